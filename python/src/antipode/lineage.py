@@ -1,0 +1,309 @@
+"""The lineage: the set of writes that a request depends on, kept minimal (paper section 5, spec LIN)."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+from enum import StrEnum
+from functools import lru_cache
+from typing import Final
+
+from antipode import wire
+from antipode.section import Section, join_texts, subtract_texts
+from antipode.writeid import WriteId, from_entry
+
+_new: Final = object.__new__
+_is_plain: Final = wire.POSITIONS.fullmatch
+_SHORT: Final = wire.SHORT
+
+
+class Order(StrEnum):
+    """How two lineages stand to each other in the order of inclusion."""
+
+    BEFORE = "before"
+    AFTER = "after"
+    EQUAL = "equal"
+    CONCURRENT = "concurrent"
+
+
+class Lineage:
+    """An immutable set of write identifiers, with the stores in which something is missing.
+
+    `a | b` joins, `a <= b` asks whether b covers a. Joining is commutative, associative and idempotent, so
+    lineages may be merged anywhere, in any order, twice. Each store's section stays an unopened string until
+    something is appended to it or merged with it. Order, `==` and `hash` take no part of `incomplete`.
+    """
+
+    __slots__ = ("_parts", "_text")
+
+    _text: str | None  # the wire form; None until somebody asks for it
+    _parts: wire.Parsed | None  # the closed sections; None until somebody asks for them
+
+    def __init__(self, ids: Iterable[WriteId] = ()) -> None:
+        sections: dict[str, str] = {}
+        for write_id in ids:
+            _join_into(sections, write_id.section)
+        self._text = None
+        self._parts = wire.Parsed(sections, frozenset(), ())
+
+    @classmethod
+    def deserialize(cls, text: str) -> Lineage:
+        """Reads a lineage text strictly; raises MalformedLineageError (paper table 2, spec WIRE)."""
+        lineage = _new(cls)
+        if len(text) <= _SHORT and _is_plain(text):
+            lineage._text = text
+            lineage._parts = None
+        else:
+            lineage._text, lineage._parts = None, wire.split(text)
+        return lineage
+
+    @classmethod
+    def _make(
+        cls,
+        sections: dict[str, str],
+        incomplete: frozenset[str] = frozenset(),
+        extensions: tuple[str, ...] = (),
+    ) -> Lineage:
+        lineage = _new(cls)
+        lineage._text, lineage._parts = None, wire.Parsed(sections, incomplete, extensions)
+        return lineage
+
+    def serialize(self) -> str:
+        """The lineage as text in the wire form; `1` for the empty one (paper table 2, spec WIRE).
+
+        A text of plain positions that only passed through comes out as it came in.
+        """
+        text = self._text
+        if text is None:
+            text = self._text = wire.join(self._split())
+        return text
+
+    def _split(self) -> wire.Parsed:
+        parts = self._parts
+        if parts is None:
+            parts = self._parts = wire.split(self._text or wire.EMPTY_TEXT)
+        return parts
+
+    @property
+    def _sections(self) -> dict[str, str]:
+        return self._split().sections
+
+    @property
+    def _incomplete(self) -> frozenset[str]:
+        return self._split().incomplete
+
+    @property
+    def _extensions(self) -> tuple[str, ...]:
+        return self._split().extensions
+
+    # Joining and taking away
+
+    def including(self, write_id: WriteId, *more: WriteId) -> Lineage:
+        """This lineage and these writes (the paper's `append`, as a value)."""
+        if not (self._parts or more or write_id[1]):
+            # The common hop: a position onto a text of plain positions, raised in place without opening it.
+            counter: int
+            epoch, counter = write_id[2]  # type: ignore[assignment,misc]  # a position's version is Ordered
+            before, head, rest = self._text.partition(_position_head(write_id[0], epoch))  # type: ignore[union-attr]
+            if head:
+                present, mark, after = rest.partition("~")
+                if present.isdigit():  # else the section has more entries
+                    if int(present) >= counter:
+                        return self
+                    lineage = _new(Lineage)
+                    lineage._text = f"{before}{head}{counter}{mark}{after}"
+                    lineage._parts = None
+                    return lineage
+        sections = self._sections.copy()
+        for each in (write_id, *more):
+            _join_into(sections, each.section)
+        return self._make(sections, self._incomplete, self._extensions)
+
+    def __or__(self, other: Lineage) -> Lineage:
+        """The join of two lineages (the paper's `transfer`, as a value)."""
+        if not isinstance(other, Lineage):
+            return NotImplemented
+        if other is self or not (other._sections or other._incomplete or other._extensions):
+            return self
+        if not (self._sections or self._incomplete or self._extensions):
+            return other
+        sections = self._sections.copy()
+        for section in other._sections.values():
+            _join_into(sections, section)
+        extensions = self._extensions
+        if other._extensions and other._extensions != extensions:
+            extensions = tuple(sorted({*extensions, *other._extensions}))
+        return self._make(sections, wire.join_incomplete(self._incomplete, other._incomplete), extensions)
+
+    def without(self, what: WriteId | str | Lineage) -> Lineage:
+        """This lineage less a write, a whole store with its mark of incompleteness, or what a lineage covers."""
+        if isinstance(what, str):
+            store = wire.spell_name(what)
+            sections = {name: text for name, text in self._sections.items() if name != store}
+            return self._make(sections, self._incomplete - {store}, self._extensions)
+        other = Lineage((what,)) if isinstance(what, WriteId) else what
+        return self._make(self._subtract(other), self._incomplete, self._extensions)
+
+    def added_to(self, base: Lineage) -> Lineage:
+        """What this lineage has beyond `base`: entries, marks of incompleteness, extensions (spec PROP)."""
+        incomplete = self._incomplete - base._incomplete if "" not in base._incomplete else frozenset[str]()
+        extensions = tuple(e for e in self._extensions if e not in base._extensions)
+        return self._make(self._subtract(base), incomplete, extensions)
+
+    def _subtract(self, other: Lineage) -> dict[str, str]:
+        sections = {}
+        for store, text in self._sections.items():
+            covered = other._sections.get(store)
+            rest = text if covered is None else subtract_texts(text, covered)
+            if rest is not None:
+                sections[store] = rest
+        return sections
+
+    # Comparing
+
+    def __le__(self, other: Lineage) -> bool:
+        """Whether `other` covers every write of this lineage."""
+        theirs = other._sections
+        for store, text in self._sections.items():
+            covering = theirs.get(store)
+            if covering is None or (covering != text and subtract_texts(text, covering) is not None):
+                return False
+        return True
+
+    def __lt__(self, other: Lineage) -> bool:
+        return self <= other and not other <= self
+
+    def __ge__(self, other: Lineage) -> bool:
+        return other <= self
+
+    def __gt__(self, other: Lineage) -> bool:
+        return other < self
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Lineage):
+            return NotImplemented
+        if self is other or self._sections == other._sections:
+            return True
+        return self._sections.keys() == other._sections.keys() and self._normal() == other._normal()
+
+    def __hash__(self) -> int:
+        return hash(tuple(self._normal()))
+
+    def _normal(self) -> list[str]:
+        """Sections in canonical order, each opened and normalised."""
+        return sorted(Section.open(text).text for text in self._sections.values())
+
+    def compare(self, other: Lineage) -> Order:
+        """BEFORE where `other` covers this and more, AFTER the other way round, EQUAL, or CONCURRENT."""
+        below, above = self <= other, other <= self
+        if below:
+            return Order.EQUAL if above else Order.BEFORE
+        return Order.AFTER if above else Order.CONCURRENT
+
+    # Looking in
+
+    def __iter__(self) -> Iterator[WriteId]:
+        """The write identifiers, in canonical order."""
+        for text in sorted(self._sections.values()):
+            section = Section.open(text)
+            for key, epoch, last in sorted(section.entries(), key=lambda entry: f"{entry[0]}.{entry[1]}.{entry[2]}"):
+                yield from_entry(section.store, key, epoch, last)
+
+    def __len__(self) -> int:
+        return sum(sum(1 for _ in Section.open(text).entries()) for text in self._sections.values())
+
+    def __bool__(self) -> bool:
+        """Whether it holds a write or a mark of incompleteness: only the empty, complete lineage is false."""
+        if self._parts is None:
+            return self._text != wire.EMPTY_TEXT
+        return bool(self._sections or self._incomplete)
+
+    def __contains__(self, write_id: object) -> bool:
+        """Whether this lineage covers a write."""
+        return isinstance(write_id, WriteId) and Lineage((write_id,)) <= self
+
+    @property
+    def stores(self) -> Collection[str]:
+        """Names of the stores that it has writes of."""
+        return [wire.unspell_name(store) for store in self._sections]
+
+    def of_store(self, store: str) -> list[WriteId]:
+        """The writes to one store, in no particular order."""
+        text = self._sections.get(wire.spell_name(store))
+        if text is None:
+            return []
+        section = Section.open(text)
+        return [from_entry(section.store, *entry) for entry in section.entries()]
+
+    def section_text(self, store: str) -> str | None:
+        """One store's section as it stands, unopened; a value to compare, not to parse."""
+        return self._sections.get(wire.spell_name(store))
+
+    # Incompleteness
+
+    @property
+    def incomplete(self) -> frozenset[str]:
+        """Names of the stores in which something that belonged here is missing; `""` means anywhere."""
+        return frozenset(wire.unspell_name(store) for store in self._incomplete)
+
+    def is_complete(self, stores: Iterable[str] | None = None) -> bool:
+        """Whether nothing is missing, in these stores or in any."""
+        if not self._incomplete:
+            return True
+        if stores is None or "" in self._incomplete:
+            return False
+        return not any(wire.spell_name(store) in self._incomplete for store in stores)
+
+    def marked_incomplete(self, *stores: str) -> Lineage:
+        """This lineage with a mark that something is missing: in these stores, or anywhere if none is named."""
+        marks = frozenset(wire.spell_name(store) for store in stores) or wire.ANYWHERE
+        return self._make(self._sections, wire.join_incomplete(self._incomplete, marks), self._extensions)
+
+    def vouched(self) -> Lineage:
+        """This lineage without any mark of incompleteness: the application vouches that nothing is missing."""
+        return self._make(self._sections, frozenset(), self._extensions)
+
+    # Size
+
+    def fit(self, budget: int) -> Lineage:
+        """This lineage in at most `budget` bytes: whole sections are left out, greatest first, and marked.
+
+        Of equally long sections the later in canonical order goes first. If even the marks do not fit, one mark
+        without a name stands for all (spec WIRE, budget).
+        """
+        if len(self.serialize()) <= min(budget, wire.MAX_BYTES) and self._entry_count() <= wire.MAX_ENTRIES:
+            return self
+        kept = dict(self._sections)
+        lineage = self
+        for store, _ in sorted(kept.items(), key=lambda item: (len(item[1]), item[1]), reverse=True):
+            del kept[store]
+            incomplete = wire.join_incomplete(lineage._incomplete, frozenset({store}))
+            lineage = self._make(dict(kept), incomplete, self._extensions)
+            if len(lineage.serialize()) <= budget and lineage._entry_count() <= wire.MAX_ENTRIES:
+                return lineage
+        bare = self._make({}, wire.ANYWHERE, self._extensions)
+        return bare if len(bare.serialize()) <= budget else self._make({}, wire.ANYWHERE, ())
+
+    def _entry_count(self) -> int:
+        return sum(text.count(".") // 3 for text in self._sections.values())
+
+    def __str__(self) -> str:
+        return self.serialize()
+
+    def __repr__(self) -> str:
+        return f"Lineage({self.serialize()!r})"
+
+
+@lru_cache(maxsize=1024)
+def _position_head(store: str, epoch: str) -> str:
+    """How a section begins whose first entry is a position of this epoch."""
+    return f"~{wire.spell_name(store)}..{wire.spell_name(epoch)}."
+
+
+def _join_into(sections: dict[str, str], section: str) -> None:
+    store = section[: section.index(".")]
+    present = sections.get(store)
+    sections[store] = section if present is None else join_texts(present, section)
+
+
+EMPTY: Final = Lineage()
+"""The empty, complete lineage: the unit of joining."""

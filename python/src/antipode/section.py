@@ -1,0 +1,138 @@
+"""One store's section of a lineage, opened: its entries, kept minimal (spec LIN, WIRE)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final, TypeVar
+
+_K = TypeVar("_K")
+_OPAQUE: Final = "_"
+_OPAQUE_ENTRIES: Final = re.compile(r"[^.]++\._\.[^.]++").findall
+
+
+class Section:
+    """The entries of one store as spelled strings, in the normal form of the algebra.
+
+    `positions`: epoch to counter. `objects`: (key, epoch) to counter. `opaques`: (key, mark) pairs.
+    """
+
+    __slots__ = ("objects", "opaques", "positions", "store")
+
+    def __init__(self, store: str) -> None:
+        self.store = store
+        self.positions: dict[str, int] = {}
+        self.objects: dict[tuple[str, str], int] = {}
+        self.opaques: set[tuple[str, str]] = set()
+
+    @classmethod
+    def open(cls, text: str) -> Section:
+        """Opens and normalises a section text that `wire.split` has validated."""
+        fields = text.split(".")
+        section = cls(fields[0])
+        rest = iter(fields[1:])
+        add = section._add
+        for key, epoch, last in zip(rest, rest, rest, strict=True):
+            add(key, epoch, last)
+        section._absorb()
+        return section
+
+    def _add(self, key: str, epoch: str, last: str) -> None:
+        if epoch == _OPAQUE:
+            self.opaques.add((key, last))
+        elif key:
+            counter = int(last)
+            if self.objects.get((key, epoch), -1) < counter:
+                self.objects[key, epoch] = counter
+        else:
+            counter = int(last)
+            if self.positions.get(epoch, -1) < counter:
+                self.positions[epoch] = counter
+
+    def _absorb(self) -> None:
+        """A position absorbs every ordered version of the same epoch that is not greater (LIN)."""
+        if self.positions and self.objects:
+            positions = self.positions
+            self.objects = {
+                (key, epoch): counter
+                for (key, epoch), counter in self.objects.items()
+                if positions.get(epoch, -1) < counter
+            }
+
+    def joined(self, other: Section) -> Section:
+        """The join of two sections of one store."""
+        result = Section(self.store)
+        result.opaques = self.opaques | other.opaques
+        result.positions = _greatest(self.positions, other.positions)
+        result.objects = _greatest(self.objects, other.objects)
+        result._absorb()
+        return result
+
+    def minus(self, other: Section) -> Section:
+        """The entries of this section that the other does not cover."""
+        result = Section(self.store)
+        result.opaques = self.opaques - other.opaques
+        result.positions = {e: c for e, c in self.positions.items() if other.positions.get(e, -1) < c}
+        result.objects = {
+            (key, epoch): counter
+            for (key, epoch), counter in self.objects.items()
+            if other.objects.get((key, epoch), -1) < counter and other.positions.get(epoch, -1) < counter
+        }
+        return result
+
+    def __bool__(self) -> bool:
+        return bool(self.positions or self.objects or self.opaques)
+
+    def entries(self) -> Iterator[tuple[str, str, int | str]]:
+        """Spelled (key, epoch, counter) of positions and objects, and (key, `_`, mark) of opaque versions."""
+        for epoch, counter in self.positions.items():
+            yield "", epoch, counter
+        for (key, epoch), counter in self.objects.items():
+            yield key, epoch, counter
+        for key, mark in self.opaques:
+            yield key, _OPAQUE, mark
+
+    @property
+    def text(self) -> str:
+        """The section in canonical spelling."""
+        spelled = [f"{key}.{epoch}.{last}" for key, epoch, last in self.entries()]
+        spelled.sort()
+        return ".".join([self.store, *spelled])
+
+
+def _greatest(a: dict[_K, int], b: dict[_K, int]) -> dict[_K, int]:
+    result = dict(a)
+    for place, counter in b.items():
+        if result.get(place, -1) < counter:
+            result[place] = counter
+    return result
+
+
+def join_texts(a: str, b: str) -> str:
+    """The join of two section texts of one store, opened only where it must be."""
+    if a == b:
+        return a
+    name_a, _, last_a = a.rpartition(".")
+    name_b, _, last_b = b.rpartition(".")
+    if name_a == name_b and name_a.count(".") == 2 and not name_a.endswith("._"):
+        # One entry each, of the same key and epoch: counters have no leading zero, so length then digits decide.
+        return a if (len(last_a), last_a) >= (len(last_b), last_b) else b
+    if b.count(".") == 3 and name_b.endswith("._") and a.count("._.") * 3 == a.count("."):
+        return _with_opaque(a, b)
+    return Section.open(a).joined(Section.open(b)).text
+
+
+def _with_opaque(section: str, single: str) -> str:
+    """A section of nothing but opaque versions with one more, which neither absorbs nor is absorbed."""
+    store = section[: section.index(".")]
+    entries = set(_OPAQUE_ENTRIES(section, len(store) + 1))
+    entries.add(single[len(store) + 1 :])
+    return ".".join([store, *sorted(entries)])
+
+
+def subtract_texts(a: str, b: str) -> str | None:
+    """What of section a section b does not cover, as canonical text; None where nothing is left."""
+    if a == b:
+        return None
+    rest = Section.open(a).minus(Section.open(b))
+    return rest.text if rest else None

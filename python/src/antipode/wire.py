@@ -1,0 +1,214 @@
+"""The wire form: one text for baggage, headers, messages and the value beside the data (spec WIRE).
+
+This module knows spelled strings only: it validates a whole value with one regular expression, splits it into
+sections that stay unopened, and opens a section when something is appended to it or merged with it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import Final, NamedTuple
+from urllib.parse import unquote
+
+from antipode.errors import MalformedLineageError
+
+MAX_BYTES: Final = 4087
+"""Longest lineage text, in bytes: a baggage pair of 4,096 less `antipode=` (WIRE)."""
+MAX_ENTRIES: Final = 512
+MAX_KEY: Final = 1024
+"""Longest spelled key, in characters; a longer one travels in its hashed form."""
+MAX_STORE: Final = 63
+MAX_EPOCH: Final = 32
+MAX_COUNTER: Final = 2**64 - 1
+EMPTY_TEXT: Final = "1"
+INCOMPLETE_TAG: Final = "i"
+SEAL_TAG: Final = "h"
+
+
+def _at_most(limit: str) -> str:
+    """A regular expression for the decimal numbers that are as long as `limit` and not greater."""
+    if not limit:
+        return ""
+    first, rest = int(limit[0]), limit[1:]
+    equal = f"{first}{_at_most(rest)}"
+    return equal if first == 0 else f"(?:[0-{first - 1}][0-9]{{{len(rest)}}}|{equal})"
+
+
+# An escape stands exactly for the octets outside A-Z a-z 0-9 "-": an over-escape would be a second spelling.
+_ESCAPE = "_(?:[0189A-F][0-9A-F]|2[0-9A-CEF]|3[A-F]|40|5[B-F]|60|7[B-F])"
+_RUN = f"[A-Za-z0-9-]*+(?:{_ESCAPE}[A-Za-z0-9-]*+)*+"
+
+
+def _bounded(least: int, most: int) -> str:
+    """A name of so many octets up to the next dot; the first alternative is the fast one, without escapes."""
+    bounds = f"{{{least},{most}}}+"
+    return f"(?:[A-Za-z0-9-]{bounds}(?=\\.)|(?:[A-Za-z0-9-]|{_ESCAPE}){bounds}(?=\\.))"
+
+
+_COUNTER = f"(?:0|[1-9][0-9]{{0,18}}+(?![0-9])|{_at_most(str(MAX_COUNTER))})(?![0-9])"
+_POSITION = f"\\.\\.{_bounded(1, MAX_EPOCH)}\\.{_COUNTER}"
+_OBJECT = f"\\.(?=[^.]){_RUN}\\.(?:_\\.(?=[^.~]){_RUN}|{_bounded(0, MAX_EPOCH)}\\.{_COUNTER})"
+_SECTION = f"~{_bounded(1, MAX_STORE)}(?:{_POSITION}|{_OBJECT})++(?=~|\\Z)"
+_EXTENSION = f"~_\\.[a-z0-9]++(?:\\.{_RUN})*+"
+_LINEAGE = re.compile(f"1(?:{_SECTION})*+(?:{_EXTENSION})*+", re.ASCII)
+# The common case alone: positions without escapes, no store twice (the look-ahead), for texts up to SHORT.
+POSITIONS: Final = re.compile(
+    r"1(?:~([A-Za-z0-9-]{1,63}+)(?!.*~\1\.)(?:\.\.[A-Za-z0-9-]{1,32}+\.(?:0|[1-9][0-9]{0,18}+))++)*+",
+    re.ASCII,
+)
+SHORT: Final = 512
+_PLAIN = re.compile(rb"[A-Za-z0-9-]*+")
+_SPELLED = re.compile(_RUN, re.ASCII)
+_ESCAPED_OCTET = re.compile("_([0-9A-F]{2})")
+_OCTETS = [
+    chr(octet) if _PLAIN.fullmatch(bytes([octet])) else f"_{octet:02X}" for octet in range(256)
+]
+
+
+def spell(octets: bytes) -> str:
+    """Spells octets with the unreserved characters of the wire form."""
+    if _PLAIN.fullmatch(octets):
+        return octets.decode("ascii")
+    return "".join([_OCTETS[octet] for octet in octets])
+
+
+def unspell(text: str) -> bytes:
+    """The octets that a spelled name stands for."""
+    if "_" not in text:
+        return text.encode("ascii")
+    return _ESCAPED_OCTET.sub(lambda match: chr(int(match[1], 16)), text).encode("latin-1")
+
+
+@lru_cache(maxsize=4096)
+def spell_name(name: str) -> str:
+    """Spells a store name, an epoch or a mark: UTF-8, and octets that are no UTF-8 as they came."""
+    return spell(name.encode("utf-8", "surrogateescape"))
+
+
+@lru_cache(maxsize=4096)
+def unspell_name(text: str) -> str:
+    """The name that a spelled store, epoch or mark stands for."""
+    return unspell(text).decode("utf-8", "surrogateescape")
+
+
+def hashed_key(key: bytes) -> bytes:
+    """The hashed form of a key: NUL, `h-`, and 32 hexadecimal digits of its SHA-256 (long or private keys)."""
+    return b"\x00h-" + hashlib.sha256(key).hexdigest()[:32].encode("ascii")
+
+
+def spell_key(key: bytes) -> str:
+    """Spells a key; one that would pass 1,024 characters is spelled in its hashed form."""
+    text = spell(key)
+    return text if len(text) <= MAX_KEY else spell(hashed_key(key))
+
+
+class Parsed(NamedTuple):
+    """A lineage text split at `~`; the sections are still closed."""
+
+    sections: dict[str, str]
+    incomplete: frozenset[str]
+    """Spelled stores in which something is missing; the empty string means anywhere."""
+    extensions: tuple[str, ...]
+    """Unknown extensions, kept and re-emitted (WIRE)."""
+
+
+_NOTHING_MISSING: Final[frozenset[str]] = frozenset()
+ANYWHERE: Final[frozenset[str]] = frozenset({""})
+
+
+def split(text: str) -> Parsed:
+    """Validates a lineage text lexically and splits it into closed sections.
+
+    Raises MalformedLineageError where the grammar or a bound is broken, or a store stands twice.
+    """
+    if len(text) > MAX_BYTES:
+        raise MalformedLineageError(f"a lineage of {len(text)} bytes; at most {MAX_BYTES} are taken")
+    if _LINEAGE.fullmatch(text) is None:
+        raise MalformedLineageError(f"not a lineage: {text[:80]!r}")
+    parts = text.split("~")
+    sections = {part[: part.index(".")]: part for part in parts[1:]}
+    incomplete, extensions = _NOTHING_MISSING, ()
+    extended = "_" in sections
+    if extended:
+        del sections["_"]
+        incomplete, extensions = _split_extensions([part for part in parts if part.startswith("_.")])
+    if len(sections) + (sum(part.startswith("_.") for part in parts) if extended else 0) != len(parts) - 1:
+        raise MalformedLineageError("a store stands twice in a lineage")
+    if len(text) > MAX_KEY:
+        _check_long(sections.values())
+    return Parsed(sections, incomplete, extensions)
+
+
+def _split_extensions(parts: list[str]) -> tuple[frozenset[str], tuple[str, ...]]:
+    incomplete = _NOTHING_MISSING
+    kept: list[str] = []
+    for place, part in enumerate(parts):
+        fields = part.split(".")
+        tag = fields[1]
+        if tag == INCOMPLETE_TAG:
+            stores = fields[2:]
+            if any(not 0 < len(unspell(store)) <= MAX_STORE for store in stores):
+                raise MalformedLineageError(f"not a store name in {part[:80]!r}")
+            incomplete = join_incomplete(incomplete, frozenset(stores) or ANYWHERE)
+        elif tag == SEAL_TAG:
+            # A seal speaks of the text that it came with and is made anew on the way out (TRUST).
+            if place != len(parts) - 1:
+                raise MalformedLineageError("something follows the seal of a lineage")
+        else:
+            kept.append(part)
+    return incomplete, tuple(sorted(set(kept)))
+
+
+def _check_long(sections: Iterable[str]) -> None:
+    """The bounds that the regular expression does not hold: the length of a key, the number of entries."""
+    entries = 0
+    for section in sections:
+        entries += section.count(".") // 3
+        if any(len(key) > MAX_KEY for key in section.split(".")[1::3]):
+            raise MalformedLineageError(f"a key of more than {MAX_KEY} characters")
+    if entries > MAX_ENTRIES:
+        raise MalformedLineageError(f"a lineage of {entries} entries; at most {MAX_ENTRIES} are taken")
+
+
+def join_incomplete(a: frozenset[str], b: frozenset[str]) -> frozenset[str]:
+    """Union of two `incomplete` flags; `anywhere` absorbs the named stores."""
+    if not a or not b:
+        return a or b
+    joined = a | b
+    return ANYWHERE if "" in joined else joined
+
+
+def join(parsed: Parsed) -> str:
+    """The lineage text of sections in canonical order, then the extensions; raises nothing."""
+    parts = ["1", *sorted(parsed.sections.values())]
+    if parsed.incomplete or parsed.extensions:
+        extensions = list(parsed.extensions)
+        if parsed.incomplete:
+            stores = sorted(parsed.incomplete)
+            extensions.append("_.i" if stores[0] == "" else "_.i." + ".".join(stores))
+        parts += sorted(extensions)
+    return "~".join(parts)
+
+
+def unwrap_header(values: Iterable[str]) -> list[str]:
+    """The lineage texts in header lines, made strict: joined lines, white space, properties, percent-escapes.
+
+    What comes back is still to be split; empty items are left out (PROP).
+    """
+    texts = []
+    for value in values:
+        for item in value.split(","):
+            text = item.partition(";")[0].strip(" \t\r\n")
+            if "%" in text:
+                text = unquote(text, encoding="latin-1").strip(" \t\r\n")
+            if text:
+                texts.append(text)
+    return texts
+
+
+def is_spelled(text: str) -> bool:
+    """Whether a text has only characters of spelled names, each spelled as it must be."""
+    return _SPELLED.fullmatch(text) is not None
