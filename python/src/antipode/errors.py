@@ -1,0 +1,76 @@
+"""What Antipode raises, as one tree.
+
+The wire never raises: of these, only `deserialize` raises MalformedLineageError, and middlewares raise none.
+An error of a datastore's own client stays that client's exception in a wrapped call; in a barrier it becomes
+the verdict `unproven`, with the client's words as the reason.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from antipode.barrier import BarrierResult
+
+
+class AntipodeError(Exception):
+    """The root of everything that Antipode raises itself."""
+
+
+class BarrierError(AntipodeError):
+    """A barrier ended without what was asked of it; `result` says what it proved, per store."""
+
+    def __init__(self, message: str, result: BarrierResult | None = None) -> None:
+        super().__init__(message)
+        self._result = result
+
+    @property
+    def result(self) -> BarrierResult:
+        """What the barrier proved until then (API section 3c)."""
+        if self._result is None:
+            raise AttributeError("this error was made without a barrier's result")
+        return self._result
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Exceptions pickle as cls(*args), which would lose the result on the way out of a process pool.
+        return (type(self), (*self.args, self._result))
+
+
+class BarrierTimeout(BarrierError, TimeoutError):
+    """The deadline passed and a write was still not visible here (`on_timeout="raise"`)."""
+
+
+class BarrierUnproven(BarrierError):
+    """No proof is possible that a write is visible here, however long one waits (`on_unproven="raise"`)."""
+
+
+class BarrierIncomplete(BarrierError):
+    """`require_complete=True`, and something was left unjudged: a store elsewhere, a server, a loss."""
+
+
+class Redeliver(BarrierError):
+    """For the consumer wrapper: this message goes back to the queue after `redeliver_delay`."""
+
+
+class ConfigurationError(AntipodeError, ValueError):
+    """A setting, or the way in which a call was made, cannot be right; the message names what to change."""
+
+
+class UnknownStoreError(ConfigurationError):
+    """A barrier names a store that this process has not registered."""
+
+
+class UnfitStoreError(ConfigurationError):
+    """A datastore's topology, settings or rights do not allow a proof; the message holds the cure."""
+
+
+class BlockingCallError(AntipodeError):
+    """A blocking call on a running event loop, which would stop every task on it."""
+
+
+class PendingWriteError(AntipodeError):
+    """A lineage was about to leave while a write had no position yet (`on_pending="raise"`, for tests)."""
+
+
+class MalformedLineageError(AntipodeError, ValueError):
+    """A text is no lineage in the wire form (spec WIRE)."""
