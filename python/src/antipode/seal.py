@@ -72,6 +72,9 @@ class Keys(Mapping[str, bytes]):
     def __len__(self) -> int:
         return len(self._keys)
 
+    def __hash__(self) -> int:
+        return hash(tuple(self._keys.items()))
+
     def __repr__(self) -> str:
         # Never the keys themselves: settings are printed by `antipode version`.
         return f"Keys({', '.join(self._keys)})"

@@ -1,0 +1,340 @@
+"""The settings of the process: one immutable value from code, environment and defaults (spec CONF).
+
+Order: call, then store option, then `configure(…)`, then environment, then default. For `mode` and `edge`
+the operator can be more careful than the code, never less: of environment and code, the more careful wins.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import threading
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields, replace
+from datetime import timedelta
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, Final, NamedTuple, TypedDict, Unpack
+
+from antipode.errors import ConfigurationError
+from antipode.seal import NO_KEYS, Keys, parse_keys
+from antipode.setting_words import STORE_WORDS, WORDS, Mode, Trust, Word
+
+__all__ = [
+    "Mode",
+    "SettingOrigin",
+    "Settings",
+    "SettingsWords",
+    "StoreSettings",
+    "Trust",
+    "configure",
+    "mode_of",
+    "reset_settings",
+    "setting_origins",
+    "settings",
+    "settings_generation",
+    "store_settings",
+    "timeout_of",
+]
+
+_log = logging.getLogger("antipode")
+_PREFIX: Final = "ANTIPODE_"
+_STORE_VARIABLE: Final = re.compile(
+    f"{_PREFIX}STORE_(.+)_({'|'.join(word.variable for word in STORE_WORDS.values())})"
+)
+DEFAULT: Final = "default"
+IN_CODE: Final = "configure"
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Every setting of this process (API section 3j). Durations are in seconds."""
+
+    mode: Mode = Mode.ENFORCE
+    region: str = ""
+    timeout: float = 1.0
+    on_timeout: str = "raise"
+    on_unproven: str = "as_timeout"
+    on_vacuous: str = "proceed"
+    stores: tuple[str, ...] = ()
+    redeliver_delay: float = 1.0
+    on_pending: str = "mark"
+    trust: Trust = Trust.PRIVATE
+    edge: bool = False
+    forwarded: str = "check"
+    peers: tuple[str, ...] = ()
+    keys_file: str = ""
+    keys: Keys = NO_KEYS
+    seal_ttl: float = 300.0
+    budget_bytes: int = 1024
+    hash_keys: bool = False
+    auto_merge: bool = False
+    max_waiters: int = 1000
+    max_tasks: int = 20000
+    replica_out_after: float = 2.0
+    on_replica_out: str = "name"
+    max_fallbacks: int = 64
+    free_path_ttl: float = 0.25
+    poll: float = 0.005
+    session_ttl: float = 300.0
+    records: str = "antipode-records"
+    records_max_mib: int = 64
+    sample: float = 0.01
+    repeat_reads: bool = True
+    history: str = ""
+
+
+class SettingsWords(TypedDict, total=False):
+    """What `configure` takes; None takes back what code had set before."""
+
+    mode: Mode | str | None
+    region: str | None
+    timeout: float | timedelta | None
+    on_timeout: str | None
+    on_unproven: str | None
+    on_vacuous: str | None
+    stores: Iterable[str] | None
+    redeliver_delay: float | timedelta | None
+    on_pending: str | None
+    trust: Trust | str | None
+    edge: bool | None
+    forwarded: str | None
+    peers: Iterable[str] | None
+    keys_file: str | os.PathLike[str] | None
+    keys: Mapping[str, bytes] | None
+    seal_ttl: float | timedelta | None
+    budget_bytes: int | None
+    hash_keys: bool | None
+    auto_merge: bool | None
+    max_waiters: int | None
+    max_tasks: int | None
+    replica_out_after: float | timedelta | None
+    on_replica_out: str | None
+    max_fallbacks: int | None
+    free_path_ttl: float | timedelta | None
+    poll: float | timedelta | None
+    session_ttl: float | timedelta | None
+    records: str | os.PathLike[str] | None
+    records_max_mib: int | None
+    sample: float | None
+    repeat_reads: bool | None
+    history: str | os.PathLike[str] | None
+
+
+@dataclass(frozen=True, slots=True)
+class StoreSettings:
+    """What the environment says of one store; None where it says nothing. `timeout` in seconds."""
+
+    replicas: tuple[str, ...] | None = None
+    primary: str | None = None
+    timeout: float | None = None
+    mode: Mode | None = None
+
+
+class SettingOrigin(NamedTuple):
+    """One setting in force: word, variable (empty: code only), value, and where that came from."""
+
+    word: str
+    variable: str
+    value: Any
+    origin: str
+
+
+class _Resolved(NamedTuple):
+    settings: Settings
+    origins: Mapping[str, str]
+    stores: Mapping[str, StoreSettings]  # by the name as it is spelled in variables
+
+
+_lock = threading.Lock()
+_code: dict[str, Any] = {}
+_current: Settings | None = None
+_resolved: _Resolved = _Resolved(Settings(), {}, {})
+_generation = 0
+
+
+def settings() -> Settings:
+    """The settings in force; the environment is read at the first call. Cheap enough for every request.
+
+    Raises ConfigurationError at the first call where a variable cannot be read; the message names it.
+    """
+    return _current or _load()
+
+
+def settings_generation() -> int:
+    """A number that grows whenever the settings may have changed, for what is derived from them."""
+    return _generation
+
+
+def configure(**words: Unpack[SettingsWords]) -> Settings:
+    """Sets these words for the process, at once and also while it runs; the others stay as they are.
+
+    The environment is read again. `None` takes back what an earlier call set. Durations are float seconds or
+    timedelta. Raises ConfigurationError for an unknown word or a bad value, and changes nothing then.
+    """
+    with _lock:
+        code = dict(_code)
+        for name, value in words.items():
+            word = WORDS.get(name)
+            if word is None:
+                raise ConfigurationError(f"configure({name}=…): no such setting.{_nearest(name, WORDS)}")
+            if value is None:
+                code.pop(name, None)
+            else:
+                code[name] = _checked(word, value, f"configure({name}={_shown(name, value)})")
+        resolved = _resolve(code)
+        _code.clear()
+        _code.update(code)
+        return _install(resolved)
+
+
+def reset_settings() -> None:
+    """Forgets what code has set, and reads the environment again at the next look (for tests)."""
+    global _current, _generation
+    with _lock:
+        _code.clear()
+        _current = None
+        _generation += 1
+
+
+def setting_origins() -> list[SettingOrigin]:
+    """Every setting in force and where it came from, for `antipode version`; keys are shown by their ids."""
+    now = settings()
+    return [
+        SettingOrigin(
+            item.name, WORDS[item.name].variable, getattr(now, item.name), _resolved.origins[item.name]
+        )
+        for item in fields(Settings)
+    ]
+
+
+def store_settings(name: str) -> StoreSettings:
+    """What ANTIPODE_STORE_<NAME>_REPLICAS, _PRIMARY, _TIMEOUT_MS, _MODE say; `blog-posts` is BLOG_POSTS."""
+    settings()
+    return _resolved.stores.get(_variable_name(name), _NO_STORE_SETTINGS)
+
+
+def timeout_of(store: str | None = None, option: float | timedelta | None = None) -> float:
+    """A barrier's deadline in seconds where the call has none: store option, code, environment, default."""
+    if option is not None:
+        return float(_checked(WORDS["timeout"], option, f"timeout={option!r}"))
+    now = settings()
+    if store is None or "timeout" in _code:
+        return now.timeout
+    own = store_settings(store).timeout
+    return now.timeout if own is None else own
+
+
+def mode_of(store: str, option: Mode | str | None = None) -> Mode:
+    """The mode of one store: the most careful of process, store's variable and store option."""
+    modes = [settings().mode]
+    own = store_settings(store).mode
+    if own is not None:
+        modes.append(own)
+    if option is not None:
+        modes.append(_checked(WORDS["mode"], option, f"mode={option!r}"))
+    return max(modes, key=lambda mode: mode.care)
+
+
+_NO_STORE_SETTINGS: Final = StoreSettings()
+
+
+def _load() -> Settings:
+    with _lock:
+        return _current or _install(_resolve(_code))
+
+
+def _install(resolved: _Resolved) -> Settings:
+    global _current, _resolved, _generation
+    _resolved = resolved
+    _current = resolved.settings
+    _generation += 1
+    return resolved.settings
+
+
+def _resolve(code: Mapping[str, Any]) -> _Resolved:
+    environment = {name: text.strip() for name, text in os.environ.items() if name.startswith(_PREFIX)}
+    values: dict[str, Any] = {}
+    origins: dict[str, str] = {}
+    for name, word in WORDS.items():
+        text = environment.pop(word.variable, "")
+        origins[name] = DEFAULT
+        if text:
+            values[name] = _read(word, text, word.variable)
+            origins[name] = f"environment ({word.variable})"
+        if name in code and not (name in values and _is_more_careful(name, values[name], code[name])):
+            values[name] = code[name]
+            origins[name] = IN_CODE
+    stores = _read_stores(environment)
+    for name in environment:
+        known = [word.variable for word in WORDS.values() if word.variable]
+        _log.warning("the variable %s is not known and does nothing.%s", name, _nearest(name, known))
+    return _Resolved(_with_keys(Settings(**values), origins), origins, stores)
+
+
+def _with_keys(now: Settings, origins: dict[str, str]) -> Settings:
+    """Reads the keys file, and lets keys alone mean `key`."""
+    keys = now.keys
+    if not keys and now.keys_file:
+        where = f"{WORDS['keys_file'].variable}={now.keys_file}"
+        try:
+            keys = parse_keys(Path(now.keys_file).read_text("utf-8"), where)
+        except (OSError, UnicodeDecodeError) as error:
+            raise ConfigurationError(f"{where} cannot be read: {error}") from error
+        origins["keys"] = origins["keys_file"]
+    trust = now.trust
+    if keys and origins["trust"] == DEFAULT:
+        trust = Trust.KEY
+        origins["trust"] = "keys are set"
+    if trust is Trust.KEY and not keys:
+        raise ConfigurationError("trust=key needs keys: set ANTIPODE_KEYS_FILE, or configure(keys=…)")
+    return replace(now, keys=keys, trust=trust)
+
+
+def _is_more_careful(name: str, environment: Any, code: Any) -> bool:
+    if name == "mode":
+        return bool(environment.care > code.care)
+    return name == "edge" and bool(environment)
+
+
+def _read_stores(environment: dict[str, str]) -> dict[str, StoreSettings]:
+    """Takes the variables of single stores out of `environment` and reads them."""
+    words = {word.variable: (name, word) for name, word in STORE_WORDS.items()}
+    found: dict[str, dict[str, Any]] = {}
+    for variable, text in list(environment.items()):
+        match = _STORE_VARIABLE.fullmatch(variable)
+        if match is not None:
+            del environment[variable]
+            if text:
+                name, word = words[match[2]]
+                found.setdefault(match[1], {})[name] = _read(word, text, variable)
+    return {store: StoreSettings(**values) for store, values in found.items()}
+
+
+def _read(word: Word, text: str, where: str) -> Any:
+    try:
+        return word.check(word.read(text))
+    except (ValueError, TypeError) as error:
+        wanted = str(error) if str(error).startswith("want") else "want a number"
+        raise ConfigurationError(f"{where}={text!r}: {wanted}") from None
+
+
+def _checked(word: Word, value: Any, where: str) -> Any:
+    try:
+        return word.check(value)
+    except (ValueError, TypeError) as error:
+        raise ConfigurationError(f"{where}: {error}") from None
+
+
+def _shown(name: str, value: object) -> str:
+    return "…" if name == "keys" else repr(value)
+
+
+def _variable_name(store: str) -> str:
+    return re.sub("[^A-Za-z0-9]", "_", store).upper()
+
+
+def _nearest(name: str, known: Iterable[str]) -> str:
+    found = get_close_matches(name, list(known), n=1, cutoff=0.5)
+    return f" Did you mean {found[0]}?" if found else ""
