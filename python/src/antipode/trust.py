@@ -1,0 +1,380 @@
+"""Trust: whose lineages are believed, and who may see ours (spec TRUST).
+
+Each direction is judged before anything is parsed. A judgement is pure; `report` counts and logs what came of
+it. `private`, the default, is for a first run and no border: a service that the outside can reach is an edge.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from functools import lru_cache
+from ipaddress import IPv4Network, IPv6Network, ip_network
+from typing import Final, NamedTuple
+
+from antipode import logs, telemetry
+from antipode.addresses import is_private, is_private_address, parse_address, public_address_in
+from antipode.errors import ConfigurationError
+from antipode.seal import NO_KEYS, Keys, SealState, open_seal, seal, strip_seal
+from antipode.settings import Trust, settings, settings_generation
+
+__all__ = [
+    "Decision",
+    "Direction",
+    "Peers",
+    "Trust",
+    "TrustSettings",
+    "is_private_address",
+    "judge_message_in",
+    "judge_message_out",
+    "judge_request_in",
+    "judge_request_out",
+    "judge_response_in",
+    "judge_response_out",
+    "outgoing_text",
+    "report",
+    "trust_settings",
+    "warn_of_forwarded",
+]
+
+_CLUSTER_SUFFIXES: Final = (".local", ".internal", ".svc", ".cluster.local", ".lan", ".test")
+_LABELS: Final = re.compile(r"[a-z0-9_-]+(?:\.[a-z0-9_-]+)*", re.ASCII)
+_NUMBER_LABEL: Final = re.compile(r"(?:[0-9]+|0x[0-9a-f]*)", re.ASCII)
+_HOST_PORT: Final = re.compile(r"([^:\[\]]+):([0-9]{0,5})", re.ASCII)
+_LONGEST_HOST: Final = 512
+
+
+class Direction(StrEnum):
+    """Which way a lineage was going; the attribute of metrics."""
+
+    REQUEST_IN = "request_in"
+    REQUEST_OUT = "request_out"
+    RESPONSE_IN = "response_in"
+    RESPONSE_OUT = "response_out"
+    MESSAGE_IN = "message_in"
+    MESSAGE_OUT = "message_out"
+
+    @property
+    def words(self) -> str:
+        """For a person: `request in`."""
+        return self.value.replace("_", " ")
+
+
+class Reason(StrEnum):
+    """Why a lineage was not taken or not sent."""
+
+    NONE = ""
+    OFF = "trust is none"
+    EDGE = "this is an edge"
+    PEER = "the peer's address is public"
+    FORWARDED = "a forwarding header has a public address"
+    HOST = "the host is not approved"
+    OPTION = "the client was told not to"
+    SEAL = "the seal is not valid"
+
+
+class Decision(NamedTuple):
+    """Whether a lineage passes. `text` is it without its seal, and may be parsed only where `accepted`."""
+
+    accepted: bool
+    text: str = ""
+    reason: Reason = Reason.NONE
+    about: str = ""
+    """The address, host or state of a seal that decided."""
+    header: str = ""
+    """The name of the forwarding header that decided."""
+
+
+class Peers:
+    """What ANTIPODE_PEERS lists: host names, `.suffixes`, addresses and CIDR ranges, `*` (TRUST-16).
+
+    Raises ConfigurationError for an item that is none of these.
+    """
+
+    __slots__ = ("_everyone", "_names", "_networks", "_suffixes")
+
+    def __init__(self, items: Iterable[str] = ()) -> None:
+        names: set[str] = set()
+        suffixes: set[str] = set()
+        networks: list[IPv4Network | IPv6Network] = []
+        self._everyone = False
+        for item in items:
+            text = item.lower().rstrip(".")
+            if text == "*":
+                self._everyone = True
+            elif "/" in text or parse_address(text) is not None:
+                networks.append(_network(text, item))
+            elif _LABELS.fullmatch(text.removeprefix(".")) is None:
+                raise ConfigurationError(
+                    f"ANTIPODE_PEERS: not a name, .suffix, address, range or *: {item!r}"
+                )
+            elif text.startswith("."):
+                suffixes.add(text)
+            else:
+                names.add(text)
+        self._names = frozenset(names)
+        self._suffixes = tuple(suffixes)
+        self._networks = tuple(networks)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Peers) and self._parts() == other._parts()
+
+    def __hash__(self) -> int:
+        return hash(self._parts())
+
+    def _parts(self) -> tuple[object, ...]:
+        return self._everyone, self._names, frozenset(self._suffixes), frozenset(self._networks)
+
+    def lists(self, host: str) -> bool:
+        """Whether a host, already normalised, is listed; a name is never looked up (TRUST-17)."""
+        if self._everyone or host in self._names or host.endswith(self._suffixes):
+            return True
+        address = parse_address(host) if self._networks else None
+        return address is not None and any(address in network for network in self._networks)
+
+
+def _network(text: str, item: str) -> IPv4Network | IPv6Network:
+    try:
+        return ip_network(text if "/" in text else str(parse_address(text)))
+    except ValueError as error:
+        raise ConfigurationError(f"ANTIPODE_PEERS: {item!r}: {error}") from None
+
+
+_NO_PEERS: Final = Peers()
+
+
+@dataclass(frozen=True, slots=True)
+class TrustSettings:
+    """The settings of trust, as they are judged by. `seal_ttl` in seconds."""
+
+    trust: Trust = Trust.PRIVATE
+    edge: bool = False
+    ignore_forwarded: bool = False
+    peers: Peers = field(default=_NO_PEERS)
+    keys: Keys = NO_KEYS
+    seal_ttl: float = 300.0
+
+    def at_edge(self, edge: bool | None) -> TrustSettings:
+        """These, with what one middleware was told; an edge that the operator declared stays one."""
+        return replace(self, edge=True) if edge and not self.edge else self
+
+    @property
+    def seal_length(self) -> int:
+        """How many bytes a seal adds to what leaves."""
+        return self.keys.seal_length if self.trust is Trust.KEY else 0
+
+
+_cached: tuple[int, TrustSettings] = (-1, TrustSettings())
+
+
+def trust_settings() -> TrustSettings:
+    """What the process's settings say of trust, made anew only when they change."""
+    global _cached
+    now = settings()
+    generation, found = _cached
+    if generation != settings_generation():
+        generation = settings_generation()
+        found = TrustSettings(
+            now.trust, now.edge, now.forwarded == "ignore", Peers(now.peers), now.keys, now.seal_ttl
+        )
+        _cached = (generation, found)
+    return found
+
+
+# Judging: the table of TRUST-3
+
+
+def judge_request_in(
+    peer: str | None,
+    forwarded: Iterable[tuple[str, str]],
+    text: str,
+    trust: TrustSettings,
+    now: float | None = None,
+) -> Decision:
+    """Whether a request's lineage is taken: by socket peer, forwarding headers (name, value), and seal."""
+    if trust.edge:
+        return Decision(False, reason=Reason.EDGE)
+    match trust.trust:
+        case Trust.ALL:
+            return Decision(True, strip_seal(text))
+        case Trust.KEY:
+            return _judge_seal(text, trust, now)
+        case Trust.NONE:
+            return Decision(False, reason=Reason.OFF)
+    decision = _judge_caller(peer, forwarded, trust)
+    return Decision(True, strip_seal(text)) if decision.accepted else decision
+
+
+def judge_response_out(
+    peer: str | None, forwarded: Iterable[tuple[str, str]], trust: TrustSettings
+) -> Decision:
+    """Whether a response may carry what the scope added: to a caller inside, even if it sent no lineage."""
+    if trust.edge:
+        return Decision(False, reason=Reason.EDGE)
+    if trust.trust is Trust.ALL:
+        return Decision(True)
+    if trust.trust is Trust.NONE:
+        return Decision(False, reason=Reason.OFF)
+    return _judge_caller(peer, forwarded, trust)
+
+
+def judge_request_out(host: str, trust: TrustSettings) -> Decision:
+    """Whether a request to this host (name or address, with or without port) may carry a lineage."""
+    if trust.trust is Trust.NONE:
+        return Decision(False, reason=Reason.OFF, about=host)
+    if trust.trust is Trust.ALL and not trust.edge:
+        return Decision(True)
+    if is_approved(host, trust):
+        return Decision(True)
+    return Decision(False, reason=Reason.HOST, about=host)
+
+
+def judge_response_in(host: str, text: str, trust: TrustSettings, now: float | None = None) -> Decision:
+    """Whether what a response from this host brought back is taken."""
+    decision = judge_request_out(host, trust)
+    if trust.trust is Trust.KEY and not (trust.edge and not decision.accepted):
+        return _judge_seal(text, trust, now)
+    return Decision(True, strip_seal(text)) if decision.accepted else decision
+
+
+def judge_message_in(
+    text: str, trust: TrustSettings, allowed: bool | None = None, now: float | None = None
+) -> Decision:
+    """Whether a message's or value's lineage is taken; `allowed` is `lineage_in`, None if unsaid."""
+    if allowed is False:
+        return Decision(False, reason=Reason.OPTION)
+    if trust.trust is Trust.NONE:
+        return Decision(False, reason=Reason.OFF)
+    if trust.edge and not allowed:
+        return Decision(False, reason=Reason.EDGE)
+    return _judge_seal(text, trust, now) if trust.trust is Trust.KEY else Decision(True, strip_seal(text))
+
+
+def judge_message_out(trust: TrustSettings, allowed: bool | None = None) -> Decision:
+    """Whether a message or value may carry a lineage; `allowed` is `lineage_out`, None if unsaid."""
+    if allowed is False:
+        return Decision(False, reason=Reason.OPTION)
+    return Decision(False, reason=Reason.OFF) if trust.trust is Trust.NONE else Decision(True)
+
+
+def outgoing_text(text: str, trust: TrustSettings, now: float | None = None) -> str:
+    """The lineage text as it leaves: sealed under `key` (TRUST-23)."""
+    if trust.trust is not Trust.KEY:
+        return text
+    return seal(text, trust.keys, time.time() if now is None else now, trust.seal_ttl)
+
+
+def _judge_caller(peer: str | None, forwarded: Iterable[tuple[str, str]], trust: TrustSettings) -> Decision:
+    if not is_private_address(peer):
+        return Decision(False, reason=Reason.PEER, about=peer or "")
+    if not trust.ignore_forwarded:
+        found = public_address_in(forwarded)
+        if found is not None:
+            header, address = found
+            return Decision(False, reason=Reason.FORWARDED, about=address, header=header)
+    return Decision(True)
+
+
+def _judge_seal(text: str, trust: TrustSettings, now: float | None) -> Decision:
+    body, state = open_seal(text, trust.keys, time.time() if now is None else now)
+    if state is SealState.VALID:
+        return Decision(True, body)
+    return Decision(False, reason=Reason.SEAL, about=state)
+
+
+def is_approved(host: str, trust: TrustSettings) -> bool:
+    """Whether a host is inside, by its name or literal address alone: TRUST-15 to TRUST-17."""
+    if len(host) > _LONGEST_HOST:
+        return False
+    return _is_inside(host) or trust.peers.lists(_bare_host(host)[0])
+
+
+@lru_cache(maxsize=4096)
+def _is_inside(host: str) -> bool:
+    name, dotted = _bare_host(host)
+    address = parse_address(name)
+    if address is not None:
+        return is_private(address)
+    if name == "localhost":
+        return True
+    # Ideographic full stops and the like would be dots to a resolver; numbers would be addresses.
+    if _LABELS.fullmatch(name) is None or _NUMBER_LABEL.fullmatch(name.rpartition(".")[2]):
+        return False
+    return name.endswith(_CLUSTER_SUFFIXES) or ("." not in name and not dotted)
+
+
+def _bare_host(host: str) -> tuple[str, bool]:
+    """A host in lower case without port and trailing dot, and whether it had that dot."""
+    name = host.strip(" \t").lower()
+    match = _HOST_PORT.fullmatch(name)
+    if match is not None and int(match[2] or 0) <= 65535:
+        name = match[1]
+    return (name[:-1], True) if name.endswith(".") else (name, False)
+
+
+# Saying what came of it (TRUST-27 to TRUST-30)
+
+
+def report(decision: Decision, direction: Direction, sender: str = "") -> None:
+    """Counts a lineage that did not pass, and says once a minute which setting would change that."""
+    telemetry.dropped("seal" if decision.reason is Reason.SEAL else "untrusted", direction.value)
+    cure = _CURES.get(decision.reason)
+    if cure is None:
+        return  # the operator asked for exactly this
+    outward = direction in {Direction.REQUEST_OUT, Direction.RESPONSE_OUT, Direction.MESSAGE_OUT}
+    verb = "did not send a lineage to" if outward else "dropped a lineage from"
+    where = _shown(sender if decision.reason is Reason.SEAL else decision.about)
+    reason = decision.reason.value
+    if decision.reason is Reason.FORWARDED:
+        reason = f"{decision.header} has a public address"
+    elif decision.reason is Reason.SEAL:
+        reason = f"{_SEAL_WORDS[SealState(decision.about)]}"
+    # The kind leaves the address out: an attacker with many of them must not fill the log.
+    logs.warn(
+        f"trust {direction} {decision.reason} {decision.header}",
+        f"{verb} {where or 'a local peer'} ({direction.words}): {reason}. {cure}",
+        count_as="dropped",
+    )
+
+
+_CURES: Final[Mapping[Reason, str]] = {
+    Reason.FORWARDED: (
+        "If this is the edge set ANTIPODE_EDGE=true; if applications copy that header inside, "
+        "ANTIPODE_FORWARDED=ignore."
+    ),
+    Reason.PEER: (
+        "If this is the edge set ANTIPODE_EDGE=true; if callers inside have public addresses, seal "
+        "lineages with ANTIPODE_KEYS_FILE."
+    ),
+    Reason.HOST: "If it is one of yours add it to ANTIPODE_PEERS.",
+    Reason.SEAL: "Give this service and its callers the same keys: ANTIPODE_KEYS_FILE.",
+}
+_SEAL_WORDS: Final[Mapping[SealState, str]] = {
+    SealState.MISSING: "it has no seal",
+    SealState.EXPIRED: "its seal has expired (ANTIPODE_SEAL_TTL_S)",
+    SealState.UNKNOWN_KEY: "its seal is by a key that is not known here",
+    SealState.BAD: "its seal is not right",
+}
+
+
+def _shown(text: str) -> str:
+    """Text from outside as it may stand in a log line."""
+    return text if text.isascii() and text.isprintable() and len(text) <= 64 else ascii(text[:64])
+
+
+def warn_of_forwarded(host: str, headers: Iterable[tuple[str, str]], trust: TrustSettings) -> None:
+    """Says at the sender that a lineage leaves beside a forwarding header for which the receiver drops it."""
+    if trust.trust is not Trust.PRIVATE or trust.ignore_forwarded:
+        return
+    found = public_address_in(headers)
+    if found is not None:
+        header, address = found
+        logs.warn(
+            f"trust beside {header}",
+            f"sent a lineage to {_shown(host)} beside {header}, which has a public address ({_shown(address)}): "
+            "the receiver drops it. Do not copy that header, or set ANTIPODE_FORWARDED=ignore there and here.",
+            count_as="sent",
+        )
