@@ -1,0 +1,97 @@
+"""What the lab needs on this machine: servers from the system's packages, Toxiproxy from its Go module."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from antipode_lab import toxiproxy
+from antipode_lab.errors import InstallError
+from antipode_lab.store import Package, Store
+
+_POLICY = Path("/usr/sbin/policy-rc.d")
+_LOCK_TIMEOUT_S = 300
+
+
+def missing(stores: Iterable[type[Store]]) -> list[Package]:
+    """The packages of these stores whose program is not here."""
+    return [
+        package for store in stores for package in store.packages if shutil.which(package.program) is None
+    ]
+
+
+def require(stores: Iterable[type[Store]]) -> None:
+    """Checks that every program is here.
+
+    Raises:
+        InstallError: naming the command that installs what is not.
+    """
+    chosen = list(stores)
+    if lacking := missing(chosen):
+        raise InstallError(
+            f"not installed: {', '.join(package.name for package in lacking)}. "
+            f"Run: antipode-lab install {' '.join(store.kind for store in chosen)}"
+        )
+
+
+def _root_prefix() -> list[str]:
+    """What makes a command run as root; empty for root itself."""
+    if os.geteuid() == 0:
+        return []
+    if shutil.which("sudo"):
+        # -n: a password prompt would wait for ever in a pipeline.
+        if subprocess.run(["sudo", "-n", "true"], capture_output=True, check=False).returncode == 0:
+            return ["sudo", "-n"]
+        if os.isatty(0):
+            return ["sudo"]
+    raise InstallError("installing packages needs root, or sudo without a password prompt")
+
+
+@contextmanager
+def _no_services(prefix: list[str]) -> Iterator[None]:
+    """Keeps apt from starting the servers as services: the lab starts its own, on its own ports."""
+    if _POLICY.exists():
+        yield
+        return
+    write = [*prefix, "sh", "-c", f"printf '#!/bin/sh\\nexit 101\\n' > {_POLICY} && chmod 755 {_POLICY}"]
+    subprocess.run(write, check=True)
+    try:
+        yield
+    finally:
+        subprocess.run([*prefix, "rm", "-f", str(_POLICY)], check=False)
+
+
+def _apt(prefix: list[str], *arguments: str) -> None:
+    command = [*prefix, "env", "DEBIAN_FRONTEND=noninteractive", "apt-get"]
+    command += ["-o", f"DPkg::Lock::Timeout={_LOCK_TIMEOUT_S}", "-qq", *arguments]
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    if done.returncode:
+        output = (done.stdout + done.stderr)[-2000:]
+        raise InstallError(f"apt-get {' '.join(arguments)} failed (code {done.returncode}):\n{output}")
+
+
+def install(stores: Iterable[type[Store]], say: Callable[[str], None] = lambda _: None) -> None:
+    """Installs what is missing: packages by apt (as root or with sudo), and Toxiproxy. What is here stays
+    as it is.
+
+    Raises:
+        InstallError: without apt, without rights, or if a command fails.
+    """
+    if lacking := missing(stores):
+        names = sorted({package.name for package in lacking})
+        if shutil.which("apt-get") is None:
+            raise InstallError(f"there is no apt-get here; install by hand: {', '.join(names)}")
+        prefix = _root_prefix()
+        say(f"installing {', '.join(names)} with apt")
+        _apt(prefix, "update")
+        with _no_services(prefix):
+            _apt(prefix, "install", "-y", "--no-install-recommends", *names)
+        if still := [package.program for package in lacking if shutil.which(package.program) is None]:
+            raise InstallError(f"apt installed {', '.join(names)}, but there is no {', '.join(still)}")
+    if not os.access(toxiproxy.binary(), os.X_OK):
+        say(f"building Toxiproxy {toxiproxy.VERSION} (about a minute, once)")
+        toxiproxy.install()

@@ -1,0 +1,152 @@
+"""Toxiproxy: built once from its Go module, and spoken to over its HTTP interface.
+
+Every replication link of the lab goes through one of its proxies, so that lag and partitions are commands.
+"""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from antipode_lab.cache import cache_folder, locked
+from antipode_lab.errors import InstallError, LabError
+from antipode_lab.processes import Supervisor
+
+VERSION = "2.12.0"
+MODULE = "github.com/Shopify/toxiproxy/v2"
+_UPSTREAM = {"downstream": "lag-down", "upstream": "lag-up"}
+
+
+def binary() -> Path:
+    """Where the built server is, or will be."""
+    return cache_folder() / f"toxiproxy-server-{VERSION}"
+
+
+def _find_go() -> str:
+    go = shutil.which("go") or shutil.which("go", path="/usr/local/go/bin:/usr/lib/go/bin")
+    if go is None:
+        raise InstallError(
+            "Toxiproxy is built with Go, and there is no `go` on the PATH. Install Go 1.23 or newer "
+            "(https://go.dev/dl), then run: antipode-lab install"
+        )
+    return go
+
+
+def install() -> Path:
+    """Builds Toxiproxy unless it is in the cache; returns the binary. About a minute, once.
+
+    Raises:
+        InstallError: without Go, or if the build fails.
+    """
+    target = binary()
+    if os.access(target, os.X_OK):
+        return target
+    go = _find_go()
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with locked(target.with_suffix(".lock")):
+        if os.access(target, os.X_OK):  # another process built it meanwhile
+            return target
+        with tempfile.TemporaryDirectory(prefix="build-", dir=target.parent) as build:
+            flags = f"-X {MODULE}.Version={VERSION}"
+            done = subprocess.run(
+                [go, "install", "-ldflags", flags, f"{MODULE}/cmd/server@v{VERSION}"],
+                env={**os.environ, "GOBIN": build, "GOFLAGS": ""},
+                cwd=build,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
+                check=False,
+            )
+            if done.returncode:
+                raise InstallError(f"building Toxiproxy {VERSION} failed:\n{done.stderr[-2000:]}")
+            os.replace(Path(build) / "server", target)
+    return target
+
+
+class Toxiproxy:
+    """One running Toxiproxy. Lags are one way, in whole milliseconds, and hold in each direction."""
+
+    def __init__(self, port: int) -> None:
+        self.port = port
+
+    @classmethod
+    def start(cls, supervisor: Supervisor) -> Toxiproxy:
+        """Starts one under the supervisor, and waits until it answers."""
+        (port,) = supervisor.ports(1)
+        server = cls(port)
+        supervisor.spawn(
+            "toxiproxy",
+            [str(install()), "-host", "127.0.0.1", "-port", str(port)],
+            # It logs every request at debug level otherwise.
+            env={**os.environ, "LOG_LEVEL": "warn"},
+        )
+        supervisor.wait_ready("toxiproxy", server.answers, 15)
+        return server
+
+    def answers(self) -> bool:
+        """Whether it takes requests."""
+        try:
+            self._call("GET", "/version")
+        except (OSError, http.client.HTTPException):
+            return False
+        return True
+
+    def _call(self, method: str, path: str, body: Any = None) -> Any:
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=10)
+        try:
+            payload = None if body is None else json.dumps(body)
+            connection.request(method, path, payload, {"Content-Type": "application/json"})
+            answer = connection.getresponse()
+            text = answer.read()
+        finally:
+            connection.close()
+        if answer.status >= 300:
+            raise LabError(
+                f"Toxiproxy refused {method} {path}: {answer.status} {text.decode(errors='replace')}"
+            )
+        return json.loads(text) if text.startswith((b"{", b"[")) else None
+
+    def create(self, name: str, upstream_port: int) -> int:
+        """A proxy on loopback with 0 ms; returns the port that it chose itself, so without a race."""
+        made = self._call(
+            "POST",
+            "/proxies",
+            {
+                "name": name,
+                "listen": "127.0.0.1:0",
+                "upstream": f"127.0.0.1:{upstream_port}",
+                "enabled": True,
+            },
+        )
+        for stream, toxic in _UPSTREAM.items():
+            self._call(
+                "POST",
+                f"/proxies/{quote(name)}/toxics",
+                {
+                    "name": toxic,
+                    "type": "latency",
+                    "stream": stream,
+                    "attributes": {"latency": 0, "jitter": 0},
+                },
+            )
+        return int(made["listen"].rpartition(":")[2])
+
+    def set_lag(self, name: str, lag_ms: int) -> None:
+        """Changes the lag of a proxy, of its open connections too; what was held longer goes out at once."""
+        for toxic in _UPSTREAM.values():
+            self._call(
+                "POST",
+                f"/proxies/{quote(name)}/toxics/{toxic}",
+                {"attributes": {"latency": lag_ms, "jitter": 0}},
+            )
+
+    def set_enabled(self, name: str, enabled: bool) -> None:
+        """Off: closes the proxy's connections and refuses new ones."""
+        self._call("POST", f"/proxies/{quote(name)}", {"enabled": enabled})
