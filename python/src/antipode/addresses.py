@@ -55,7 +55,9 @@ def parse_address(text: str) -> Address | None:
             return None
         text = match[1]
     if ":" in text:
-        text = text.partition("%")[0]
+        text, mark, zone = text.partition("%")
+        if mark and not zone:
+            return None
     try:
         # `ip_address` takes no leading zeros, shorthand or other bases: those are read differently elsewhere.
         address = ip_address(text)
