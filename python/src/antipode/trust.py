@@ -374,7 +374,8 @@ def warn_of_forwarded(host: str, headers: Iterable[tuple[str, str]], trust: Trus
         header, address = found
         logs.warn(
             f"trust beside {header}",
-            f"sent a lineage to {_shown(host)} beside {header}: that has a public address ({_shown(address)}), "
-            "so the receiver drops it. Do not copy the header, or set ANTIPODE_FORWARDED=ignore there and here.",
+            f"sent a lineage to {_shown(host)} beside {header}, which has a public address "
+            f"({_shown(address)}): the receiver drops it. Do not copy that header, or set "
+            "ANTIPODE_FORWARDED=ignore at the receiver and here.",
             count_as="sent",
         )
