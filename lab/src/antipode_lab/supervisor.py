@@ -192,14 +192,15 @@ class Supervisor:
             os.killpg(self.pids[name], number)
         return True
 
-    def _reap(self) -> None:
+    def _reap(self) -> bool:
+        """Notes who has ended; false if there are no children left."""
         while True:
             try:
                 pid, status = os.waitpid(-1, os.WNOHANG)
             except ChildProcessError:
-                return
+                return False
             if pid == 0:
-                return
+                return True
             for name, known in self.pids.items():
                 if known == pid:
                     self.returncodes[name] = os.waitstatus_to_exitcode(status)
@@ -239,12 +240,14 @@ class Supervisor:
 
     def _clear(self) -> None:
         deadline = time.monotonic() + 20
-        while (alive := descendants(os.getpid())) and time.monotonic() < deadline:
-            for pid in alive:
+        # Until the last child is reaped: a killed server holds its ports until all of its threads are gone.
+        while time.monotonic() < deadline:
+            for pid in descendants(os.getpid()):
                 with suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
+            if not self._reap():
+                break
             time.sleep(0.005)
-            self._reap()
         for path in self.remove_files:
             # Only if it still describes this lab: another one may have been started over it.
             with suppress(OSError, ValueError, KeyError):
