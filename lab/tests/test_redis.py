@@ -9,6 +9,7 @@ import pytest
 import redis as redis_py
 from antipode_lab import LabError
 from antipode_lab.stores.redis import LOST_KEY, RedisOptions, RedisStore
+from redis.sentinel import Sentinel
 
 two_replicas = pytest.mark.redis_lab(replicas=2, lag=["80ms", "120ms"])
 
@@ -184,3 +185,27 @@ def test_what_cannot_be_is_refused(redis_lab: RedisStore) -> None:
     with pytest.raises(LabError, match="append-only"):
         redis_lab.restart("b1", "aof", crash=True)
     assert redis_lab.client("b1").ping(), "a refused restart must leave the server running"
+
+
+@pytest.mark.redis_lab(replicas=2, lag=["40ms", "60ms"], options={"redis": RedisOptions(sentinels=True)})
+def test_sentinels_fail_over_and_the_links_keep_their_lags(redis_lab: RedisStore) -> None:
+    finder = Sentinel(redis_lab.sentinels)  # type: ignore[no-untyped-call]
+    primary = finder.master_for(redis_lab.sentinel_name)  # type: ignore[no-untyped-call]
+    primary.set("k", "1")
+    assert lag_of(redis_lab, "b2", "before") > 0.059
+    redis_lab.wait_caught_up("b1")
+    redis_lab.wait_caught_up("b2")
+    with pytest.raises(LabError, match="Sentinels"):
+        redis_lab.promote("b1")
+    redis_lab.kill("a")
+    new = redis_lab.wait_failover("a")
+    assert new in {"b1", "b2"}
+    other = "b2" if new == "b1" else "b1"
+    assert primary.get("k") == b"1"
+    until(lambda: redis_lab.replication(other).get("master_link_status") == "up")
+    redis_lab.wait_caught_up(other)
+    assert lag_of(redis_lab, other, "after") > (0.059 if other == "b2" else 0.039)
+    redis_lab.restart("a")
+    redis_lab.repoint("a", new)
+    assert redis_lab.client("a").get("after") == b"x"
+    assert redis_lab.failover() != new

@@ -4,229 +4,25 @@ from __future__ import annotations
 
 import shutil
 import time
-import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal
+from typing import Literal
 
 import redis as redis_py
 
 from antipode_lab.errors import LabError
-from antipode_lab.model import Server
 from antipode_lab.processes import wait_until
-from antipode_lab.store import BaseStore, Package, verb
+from antipode_lab.store import verb
+from antipode_lab.stores import _redis_sentinel as sentinel
+from antipode_lab.stores._redis_servers import PROBE_CHANNEL, RedisOptions, RedisServers
 
 RestartSource = Literal["rdb", "aof", "nothing"]
-PROBE_CHANNEL = "antipode-lab:probe"
 LOST_KEY = "antipode-lab:lost:{}"
 """Keys of the writes that ``promote(lose=N)`` makes at the old primary and that never arrive."""
 
 
-@dataclass(frozen=True, slots=True)
-class RedisOptions:
-    """Redis' options.
-
-    Attributes:
-        config: settings of redis.conf for every server, such as ``{"repl-backlog-ttl": "1"}``.
-        aof: every server keeps an append-only file from the start.
-        sentinels: three Sentinels with a quick failover; clients find the primary through them.
-        down_after_ms: silence after which a Sentinel thinks that the primary is down.
-    """
-
-    config: Mapping[str, str] = field(default_factory=dict)
-    aof: bool = False
-    sentinels: bool = False
-    down_after_ms: int = 500
-
-
-class RedisStore(BaseStore[RedisOptions]):
+class RedisStore(RedisServers):
     """The lab's Redis servers."""
-
-    kind: ClassVar[str] = "redis"
-    packages: ClassVar[Sequence[Package]] = (Package("redis-server", "redis-server"),)
-    options_type: ClassVar[type[Any]] = RedisOptions
-
-    # -- start -------------------------------------------------------------------------------------
-
-    def start(self, lags_ms: Sequence[int]) -> None:
-        """Starts the primary and one replica a lag."""
-        names = ["a", *(f"b{index}" for index in range(1, len(lags_ms) + 1))]
-        self.set_base_lags(dict(zip(names, [0, *lags_ms], strict=True)))
-        self.state.details["users"] = {}
-        self.state.details["aof"] = dict.fromkeys(names, self.options.aof)
-        for name, port in zip(names, self.context.supervisor.ports(len(names)), strict=True):
-            region = "a" if name == "a" else "b"
-            role = "primary" if name == "a" else "replica"
-            self.state.servers[name] = Server(
-                name,
-                region,
-                role,
-                "127.0.0.1",
-                port,
-                f"redis://127.0.0.1:{port}",
-                source=None if name == "a" else "a",
-            )
-            (self.context.folder / name).mkdir()
-            self._spawn(name)
-        for name in names:
-            self._wait_answers(name)
-        for name in names[1:]:
-            # One after the other: a second one that comes during the first one's sync waits for a cron.
-            self._attach(name, "a")
-            self.wait_caught_up(name)
-
-    def _spawn(self, name: str) -> None:
-        """Starts a server's process with what is in its folder.
-
-        A replica is started as one, so that the replication id in its RDB serves for a partial resync.
-        """
-        server = self.server(name)
-        settings: dict[str, str] = {
-            "port": str(server.port),
-            "bind": "127.0.0.1",
-            "dir": str(self.context.folder / name),
-            "save": "",
-            "appendonly": "yes" if self.state.details["aof"][name] else "no",
-            # A diskless sync ends with an acknowledgement, and a primary that misses it waits a second.
-            "repl-diskless-sync": "no",
-            "repl-diskless-sync-delay": "0",  # for who switches it on: 5 s by default, to gather replicas
-            "hz": "100",  # the end of a sync is noticed by a cron
-            "repl-ping-replica-period": "10",
-            "enable-debug-command": "local",
-            **self.options.config,
-        }
-        argv = [shutil.which("redis-server") or "redis-server"]
-        for setting, value in settings.items():
-            argv += [f"--{setting}", value]
-        # At the first start nothing to resume, and a replica that is told later connects at once.
-        if server.source is not None and server.pid:
-            argv += ["--replicaof", "127.0.0.1", str(self.link(name, server.source).port)]
-        server.pid = self.context.supervisor.spawn(self.process(name), argv)
-
-    def _wait_answers(self, name: str) -> None:
-        with self.client(name, socket_timeout=1) as client:
-
-            def answers() -> bool:
-                try:
-                    return bool(client.ping())
-                except redis_py.BusyLoadingError:
-                    return False
-                except (redis_py.ConnectionError, redis_py.TimeoutError):
-                    return False
-
-            self.context.supervisor.wait_ready(self.process(name), answers, 30)
-            self._apply_users(client)
-
-    def _attach(self, name: str, source: str) -> None:
-        """Makes a server a replica of ``source``, through their link."""
-        server = self.server(name)
-        link = self.link(name, source)
-        server.role, server.source = "replica", source
-        with self.client(name) as client:
-            client.execute_command("REPLICAOF", "127.0.0.1", str(link.port))
-
-    # -- clients and what they see -----------------------------------------------------------------
-
-    def client(self, name: str, **arguments: Any) -> redis_py.Redis:
-        """A new redis-py client of a server, straight, not through a link. The arguments are redis-py's."""
-        server = self.server(name)
-        return redis_py.Redis(**{"host": server.host, "port": server.port, "socket_timeout": 30, **arguments})
-
-    def url(self, name: str) -> str:
-        """The server's address as a URL."""
-        return self.server(name).url
-
-    @property
-    def primary(self) -> str:
-        """The server that was last made the primary."""
-        return str(next(s.name for s in self.state.servers.values() if s.role == "primary"))
-
-    @property
-    def replicas(self) -> list[str]:
-        """The servers that are replicas, directly or not, of the primary."""
-        return [server.name for server in self.state.servers.values() if server.role == "replica"]
-
-    def replication(self, name: str) -> dict[str, str]:
-        """``INFO replication`` of a server, every value as text (redis-py would make a number of some
-        replication ids).
-        """
-        with self.client(name, socket_timeout=5) as client:
-            client.set_response_callback("INFO", lambda reply, **_: reply)
-            raw = client.execute_command("INFO", "replication")
-        text = raw.decode() if isinstance(raw, bytes) else str(raw)
-        pairs = (line.partition(":") for line in text.splitlines() if ":" in line)
-        return {key: value for key, _, value in pairs}
-
-    def detail(self, server: Server) -> str:
-        """Its offset, and whether its link is up."""
-        try:
-            info = self.replication(server.name)
-        except redis_py.RedisError as error:
-            return f"{type(error).__name__}: {error}"
-        epoch = info["master_replid"][:8]
-        if info["role"] == "master":
-            return f"{epoch}:{info['master_repl_offset']}, {info['connected_slaves']} replica(s)"
-        return f"{epoch}:{info['slave_repl_offset']}, link {info['master_link_status']}"
-
-    def root_of(self, name: str) -> str:
-        """The server at the head of the chain that ``name`` replicates from."""
-        seen = {name}
-        while (source := self.server(name).source) is not None:
-            if source in seen:
-                raise LabError(f"redis {name} replicates from itself, over {source}")
-            seen.add(source)
-            name = source
-        return name
-
-    def _can_flow(self, name: str) -> bool:
-        """Whether nothing that the lab did keeps data from ``name``."""
-        while True:
-            if not self.running(name):
-                return False
-            source = self.server(name).source
-            if source is None:
-                return True
-            if self.link(name, source).state != "up":
-                return False
-            name = source
-
-    def wait_links(self, timeout: float = 60.0) -> None:
-        """Waits until data flow over every link that is not parted, to every server that runs."""
-        for name in [name for name in self.replicas if self._can_flow(name)]:
-            self.wait_caught_up(name, timeout)
-
-    def wait_caught_up(self, name: str, timeout: float = 60.0) -> None:
-        """Waits until a probe, and so everything written before it, has been applied at ``name``.
-
-        ``master_link_status:up`` does not mean that writes flow. The probe is a PUBLISH: it is in the
-        replication stream, but it is no data.
-
-        Raises:
-            LabError: after ``timeout`` seconds.
-        """
-        root = self.root_of(name)
-        probed: tuple[str, int] | None = None
-
-        def arrived() -> bool:
-            nonlocal probed
-            with suppress(redis_py.ConnectionError, redis_py.TimeoutError):
-                if probed is None:
-                    info = self.replication(name)
-                    if info.get("master_link_status") != "up":
-                        return False
-                    with self.client(root) as client:
-                        client.publish(PROBE_CHANNEL, uuid.uuid4().hex)
-                    head = self.replication(root)
-                    probed = head["master_replid"], int(head["master_repl_offset"])
-                info = self.replication(name)
-                if info["master_replid"] != probed[0]:
-                    probed = None  # the first replica gives a primary a new replid: probe again
-                    return False
-                return int(info.get("slave_repl_offset", -1)) >= probed[1]
-            return False
-
-        wait_until(f"redis {name} to receive what {root} sends", arrived, timeout, 0.003)
 
     # -- verbs -------------------------------------------------------------------------------------
 
@@ -236,6 +32,8 @@ class RedisStore(BaseStore[RedisOptions]):
         way.
         """
         self.server(server)
+        if self.options.sentinels and source != self._agreed():
+            self._refuse_with_sentinels("re-pointing to another than their primary")
         if server == source or server in self._chain(source):
             raise LabError(f"redis {source} replicates from {server}: that would be a circle")
         self._attach(server, source)
@@ -271,6 +69,7 @@ class RedisStore(BaseStore[RedisOptions]):
         The old primary is not told: it takes writes until ``repoint`` makes it a replica. With lost writes
         it stays parted from the others, or they would fetch what must be lost.
         """
+        self._refuse_with_sentinels("promotion")
         old = self.primary
         if server == old:
             raise LabError(f"redis {server} is the primary already")
@@ -374,6 +173,82 @@ class RedisStore(BaseStore[RedisOptions]):
         with self.client(server) as client:
             client.config_set(setting, value)
 
+    # -- Sentinels
+
+    @property
+    def sentinels(self) -> list[tuple[str, int]]:
+        """The Sentinels' addresses, as redis-py's ``Sentinel`` takes them; the service is `sentinel_name`."""
+        return [(item["host"], item["port"]) for item in self.state.details.get("sentinels", [])]
+
+    @property
+    def sentinel_name(self) -> str:
+        """The name under which Sentinels know the primary."""
+        return sentinel.SERVICE
+
+    def _refuse_with_sentinels(self, what: str) -> None:
+        if self.options.sentinels:
+            raise LabError(
+                f"{what} is the Sentinels' business here, and they would undo it: "
+                "kill or freeze the primary and wait_failover(), or failover()"
+            )
+
+    def refresh(self) -> None:
+        """As every store's; with Sentinels also the roles, which they change without asking the lab."""
+        super().refresh()
+        if self._router_ports:
+            self._refresh_roles()
+            super().refresh()  # the lags are those of the sources
+
+    def _refresh_roles(self) -> None:
+        names = {port: name for name, port in self._router_ports.items()}
+        for server in self.state.servers.values():
+            if server.state != "running":
+                continue
+            with suppress(redis_py.RedisError):
+                info = self.replication(server.name)
+                if info["role"] == "master":
+                    server.role, server.source = "primary", None
+                else:
+                    server.role, server.source = "replica", names.get(int(info["master_port"]))
+        primaries = [server for server in self.state.servers.values() if server.role == "primary"]
+        if len(primaries) > 1:
+            # One that was frozen, killed, or not told yet believes itself the primary still.
+            agreed = self._agreed()
+            for server in primaries:
+                if agreed is not None and server.name != agreed:
+                    server.role = "old primary"
+
+    def _agreed(self) -> str | None:
+        """The server that most Sentinels name as the primary."""
+        named: list[str] = []
+        names = {port: name for name, port in self._router_ports.items()}
+        for _, port in self.sentinels:
+            with suppress(redis_py.RedisError):
+                named.append(names[int(sentinel.ask(port)["port"])])
+        majority = [name for name in named if named.count(name) * 2 > sentinel.COUNT]
+        return majority[0] if majority else None
+
+    @verb
+    def wait_failover(self, old: str, timeout: float = 30.0) -> str:
+        """Waits until all Sentinels name another primary than ``old``; returns its name.
+
+        Raises:
+            LabError: after ``timeout`` seconds.
+        """
+        ports = [port for _, port in self.sentinels]
+        port = sentinel.wait_agreed(ports, self._router_ports[old], timeout)
+        self.refresh()
+        return next(name for name, own in self._router_ports.items() if own == port)
+
+    @verb
+    def failover(self, timeout: float = 30.0) -> str:
+        """Has the Sentinels choose another primary (SENTINEL FAILOVER); returns its name."""
+        self.refresh()
+        old = self.primary
+        with redis_py.Redis(port=self.sentinels[0][1], socket_timeout=5) as client:
+            client.execute_command("SENTINEL", "FAILOVER", sentinel.SERVICE)
+        return self.wait_failover(old, timeout)
+
     # -- users -------------------------------------------------------------------------------------
 
     @verb
@@ -390,12 +265,7 @@ class RedisStore(BaseStore[RedisOptions]):
                 with self.client(server) as client:
                     self._apply_users(client)
 
-    def _apply_users(self, client: redis_py.Redis) -> None:
-        users: dict[str, list[str]] = self.state.details["users"]
-        for user, rules in users.items():
-            client.execute_command("ACL", "SETUSER", user, *rules)  # type: ignore[no-untyped-call]
-
 
 STORE = RedisStore
 
-__all__ = ["LOST_KEY", "STORE", "RedisOptions", "RedisStore", "RestartSource"]
+__all__ = ["LOST_KEY", "PROBE_CHANNEL", "STORE", "RedisOptions", "RedisStore", "RestartSource"]
