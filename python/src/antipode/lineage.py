@@ -102,7 +102,7 @@ class Lineage:
         if not (self._parts or more or write_id[1]):
             # The common hop: a position onto a text of plain positions, raised in place without opening it.
             counter: int
-            epoch, counter = write_id[2]  # type: ignore[assignment,misc]  # a position's version is Ordered
+            epoch, counter = write_id[2]  # type: ignore[misc]  # a position's version is Ordered
             before, head, rest = self._text.partition(_position_head(write_id[0], epoch))  # type: ignore[union-attr]
             if head:
                 present, mark, after = rest.partition("~")

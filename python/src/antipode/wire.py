@@ -130,7 +130,8 @@ def split(text: str) -> Parsed:
         raise MalformedLineageError(f"not a lineage: {text[:80]!r}")
     parts = text.split("~")
     sections = {part[: part.index(".")]: part for part in parts[1:]}
-    incomplete, extensions = _NOTHING_MISSING, ()
+    incomplete = _NOTHING_MISSING
+    extensions: tuple[str, ...] = ()
     extended = "_" in sections
     if extended:
         del sections["_"]

@@ -1,0 +1,103 @@
+"""Antipode: cross-service causal consistency.
+
+A request's writes, made by many services to many unlike datastores, form a lineage. It travels with the request,
+comes back with responses and rests beside the data; `barrier()` waits until its writes are visible here.
+"""
+
+from antipode.barrier import barrier, barrier_async, read_or_fallback, read_or_fallback_async
+from antipode.carry import carry, carry_all
+from antipode.errors import (
+    AntipodeError,
+    BarrierError,
+    BarrierIncomplete,
+    BarrierTimeout,
+    BarrierUnproven,
+    BlockingCallError,
+    ConfigurationError,
+    MalformedLineageError,
+    PendingWriteError,
+    Redeliver,
+    UnfitStoreError,
+    UnknownStoreError,
+)
+from antipode.lineage import EMPTY, Lineage, Order
+from antipode.messages import message_scope
+from antipode.reading import Reading, reading
+from antipode.result import BarrierResult, ServerResult, StoreResult
+from antipode.scope import (
+    Gap,
+    Removed,
+    Scope,
+    append,
+    current_scope,
+    deserialize,
+    detached_scope,
+    remove,
+    root,
+    scope,
+    serialize,
+    stop,
+    transfer,
+)
+from antipode.settings import Mode, Settings, Trust, configure, settings
+from antipode.store import Store, stores
+from antipode.verdict import Reach, Verdict
+from antipode.writeid import Opaque, Ordered, Version, WriteId
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "EMPTY",
+    "AntipodeError",
+    "BarrierError",
+    "BarrierIncomplete",
+    "BarrierResult",
+    "BarrierTimeout",
+    "BarrierUnproven",
+    "BlockingCallError",
+    "ConfigurationError",
+    "Gap",
+    "Lineage",
+    "MalformedLineageError",
+    "Mode",
+    "Opaque",
+    "Order",
+    "Ordered",
+    "PendingWriteError",
+    "Reach",
+    "Reading",
+    "Redeliver",
+    "Removed",
+    "Scope",
+    "ServerResult",
+    "Settings",
+    "Store",
+    "StoreResult",
+    "Trust",
+    "UnfitStoreError",
+    "UnknownStoreError",
+    "Verdict",
+    "Version",
+    "WriteId",
+    "append",
+    "barrier",
+    "barrier_async",
+    "carry",
+    "carry_all",
+    "configure",
+    "current_scope",
+    "deserialize",
+    "detached_scope",
+    "message_scope",
+    "read_or_fallback",
+    "read_or_fallback_async",
+    "reading",
+    "remove",
+    "root",
+    "scope",
+    "serialize",
+    "settings",
+    "stop",
+    "stores",
+    "transfer",
+]

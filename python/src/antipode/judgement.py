@@ -1,0 +1,138 @@
+"""From the needs of a barrier to the verdict of each store, and to the error that says so (spec BAR)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from antipode.errors import BarrierError, BarrierIncomplete, BarrierTimeout, BarrierUnproven, Redeliver
+from antipode.need import Need
+from antipode.plan import Asked, Plan
+from antipode.result import BarrierResult, ServerResult, StoreResult
+from antipode.settings import settings
+from antipode.verdict import Verdict
+from antipode.writeid import Ordered
+
+
+def judge(plan: Plan, needs: Sequence[Need], waited: float, *, looked: bool) -> Mapping[str, StoreResult]:
+    """The verdict of each store. `looked`: nobody waited, so what is not visible is `not_yet`."""
+    verdicts: dict[str, StoreResult] = {}
+    for asked in plan.asked:
+        own = [need for need in needs if need.server.store is asked.store]
+        verdicts[asked.store.name] = _judge_store(asked, own, waited, looked=looked)
+    for name in plan.expected:
+        verdicts[name] = StoreResult(Verdict.UNPROVEN, "listed in ANTIPODE_STORES, and not registered yet")
+    for name in plan.elsewhere:
+        verdicts[name] = StoreResult(Verdict.ELSEWHERE, "not registered in this process")
+    return verdicts
+
+
+def _judge_store(asked: Asked, needs: list[Need], waited: float, *, looked: bool) -> StoreResult:
+    servers = [
+        _judge_server(server.address, [need for need in needs if need.server is server], looked=looked)
+        for server in asked.servers
+    ]
+    option = asked.store.options.on_replica_out or settings().on_replica_out
+    judged = [server for server in servers if not server.left_out]
+    left = [server for server in servers if server.left_out]
+    if not judged or (left and option == "fail"):
+        reason = "; ".join(f"{server.address} {server.reason}" for server in left) or "no server is registered"
+        return StoreResult(Verdict.UNPROVEN, reason, waited, tuple(servers))
+    late = max((need.seen - need.since for need in needs if need.seen), default=0.0)
+    for verdict in (Verdict.UNPROVEN, Verdict.TIMED_OUT, Verdict.NOT_YET):
+        bad = [server for server in judged if server.verdict is verdict]
+        if bad:
+            there = [server.address for server in judged if server.verdict is Verdict.VISIBLE]
+            reason = "; ".join(server.reason for server in bad)
+            if there:
+                reason += f" ({', '.join(there)} {'is' if len(there) == 1 else 'are'} there)"
+            return StoreResult(verdict, reason, waited, tuple(servers))
+    reason = f"{len(judged)} of {len(servers)} {'replica' if len(servers) == 1 else 'replicas'} at {_wanted(asked)}"
+    if left:
+        reason += f"; left out: {', '.join(f'{server.address} ({server.reason})' for server in left)}"
+    return StoreResult(Verdict.VISIBLE, reason, min(late, waited) if waited else 0.0, tuple(servers))
+
+
+def _wanted(asked: Asked) -> str:
+    version = asked.ids[0].version
+    if len(asked.ids) == 1 and isinstance(version, Ordered) and asked.ids[0].is_position:
+        return f"{version.epoch[:4]}….{version.counter} or later"
+    return f"{len(asked.ids)} writes or later"
+
+
+def _judge_server(address: str, needs: list[Need], *, looked: bool) -> ServerResult:
+    if any(need.left_out for need in needs):
+        words = needs[0].server.down or "does not answer"
+        return ServerResult(address, Verdict.UNPROVEN, f"does not answer: {words}", left_out=True)
+    for need in needs:
+        answer = need.answer
+        if answer is not None and answer.verdict is Verdict.UNPROVEN:
+            return ServerResult(address, Verdict.UNPROVEN, f"{address}: {answer.reason}")
+    for need in needs:
+        answer = need.answer
+        if answer is not None and answer.verdict is Verdict.VISIBLE:
+            continue
+        if answer is not None and answer.unknown_epoch and not looked:
+            return ServerResult(address, Verdict.UNPROVEN, f"{address}: unknown epoch: {answer.reason}")
+        return ServerResult(address, Verdict.NOT_YET if looked else Verdict.TIMED_OUT, _missing(need))
+    return ServerResult(address, Verdict.VISIBLE)
+
+
+def _missing(need: Need) -> str:
+    server = need.server
+    if server.down:
+        return f"replica {server.address} does not answer: {server.down}"
+    if need.answer is not None and need.answer.reason:
+        return f"replica {server.address}: {need.answer.reason}"
+    if need.counter >= 0:
+        return f"replica {server.address} is at {server.position}, wanted {need.epoch[:4]}….{need.counter}"
+    return f"replica {server.address} has not got {need.write_id}"
+
+
+def enforce(plan: Plan, result: BarrierResult) -> None:
+    """Raises what the policies say of a result; returns where the application goes on."""
+    if not result.satisfied:
+        _enforce_satisfied(plan, result)
+    if result.vacuous and plan.on_vacuous == "raise":
+        raise BarrierIncomplete(
+            f"a barrier judged nothing: {', '.join(plan.elsewhere)} not registered in this process", result
+        )
+    if plan.require_complete and not result.complete:
+        raise BarrierIncomplete(f"require_complete: something was left unjudged\n{result.explain()}", result)
+
+
+def _enforce_satisfied(plan: Plan, result: BarrierResult) -> None:
+    late = [name for name, store in result.stores.items() if store.verdict in {Verdict.TIMED_OUT, Verdict.NOT_YET}]
+    lost = [name for name, store in result.stores.items() if store.verdict is Verdict.UNPROVEN]
+    if lost and plan.on_unproven != "as_timeout":
+        _apply(plan.on_unproven, BarrierUnproven(_unproven_words(result, lost), result), result)
+    as_timeout = late + (lost if plan.on_unproven == "as_timeout" else [])
+    if as_timeout:
+        error: BarrierError
+        if late:
+            error = BarrierTimeout(_timeout_words(plan, result, late), result)
+        else:
+            error = BarrierUnproven(_unproven_words(result, lost), result)
+        _apply(plan.on_timeout, error, result)
+
+
+def _apply(policy: str, error: BarrierError, result: BarrierResult) -> None:
+    if policy == "raise":
+        raise error
+    if policy == "redeliver":
+        raise Redeliver(f"give the message back: {error}", result) from error
+
+
+def _timeout_words(plan: Plan, result: BarrierResult, names: list[str]) -> str:
+    region = f" in region {settings().region}" if settings().region else ""
+    told = "; ".join(
+        f"{name} is not visible{region} after {result.waited * 1000:.0f} ms: {result.stores[name].reason}" for name in names
+    )
+    return f"{told}.\n  Raise timeout= (it was {plan.timeout * 1000:.0f} ms), or read the primary with read_or_fallback()."
+
+
+def _unproven_words(result: BarrierResult, names: list[str]) -> str:
+    told = "; ".join(f"{name}: {result.stores[name].reason}" for name in names)
+    return (
+        f"{told}: the write may be lost.\n  After a restore or failover, check it and run: antipode epoch settle "
+        f"{names[0]} EPOCH --at URL"
+    )

@@ -1,0 +1,64 @@
+"""The `antipode` logger: each kind of line at most once a minute, with how often it happened meanwhile."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from typing import Final
+
+logger: Final = logging.getLogger("antipode")
+PERIOD_S: Final = 60.0
+
+
+class _Throttle:
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._last: dict[str, float] = {}
+        self._held: dict[str, int] = {}
+
+    def admit(self, kind: str) -> int | None:
+        """How many lines of this kind were held back since the last one; None where this one is held too."""
+        now = time.monotonic()
+        with self._lock:
+            if now - self._last.get(kind, -PERIOD_S) < PERIOD_S:
+                self._held[kind] = self._held.get(kind, 0) + 1
+                return None
+            if len(self._last) > 1000:  # kinds may name call sites
+                self._last.clear()
+            self._last[kind] = now
+            return self._held.pop(kind, 0)
+
+    def reset(self) -> None:
+        with self._lock:
+            self._last.clear()
+            self._held.clear()
+
+
+_throttle = _Throttle()
+
+
+def warn(kind: str, message: str, *, count_as: str | None = None) -> None:
+    """Logs a warning unless one of this kind came within the minute; `count_as` names the running count."""
+    _say(logging.WARNING, kind, message, count_as)
+
+
+def info(kind: str, message: str, *, count_as: str | None = None) -> None:
+    """Logs a piece of information at most once a minute a kind."""
+    _say(logging.INFO, kind, message, count_as)
+
+
+def _say(level: int, kind: str, message: str, count_as: str | None) -> None:
+    held = _throttle.admit(kind)
+    if held is None:
+        return
+    if count_as is not None:
+        message = f"{message} {count_as}={held + 1}"
+    elif held:
+        message = f"{message} (and {held} more like it)"
+    logger.log(level, "%s", message)
+
+
+def reset() -> None:
+    """Forgets what was logged (tests)."""
+    _throttle.reset()

@@ -1,0 +1,109 @@
+"""What a parked barrier waits for: one need a write and server, one group a barrier (spec BAR)."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
+
+from antipode.verdict import Visibility
+from antipode.writeid import Ordered, WriteId
+
+if TYPE_CHECKING:
+    from antipode.server import Server
+
+
+class Need:
+    """One write that one barrier waits for at one server."""
+
+    __slots__ = ("answer", "counter", "done", "epoch", "group", "left_out", "seen", "server", "since", "write_id")
+
+    def __init__(self, write_id: WriteId, server: Server, group: Group) -> None:
+        self.write_id = write_id
+        self.server = server
+        self.group = group
+        self.since = group.since
+        self.done = False
+        self.answer: Visibility | None = None
+        """The last answer of the server; None while it has not been asked."""
+        self.seen = 0.0
+        """When it was settled, `time.monotonic()`."""
+        self.left_out = False
+        """The server does not answer, and is left out of the pass."""
+        version = write_id.version
+        if not write_id.key and isinstance(version, Ordered):
+            self.epoch, self.counter = version
+        else:
+            self.epoch, self.counter = "", -1
+
+    def __lt__(self, other: Need) -> bool:
+        return self.counter < other.counter
+
+
+class Group:
+    """The needs of one barrier. It is over when every need is settled, or when the barrier gives up."""
+
+    __slots__ = ("_left", "_lock", "_release", "cancelled", "loop", "needs", "since", "timeout")
+
+    def __init__(self, timeout: float, release: Callable[[], None], loop: asyncio.AbstractEventLoop | None) -> None:
+        """`release` is called once, by the engine's thread, or in `loop` together with those of other groups."""
+        self.timeout = timeout
+        self.since = time.monotonic()
+        self.needs: list[Need] = []
+        self.loop = loop
+        self.cancelled = False
+        self._release = release
+        self._lock = threading.Lock()
+        self._left = 1  # one for the barrier itself, until it has parked everything
+
+    def add(self, write_id: WriteId, server: Server) -> Need:
+        """One more need; to be parked at its server."""
+        need = Need(write_id, server, self)
+        self.needs.append(need)
+        self._left += 1
+        return need
+
+    def parked(self) -> bool:
+        """Everything is parked; True if something is still to be waited for."""
+        return not self._count_down()
+
+    def settle(self, need: Need, answer: Visibility | None) -> bool:
+        """A need is over, one way or another; True where it was the last one and the group is to be released."""
+        if need.done:
+            return False
+        need.done = True
+        need.seen = time.monotonic()
+        if answer is not None:
+            need.answer = answer
+        return self._count_down()
+
+    def _count_down(self) -> bool:
+        with self._lock:
+            self._left -= 1
+            return self._left == 0
+
+    def release(self) -> None:
+        """Wakes the barrier."""
+        self._release()
+
+
+def release_all(groups: Iterable[Group]) -> None:
+    """Wakes barriers: each thread by itself, the tasks of one event loop together."""
+    by_loop: dict[asyncio.AbstractEventLoop, list[Group]] = {}
+    for group in groups:
+        if group.loop is None:
+            group.release()
+        else:
+            by_loop.setdefault(group.loop, []).append(group)
+    for loop, members in by_loop.items():
+        try:
+            loop.call_soon_threadsafe(_release_in_loop, members)
+        except RuntimeError:  # the loop was closed meanwhile: nobody is left to be woken
+            continue
+
+
+def _release_in_loop(groups: list[Group]) -> None:
+    for group in groups:
+        group.release()

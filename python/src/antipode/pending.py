@@ -1,0 +1,30 @@
+"""A write in flight: an unanswered command, an open transaction, an unknown outcome (spec SCOPE)."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from dataclasses import dataclass, field
+
+from antipode.lineage import EMPTY, Lineage
+
+
+def current_task() -> int:
+    """Names the calling task: the asyncio task where one runs, else the thread."""
+    try:
+        task = asyncio.current_task()
+    except RuntimeError:
+        task = None
+    return threading.get_ident() if task is None else id(task)
+
+
+@dataclass(slots=True, eq=False)
+class PendingWrite:
+    """One write in flight to a store, as it was when it was sent."""
+
+    store: str
+    lineage: Lineage = EMPTY
+    """The scope's lineage when the write was sent: what the write's own position must not be below (LIN)."""
+    task: int = field(default_factory=current_task)
+    unknown: bool = False
+    """Whether its outcome stays unknown: the mark then stays, too."""

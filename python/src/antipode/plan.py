@@ -1,0 +1,226 @@
+"""What one barrier asks for: its options made whole, and the lineage taken apart by store (spec BAR)."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import lru_cache
+from typing import Final, Literal, TypeAlias
+
+from antipode import logs
+from antipode.errors import ConfigurationError
+from antipode.lineage import Lineage
+from antipode.scope import Scope
+from antipode.server import Server
+from antipode.settings import Mode, settings, timeout_of
+from antipode.site import call_site
+from antipode.store import Store, registry
+from antipode.verdict import Reach
+from antipode.writeid import WriteId
+
+OnTimeout: TypeAlias = Literal["raise", "proceed", "redeliver"]
+OnUnproven: TypeAlias = Literal["raise", "proceed", "redeliver", "as_timeout"]
+OnVacuous: TypeAlias = Literal["raise", "proceed"]
+Timeout: TypeAlias = float | timedelta
+
+
+class _Default:
+    """Stands for "not given": `timeout=None` is a mistake, because there is no infinite wait to ask for."""
+
+    def __repr__(self) -> str:
+        return "the default"
+
+
+DEFAULT: Final = _Default()
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One store that a barrier asks for: the writes to it, and the servers that a pass has to speak of."""
+
+    store: Store
+    ids: list[WriteId]
+    servers: list[Server]
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """One barrier, before anything is waited for."""
+
+    scope: Scope | None
+    lineage: Lineage
+    asked: list[Asked]
+    elsewhere: list[str]
+    """Stores of the lineage that this process has not registered."""
+    expected: list[str]
+    """Those of them that `ANTIPODE_STORES` says it will register: unproven until then."""
+    timeout: float
+    reach: Reach
+    on_timeout: OnTimeout
+    on_unproven: OnUnproven
+    on_vacuous: OnVacuous
+    require_complete: bool
+    dry_run: bool
+    names: tuple[str, ...] | None
+    """The stores named in the call; None where all registered ones are asked for."""
+
+    @property
+    def vacuous(self) -> bool:
+        """The lineage has writes, and none of their stores is registered here."""
+        return not self.asked and not self.expected and bool(self.elsewhere)
+
+    @property
+    def asked_names(self) -> Collection[str]:
+        """The stores whose marks of incompleteness count for `complete`."""
+        if self.names is not None:
+            return self.names
+        return [store.name for store in registry().all()]
+
+
+def make_plan(
+    scope: Scope | None,
+    lineage: Lineage | None,
+    *,
+    timeout: Timeout | _Default,
+    stores: Sequence[str] | None,
+    reach: Reach | str | None,
+    require_complete: bool,
+    dry_run: bool | None,
+    on_timeout: OnTimeout | None,
+    on_unproven: OnUnproven | None,
+    on_vacuous: OnVacuous | None,
+) -> Plan:
+    """Checks a call and takes its lineage apart. The programmer's mistakes raise here, at once."""
+    now = settings()
+    if lineage is None:
+        if scope is None:
+            raise ConfigurationError(
+                "antipode.barrier() was called outside any scope, so there is no lineage to wait for. Add a "
+                f"middleware, open antipode.scope(), or give it a lineage. (site: {call_site()})"
+            )
+        lineage = scope.lineage
+    known = registry()
+    if not known.all() and not now.stores:
+        raise ConfigurationError(
+            "antipode.barrier() was called in a process that has registered no store: wrap a client, or register() "
+            f"the store that it should wait for. (site: {call_site()})"
+        )
+    names = None if stores is None else _checked_names(stores)
+    wanted = _checked_reach(reach)
+    asked: list[Asked] = []
+    elsewhere: list[str] = []
+    expected: list[str] = []
+    for name in lineage.stores:
+        store = known.get(name)
+        if names is not None and name not in names:
+            continue
+        if store is None:
+            check_name(name, known.generation)
+            (expected if name in now.stores else elsewhere).append(name)
+        elif store.mode is not Mode.OFF:
+            asked.append(Asked(store, lineage.of_store(name), store.servers(own=wanted is Reach.REPLICA)))
+    return Plan(
+        scope=scope,
+        lineage=lineage,
+        asked=asked,
+        elsewhere=elsewhere,
+        expected=expected,
+        timeout=_deadline(timeout, scope, asked),
+        reach=wanted,
+        on_timeout=_on_timeout(on_timeout or now.on_timeout, scope),  # type: ignore[arg-type]
+        on_unproven=_on_unproven(on_unproven or now.on_unproven, scope),  # type: ignore[arg-type]
+        on_vacuous=_one_of("on_vacuous", on_vacuous or now.on_vacuous, ("raise", "proceed")),  # type: ignore[arg-type]
+        require_complete=require_complete,
+        dry_run=bool(dry_run) or now.mode is Mode.DRY_RUN,
+        names=names,
+    )
+
+
+def _checked_names(stores: Sequence[str]) -> tuple[str, ...]:
+    if isinstance(stores, str):
+        raise ConfigurationError(f"stores= takes a list of names: stores=[{stores!r}]")
+    for name in stores:
+        registry().need(name)
+    return tuple(stores)
+
+
+def _checked_reach(reach: Reach | str | None) -> Reach:
+    if reach is None:
+        return Reach.REGION
+    if reach not in set(Reach):
+        raise ConfigurationError(f"reach={reach!r}: want session, replica or region")
+    wanted = Reach(reach)
+    if wanted is Reach.SESSION:
+        raise ConfigurationError(
+            'reach="session" speaks of one connection, which a barrier does not have: use reading(after=lineage) or '
+            "wrap(…, wait_on_read=True)"
+        )
+    return wanted
+
+
+def _deadline(timeout: Timeout | _Default, scope: Scope | None, asked: list[Asked]) -> float:
+    if isinstance(timeout, _Default):
+        seconds = max((each.store.timeout for each in asked), default=timeout_of())
+    elif timeout is None:
+        raise ConfigurationError("timeout=None: there is no infinite wait to ask for; give seconds")
+    else:
+        seconds = timeout_of(None, timeout)
+    if scope is not None and scope.deadline is not None:
+        seconds = min(seconds, max(scope.deadline - time.monotonic(), 0.0))
+    return seconds
+
+
+def _on_timeout(word: OnTimeout, scope: Scope | None) -> OnTimeout:
+    _one_of("on_timeout", word, ("raise", "proceed", "redeliver"))
+    if word == "redeliver":
+        _check_redeliver(scope)
+    return word
+
+
+def _on_unproven(word: OnUnproven, scope: Scope | None) -> OnUnproven:
+    _one_of("on_unproven", word, ("raise", "proceed", "redeliver", "as_timeout"))
+    if word == "redeliver":
+        _check_redeliver(scope)
+    return word
+
+
+def _check_redeliver(scope: Scope | None) -> None:
+    delivery = None if scope is None else scope.delivery
+    if delivery is None:
+        raise ConfigurationError('on_timeout="redeliver" needs a message to give back: this is not a consumer\'s scope')
+    if not delivery.can_redeliver:
+        raise ConfigurationError(f'on_timeout="redeliver": the message cannot go back: {delivery.detail}')
+
+
+def _one_of(name: str, word: str, words: tuple[str, ...]) -> str:
+    if word not in words:
+        raise ConfigurationError(f"{name}={word!r}: want {', '.join(words)}")
+    return word
+
+
+def _plain(name: str) -> str:
+    return name.casefold().replace("-", "").replace("_", "")
+
+
+@lru_cache(maxsize=1024)
+def check_name(name: str, generation: int) -> None:
+    """Refuses a lineage's store that differs from a registered one in case, `-` and `_` only: a misspelling."""
+    del generation  # part of the cache's key: another set of stores is another answer
+    for store in registry().all():
+        if store.name != name and _plain(store.name) == _plain(name):
+            raise ConfigurationError(
+                f'the lineage names store "{name}", this process has registered "{store.name}": the same name but for '
+                "case, - and _. A store has one name in every service."
+            )
+
+
+def warn_vacuous(plan: Plan, site: str) -> None:
+    """Says once a minute and site that a barrier judged nothing, with both lists of names."""
+    here = ", ".join(store.name for store in registry().all())
+    logs.warn(
+        f"vacuous {site}",
+        f"a barrier judged nothing: the lineage has writes to {', '.join(plan.elsewhere)}; registered in this process: "
+        f"{here}. If these are one store, give it one name. site={site}",
+    )

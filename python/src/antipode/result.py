@@ -1,0 +1,88 @@
+"""What a barrier proved (spec BAR): a verdict a store, and two bits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import NoReturn
+
+from antipode.scope import Gap
+from antipode.verdict import Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class ServerResult:
+    """What was found out about one server."""
+
+    address: str
+    verdict: Verdict
+    reason: str = ""
+    left_out: bool = False
+    """It does not answer, and the pass does not speak of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoreResult:
+    """What was found out about one store, how long that took in seconds, and why."""
+
+    verdict: Verdict
+    reason: str
+    waited: float = 0.0
+    servers: tuple[ServerResult, ...] = ()
+
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        """The servers that did not answer and of which a pass does not speak."""
+        return tuple(server.address for server in self.servers if server.left_out)
+
+
+@dataclass(frozen=True)
+class BarrierResult:
+    """The outcome of a barrier. It has no truth value: ask for `satisfied` or `complete`."""
+
+    satisfied: bool
+    """Nothing that was asked for is missing here."""
+    waited: float
+    """Seconds."""
+    vacuous: bool = False
+    """The lineage had writes, and none of their stores is registered here."""
+    dry_run: bool = False
+    _judge: Callable[[], Mapping[str, StoreResult]] = field(default=dict, repr=False, compare=False)
+    _left_unjudged: bool = field(default=False, repr=False)
+    gaps: tuple[Gap, ...] = ()
+    """Why it is not complete, as far as this process knows."""
+
+    @cached_property
+    def stores(self) -> Mapping[str, StoreResult]:
+        """The verdict of each store of the lineage, by name."""
+        return self._judge()
+
+    @property
+    def complete(self) -> bool:
+        """Satisfied, and nothing was left unjudged: no store elsewhere, no server left out, nothing lost on the way."""
+        return self.satisfied and not self._left_unjudged
+
+    def explain(self) -> str:
+        """The outcome in sentences, one line a store."""
+        lines = [str(self)]
+        lines += [f"  {name}: {result.verdict} ({result.reason})" for name, result in self.stores.items()]
+        lines += [f"  incomplete: {gap.reason} {gap.store} {gap.detail}".rstrip() for gap in self.gaps]
+        return "\n".join(lines)
+
+    def __str__(self) -> str:
+        word = "satisfied" if self.satisfied else "not satisfied"
+        told = [_short(name, result) for name, result in self.stores.items()]
+        return f"{word} in {self.waited * 1000:.0f} ms: {'; '.join(told) or 'nothing to wait for'}"
+
+    def __bool__(self) -> NoReturn:
+        raise TypeError("a BarrierResult has no truth value: ask for .satisfied or .complete")
+
+
+def _short(name: str, result: StoreResult) -> str:
+    if result.verdict is Verdict.ELSEWHERE:
+        return f"{name} elsewhere (not registered in this process)"
+    if result.verdict is Verdict.VISIBLE:
+        left = f" ({', '.join(result.left_out)} left out)" if result.left_out else ""
+        return f"{name} visible{left}"
+    return f"{name} {result.verdict.replace('_', ' ')}: {result.reason}"

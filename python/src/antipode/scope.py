@@ -1,0 +1,377 @@
+"""Scopes: the lineage of one request, message or task, held by the OpenTelemetry Context (spec SCOPE)."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+from opentelemetry import context as otel
+
+from antipode import logs, telemetry
+from antipode.errors import PendingWriteError
+from antipode.lineage import EMPTY, Lineage
+from antipode.pending import PendingWrite, current_task
+from antipode.settings import Mode, settings
+from antipode.site import call_site
+from antipode.writeid import WriteId
+
+_SCOPE: Final = otel.create_key("antipode-scope")
+
+
+class Gap(NamedTuple):
+    """Why a lineage is not complete: what happened in this process, and to which store (empty: not known)."""
+
+    reason: str
+    store: str
+    detail: str
+
+
+class Removed(NamedTuple):
+    """What `remove` took out, and which of the named writes a position in the scope still covers."""
+
+    lineage: Lineage
+    still_covered: tuple[WriteId, ...]
+
+
+@dataclass(slots=True)
+class Delivery:
+    """The message that a scope was opened for; `redeliver` of a barrier goes back through it."""
+
+    can_redeliver: bool
+    detail: str = ""
+
+
+class Scope:
+    """What one request, message or task depends on. Joins are atomic: its threads and tasks share it.
+
+    It closes when the middleware or callback that opened it ends, or by `stop`; what is appended later is dropped
+    and counted, with a warning that names the site.
+    """
+
+    def __init__(self, lineage: Lineage = EMPTY, *, kind: str = "root", delivery: Delivery | None = None) -> None:
+        """`kind` says what opened it (root, request, message, detached), for findings."""
+        self.kind = kind
+        self.delivery = delivery
+        self.deadline: float | None = None
+        """`time.monotonic()` at which the request itself gives up; tightens every barrier in it."""
+        self.sent = False
+        """Whether the response's header has left: what is written now comes too late for the caller."""
+        self.proof: Any = None
+        """What the last barrier proved, kept by the barrier for its free path."""
+        self.site = call_site() if kind in {"root", "detached"} else kind
+        self._lock = threading.RLock()
+        self._lineage = lineage
+        self._inbound = lineage
+        self._removed = EMPTY
+        self._pending: dict[int, PendingWrite] = {}
+        self._gaps: list[Gap] = []
+        self._closed = False
+        self._stopped = False
+        self._holds = 0
+        self._outer: Scope | None = None
+
+    # Reading it
+
+    @property
+    def lineage(self) -> Lineage:
+        """The lineage as it is now."""
+        return self._lineage
+
+    @property
+    def closed(self) -> bool:
+        """Whether it has ended."""
+        return self._closed
+
+    @property
+    def gaps(self) -> tuple[Gap, ...]:
+        """Why its lineage is not complete, as far as this process knows."""
+        return tuple(self._gaps)
+
+    def marked(self) -> Lineage:
+        """The lineage as a copy of it may rest beside a value: stores with a write in flight are marked (SCOPE)."""
+        if not self._pending:
+            return self._lineage
+        with self._lock:
+            stores = sorted({write.store for write in self._pending.values()})
+            return self._lineage.marked_incomplete(*stores) if stores else self._lineage
+
+    def outgoing(self) -> Lineage:
+        """The lineage as it may leave with a request, message or response: marked, and `on_pending` applied.
+
+        Raises PendingWriteError with `on_pending=raise` where a write of this very task has not been committed.
+        """
+        if not self._pending:
+            return self._lineage
+        uncommitted = self.published_before_commit()
+        if uncommitted:
+            _apply_on_pending(sorted({write.store for write in uncommitted}))
+        return self.marked()
+
+    def additions(self) -> Lineage:
+        """What this scope has beyond what it was opened with: what a response carries back (PROP)."""
+        marked = self.marked()
+        return EMPTY if marked is self._inbound else marked.added_to(self._inbound)
+
+    # Changing it
+
+    def append(self, *ids: WriteId) -> None:
+        """Adds writes to the lineage (paper table 2). In a closed scope they are dropped and counted."""
+        if not ids:
+            return
+        with self._lock:
+            if not self._closed:
+                self._lineage = self._lineage.including(*ids)
+        if self._closed:
+            self._too_late(ids[0].store)
+        elif self.sent:
+            telemetry.write_late(ids[0].store, call_site())
+
+    def transfer(self, lineage: Lineage) -> None:
+        """Makes this scope depend on a lineage (paper table 2): a value that was read, an earlier request."""
+        self._join(lineage, filtered=False)
+
+    def merge(self, lineage: Lineage) -> None:
+        """Joins what came in by a response: without what was removed from this scope before (SCOPE)."""
+        self._join(lineage, filtered=True)
+
+    def receive(self, lineage: Lineage) -> None:
+        """Joins what the request or message itself brought: it is not sent back with the response."""
+        with self._lock:
+            if not self._closed:
+                self._lineage |= lineage
+                self._inbound |= lineage
+
+    def _join(self, lineage: Lineage, *, filtered: bool) -> None:
+        if not lineage:
+            return
+        with self._lock:
+            if not self._closed:
+                self._lineage |= lineage.without(self._removed) if filtered and self._removed else lineage
+        if self._closed:
+            self._too_late(next(iter(lineage.stores), ""))
+
+    def remove(self, what: WriteId | str | Lineage | None = None, *, incomplete: bool = False) -> Removed:
+        """Takes out a write, a whole store with its mark of incompleteness, or what a lineage covers.
+
+        It holds for the scope: a response does not bring it back. With `incomplete=True` the application vouches
+        that nothing is missing, and every mark goes. Returns what was taken out, and which writes a position in
+        the scope still covers (they cannot be taken out alone).
+        """
+        with self._lock:
+            before = self._lineage
+            after = before if what is None else before.without(what)
+            if incomplete:
+                after = after.vouched()
+            taken = before.without(after)
+            self._lineage = after
+            self._removed |= taken
+        wanted = [what] if isinstance(what, WriteId) else list(what) if isinstance(what, Lineage) else []
+        return Removed(taken, tuple(write_id for write_id in wanted if write_id in after))
+
+    def mark_incomplete(self, reason: str, *stores: str, detail: str = "") -> None:
+        """Records that something which belonged here is missing, in these stores or anywhere (LIN, SCOPE)."""
+        with self._lock:
+            self._lineage = self._lineage.marked_incomplete(*stores)
+        for store in stores or ("",):
+            self.note_gap(reason, store, detail)
+            telemetry.incomplete(reason, store)
+
+    def note_gap(self, reason: str, store: str = "", detail: str = "") -> None:
+        """Keeps a reason for the barrier's `gaps` without marking the lineage (an untrusted one was dropped)."""
+        with self._lock:
+            if len(self._gaps) < 100:
+                self._gaps.append(Gap(reason, store, detail))
+
+    # Writes in flight
+
+    def begin(self, write: PendingWrite) -> None:
+        """Notes a write that is in flight; until it ends, copies that leave are marked incomplete."""
+        with self._lock:
+            self._pending[id(write)] = write
+
+    def end(self, write: PendingWrite) -> None:
+        """The write has its identifier, or is known not to have happened."""
+        with self._lock:
+            self._pending.pop(id(write), None)
+
+    @property
+    def pending(self) -> tuple[PendingWrite, ...]:
+        """The writes that are in flight now, those of unknown outcome included."""
+        with self._lock:
+            return tuple(self._pending.values())
+
+    def published_before_commit(self) -> tuple[PendingWrite, ...]:
+        """The pending writes of the calling task itself: what leaves now leaves before their commit (SCOPE)."""
+        task = current_task()
+        return tuple(write for write in self.pending if write.task == task and not write.unknown)
+
+    # Ending it
+
+    def stop(self) -> None:
+        """Ends the scope (paper table 2); a detached one lives on until the work that carries it has ended."""
+        with self._lock:
+            self._stopped = True
+            self._closed = self._holds == 0
+
+    def hold(self) -> None:
+        """Keeps a detached scope open for work that carries it."""
+        with self._lock:
+            self._holds += 1
+
+    def release(self) -> None:
+        """The work that carried the scope has ended; the last one closes a scope that was stopped meanwhile."""
+        with self._lock:
+            self._holds -= 1
+            self._closed = self._stopped and self._holds == 0
+
+    def discard_implausible(self, write_id: WriteId, detail: str) -> None:
+        """Drops an entry that cannot be true, and marks its store: what it absorbed is lost (LIN)."""
+        with self._lock:
+            self._lineage = self._lineage.without(write_id)
+        telemetry.dropped("implausible", "write")
+        self.mark_incomplete("implausible", write_id.store, detail=detail)
+
+    def _too_late(self, store: str) -> None:
+        site = call_site()
+        telemetry.write_lost("closed", store, site)
+        logs.warn(
+            f"closed-scope {site}",
+            f"dropped a write to {store or 'a store'}: its scope ({self.site}) has ended. For work that outlives the "
+            f"request use antipode.detached_scope(). site={site}",
+        )
+
+    def __repr__(self) -> str:
+        state = "closed" if self._closed else "open"
+        return f"<Scope {self.kind} {state} {self._lineage.serialize()}>"
+
+
+def _apply_on_pending(stores: list[str]) -> None:
+    """A lineage leaves before the commit of this task's own writes: the commonest form of the bug (SCOPE)."""
+    site = call_site()
+    names = ", ".join(stores)
+    now = settings()
+    telemetry.finding("published_before_commit", site)
+    if now.on_pending == "raise":
+        raise PendingWriteError(
+            f"a lineage leaves before the commit of {names}: readers cannot wait for it. Publish after commit. "
+            f"(site: {site})"
+        )
+    if now.on_pending == "warn" or now.mode is Mode.DRY_RUN:
+        logs.warn(
+            f"pending {site}",
+            f"sent a lineage before the commit of {names}: readers cannot wait for it. Publish after commit. site={site}",
+        )
+
+
+def current_scope() -> Scope | None:
+    """The scope of the running request, message or task; None outside any."""
+    return otel.get_current().get(_SCOPE)  # type: ignore[return-value]
+
+
+def in_context(scope: Scope | None, context: otel.Context | None = None) -> otel.Context:
+    """A Context that holds this scope."""
+    return otel.set_value(_SCOPE, scope, context)
+
+
+@contextmanager
+def open_scope(
+    lineage: Lineage = EMPTY, *, kind: str = "root", delivery: Delivery | None = None
+) -> Iterator[Scope]:
+    """Opens a scope for the block and closes it at its end: what middlewares and consumers use."""
+    scope = Scope(lineage, kind=kind, delivery=delivery)
+    with activate(scope):
+        try:
+            yield scope
+        finally:
+            scope.stop()
+
+
+@contextmanager
+def activate(scope: Scope) -> Iterator[Scope]:
+    """Makes a scope the current one for the block, without closing it."""
+    token = otel.attach(in_context(scope))
+    try:
+        yield scope
+    finally:
+        otel.detach(token)
+
+
+@contextmanager
+def scope(lineage: Lineage = EMPTY) -> Iterator[Scope]:
+    """A new scope for the block, empty or starting from a lineage: `root() … stop()`."""
+    with open_scope(lineage) as opened:
+        yield opened
+
+
+@contextmanager
+def detached_scope() -> Iterator[Scope]:
+    """A copy of the current scope, for work that outlives the request (with `carry`)."""
+    outer = current_scope()
+    lineage = EMPTY if outer is None else outer.marked()
+    with open_scope(lineage, kind="detached") as opened:
+        yield opened
+
+
+def root() -> Scope:
+    """Opens a new, empty scope and makes it the current one (paper table 2); it never clears a shared one."""
+    opened = Scope()
+    opened._outer = current_scope()
+    otel.attach(in_context(opened))
+    return opened
+
+
+def stop() -> None:
+    """Ends the current scope (paper table 2); what was current before it is current again."""
+    current = current_scope()
+    if current is not None:
+        current.stop()
+        otel.attach(in_context(current._outer))
+
+
+def append(*ids: WriteId) -> None:
+    """Adds writes to the current scope; outside any scope they are counted as orphans, with the site."""
+    current = current_scope()
+    if current is not None:
+        current.append(*ids)
+    elif ids:
+        orphan(ids[0].store)
+
+
+def orphan(store: str) -> None:
+    """Counts a write that no scope records."""
+    site = call_site()
+    telemetry.write_lost("orphan", store, site)
+    logs.warn(
+        f"orphan {site}",
+        f"a write to {store} was made outside any scope, so nothing can wait for it. Open one with a middleware or "
+        f"antipode.scope(); in a thread use antipode.carry(). site={site}",
+    )
+
+
+def remove(what: WriteId | str | Lineage | None = None, *, incomplete: bool = False) -> Removed:
+    """Takes something out of the current scope's lineage; see `Scope.remove`."""
+    current = current_scope()
+    return Removed(EMPTY, ()) if current is None else current.remove(what, incomplete=incomplete)
+
+
+def transfer(lineage: Lineage) -> None:
+    """Makes the current scope depend on a lineage (paper table 2)."""
+    current = current_scope()
+    if current is not None:
+        current.transfer(lineage)
+    elif lineage:
+        orphan(next(iter(lineage.stores), ""))
+
+
+def serialize() -> str:
+    """The current scope's lineage as text, as it may leave now; `1` outside any scope (paper table 2)."""
+    current = current_scope()
+    return EMPTY.serialize() if current is None else current.outgoing().serialize()
+
+
+def deserialize(text: str) -> Lineage:
+    """Reads a lineage text; raises MalformedLineageError (paper table 2)."""
+    return Lineage.deserialize(text)

@@ -1,0 +1,483 @@
+"""One server of a store: what it has proved, and who waits for it (spec BAR, EPOCH).
+
+One thread a server asks it, however many barriers wait (single flight), and only while somebody waits and ten
+seconds longer. It is woken by the server's push where the store has one, by a new need, or by its poll timer.
+"""
+
+from __future__ import annotations
+
+import heapq
+import os
+import select
+import threading
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from random import uniform
+from typing import TYPE_CHECKING, Any, Final
+
+from antipode import logs, telemetry
+from antipode.need import Group, Need, release_all
+from antipode.settings import settings
+from antipode.verdict import VISIBLE, Verdict, Visibility, not_yet, unproven
+from antipode.writeid import Ordered, WriteId
+
+if TYPE_CHECKING:
+    from antipode.shim import Watch
+    from antipode.store import Store
+
+LINGER_S: Final = 10.0
+"""How long the thread and the push channel stay after the last barrier."""
+SAFETY_NET: Final = 10
+"""The poll interval doubles up to so many times the shortest."""
+_MOST_OBJECTS: Final = 200
+_FAILED_IN_A_ROW: Final = 5
+_RETRY_S: Final = (0.05, 0.5)
+_WAIT_SLICE_S: Final = 0.1
+
+
+@dataclass(slots=True)
+class _Pace:
+    """When the thread asks: the time of its last question, its poll interval, its pause after a failure."""
+
+    asked_at: float = -1e9
+    interval: float = 0.0
+    retry: float = _RETRY_S[0]
+
+
+class Server:
+    """A server of a store, by its address. `target` is the shim's way to reach it, `session` its own state."""
+
+    def __init__(self, store: Store, address: str, target: Any) -> None:
+        self.store = store
+        self.address = address
+        self.target = target
+        self.session: Any = None
+        self._lock = threading.Lock()
+        self._forget()
+
+    def _forget(self) -> None:
+        # Proofs: they belong to one instance and the epoch that it was in, as read in the reply that proved them.
+        self._instance = ""
+        self._epoch = ""
+        self._applied: dict[str, int] = {}
+        self._answered_at = -1e9
+        # Waiters.
+        self._ordered: dict[str, list[Need]] = {}
+        self._others: dict[WriteId, list[Need]] = {}
+        self._live = 0
+        self._probes: dict[str, tuple[int, float, WriteId]] = {}
+        self._unknown: dict[str, float] = {}
+        self._timeouts_in_a_row = 0
+        # The thread and its channel.
+        self._thread: threading.Thread | None = None
+        self._wake: tuple[int, int] | None = None
+        self._poked = False
+        self._pushed = False
+        self._watch: Watch | None = None
+        self._watchable = True
+        self._wanted_at = -1e9
+        # Reachability.
+        self._down_since: float | None = None
+        self._failed_at = -1e9
+        self._down_words = ""
+
+    # What a shim calls
+
+    @property
+    def ask_timeout(self) -> float:
+        """How long one question may take, in seconds; then the shim raises."""
+        return min(1.0, settings().replica_out_after / 2)
+
+    def applied(self, instance: str, epoch: str, positions: Mapping[str, int]) -> None:
+        """What one reply proved: this instance, in this epoch now, has applied each epoch up to the counter.
+
+        Proofs of another instance or epoch are dropped, and all of them where the server went back.
+        """
+        now = time.monotonic()
+        went_back = positions.get(epoch, 0) < self._applied.get(epoch, 0)
+        if instance != self._instance or epoch != self._epoch or went_back:
+            self._instance, self._epoch = instance, epoch
+            self._unknown = {}
+            self._applied = dict(positions)
+        elif positions != self._applied:
+            self._applied = {**self._applied, **positions}
+        self._answered_at = now
+
+    def reset(self) -> None:
+        """Drops every proof: the connection or the server's data may be another one (push of a full resync)."""
+        self._applied = {}
+        self._instance = ""
+        self._answered_at = -1e9
+
+    # The free path
+
+    def holds(self, epoch: str, counter: int, now: float) -> bool:
+        """Whether a fresh proof covers this position: no I/O, no lock."""
+        return self._applied.get(epoch, -1) >= counter and now - self._answered_at <= settings().free_path_ttl
+
+    @property
+    def position(self) -> str:
+        """Where the server was last seen, for a person."""
+        if not self._epoch:
+            return "an unknown position"
+        return f"{self._epoch[:4]}….{self._applied.get(self._epoch, 0)}"
+
+    @property
+    def down(self) -> str:
+        """The words of the last failure while the server does not answer, else empty."""
+        return self._down_words if self._down_since is not None else ""
+
+    def is_out(self, now: float) -> bool:
+        """Whether it has not answered for `replica_out_after`, as far as is known lately."""
+        if self._down_since is None or now - self._down_since < settings().replica_out_after:
+            return False
+        return now - self._failed_at < _RETRY_S[1] + 2 * self.ask_timeout
+
+    # Parking and giving up
+
+    def park(self, need: Need) -> bool:
+        """Waits for a need; True where it was settled at once and its group is over."""
+        now = time.monotonic()
+        with self._lock:
+            self._wanted_at = now
+            answer = self._at_once(need, now)
+            if answer is not None or need.left_out:
+                self._ensure_thread()
+                return need.group.settle(need, answer)
+            rides_along = self._keep(need)
+            self._live += 1
+            self._ensure_thread()
+        if not rides_along:
+            self._poke()
+        return False
+
+    def _at_once(self, need: Need, now: float) -> Visibility | None:
+        if need.counter >= 0 and self.holds(need.epoch, need.counter, now):
+            return VISIBLE
+        if self.is_out(now):
+            need.left_out = True
+            return None
+        return self._lagging(need, now)
+
+    def _lagging(self, need: Need, now: float) -> Visibility | None:
+        """The overload rule: where the known lag exceeds the deadline nobody parks, one prober goes on (BAR)."""
+        if need.counter < 0:
+            crowd = sum(len(needs) for needs in self._others.values())
+            if self._timeouts_in_a_row >= _FAILED_IN_A_ROW and crowd:
+                return not_yet(f"{self._timeouts_in_a_row} waits in a row timed out at {self.address}")
+            return None
+        probe = self._probes.get(need.epoch)
+        if probe is None or probe[0] > need.counter or need.epoch in self._unknown:
+            return None
+        behind = now - probe[1]
+        if behind <= need.group.timeout:
+            return None
+        return not_yet(
+            f"{self.address} is at {self.position}, wanted {need.counter}; it lags by more than {behind:.1f} s, "
+            "longer than the deadline"
+        )
+
+    def _keep(self, need: Need) -> bool:
+        """Puts a need in its queue; True where an earlier one of the same epoch has to be seen first."""
+        if need.counter < 0:
+            self._others.setdefault(need.write_id, []).append(need)
+            return False
+        queue = self._ordered.setdefault(need.epoch, [])
+        rides_along = bool(queue) and queue[0].counter <= need.counter and queue[0].answer is not None
+        heapq.heappush(queue, need)
+        return rides_along and not queue[0].done
+
+    def give_up(self, need: Need) -> None:
+        """The barrier's deadline has passed, or it was cancelled; a prober goes on for the least position."""
+        with self._lock:
+            if need.done:
+                return
+            need.group.settle(need, None)
+            self._live -= 1
+            self._timeouts_in_a_row += 1
+            if need.counter >= 0 and not need.group.cancelled:
+                probe = self._probes.get(need.epoch)
+                if probe is None or need.counter < probe[0]:
+                    self._probes[need.epoch] = (need.counter, need.since, need.write_id)
+            if need.counter < 0:
+                queue = self._others.get(need.write_id, [])
+                if need in queue:
+                    queue.remove(need)
+                if not queue:
+                    self._others.pop(need.write_id, None)
+
+    # The thread
+
+    def _ensure_thread(self) -> None:
+        if self._thread is None:
+            self._wake = os.pipe()
+            os.set_blocking(self._wake[0], False)
+            os.set_blocking(self._wake[1], False)
+            self._thread = threading.Thread(
+                target=self._run, name=f"antipode-{self.store.name}-{self.address}", daemon=True
+            )
+            self._thread.start()
+
+    def _poke(self) -> None:
+        """Makes the thread ask now; called from any thread."""
+        if self._poked:
+            return
+        with self._lock:  # the pipe is closed under the lock, so that its number is never another file's
+            if self._wake is not None and not self._poked:
+                self._poked = True
+                os.write(self._wake[1], b"!")
+
+    def _run(self) -> None:
+        pace = _Pace()
+        wake = self._wake
+        assert wake is not None
+        while True:
+            if self._idle():
+                self._close_channel()  # not under the lock: a shim's close may wait for who is calling back
+                with self._lock:
+                    if self._idle():
+                        self._end(wake)
+                        return
+            try:
+                self._turn(wake[0], pace)
+            except Exception as error:  # our own fault: the barriers keep their deadlines, and are told why
+                logs.logger.exception("the thread that asks %s failed", self.address)
+                self._failed(error, time.monotonic())
+
+    def _idle(self) -> bool:
+        return self._live == 0 and time.monotonic() - self._wanted_at > LINGER_S
+
+    def _turn(self, wake: int, pace: _Pace) -> None:
+        """Sleeps until there is a reason to ask the server, and asks it once."""
+        now = time.monotonic()
+        shortest = max(settings().poll, 0.001)
+        wanted = self._live > 0 or bool(self._probes)
+        if self._down_since is not None:
+            due = self._failed_at + pace.retry
+        elif wanted:
+            due = pace.asked_at + max(pace.interval, shortest) * uniform(0.9, 1.1)
+        elif self._watch is not None:
+            due = self._answered_at + max(settings().free_path_ttl / 2, shortest)
+        else:
+            due = now + 1.0
+        woken = self._sleep(wake, min(due - now, 1.0))
+        now = time.monotonic()
+        if now < due and (not woken or self._down_since is not None):
+            return
+        wanted = self._live > 0 or bool(self._probes)
+        if woken == "push" and not wanted:
+            return  # whoever comes next asks anew
+        if woken == "poke" and now - pace.asked_at < shortest:
+            # Bounded even while barriers keep arriving: no two questions within the shortest interval.
+            time.sleep(pace.asked_at + shortest - now)
+        pace.asked_at = time.monotonic()
+        moved = self._round(wanted)
+        if self._down_since is not None:
+            pace.retry = min(pace.retry * 2, _RETRY_S[1])
+            pace.interval = shortest
+        else:
+            pace.retry = _RETRY_S[0]
+            pace.interval = shortest if moved else min(max(pace.interval, shortest) * 2, shortest * SAFETY_NET)
+
+    def _sleep(self, wake: int, seconds: float) -> str:
+        """Sleeps until the time is over (""), the server pushed ("push"), or somebody new waits ("poke")."""
+        watch = self._watch
+        channel = None if watch is None else watch.fileno()
+        heard = [wake] if channel is None else [wake, channel]
+        ready, _, _ = select.select(heard, [], [], max(seconds, 0.0))
+        if wake in ready:
+            self._poked = False
+            os.read(wake, 4096)
+        if watch is not None and channel in ready:
+            try:
+                watch.pump()
+            except Exception as error:
+                self._failed(error, time.monotonic())
+        if self._pushed:
+            self._pushed = False
+            return "push"
+        return "poke" if wake in ready else ""
+
+    def on_change(self) -> None:
+        """The store's push: something was applied at this server (any thread)."""
+        self._pushed = True
+        if threading.current_thread() is not self._thread:
+            self._poke()
+
+    def _round(self, wanted: bool) -> bool:
+        """One question; True if the server has moved."""
+        ids = self._choose()
+        asked_at = time.monotonic()
+        before = (self._epoch, self._applied.get(self._epoch, -1))
+        shim = self.store.shim
+        try:
+            if self._watch is None and self._watchable and shim.capabilities.push:
+                self._open_watch()
+            if ids and shim.capabilities.blocking_wait:
+                answers = shim.wait(ids, self, _WAIT_SLICE_S)
+            else:
+                answers = shim.visible(ids, self)
+            if len(answers) != len(ids):
+                raise RuntimeError(f"{shim.kind}: {len(answers)} answers to {len(ids)} questions")
+        except Exception as error:
+            self._failed(error, asked_at)
+            return False
+        self._down_since = None
+        if not self._epoch:
+            self._answered_at = time.monotonic()
+        telemetry.request(self.store.name, "wait" if wanted else "probe")
+        released = self._answer(ids, answers)
+        release_all(released)
+        return bool(released) or before != (self._epoch, self._applied.get(self._epoch, -1))
+
+    def _open_watch(self) -> None:
+        shim = self.store.shim
+        try:
+            self._watch = shim.watch(self, self.on_change)
+        except NotImplementedError as error:
+            self._watchable = False
+            logs.info(f"no-push {self.address}", f"{self.address} cannot push, so it is polled: {error}")
+
+    def _choose(self) -> list[WriteId]:
+        """What to ask for: of each epoch the least position that somebody waits for (the others come after it)."""
+        with self._lock:
+            chosen: list[WriteId] = []
+            for epoch in list(self._ordered):
+                queue = self._ordered[epoch]
+                while queue and queue[0].done:
+                    heapq.heappop(queue)
+                if not queue:
+                    del self._ordered[epoch]
+                    continue
+                chosen.append(queue[0].write_id)
+            now = time.monotonic()
+            for epoch, (counter, since, write_id) in list(self._probes.items()):
+                if now - max(since, self._wanted_at) > LINGER_S:
+                    del self._probes[epoch]
+                elif epoch not in self._ordered or counter < self._ordered[epoch][0].counter:
+                    chosen.append(write_id)
+            others = list(self._others)[:_MOST_OBJECTS]
+            for write_id in others:  # the next round begins with the others
+                self._others[write_id] = self._others.pop(write_id)
+            return chosen + others
+
+    def _answer(self, ids: list[WriteId], answers: Any) -> list[Group]:
+        """Settles what the answers, and the proofs that came with them, decide."""
+        released: list[Group] = []
+        now = time.monotonic()
+        with self._lock:
+            for write_id, answer in zip(ids, answers, strict=True):
+                if write_id.is_position:
+                    self._answer_position(write_id, answer, now, released)
+                else:
+                    self._answer_other(write_id, answer, released)
+            for epoch, applied in self._applied.items():
+                queue = self._ordered.get(epoch)
+                while queue and (queue[0].done or queue[0].counter <= applied):
+                    self._settle(heapq.heappop(queue), VISIBLE, released)
+                self._drop_probe(epoch, applied)
+        return released
+
+    def _drop_probe(self, epoch: str, applied: int) -> None:
+        probe = self._probes.get(epoch)
+        if probe is not None and probe[0] <= applied:
+            del self._probes[epoch]
+
+    def _answer_position(self, write_id: WriteId, answer: Visibility, now: float, released: list[Group]) -> None:
+        version = write_id.version
+        assert isinstance(version, Ordered)
+        epoch, counter = version
+        queue = self._ordered.get(epoch, [])
+        if answer.verdict is Verdict.VISIBLE:
+            # Without a call of `applied` in the same reply this proves no more than what was asked.
+            while queue and (queue[0].done or queue[0].counter <= counter):
+                self._settle(heapq.heappop(queue), VISIBLE, released)
+            self._drop_probe(epoch, counter)
+            return
+        if answer.unknown_epoch:
+            since = self._unknown.setdefault(epoch, queue[0].since if queue else now)
+            for need in queue:
+                need.answer = answer
+            overdue = [need for need in queue if not need.done and now - since >= need.group.timeout]
+            for need in overdue:
+                self._settle(need, unproven(f"unknown epoch: {answer.reason}"), released)
+            return
+        if answer.verdict is Verdict.UNPROVEN:
+            # Positions of one epoch are a prefix: what cannot be proved up to here cannot be proved beyond.
+            while queue and (queue[0].done or queue[0].counter >= counter):
+                self._settle(heapq.heappop(queue), answer, released)
+            self._probes.pop(epoch, None)
+        elif queue:
+            queue[0].answer = answer
+
+    def _answer_other(self, write_id: WriteId, answer: Visibility, released: list[Group]) -> None:
+        needs = self._others.get(write_id, [])
+        if answer.verdict is Verdict.NOT_YET:
+            for need in needs:
+                need.answer = answer
+            return
+        for need in self._others.pop(write_id, []):
+            self._settle(need, answer, released)
+
+    def _settle(self, need: Need, answer: Visibility | None, released: list[Group]) -> None:
+        if need.done:
+            return
+        self._live -= 1
+        self._timeouts_in_a_row = 0
+        if need.group.settle(need, answer):
+            released.append(need.group)
+
+    def _failed(self, error: Exception, asked_at: float) -> None:
+        """The server did not answer: proofs go, and after `replica_out_after` it is left out of every pass."""
+        self._close_channel()
+        now = time.monotonic()
+        if self._down_since is None:
+            self._down_since = asked_at
+        self._failed_at = now
+        self._down_words = str(error) or type(error).__name__
+        telemetry.request(self.store.name, "probe")
+        if not self.is_out(now):
+            return
+        released: list[Group] = []
+        with self._lock:
+            needs = [need for queue in (*self._ordered.values(), *self._others.values()) for need in queue]
+            self._ordered.clear()
+            self._others.clear()
+            for need in needs:
+                if not need.done:
+                    need.left_out = True
+                    self._settle(need, None, released)
+        release_all(released)
+
+    def _close_channel(self) -> None:
+        watch, self._watch = self._watch, None
+        if watch is not None:
+            watch.close()
+        self.store.shim.close(self)
+        self.reset()
+
+    def _end(self, wake: tuple[int, int]) -> None:
+        """Ends the thread; the lock is held, so that a need parked now starts another one."""
+        self._thread = None
+        self._wake = None
+        self._poked = False
+        self._probes.clear()
+        self._unknown = {}
+        for end in wake:
+            os.close(end)
+
+    def retire(self) -> None:
+        """Nobody waits here any more: the thread ends now, and its channel with it."""
+        with self._lock:
+            self._wanted_at = -1e9
+            thread = self._thread
+        self._poke()
+        if thread is not None and thread is not threading.current_thread():
+            thread.join(2 * self.ask_timeout)
+
+    def after_fork(self) -> None:
+        """In the child of a fork: the thread, its channel and its proofs stayed with the parent."""
+        self.session = None
+        self._lock = threading.Lock()
+        self._forget()

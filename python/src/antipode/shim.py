@@ -1,0 +1,133 @@
+"""The shim contract: what a datastore owes Antipode (DESIGN 7, spec SHIM).
+
+A shim says what its store can do and answers one question; the core does deadlines, parallel waits, polling, single
+flight and overload.
+"""
+
+from __future__ import annotations
+
+import copy
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, Protocol, TypeVar
+
+from antipode.pending import PendingWrite
+from antipode.reading import Reading, current_reading
+from antipode.server import Server
+from antipode.store import Replicas, Store, StoreOptions, Write, join_store, stores
+from antipode.verdict import NOT_YET, VISIBLE, Visibility, not_yet, unproven
+from antipode.writeid import WriteId
+
+__all__ = [
+    "NOT_YET",
+    "VISIBLE",
+    "Capabilities",
+    "PendingWrite",
+    "Reading",
+    "Replicas",
+    "Server",
+    "Shim",
+    "Store",
+    "StoreOptions",
+    "Visibility",
+    "Watch",
+    "Write",
+    "current_reading",
+    "join_store",
+    "not_yet",
+    "stores",
+    "unproven",
+    "wrapper",
+]
+
+_C = TypeVar("_C")
+
+
+@dataclass(frozen=True, slots=True)
+class Capabilities:
+    """What a kind of store can do; each value obliges the shim (API section 3k)."""
+
+    versions: Literal["position", "object", "opaque"]
+    push: bool = False
+    """`watch` tells when a server has changed."""
+    blocking_wait: bool = False
+    """`wait` blocks at the server until a write is visible."""
+    tombstones: bool = False
+    """Deletes leave a version behind; without, they are answered `unproven`."""
+    rest: tuple[Literal["field", "envelope", "native"], ...] = ()
+    """Where a lineage can rest beside its value in the same atomic operation."""
+    tap: bool = False
+    """Queues: arrival can be observed, so `track=True` is allowed."""
+    marks: Literal["native", "in_band", "none"] = "none"
+    """How ended epochs are decided."""
+
+
+class Watch(Protocol):
+    """A live push channel to one server."""
+
+    def fileno(self) -> int | None:
+        """A descriptor that becomes readable when something was pushed; None where another thread calls back."""
+
+    def pump(self) -> None:
+        """Reads what was pushed, without blocking, and calls `on_change` if anything changed. Raises if broken."""
+
+    def close(self) -> None:
+        """Ends the channel; never raises."""
+
+
+class Shim(ABC):
+    """What knows one kind of store. One instance serves one named store of this process.
+
+    All methods that ask a server are called by the engine's one thread for that server, never concurrently for the
+    same server, and never in a request. They may block for `server.ask_timeout` seconds at most and then raise.
+    """
+
+    kind: ClassVar[str]
+    capabilities: ClassVar[Capabilities]
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+
+    @abstractmethod
+    def visible(self, ids: Sequence[WriteId], server: Server) -> Sequence[Visibility]:
+        """One answer a write, in order: VISIBLE, not_yet("where it is") or unproven("why"). Never guesses.
+
+        `ids` may be empty: a sign of life is asked for. A positional shim calls `server.applied(…)` with what the
+        same reply proved, so that one question releases everybody up to there.
+        """
+
+    def watch(self, server: Server, on_change: Callable[[], None]) -> Watch:
+        """Opens a push channel that calls `on_change` whenever something was applied at the server (`push`)."""
+        raise NotImplementedError(f"{self.kind} has no push")
+
+    def wait(self, ids: Sequence[WriteId], server: Server, timeout: float) -> Sequence[Visibility]:
+        """Like `visible`, but blocks at the server up to `timeout` seconds for the first of the writes."""
+        raise NotImplementedError(f"{self.kind} has no blocking wait")
+
+    def close(self, server: Server) -> None:
+        """Gives up the connection to a server (`server.session`); never raises."""
+
+    def address(self, target: Any) -> str:
+        """A name for the server behind a client or URL, for results and errors; without credentials."""
+        return target if isinstance(target, str) else f"{self.kind}:{id(target):x}"
+
+
+def wrapper(shim: type[Shim], *, client: type[_C], wrapped: type[_C]) -> Callable[..., _C]:
+    """Makes the `wrap` function of a simple shim (API section 3k).
+
+    `wrap(client, store="name", **options)` returns a copy of the client, of class `wrapped`, that shares its
+    connections and finds its store in `self._store`. The one passed in stays plain.
+    """
+
+    def wrap(plain: _C, store: str, *, replicas: Replicas = None, **options: Any) -> _C:
+        if not isinstance(plain, client):
+            raise TypeError(f"wrap() takes a {client.__name__}, not {type(plain).__name__}")
+        joined = join_store(store, shim, StoreOptions(replicas=replicas, **options))
+        joined.use_server(plain)
+        result = copy.copy(plain)
+        result.__class__ = wrapped
+        result._store = joined  # type: ignore[attr-defined]
+        return result
+
+    return wrap

@@ -1,0 +1,409 @@
+"""The datastores that this process has registered, and the writes that shims make to them (spec SHIM)."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, fields
+from datetime import timedelta
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
+
+from antipode import logs, telemetry
+from antipode.errors import ConfigurationError, UnknownStoreError
+from antipode.lineage import EMPTY
+from antipode.pending import PendingWrite
+from antipode.scope import Scope, current_scope, orphan
+from antipode.server import Server
+from antipode.settings import Mode, mode_of, settings, store_settings, timeout_of
+from antipode.wire import hashed_key
+from antipode.writeid import Opaque, Ordered, Version, WriteId
+
+if TYPE_CHECKING:
+    from antipode.shim import Shim
+
+Replicas: TypeAlias = Sequence[Any] | Callable[[], Sequence[Any]] | None
+_REFRESH_S: Final = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class StoreOptions:
+    """What `wrap` and `register` take, the same words for every store (API section 3a)."""
+
+    replicas: Replicas = None
+    """The servers that readers of this region may use: URLs or clients, or a callable asked again every 5 s."""
+    wait_on_read: bool = False
+    timeout: float | timedelta | None = None
+    rest: str = "none"
+    envelope_keys: str | None = None
+    hash_keys: bool | None = None
+    lineage_in: bool = True
+    lineage_out: bool = True
+    on_unfit: Literal["raise", "unproven"] = "raise"
+    on_replica_out: Literal["name", "fail"] | None = None
+    mode: Mode | str | None = None
+    extra: Mapping[str, Any] = field(default_factory=dict)
+    """What only one kind of store has."""
+
+    def joined_with(self, other: StoreOptions) -> StoreOptions:
+        """The options of several wraps of one store: the later says what it says, the rest stays."""
+        changed = {
+            item.name: getattr(other, item.name)
+            for item in fields(self)
+            if item.name != "replicas" and getattr(other, item.name) != getattr(_DEFAULTS, item.name)
+        }
+        merged = {item.name: getattr(self, item.name) for item in fields(self)} | changed
+        return StoreOptions(**merged)
+
+
+_DEFAULTS: Final = StoreOptions()
+
+
+class Store:
+    """A registered datastore: its logical name, its kind, and the servers that its readers here may use."""
+
+    def __init__(self, name: str, shim: type[Shim], options: StoreOptions) -> None:
+        WriteId(name, b"check", Ordered("", 0))  # refuses a name that the wire cannot carry
+        self.name = name
+        self.options = options
+        self.shim = shim(self)
+        self.parked_threads = 0
+        self.parked_tasks = 0
+        self.lock = threading.Lock()
+        self.generation = 0
+        """Grows when the set of servers changes."""
+        self._own: dict[str, Server] = {}
+        self._listed: dict[str, Server] = {}
+        self._lists: list[Callable[[], Sequence[Any]]] = []
+        self._asked_at = 0.0
+        self._refreshing = threading.Lock()
+
+    @property
+    def kind(self) -> str:
+        """The kind of store: `redis`, `memory`…"""
+        return self.shim.kind
+
+    @property
+    def capabilities(self) -> Any:
+        """What its shim can do."""
+        return self.shim.capabilities
+
+    @property
+    def replicas(self) -> tuple[str, ...]:
+        """The addresses of the servers that a pass with reach `region` speaks of."""
+        return tuple(server.address for server in self.servers())
+
+    @property
+    def mode(self) -> Mode:
+        """Enforce, dry-run or off for this store: the most careful of what was said."""
+        return mode_of(self.name, self.options.mode)
+
+    @property
+    def timeout(self) -> float:
+        """The deadline of a barrier on this store alone where the call has none, in seconds."""
+        return timeout_of(self.name, self.options.timeout)
+
+    @property
+    def hashes_keys(self) -> bool:
+        """Whether its object keys travel as hashes."""
+        option = self.options.hash_keys
+        return settings().hash_keys if option is None else option
+
+    # Servers
+
+    def use_server(self, target: Any, address: str | None = None) -> Server:
+        """A wrapped client's own server joins the store."""
+        return self._add(self._own, target, address)
+
+    def list_replicas(self, replicas: Replicas) -> None:
+        """Servers that readers of this region may use; with a list, a wrapped client's own is not added."""
+        if replicas is None:
+            return
+        if callable(replicas):
+            self._lists.append(replicas)
+            self._refresh()
+        else:
+            for target in replicas:
+                self._add(self._listed, target, None)
+
+    def _add(self, group: dict[str, Server], target: Any, address: str | None) -> Server:
+        address = address or self.shim.address(target)
+        with self.lock:
+            server = self._own.get(address) or self._listed.get(address)
+            if server is None:
+                server = Server(self, address, target)
+            if address not in group:
+                group[address] = server
+                self.generation += 1
+        return server
+
+    def servers(self, *, own: bool = False) -> list[Server]:
+        """The servers of reach `region`; with `own=True` those of wrapped clients (reach `replica`)."""
+        if self._lists and time.monotonic() - self._asked_at > _REFRESH_S:
+            self._asked_at = time.monotonic()
+            threading.Thread(target=self._refresh, name=f"antipode-replicas-{self.name}", daemon=True).start()
+        if own and self._own:
+            return list(self._own.values())
+        return list((self._listed or self._own).values())
+
+    def server_at(self, address: str) -> Server | None:
+        """The server with this address."""
+        return self._own.get(address) or self._listed.get(address)
+
+    def _refresh(self) -> None:
+        """Asks the callables again; a server that is no longer listed is not waited for any more."""
+        if not self._refreshing.acquire(blocking=False):
+            return
+        try:
+            targets = [target for ask in self._lists for target in ask()]
+            wanted = {self.shim.address(target): target for target in targets}
+            for target in wanted.values():
+                self._add(self._listed, target, None)
+            with self.lock:
+                gone = [address for address in self._listed if address not in wanted]
+                for address in gone:
+                    del self._listed[address]
+                self.generation += bool(gone)
+        except Exception as error:  # the application's callable: the servers known so far stay
+            logs.warn(f"replicas {self.name}", f"the callable for the replicas of {self.name} failed: {error!r}")
+            if not self._asked_at:
+                raise
+        finally:
+            self._asked_at = time.monotonic()
+            self._refreshing.release()
+
+    def forget(self) -> None:
+        """Gives its servers up: their threads end at once, with their channels (tests)."""
+        for server in {**self._own, **self._listed}.values():
+            server.retire()
+
+    def after_fork(self) -> None:
+        """In the child of a fork: nobody is parked here, and no server has been asked."""
+        self.lock = threading.Lock()
+        self._refreshing = threading.Lock()
+        self.parked_threads = self.parked_tasks = 0
+        for server in {**self._own, **self._listed}.values():
+            server.after_fork()
+
+    # Writes
+
+    @property
+    def records(self) -> bool:
+        """Whether writes are recorded at all (not with `ANTIPODE_MODE=off`)."""
+        return self.mode is not Mode.OFF
+
+    def begin(self, key: bytes | str = b"") -> Write:
+        """Begins a write: it is pending in the current scope until it is recorded, dropped or abandoned."""
+        return Write(self, key)
+
+    @contextmanager
+    def writing(self, key: bytes | str = b"") -> Iterator[Write]:
+        """A write for the block: left by an exception its outcome is unknown and it stays pending."""
+        write = Write(self, key)
+        try:
+            yield write
+        except BaseException:
+            write.outcome_unknown()
+            raise
+        write.close()
+
+    def write_id(self, key: bytes | str, version: Version) -> WriteId:
+        """The write identifier of one object's or position's version in this store."""
+        octets = key.encode("utf-8", "surrogateescape") if isinstance(key, str) else key
+        if octets and self.hashes_keys:
+            octets = hashed_key(octets)
+        return WriteId(self.name, octets, version)
+
+    def __repr__(self) -> str:
+        return f"<Store {self.name} ({self.kind}) {', '.join(self.replicas)}>"
+
+
+class Write:
+    """One write to a store, from before it is sent until its version is known."""
+
+    __slots__ = ("_key", "_open", "_pending", "_scope", "_store")
+
+    def __init__(self, store: Store, key: bytes | str) -> None:
+        self._store = store
+        self._key = key
+        self._open = True
+        self._scope: Scope | None = current_scope()
+        self._pending: PendingWrite | None = None
+        if self._scope is not None:
+            self._pending = PendingWrite(store.name, self._scope.lineage)
+            self._scope.begin(self._pending)
+
+    def record(self, version: Version) -> None:
+        """The write has this version: an object's with a key, a position where the store's shim gives positions."""
+        store = self._store
+        key = b"" if isinstance(version, Ordered) and store.capabilities.versions == "position" else self._key
+        write_id = store.write_id(key, version)
+        self._end()
+        if self._scope is None:
+            orphan(store.name)
+            return
+        if write_id.is_position:
+            self._check_plausible(write_id)
+        self._scope.append(write_id)
+
+    def record_upper_bound(self, version: Ordered) -> None:
+        """A write that changed nothing takes where the store is now, without the check of plausibility (LIN)."""
+        self._end()
+        if self._scope is None:
+            orphan(self._store.name)
+        else:
+            self._scope.append(WriteId(self._store.name, b"", version))
+
+    def record_incomplete(self, reason: str, detail: str = "") -> None:
+        """The write happened, and its version cannot be had: the lineage is incomplete for the store."""
+        self._end()
+        if self._scope is None:
+            orphan(self._store.name)
+        else:
+            self._scope.mark_incomplete(reason, self._store.name, detail=detail)
+
+    def abandon(self) -> None:
+        """The write is known not to have happened (a rollback, a refusal by the server)."""
+        self._end()
+
+    def outcome_unknown(self) -> None:
+        """Nobody knows whether the write happened: it stays pending, and what leaves stays marked (SCOPE)."""
+        if self._open:
+            self._open = False
+            if self._pending is not None:
+                self._pending.unknown = True
+
+    def close(self) -> None:
+        """Ends a write that was neither recorded nor abandoned: its version is missing."""
+        if self._open:
+            self.record_incomplete("pending", "the shim did not say which version the write had")
+
+    def _end(self) -> None:
+        self._open = False
+        if self._scope is not None and self._pending is not None:
+            self._scope.end(self._pending)
+
+    def _check_plausible(self, write_id: WriteId) -> None:
+        """A lineage that reached a writer before its write cannot hold a greater position than the write got (LIN)."""
+        if self._pending is None or self._scope is None or self._pending.lineage is EMPTY:
+            return
+        version = write_id.version
+        if isinstance(version, Opaque) or self._pending.lineage.section_text(self._store.name) is None:
+            return
+        for known in self._pending.lineage.of_store(self._store.name):
+            other = known.version
+            if (
+                known.is_position
+                and isinstance(other, Ordered)
+                and other.epoch == version.epoch
+                and other.counter > version.counter
+            ):
+                detail = f"position {other} came in before a write that got {version}"
+                self._scope.discard_implausible(known, detail)
+                logs.warn(
+                    f"implausible {self._store.name}",
+                    f"dropped an impossible entry of {self._store.name}: {detail}. It is forged, or the store was "
+                    "rolled back.",
+                )
+
+    def __enter__(self) -> Write:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if error is not None:
+            self.outcome_unknown()
+        self.close()
+
+
+class Registry:
+    """The stores of this process, by name."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._stores: dict[str, Store] = {}
+        self.generation = 0
+        """Grows when a store joins."""
+
+    def join(self, name: str, shim: type[Shim], options: StoreOptions) -> Store:
+        """The store of this name; several wraps under one name join one store."""
+        with self._lock:
+            store = self._stores.get(name)
+            if store is None:
+                store = self._stores[name] = Store(name, shim, options)
+                self.generation += 1
+            elif not isinstance(store.shim, shim):
+                raise ConfigurationError(
+                    f"store {name!r} is registered as {store.kind} already; it cannot be {shim.kind}, too. "
+                    "Give one of them another name."
+                )
+            else:
+                store.options = store.options.joined_with(options)
+        listed = options.replicas
+        if listed is None and store_settings(name).replicas:
+            listed = store_settings(name).replicas
+        store.list_replicas(listed)
+        return store
+
+    def get(self, name: str) -> Store | None:
+        """The store of this name, or None."""
+        return self._stores.get(name)
+
+    def all(self) -> list[Store]:
+        """Every registered store."""
+        return list(self._stores.values())
+
+    def need(self, name: str) -> Store:
+        """The store of this name; raises UnknownStoreError with the nearest name."""
+        store = self._stores.get(name)
+        if store is None:
+            raise UnknownStoreError(unknown_store(name, list(self._stores)))
+        return store
+
+
+def unknown_store(name: str, known: Sequence[str]) -> str:
+    """The sentence for a store that nobody registered here."""
+    from difflib import get_close_matches
+
+    near = get_close_matches(name, known, n=1)
+    hint = f'\n  Did you mean "{near[0]}"? If another' if near else "\n  If another"
+    return (
+        f"barrier(stores=[{name!r}]): no such store in this process; registered: {', '.join(known) or 'none'}."
+        f"{hint} service owns it, leave it out, or register it here."
+    )
+
+
+_registry = Registry()
+
+
+def registry() -> Registry:
+    """The registry in force."""
+    return _registry
+
+
+def replace_registry(new: Registry) -> Registry:
+    """Puts another registry in force and returns the one before (tests)."""
+    global _registry
+    before, _registry = _registry, new
+    return before
+
+
+def join_store(name: str, shim: type[Shim], options: StoreOptions = _DEFAULTS) -> Store:
+    """Registers a store, or joins the one of that name: what every shim's `wrap` and `register` do."""
+    return _registry.join(name, shim, options)
+
+
+def stores() -> list[Store]:
+    """The stores that this process has registered."""
+    return _registry.all()
+
+
+def note_marks(store: str, missing: str | None) -> None:
+    """A shim says that it may not mark this store's epochs, and why; None: it may."""
+    if missing is None:
+        telemetry.marks_missing.pop(store, None)
+    else:
+        telemetry.marks_missing[store] = missing

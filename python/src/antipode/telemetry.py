@@ -1,0 +1,204 @@
+"""Metrics and spans by OpenTelemetry (spec OBS). Nothing here is called on the barrier's free path.
+
+Names, units and attributes are those of the specification; without an OpenTelemetry SDK all of it does nothing.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Iterable
+from functools import cache
+from typing import TYPE_CHECKING, Final
+
+from opentelemetry import metrics, trace
+from opentelemetry.metrics import CallbackOptions, Observation
+
+from antipode.settings import settings
+from antipode.site import call_site
+
+if TYPE_CHECKING:
+    from antipode.need import Group
+    from antipode.plan import Plan
+    from antipode.result import BarrierResult
+
+INSTRUMENTATION: Final = "antipode"
+
+barriers: Counter[str] = Counter()
+"""Barriers by outcome, the free ones included: plain integers, read by an observable counter."""
+
+marks_missing: dict[str, str] = {}
+"""Stores whose epochs this process may not mark, with the reason."""
+
+
+def tracer() -> trace.Tracer:
+    """The tracer of the `antipode.barrier` and `antipode.wait` spans."""
+    return trace.get_tracer(INSTRUMENTATION)
+
+
+def _observe_barriers(_: CallbackOptions) -> Iterable[Observation]:
+    return [Observation(count, {"antipode.outcome": outcome}) for outcome, count in barriers.items()]
+
+
+def _observe_marks(_: CallbackOptions) -> Iterable[Observation]:
+    return [
+        Observation(1, {"antipode.store": store, "antipode.reason": reason})
+        for store, reason in list(marks_missing.items())
+    ]
+
+
+class _Instruments:
+    def __init__(self) -> None:
+        meter = metrics.get_meter(INSTRUMENTATION)
+        self.barrier_duration = meter.create_histogram("antipode.barrier.duration", "s", "Barriers that waited")
+        self.wait_duration = meter.create_histogram("antipode.wait.duration", "s", "Waits for one store")
+        self.barrier_waiting = meter.create_up_down_counter(
+            "antipode.barrier.waiting", "{barrier}", "Parked barriers"
+        )
+        self.replica_lag = meter.create_histogram("antipode.replica.lag", "s", "Lag as seen by waits")
+        self.wait_requests = meter.create_counter(
+            "antipode.wait.requests", "{request}", "Requests to servers for waiting"
+        )
+        self.lineage_size = meter.create_histogram("antipode.lineage.size", "By", "Size of lineages")
+        self.lineage_dropped = meter.create_counter("antipode.lineage.dropped", "{lineage}", "Dropped lineages")
+        self.lineage_incomplete = meter.create_counter(
+            "antipode.lineage.incomplete", "{lineage}", "Lineages that became incomplete here"
+        )
+        self.write_lost = meter.create_counter("antipode.write.lost", "{write}", "Writes that no scope records")
+        self.write_late = meter.create_counter("antipode.write.late", "{write}", "Writes after the header left")
+        self.fallback_count = meter.create_counter("antipode.fallback.count", "{read}", "Fallback reads")
+        self.finding_count = meter.create_counter("antipode.finding.count", "{finding}", "Findings of dry-run")
+        meter.create_observable_counter("antipode.barrier.count", [_observe_barriers], "{barrier}", "Barriers")
+        meter.create_observable_gauge(
+            "antipode.marks.missing", [_observe_marks], "{store}", "Stores that may not be marked"
+        )
+
+
+@cache
+def _instruments() -> _Instruments:
+    return _Instruments()
+
+
+def reset() -> None:
+    """Forgets instruments and counts (tests, which set a meter provider of their own)."""
+    _instruments.cache_clear()
+    barriers.clear()
+    marks_missing.clear()
+
+
+def dropped(reason: str, direction: str) -> None:
+    """A lineage was not taken: `untrusted`, `malformed`, `seal` or `implausible`."""
+    _instruments().lineage_dropped.add(1, {"antipode.reason": reason, "antipode.direction": direction})
+
+
+def incomplete(reason: str, store: str) -> None:
+    """A lineage became incomplete in this process."""
+    _instruments().lineage_incomplete.add(1, {"antipode.reason": reason, "antipode.store": store})
+
+
+def size(direction: str, length: int) -> None:
+    """A lineage of so many bytes went in this direction."""
+    _instruments().lineage_size.record(length, {"antipode.direction": direction})
+
+
+def write_lost(reason: str, store: str, site: str) -> None:
+    """A write was appended outside any scope (`orphan`) or after its scope had ended (`closed`)."""
+    _instruments().write_lost.add(
+        1, {"antipode.reason": reason, "antipode.store": store, "antipode.site": site}
+    )
+
+
+def write_late(store: str, site: str) -> None:
+    """A write was made after the response's header had left."""
+    _instruments().write_late.add(1, {"antipode.store": store, "antipode.site": site})
+
+
+def finding(kind: str, site: str) -> None:
+    """Dry-run found something: `behind`, `stale`, `published_before_commit`."""
+    _instruments().finding_count.add(1, {"antipode.kind": kind, "antipode.site": site})
+
+
+def fallback(outcome: str) -> None:
+    """A fallback read was `run` or `refused`."""
+    _instruments().fallback_count.add(1, {"antipode.outcome": outcome})
+
+
+def waited(store: str, kind: str, verdict: str, reach: str, seconds: float) -> None:
+    """A barrier has waited so long for one store."""
+    _instruments().wait_duration.record(
+        seconds,
+        {
+            "antipode.store": store,
+            "antipode.store.kind": kind,
+            "antipode.verdict": verdict,
+            "antipode.reach": reach,
+        },
+    )
+
+
+def barrier_ended(outcome: str, site: str, dry_run: bool, seconds: float) -> None:
+    """A barrier that had to wait has ended."""
+    _instruments().barrier_duration.record(
+        seconds, {"antipode.outcome": outcome, "antipode.site": site, "antipode.dry_run": dry_run}
+    )
+
+
+def barrier_waited(plan: Plan, result: BarrierResult, group: Group, outcome: str) -> None:
+    """A barrier has waited: its histogram, and one span with a child a store where spans are collected."""
+    site = call_site()
+    barrier_ended(outcome, site, plan.dry_run, result.waited)
+    region = settings().region
+    for need in group.needs:
+        if need.seen and need.answer is not None and need.answer.verdict == "visible":
+            lag(need.server.store.name, region, need.seen - need.since)
+            break
+    if isinstance(trace.get_tracer_provider(), trace.ProxyTracerProvider):
+        return
+    end = time.time_ns()
+    start = end - int(result.waited * 1e9)
+    span = tracer().start_span(
+        "antipode.barrier",
+        start_time=start,
+        attributes={
+            "antipode.satisfied": result.satisfied,
+            "antipode.complete": result.complete,
+            "antipode.site": site,
+            "antipode.dry_run": plan.dry_run,
+            "antipode.reach": plan.reach.value,
+        },
+    )
+    inside = trace.set_span_in_context(span)
+    for name, store in result.stores.items():
+        if store.verdict == "elsewhere":
+            continue
+        kind = next((asked.store.kind for asked in plan.asked if asked.store.name == name), "")
+        waited(name, kind, store.verdict.value, plan.reach.value, store.waited)
+        child = tracer().start_span(
+            "antipode.wait",
+            context=inside,
+            start_time=start,
+            attributes={
+                "antipode.store": name,
+                "antipode.store.kind": kind,
+                "antipode.verdict": store.verdict.value,
+            },
+        )
+        child.end(start + int(store.waited * 1e9))
+    if not result.satisfied:
+        span.set_attribute("error.type", outcome)
+    span.end(end)
+
+
+def parked(store: str, change: int) -> None:
+    """A barrier was parked at a store (+1) or let go (-1)."""
+    _instruments().barrier_waiting.add(change, {"antipode.store": store})
+
+
+def request(store: str, purpose: str) -> None:
+    """A server was asked because somebody waits: `wait`, `probe` or `mark`."""
+    _instruments().wait_requests.add(1, {"antipode.store": store, "antipode.purpose": purpose})
+
+
+def lag(store: str, region: str, seconds: float) -> None:
+    """A wait saw a write become visible so long after it was asked for."""
+    _instruments().replica_lag.record(seconds, {"antipode.store": store, "antipode.region": region})

@@ -1,0 +1,43 @@
+"""For tests of services: an isolated Antipode, and assertions about barriers. A pytest plugin (API section 3l)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from antipode import logs, telemetry
+from antipode.barrier_log import BarrierLog, barrier_log
+from antipode.settings import reset_settings
+from antipode.store import Registry, replace_registry
+
+
+@contextmanager
+def isolated() -> Iterator[None]:
+    """A fresh registry, fresh settings (from the environment) and counts for the block."""
+    before = replace_registry(Registry())
+    reset_settings()
+    logs.reset()
+    telemetry.reset()
+    with barrier_log():
+        try:
+            yield
+        finally:
+            for store in replace_registry(before).all():
+                store.forget()
+            reset_settings()
+            telemetry.reset()
+
+
+@pytest.fixture
+def antipode_isolated() -> Iterator[None]:
+    """Fresh registry, settings and scope for one test."""
+    with isolated():
+        yield
+
+
+def assert_barriers(store: str, *, at_least: int = 1) -> None:
+    """Asserts that the code under test waited for this store at least so often (inside `antipode_isolated`)."""
+    count = BarrierLog.current().count(store)
+    assert count >= at_least, f"{count} barriers judged {store}, want at least {at_least}: the read is unprotected"

@@ -1,0 +1,55 @@
+"""What can be said of a write at a server, and what a barrier says of a store (spec BAR, EPOCH)."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Final, NamedTuple
+
+
+class Verdict(StrEnum):
+    """What a barrier proved for one store."""
+
+    VISIBLE = "visible"
+    """Every write asked for is visible here, or superseded."""
+    TIMED_OUT = "timed_out"
+    """Not visible when the deadline passed."""
+    UNPROVEN = "unproven"
+    """No proof is possible: the epoch has ended, the store cannot tell, no server answers."""
+    ELSEWHERE = "elsewhere"
+    """No such store in this process: carried on, not judged."""
+    NOT_YET = "not_yet"
+    """Looked at and not visible; nobody waited (dry-run, `timeout=0`)."""
+
+
+class Reach(StrEnum):
+    """How far a pass holds."""
+
+    SESSION = "session"
+    """This connection: `reading(after=…)` and wait on read."""
+    REPLICA = "replica"
+    """The server of the wrapped client."""
+    REGION = "region"
+    """Every server that readers here may use."""
+
+
+class Visibility(NamedTuple):
+    """A shim's answer about one write at one server: `visible`, `not_yet` or `unproven`, and why."""
+
+    verdict: Verdict
+    reason: str = ""
+    unknown_epoch: bool = False
+    """With `not_yet`: the server does not know the write's epoch, which may be newer than the server."""
+
+
+VISIBLE: Final = Visibility(Verdict.VISIBLE)
+NOT_YET: Final = Visibility(Verdict.NOT_YET)
+
+
+def not_yet(reason: str, *, unknown_epoch: bool = False) -> Visibility:
+    """Not visible at this server now; it may become so."""
+    return Visibility(Verdict.NOT_YET, reason, unknown_epoch)
+
+
+def unproven(reason: str) -> Visibility:
+    """Waiting proves nothing: the reason says what is missing."""
+    return Visibility(Verdict.UNPROVEN, reason)
