@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote_plus, unquote_plus
 
 import pytest
 from jsonschema import Draft202012Validator
@@ -118,6 +119,12 @@ def test_vectors_have_ids_of_their_own_and_cite_requirements(path: Path) -> None
 def test_vectors_are_described(path: Path) -> None:
     """A runner in a new language is written from the README alone."""
     assert f"`{path.stem}`" in (SPEC / "vectors" / "README.md").read_text("utf-8")
+
+
+def test_texts_need_no_escaping() -> None:
+    """PROP-6: no propagator's encoder changes an accepted text, nor reads it as another one."""
+    texts = [case["text"] for case in load(SPEC / "vectors" / "wire-decode.json")["cases"]]
+    assert all(quote_plus(text) == text == unquote_plus(text) for text in texts)
 
 
 def test_a_typo_is_found() -> None:
