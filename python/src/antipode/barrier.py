@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from antipode import records, telemetry
@@ -23,7 +24,7 @@ from antipode.server import Server
 from antipode.settings import Mode, settings, settings_generation
 from antipode.site import call_site
 from antipode.store import Store, registry
-from antipode.verdict import Reach, Verdict
+from antipode.verdict import Reach, Verdict, not_yet
 from antipode.writeid import Ordered
 
 if TYPE_CHECKING:
@@ -110,13 +111,17 @@ def barrier(
     BarrierLog.note(asked.store.name for asked in plan.asked)
     if plan.dry_run:
         return _record_only(plan)
+    if plan.recorded:
+        records.follow(replace(plan, asked=plan.recorded), call_site())
     done = threading.Lock()
     done.acquire()
     group = Group(plan.timeout, done.release, None)
     try:
         if _park(plan, group):
             with _place(plan, group, tasks=False) as placed:
-                if placed:
+                if not placed:
+                    _overloaded(group)
+                else:
                     done.acquire(timeout=_patience(plan, group))
     except BaseException:
         group.cancelled = True
@@ -161,6 +166,8 @@ async def barrier_async(
     BarrierLog.note(asked.store.name for asked in plan.asked)
     if plan.dry_run:
         return _record_only(plan)
+    if plan.recorded:
+        records.follow(replace(plan, asked=plan.recorded), call_site())
     loop = asyncio.get_running_loop()
     done: asyncio.Future[None] = loop.create_future()
 
@@ -172,7 +179,9 @@ async def barrier_async(
     try:
         if _park(plan, group):
             with _place(plan, group, tasks=True) as placed:
-                if placed:
+                if not placed:
+                    _overloaded(group)
+                else:
                     alarm = loop.call_later(_patience(plan, group), release)
                     try:
                         await done
@@ -226,7 +235,7 @@ def _remember(plan: Plan, result: BarrierResult) -> None:
             if not write_id.is_position or not isinstance(version, Ordered):
                 return
             needs += [(server, version.epoch, version.counter) for server in asked.servers]
-    if any(server.left_out for store in result.stores.values() for server in store.servers):
+    if plan.recorded or any(server.left_out for store in result.stores.values() for server in store.servers):
         return
     still = BarrierResult(
         satisfied=True,
@@ -292,6 +301,12 @@ def _place(plan: Plan, group: Group, *, tasks: bool) -> Iterator[bool]:
             telemetry.parked(store.name, -1)
 
 
+def _overloaded(group: Group) -> None:
+    for need in group.needs:
+        if not need.done:
+            need.answer = not_yet("overloaded: as many barriers wait for it as this process allows")
+
+
 def _leave(group: Group) -> None:
     for need in group.needs:
         if not need.done:
@@ -307,7 +322,8 @@ def _finish(plan: Plan, group: Group) -> BarrierResult:
         result = _result(plan, True, waited, lambda: judge(plan, needs, waited, looked=looked))
     else:
         verdicts = judge(plan, needs, waited, looked=looked)
-        satisfied = all(store.verdict in {Verdict.VISIBLE, Verdict.ELSEWHERE} for store in verdicts.values())
+        asked = {each.store.name for each in plan.asked} | set(plan.expected)
+        satisfied = all(verdicts[name].verdict is Verdict.VISIBLE for name in asked)
         result = _result(plan, satisfied, waited, lambda: verdicts, left_out=_left_out(verdicts))
     _tell(plan, result, group)
     if result.satisfied:
@@ -335,6 +351,8 @@ def _result(
         or dry_run
         or bool(plan.elsewhere)
         or bool(plan.expected)
+        or bool(plan.recorded)
+        or bool(plan.switched_off)
         or not lineage.is_complete(plan.asked_names)
         or any(gap.reason == "seal" for gap in (plan.scope.gaps if plan.scope else ()))
     )

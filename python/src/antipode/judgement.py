@@ -19,6 +19,8 @@ def judge(plan: Plan, needs: Sequence[Need], waited: float, *, looked: bool) -> 
     for asked in plan.asked:
         own = [need for need in needs if need.server.store is asked.store]
         verdicts[asked.store.name] = _judge_store(asked, own, waited, looked=looked)
+    for asked in plan.recorded:
+        verdicts[asked.store.name] = StoreResult(Verdict.NOT_YET, "in dry-run: recorded, not waited for")
     for name in plan.expected:
         verdicts[name] = StoreResult(Verdict.UNPROVEN, "listed in ANTIPODE_STORES, and not registered yet")
     for name in plan.elsewhere:
@@ -101,7 +103,12 @@ def enforce(plan: Plan, result: BarrierResult) -> None:
 
 
 def _enforce_satisfied(plan: Plan, result: BarrierResult) -> None:
-    late = [name for name, store in result.stores.items() if store.verdict in {Verdict.TIMED_OUT, Verdict.NOT_YET}]
+    recorded = {asked.store.name for asked in plan.recorded}
+    late = [
+        name
+        for name, store in result.stores.items()
+        if store.verdict in {Verdict.TIMED_OUT, Verdict.NOT_YET} and name not in recorded
+    ]
     lost = [name for name, store in result.stores.items() if store.verdict is Verdict.UNPROVEN]
     if lost and plan.on_unproven != "as_timeout":
         _apply(plan.on_unproven, BarrierUnproven(_unproven_words(result, lost), result), result)
@@ -125,9 +132,12 @@ def _apply(policy: str, error: BarrierError, result: BarrierResult) -> None:
 def _timeout_words(plan: Plan, result: BarrierResult, names: list[str]) -> str:
     region = f" in region {settings().region}" if settings().region else ""
     told = "; ".join(
-        f"{name} is not visible{region} after {result.waited * 1000:.0f} ms: {result.stores[name].reason}" for name in names
+        f"{name} is not visible{region} after {result.waited * 1000:.0f} ms: {result.stores[name].reason}"
+        for name in names
     )
-    return f"{told}.\n  Raise timeout= (it was {plan.timeout * 1000:.0f} ms), or read the primary with read_or_fallback()."
+    return (
+        f"{told}.\n  Raise timeout= (it was {plan.timeout * 1000:.0f} ms), or read the primary with read_or_fallback()."
+    )
 
 
 def _unproven_words(result: BarrierResult, names: list[str]) -> str:

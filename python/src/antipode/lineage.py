@@ -149,6 +149,10 @@ class Lineage:
         extensions = tuple(e for e in self._extensions if e not in base._extensions)
         return self._make(self._subtract(base), incomplete, extensions)
 
+    def beyond(self, other: Lineage) -> Lineage:
+        """The writes of this lineage that `other` does not cover, without marks of incompleteness."""
+        return self._make(self._subtract(other))
+
     def _subtract(self, other: Lineage) -> dict[str, str]:
         sections = {}
         for store, text in self._sections.items():

@@ -128,9 +128,7 @@ class Store:
     def client(self, region: str, *, wait_on_read: bool = False, rest: str = "field") -> Client:
         """A client of one region's server, recorded and waited for under the store's name in this process."""
         node = self._node(region)
-        joined = join_store(
-            self.name, MemoryShim, StoreOptions(wait_on_read=wait_on_read, rest=rest)
-        )
+        joined = join_store(self.name, MemoryShim, StoreOptions(wait_on_read=wait_on_read, rest=rest))
         server = joined.use_server(_Target(self, node))
         return Client(self, node, joined, server)
 

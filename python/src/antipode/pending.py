@@ -7,6 +7,8 @@ import threading
 from dataclasses import dataclass, field
 
 from antipode.lineage import EMPTY, Lineage
+from antipode.settings import Mode, settings
+from antipode.site import call_site
 
 
 def current_task() -> int:
@@ -18,6 +20,11 @@ def current_task() -> int:
     return threading.get_ident() if task is None else id(task)
 
 
+def _site_if_asked() -> str:
+    now = settings()
+    return call_site() if now.mode is Mode.DRY_RUN or now.on_pending != "mark" else ""
+
+
 @dataclass(slots=True, eq=False)
 class PendingWrite:
     """One write in flight to a store, as it was when it was sent."""
@@ -26,5 +33,7 @@ class PendingWrite:
     lineage: Lineage = EMPTY
     """The scope's lineage when the write was sent: what the write's own position must not be below (LIN)."""
     task: int = field(default_factory=current_task)
+    site: str = field(default_factory=_site_if_asked)
+    """Where it was begun; only known in dry-run or with another `on_pending` than `mark`, because it costs."""
     unknown: bool = False
     """Whether its outcome stays unknown: the mark then stays, too."""

@@ -56,6 +56,10 @@ class Plan:
     """Stores of the lineage that this process has not registered."""
     expected: list[str]
     """Those of them that `ANTIPODE_STORES` says it will register: unproven until then."""
+    recorded: list[Asked]
+    """Stores in dry-run while the process enforces: followed and recorded, not waited for (BAR-49)."""
+    switched_off: list[str]
+    """Stores in mode off: not judged, so that the result is not complete (BAR-49)."""
     timeout: float
     reach: Reach
     on_timeout: OnTimeout
@@ -69,7 +73,8 @@ class Plan:
     @property
     def vacuous(self) -> bool:
         """The lineage has writes, and none of their stores is registered here."""
-        return not self.asked and not self.expected and bool(self.elsewhere)
+        others = self.asked or self.expected or self.recorded or self.switched_off
+        return bool(self.elsewhere) and not others
 
     @property
     def asked_names(self) -> Collection[str]:
@@ -112,21 +117,30 @@ def make_plan(
     asked: list[Asked] = []
     elsewhere: list[str] = []
     expected: list[str] = []
+    recorded: list[Asked] = []
+    switched_off: list[str] = []
+    enforcing = now.mode is Mode.ENFORCE and not dry_run
     for name in lineage.stores:
         store = known.get(name)
+        if store is None:
+            check_name(name, known.generation)
         if names is not None and name not in names:
             continue
         if store is None:
-            check_name(name, known.generation)
             (expected if name in now.stores else elsewhere).append(name)
-        elif store.mode is not Mode.OFF:
-            asked.append(Asked(store, lineage.of_store(name), store.servers(own=wanted is Reach.REPLICA)))
+        elif (mode := store.mode) is Mode.OFF:
+            switched_off.append(name)
+        else:
+            group = recorded if enforcing and mode is Mode.DRY_RUN else asked
+            group.append(Asked(store, lineage.of_store(name), store.servers(own=wanted is Reach.REPLICA)))
     return Plan(
         scope=scope,
         lineage=lineage,
         asked=asked,
         elsewhere=elsewhere,
         expected=expected,
+        recorded=recorded,
+        switched_off=switched_off,
         timeout=_deadline(timeout, scope, asked),
         reach=wanted,
         on_timeout=_on_timeout(on_timeout or now.on_timeout, scope),  # type: ignore[arg-type]

@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 from opentelemetry import context as otel
 
 from antipode import logs, telemetry
-from antipode.errors import PendingWriteError
+from antipode.errors import ConfigurationError, PendingWriteError
 from antipode.lineage import EMPTY, Lineage
 from antipode.pending import PendingWrite, current_task
 from antipode.settings import Mode, settings
@@ -66,6 +66,7 @@ class Scope:
         self._lineage = lineage
         self._inbound = lineage
         self._removed = EMPTY
+        self._removed_stores: set[str] = set()
         self._pending: dict[int, PendingWrite] = {}
         self._gaps: list[Gap] = []
         self._closed = False
@@ -107,7 +108,7 @@ class Scope:
             return self._lineage
         uncommitted = self.published_before_commit()
         if uncommitted:
-            _apply_on_pending(sorted({write.store for write in uncommitted}))
+            _apply_on_pending(uncommitted)
         return self.marked()
 
     def additions(self) -> Lineage:
@@ -141,7 +142,7 @@ class Scope:
         """Joins what the request or message itself brought: it is not sent back with the response."""
         with self._lock:
             if not self._closed:
-                self._lineage |= lineage
+                self._lineage |= self._filtered(lineage)
                 self._inbound |= lineage
 
     def _join(self, lineage: Lineage, *, filtered: bool) -> None:
@@ -149,9 +150,15 @@ class Scope:
             return
         with self._lock:
             if not self._closed:
-                self._lineage |= lineage.without(self._removed) if filtered and self._removed else lineage
+                self._lineage |= self._filtered(lineage) if filtered else lineage
         if self._closed:
             self._too_late(next(iter(lineage.stores), ""))
+
+    def _filtered(self, lineage: Lineage) -> Lineage:
+        """What comes in by itself, without what was removed from this scope (LIN-24)."""
+        for store in self._removed_stores:
+            lineage = lineage.without(store)
+        return lineage.without(self._removed) if self._removed else lineage
 
     def remove(self, what: WriteId | str | Lineage | None = None, *, incomplete: bool = False) -> Removed:
         """Takes out a write, a whole store with its mark of incompleteness, or what a lineage covers.
@@ -165,9 +172,15 @@ class Scope:
             after = before if what is None else before.without(what)
             if incomplete:
                 after = after.vouched()
-            taken = before.without(after)
+            taken = before.beyond(after)
             self._lineage = after
             self._removed |= taken
+            if isinstance(what, str):
+                self._removed_stores.add(what)
+            elif isinstance(what, Lineage):
+                self._removed |= what.vouched()
+            elif what is not None:
+                self._removed = self._removed.including(what)
         wanted = [what] if isinstance(what, WriteId) else list(what) if isinstance(what, Lineage) else []
         return Removed(taken, tuple(write_id for write_id in wanted if write_id in after))
 
@@ -248,12 +261,17 @@ class Scope:
         return f"<Scope {self.kind} {state} {self._lineage.serialize()}>"
 
 
-def _apply_on_pending(stores: list[str]) -> None:
-    """A lineage leaves before the commit of this task's own writes: the commonest form of the bug (SCOPE)."""
+def _apply_on_pending(uncommitted: tuple[PendingWrite, ...]) -> None:
+    """A lineage leaves before the commit of this task's own writes: the commonest form of the bug (SCOPE-18)."""
     site = call_site()
-    names = ", ".join(stores)
+    names = ", ".join(sorted({write.store for write in uncommitted}))
     now = settings()
     telemetry.finding("published_before_commit", site)
+    if now.mode is Mode.DRY_RUN:
+        from antipode import records
+
+        for write in uncommitted:
+            records.published_before_commit(site, write.store, write.site)
     if now.on_pending == "raise":
         raise PendingWriteError(
             f"a lineage leaves before the commit of {names}: readers cannot wait for it. Publish after commit. "
@@ -277,9 +295,7 @@ def in_context(scope: Scope | None, context: otel.Context | None = None) -> otel
 
 
 @contextmanager
-def open_scope(
-    lineage: Lineage = EMPTY, *, kind: str = "root", delivery: Delivery | None = None
-) -> Iterator[Scope]:
+def open_scope(lineage: Lineage = EMPTY, *, kind: str = "root", delivery: Delivery | None = None) -> Iterator[Scope]:
     """Opens a scope for the block and closes it at its end: what middlewares and consumers use."""
     scope = Scope(lineage, kind=kind, delivery=delivery)
     with activate(scope):
@@ -344,6 +360,10 @@ def orphan(store: str) -> None:
     """Counts a write that no scope records."""
     site = call_site()
     telemetry.write_lost("orphan", store, site)
+    if settings().mode is Mode.DRY_RUN:
+        from antipode import records
+
+        records.orphan(site, store)
     logs.warn(
         f"orphan {site}",
         f"a write to {store} was made outside any scope, so nothing can wait for it. Open one with a middleware or "
@@ -367,9 +387,14 @@ def transfer(lineage: Lineage) -> None:
 
 
 def serialize() -> str:
-    """The current scope's lineage as text, as it may leave now; `1` outside any scope (paper table 2)."""
+    """The current scope's lineage as text, as it may leave now (paper table 2).
+
+    Raises ConfigurationError outside any scope: that is no empty lineage (SCOPE-22).
+    """
     current = current_scope()
-    return EMPTY.serialize() if current is None else current.outgoing().serialize()
+    if current is None:
+        raise ConfigurationError(f"antipode.serialize() was called outside any scope. (site: {call_site()})")
+    return current.outgoing().serialize()
 
 
 def deserialize(text: str) -> Lineage:

@@ -292,7 +292,7 @@ class Server:
         if watch is not None and channel in ready:
             try:
                 watch.pump()
-            except Exception as error:
+            except Exception as error:  # a broken channel is a server that has to be asked anew
                 self._failed(error, time.monotonic())
         if self._pushed:
             self._pushed = False
@@ -320,8 +320,11 @@ class Server:
                 answers = shim.visible(ids, self)
             if len(answers) != len(ids):
                 raise RuntimeError(f"{shim.kind}: {len(answers)} answers to {len(ids)} questions")
-        except Exception as error:
+        except shim.unreachable as error:
             self._failed(error, asked_at)
+            return False
+        except Exception as error:
+            self._refused(error)
             return False
         self._down_since = None
         if not self._epoch:
@@ -428,6 +431,23 @@ class Server:
         if need.group.settle(need, answer):
             released.append(need.group)
 
+    def _refused(self, error: Exception) -> None:
+        """The server is there and does not answer the question: whoever waits is told so at once (BAR-13)."""
+        self._close_channel()
+        answer = unproven(f"{type(error).__name__}: {error}")
+        released: list[Group] = []
+        with self._lock:
+            for need in self._take_all():
+                self._settle(need, answer, released)
+            self._probes.clear()
+        release_all(released)
+
+    def _take_all(self) -> list[Need]:
+        needs = [need for queue in (*self._ordered.values(), *self._others.values()) for need in queue]
+        self._ordered.clear()
+        self._others.clear()
+        return needs
+
     def _failed(self, error: Exception, asked_at: float) -> None:
         """The server did not answer: proofs go, and after `replica_out_after` it is left out of every pass."""
         self._close_channel()
@@ -441,10 +461,7 @@ class Server:
             return
         released: list[Group] = []
         with self._lock:
-            needs = [need for queue in (*self._ordered.values(), *self._others.values()) for need in queue]
-            self._ordered.clear()
-            self._others.clear()
-            for need in needs:
+            for need in self._take_all():
                 if not need.done:
                     need.left_out = True
                     self._settle(need, None, released)

@@ -85,6 +85,9 @@ class Shim(ABC):
 
     kind: ClassVar[str]
     capabilities: ClassVar[Capabilities]
+    unreachable: ClassVar[tuple[type[Exception], ...]] = (OSError,)
+    """What the client raises where a server is out of reach. Anything else that `visible` raises is the server's
+    own answer, and makes the writes unproven with its words (BAR-13)."""
 
     def __init__(self, store: Store) -> None:
         self.store = store
@@ -107,6 +110,7 @@ class Shim(ABC):
 
     def close(self, server: Server) -> None:
         """Gives up the connection to a server (`server.session`); never raises."""
+        server.session = None
 
     def address(self, target: Any) -> str:
         """A name for the server behind a client or URL, for results and errors; without credentials."""

@@ -52,9 +52,7 @@ class _Instruments:
         meter = metrics.get_meter(INSTRUMENTATION)
         self.barrier_duration = meter.create_histogram("antipode.barrier.duration", "s", "Barriers that waited")
         self.wait_duration = meter.create_histogram("antipode.wait.duration", "s", "Waits for one store")
-        self.barrier_waiting = meter.create_up_down_counter(
-            "antipode.barrier.waiting", "{barrier}", "Parked barriers"
-        )
+        self.barrier_waiting = meter.create_up_down_counter("antipode.barrier.waiting", "{barrier}", "Parked barriers")
         self.replica_lag = meter.create_histogram("antipode.replica.lag", "s", "Lag as seen by waits")
         self.wait_requests = meter.create_counter(
             "antipode.wait.requests", "{request}", "Requests to servers for waiting"
@@ -103,9 +101,7 @@ def size(direction: str, length: int) -> None:
 
 def write_lost(reason: str, store: str, site: str) -> None:
     """A write was appended outside any scope (`orphan`) or after its scope had ended (`closed`)."""
-    _instruments().write_lost.add(
-        1, {"antipode.reason": reason, "antipode.store": store, "antipode.site": site}
-    )
+    _instruments().write_lost.add(1, {"antipode.reason": reason, "antipode.store": store, "antipode.site": site})
 
 
 def write_late(store: str, site: str) -> None:

@@ -1,0 +1,95 @@
+"""Writes dry-run records to a file, from one thread, bounded and rotated; never an exception to the application."""
+
+from __future__ import annotations
+
+import atexit
+import json
+import os
+import queue
+import socket
+import threading
+import time
+from pathlib import Path
+from typing import Any, Final
+
+from antipode import logs
+from antipode.settings import settings
+
+MOST_QUEUED: Final = 10_000
+FILES_KEPT: Final = 4
+_IDLE_S: Final = 1.0
+
+
+class RecordWriter:
+    """A bounded queue, and a thread that empties it into `<folder>/<host>-<pid>-<start>.jsonl` (REC-2)."""
+
+    def __init__(self) -> None:
+        self._queue: queue.Queue[dict[str, Any] | threading.Event] = queue.Queue(MOST_QUEUED)
+        self._thread: threading.Thread | None = None
+        self._start = threading.Lock()
+        self._name = f"{socket.gethostname()}-{os.getpid()}-{int(time.time())}.jsonl"
+        self.dropped = 0
+        """Records that were not written: the queue was full, or the disk failed."""
+
+    def put(self, record: dict[str, Any]) -> None:
+        """Queues a record; past the bound it is dropped and counted."""
+        try:
+            self._queue.put_nowait(record)
+        except queue.Full:
+            self._drop("the disk is too slow")
+            return
+        self._ensure_thread()
+
+    def flush(self, timeout: float) -> bool:
+        """Waits until what was put so far is on disk."""
+        written = threading.Event()
+        try:
+            self._queue.put(written, timeout=timeout)
+        except queue.Full:
+            return False
+        self._ensure_thread()
+        return written.wait(timeout)
+
+    def _ensure_thread(self) -> None:
+        with self._start:
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._run, name="antipode-records", daemon=True)
+                self._thread.start()
+                atexit.register(self.flush, _IDLE_S)
+
+    def _run(self) -> None:
+        while True:
+            batch = [self._queue.get()]
+            while not self._queue.empty() and len(batch) < 1000:
+                batch.append(self._queue.get_nowait())
+            records = [item for item in batch if not isinstance(item, threading.Event)]
+            try:
+                if records:
+                    self._append(records)
+            except Exception as error:
+                self._drop(repr(error), len(records))
+            for item in batch:
+                if isinstance(item, threading.Event):
+                    item.set()
+
+    def _append(self, records: list[dict[str, Any]]) -> None:
+        folder = Path(settings().records)
+        folder.mkdir(parents=True, exist_ok=True)
+        path = folder / self._name
+        if path.exists() and path.stat().st_size > settings().records_max_mib * 2**20:
+            _rotate(path)
+        with path.open("a", encoding="utf-8") as file:
+            file.writelines(json.dumps(record, separators=(",", ":")) + "\n" for record in records)
+
+    def _drop(self, why: str, count: int = 1) -> None:
+        self.dropped += count
+        logs.warn("records", f"dry-run records cannot be written: {why}.", count_as="dropped")
+
+
+def _rotate(path: Path) -> None:
+    """`x.jsonl` becomes `x.1.jsonl`, and so on; four files are kept."""
+    for number in range(FILES_KEPT - 2, 0, -1):
+        older = path.with_suffix(f".{number}.jsonl")
+        if older.exists():
+            older.replace(path.with_suffix(f".{number + 1}.jsonl"))
+    path.replace(path.with_suffix(".1.jsonl"))
