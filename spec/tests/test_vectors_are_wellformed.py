@@ -133,3 +133,37 @@ def test_a_typo_is_found() -> None:
     document = load(SPEC / "vectors" / "wire-decode.json")
     document["cases"][0]["canonicl"] = "1"
     assert not Draft202012Validator(whole).is_valid(document)
+
+
+RECORD_HEAD = {"record": 1, "time": 1800000000.25, "service": "", "region": "b", "process": "host:1:1"}
+BEHIND = RECORD_HEAD | {
+    "kind": "behind",
+    "site": "app.py:31",
+    "origin": {"scope": "message", "store": "notifications"},
+    "store": "blog-posts",
+    "store_kind": "redis",
+    "server": "redis://b2",
+    "wanted": {"epoch": "8371ab90c2d4e6f1", "counter": "18446744073709551615"},
+    "visible_after": 0.084,
+}
+
+
+@pytest.mark.parametrize(
+    ("change", "fits"),
+    [
+        ({}, True),
+        ({"visible_after": None}, True),
+        ({"a-field-of-later": 1}, True),
+        ({"visible_after": -0.1}, False),
+        ({"site": "app.py"}, False),
+        ({"kind": "stale"}, False),
+        ({"wanted": {"epoch": "e", "counter": 18446744073709551615}}, False),
+        ({"origin": {"scope": "thread"}}, False),
+        ({"record": 2}, False),
+    ],
+    ids=str,
+)
+def test_record_schema(change: dict[str, Any], fits: bool) -> None:
+    """REC-1 to REC-7: a `stale` record says how it was confirmed; counters are strings; later fields pass."""
+    validator = Draft202012Validator(load(SCHEMAS / "record.schema.json"))
+    assert validator.is_valid(BEHIND | change) is fits
