@@ -1,0 +1,127 @@
+"""ASGI middleware: a scope for every request, filled from its headers; its additions go back (spec PROP).
+
+app = antipode.asgi.Middleware(app)          # FastAPI, Starlette: app.add_middleware(antipode.asgi.Middleware)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from typing import Any, Final
+
+from antipode.carriers import (
+    BAGGAGE_HEADER,
+    CARRIERS,
+    FORWARDING,
+    JMS_PROPERTY,
+    LINEAGE_HEADER,
+    is_public,
+    read,
+    without_member,
+)
+from antipode.propagation import Inbound
+from antipode.site import skip_packages
+from antipode.trust import trust_settings
+
+AsgiScope = MutableMapping[str, Any]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+App = Callable[[AsgiScope, Receive, Send], Awaitable[None]]
+RawHeaders = Iterable[tuple[bytes, bytes]]
+
+_MARK: Final = "antipode.inbound"
+_TRAILERS: Final = "http.response.trailers"
+_LINEAGE: Final = LINEAGE_HEADER.encode()
+_BAGGAGE: Final = BAGGAGE_HEADER.encode()
+_OURS: Final = frozenset(name.encode() for name in (*CARRIERS, JMS_PROPERTY)) - {_BAGGAGE}
+_READ: Final = frozenset(name.encode() for name in (*CARRIERS, JMS_PROPERTY, *FORWARDING))
+
+skip_packages("starlette", "fastapi", "uvicorn", "anyio")
+
+
+class Middleware:
+    """Opens a scope for each HTTP request and WebSocket; nested in one stack, the outermost does.
+
+    `edge=True` says that callers of this application are outside: nothing of theirs is taken and nothing goes
+    back to them. Raises ConfigurationError where the settings of trust are wrong.
+    """
+
+    def __init__(self, app: App, *, edge: bool | None = None) -> None:
+        self._app = app
+        self._edge = edge
+        trust_settings()
+
+    async def __call__(self, scope: AsgiScope, receive: Receive, send: Send) -> None:
+        """Runs the application in the request's scope."""
+        if scope["type"] not in {"http", "websocket"} or _MARK in scope:
+            await self._app(scope, receive, send)
+            return
+        relevant = [header for header in scope["headers"] if header[0].lower() in _READ]
+        came = read(relevant)
+        client = scope.get("client")
+        inbound = Inbound(came, client[0] if client else None, edge=self._edge)
+        inner = {**scope, _MARK: inbound}
+        if came.texts:
+            inner["headers"] = without_lineage(scope["headers"])
+        answer = _Answer(inbound, scope, send)
+        try:
+            with inbound.active():
+                await self._app(inner, receive, answer.send)
+        finally:
+            inbound.close()
+
+
+def without_lineage(headers: RawHeaders) -> list[tuple[bytes, bytes]]:
+    """Raw request headers without the lineage: nothing behind the middleware passes it on unjudged (TRUST-5)."""
+    kept: list[tuple[bytes, bytes]] = []
+    for name, value in headers:
+        lower = name.lower()
+        if lower == _BAGGAGE:
+            rest = without_member(value.decode("latin-1")).encode("latin-1")
+            if rest:
+                kept.append((name, rest))
+        elif lower not in _OURS:
+            kept.append((name, value))
+    return kept
+
+
+class _Answer:
+    """Puts the scope's additions into the header of the response, and what comes later into its trailer."""
+
+    def __init__(self, inbound: Inbound, scope: AsgiScope, send: Send) -> None:
+        self._inbound = inbound
+        self._send = send
+        self._public = False
+        self._own_trailers = False
+        self._may_trail = _TRAILERS in (scope.get("extensions") or {}) and any(
+            name.lower() == b"te" and b"trailers" in value.lower() for name, value in scope["headers"]
+        )
+
+    async def send(self, message: Message) -> None:
+        kind = message["type"]
+        if kind == "http.response.start":
+            message = self._start(message)
+        elif kind == "websocket.accept":
+            self._inbound.scope.sent = True  # nothing goes back on a stream of messages
+        await self._send(message)
+        if kind == "http.response.body" and self._own_trailers and not message.get("more_body"):
+            await self._send(self._trailers())
+
+    def _start(self, message: Message) -> Message:
+        headers = list(message.get("headers") or ())
+        self._public = is_public(value.decode("latin-1") for name, value in headers if name.lower() == b"cache-control")
+        text = self._inbound.response_text(public=self._public)
+        if any(name.lower() == _LINEAGE for name, _ in headers) and (self._public or not self._inbound.may_answer()):
+            headers = [header for header in headers if header[0].lower() != _LINEAGE]
+        if text is not None:
+            headers.append((_LINEAGE, text.encode("ascii")))
+        self._own_trailers = self._may_trail and not self._public and not message.get("trailers")
+        changed = {**message, "headers": headers}
+        if self._own_trailers:
+            changed["trailers"] = True
+        return changed
+
+    def _trailers(self) -> Message:
+        text = self._inbound.response_text()
+        headers = [] if text is None else [(_LINEAGE, text.encode("ascii"))]
+        return {"type": _TRAILERS, "headers": headers, "more_trailers": False}

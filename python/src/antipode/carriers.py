@@ -1,0 +1,157 @@
+"""Where a lineage stands in headers: read from raw lines, taken out, put in (spec PROP). No trust here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Final, NamedTuple
+from urllib.parse import unquote_plus
+
+from antipode.wire import unwrap_header
+
+LINEAGE_HEADER: Final = "antipode-lineage"
+"""The lineage's own header: in responses, messages, metadata, and where baggage cannot carry it (PROP-2)."""
+JMS_PROPERTY: Final = "antipode_lineage"
+"""The same in JMS, whose names are Java identifiers (PROP-18)."""
+BAGGAGE_HEADER: Final = "baggage"
+BAGGAGE_KEY: Final = "antipode"
+JAEGER_HEADER: Final = "uberctx-antipode"
+"""The baggage member in the format of Jaeger's clients (PROP-7)."""
+MAX_BAGGAGE_BYTES: Final = 8192
+MAX_BAGGAGE_MEMBERS: Final = 64
+
+_OWN: Final = frozenset({LINEAGE_HEADER, JMS_PROPERTY, JAEGER_HEADER})
+CARRIERS: Final = (BAGGAGE_HEADER, LINEAGE_HEADER, JAEGER_HEADER)
+"""The headers that may hold a lineage."""
+FORWARDING: Final = frozenset({"x-forwarded-for", "forwarded"})
+
+HeaderValue = str | bytes | Iterable[str | bytes]
+Headers = Mapping[str, HeaderValue] | Iterable[tuple[str | bytes, HeaderValue]]
+"""What the transport functions take: a mapping (values may be lists), or pairs, names in any case."""
+
+
+class Arrived(NamedTuple):
+    """What headers brought: lineage texts, not yet judged or parsed, and the forwarding headers beside them.
+
+    An empty text is a carrier that was there and held nothing: something was lost (WIRE-30).
+    """
+
+    texts: tuple[str, ...] = ()
+    forwarded: tuple[tuple[str, str], ...] = ()
+
+
+NOTHING: Final = Arrived()
+
+
+class Formats(NamedTuple):
+    """In which formats the application propagates its own baggage: W3C, and that of Jaeger's clients."""
+
+    baggage: bool = True
+    jaeger: bool = False
+
+
+def pairs(headers: Headers) -> list[tuple[str, str]]:
+    """Headers as pairs of text, names in lower case; octets are Latin-1, what is no text is left out."""
+    items = headers.items() if isinstance(headers, Mapping) else headers
+    found: list[tuple[str, str]] = []
+    for name, value in items:
+        lower = _text(name).lower()
+        if isinstance(value, str | bytes):
+            found.append((lower, _text(value)))
+        elif isinstance(value, Iterable):
+            found.extend((lower, _text(one)) for one in value if isinstance(one, str | bytes))
+    return found
+
+
+def _text(value: str | bytes) -> str:
+    return value if isinstance(value, str) else value.decode("latin-1")
+
+
+def read(headers: Headers) -> Arrived:
+    """Finds the lineage texts in raw header lines, each once, and the forwarding headers (PROP-4, PROP-5)."""
+    texts: list[str] = []
+    forwarded: list[tuple[str, str]] = []
+    for name, value in pairs(headers):
+        if name == BAGGAGE_HEADER:
+            if BAGGAGE_KEY in value or "%" in value:
+                for member in value.split(","):
+                    if _is_ours(member):
+                        texts.extend(read_value(member.partition("=")[2]))
+        elif name in _OWN:
+            texts.extend(read_value(value))
+        elif name in FORWARDING:
+            forwarded.append((name, value))
+    if not texts and not forwarded:
+        return NOTHING
+    return Arrived(tuple(dict.fromkeys(texts)), tuple(forwarded))
+
+
+def read_value(value: str) -> list[str]:
+    """The lineage texts in one carrier's value; one empty text where it holds none."""
+    return unwrap_header((value,)) or [""]
+
+
+def _is_ours(member: str) -> bool:
+    """Whether a baggage member is the lineage, also where its key is spelled so that a library decodes it."""
+    key, equals, _ = member.partition("=")
+    if not equals:
+        return False
+    key = key.strip(" \t")
+    return key == BAGGAGE_KEY or ("%" in key and unquote_plus(key).strip() == BAGGAGE_KEY)
+
+
+def without_member(baggage: str) -> str:
+    """A baggage line without the lineage; the application's members stay as they are spelled (PROP-10)."""
+    if BAGGAGE_KEY not in baggage and "%" not in baggage:
+        return baggage
+    members = baggage.split(",")
+    kept = [member for member in members if not _is_ours(member)]
+    return baggage if len(kept) == len(members) else ",".join(kept).strip(" \t")
+
+
+def with_member(baggage: str, text: str) -> str | None:
+    """A baggage line with the lineage as its last member; None where that passes a limit (PROP-8, PROP-9)."""
+    rest = without_member(baggage)
+    members = sum(1 for member in rest.split(",") if member.strip())
+    line = f"{rest},{BAGGAGE_KEY}={text}" if members else f"{BAGGAGE_KEY}={text}"
+    if members + 1 > MAX_BAGGAGE_MEMBERS or len(line.encode("utf-8", "surrogateescape")) > MAX_BAGGAGE_BYTES:
+        return None
+    return line
+
+
+def rewrite(get: Callable[[str], str | None], text: str | None, formats: Formats) -> dict[str, str | None]:
+    """The changes that make headers carry this lineage text, and no older one: name to value, None to remove.
+
+    `get` gives a header's value by its name, several lines joined by commas. With no text the lineage is only
+    taken out. What stays as it is is not named.
+    """
+    changes: dict[str, str | None] = {}
+    baggage = get(BAGGAGE_HEADER)
+    own = text
+    if baggage is not None:
+        rest = without_member(baggage)
+        if rest != baggage:
+            changes[BAGGAGE_HEADER] = rest or None
+    if text is not None and formats.baggage:
+        line = with_member(baggage or "", text)
+        if line is not None:
+            changes[BAGGAGE_HEADER] = line
+            own = None
+    if text is not None and formats.jaeger:
+        changes[JAEGER_HEADER] = text
+        own = own if formats.baggage else None
+    elif get(JAEGER_HEADER) is not None:
+        changes[JAEGER_HEADER] = None
+    if own is not None:
+        changes[LINEAGE_HEADER] = own
+    elif get(LINEAGE_HEADER) is not None:
+        changes[LINEAGE_HEADER] = None
+    return changes
+
+
+def is_public(cache_control: Iterable[str]) -> bool:
+    """Whether `Cache-Control` lines let a shared cache keep the response for everybody (PROP-16)."""
+    return any(
+        directive.partition("=")[0].strip().lower() == "public"
+        for line in cache_control
+        for directive in line.split(",")
+    )

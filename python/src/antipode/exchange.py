@@ -1,0 +1,114 @@
+"""Between a scope and the texts that come and go: trust, budget, pending writes (spec PROP, TRUST)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from opentelemetry import context as otel
+
+from antipode import logs, telemetry
+from antipode.errors import MalformedLineageError
+from antipode.lineage import EMPTY, Lineage
+from antipode.scope import _SCOPE, Scope
+from antipode.settings import settings
+from antipode.trust import Decision, Direction, Reason, TrustSettings, outgoing_text, report
+
+Judge = Callable[[str], Decision]
+
+
+class Taken:
+    """What came of texts that arrived: the lineage to join, and why something is missing from it."""
+
+    __slots__ = ("gaps", "lineage")
+
+    def __init__(self) -> None:
+        self.lineage = EMPTY
+        self.gaps: list[tuple[str, str]] = []
+
+    def note_in(self, scope: Scope) -> None:
+        """Keeps the reasons for the `gaps` of this scope's barriers (TRUST-27)."""
+        for reason, detail in self.gaps:
+            scope.note_gap(reason, "", detail)
+
+
+def take(texts: Iterable[str], judge: Judge, direction: Direction, sender: str) -> Taken:
+    """Judges each text and reads what is believed; raises nothing (TRUST-1, WIRE-25).
+
+    What cannot be read makes the result incomplete anywhere; what is not believed does so only under `key`,
+    or anybody could switch strict barriers off from outside (TRUST-28).
+    """
+    taken = Taken()
+    refused: dict[tuple[str, ...], Decision] = {}
+    malformed = 0
+    for text in texts:
+        decision = judge(text)
+        if not decision.accepted:
+            refused[decision.reason, decision.about, decision.header] = decision
+            continue
+        try:
+            taken.lineage |= Lineage.deserialize(decision.text)
+        except MalformedLineageError:
+            malformed += 1
+            telemetry.dropped("malformed", direction.value)
+    for decision in refused.values():
+        _refuse(taken, decision, direction, sender)
+    if malformed:
+        detail = f"a lineage from {sender or 'a local peer'} ({direction.words}) could not be read"
+        taken.gaps.append(("malformed", detail))
+        telemetry.incomplete("malformed", "")
+        logs.warn(f"malformed {direction}", f"{detail}: what it held is missing.", count_as="dropped")
+        taken.lineage = taken.lineage.marked_incomplete()
+    elif taken.lineage:
+        telemetry.size(direction.value, len(taken.lineage.serialize()))
+    return taken
+
+
+def _refuse(taken: Taken, decision: Decision, direction: Direction, sender: str) -> None:
+    report(decision, direction, sender)
+    if decision.reason is Reason.SEAL:
+        taken.gaps.append(("seal", f"a lineage ({direction.words}) was dropped: {decision.about}"))
+        telemetry.incomplete("seal", "")
+        taken.lineage = taken.lineage.marked_incomplete()
+    else:
+        taken.gaps.append(("untrusted", f"a lineage ({direction.words}) was dropped: {decision.reason}"))
+
+
+def give(lineage: Lineage, trust: TrustSettings, direction: Direction) -> str | None:
+    """The text that leaves: within the budget, sealed if seals are asked for; None where nothing need leave.
+
+    What the budget leaves out is marked in the text and counted; the scope's lineage stays whole (WIRE-36).
+    """
+    if not lineage:
+        return None
+    now = settings()
+    fitted = lineage.fit(now.budget_bytes - trust.seal_length)
+    if fitted is not lineage:
+        for store in sorted(fitted.incomplete - lineage.incomplete):
+            telemetry.incomplete("budget", store)
+            logs.warn(
+                f"budget {store}",
+                f"a lineage of {len(lineage.serialize())} bytes passes the budget: what it holds of "
+                f"{store or 'some stores'} was left out ({direction.words}). Raise ANTIPODE_BUDGET_BYTES "
+                f"({now.budget_bytes} now).",
+            )
+    text = outgoing_text(fitted.serialize(), trust)
+    telemetry.size(direction.value, len(text))
+    return text
+
+
+def leaving(scope: Scope) -> Lineage:
+    """The scope's lineage as it may leave now; writes in flight are marked in the copy and counted (SCOPE-16).
+
+    Raises PendingWriteError under `on_pending=raise`, for tests; nothing else.
+    """
+    lineage = scope.outgoing()
+    if lineage is not scope.lineage:
+        for store in sorted({write.store for write in scope.pending}):
+            telemetry.incomplete("pending", store)
+    return lineage
+
+
+def scope_of(context: otel.Context) -> Scope | None:
+    """The scope that a Context holds."""
+    found = context.get(_SCOPE)
+    return found if isinstance(found, Scope) else None

@@ -1,0 +1,101 @@
+"""Client hook for httpx: the lineage goes out with each call and comes back with its response (spec PROP).
+
+http = antipode.httpx.wrap(httpx.Client())          # or httpx.AsyncClient()
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar, cast, overload
+
+import httpx
+
+from antipode.carriers import LINEAGE_HEADER
+from antipode.propagation import Outgoing, approved, merge_response, prepare_request
+from antipode.site import skip_packages
+from antipode.trust import trust_settings
+
+_C = TypeVar("_C", bound=httpx.Client)
+_A = TypeVar("_A", bound=httpx.AsyncClient)
+
+skip_packages("httpx", "httpcore", "anyio", "opentelemetry")
+
+
+@overload
+def wrap(client: _C) -> _C: ...
+@overload
+def wrap(client: _A) -> _A: ...
+def wrap(client: httpx.Client | httpx.AsyncClient) -> httpx.Client | httpx.AsyncClient:
+    """A client of the same type that carries lineages; it shares connections, cookies and settings.
+
+    The client passed in stays plain; closing either closes the connections. Each hop of a redirect is judged
+    anew. Raises ConfigurationError where the settings of trust are wrong.
+    """
+    trust_settings()
+    kind = type(client)
+    if issubclass(kind, _Carrying):
+        return client
+    wrapped: Any = object.__new__(_carrying(kind))
+    wrapped.__dict__ = client.__dict__.copy()
+    return cast("httpx.Client | httpx.AsyncClient", wrapped)
+
+
+class _Carrying:
+    """What `wrap` adds to a client's class: the transport of each hop goes through ours."""
+
+    def _transport_for_url(self, url: httpx.URL) -> Any:
+        transport = super()._transport_for_url(url)  # type: ignore[misc]
+        if isinstance(transport, httpx.AsyncBaseTransport) and isinstance(self, httpx.AsyncClient):
+            return _AsyncTransport(transport)
+        return _Transport(transport)
+
+
+_classes: dict[type[Any], type[Any]] = {}
+
+
+def _carrying(kind: type[Any]) -> type[Any]:
+    found = _classes.get(kind)
+    if found is None:
+        found = type(kind.__name__, (_Carrying, kind), {"__module__": kind.__module__})
+        _classes[kind] = found
+    return found
+
+
+class _Transport(httpx.BaseTransport):
+    def __init__(self, inner: httpx.BaseTransport) -> None:
+        self._inner = inner
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        # An instrumentation further in may inject once more and overwrite baggage: the approval in the Context
+        # lets our propagator, which goes round the global one, write the same text there.
+        with approved(_prepare(request).text):
+            response = self._inner.handle_request(request)
+        _merge(request, response)
+        return response
+
+
+class _AsyncTransport(httpx.AsyncBaseTransport):
+    def __init__(self, inner: httpx.AsyncBaseTransport) -> None:
+        self._inner = inner
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        with approved(_prepare(request).text):
+            response = await self._inner.handle_async_request(request)
+        _merge(request, response)
+        return response
+
+
+def _prepare(request: httpx.Request) -> Outgoing:
+    headers = request.headers
+    outgoing = prepare_request(request.url.host, headers.get, headers.multi_items())
+    for name, value in outgoing.changes.items():
+        if value is None:
+            headers.pop(name, None)
+        else:
+            headers[name] = value
+    return outgoing
+
+
+def _merge(request: httpx.Request, response: httpx.Response) -> None:
+    values = response.headers.get_list(LINEAGE_HEADER)
+    if values:
+        merge_response(values, request.url.host)

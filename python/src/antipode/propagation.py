@@ -1,0 +1,256 @@
+"""How a lineage travels with requests and comes back with responses (paper 6.2, spec PROP).
+
+The four functions `extract_request`, `inject_request`, `extract_response` and `inject_response` serve any
+transport; our middlewares and client hooks are made of them. None raises for what a header holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, MutableMapping
+from contextlib import contextmanager
+from typing import Final
+
+from opentelemetry import context as otel
+
+from antipode.carriers import (
+    JMS_PROPERTY,
+    LINEAGE_HEADER,
+    NOTHING,
+    Arrived,
+    Headers,
+    is_public,
+    pairs,
+    read,
+    rewrite,
+)
+from antipode.exchange import give, leaving, take
+from antipode.lineage import EMPTY
+from antipode.propagator import (
+    AntipodePropagator,
+    application_formats,
+    approve,
+    approved,
+    arrived,
+    instrument,
+    uninstrument,
+)
+from antipode.scope import Scope, current_scope, in_context, orphan
+from antipode.settings import Mode, settings
+from antipode.trust import (
+    Direction,
+    TrustSettings,
+    judge_request_in,
+    judge_request_out,
+    judge_response_in,
+    judge_response_out,
+    report,
+    trust_settings,
+    warn_of_forwarded,
+)
+
+__all__ = [
+    "JMS_PROPERTY",
+    "LINEAGE_HEADER",
+    "AntipodePropagator",
+    "Inbound",
+    "approve",
+    "approved",
+    "arrived",
+    "extract_request",
+    "extract_response",
+    "inject_request",
+    "inject_response",
+    "instrument",
+    "merge_response",
+    "prepare_request",
+    "uninstrument",
+]
+
+_INBOUND: Final = otel.create_key("antipode-inbound")
+
+
+class Inbound:
+    """One request that came in: its scope, and what its response may carry back.
+
+    A middleware makes one for every request, whether or not it brought a lineage (PROP-22), runs the application
+    in `context()`, asks `response_text()` when the header leaves, and calls `close()` at the end.
+    """
+
+    __slots__ = ("_edge", "_forwarded", "_peer", "_reported", "scope")
+
+    def __init__(self, came: Arrived = NOTHING, peer: str | None = None, *, edge: bool | None = None) -> None:
+        """`peer` is the socket's peer; `edge` a middleware's own word, which can only add to the setting."""
+        instrument()
+        self._peer = peer
+        self._edge = edge
+        self._forwarded = came.forwarded
+        self._reported = EMPTY
+        if not came.texts:
+            self.scope = Scope(kind="request")
+            return
+        trust = self._trust()
+        taken = take(
+            came.texts,
+            lambda text: judge_request_in(peer, came.forwarded, text, trust),
+            Direction.REQUEST_IN,
+            peer or "",
+        )
+        self.scope = Scope(taken.lineage, kind="request")
+        taken.note_in(self.scope)
+
+    def _trust(self) -> TrustSettings:
+        return trust_settings().at_edge(self._edge)
+
+    def context(self) -> otel.Context:
+        """The current Context with this request in it."""
+        return otel.set_value(_INBOUND, self, in_context(self.scope))
+
+    @contextmanager
+    def active(self) -> Iterator[Scope]:
+        """Runs the block in this request's scope, without closing it."""
+        token = otel.attach(self.context())
+        try:
+            yield self.scope
+        finally:
+            otel.detach(token)
+
+    def may_answer(self) -> bool:
+        """Whether a lineage may go to this caller at all; where not, what the application set is taken out."""
+        return judge_response_out(self._peer, self._forwarded, self._trust()).accepted
+
+    def response_text(self, *, public: bool = False) -> str | None:
+        """The header's value for what the scope added since it was last asked; None where none is to be sent.
+
+        From now on what is written comes late, and is counted (PROP-13, PROP-16).
+        """
+        self.scope.sent = True
+        if settings().mode is Mode.OFF:
+            return None
+        added = self.scope.additions()
+        new = added.added_to(self._reported)
+        self._reported = added
+        if not new or public:
+            return None
+        trust = self._trust()
+        decision = judge_response_out(self._peer, self._forwarded, trust)
+        if not decision.accepted:
+            report(decision, Direction.RESPONSE_OUT)
+            return None
+        return give(new, trust, Direction.RESPONSE_OUT)
+
+    def close(self) -> None:
+        """Ends the request's scope; closing twice is harmless."""
+        self.scope.stop()
+
+
+@contextmanager
+def extract_request(headers: Headers, peer: str | None = None, *, edge: bool | None = None) -> Iterator[Scope]:
+    """Opens the scope of a request that came in with these headers, for the block.
+
+    `peer` is the address of the socket's peer as the server gives it; None (a Unix socket) counts as loopback.
+    """
+    inbound = Inbound(read(headers), peer, edge=edge)
+    try:
+        with inbound.active() as scope:
+            yield scope
+    finally:
+        inbound.close()
+
+
+def inject_response(headers: MutableMapping[str, str], *, public: bool | None = None) -> None:
+    """Puts what this request's scope added into the response's headers, before they leave.
+
+    `public` says that shared caches may keep the response; by default its `Cache-Control` is read.
+    """
+    inbound = otel.get_current().get(_INBOUND)
+    if not isinstance(inbound, Inbound):
+        return
+    if public is None:
+        public = is_public(value for name, value in pairs(headers) if name == "cache-control")
+    text = inbound.response_text(public=public)
+    if text is not None:
+        headers[LINEAGE_HEADER] = text
+    elif not inbound.may_answer():
+        for name in [name for name in headers if name.lower() == LINEAGE_HEADER]:
+            del headers[name]
+
+
+def inject_request(headers: MutableMapping[str, str], host: str) -> None:
+    """Puts the current scope's lineage into a request's headers, if `host` is approved (TRUST-15).
+
+    Raises PendingWriteError under `on_pending=raise`, nothing else.
+    """
+    spelled = {name.lower(): name for name in headers}
+
+    def get(name: str) -> str | None:
+        found = spelled.get(name)
+        return None if found is None else headers[found]
+
+    for name, value in prepare_request(host, get, headers.items()).changes.items():
+        if value is not None:
+            headers[spelled.get(name, name)] = value
+        elif name in spelled:
+            del headers[spelled[name]]
+
+
+def extract_response(headers: Headers, host: str) -> None:
+    """Joins what a response from `host` brought back into the current scope, if it is believed (PROP-14)."""
+    texts = [value for name, value in pairs(headers) if name == LINEAGE_HEADER]
+    if texts:
+        merge_response(texts, host)
+
+
+# What client hooks are made of
+
+
+class Outgoing:
+    """What a client hook does to one request: header changes (None: to be removed), and the text that leaves."""
+
+    __slots__ = ("changes", "text")
+
+    def __init__(self, changes: dict[str, str | None], text: str | None) -> None:
+        self.changes = changes
+        self.text = text
+
+
+_AS_IT_IS: Final = Outgoing({}, None)
+
+
+def prepare_request(host: str, get: Callable[[str], str | None], headers: Iterable[tuple[str, str]]) -> Outgoing:
+    """Judges a request to `host` and says what its headers must become.
+
+    `get` gives a header by its lower-case name, lines joined by commas; `headers` are all of them, for the
+    sender's word on forwarding headers (TRUST-30). An older lineage never travels on to a host that is not
+    approved, as with a redirect (TRUST-26).
+    """
+    scope = current_scope()
+    trust = trust_settings()
+    decision = judge_request_out(host, trust)
+    if not decision.accepted:
+        if scope is not None and scope.lineage:
+            report(decision, Direction.REQUEST_OUT)
+        return Outgoing(rewrite(get, None, application_formats()), None)
+    if scope is None:
+        return _AS_IT_IS
+    text = give(leaving(scope), trust, Direction.REQUEST_OUT)
+    if text is not None:
+        warn_of_forwarded(host, headers, trust)
+    return Outgoing(rewrite(get, text, application_formats()), text)
+
+
+def merge_response(values: Iterable[str], host: str) -> None:
+    """Joins the `antipode-lineage` values of a response or trailer from `host` into the current scope."""
+    if settings().mode is Mode.OFF:
+        return
+    texts = read([(LINEAGE_HEADER, list(values))]).texts
+    if not texts:
+        return
+    trust = trust_settings()
+    taken = take(texts, lambda text: judge_response_in(host, text, trust), Direction.RESPONSE_IN, host)
+    scope = current_scope()
+    if scope is not None:
+        taken.note_in(scope)
+        scope.merge(taken.lineage)
+        return
+    for store in taken.lineage.stores:
+        orphan(store)

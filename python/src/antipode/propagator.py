@@ -1,0 +1,276 @@
+"""The OpenTelemetry propagator: goes round the application's own and carries the lineage in their formats.
+
+Extracting moves the lineage out of OpenTelemetry's baggage into a key of our own. Injecting writes it only where
+a client hook has put its approval into the Context: a propagator knows neither peer nor host (spec PROP, TRUST).
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Final, NamedTuple
+from urllib.parse import quote_plus
+
+from opentelemetry import baggage, propagate
+from opentelemetry import context as otel
+from opentelemetry.propagators.textmap import (
+    CarrierT,
+    Getter,
+    Setter,
+    TextMapPropagator,
+    default_getter,
+    default_setter,
+)
+
+from antipode import logs
+from antipode.carriers import (
+    BAGGAGE_HEADER,
+    BAGGAGE_KEY,
+    CARRIERS,
+    JAEGER_HEADER,
+    LINEAGE_HEADER,
+    Formats,
+    read,
+    with_member,
+)
+from antipode.exchange import give, leaving, scope_of, take
+from antipode.scope import Scope, current_scope, in_context
+from antipode.settings import Trust
+from antipode.trust import Decision, Direction, judge_request_in, judge_request_out, report, trust_settings
+
+_APPROVAL: Final = otel.create_key("antipode-approval")
+_ARRIVED: Final = otel.create_key("antipode-arrived")
+_JAEGER_TRACE: Final = "uber-trace-id"
+_LONGEST_MEMBER: Final = 4096
+"""What OpenTelemetry for Python leaves out when it injects baggage, in bytes."""
+
+
+class _Approval(NamedTuple):
+    """A client hook's word on this very call: the text that may leave, or None for nothing."""
+
+    text: str | None
+
+
+class AntipodePropagator(TextMapPropagator):
+    """Carries the lineage beside, or round, the application's own propagators.
+
+    With `inner` it goes round that one (`instrument()` does so with the global one). Without, as the entry point
+    `antipode` of OTEL_PROPAGATORS, it stands beside the others and should be listed last.
+    """
+
+    def __init__(self, inner: TextMapPropagator | None = None) -> None:
+        self._inner = inner
+
+    def extract(
+        self,
+        carrier: CarrierT,
+        context: otel.Context | None = None,
+        getter: Getter[CarrierT] = default_getter,
+    ) -> otel.Context:
+        """The Context with the lineage moved out of baggage; raises nothing of its own (PROP-3, PROP-12).
+
+        A scope is opened here only where trust needs no peer (`all`, `key`); else a middleware opens it.
+        """
+        given = context
+        if self._inner is not None:
+            context = self._inner.extract(carrier, context, getter)
+        if context is None:
+            context = otel.get_current()
+        if baggage.get_baggage(BAGGAGE_KEY, context) is not None:
+            context = baggage.remove_baggage(BAGGAGE_KEY, context)
+        running = current_scope() if given is None else scope_of(given)
+        if running is not None:
+            # Some propagators begin with an empty Context: the scope of our middleware must not fall out of it.
+            return context if scope_of(context) is running else in_context(running, context)
+        lines = [(name, getter.get(carrier, name)) for name in CARRIERS]
+        texts = read([(name, values) for name, values in lines if values]).texts
+        if not texts:
+            return context
+        trust = trust_settings()
+        if trust.edge or trust.trust not in {Trust.ALL, Trust.KEY}:
+            return otel.set_value(_ARRIVED, texts, context)
+        taken = take(texts, lambda text: judge_request_in(None, (), text, trust), Direction.REQUEST_IN, "a propagator")
+        scope = Scope(taken.lineage, kind="request")
+        taken.note_in(scope)
+        return in_context(scope, context)
+
+    def inject(
+        self,
+        carrier: CarrierT,
+        context: otel.Context | None = None,
+        setter: Setter[CarrierT] = default_setter,
+    ) -> None:
+        """Writes the lineage where this very call was approved, or under `trust=all` (TRUST-25)."""
+        if context is None:
+            context = otel.get_current()
+        text = _approved_text(context)
+        if self._inner is None:
+            self._beside(carrier, context, setter, text)
+        else:
+            self._round(self._inner, carrier, context, setter, text)
+
+    @property
+    def fields(self) -> set[str]:
+        """The headers that it may set."""
+        own = {LINEAGE_HEADER}
+        return own if self._inner is None else own | self._inner.fields
+
+    def _round(
+        self,
+        inner: TextMapPropagator,
+        carrier: CarrierT,
+        context: otel.Context,
+        setter: Setter[CarrierT],
+        text: str | None,
+    ) -> None:
+        # What stands in baggage under our key was put there by nobody of ours. An own propagator further in is
+        # told that the call is taken care of.
+        quiet = otel.set_value(_APPROVAL, _Approval(None), baggage.remove_baggage(BAGGAGE_KEY, context))
+        formats = formats_of(inner)
+        if text is None:
+            inner.inject(carrier, quiet, setter)
+            return
+        if formats.baggage and with_member(_encoded(quiet), text) is not None:
+            inner.inject(carrier, baggage.set_baggage(BAGGAGE_KEY, text, quiet), setter)
+            return
+        inner.inject(carrier, quiet, setter)
+        setter.set(carrier, JAEGER_HEADER if formats.jaeger and not formats.baggage else LINEAGE_HEADER, text)
+
+    def _beside(self, carrier: CarrierT, context: otel.Context, setter: Setter[CarrierT], text: str | None) -> None:
+        if text is None:
+            return
+        line = with_member(_encoded(context), text) if _is_behind_baggage(self) else None
+        if line is None:
+            setter.set(carrier, LINEAGE_HEADER, text)
+        else:
+            setter.set(carrier, BAGGAGE_HEADER, line)
+
+
+def _encoded(context: otel.Context) -> str:
+    """The application's baggage as OpenTelemetry's W3C propagator spells it, without ours and without a limit."""
+    members = [
+        f"{quote_plus(str(key))}={quote_plus(str(value))}"
+        for key, value in baggage.get_all(context).items()
+        if key != BAGGAGE_KEY
+    ]
+    return ",".join(member for member in members if len(member) <= _LONGEST_MEMBER)
+
+
+def _is_behind_baggage(own: AntipodePropagator) -> bool:
+    """Whether the global propagators write baggage before this one has its turn, and not after."""
+    listed = list(getattr(propagate.get_global_textmap(), "_propagators", ()))
+    if own not in listed:
+        return False
+    place = listed.index(own)
+    before = any(BAGGAGE_HEADER in other.fields for other in listed[:place])
+    return before and not any(BAGGAGE_HEADER in other.fields for other in listed[place + 1 :])
+
+
+def _approved_text(context: otel.Context) -> str | None:
+    approval = context.get(_APPROVAL)
+    if isinstance(approval, _Approval):
+        return approval.text
+    trust = trust_settings()
+    scope = scope_of(context)
+    if scope is None:
+        return None
+    if trust.trust is Trust.ALL and not trust.edge:
+        return give(leaving(scope), trust, Direction.REQUEST_OUT)
+    if scope.lineage and trust.trust is not Trust.NONE:
+        logs.warn(
+            "trust no approval",
+            "did not send a lineage with a call of OpenTelemetry's own instrumentation: nothing says where it "
+            "goes. Wrap the client (antipode.requests.wrap, antipode.httpx.wrap), use "
+            "antipode.propagation.approve(host) round the call, or set ANTIPODE_TRUST=all.",
+            count_as="dropped",
+        )
+    return None
+
+
+def arrived(context: otel.Context | None = None) -> tuple[str, ...]:
+    """The lineage texts that an extract found and could not judge, for lack of a peer; not to be believed."""
+    texts: Any = (otel.get_current() if context is None else context).get(_ARRIVED)
+    return texts if isinstance(texts, tuple) else ()
+
+
+@contextmanager
+def approve(host: str) -> Iterator[None]:
+    """Says that the calls in this block go to `host`, for instrumentations that call a propagator.
+
+    Whether a lineage goes along is judged here, and its text is made here, once (TRUST-15, TRUST-25).
+    """
+    trust = trust_settings()
+    scope = current_scope()
+    text = None
+    if scope is not None:
+        decision: Decision = judge_request_out(host, trust)
+        if decision.accepted:
+            text = give(leaving(scope), trust, Direction.REQUEST_OUT)
+        elif scope.lineage:
+            report(decision, Direction.REQUEST_OUT)
+    with approved(text):
+        yield
+
+
+@contextmanager
+def approved(text: str | None) -> Iterator[None]:
+    """A client hook's word in the Context round one call: this text may leave, or (None) the hook sees to it."""
+    instrument()
+    token = otel.attach(otel.set_value(_APPROVAL, _Approval(text)))
+    try:
+        yield
+    finally:
+        otel.detach(token)
+
+
+# Going round the application's own
+
+_lock = threading.Lock()
+_installed: AntipodePropagator | None = None
+_formats: tuple[TextMapPropagator | None, Formats] = (None, Formats())
+
+
+def instrument() -> None:
+    """Puts the propagator round OpenTelemetry's global one; again where the application has set another since.
+
+    Middlewares and wrapped clients call it. It costs a comparison where nothing is to be done.
+    """
+    global _installed
+    if _installed is not None and propagate.get_global_textmap() is _installed:
+        return
+    with _lock:
+        present = propagate.get_global_textmap()
+        if present is not _installed:
+            _installed = AntipodePropagator(present)
+            propagate.set_global_textmap(_installed)
+
+
+def uninstrument() -> None:
+    """Takes the propagator off again, unless the application has set another meanwhile."""
+    global _installed
+    with _lock:
+        installed, _installed = _installed, None
+        if installed is None or propagate.get_global_textmap() is not installed:
+            return
+        if installed._inner is not None:
+            propagate.set_global_textmap(installed._inner)
+
+
+def formats_of(propagator: TextMapPropagator) -> Formats:
+    """In which formats this propagator carries baggage."""
+    global _formats
+    known, formats = _formats
+    if known is not propagator:
+        fields = propagator.fields
+        formats = Formats(BAGGAGE_HEADER in fields, _JAEGER_TRACE in fields)
+        _formats = (propagator, formats)
+    return formats
+
+
+def application_formats() -> Formats:
+    """In which formats the application propagates its own baggage now."""
+    present = propagate.get_global_textmap()
+    if isinstance(present, AntipodePropagator) and present._inner is not None:
+        present = present._inner
+    return formats_of(present)

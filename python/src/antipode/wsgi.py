@@ -1,0 +1,136 @@
+"""WSGI middleware: a scope for every request, filled from its headers; its additions go back (spec PROP).
+
+flask_app.wsgi_app = antipode.wsgi.Middleware(flask_app.wsgi_app)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Any, Final
+
+from antipode.carriers import CARRIERS, FORWARDING, LINEAGE_HEADER, is_public, read, without_member
+from antipode.propagation import Inbound
+from antipode.site import skip_packages
+from antipode.trust import trust_settings
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
+
+_MARK: Final = "antipode.inbound"
+_READ: Final = {f"HTTP_{name.upper().replace('-', '_')}": name for name in (*CARRIERS, *sorted(FORWARDING))}
+_BAGGAGE: Final = "HTTP_BAGGAGE"
+_OURS: Final = ("HTTP_ANTIPODE_LINEAGE", "HTTP_UBERCTX_ANTIPODE")
+
+skip_packages("flask", "werkzeug", "django", "gunicorn", "wsgiref")
+
+
+class Middleware:
+    """Opens a scope for each request; nested in one stack, the outermost does.
+
+    `edge=True` says that callers of this application are outside: nothing of theirs is taken and nothing goes
+    back to them. The scope ends with the response's iterable. Raises ConfigurationError where the settings of
+    trust are wrong.
+    """
+
+    def __init__(self, app: WSGIApplication, *, edge: bool | None = None) -> None:
+        self._app = app
+        self._edge = edge
+        trust_settings()
+
+    def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+        """Runs the application in the request's scope."""
+        if _MARK in environ:
+            return self._app(environ, start_response)
+        came = read([(name, environ[key]) for key, name in _READ.items() if environ.get(key) is not None])
+        inbound = Inbound(came, environ.get("REMOTE_ADDR"), edge=self._edge)
+        environ[_MARK] = inbound
+        if came.texts:
+            _strip(environ)
+        return _Answer(inbound, self._app, environ, start_response)
+
+
+def _strip(environ: WSGIEnvironment) -> None:
+    """Takes the lineage out: nothing behind the middleware passes it on unjudged (TRUST-5)."""
+    for key in _OURS:
+        environ.pop(key, None)
+    if _BAGGAGE in environ:
+        rest = without_member(environ[_BAGGAGE])
+        if rest:
+            environ[_BAGGAGE] = rest
+        else:
+            del environ[_BAGGAGE]
+
+
+class _Answer(Iterator[bytes]):
+    """The response: each step of the application runs in the scope, which ends with `close`.
+
+    The header is handed to the server as late as it may be, before the first piece of the body, so that it
+    holds what the application wrote until then.
+    """
+
+    def __init__(
+        self, inbound: Inbound, app: WSGIApplication, environ: WSGIEnvironment, start_response: StartResponse
+    ) -> None:
+        self._inbound = inbound
+        self._start_response = start_response
+        self._held: tuple[str, list[tuple[str, str]], Any] | None = None
+        self._write: Callable[[bytes], object] | None = None
+        self._closed = False
+        try:
+            with inbound.active():
+                self._body = app(environ, self._start)
+                self._pieces = iter(self._body)
+        except BaseException:
+            inbound.close()
+            raise
+
+    def _start(self, status: str, headers: list[tuple[str, str]], exc_info: Any = None) -> Callable[[bytes], object]:
+        if self._write is not None:
+            # The header has left already: the server raises what `exc_info` holds, as the protocol wants.
+            return self._start_response(status, headers, exc_info)
+        self._held = (status, headers, exc_info)
+        return self._write_now
+
+    def _write_now(self, data: bytes) -> object:
+        self._send_header()
+        return None if self._write is None else self._write(data)
+
+    def _send_header(self) -> None:
+        if self._write is not None or self._held is None:
+            return
+        status, headers, exc_info = self._held
+        headers = list(headers)
+        public = is_public(value for name, value in headers if name.lower() == "cache-control")
+        text = self._inbound.response_text(public=public)
+        if any(name.lower() == LINEAGE_HEADER for name, _ in headers) and (public or not self._inbound.may_answer()):
+            headers = [header for header in headers if header[0].lower() != LINEAGE_HEADER]
+        if text is not None:
+            headers.append((LINEAGE_HEADER, text))
+        if exc_info is None:
+            self._write = self._start_response(status, headers)
+        else:
+            self._write = self._start_response(status, headers, exc_info)
+
+    def __next__(self) -> bytes:
+        """The next piece of the body, made in the request's scope."""
+        try:
+            with self._inbound.active():
+                piece = next(self._pieces)
+        except StopIteration:
+            self._send_header()
+            raise
+        self._send_header()
+        return piece
+
+    def close(self) -> None:
+        """Ends the response, and with it the request's scope; closing twice is harmless."""
+        if self._closed:
+            return
+        self._closed = True
+        try:
+            close = getattr(self._body, "close", None)
+            if close is not None:
+                with self._inbound.active():
+                    close()
+        finally:
+            self._inbound.close()
