@@ -47,13 +47,13 @@ class Lineage:
 
     @classmethod
     def deserialize(cls, text: str) -> Lineage:
-        """Reads a lineage text strictly; raises MalformedLineageError (paper table 2, spec WIRE)."""
+        """Reads a lineage text, white space around it aside; raises MalformedLineageError (paper table 2, WIRE-26)."""
         lineage = _new(cls)
         if len(text) <= _SHORT and _is_plain(text):
             lineage._text = text
             lineage._parts = None
         else:
-            lineage._text, lineage._parts = None, wire.split(text)
+            lineage._text, lineage._parts = None, wire.split(text.strip(wire.WHITE_SPACE))
         return lineage
 
     @classmethod
@@ -70,12 +70,18 @@ class Lineage:
     def serialize(self) -> str:
         """The lineage as text in the wire form; `1` for the empty one (paper table 2, spec WIRE).
 
-        A text of plain positions that only passed through comes out as it came in.
+        A text of plain positions that only passed through comes out as it came in. What no reader would take is
+        not written: past 4,087 bytes or 512 entries sections are left out and marked (WIRE-37).
         """
         text = self._text
         if text is None:
-            text = self._text = wire.join(self._split())
+            text = self._text = self._bounded(wire.join(self._split()))
         return text
+
+    def _bounded(self, text: str) -> str:
+        if len(text) <= wire.MAX_KEY or (len(text) <= wire.MAX_BYTES and self._entry_count() <= wire.MAX_ENTRIES):
+            return text
+        return wire.join(self._fitted(wire.MAX_BYTES))
 
     def _split(self) -> wire.Parsed:
         parts = self._parts
@@ -216,10 +222,11 @@ class Lineage:
         return sum(sum(1 for _ in Section.open(text).entries()) for text in self._sections.values())
 
     def __bool__(self) -> bool:
-        """Whether it holds a write or a mark of incompleteness: only the empty, complete lineage is false."""
-        if self._parts is None:
+        """Whether there is anything to send: a write, a mark of incompleteness or an extension (WIRE-31)."""
+        parts = self._parts
+        if parts is None:
             return self._text != wire.EMPTY_TEXT
-        return bool(self._sections or self._incomplete)
+        return bool(parts.sections or parts.incomplete or parts.extensions)
 
     def __contains__(self, write_id: object) -> bool:
         """Whether this lineage covers a write."""
@@ -274,18 +281,32 @@ class Lineage:
         Of equally long sections the later in canonical order goes first. If even the marks do not fit, one mark
         without a name stands for all (spec WIRE, budget).
         """
-        if len(self.serialize()) <= min(budget, wire.MAX_BYTES) and self._entry_count() <= wire.MAX_ENTRIES:
+        budget = min(budget, wire.MAX_BYTES)
+        if len(self.serialize()) <= budget and self._entry_count() <= wire.MAX_ENTRIES:
             return self
-        kept = dict(self._sections)
-        lineage = self
-        for store, _ in sorted(kept.items(), key=lambda item: (len(item[1]), item[1]), reverse=True):
+        return self._make(*self._fitted(budget))
+
+    def _fitted(self, budget: int) -> wire.Parsed:
+        """Leaves sections out until the text fits; lengths are summed, so that it takes no longer than a sort."""
+        parts = self._split()
+        kept, incomplete, extensions = dict(parts.sections), set(parts.incomplete), parts.extensions
+        rest = 1 + sum(len(extension) + 1 for extension in extensions)
+        flag = wire.flag_length(incomplete)
+        size = sum(len(text) + 1 for text in kept.values())
+        entries = self._entry_count()
+        for store, text in sorted(kept.items(), key=lambda item: (len(item[1]), item[1]), reverse=True):
+            if rest + size + flag <= budget and entries <= wire.MAX_ENTRIES:
+                break
             del kept[store]
-            incomplete = wire.join_incomplete(lineage._incomplete, frozenset({store}))
-            lineage = self._make(dict(kept), incomplete, self._extensions)
-            if len(lineage.serialize()) <= budget and lineage._entry_count() <= wire.MAX_ENTRIES:
-                return lineage
-        bare = self._make({}, wire.ANYWHERE, self._extensions)
-        return bare if len(bare.serialize()) <= budget else self._make({}, wire.ANYWHERE, ())
+            size -= len(text) + 1
+            entries -= text.count(".") // 3
+            if store not in incomplete and "" not in incomplete:
+                incomplete.add(store)
+                flag = (flag or wire.flag_length(wire.ANYWHERE)) + len(store) + 1
+        if rest + size + flag <= budget:
+            return wire.Parsed(kept, frozenset(incomplete), extensions)
+        bare = wire.Parsed({}, wire.ANYWHERE, extensions)
+        return bare if rest + wire.flag_length(wire.ANYWHERE) <= budget else bare._replace(extensions=())
 
     def _entry_count(self) -> int:
         return sum(text.count(".") // 3 for text in self._sections.values())

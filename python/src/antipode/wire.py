@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from functools import lru_cache
 from typing import Final, NamedTuple
 from urllib.parse import unquote
@@ -24,6 +24,7 @@ MAX_STORE: Final = 63
 MAX_EPOCH: Final = 32
 MAX_COUNTER: Final = 2**64 - 1
 EMPTY_TEXT: Final = "1"
+WHITE_SPACE: Final = " \t\r\n"
 INCOMPLETE_TAG: Final = "i"
 SEAL_TAG: Final = "h"
 
@@ -62,10 +63,9 @@ POSITIONS: Final = re.compile(
 SHORT: Final = 512
 _PLAIN = re.compile(rb"[A-Za-z0-9-]*+")
 _SPELLED = re.compile(_RUN, re.ASCII)
+_HASHED = re.compile(rb"\x00h-[0-9a-f]{32}")
 _ESCAPED_OCTET = re.compile("_([0-9A-F]{2})")
-_OCTETS = [
-    chr(octet) if _PLAIN.fullmatch(bytes([octet])) else f"_{octet:02X}" for octet in range(256)
-]
+_OCTETS = [chr(octet) if _PLAIN.fullmatch(bytes([octet])) else f"_{octet:02X}" for octet in range(256)]
 
 
 def spell(octets: bytes) -> str:
@@ -95,7 +95,12 @@ def unspell_name(text: str) -> str:
 
 
 def hashed_key(key: bytes) -> bytes:
-    """The hashed form of a key: NUL, `h-`, and 32 hexadecimal digits of its SHA-256 (long or private keys)."""
+    """The hashed form of a key: NUL, `h-`, and 32 hexadecimal digits of its SHA-256 (long or private keys, WIRE-17).
+
+    A key in that form already stays as it is.
+    """
+    if _HASHED.fullmatch(key):
+        return key
     return b"\x00h-" + hashlib.sha256(key).hexdigest()[:32].encode("ascii")
 
 
@@ -188,26 +193,38 @@ def join(parsed: Parsed) -> str:
     if parsed.incomplete or parsed.extensions:
         extensions = list(parsed.extensions)
         if parsed.incomplete:
-            stores = sorted(parsed.incomplete)
-            extensions.append("_.i" if stores[0] == "" else "_.i." + ".".join(stores))
+            extensions.append(_flag(parsed.incomplete))
         parts += sorted(extensions)
     return "~".join(parts)
 
 
-def unwrap_header(values: Iterable[str]) -> list[str]:
-    """The lineage texts in header lines, made strict: joined lines, white space, properties, percent-escapes.
+def _flag(incomplete: Collection[str]) -> str:
+    stores = sorted(incomplete)
+    return "_.i" if stores[0] == "" else "_.i." + ".".join(stores)
 
-    What comes back is still to be split; empty items are left out (PROP).
+
+def flag_length(incomplete: Collection[str]) -> int:
+    """How much longer a text is by this flag."""
+    return len(_flag(incomplete)) + 1 if incomplete else 0
+
+
+def unwrap_header(values: Iterable[str]) -> list[str]:
+    """The lineage texts in the values of one carrier, made strict: joined lines, white space, properties, escapes.
+
+    What comes back is still to be split. Empty items are left out; values that hold nothing else give one empty
+    text, which nobody can read: something was lost on the way (WIRE-28, WIRE-30).
     """
     texts = []
+    blank = False
     for value in values:
+        blank = True
         for item in value.split(","):
-            text = item.partition(";")[0].strip(" \t\r\n")
+            text = item.partition(";")[0].strip(WHITE_SPACE)
             if "%" in text:
-                text = unquote(text, encoding="latin-1").strip(" \t\r\n")
+                text = unquote(text, encoding="latin-1").strip(WHITE_SPACE)
             if text:
                 texts.append(text)
-    return texts
+    return texts or [""] * blank
 
 
 def is_spelled(text: str) -> bool:
