@@ -68,26 +68,22 @@ def _text(value: str | bytes) -> str:
 
 def read(headers: Headers) -> Arrived:
     """Finds the lineage texts in raw header lines, each once, and the forwarding headers (PROP-4, PROP-5)."""
-    texts: list[str] = []
+    carriers: dict[str, list[str]] = {}
     forwarded: list[tuple[str, str]] = []
     for name, value in pairs(headers):
         if name == BAGGAGE_HEADER:
             if BAGGAGE_KEY in value or "%" in value:
                 for member in value.split(","):
                     if _is_ours(member):
-                        texts.extend(read_value(member.partition("=")[2]))
+                        carriers.setdefault(name, []).append(member.partition("=")[2])
         elif name in _OWN:
-            texts.extend(read_value(value))
+            carriers.setdefault(name, []).append(value)
         elif name in FORWARDING:
             forwarded.append((name, value))
-    if not texts and not forwarded:
+    if not carriers and not forwarded:
         return NOTHING
+    texts = [text for values in carriers.values() for text in unwrap_header(values) or [""]]
     return Arrived(tuple(dict.fromkeys(texts)), tuple(forwarded))
-
-
-def read_value(value: str) -> list[str]:
-    """The lineage texts in one carrier's value; one empty text where it holds none."""
-    return unwrap_header((value,)) or [""]
 
 
 def _is_ours(member: str) -> bool:

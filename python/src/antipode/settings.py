@@ -40,9 +40,9 @@ __all__ = [
 
 _log = logging.getLogger("antipode")
 _PREFIX: Final = "ANTIPODE_"
-_STORE_VARIABLE: Final = re.compile(
-    f"{_PREFIX}STORE_(.+)_({'|'.join(word.variable for word in STORE_WORDS.values())})"
-)
+_STORE_VARIABLE: Final = re.compile(f"{_PREFIX}STORE_(.+)_({'|'.join(word.variable for word in STORE_WORDS.values())})")
+_TOOLS: Final = (f"{_PREFIX}LAB", f"{_PREFIX}BENCHMARK", f"{_PREFIX}TEST")
+"""How the names begin that this project's own tools read."""
 DEFAULT: Final = "default"
 IN_CODE: Final = "configure"
 
@@ -202,9 +202,7 @@ def setting_origins() -> list[SettingOrigin]:
     """Every setting in force and where it came from, for `antipode version`; keys are shown by their ids."""
     now = settings()
     return [
-        SettingOrigin(
-            item.name, WORDS[item.name].variable, getattr(now, item.name), _resolved.origins[item.name]
-        )
+        SettingOrigin(item.name, WORDS[item.name].variable, getattr(now, item.name), _resolved.origins[item.name])
         for item in fields(Settings)
     ]
 
@@ -268,6 +266,8 @@ def _resolve(code: Mapping[str, Any]) -> _Resolved:
             origins[name] = IN_CODE
     stores = _read_stores(environment)
     for name in environment:
+        if name.startswith(_TOOLS):
+            continue
         known = [word.variable for word in WORDS.values() if word.variable]
         _log.warning("the variable %s is not known and does nothing.%s", name, _nearest(name, known))
     return _Resolved(_with_keys(Settings(**values), origins), origins, stores)

@@ -1,0 +1,72 @@
+"""The vectors of propagation that every language runs (spec/vectors/propagation-*.json)."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from antipode import logs
+from antipode.carriers import (
+    BAGGAGE_KEY,
+    JAEGER_HEADER,
+    JMS_PROPERTY,
+    LINEAGE_HEADER,
+    Formats,
+    read,
+    rewrite,
+    without_member,
+)
+from antipode.errors import MalformedLineageError
+from antipode.exchange import give
+from antipode.lineage import Lineage
+from antipode.propagation import extract_request
+from antipode.trust import Direction, TrustSettings
+
+VECTORS = Path(__file__).parents[2] / "spec" / "vectors"
+
+
+def cases(kind: str) -> list[Any]:
+    found = json.loads((VECTORS / f"{kind}.json").read_text("utf-8"))
+    assert found["kind"] == kind
+    return [pytest.param(case, id=f"{case['id']}-{'+'.join(case['req'])}") for case in found["cases"]]
+
+
+@pytest.mark.parametrize("case", cases("propagation-extract"))
+def test_extract(case: dict[str, Any]) -> None:
+    logs.reset()
+    headers = [(name, value) for name, value in case["headers"]]
+    with extract_request(headers, "127.0.0.1") as scope:
+        assert scope.lineage.serialize() == (case["text"] or "1")
+    malformed = 0
+    for text in read(headers).texts:
+        try:
+            Lineage.deserialize(text)
+        except MalformedLineageError:
+            malformed += 1
+    assert malformed == case["malformed"]
+    lines = [without_member(value) for name, value in headers if name.lower() == "baggage"]
+    assert [member.strip() for line in lines for member in line.split(",") if member.strip()] == case["rest"]
+
+
+@pytest.mark.parametrize("case", cases("propagation-names"))
+def test_name(case: dict[str, Any]) -> None:
+    names = {
+        "http-header": LINEAGE_HEADER,
+        "baggage-key": BAGGAGE_KEY,
+        "grpc-metadata": LINEAGE_HEADER,
+        "message-header": LINEAGE_HEADER,
+        "jms-property": JMS_PROPERTY,
+        "jaeger-header": JAEGER_HEADER,
+    }
+    assert names[case["carrier"]] == case["name"]
+
+
+@pytest.mark.parametrize("case", cases("propagation-place"))
+def test_place(case: dict[str, Any]) -> None:
+    headers: dict[str, str | None] = {"baggage": case["baggage"]}
+    text = give(Lineage.deserialize(case["text"]), TrustSettings(), Direction.REQUEST_OUT)
+    headers |= rewrite(headers.get, text, Formats(baggage=case["baggage_propagator"]))
+    assert headers.get("baggage") == case["out"]["baggage"]
+    assert headers.get("antipode-lineage") == case["out"]["antipode_lineage"]
