@@ -80,9 +80,7 @@ class Lab:
             )
             for name, store in self._wanted.items()
         }
-        self._options = {
-            name: _option_dict(store, (options or {}).get(name)) for name, store in self._wanted.items()
-        }
+        self._options = {name: _option_dict(store, (options or {}).get(name)) for name, store in self._wanted.items()}
         self._json_path = Path(json_path).absolute() if json_path is not None else None
         self._lock = threading.RLock()
         self._depth = 0
@@ -146,9 +144,7 @@ class Lab:
         try:
             state = LabState.from_json(file.read_text())
         except FileNotFoundError:
-            raise LabError(
-                f"there is no lab in {file}; start one with: antipode-lab up redis rabbitmq"
-            ) from None
+            raise LabError(f"there is no lab in {file}; start one with: antipode-lab up redis rabbitmq") from None
         except (ValueError, KeyError, TypeError) as error:
             raise LabError(f"{file} does not describe a lab: {error}") from error
         lab = cls(*state.stores)

@@ -102,9 +102,7 @@ class LabState:
             )
             for name, item in data["stores"].items()
         }
-        return cls(
-            data["scratch"], data["supervisor"]["pid"], data["toxiproxy"]["port"], data["json"], stores
-        )
+        return cls(data["scratch"], data["supervisor"]["pid"], data["toxiproxy"]["port"], data["json"], stores)
 
 
 def write_atomically(path: Path, text: str) -> None:

@@ -19,9 +19,7 @@ _LOCK_TIMEOUT_S = 300
 
 def missing(stores: Iterable[type[Store]]) -> list[Package]:
     """The packages of these stores whose program is not here."""
-    return [
-        package for store in stores for package in store.packages if shutil.which(package.program) is None
-    ]
+    return [package for store in stores for package in store.packages if shutil.which(package.program) is None]
 
 
 def require(stores: Iterable[type[Store]]) -> None:

@@ -33,9 +33,7 @@ class ProcessState:
     returncode: int | None
 
 
-def wait_until(
-    what: str, condition: Callable[[], bool], timeout: float = 30.0, interval: float = 0.005
-) -> None:
+def wait_until(what: str, condition: Callable[[], bool], timeout: float = 30.0, interval: float = 0.005) -> None:
     """Polls ``condition`` until it holds.
 
     Raises:
@@ -187,9 +185,7 @@ class Supervisor:
     def processes(self) -> dict[str, ProcessState]:
         """Every process that was started, by name, ended ones too."""
         found = self.request("processes")["processes"]
-        return {
-            name: ProcessState(item["pid"], item["state"], item["returncode"]) for name, item in found.items()
-        }
+        return {name: ProcessState(item["pid"], item["state"], item["returncode"]) for name, item in found.items()}
 
     def state(self, name: str) -> ProcessState:
         """One process."""

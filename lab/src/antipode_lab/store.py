@@ -101,7 +101,7 @@ class Store(Protocol):
     def freeze(self, server: str) -> None: ...
     def thaw(self, server: str) -> None: ...
     def kill(self, server: str) -> None: ...
-    def restart(self, server: str, source: str | None = None) -> None: ...
+    def restart(self, server: str, source: str | None = None, *, crash: bool = False) -> None: ...
     def promote(self, server: str, lose: int | None = None) -> None: ...
     def repoint(self, server: str, source: str) -> None: ...
 
@@ -152,7 +152,7 @@ class BaseStore(Generic[O]):
         """How far a running server is, for ``status``."""
         return ""
 
-    def restart(self, server: str, source: str | None = None) -> None:
+    def restart(self, server: str, source: str | None = None, *, crash: bool = False) -> None:
         """Ends and starts a server; what ``source`` may be is the store's."""
         raise NotSupportedError(f"{self.kind} cannot restart")
 
@@ -249,9 +249,7 @@ class BaseStore(Generic[O]):
         """
         details = self.state.details
         own: dict[str, int] = details["lag_ms"]
-        return int(
-            details["pair_lag_ms"].get(self._key(target, source), own.get(target) or own.get(source, 0))
-        )
+        return int(details["pair_lag_ms"].get(self._key(target, source), own.get(target) or own.get(source, 0)))
 
     def link(self, target: str, source: str) -> Link:
         """The link over which ``target`` reaches ``source``: made when first asked for."""

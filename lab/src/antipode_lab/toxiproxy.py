@@ -108,9 +108,7 @@ class Toxiproxy:
         finally:
             connection.close()
         if answer.status >= 300:
-            raise LabError(
-                f"Toxiproxy refused {method} {path}: {answer.status} {text.decode(errors='replace')}"
-            )
+            raise LabError(f"Toxiproxy refused {method} {path}: {answer.status} {text.decode(errors='replace')}")
         return json.loads(text) if text.startswith((b"{", b"[")) else None
 
     def create(self, name: str, upstream_port: int) -> int:

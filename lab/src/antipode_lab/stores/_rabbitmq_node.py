@@ -45,8 +45,7 @@ def definitions(
         "users": [{"name": "guest", "password": "guest", "tags": ["administrator"]}],
         "vhosts": [{"name": vhost} for vhost in vhosts],
         "permissions": [
-            {"user": "guest", "vhost": vhost, "configure": ".*", "write": ".*", "read": ".*"}
-            for vhost in vhosts
+            {"user": "guest", "vhost": vhost, "configure": ".*", "write": ".*", "read": ".*"} for vhost in vhosts
         ],
         "global_parameters": [{"name": "cluster_name", "value": cluster}],
         "exchanges": [

@@ -92,9 +92,7 @@ def start_sentinels(
 
 def ask(port: int) -> dict[str, str]:
     """What a Sentinel says of the primary (SENTINEL MASTER)."""
-    with redis_py.Redis(
-        port=port, socket_timeout=2, retry=Retry(NoBackoff(), 0), decode_responses=True
-    ) as client:
+    with redis_py.Redis(port=port, socket_timeout=2, retry=Retry(NoBackoff(), 0), decode_responses=True) as client:
         client.set_response_callback("SENTINEL MASTER", lambda reply, **_: reply)
         reply: Any = client.execute_command("SENTINEL MASTER", SERVICE)
     if isinstance(reply, Mapping):

@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import redis as redis_py
+from redis.backoff import NoBackoff
+from redis.retry import Retry
 
 from antipode_lab.errors import LabError
 from antipode_lab.model import Server
@@ -157,7 +159,7 @@ class RedisServers(BaseStore[RedisOptions]):
         server.pid = self.context.supervisor.spawn(self.process(name), argv)
 
     def _wait_answers(self, name: str) -> None:
-        with self.client(name, socket_timeout=1) as client:
+        with self.client(name, socket_timeout=1, retry=Retry(NoBackoff(), 0)) as client:
 
             def answers() -> bool:
                 try:

@@ -115,9 +115,7 @@ class RabbitStore(BaseStore[RabbitOptions]):
 
     def _write_files(self, broker: str) -> None:
         downstream = "b" in broker
-        upstream = (
-            f"amqp://guest:guest@127.0.0.1:{self.link('b', 'a').port}/{quote(self._vhost('a'), safe='')}"
-        )
+        upstream = f"amqp://guest:guest@127.0.0.1:{self.link('b', 'a').port}/{quote(self._vhost('a'), safe='')}"
         node.write_files(
             self.context.folder / broker,
             self.server(broker[0]).port,
@@ -175,9 +173,7 @@ class RabbitStore(BaseStore[RabbitOptions]):
 
     def upstream_queue(self, exchange: str) -> str:
         """The queue in region A that holds what the link of ``exchange`` has still to carry."""
-        return node.upstream_queue(
-            exchange, f"region-{self._broker('b')}", self._vhost("a"), self._vhost("b")
-        )
+        return node.upstream_queue(exchange, f"region-{self._broker('b')}", self._vhost("a"), self._vhost("b"))
 
     def _attached(self, exchange: str) -> tuple[bool, int]:
         """Whether the exchange's link is attached in region A, and how many messages wait there for it."""
@@ -195,9 +191,7 @@ class RabbitStore(BaseStore[RabbitOptions]):
 
         def attached() -> bool:
             with suppress(pika.exceptions.AMQPError, OSError):
-                return all(
-                    self._attached(name)[0] for name in (*self.state.details["exchanges"], PROBE_EXCHANGE)
-                )
+                return all(self._attached(name)[0] for name in (*self.state.details["exchanges"], PROBE_EXCHANGE))
             return False
 
         wait_until("the federation links of rabbitmq", attached, timeout, 0.05)
@@ -220,9 +214,7 @@ class RabbitStore(BaseStore[RabbitOptions]):
             sent, seen = 0, 0
             while seen < sent or sent == 0:
                 if time.monotonic() > deadline:
-                    raise LabError(
-                        f"no probe came over the link of rabbitmq exchange {exchange!r} in {timeout:g} s"
-                    )
+                    raise LabError(f"no probe came over the link of rabbitmq exchange {exchange!r} in {timeout:g} s")
                 if seen == 0:  # what is published before the link knows our binding never arrives
                     sent += 1
                     sender.basic_publish(exchange, token, str(sent).encode())
@@ -273,9 +265,7 @@ class RabbitStore(BaseStore[RabbitOptions]):
     # -- verbs
 
     @verb
-    def restart(
-        self, server: str, source: str | None = None, *, crash: bool = False, wait: bool = True
-    ) -> None:
+    def restart(self, server: str, source: str | None = None, *, crash: bool = False, wait: bool = True) -> None:
         """Ends a broker and starts it again on the same port.
 
         Args:

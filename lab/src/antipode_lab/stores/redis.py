@@ -99,9 +99,7 @@ class RedisStore(RedisServers):
             self.wait_links()
 
     @verb
-    def restart(
-        self, server: str, source: str | None = None, *, crash: bool = False, wait: bool = True
-    ) -> None:
+    def restart(self, server: str, source: str | None = None, *, crash: bool = False, wait: bool = True) -> None:
         """Ends a server and starts it again on the same port.
 
         Args:
