@@ -15,19 +15,18 @@ from typing import Any, ClassVar, Final, NamedTuple
 from uuid import uuid4
 
 from antipode.barrier import wait_for_server
+from antipode.epochs import judge_position
 from antipode.errors import BarrierTimeout, BarrierUnproven, ConfigurationError
 from antipode.lineage import EMPTY, Lineage
 from antipode.reading import current_reading
 from antipode.scope import current_scope
 from antipode.shim import (
-    VISIBLE,
     Capabilities,
     Server,
     Shim,
     StoreOptions,
     Visibility,
     join_store,
-    not_yet,
     unproven,
 )
 from antipode.shim import Store as RegisteredStore
@@ -63,12 +62,13 @@ class _Node:
         self.source: _Node | None = None
         self.log: list[_Entry] = []
         self.applied_from_source = 0
-        self.pending: list[_Entry] = []
-        self.watchers: list[Callable[[], None]] = []
+        self.watchers: list[_MemoryWatch] = []
         self.boot()
 
     def boot(self) -> None:
         """The server's process starts: another instance, with what its log holds."""
+        for watch in self.watchers:
+            watch.replaced()
         self.instance = uuid4().hex[:16]
         self.data: dict[bytes, tuple[bytes, str]] = {}
         self.marks: dict[str, int] = {}
@@ -118,10 +118,10 @@ class Store:
         self._nodes = {region: _Node(region, lags.get(region, 0.0)) for region in regions}
         self._primary = self._nodes[regions[0]]
         self._marked_at = -1e9
-        for node in self._nodes.values():
-            if node is not self._primary:
-                node.source = self._primary
         self._begin_epoch()
+        for node in self._nodes.values():
+            if node is not self._primary:  # a replica begins as a copy of its primary
+                self._follow(node)
 
     # What the application does
 
@@ -183,9 +183,8 @@ class Store:
             for other in self._nodes.values():
                 if other is node:
                     continue
-                other.source = node
                 other.log = self._common(other.log, node.log)
-                other.pending = []
+                other.source = node
                 other.applied_from_source = len(other.log)
                 other.boot()
         self._tick()
@@ -195,6 +194,7 @@ class Store:
         with self._lock:
             self._catch_up()
             node = self._node(region)
+            node.down = False
             node.boot()
             if node is self._primary:
                 self._begin_epoch()
@@ -207,6 +207,12 @@ class Store:
             self._node(region).down = True
 
     # Inside
+
+    def _follow(self, node: _Node) -> None:
+        node.source = self._primary
+        node.log = list(self._primary.log)
+        node.applied_from_source = len(node.log)
+        node.boot()
 
     @staticmethod
     def _common(log: list[_Entry], new: list[_Entry]) -> list[_Entry]:
@@ -285,8 +291,8 @@ class Store:
                 node.append(entry)
                 node.applied_from_source += 1
             if node.applied_from_source != before:
-                for watcher in list(node.watchers):
-                    watcher()
+                for watch in list(node.watchers):
+                    watch.on_change()
         return nearest
 
     def _tick(self) -> None:
@@ -305,13 +311,14 @@ class Store:
                 self._changed.wait(1.0 if nearest is None else max(nearest - time.monotonic(), 0.0))
             self._ticker = None
 
-    def watch(self, node: _Node, on_change: Callable[[], None]) -> _MemoryWatch:
-        """Calls `on_change` whenever something was applied at the server."""
+    def watch(self, target: _Target, server: Server, on_change: Callable[[], None]) -> _MemoryWatch:
+        """Calls `on_change` whenever something was applied at the server, and drops its proofs when it restarts."""
         with self._lock:
-            self._need_up(node)
-            node.watchers.append(on_change)
+            self._need_up(target.node)
+            watch = _MemoryWatch(target, server, on_change)
+            target.node.watchers.append(watch)
         self._tick()
-        return _MemoryWatch(self, node, on_change)
+        return watch
 
     def judge(self, node: _Node, ids: Sequence[WriteId], server: Server) -> list[Visibility]:
         """What this server can prove of each write: by its position in the epoch, and by marks for ended ones."""
@@ -322,23 +329,7 @@ class Store:
             for epoch, end in node.ends.items():
                 proved[epoch] = max(end, proved.get(epoch, -1))
             server.applied(node.instance, node.epoch, proved)
-            return [self._judge_one(node, write_id, proved) for write_id in ids]
-
-    @staticmethod
-    def _judge_one(node: _Node, write_id: WriteId, proved: Mapping[str, int]) -> Visibility:
-        version = write_id.version
-        if not isinstance(version, Ordered) or not write_id.is_position:
-            return unproven("the memory store gives positions only")
-        if version.counter <= proved.get(version.epoch, -1):
-            return VISIBLE
-        if version.epoch == node.epoch:
-            return not_yet(f"at {node.epoch[:4]}….{node.counter}, wanted {version.counter}")
-        if version.epoch in proved and node.epoch in node.marks:
-            return unproven(
-                f"epoch {version.epoch[:4]}… has ended here at {proved[version.epoch]}, and the write is at "
-                f"{version.counter}: it may be lost"
-            )
-        return not_yet(f"epoch {version.epoch[:4]}… is not known here", unknown_epoch=version.epoch not in proved)
+            return [_judge(node, write_id) for write_id in ids]
 
     def epochs(self) -> list[tuple[str, int]]:
         """The epochs that the primary's marks speak of, with the greatest position before each mark."""
@@ -352,6 +343,15 @@ class Store:
         self._tick()
 
 
+def _judge(node: _Node, write_id: WriteId) -> Visibility:
+    version = write_id.version
+    if not isinstance(version, Ordered) or not write_id.is_position:
+        return unproven("the memory store gives positions only")
+    return judge_position(
+        version.epoch, version.counter, current=node.epoch, applied=node.counter, marks=node.marks, known=node.ends
+    )
+
+
 class _Target(NamedTuple):
     """How the shim reaches a server: the store and the node."""
 
@@ -360,8 +360,13 @@ class _Target(NamedTuple):
 
 
 class _MemoryWatch:
-    def __init__(self, store: Store, node: _Node, on_change: Callable[[], None]) -> None:
-        self._store, self._node, self._on_change = store, node, on_change
+    def __init__(self, target: _Target, server: Server, on_change: Callable[[], None]) -> None:
+        self._target, self._server, self.on_change = target, server, on_change
+
+    def replaced(self) -> None:
+        """The server has started again, perhaps with less than it had: what it proved before holds no more."""
+        self._server.reset()
+        self.on_change()
 
     def fileno(self) -> int | None:
         return None
@@ -370,10 +375,11 @@ class _MemoryWatch:
         """Nothing to read: the store's own thread calls back."""
 
     def close(self) -> None:
-        with self._store._lock:
-            if self._on_change in self._node.watchers:
-                self._node.watchers.remove(self._on_change)
-            self._store._changed.notify_all()
+        store, node = self._target
+        with store._lock:
+            if self in node.watchers:
+                node.watchers.remove(self)
+            store._changed.notify_all()
 
 
 class MemoryShim(Shim):
@@ -390,7 +396,7 @@ class MemoryShim(Shim):
 
     def watch(self, server: Server, on_change: Callable[[], None]) -> _MemoryWatch:
         target: _Target = server.target
-        return target.store.watch(target.node, on_change)
+        return target.store.watch(target, server, on_change)
 
     def address(self, target: Any) -> str:
         return f"memory://{target.store.name}/{target.node.region}"

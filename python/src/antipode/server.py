@@ -165,16 +165,17 @@ class Server:
         if need.counter < 0:
             crowd = sum(len(needs) for needs in self._others.values())
             if self._timeouts_in_a_row >= _FAILED_IN_A_ROW and crowd:
-                return not_yet(f"{self._timeouts_in_a_row} waits in a row timed out at {self.address}")
+                return not_yet(f"{self._timeouts_in_a_row} waits in a row timed out there")
             return None
         probe = self._probes.get(need.epoch)
-        if probe is None or probe[0] > need.counter or need.epoch in self._unknown:
+        looking = need.group.timeout == 0  # nobody would wait anyway
+        if looking or probe is None or probe[0] > need.counter or need.epoch in self._unknown:
             return None
         behind = now - probe[1]
         if behind <= need.group.timeout:
             return None
         return not_yet(
-            f"{self.address} is at {self.position}, wanted {need.counter}; it lags by more than {behind:.1f} s, "
+            f"at {self.position}, wanted {need.counter}; it lags by more than {behind:.1f} s, "
             "longer than the deadline"
         )
 

@@ -1,0 +1,50 @@
+"""A shim whose servers answer what a test says: for the engine's own rules, which no real store shows on demand."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import ClassVar
+
+from antipode.shim import Capabilities, Server, Shim, Visibility, join_store
+from antipode.store import Store, StoreOptions
+from antipode.writeid import WriteId
+
+Answer = Callable[[Sequence[WriteId], Server], Sequence[Visibility]]
+
+
+class FakeShim(Shim):
+    kind: ClassVar[str] = "fake"
+    capabilities: ClassVar[Capabilities] = Capabilities(versions="object")
+
+    def visible(self, ids: Sequence[WriteId], server: Server) -> Sequence[Visibility]:
+        target: Target = server.target
+        with target.lock:
+            target.asked += 1
+        return target.answer(ids, server)
+
+    def address(self, target: object) -> str:
+        assert isinstance(target, Target)
+        return target.name
+
+
+class Target:
+    """One server: `answer` says what it answers, `asked` counts the questions."""
+
+    def __init__(self, name: str, answer: Answer) -> None:
+        self.name = name
+        self.answer = answer
+        self.asked = 0
+        self.lock = threading.Lock()
+
+
+def always(visibility: Visibility) -> Answer:
+    return lambda ids, server: [visibility] * len(ids)
+
+
+def down(ids: Sequence[WriteId], server: Server) -> Sequence[Visibility]:
+    raise ConnectionRefusedError("connection refused")
+
+
+def fake_store(name: str, *targets: Target, shim: type[Shim] = FakeShim, mode: str | None = None) -> Store:
+    return join_store(name, shim, StoreOptions(replicas=list(targets), mode=mode))
