@@ -123,9 +123,10 @@ class Scope:
         if not ids:
             return
         with self._lock:
-            if not self._closed:
+            closed = self._closed
+            if not closed:
                 self._lineage = self._lineage.including(*ids)
-        if self._closed:
+        if closed:
             self._too_late(ids[0].store)
         elif self.sent:
             telemetry.write_late(ids[0].store, call_site())
@@ -149,9 +150,10 @@ class Scope:
         if not lineage:
             return
         with self._lock:
-            if not self._closed:
+            closed = self._closed
+            if not closed:
                 self._lineage |= self._filtered(lineage) if filtered else lineage
-        if self._closed:
+        if closed:
             self._too_late(next(iter(lineage.stores), ""))
 
     def _filtered(self, lineage: Lineage) -> Lineage:

@@ -240,29 +240,29 @@ class Write:
         store = self._store
         key = b"" if isinstance(version, Ordered) and store.capabilities.versions == "position" else self._key
         write_id = store.write_id(key, version)
-        self._end()
         if self._scope is None:
             orphan(store.name)
-            return
-        if write_id.is_position:
-            self._check_plausible(write_id)
-        self._scope.append(write_id)
+        else:
+            if write_id.is_position:
+                self._check_plausible(write_id)
+            self._scope.append(write_id)
+        self._end()
 
     def record_upper_bound(self, version: Ordered) -> None:
         """A write that changed nothing takes where the store is now, without the check of plausibility (LIN)."""
-        self._end()
         if self._scope is None:
             orphan(self._store.name)
         else:
             self._scope.append(WriteId(self._store.name, b"", version))
+        self._end()
 
     def record_incomplete(self, reason: str, detail: str = "") -> None:
         """The write happened, and its version cannot be had: the lineage is incomplete for the store."""
-        self._end()
         if self._scope is None:
             orphan(self._store.name)
         else:
             self._scope.mark_incomplete(reason, self._store.name, detail=detail)
+        self._end()
 
     def abandon(self) -> None:
         """The write is known not to have happened (a rollback, a refusal by the server)."""
@@ -281,6 +281,7 @@ class Write:
             self.record_incomplete("pending", "the shim did not say which version the write had")
 
     def _end(self) -> None:
+        """The write is pending no more: only now, or a copy that leaves in between would lack it unmarked (SCOPE-14)."""
         self._open = False
         if self._scope is not None and self._pending is not None:
             self._scope.end(self._pending)
