@@ -14,11 +14,12 @@ from antipode.carriers import (
     FORWARDING,
     JMS_PROPERTY,
     LINEAGE_HEADER,
+    Arrived,
     is_public,
     read,
     without_member,
 )
-from antipode.propagation import Inbound
+from antipode.propagation import Inbound, instrument
 from antipode.site import skip_packages
 from antipode.trust import trust_settings
 
@@ -50,6 +51,7 @@ class Middleware:
         self._app = app
         self._edge = edge
         trust_settings()
+        instrument()
 
     async def __call__(self, scope: AsgiScope, receive: Receive, send: Send) -> None:
         """Runs the application in the request's scope."""
@@ -58,8 +60,7 @@ class Middleware:
             return
         relevant = [header for header in scope["headers"] if header[0].lower() in _READ]
         came = read(relevant)
-        client = scope.get("client")
-        inbound = Inbound(came, client[0] if client else None, edge=self._edge)
+        inbound = Inbound(came, _peer(scope, came), edge=self._edge)
         inner = {**scope, _MARK: inbound}
         if came.texts:
             inner["headers"] = without_lineage(scope["headers"])
@@ -69,6 +70,20 @@ class Middleware:
                 await self._app(inner, receive, answer.send)
         finally:
             inbound.close()
+
+
+def _peer(scope: AsgiScope, came: Arrived) -> str | None:
+    """The socket's peer. Servers that trust a proxy put the address of a forwarding header there, with port 0.
+
+    The peer itself is then one that the operator told the server to trust, and the header is judged as such.
+    """
+    client = scope.get("client")
+    if not client:
+        return None
+    host: str = client[0]
+    if client[1] == 0 and any(host in value for _, value in came.forwarded):
+        return None
+    return host
 
 
 def without_lineage(headers: RawHeaders) -> list[tuple[bytes, bytes]]:

@@ -10,9 +10,11 @@ from collections.abc import Callable, Iterable, Iterator, MutableMapping
 from contextlib import contextmanager
 from typing import Final
 
+from opentelemetry import baggage
 from opentelemetry import context as otel
 
 from antipode.carriers import (
+    BAGGAGE_KEY,
     JMS_PROPERTY,
     LINEAGE_HEADER,
     NOTHING,
@@ -102,8 +104,14 @@ class Inbound:
         return trust_settings().at_edge(self._edge)
 
     def context(self) -> otel.Context:
-        """The current Context with this request in it."""
-        return otel.set_value(_INBOUND, self, in_context(self.scope))
+        """The current Context with this request in it, and without a lineage in OpenTelemetry's baggage.
+
+        An instrumentation outside of the middleware may have put it there, unjudged (TRUST-5).
+        """
+        context = otel.set_value(_INBOUND, self, in_context(self.scope))
+        if baggage.get_baggage(BAGGAGE_KEY, context) is not None:
+            context = baggage.remove_baggage(BAGGAGE_KEY, context)
+        return context
 
     @contextmanager
     def active(self) -> Iterator[Scope]:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 from antipode.carriers import CARRIERS, FORWARDING, LINEAGE_HEADER, is_public, read, without_member
-from antipode.propagation import Inbound
+from antipode.propagation import Inbound, instrument
 from antipode.site import skip_packages
 from antipode.trust import trust_settings
 
@@ -36,17 +36,25 @@ class Middleware:
         self._app = app
         self._edge = edge
         trust_settings()
+        instrument()
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         """Runs the application in the request's scope."""
         if _MARK in environ:
             return self._app(environ, start_response)
         came = read([(name, environ[key]) for key, name in _READ.items() if environ.get(key) is not None])
-        inbound = Inbound(came, environ.get("REMOTE_ADDR"), edge=self._edge)
+        inbound = Inbound(came, _peer(environ), edge=self._edge)
         environ[_MARK] = inbound
         if came.texts:
             _strip(environ)
         return _Answer(inbound, self._app, environ, start_response)
+
+
+def _peer(environ: WSGIEnvironment) -> str | None:
+    """The socket's peer; werkzeug's ProxyFix puts the address of a forwarding header in its place."""
+    before = environ.get("werkzeug.proxy_fix.orig")
+    peer = before.get("REMOTE_ADDR") if isinstance(before, dict) else None
+    return peer or environ.get("REMOTE_ADDR")
 
 
 def _strip(environ: WSGIEnvironment) -> None:
