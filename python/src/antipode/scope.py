@@ -282,7 +282,8 @@ def _apply_on_pending(uncommitted: tuple[PendingWrite, ...]) -> None:
     if now.on_pending == "warn" or now.mode is Mode.DRY_RUN:
         logs.warn(
             f"pending {site}",
-            f"sent a lineage before the commit of {names}: readers cannot wait for it. Publish after commit. site={site}",
+            f"sent a lineage before the commit of {names}: readers cannot wait for it. Publish after commit. "
+            f"site={site}",
         )
 
 

@@ -281,7 +281,7 @@ class Write:
             self.record_incomplete("pending", "the shim did not say which version the write had")
 
     def _end(self) -> None:
-        """The write is pending no more: only now, or a copy that leaves in between would lack it unmarked (SCOPE-14)."""
+        """The write is pending no more: last of all, or a copy that left before would lack it unmarked (SCOPE-14)."""
         self._open = False
         if self._scope is not None and self._pending is not None:
             self._scope.end(self._pending)
