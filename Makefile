@@ -1,0 +1,54 @@
+# `make demo` and `make test` set up all they need; README.md says what that is.
+PY := .venv/bin/python
+STORES := redis rabbitmq
+POST_STORAGE ?= memory
+NOTIFIER ?= memory
+OPTIONS ?=
+OURS := python shims lab benchmarks spec
+
+.PHONY: help setup servers demo test lint types tests test-stores fuzz micro lock clean
+
+help:
+	@echo "make demo         see cross-service violations happen, and not happen (POST_STORAGE=redis NOTIFIER=rabbitmq: on real servers)"
+	@echo "make test         lint, types and every test, on real servers"
+	@echo "make test-stores  the longer runs: the whole failover fuzzers, the clients' own test suites through our wrappers"
+	@echo "make fuzz         ten minutes of fuzzing (SECONDS=600)"
+	@echo "make micro        the micro benchmarks"
+	@echo "make lock         pins requirements/dev.in into requirements/dev.txt"
+
+setup:
+	@scripts/setup
+
+servers:
+	@scripts/setup $(STORES)
+
+demo:
+	@scripts/setup $(filter-out memory,$(sort $(POST_STORAGE) $(NOTIFIER)))
+	@$(PY) -m antipode_benchmarks.postnotification --post-storage $(POST_STORAGE) --notifier $(NOTIFIER) $(OPTIONS)
+
+test: servers lint types tests
+
+lint:
+	@$(PY) -m ruff check $(OURS)
+	@$(PY) -m ruff format --check $(OURS)
+
+types:
+	@scripts/types
+
+tests:
+	@$(PY) -m pytest -q -m "not stores and not fuzz" $(PYTEST)
+
+test-stores: servers
+	@$(PY) -m pytest -q -m stores -s $(PYTEST)
+
+fuzz: setup
+	@$(PY) -m pytest -q -m fuzz -s $(PYTEST)
+
+micro: servers
+	@$(PY) -m antipode_benchmarks.micro $(OPTIONS)
+
+lock: setup
+	@.venv/bin/uv pip compile -q --python $(PY) --no-header --no-emit-index-url requirements/dev.in -o requirements/dev.txt
+
+clean:
+	rm -rf .venv results build .pytest_cache .mypy_cache .ruff_cache .hypothesis
