@@ -6,17 +6,16 @@ import asyncio
 import time
 from datetime import timedelta
 
-import pytest
-from fakes import FakeShim, Target, always, down, fake_store
-
 import antipode
 import antipode.memory
+import pytest
 from antipode import Lineage, Verdict, WriteId
 from antipode.verdict import NOT_YET, VISIBLE, unproven
+from fakes import FakeShim, Target, always, down, fake_store
 
 
 def posts(lag: float = 0.05, **options: object) -> antipode.memory.Store:
-    return antipode.memory.Store("blog-posts", regions=["a", "b"], lag=lag, **options)  # type: ignore[arg-type]
+    return antipode.memory.Store("blog-posts", regions=["a", "b"], lag=lag, **options)
 
 
 def test_it_waits_until_the_write_is_visible_in_the_region() -> None:
@@ -70,7 +69,9 @@ def test_the_deadline_holds_and_the_error_says_where_the_replica_is() -> None:
     with antipode.scope():
         writer.set("k", "v")
         began = time.monotonic()
-        with pytest.raises(antipode.BarrierTimeout, match=r"blog-posts is not visible after .* ms: replica memory://") as raised:
+        with pytest.raises(
+            antipode.BarrierTimeout, match=r"blog-posts is not visible after .* ms: replica memory://"
+        ) as raised:
             antipode.barrier(timeout=timedelta(milliseconds=150))
         assert 0.14 < time.monotonic() - began < 1.0
     assert isinstance(raised.value, TimeoutError)
@@ -218,13 +219,13 @@ def test_entries_stay_after_a_pass() -> None:
 def test_a_store_that_refuses_the_question_is_unproven_with_its_words() -> None:
     """BAR-13: at once, not at the deadline."""
 
-    def refuses(ids: object, server: object) -> list[antipode.shim.Visibility]:  # type: ignore[name-defined]
+    def refuses(ids: object, server: object) -> list[antipode.shim.Visibility]:
         raise PermissionError13("NOPERM this user has no permissions to run the 'info' command")
 
     class PermissionError13(Exception):
         pass
 
-    fake_store("s", Target("s1", refuses))  # type: ignore[arg-type]
+    fake_store("s", Target("s1", refuses))
     began = time.monotonic()
     with pytest.raises(antipode.BarrierUnproven, match="NOPERM"):
         antipode.barrier(Lineage([WriteId("s", "k", antipode.Ordered("", 1))]), timeout=10)
@@ -289,7 +290,7 @@ def test_several_stores_are_waited_for_together_under_one_deadline() -> None:
 def test_a_callable_lists_the_replicas() -> None:
     """BAR-22."""
     up = Target("up", always(VISIBLE))
-    antipode.shim.join_store("s", FakeShim, antipode.shim.StoreOptions(replicas=lambda: [up]))  # type: ignore[attr-defined]
+    antipode.shim.join_store("s", FakeShim, antipode.shim.StoreOptions(replicas=lambda: [up]))
     result = antipode.barrier(Lineage([WriteId("s", "k", antipode.Ordered("", 1))]))
     assert [server.address for server in result.stores["s"].servers] == ["up"]
 

@@ -6,14 +6,13 @@ import json
 from pathlib import Path
 from typing import Any
 
-import pytest
-from fakes import Target, always, down, fake_store
-
 import antipode
+import pytest
 from antipode import Lineage, WriteId
 from antipode.epochs import judge_position
 from antipode.scope import Delivery
 from antipode.verdict import NOT_YET, VISIBLE, Visibility, unproven
+from fakes import Target, always, down, fake_store
 
 VECTORS = Path(__file__).parents[2] / "spec" / "vectors"
 ANSWERS = {"visible": always(VISIBLE), "not_yet": always(NOT_YET), "unproven": always(unproven("the test says so"))}

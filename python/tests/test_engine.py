@@ -9,15 +9,14 @@ import time
 from collections.abc import Sequence
 from typing import ClassVar
 
-import pytest
-from fakes import FakeShim, Target, always, fake_store
-
 import antipode
 import antipode.memory
+import pytest
 from antipode import Lineage, Verdict, WriteId, telemetry
 from antipode.shim import Capabilities, Server, Visibility
 from antipode.store import registry
 from antipode.verdict import NOT_YET, VISIBLE, not_yet, unproven
+from fakes import FakeShim, Target, always, fake_store
 
 
 def until(condition: object, seconds: float = 10.0) -> None:

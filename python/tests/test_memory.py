@@ -6,10 +6,9 @@ import random
 import threading
 import time
 
-import pytest
-
 import antipode
 import antipode.memory
+import pytest
 from antipode import Lineage, Verdict
 
 

@@ -235,7 +235,11 @@ def _remember(plan: Plan, result: BarrierResult) -> None:
             if not write_id.is_position or not isinstance(version, Ordered):
                 return
             needs += [(server, version.epoch, version.counter) for server in asked.servers]
-    if result.vacuous or plan.recorded or any(server.left_out for store in result.stores.values() for server in store.servers):
+    if (
+        result.vacuous
+        or plan.recorded
+        or any(server.left_out for store in result.stores.values() for server in store.servers)
+    ):
         return
     still = BarrierResult(
         satisfied=True,

@@ -8,7 +8,13 @@ from antipode.verdict import VISIBLE, Visibility, not_yet, unproven
 
 
 def judge_position(
-    epoch: str, counter: int, *, current: str, applied: int, marks: Mapping[str, int], known: Mapping[str, int] | None = None
+    epoch: str,
+    counter: int,
+    *,
+    current: str,
+    applied: int,
+    marks: Mapping[str, int],
+    known: Mapping[str, int] | None = None,
 ) -> Visibility:
     """Whether `epoch.counter` is visible at a server that follows `current` and has applied it up to `applied`.
 

@@ -175,8 +175,7 @@ class Server:
         if behind <= need.group.timeout:
             return None
         return not_yet(
-            f"at {self.position}, wanted {need.counter}; it lags by more than {behind:.1f} s, "
-            "longer than the deadline"
+            f"at {self.position}, wanted {need.counter}; it lags by more than {behind:.1f} s, longer than the deadline"
         )
 
     def _keep(self, need: Need) -> bool:

@@ -18,7 +18,7 @@ from antipode.pending import PendingWrite
 from antipode.scope import Scope, current_scope, orphan
 from antipode.server import Server
 from antipode.settings import Mode, mode_of, settings, store_settings, timeout_of
-from antipode.wire import hashed_key, is_hashed
+from antipode.wire import hashed_key
 from antipode.writeid import Opaque, Ordered, Version, WriteId
 
 if TYPE_CHECKING:
@@ -212,7 +212,7 @@ class Store:
     def write_id(self, key: bytes | str, version: Version) -> WriteId:
         """The write identifier of one object's or position's version in this store."""
         octets = key.encode("utf-8", "surrogateescape") if isinstance(key, str) else key
-        if octets and self.hashes_keys and not is_hashed(octets):
+        if octets and self.hashes_keys:
             octets = hashed_key(octets)
         return WriteId(self.name, octets, version)
 

@@ -104,14 +104,6 @@ def hashed_key(key: bytes) -> bytes:
     return b"\x00h-" + hashlib.sha256(key).hexdigest()[:32].encode("ascii")
 
 
-_HASHED: Final = re.compile(rb"\x00h-[0-9a-f]{32}")
-
-
-def is_hashed(key: bytes) -> bool:
-    """Whether a key is in its hashed form already."""
-    return _HASHED.fullmatch(key) is not None
-
-
 def spell_key(key: bytes) -> str:
     """Spells a key; one that would pass 1,024 characters is spelled in its hashed form."""
     text = spell(key)

@@ -95,11 +95,10 @@ class WriteId(_Fields):
 
 def from_entry(store: str, key: str, epoch: str, last: int | str) -> WriteId:
     """The write identifier of a spelled entry that has been validated."""
-    version: Version
-    if isinstance(last, int):
-        version = Ordered(wire.unspell_name(epoch), last)
-    else:
-        version = Opaque(wire.unspell_name(last))
+    numbered = isinstance(last, int)
+    version: Version = (
+        Ordered(wire.unspell_name(epoch), last) if isinstance(last, int) else Opaque(wire.unspell_name(last))
+    )
     write_id: WriteId = _new(WriteId, (wire.unspell_name(store), wire.unspell(key), version))
     return write_id
 
