@@ -1,0 +1,110 @@
+"""`python -m antipode_benchmarks.postnotification`: runs the application with and without Antipode."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, Any, get_args
+
+import typer
+from antipode_lab.durations import lag_ms, seconds, spread
+from antipode_lab.errors import LabError
+from rich.console import Console
+
+from antipode_benchmarks.postnotification.fleet import RunFailed
+from antipode_benchmarks.postnotification.options import BarrierPlace, Notifier, Options, PostStorage
+from antipode_benchmarks.postnotification.report import FAILED, save, show
+from antipode_benchmarks.postnotification.run import Run, servers
+
+app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+
+
+@app.command()
+def main(  # noqa: PLR0917 - the options of a command, which nobody calls by place
+    post_storage: Annotated[str, typer.Option(help="memory or redis")] = "memory",
+    notifier: Annotated[str, typer.Option(help="memory or rabbitmq")] = "memory",
+    requests: Annotated[
+        int | None, typer.Option(min=1, help="uploads that are measured [default: 300, on real servers 2000]")
+    ] = None,
+    rate: Annotated[
+        float, typer.Option(min=0.1, help="uploads a second, sent whether or not earlier ones are answered")
+    ] = 50,
+    lag: Annotated[str, typer.Option(help="one-way lag of the replicas' links; one, or one a replica")] = "80ms,120ms",
+    queue_lag: Annotated[str, typer.Option(help="one-way lag of the queue's link")] = "10ms",
+    replicas: Annotated[int, typer.Option(min=1, help="replicas of the posts in region B")] = 2,
+    barrier: Annotated[
+        str,
+        typer.Option(
+            help="follower: barrier() in follower-notify; wait-on-read: in post-storage; none: baseline alone"
+        ),
+    ] = "follower",
+    size: Annotated[int, typer.Option(min=0, help="octets of a post")] = 1024,
+    warmup: Annotated[int, typer.Option(min=1, help="uploads before those that are measured")] = 20,
+    timeout: Annotated[str, typer.Option(help="deadline of a barrier")] = "5s",
+    consumers: Annotated[int, typer.Option(min=1, help="notifications that follower-notify handles at once")] = 32,
+    one_broker: Annotated[
+        bool, typer.Option(help="one RabbitMQ for both regions: less memory, a faster start")
+    ] = False,
+    json_file: Annotated[
+        Path | None, typer.Option("--json", help="where the result goes [default: results/postnotification-….json]")
+    ] = None,
+) -> None:
+    """The paper's post-notification application (section 2.2), without and with Antipode, on chosen stores.
+
+    Prints violations, consistency window, latency, throughput and bytes. The last line names the JSON file with the
+    result. Exit code 0: violations without Antipode and none with it; 1: violations with it; 3: none without it;
+    4: the run failed.
+    """
+    errors = Console(stderr=True, highlight=False, markup=False, soft_wrap=True)
+    try:
+        options = Options(
+            post_storage=_choice("--post-storage", post_storage, PostStorage),
+            notifier=_choice("--notifier", notifier, Notifier),
+            barrier=_choice("--barrier", barrier, BarrierPlace),
+            requests=requests or (300 if post_storage == notifier == "memory" else 2000),
+            rate=rate,
+            lags_ms=tuple(spread(lag.split(","), replicas)),
+            queue_lag_ms=lag_ms(queue_lag),
+            size=size,
+            warmup=warmup,
+            timeout=seconds(timeout),
+            consumers=consumers,
+        )
+    except LabError as error:
+        raise typer.BadParameter(str(error)) from error
+    signal.signal(signal.SIGTERM, _terminated)
+    console = Console(highlight=False, width=None if sys.stdout.isatty() else 120)
+    path = json_file or _default_path(options)
+    try:
+        with servers(options, console, one_broker=one_broker) as (posts, queues):
+            found = asyncio.run(Run(options, console, posts, queues).both())
+    except (RunFailed, LabError) as error:
+        errors.print(f"The run failed: {error}")
+        raise typer.Exit(FAILED) from error
+    show(console, options, found)
+    save(found, path)
+    print(f"result: {path}", flush=True)
+    raise typer.Exit(found["exit_code"])
+
+
+def _choice(option: str, word: str, words: Any) -> Any:
+    if word not in get_args(words):
+        raise typer.BadParameter(f"{option} {word}: want one of {', '.join(get_args(words))}")
+    return word
+
+
+def _default_path(options: Options) -> Path:
+    time = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
+    return Path("results") / f"postnotification-{options.post_storage}-{options.notifier}-{options.barrier}-{time}.json"
+
+
+def _terminated(number: int, _: object) -> None:
+    """SIGTERM ends the run as Ctrl-C does: with its services and servers."""
+    raise KeyboardInterrupt(signal.Signals(number).name)
+
+
+if __name__ == "__main__":
+    app()

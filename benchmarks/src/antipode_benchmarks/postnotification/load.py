@@ -1,0 +1,187 @@
+"""Sends uploads at a steady rate, open-loop, and gathers what follower-notify did with each notification."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import httpx
+from opentelemetry import baggage
+from opentelemetry.trace import SpanKind
+
+from antipode_benchmarks.postnotification.fleet import Fleet, RunFailed
+from antipode_benchmarks.postnotification.options import Options
+from antipode_benchmarks.postnotification.services.follower_notify import Delivery
+from antipode_benchmarks.postnotification.tracing import REQUEST, W3C, Tracing, trace_id
+
+POLL_S = 0.2
+STILL_S = 30.0
+"""With no upload answered and no notification handled for so long, the run has failed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Upload:
+    """One upload as its user saw it."""
+
+    request: str
+    post: str
+    digest: str
+    trace: str
+    acknowledged_ns: int
+    """When post-storage had the store's acknowledgement, `CLOCK_MONOTONIC`."""
+    write_ns: int
+    latency_ns: int
+    answered_ns: int
+
+
+@dataclass(slots=True)
+class Batch:
+    """What came of a number of uploads."""
+
+    uploads: list[Upload] = field(default_factory=list)
+    deliveries: dict[str, Delivery] = field(default_factory=dict)
+    duplicates: int = 0
+    started_ns: int = 0
+
+    def violates(self, upload: Upload) -> bool:
+        """Whether the follower did not get this very post: not found, or another content."""
+        return self.deliveries[upload.post].digest != upload.digest
+
+    @property
+    def violations(self) -> list[Upload]:
+        """The uploads whose followers read something else, or nothing."""
+        return [upload for upload in self.uploads if self.violates(upload)]
+
+
+Progress = Callable[[int, Batch], None]
+"""Told the uploads that are answered and the batch, several times a second."""
+
+
+class Load:
+    """One user of the application and its followers, for one phase."""
+
+    def __init__(self, options: Options, fleet: Fleet) -> None:
+        self._options = options
+        self._fleet = fleet
+        self._tracing = Tracing("user")
+        self._taken = 0
+        self._posts: set[str] = set()
+        limits = httpx.Limits(max_connections=500, max_keepalive_connections=100)
+        self._http = httpx.AsyncClient(timeout=30.0, limits=limits)
+
+    async def close(self) -> None:
+        """Closes its connections."""
+        await self._http.aclose()
+
+    async def run(self, name: str, count: int, progress: Progress) -> Batch:
+        """Sends `count` uploads, and returns when each was answered and its notification handled.
+
+        Raises RunFailed for any error in any service, and for notifications that do not come.
+        """
+        batch = Batch(started_ns=time.monotonic_ns())
+        sending = asyncio.create_task(self._send(name, count, batch))
+        try:
+            await self._gather(count, batch, sending, progress)
+        finally:
+            sending.cancel()
+            await asyncio.gather(sending, return_exceptions=True)
+        return batch
+
+    async def _send(self, name: str, count: int, batch: Batch) -> None:
+        start = time.monotonic()
+        async with asyncio.TaskGroup() as tasks:
+            for number in range(count):
+                await asyncio.sleep(start + number / self._options.rate - time.monotonic())
+                tasks.create_task(self._upload(f"{name}-{number}", batch))
+
+    async def _upload(self, request: str, batch: Batch) -> None:
+        body = os.urandom(self._options.size)
+        with self._tracing.tracer.start_as_current_span("upload", kind=SpanKind.CLIENT):
+            headers: dict[str, str] = {}
+            W3C.inject(headers, baggage.set_baggage(REQUEST, request))
+            sent = time.monotonic_ns()
+            answer = await self._http.post(
+                self._fleet.addresses["post-upload"] + "/upload", content=body, headers=headers
+            )
+            answered = time.monotonic_ns()
+            if answer.status_code != 201:
+                raise RunFailed(f"an upload was answered {answer.status_code}: {answer.text[:500]}")
+            post = answer.json()
+            if post["trace"] != trace_id():
+                raise RunFailed("post-upload was not in the trace of its user")
+            batch.uploads.append(
+                Upload(
+                    request,
+                    post["id"],
+                    hashlib.sha256(body).hexdigest(),
+                    post["trace"],
+                    post["acknowledged_ns"],
+                    post["write_ns"],
+                    answered - sent,
+                    answered,
+                )
+            )
+
+    async def _gather(self, count: int, batch: Batch, sending: asyncio.Task[None], progress: Progress) -> None:
+        """Asks follower-notify for what it has handled until everything is there."""
+        last, moved_at = (0, 0), time.monotonic()
+        while len(batch.uploads) < count or len(batch.deliveries) < count:
+            await asyncio.wait({sending}, timeout=POLL_S) if not sending.done() else await asyncio.sleep(POLL_S)
+            self._fleet.check()
+            if sending.done() and (error := sending.exception()) is not None:
+                raise _first(error)
+            await self._poll(batch)
+            progress(len(batch.uploads), batch)
+            now = (len(batch.uploads), len(batch.deliveries))
+            if now != last:
+                last, moved_at = now, time.monotonic()
+            elif time.monotonic() - moved_at > STILL_S:
+                raise RunFailed(
+                    f"{count - now[0]} uploads were not answered and {count - now[1]} notifications not handled "
+                    f"within {STILL_S:.0f} s"
+                )
+        _check(batch)
+
+    async def _poll(self, batch: Batch) -> None:
+        answer = await self._http.get(
+            self._fleet.addresses["follower-notify"] + "/-/deliveries", params={"after": self._taken}
+        )
+        answer.raise_for_status()
+        found: dict[str, Any] = answer.json()
+        self._taken += len(found["deliveries"])
+        for values in found["deliveries"]:
+            delivery = Delivery(**values)
+            if delivery.post in self._posts:  # brokers may repeat a message; the first one counts
+                batch.duplicates += 1
+            else:
+                self._posts.add(delivery.post)
+                batch.deliveries[delivery.post] = delivery
+        if found["failure"]:
+            raise RunFailed(f"follower-notify failed: {found['failure']}")
+
+
+def _first(error: BaseException) -> BaseException:
+    """The first error of a group, for its message."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    if isinstance(error, httpx.HTTPError):
+        return RunFailed(f"an upload failed: {error!r}")
+    return error
+
+
+def _check(batch: Batch) -> None:
+    """Every notification belongs to an upload, and OpenTelemetry's context arrived with it."""
+    for upload in batch.uploads:
+        delivery = batch.deliveries.get(upload.post)
+        if delivery is None:
+            raise RunFailed("a notification came for a post that nobody has uploaded")
+        if delivery.trace != upload.trace or delivery.baggage != upload.request:
+            raise RunFailed(
+                f"the trace or the baggage of upload {upload.request} did not arrive in follower-notify: "
+                f"{delivery.trace} (want {upload.trace}), {delivery.baggage!r}"
+            )

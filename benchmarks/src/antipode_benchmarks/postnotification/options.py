@@ -1,0 +1,95 @@
+"""What a run is, and what its services are told. Both travel to the services' processes as JSON."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
+
+PostStorage = Literal["memory", "redis"]
+Notifier = Literal["memory", "rabbitmq"]
+BarrierPlace = Literal["follower", "wait-on-read", "none"]
+
+SERVICES = ("post-upload", "post-storage-a", "notifier", "follower-notify", "post-storage-b")
+"""Region A has the first three; region B the other two. `post-storage` runs in both."""
+
+STORE = "blog-posts"
+"""The logical name of the posts' store, the same in every service and region."""
+QUEUE = "notifications"
+"""The logical name of the notifier's queue; its exchange and its queue are called so, too."""
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """One run of the benchmark, with and without Antipode."""
+
+    post_storage: PostStorage = "memory"
+    notifier: Notifier = "memory"
+    barrier: BarrierPlace = "follower"
+    """Where the run with Antipode waits: in follower-notify, at each read in post-storage; `none`: baseline alone."""
+    requests: int = 300
+    rate: float = 50.0
+    """Uploads a second, sent open-loop: whether or not earlier ones are answered."""
+    lags_ms: tuple[int, ...] = (80, 120)
+    """One-way lag of each replica's link, in order: b1, b2, …"""
+    queue_lag_ms: int = 10
+    size: int = 1024
+    """Octets of a post."""
+    warmup: int = 20
+    """Uploads before those that are measured; they are checked like the others."""
+    timeout: float = 5.0
+    """Deadline of a barrier or of a waiting read, in seconds."""
+    consumers: int = 32
+    """Threads of follower-notify that take messages; each handles one at a time."""
+
+    @property
+    def replicas(self) -> dict[str, int]:
+        """The replicas in region B with their lags, in ms."""
+        return {f"b{number}": lag for number, lag in enumerate(self.lags_ms, 1)}
+
+    @property
+    def slowest_lag_ms(self) -> int:
+        """The lag of the slowest replica: no barrier for the region can be shorter."""
+        return max(self.lags_ms)
+
+    @property
+    def embedded(self) -> bool:
+        """Whether a store lives in the services' own process, so that one process must host them all."""
+        return "memory" in (self.post_storage, self.notifier)
+
+
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """What every service is told before it starts."""
+
+    options: Options
+    antipode: bool
+    """False: the baseline, without a wrapped client, a middleware or a barrier anywhere."""
+    addresses: dict[str, str]
+    """Base URL of each service."""
+    posts: dict[str, str] = field(default_factory=dict)
+    """URLs of the posts' servers: `a`, `b1`, `b2`, …; empty for the embedded store."""
+    queues: dict[str, str] = field(default_factory=dict)
+    """URLs of the brokers: `a`, `b`; empty for the embedded queue."""
+
+    @property
+    def barrier_in_follower(self) -> bool:
+        """Whether follower-notify calls `barrier()`."""
+        return self.antipode and self.options.barrier == "follower"
+
+    @property
+    def wait_on_read(self) -> bool:
+        """Whether each read in post-storage waits."""
+        return self.antipode and self.options.barrier == "wait-on-read"
+
+    def to_json(self) -> str:
+        """One line of text."""
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def from_json(cls, text: str) -> Setup:
+        """Reads what `to_json` wrote."""
+        data: dict[str, Any] = json.loads(text)
+        options = data.pop("options")
+        options["lags_ms"] = tuple(options["lags_ms"])
+        return cls(Options(**options), **data)

@@ -1,0 +1,107 @@
+"""One run: the baseline, then the same with Antipode, on the same servers."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from typing import Any
+
+import httpx
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from antipode_benchmarks.postnotification.fleet import Fleet, RunFailed
+from antipode_benchmarks.postnotification.load import Batch, Load
+from antipode_benchmarks.postnotification.options import QUEUE, BarrierPlace, Options
+from antipode_benchmarks.postnotification.report import result
+from antipode_benchmarks.postnotification.statistics import summary
+
+
+@contextmanager
+def servers(
+    options: Options, console: Console, *, one_broker: bool = False
+) -> Iterator[tuple[dict[str, str], dict[str, str]]]:
+    """The URLs of the posts' servers and of the brokers, started for the run where stores are not embedded."""
+    wanted = [name for name in (options.post_storage, options.notifier) if name != "memory"]
+    if not wanted:
+        yield {}, {}
+        return
+    from antipode_lab import Lab
+
+    settings: dict[str, Any] = {"one_broker": one_broker, "exchanges": {QUEUE: "fanout"}, "queues": {QUEUE: QUEUE}}
+    lab = Lab(
+        *wanted,
+        replicas=len(options.lags_ms),
+        lag=[lag / 1000 for lag in options.lags_ms],
+        queue_lag=options.queue_lag_ms / 1000,
+        options={"rabbitmq": settings} if "rabbitmq" in wanted else None,
+    )
+    with console.status(f"Starting {' and '.join(wanted)} in two regions…"):
+        lab.start()
+    with lab:
+        urls = {
+            name: {key: server.url for key, server in store.servers.items()}
+            for name, store in lab.endpoints.stores.items()
+        }
+        yield urls.get("redis", {}), urls.get("rabbitmq", {})
+
+
+class Run:
+    """Runs both phases with a live display."""
+
+    def __init__(self, options: Options, console: Console, posts: dict[str, str], queues: dict[str, str]) -> None:
+        self._options = options
+        self._console = console
+        self._posts = posts
+        self._queues = queues
+
+    async def both(self) -> dict[str, Any]:
+        """The result of the run; raises RunFailed for any error in any service."""
+        started = datetime.now(UTC)
+        display = Progress(
+            TextColumn("{task.description:<17}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn("{task.fields[words]}"),
+            TimeElapsedColumn(),
+            console=self._console,
+        )
+        with display:
+            baseline = await self._phase(display, "none")
+            antipode = None if self._options.barrier == "none" else await self._phase(display, self._options.barrier)
+        return result(self._options, started, baseline, antipode)
+
+    async def _phase(self, display: Progress, barrier: BarrierPlace) -> dict[str, Any]:
+        options = self._options
+        wrapped = barrier != "none"
+        title = "with Antipode" if wrapped else "without Antipode"
+        bar = display.add_task(title, total=options.requests, words="starting the services")
+
+        def show(answered: int, batch: Batch) -> None:
+            done = [upload for upload in batch.uploads if upload.post in batch.deliveries]
+            failed = sum(batch.violates(upload) for upload in done)
+            display.update(bar, completed=len(done), words=f"{answered} uploaded, {failed} violations")
+
+        def warm(answered: int, _: Batch) -> None:
+            display.update(bar, words=f"warming up, {answered} of {options.warmup}")
+
+        async with Fleet(options, antipode=wrapped, posts=self._posts, queues=self._queues) as fleet:
+            load = Load(options, fleet)
+            try:
+                warmup = await load.run("warmup", options.warmup, warm)
+                batch = await load.run("upload", options.requests, show)
+                traffic = await _traffic(fleet)
+            except (RunFailed, httpx.HTTPError) as error:
+                raise RunFailed(f"{title}: {error or repr(error)}\n{fleet.words()}") from error
+            finally:
+                await load.close()
+        return summary(options, batch, warmup, traffic, barrier=barrier)
+
+
+async def _traffic(fleet: Fleet) -> dict[str, dict[str, int]]:
+    """What each service counted at its door."""
+    async with httpx.AsyncClient() as http:
+        answers = await asyncio.gather(*(http.get(url + "/-/traffic") for url in fleet.addresses.values()))
+    return {service: answer.json() for service, answer in zip(fleet.addresses, answers, strict=True)}

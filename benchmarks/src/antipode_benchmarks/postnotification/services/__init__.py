@@ -1,0 +1,19 @@
+"""The application's four services; `post-storage` runs in both regions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from antipode_benchmarks.postnotification.services import follower_notify, notifier, post_storage, post_upload
+from antipode_benchmarks.postnotification.services.site import Site
+from antipode_benchmarks.postnotification.traffic import App
+
+BUILD: dict[str, Callable[[Site], App]] = {
+    "post-upload": post_upload.build,
+    "post-storage-a": post_storage.build,
+    "notifier": notifier.build,
+    "follower-notify": follower_notify.build,
+    "post-storage-b": post_storage.build,
+}
+
+__all__ = ["BUILD", "Site"]

@@ -1,0 +1,126 @@
+"""follower-notify: takes a notification in region B and fetches its post (paper figure 2, steps 4 and 5).
+
+With Antipode it calls `barrier()` before it fetches the post: figure 4's one line. It has no access to the posts'
+store but through post-storage, another process.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import threading
+import time
+import traceback
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import antipode
+import antipode.requests
+import requests
+from opentelemetry.instrumentation.requests import RequestsInstrumentor
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from antipode_benchmarks.postnotification.queues import open_notifications
+from antipode_benchmarks.postnotification.services.post_storage import READ_AT_HEADER, REPLICA_HEADER
+from antipode_benchmarks.postnotification.services.site import CALL_TIMEOUT_S, Site
+from antipode_benchmarks.postnotification.stores import register_posts
+from antipode_benchmarks.postnotification.tracing import request_baggage, trace_id
+from antipode_benchmarks.postnotification.traffic import App, message_size
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """One notification as it was handled; times are `CLOCK_MONOTONIC` in ns."""
+
+    post: str
+    received_ns: int
+    ready_ns: int
+    """When the post could be asked for: the barrier had returned (without one: the message had come)."""
+    done_ns: int
+    read_at_ns: int
+    """When the store's client in post-storage had returned, a wait on read included."""
+    digest: str | None
+    """SHA-256 of the post that was read; None where it was not found."""
+    replica: str
+    complete: bool
+    """Whether the barrier says that nothing was left unjudged; true without one."""
+    trace: str
+    baggage: str
+    message_bytes: int
+    message_lineage_bytes: int
+
+
+class Follower:
+    """The service's state."""
+
+    def __init__(self, site: Site) -> None:
+        self._site = site
+        self._sessions = threading.local()
+        self._deliveries: list[Delivery] = []
+        self._failure = ""
+        RequestsInstrumentor().instrument(tracer_provider=site.tracing.provider)
+        if site.setup.barrier_in_follower:
+            register_posts(site.setup, site.embedded.posts)
+        self._queue = open_notifications(site.setup, site.embedded.queue)
+
+    def start(self) -> None:
+        """Starts to take messages."""
+        self._queue.consume(self._handle, self._site.setup.options.consumers, self._failed)
+
+    def _session(self) -> requests.Session:
+        found: requests.Session | None = getattr(self._sessions, "session", None)
+        if found is None:
+            found = requests.Session()
+            if self._site.setup.antipode:
+                found = antipode.requests.wrap(found)
+            self._sessions.session = found
+        return found
+
+    def _handle(self, headers: Mapping[str, Any], body: bytes) -> None:
+        received = time.monotonic_ns()
+        with self._site.tracing.receiving(headers):
+            complete = True
+            if self._site.setup.barrier_in_follower:
+                complete = antipode.barrier(timeout=self._site.setup.options.timeout).complete
+            ready = time.monotonic_ns()
+            post = json.loads(body)["post"]
+            found = self._session().get(self._site.url("post-storage-b", f"/posts/{post}"), timeout=CALL_TIMEOUT_S)
+            done = time.monotonic_ns()
+            if found.status_code != 404:
+                found.raise_for_status()
+            self._deliveries.append(
+                Delivery(
+                    post,
+                    received,
+                    ready,
+                    done,
+                    int(found.headers[READ_AT_HEADER]),
+                    hashlib.sha256(found.content).hexdigest() if found.status_code == 200 else None,
+                    found.headers[REPLICA_HEADER],
+                    complete,
+                    trace_id(),
+                    request_baggage(),
+                    *message_size(headers),
+                )
+            )
+
+    def _failed(self, error: BaseException) -> None:
+        """A consumer has ended: the run is to fail."""
+        traceback.print_exception(error)
+        self._failure = self._failure or f"{type(error).__name__}: {error}"
+
+    async def show(self, request: Request) -> Response:
+        """What was delivered beyond the first `after`, and whether a consumer has failed."""
+        after = int(request.query_params.get("after", "0"))
+        shown = [asdict(delivery) for delivery in self._deliveries[after:]]
+        return JSONResponse({"deliveries": shown, "failure": self._failure})
+
+
+def build(site: Site) -> App:
+    """The service; it takes messages from now on."""
+    follower = Follower(site)
+    follower.start()
+    return site.app([], control=[Route("/-/deliveries", follower.show)])

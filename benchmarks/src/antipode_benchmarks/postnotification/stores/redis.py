@@ -1,0 +1,42 @@
+"""Posts in Redis: a primary in region A, replicas in region B, redis-py's asyncio client."""
+
+from __future__ import annotations
+
+from itertools import cycle
+
+import antipode_redis
+import redis.asyncio
+
+from antipode_benchmarks.postnotification.options import STORE, Setup
+
+
+class RedisPosts:
+    """Reads go to the replicas in turn."""
+
+    def __init__(self, setup: Setup, region: str) -> None:
+        names = ["a"] if region == "a" else list(setup.options.replicas)
+        clients = [(name, _client(setup, name)) for name in names]
+        self._primary = clients[0][1]
+        self._turns = cycle(clients)
+
+    async def write(self, key: str, body: bytes) -> None:
+        """SET at the primary."""
+        await self._primary.set(key, body)
+
+    async def read(self, key: str) -> tuple[bytes | None, str]:
+        """GET at the next replica."""
+        name, client = next(self._turns)
+        found = await client.get(key)
+        return (found if found is None or isinstance(found, bytes) else found.encode()), name
+
+
+def _client(setup: Setup, name: str) -> redis.asyncio.Redis:
+    client = redis.asyncio.Redis.from_url(setup.posts[name])
+    if not setup.antipode:
+        return client
+    return antipode_redis.wrap(client, store=STORE, wait_on_read=setup.wait_on_read, timeout=setup.options.timeout)
+
+
+def register(setup: Setup) -> None:
+    """follower-notify waits for all of the region's replicas, and has no client of its own."""
+    antipode_redis.register(STORE, replicas=[setup.posts[name] for name in setup.options.replicas])
