@@ -1,0 +1,175 @@
+"""Taking the scope along into threads, executors, tasks and detached work (SCOPE-7, SCOPE-11, SCOPE-12)."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import antipode
+import pytest
+from antipode import Lineage, Scope, WriteId
+
+
+def at(counter: int, store: str = "posts") -> WriteId:
+    return WriteId.position(store, "e", counter)
+
+
+def text() -> str | None:
+    scope = antipode.current_scope()
+    return None if scope is None else scope.lineage.serialize()
+
+
+def is_open(scope: Scope) -> bool:
+    return not scope.closed
+
+
+def test_a_thread_inherits_nothing_and_carry_brings_it() -> None:
+    seen: list[str | None] = []
+    with antipode.scope(Lineage([at(1)])) as scope:
+        for target in (lambda: seen.append(text()), antipode.carry(lambda: seen.append(text()))):
+            thread = threading.Thread(target=target)
+            thread.start()
+            thread.join(30)
+        thread = threading.Thread(target=antipode.carry(antipode.append), args=(at(2),))
+        thread.start()
+        thread.join(30)
+        assert scope.lineage.serialize() == "1~posts..e.2"
+    assert seen == [None, "1~posts..e.1"]
+
+
+def test_carry_passes_arguments_and_results_and_restores_the_threads_own_scope() -> None:
+    with antipode.scope(Lineage([at(1)])):
+        carried = antipode.carry(lambda a, *, b: (a, b, text()))
+
+    def fails() -> None:
+        raise KeyError("no")
+
+    with antipode.scope(Lineage([at(7)])):
+        carried_failing = antipode.carry(fails)
+        assert carried(1, b=2) == (1, 2, "1~posts..e.1")
+        assert text() == "1~posts..e.7"
+        with pytest.raises(KeyError):
+            carried_failing()
+        assert text() == "1~posts..e.7"
+
+
+def test_one_carried_function_may_run_in_many_threads_at_once() -> None:
+    together = threading.Barrier(4)
+    with antipode.scope() as scope, ThreadPoolExecutor(4) as pool:
+
+        def work(n: int) -> None:
+            together.wait(30)
+            antipode.append(at(n, f"s{n}"))
+
+        list(pool.map(antipode.carry(work), range(4), timeout=60))
+        assert sorted(scope.lineage.stores) == ["s0", "s1", "s2", "s3"]
+
+
+def test_carry_all_wraps_an_executor() -> None:
+    with antipode.carry_all(ThreadPoolExecutor(2)) as pool:
+        with antipode.scope() as first:
+            pool.submit(antipode.append, at(1)).result(30)
+            list(pool.map(antipode.append, [at(2, "a"), at(3, "b")], timeout=30))
+        with antipode.scope() as second:
+            pool.submit(antipode.append, at(9)).result(30)
+        assert pool.submit(text).result(30) is None
+    assert first.lineage.serialize() == "1~a..e.2~b..e.3~posts..e.1"
+    assert second.lineage.serialize() == "1~posts..e.9"
+
+
+def test_carry_outside_any_scope_runs_outside() -> None:
+    carried = antipode.carry(text)
+    with antipode.scope():
+        assert carried() is None
+
+
+async def test_a_carried_coroutine_runs_in_its_scope() -> None:
+    async def work() -> str | None:
+        await asyncio.sleep(0)
+        antipode.append(at(2))
+        return text()
+
+    with antipode.scope(Lineage([at(1)])) as scope:
+        carried = antipode.carry(work)
+    with antipode.scope(), antipode.scope(Lineage([at(7)])):
+        assert await asyncio.create_task(carried()) == "1~posts..e.1"  # that scope is closed: the append is dropped
+    assert scope.lineage.serialize() == "1~posts..e.1"
+
+
+def test_a_detached_scope_is_a_copy() -> None:
+    """SCOPE-7: later changes of either do not show in the other."""
+    with antipode.scope(Lineage([at(1)])) as outer:
+        with antipode.detached_scope() as detached:
+            antipode.append(at(5))
+        outer.append(at(3))
+        assert detached.lineage.serialize() == "1~posts..e.5"
+        assert outer.lineage.serialize() == "1~posts..e.3"
+
+
+def test_a_detached_scope_stays_open_until_the_work_that_carries_it_has_ended() -> None:
+    """SCOPE-12: work that outlives the request still records what it writes."""
+    go, jobs = threading.Event(), []
+
+    def work(n: int) -> None:
+        assert go.wait(30)
+        antipode.append(at(n, f"s{n}"))
+
+    with antipode.scope() as outer:
+        with antipode.detached_scope() as detached:
+            for n in range(2):
+                jobs.append(threading.Thread(target=antipode.carry(work), args=(n,)))
+                jobs[-1].start()
+    assert outer.closed
+    assert is_open(detached)
+    go.set()
+    for job in jobs:
+        job.join(30)
+    assert detached.closed
+    assert sorted(detached.lineage.stores) == ["s0", "s1"]
+
+
+def test_a_detached_scope_closes_also_when_the_work_fails_and_a_second_run_does_not_open_it() -> None:
+    def fails() -> None:
+        raise KeyError("no")
+
+    with antipode.detached_scope() as detached:
+        carried = antipode.carry(fails)
+    assert is_open(detached)
+    for _ in range(2):
+        with pytest.raises(KeyError):
+            carried()
+        assert detached.closed
+
+
+async def test_a_detached_scope_with_asyncio() -> None:
+    begun, go = asyncio.Event(), asyncio.Event()
+
+    async def work() -> None:
+        begun.set()
+        await go.wait()
+        antipode.append(at(4))
+
+    with antipode.scope():
+        with antipode.detached_scope() as detached:
+            task = asyncio.create_task(antipode.carry(work)())
+    await begun.wait()
+    assert is_open(detached)
+    go.set()
+    await task
+    assert detached.closed
+    assert detached.lineage.serialize() == "1~posts..e.4"
+
+
+def test_a_detached_scope_outside_any_scope_is_empty() -> None:
+    with antipode.detached_scope() as detached:
+        antipode.append(at(1))
+    assert detached.lineage.serialize() == "1~posts..e.1"
+
+
+def test_carried_methods_keep_their_names() -> None:
+    def resize() -> None:
+        """Makes it smaller."""
+
+    carried = antipode.carry(resize)
+    assert (carried.__name__, carried.__doc__) == ("resize", "Makes it smaller.")
