@@ -95,7 +95,6 @@ class WriteId(_Fields):
 
 def from_entry(store: str, key: str, epoch: str, last: int | str) -> WriteId:
     """The write identifier of a spelled entry that has been validated."""
-    numbered = isinstance(last, int)
     version: Version = (
         Ordered(wire.unspell_name(epoch), last) if isinstance(last, int) else Opaque(wire.unspell_name(last))
     )
