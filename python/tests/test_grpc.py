@@ -154,7 +154,7 @@ def test_the_deadline_of_the_call_is_the_scopes() -> None:
         call(b"go", timeout=4.0)
         call(b"go")
     (_, first, _), (_, second, _) = servicer.seen
-    assert 0 < first <= 4.0
+    assert 0 < first < 4.5
     assert second is None or second > 1e6
 
 
@@ -251,7 +251,7 @@ async def test_asyncio_there_and_back(request_text: bytes) -> None:
     finally:
         await server.stop(None)
     assert servicer.seen[0][0] == antipode.Lineage([BEFORE])
-    assert 0 < servicer.seen[0][1] <= 5
+    assert 0 < servicer.seen[0][1] < 5.5
 
 
 @pytest.mark.parametrize(

@@ -33,7 +33,7 @@ _BRACKETED: Final = re.compile(r"\[([^\[\]]*)\](?::([0-9]{1,5}))?", re.ASCII)
 _WITH_PORT: Final = re.compile(r"([0-9.]+):([0-9]{1,5})", re.ASCII)
 _GREATEST_PORT: Final = 65535
 _PAIR: Final = re.compile(r'\s*([!#$%&\'*+.^_`|~0-9A-Za-z-]+)=("(?:[^"\\]|\\.)*"|[^\s",;]*)\s*', re.ASCII)
-_UNPARSABLE: Final = "unparsable"
+_UNPARSABLE: Final = "an address that cannot be read"
 
 
 def parse_address(text: str) -> Address | None:

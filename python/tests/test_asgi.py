@@ -1,0 +1,308 @@
+"""The ASGI middleware by the protocol itself: late writes, trailers, nesting, WebSockets, any header at all."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from typing import Any
+
+import antipode
+import antipode.asgi
+import antipode.httpx
+import httpx
+import pytest
+from antipode import WriteId, telemetry
+from antipode.propagation import uninstrument
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from opentelemetry import propagate
+from starlette.applications import Starlette
+from starlette.background import BackgroundTask
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response, StreamingResponse
+from starlette.routing import Mount, Route, WebSocketRoute
+from starlette.testclient import TestClient
+from starlette.websockets import WebSocket
+from web import asgi_server
+
+EPOCH = "8371ab90c2d4e6f1"
+BEFORE = WriteId.position("blog-posts", EPOCH, 1042)
+AFTER = WriteId.position("user-acl", EPOCH, 57)
+TEXT = antipode.Lineage([BEFORE]).serialize()
+ANSWER = antipode.Lineage([AFTER]).serialize()
+
+
+@pytest.fixture(autouse=True)
+def _global_propagator() -> Iterator[None]:
+    before = propagate.get_global_textmap()
+    yield
+    uninstrument()
+    propagate.set_global_textmap(before)
+
+
+@pytest.fixture
+def late(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The stores of writes that were counted as late."""
+    found: list[str] = []
+    monkeypatch.setattr(telemetry, "write_late", lambda store, site: found.append(store))
+    return found
+
+
+async def call(app: Any, headers: list[tuple[bytes, bytes]], **scope: Any) -> list[Any]:
+    """One request by the protocol; gives the messages that the application sent."""
+    sent: list[Any] = []
+
+    async def receive() -> Any:
+        return {"type": "http.request", "body": b"", "more_body": False}
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    given_scope = {
+        "type": "http",
+        "asgi": {"version": "3.0"},
+        "http_version": "1.1",
+        "method": "GET",
+        "path": "/",
+        "raw_path": b"/",
+        "query_string": b"",
+        "root_path": "",
+        "scheme": "http",
+        "headers": headers,
+        "client": ("127.0.0.1", 5000),
+        "server": ("127.0.0.1", 80),
+        **scope,
+    }
+    await app(given_scope, receive, send)
+    return sent
+
+
+async def plain(scope: Any, receive: Any, send: Any) -> None:
+    antipode.append(AFTER)
+    await send({"type": "http.response.start", "status": 200, "headers": [(b"x-a", b"1")]})
+    antipode.append(BEFORE)
+    await send({"type": "http.response.body", "body": b"done"})
+
+
+async def test_a_late_write_is_counted(late: list[str]) -> None:
+    """PROP-16."""
+    sent = await call(antipode.asgi.Middleware(plain), [])
+    assert sent[0]["headers"] == [(b"x-a", b"1"), (b"antipode-lineage", ANSWER.encode())]
+    assert [message["type"] for message in sent] == ["http.response.start", "http.response.body"]
+    assert late == ["blog-posts"]
+
+
+async def test_a_late_write_goes_into_the_trailer_where_there_is_one(late: list[str]) -> None:
+    """PROP-16: the server offers trailers and the client takes them."""
+    sent = await call(
+        antipode.asgi.Middleware(plain),
+        [(b"te", b"trailers")],
+        extensions={"http.response.trailers": {}},
+    )
+    assert sent[0]["trailers"] is True
+    assert sent[2] == {
+        "type": "http.response.trailers",
+        "headers": [(b"antipode-lineage", TEXT.encode())],
+        "more_trailers": False,
+    }
+    assert late == ["blog-posts"]
+
+
+async def test_a_response_that_is_public_carries_none_and_no_trailer() -> None:
+    """PROP-16."""
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        antipode.append(AFTER)
+        headers = [(b"Cache-Control", b"public, max-age=5"), (b"Antipode-Lineage", TEXT.encode())]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        await send({"type": "http.response.body", "body": b"done"})
+
+    offers: dict[str, Any] = {"extensions": {"http.response.trailers": {}}}
+    sent = await call(antipode.asgi.Middleware(app), [(b"te", b"trailers")], **offers)
+    assert sent[0]["headers"] == [(b"Cache-Control", b"public, max-age=5")]
+    assert len(sent) == 2
+
+
+async def test_nested_stacks_share_the_scope_of_the_outermost() -> None:
+    """PROP-22: the header is written once."""
+    app = antipode.asgi.Middleware(antipode.asgi.Middleware(plain))
+    sent = await call(app, [(b"baggage", f"antipode={TEXT}".encode())])
+    names = [name for name, _ in sent[0]["headers"]]
+    assert names.count(b"antipode-lineage") == 1
+
+
+async def test_a_mounted_application_and_a_call_within_the_process() -> None:
+    """PROP-22: a call within the process is a request of its own, with a scope of its own."""
+    seen: list[antipode.Scope | None] = []
+
+    async def inner(_: Request) -> Response:
+        seen.append(antipode.current_scope())
+        antipode.append(AFTER)
+        return PlainTextResponse("inner")
+
+    inner_app = antipode.asgi.Middleware(Starlette(routes=[Route("/", inner)]))
+
+    async def outer(_: Request) -> Response:
+        seen.append(antipode.current_scope())
+        antipode.append(BEFORE)
+        async with httpx.AsyncClient(transport=httpx.ASGITransport(inner_app)) as client:
+            await antipode.httpx.wrap(client).get("http://inner/")
+        scope = antipode.current_scope()
+        assert scope is not None
+        assert scope is seen[0]
+        return PlainTextResponse(scope.lineage.serialize())
+
+    app = antipode.asgi.Middleware(Starlette(routes=[Mount("/sub", inner_app), Route("/", outer)]))
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://test") as client:
+        answer = await client.get("/")
+        assert answer.text == antipode.Lineage([BEFORE, AFTER]).serialize()
+        assert seen[1] is not seen[0]
+        assert (await client.get("/sub/")).headers["antipode-lineage"] == ANSWER
+
+
+def test_streams_and_background_tasks_are_late(late: list[str]) -> None:
+    async def stream(_: Request) -> Response:
+        async def pieces() -> Any:
+            antipode.append(AFTER)
+            yield b"done"
+
+        return StreamingResponse(pieces())
+
+    async def background(_: Request) -> Response:
+        async def work() -> None:
+            antipode.append(BEFORE)
+
+        return PlainTextResponse("done", background=BackgroundTask(work))
+
+    app = antipode.asgi.Middleware(Starlette(routes=[Route("/s", stream), Route("/b", background)]))
+    with TestClient(app) as client:
+        for path in ("/s", "/b"):
+            assert "antipode-lineage" not in client.get(path).headers
+    assert late == ["user-acl", "blog-posts"]
+
+
+def test_a_test_client_counts_as_loopback() -> None:
+    """TRUST-9: a user's first unit test."""
+
+    async def handle(_: Request) -> Response:
+        return PlainTextResponse(antipode.serialize())
+
+    with TestClient(antipode.asgi.Middleware(Starlette(routes=[Route("/", handle)]))) as client:
+        assert client.get("/", headers={"baggage": f"antipode={TEXT}"}).text == TEXT
+
+
+def test_a_websocket_has_one_scope(late: list[str]) -> None:
+    """SCOPE-8: and one a message where the handler asks."""
+
+    async def talk(socket: WebSocket) -> None:
+        await socket.accept()
+        await socket.send_text(antipode.serialize())
+        with antipode.message_scope(await socket.receive_text()):
+            await socket.send_text(antipode.serialize())
+        antipode.append(AFTER)
+        await socket.close()
+
+    app = antipode.asgi.Middleware(Starlette(routes=[WebSocketRoute("/", talk)]))
+    with TestClient(app) as client, client.websocket_connect("/", headers={"antipode-lineage": TEXT}) as ws:
+        assert ws.receive_text() == TEXT
+        ws.send_text(ANSWER)
+        assert ws.receive_text() == ANSWER
+    assert late == ["user-acl"]
+
+
+def test_tasks_and_threads_of_a_request_share_its_scope() -> None:
+    """SCOPE-11."""
+
+    async def handle(_: Request) -> Response:
+        async def one() -> None:
+            antipode.append(BEFORE)
+
+        await asyncio.gather(asyncio.create_task(one()), asyncio.to_thread(antipode.append, AFTER))
+        return PlainTextResponse("done")
+
+    with TestClient(antipode.asgi.Middleware(Starlette(routes=[Route("/", handle)]))) as client:
+        found = client.get("/").headers["antipode-lineage"]
+    assert antipode.deserialize(found) == antipode.Lineage([BEFORE, AFTER])
+
+
+async def test_an_error_of_the_application_ends_the_scope() -> None:
+    seen: list[antipode.Scope | None] = []
+
+    async def broken(scope: Any, receive: Any, send: Any) -> None:
+        seen.append(antipode.current_scope())
+        raise ValueError("broken")
+
+    with pytest.raises(ValueError, match="broken"):
+        await call(antipode.asgi.Middleware(broken), [])
+    assert seen[0] is not None
+    assert seen[0].closed
+    assert antipode.current_scope() is None
+
+
+async def test_other_protocols_pass_through() -> None:
+    seen: list[Any] = []
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        seen.append((scope, antipode.current_scope()))
+
+    scope = {"type": "lifespan"}
+    await antipode.asgi.Middleware(app)(scope, None, None)  # type: ignore[arg-type]
+    assert seen == [(scope, None)]
+
+
+HEADERS = st.lists(
+    st.tuples(
+        st.sampled_from(
+            [
+                b"baggage",
+                b"Baggage",
+                b"antipode-lineage",
+                b"antipode_lineage",
+                b"uberctx-antipode",
+                b"x-forwarded-for",
+                b"forwarded",
+                b"te",
+                b"x",
+            ]
+        ),
+        st.one_of(
+            st.binary(max_size=80),
+            st.text(alphabet="1~_.aie=,;%2x \tantipode-", max_size=80).map(str.encode),
+            st.just(f"a=1,antipode={TEXT}".encode()),
+        ),
+    ),
+    max_size=6,
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(HEADERS, st.sampled_from([None, ("127.0.0.1", 1), ("", 0), ("x", 0), ("203.0.113.9", 0), ("::1", 9)]))
+async def test_no_header_becomes_an_error(headers: list[tuple[bytes, bytes]], client: Any) -> None:
+    """PROP-23, and what the application sees holds no lineage."""
+    inner: list[Any] = []
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        inner.append(scope["headers"])
+        await plain(scope, receive, send)
+
+    sent = await call(antipode.asgi.Middleware(app), headers, client=client)
+    assert sent[0]["status"] == 200
+    for name, value in inner[0]:
+        assert name.lower() not in {b"antipode-lineage", b"antipode_lineage", b"uberctx-antipode"}
+        assert name.lower() != b"baggage" or f"antipode={TEXT}".encode() not in value
+
+
+@pytest.mark.parametrize("value", [b"\xff\xfe", b"antipode=\xff", b"1~" + b"a" * 7000, b"%ff%00", b"antipode=" * 900])
+def test_a_real_server_answers_whatever_comes(value: bytes) -> None:
+    import socket
+
+    app = antipode.asgi.Middleware(plain)
+    with asgi_server(app) as port, socket.create_connection(("127.0.0.1", port), timeout=5) as connection:
+        connection.sendall(
+            b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\nbaggage: " + value + b"\r\n"
+            b"antipode-lineage: " + value[:4000] + b"\r\n\r\n"
+        )
+        answer = b""
+        while piece := connection.recv(65536):
+            answer += piece
+    assert answer.startswith(b"HTTP/1.1 200")
