@@ -81,8 +81,8 @@ def outgoing_message(*, lineage_out: bool | None = None, scope: Scope | None = N
 
 
 def _texts(source: str | bytes | Mapping[str, Any] | None) -> list[str]:
-    if source is None:
-        return []
+    if not source:
+        return []  # a header that is there and empty was emptied on the way; a text that is not there is none
     if isinstance(source, str | bytes):
         return wire.unwrap_header([_as_text(source)])
     values = [
