@@ -425,6 +425,25 @@ def test_going_round_a_list_that_has_it_already_writes_once() -> None:
     assert carrier == {"baggage": f"antipode={TEXT}"}
 
 
+@pytest.mark.parametrize("wrapping", ["restored", "listed"])
+def test_going_round_itself_writes_once(wrapping: str) -> None:
+    """An application that keeps the global propagator and sets it again, alone or in a list of its own."""
+    instrument()
+    kept = propagate.get_global_textmap()
+    uninstrument()
+    propagate.set_global_textmap(kept if wrapping == "restored" else CompositePropagator([kept]))
+    token = otel.attach(baggage.set_baggage("tenant", "acme"))
+    try:
+        with antipode.scope():
+            antipode.append(BEFORE)
+            with approve("b"):
+                carrier: dict[str, str] = {}
+                propagate.inject(carrier)
+    finally:
+        otel.detach(token)
+    assert carrier == {"baggage": f"tenant=acme,antipode={TEXT}"}
+
+
 def test_instrumenting_again_follows_the_application() -> None:
     instrument()
     first = propagate.get_global_textmap()

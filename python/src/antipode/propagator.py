@@ -50,6 +50,8 @@ class _Approval(NamedTuple):
     """A client hook's word on this very call: the text that may leave, or None for nothing."""
 
     text: str | None
+    written: bool = False
+    """Whether a propagator further out writes it: those further in leave everything as it is."""
 
 
 class AntipodePropagator(TextMapPropagator):
@@ -104,6 +106,11 @@ class AntipodePropagator(TextMapPropagator):
         """Writes the lineage where this very call was approved, or under `trust=all` (TRUST-25)."""
         if context is None:
             context = otel.get_current()
+        approval = context.get(_APPROVAL)
+        if isinstance(approval, _Approval) and approval.written:
+            if self._inner is not None:
+                self._inner.inject(carrier, context, setter)
+            return
         text = _approved_text(context)
         if self._inner is None:
             self._beside(carrier, context, setter, text)
@@ -124,9 +131,8 @@ class AntipodePropagator(TextMapPropagator):
         setter: Setter[CarrierT],
         text: str | None,
     ) -> None:
-        # What stands in baggage under our key was put there by nobody of ours. An own propagator further in is
-        # told that the call is taken care of.
-        quiet = otel.set_value(_APPROVAL, _Approval(None), baggage.remove_baggage(BAGGAGE_KEY, context))
+        # What stands in baggage under our key was put there by nobody of ours.
+        quiet = otel.set_value(_APPROVAL, _Approval(None, written=True), baggage.remove_baggage(BAGGAGE_KEY, context))
         formats = formats_of(inner)
         if text is None:
             inner.inject(carrier, quiet, setter)
@@ -241,7 +247,9 @@ def instrument() -> None:
         return
     with _lock:
         present = propagate.get_global_textmap()
-        if present is not _installed:
+        if isinstance(present, AntipodePropagator) and present._inner is not None:
+            _installed = present
+        elif present is not _installed:
             _installed = AntipodePropagator(present)
             propagate.set_global_textmap(_installed)
 
