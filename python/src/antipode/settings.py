@@ -35,7 +35,9 @@ __all__ = [
     "settings",
     "settings_generation",
     "store_settings",
+    "stores_in_environment",
     "timeout_of",
+    "unknown_variables",
 ]
 
 _log = logging.getLogger("antipode")
@@ -145,12 +147,13 @@ class _Resolved(NamedTuple):
     settings: Settings
     origins: Mapping[str, str]
     stores: Mapping[str, StoreSettings]  # by the name as it is spelled in variables
+    unknown: Mapping[str, str]  # variables that do nothing, each with the nearest known one
 
 
 _lock = threading.Lock()
 _code: dict[str, Any] = {}
 _current: Settings | None = None
-_resolved: _Resolved = _Resolved(Settings(), {}, {})
+_resolved: _Resolved = _Resolved(Settings(), {}, {}, {})
 _generation = 0
 
 
@@ -205,6 +208,18 @@ def setting_origins() -> list[SettingOrigin]:
         SettingOrigin(item.name, WORDS[item.name].variable, getattr(now, item.name), _resolved.origins[item.name])
         for item in fields(Settings)
     ]
+
+
+def stores_in_environment() -> Mapping[str, StoreSettings]:
+    """What variables say of single stores, by the store's name as they spell it (`BLOG_POSTS`)."""
+    settings()
+    return _resolved.stores
+
+
+def unknown_variables() -> Mapping[str, str]:
+    """The `ANTIPODE_*` variables that are set and do nothing, each with a hint at the nearest known one or empty."""
+    settings()
+    return _resolved.unknown
 
 
 def store_settings(name: str) -> StoreSettings:
@@ -265,12 +280,11 @@ def _resolve(code: Mapping[str, Any]) -> _Resolved:
             values[name] = code[name]
             origins[name] = IN_CODE
     stores = _read_stores(environment)
-    for name in environment:
-        if name.startswith(_TOOLS):
-            continue
-        known = [word.variable for word in WORDS.values() if word.variable]
-        _log.warning("the variable %s is not known and does nothing.%s", name, _nearest(name, known))
-    return _Resolved(_with_keys(Settings(**values), origins), origins, stores)
+    known = [word.variable for word in WORDS.values() if word.variable]
+    unknown = {name: _nearest(name, known) for name in environment if not name.startswith(_TOOLS)}
+    for name, hint in unknown.items():
+        _log.warning("the variable %s is not known and does nothing.%s", name, hint)
+    return _Resolved(_with_keys(Settings(**values), origins), origins, stores, unknown)
 
 
 def _with_keys(now: Settings, origins: dict[str, str]) -> Settings:

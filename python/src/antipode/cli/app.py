@@ -1,0 +1,52 @@
+"""The command and its subcommands."""
+
+from __future__ import annotations
+
+import sys
+
+import typer
+
+from antipode.administration import without_credentials
+from antipode.cli.doctor import doctor
+from antipode.cli.epoch import epoch
+from antipode.cli.inspect import inspect
+from antipode.cli.output import Exit, complain, printable
+from antipode.cli.version import version
+
+app = typer.Typer(
+    help="Cross-service causal consistency: look at lineages, servers and settings.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+app.command()(inspect)
+app.add_typer(epoch, name="epoch")
+app.command()(doctor)
+app.command()(version)
+
+
+def main() -> None:
+    """Runs the command line; the entry point of the script `antipode`."""
+    sys.exit(_run())
+
+
+def _run() -> int:
+    try:
+        code = app(prog_name="antipode", standalone_mode=False)
+    except typer.Abort:
+        complain("stopped.")
+        return Exit.FOUND
+    except Exception as error:
+        show = getattr(error, "show", None)
+        message = getattr(error, "message", None)
+        if callable(show) and isinstance(message, str):  # how the command was called; the parser quotes its words
+            for word in filter(lambda word: "://" in word, sys.argv[1:]):
+                message = message.replace(word, without_credentials(word))
+            error.message = message  # type: ignore[attr-defined]
+            show()
+            return Exit.CANNOT_TELL
+        # Our own mistake: still a sentence, and an exit code that says "cannot tell".
+        complain(f"failed: {type(error).__name__}: {printable(str(error))}")
+        return Exit.CANNOT_TELL
+    return code if isinstance(code, int) else Exit.FINE

@@ -1,0 +1,151 @@
+"""`antipode epoch`: what a store knows of its epochs, and the operator's word on an ended one (spec EPOCH-24)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Annotated, Final, NoReturn
+
+import typer
+
+from antipode.administration import Administration, Adopting, EpochRecord, administration_of, without_credentials
+from antipode.cli.asking import ask
+from antipode.cli.output import Exit, columns, fail, printable, say
+from antipode.errors import ConfigurationError
+from antipode.settings import store_settings
+from antipode.wire import MAX_EPOCH
+from antipode.writeid import WriteId
+
+epoch = typer.Typer(
+    help="The epochs of a store: what its marks prove, and your word on an ended one.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+
+StoreName = Annotated[str, typer.Argument(metavar="STORE", help="the store's logical name, such as blog-posts")]
+EpochName = Annotated[str, typer.Argument(metavar="EPOCH", help="as a barrier or `antipode epoch list` names it")]
+At = Annotated[
+    str | None,
+    typer.Option("--at", metavar="URL", help="the store's primary [default: ANTIPODE_STORE_<NAME>_PRIMARY]"),
+]
+Yes = Annotated[bool, typer.Option("--yes", help="do not ask")]
+
+_VARIABLE: Final = "ANTIPODE_STORE_<NAME>_PRIMARY"
+
+
+class _Place:
+    """Where a store is administered: the server's URL, and what answers for it."""
+
+    def __init__(self, store: str, at: str | None) -> None:
+        try:
+            WriteId.position(store, "check", 0)
+            url = at or store_settings(store).primary
+            if url is None:
+                fail(f"where is {printable(store)}? Give its primary with --at URL, or set {_VARIABLE}.")
+            self.shim: Administration = administration_of(url)
+        except (ValueError, ConfigurationError) as error:
+            fail(f"{printable(str(error))}.")
+        self.store = printable(store)
+        self.url = url
+        self.shown = printable(without_credentials(url))
+
+    def __str__(self) -> str:
+        return f"{self.store} at {self.shown}"
+
+    def epochs(self) -> Sequence[EpochRecord]:
+        """What the server knows; ends the command where it does not say."""
+        answer = ask(self.url, partial(self.shim.epochs, self.url))
+        if answer.value is None:
+            fail(f"{self}: {answer.error}")
+        return answer.value
+
+
+@epoch.command("list")
+def list_epochs(store: StoreName, at: At = None) -> None:
+    """Lists the epochs that the server's marks speak of, and up to where each of them is proved."""
+    place = _Place(store, at)
+    records = place.epochs()
+    say(f"{place}: {len(records)} epoch{'s' * (len(records) != 1)}")
+    for line in columns([_row(record) for record in records]):
+        say(line)
+
+
+def _row(record: EpochRecord) -> list[str]:
+    end = "settled by hand" if record.settled else f"up to {record.counter}"
+    told = ", ".join(filter(None, ["current" * record.current, record.detail]))
+    return [printable(record.epoch), end, printable(told)]
+
+
+@epoch.command()
+def settle(store: StoreName, epoch_name: EpochName, at: At = None, yes: Yes = False) -> None:
+    """Gives your word that all of an ended epoch is in the store, where no mark can prove it.
+
+    From then on barriers pass for every write of that epoch. It cannot be taken back.
+    """
+    place = _Place(store, at)
+    name = _checked(epoch_name)
+    known = next((record for record in place.epochs() if record.epoch == name), None)
+    if known is not None and known.current:
+        fail(
+            f"{printable(name)} is the epoch in which {place} is written now: settled, writes that are still to come "
+            "would count as visible everywhere. Only an epoch that has ended can be settled."
+        )
+    if known is not None and known.settled:
+        say(f"{printable(name)} is settled already at {place}")
+        return
+    proved = "knows no such epoch" if known is None else f"proves it up to {known.counter}"
+    _confirm(
+        f"{place} {proved}. Settling {printable(name)} says that every write of it is there: barriers will pass for "
+        "all of them, also for one that was lost. It cannot be taken back.",
+        yes,
+    )
+    answer = ask(place.url, partial(place.shim.settle, place.url, name))
+    if answer.error:
+        _not_done("settled", name, place, answer.error, answer.in_time)
+    say(f"settled {printable(name)} at {place}")
+
+
+@epoch.command()
+def adopt(store: StoreName, epoch_name: EpochName, at: At = None, yes: Yes = False) -> None:
+    """Takes over the marks of an epoch that another system wrote, after the whole of its data was copied here."""
+    place = _Place(store, at)
+    name = _checked(epoch_name)
+    shim = place.shim
+    if not isinstance(shim, Adopting):
+        fail(f"{place}: marks of this kind of store name no system, so that there is nothing to adopt.")
+    _confirm(
+        f"Adopting {printable(name)} says that this copy holds all of what its marks speak of: barriers will pass for "
+        f"those writes at {place}.",
+        yes,
+    )
+    answer = ask(place.url, partial(shim.adopt, place.url, name))
+    if answer.error:
+        _not_done("adopted", name, place, answer.error, answer.in_time)
+    say(f"adopted {printable(name)} at {place}")
+
+
+def _checked(name: str) -> str:
+    try:
+        WriteId.position("check", name, 0)
+    except ValueError:
+        fail(f"{printable(name)!r} cannot be an epoch: it has 1 to {MAX_EPOCH} octets.")
+    return name
+
+
+def _confirm(what: str, yes: bool) -> None:
+    if yes:
+        return
+    say(what)
+    try:
+        go_on = typer.confirm("Go on?")
+    except typer.Abort:  # no terminal, or end of input
+        say()
+        go_on = False
+    if not go_on:
+        fail("nothing was changed (--yes does not ask).", Exit.FOUND)
+
+
+def _not_done(word: str, name: str, place: _Place, error: str, in_time: bool) -> NoReturn:
+    if in_time:
+        fail(f"{printable(name)} was not {word} at {place}: {error}")
+    fail(f"nobody knows whether {printable(name)} was {word} at {place}: {error}. See `antipode epoch list`.")
