@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
@@ -34,8 +35,8 @@ def run(tmp_path: Path) -> Iterator[Run]:
         return done
 
     yield call
-    if (tmp_path / "lab.json").exists():
-        call("down")
+    for left in tmp_path.glob("*.json"):
+        call("down", "--lab", str(left))
 
 
 def test_a_lab_from_up_to_down(run: Run, tmp_path: Path) -> None:
@@ -108,21 +109,32 @@ def test_an_interrupted_up_leaves_nothing(tmp_path: Path, number: signal.Signals
         stderr=subprocess.DEVNULL,
     )
     found: list[psutil.Process] = []
-    deadline = time.monotonic() + 30
-    while not any(child.name() == "beam.smp" for child in found):
-        assert time.monotonic() < deadline
-        assert process.poll() is None, "up ended before it could be interrupted"
-        found = psutil.Process(process.pid).children(recursive=True)
-        time.sleep(0.02)
-    supervisor = next(child for child in found if "supervisor.py" in " ".join(child.cmdline()))
-    scratch = Path(next(part for part in supervisor.cmdline() if "antipode-lab-" in part))
-    assert scratch.is_dir()
-    process.send_signal(number)
-    process.wait(30)
+    try:
+        deadline = time.monotonic() + 30
+        while "beam.smp" not in (names := _names(found)):
+            assert time.monotonic() < deadline, names
+            assert process.poll() is None, "up ended before it could be interrupted"
+            found = psutil.Process(process.pid).children(recursive=True)
+            time.sleep(0.02)
+        supervisor = next(child for child in found if "supervisor.py" in " ".join(child.cmdline()))
+        scratch = Path(next(part for part in supervisor.cmdline() if "antipode-lab-" in part))
+        assert scratch.is_dir()
+    finally:  # also when the test fails here: an `up` that goes on would leave its lab running
+        process.send_signal(number)
+        process.wait(30)
     _, left = psutil.wait_procs(found, 30)
     assert not [one for one in left if one.is_running() and one.status() != psutil.STATUS_ZOMBIE]
     assert not scratch.exists()
     assert list(tmp_path.iterdir()) == []
+
+
+def _names(found: list[psutil.Process]) -> list[str]:
+    """The processes' names; RabbitMQ's start scripts come and go."""
+    names = []
+    for process in found:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            names.append(process.name())
+    return names
 
 
 def test_lags_for_single_stores(run: Run, tmp_path: Path) -> None:

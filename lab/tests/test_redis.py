@@ -14,21 +14,23 @@ from redis.sentinel import Sentinel
 two_replicas = pytest.mark.redis_lab(replicas=2, lag=["80ms", "120ms"])
 
 
-def until(condition: Callable[[], object], timeout: float = 10.0) -> float:
-    """Polls; returns the seconds that it took."""
+def until(condition: Callable[[], object], timeout: float = 10.0) -> None:
+    """Polls, with a deadline."""
     begun = time.monotonic()
     while not condition():
         assert time.monotonic() - begun < timeout, "waited in vain"
         time.sleep(0.0005)
-    return time.monotonic() - begun
 
 
 def lag_of(lab: RedisStore, replica: str, key: str) -> float:
-    """Seconds from the primary's answer until the replica shows the write."""
+    """Seconds from before a write at the primary until the replica shows it: never less than the link's lag."""
     with lab.client(lab.primary) as writer, lab.client(replica) as reader:
         reader.ping()
+        writer.ping()
+        begun = time.monotonic()
         writer.set(key, "x")
-        return until(lambda: reader.get(key))
+        until(lambda: reader.get(key))
+        return time.monotonic() - begun
 
 
 @two_replicas
@@ -160,6 +162,25 @@ def test_freeze_and_kill(redis_lab: RedisStore) -> None:
         redis_lab.freeze("b2")
     redis_lab.restart("b2")
     assert redis_lab.client("b2").get("k") == b"1"
+
+
+@two_replicas
+def test_a_promotion_while_the_other_replica_is_frozen_or_down(redis_lab: RedisStore) -> None:
+    redis_lab.freeze("b2")
+    redis_lab.promote("b1", lose=0)
+    redis_lab.thaw("b2")
+    assert redis_lab.server("b2").source == "a", "nobody could tell it"
+    redis_lab.client("a").set("k", "old branch")
+    redis_lab.wait_caught_up("b2")
+    assert redis_lab.client("b2").get("k") == b"old branch"
+    redis_lab.repoint("b2", "b1")
+    assert redis_lab.client("b2").get("k") is None
+    redis_lab.repoint("a", "b1")
+    redis_lab.kill("b2")
+    redis_lab.promote("a", lose=0)
+    redis_lab.client("a").set("k", "new branch")
+    redis_lab.restart("b2")
+    assert redis_lab.client("b2").get("k") == b"new branch"
 
 
 def test_a_hardened_user_may_not_ask_for_the_position(redis_lab: RedisStore) -> None:

@@ -36,8 +36,12 @@ def require(stores: Iterable[type[Store]]) -> None:
         )
 
 
-def _root_prefix() -> list[str]:
-    """What makes a command run as root; empty for root itself."""
+def _root_prefix(names: list[str]) -> list[str]:
+    """What makes a command run as root; empty for root itself.
+
+    Raises:
+        InstallError: if there is no such thing, with what to run by hand.
+    """
     if os.geteuid() == 0:
         return []
     if shutil.which("sudo"):
@@ -46,7 +50,10 @@ def _root_prefix() -> list[str]:
             return ["sudo", "-n"]
         if os.isatty(0):
             return ["sudo"]
-    raise InstallError("installing packages needs root, or sudo without a password prompt")
+    raise InstallError(
+        "installing packages needs root, or sudo without a password prompt; as root run: "
+        f"apt-get install --no-install-recommends {' '.join(names)}"
+    )
 
 
 @contextmanager
@@ -83,7 +90,7 @@ def install(stores: Iterable[type[Store]], say: Callable[[str], None] = lambda _
         names = sorted({package.name for package in lacking})
         if shutil.which("apt-get") is None:
             raise InstallError(f"there is no apt-get here; install by hand: {', '.join(names)}")
-        prefix = _root_prefix()
+        prefix = _root_prefix(names)
         say(f"installing {', '.join(names)} with apt")
         _apt(prefix, "update")
         with _no_services(prefix):

@@ -216,6 +216,9 @@ class Supervisor:
     def detach(self) -> None:
         """From now on the lab outlives the process that started it, until ``shutdown``."""
         self.request("detach")
+        if self._process is not None:
+            self._process.returncode = 0  # no longer ours to wait for
+            self._process = None
 
     def remove_at_end(self, path: Path) -> None:
         """A file outside the scratch folder that goes when the lab goes."""

@@ -43,14 +43,19 @@ def install() -> Path:
     """Builds Toxiproxy unless it is in the cache; returns the binary. About a minute, once.
 
     Raises:
-        InstallError: without Go, or if the build fails.
+        InstallError: without Go, without a folder to write to, or if the build fails.
     """
     target = binary()
     if os.access(target, os.X_OK):
         return target
     go = _find_go()
-    target.parent.mkdir(parents=True, exist_ok=True)
-    with locked(target.with_suffix(".lock")):
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InstallError(f"cannot make {target.parent} ({error}); name another folder in ANTIPODE_CACHE") from error
+    if not os.access(target.parent, os.W_OK):
+        raise InstallError(f"cannot write to {target.parent}; name another folder in ANTIPODE_CACHE")
+    with locked(target.with_name(target.name + ".lock")):
         if os.access(target, os.X_OK):  # another process built it meanwhile
             return target
         with tempfile.TemporaryDirectory(prefix="build-", dir=target.parent) as build:

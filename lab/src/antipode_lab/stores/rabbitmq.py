@@ -80,7 +80,7 @@ class RabbitStore(BaseStore[RabbitOptions]):
         for region in ("a", "b"):
             self._wait_answers(region)
         self.wait_links()
-        for exchange in (*options.exchanges, PROBE_EXCHANGE):
+        for exchange in options.exchanges:
             self.wait_probe(exchange)
         with self.connection("b") as connection:
             channel = connection.channel()

@@ -91,9 +91,10 @@ class RedisStore(RedisServers):
         self.server(old).role = "old primary"
         if repoint:
             for other in [s.name for s in self.state.servers.values() if s.role == "replica"]:
-                if self.running(other):
+                process = self.context.supervisor.state(self.process(other)).state
+                if process == "running":
                     self._attach(other, server)
-                else:
+                elif process == "stopped":  # told when it starts again; a frozen one follows its old source still
                     self.server(other).source = server
         if wait:
             self.wait_links()
