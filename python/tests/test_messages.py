@@ -47,6 +47,17 @@ def test_a_message_without_a_lineage_is_empty_and_complete(source: Any) -> None:
         assert scope.lineage.is_complete()
 
 
+def test_a_header_that_was_emptied_on_the_way_has_lost_a_lineage() -> None:
+    with antipode.message_scope({HEADER: ""}) as scope:
+        assert not scope.lineage.is_complete()
+
+
+def test_switched_off_a_lineage_is_still_passed_on() -> None:
+    antipode.configure(mode="off")
+    with antipode.message_scope({HEADER: TEXT}):
+        assert outgoing_message() == TEXT
+
+
 def test_what_cannot_be_read_is_incomplete_and_never_raises() -> None:
     with antipode.message_scope({HEADER: "1~blog-posts"}) as scope:
         assert not scope.lineage.is_complete()
@@ -86,7 +97,8 @@ def test_under_key_a_message_needs_the_seal_and_a_barrier_is_not_complete_withou
     store = antipode.memory.Store("blog-posts")
     store.client("a")
     with antipode.message_scope(TEXT) as scope:
-        assert not scope.lineage
+        assert not list(scope.lineage)
+        assert not scope.lineage.is_complete()
         assert not antipode.barrier().complete
 
 

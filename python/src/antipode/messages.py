@@ -6,16 +6,14 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Final
 
-from antipode import telemetry, wire
-from antipode.errors import MalformedLineageError
-from antipode.lineage import EMPTY, Lineage
+from antipode.carriers import JMS_PROPERTY, LINEAGE_HEADER, read
+from antipode.exchange import give, leaving, take
 from antipode.scope import Delivery, Scope, current_scope, open_scope
-from antipode.settings import Mode, settings
-from antipode.trust import Direction, judge_message_in, judge_message_out, outgoing_text, report, trust_settings
+from antipode.trust import Direction, judge_message_in, judge_message_out, report, trust_settings
 
-HEADER: Final = "antipode-lineage"
+HEADER: Final = LINEAGE_HEADER
 """The header of messages and responses."""
-JMS_HEADER: Final = "antipode_lineage"
+JMS_HEADER: Final = JMS_PROPERTY
 """The same in JMS, whose property names are Java identifiers."""
 
 
@@ -30,29 +28,26 @@ def message_scope(
     """Opens the scope of one message for the block, from its headers or from a lineage text.
 
     What may not be believed is dropped and counted; what cannot be read leaves the scope incomplete. Never raises
-    for what came in. `delivery` says whether a barrier may give the message back.
+    for what came in. `delivery` says whether a barrier may give the message back. With `mode=off` a lineage is
+    still taken, because it is still passed on (PROP-26).
     """
     with open_scope(kind="message", delivery=delivery) as scope:
-        if settings().mode is not Mode.OFF:
-            for text in _texts(source):
-                receive_text(scope, text, lineage_in=lineage_in, sender=sender)
+        _receive(scope, _texts(source), lineage_in, sender)
         yield scope
 
 
 def receive_text(scope: Scope, text: str, *, lineage_in: bool | None = None, sender: str = "a message") -> None:
     """Joins a message's or value's lineage text into its scope, if it is trusted and can be read."""
-    decision = judge_message_in(text, trust_settings(), lineage_in)
-    if not decision.accepted:
-        report(decision, Direction.MESSAGE_IN, sender)
-        scope.note_gap("seal" if decision.reason.name == "SEAL" else "untrusted", detail=f"{sender}: {decision.reason}")
+    _receive(scope, read({HEADER: text}).texts, lineage_in, sender)
+
+
+def _receive(scope: Scope, texts: tuple[str, ...], lineage_in: bool | None, sender: str) -> None:
+    if not texts:
         return
-    try:
-        scope.receive(Lineage.deserialize(decision.text))
-        telemetry.size(Direction.MESSAGE_IN.value, len(decision.text))
-    except MalformedLineageError as error:
-        telemetry.dropped("malformed", Direction.MESSAGE_IN.value)
-        scope.receive(EMPTY.marked_incomplete())
-        scope.note_gap("malformed", detail=f"{sender}: {error}")
+    trust = trust_settings()
+    taken = take(texts, lambda text: judge_message_in(text, trust, lineage_in), Direction.MESSAGE_IN, sender)
+    scope.receive(taken.lineage)
+    taken.note_in(scope)
 
 
 def outgoing_message(*, lineage_out: bool | None = None, scope: Scope | None = None) -> str | None:
@@ -61,9 +56,9 @@ def outgoing_message(*, lineage_out: bool | None = None, scope: Scope | None = N
     Raises PendingWriteError with `on_pending=raise`.
     """
     scope = scope or current_scope()
-    if scope is None or settings().mode is Mode.OFF:
+    if scope is None:
         return None
-    lineage = scope.outgoing()
+    lineage = leaving(scope)
     if not lineage:
         return None
     trust = trust_settings()
@@ -71,25 +66,17 @@ def outgoing_message(*, lineage_out: bool | None = None, scope: Scope | None = N
     if not decision.accepted:
         report(decision, Direction.MESSAGE_OUT)
         return None
-    fitted = lineage.fit(settings().budget_bytes - trust.seal_length)
-    if fitted is not lineage:
-        for store in fitted.incomplete - lineage.incomplete:
-            telemetry.incomplete("budget", store)
-    text = outgoing_text(fitted.serialize(), trust)
-    telemetry.size(Direction.MESSAGE_OUT.value, len(text))
-    return text
+    return give(lineage, trust, Direction.MESSAGE_OUT)
 
 
-def _texts(source: str | bytes | Mapping[str, Any] | None) -> list[str]:
+def _texts(source: str | bytes | Mapping[str, Any] | None) -> tuple[str, ...]:
     if not source:
-        return []  # a header that is there and empty was emptied on the way; a text that is not there is none
+        return ()  # a header that is there and empty was emptied on the way; a text that is not there is none
     if isinstance(source, str | bytes):
-        return wire.unwrap_header([_as_text(source)])
+        return read({HEADER: source}).texts
     values = [
-        value for name, value in source.items() if str(name).lower() in {HEADER, JMS_HEADER} and value is not None
+        (HEADER, value if isinstance(value, str | bytes) else str(value))
+        for name, value in source.items()
+        if str(name).lower() in {HEADER, JMS_HEADER} and value is not None
     ]
-    return wire.unwrap_header([_as_text(value) for value in values])
-
-
-def _as_text(value: object) -> str:
-    return value.decode("latin-1") if isinstance(value, bytes | bytearray) else str(value)
+    return read(values).texts
