@@ -83,7 +83,7 @@ def _lineage_texts(given: str) -> list[str]:
             headers.append((match[1], match[2].strip()))
         elif "=" in line.partition(";")[0].partition("~")[0]:  # baggage members, not the properties behind a lineage
             headers.append((carriers.BAGGAGE_HEADER, line.strip()))
-        elif line.strip():
+        elif line.strip() and line[0] not in "<>*":  # what `curl -v` prints beside headers
             texts += wire.unwrap_header([line])
     texts += carriers.read(headers).texts
     if not texts:
@@ -114,6 +114,8 @@ def _why(text: str, error: MalformedLineageError) -> str:
     """Which part of a text is at fault, as a sentence without its full stop."""
     if not text:
         return "the header that should carry the lineage is empty: what it held is lost"
+    if len(text) > wire.MAX_BYTES:
+        return str(error)
     head, *sections = text.split("~")
     if head != "1":
         return f"not a lineage: it begins with {_quoted(head)}, and a lineage of wire form 1 begins with 1"
