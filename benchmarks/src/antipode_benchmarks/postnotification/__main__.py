@@ -31,7 +31,7 @@ def main(  # noqa: PLR0917 - the options of a command, which nobody calls by pla
     ] = None,
     rate: Annotated[
         float, typer.Option(min=0.1, help="uploads a second, sent whether or not earlier ones are answered")
-    ] = 50,
+    ] = 40,
     lag: Annotated[str, typer.Option(help="one-way lag of the replicas' links; one, or one a replica")] = "80ms,120ms",
     queue_lag: Annotated[str, typer.Option(help="one-way lag of the queue's link")] = "10ms",
     replicas: Annotated[int, typer.Option(min=1, help="replicas of the posts in region B")] = 2,

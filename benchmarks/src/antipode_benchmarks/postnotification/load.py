@@ -17,6 +17,7 @@ from opentelemetry.trace import SpanKind
 from antipode_benchmarks.postnotification.fleet import Fleet, RunFailed
 from antipode_benchmarks.postnotification.options import Options
 from antipode_benchmarks.postnotification.services.follower_notify import Delivery
+from antipode_benchmarks.postnotification.services.site import CALL_TIMEOUT_S, CONNECTIONS
 from antipode_benchmarks.postnotification.tracing import REQUEST, W3C, Tracing, trace_id
 
 POLL_S = 0.2
@@ -71,8 +72,7 @@ class Load:
         self._tracing = Tracing("user")
         self._taken = 0
         self._posts: set[str] = set()
-        limits = httpx.Limits(max_connections=500, max_keepalive_connections=100)
-        self._http = httpx.AsyncClient(timeout=30.0, limits=limits)
+        self._http = httpx.AsyncClient(timeout=CALL_TIMEOUT_S, limits=CONNECTIONS)
 
     async def close(self) -> None:
         """Closes its connections."""

@@ -28,7 +28,7 @@ class Options:
     barrier: BarrierPlace = "follower"
     """Where the run with Antipode waits: in follower-notify, at each read in post-storage; `none`: baseline alone."""
     requests: int = 300
-    rate: float = 50.0
+    rate: float = 40.0
     """Uploads a second, sent open-loop: whether or not earlier ones are answered."""
     lags_ms: tuple[int, ...] = (80, 120)
     """One-way lag of each replica's link, in order: b1, b2, …"""

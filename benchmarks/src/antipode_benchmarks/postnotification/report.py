@@ -62,6 +62,9 @@ def verdict(baseline: dict[str, Any], antipode: dict[str, Any] | None) -> tuple[
         if failed:
             code = VIOLATED
             reasons.append(f"{failed} violations with Antipode, the warm-up included")
+        if antipode["early_passes"]:
+            code = VIOLATED
+            reasons.append(f"{antipode['early_passes']} passes came before the data could be there")
         if antipode["incomplete_barriers"]:
             code = VIOLATED
             reasons.append(f"{antipode['incomplete_barriers']} barriers left something unjudged")

@@ -47,6 +47,12 @@ def summary(
     ]
     lags = [options.replicas[delivery.replica] if reading else options.slowest_lag_ms for _, delivery in pairs]
     duration = (max(upload.answered_ns for upload in batch.uploads) - batch.started_ns) / 1e9
+    # Nothing is visible at a replica sooner after it was sent than its link's lag: a pass that is sooner is a false
+    # one, also where the read after it came late enough to find the post.
+    early = [
+        upload.write_ns + window < lag * 1_000_000
+        for (upload, _), window, lag in zip(pairs, windows, lags, strict=True)
+    ]
     return {
         "requests": len(pairs),
         "violations": len(violations),
@@ -58,6 +64,7 @@ def summary(
         "reads_by_replica": dict(sorted(Counter(delivery.replica for _, delivery in pairs).items())),
         "warmup": {"requests": len(warmup.uploads), "violations": len(warmup.violations)},
         "incomplete_barriers": sum(not delivery.complete for _, delivery in pairs),
+        "early_passes": None if barrier == "none" else sum(early),
         "duplicates": batch.duplicates,
         "consistency_window_ms": spread(windows),
         "window_over_lag_ms": None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from itertools import cycle
 
-import antipode_redis
 import redis.asyncio
 
 from antipode_benchmarks.postnotification.options import STORE, Setup
@@ -34,9 +33,13 @@ def _client(setup: Setup, name: str) -> redis.asyncio.Redis:
     client = redis.asyncio.Redis.from_url(setup.posts[name])
     if not setup.antipode:
         return client
+    import antipode_redis  # the baseline does without it
+
     return antipode_redis.wrap(client, store=STORE, wait_on_read=setup.wait_on_read, timeout=setup.options.timeout)
 
 
 def register(setup: Setup) -> None:
     """follower-notify waits for all of the region's replicas, and has no client of its own."""
+    import antipode_redis
+
     antipode_redis.register(STORE, replicas=[setup.posts[name] for name in setup.options.replicas])
