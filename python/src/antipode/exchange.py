@@ -46,10 +46,12 @@ def take(texts: Iterable[str], judge: Judge, direction: Direction, sender: str) 
             refused[decision.reason, decision.about, decision.header] = decision
             continue
         try:
-            taken.lineage |= Lineage.deserialize(decision.text)
+            lineage = Lineage.deserialize(decision.text)
         except MalformedLineageError:
             malformed += 1
             telemetry.dropped("malformed", direction.value)
+            continue
+        taken.lineage = lineage if taken.lineage is EMPTY else taken.lineage | lineage
     for decision in refused.values():
         _refuse(taken, decision, direction, sender)
     if malformed:

@@ -49,6 +49,7 @@ from antipode.trust import (
     trust_settings,
     warn_of_forwarded,
 )
+from antipode.wire import unwrap_header
 
 __all__ = [
     "JMS_PROPERTY",
@@ -247,12 +248,10 @@ def prepare_request(host: str, get: Callable[[str], str | None], headers: Iterab
 
 
 def merge_response(values: Iterable[str], host: str) -> None:
-    """Joins the `antipode-lineage` values of a response or trailer from `host` into the current scope."""
+    """Joins the `antipode-lineage` values of a response or trailer, at least one, into the current scope."""
     if settings().mode is Mode.OFF:
         return
-    texts = read([(LINEAGE_HEADER, list(values))]).texts
-    if not texts:
-        return
+    texts = unwrap_header(values) or [""]
     trust = trust_settings()
     taken = take(texts, lambda text: judge_response_in(host, text, trust), Direction.RESPONSE_IN, host)
     scope = current_scope()
