@@ -48,7 +48,7 @@ micro: servers
 	@$(PY) -m antipode_benchmarks.micro $(OPTIONS)
 
 lock: setup
-	@.venv/bin/uv pip compile -q --python $(PY) --no-header --no-emit-index-url requirements/dev.in -o requirements/dev.txt
+	@.venv/bin/uv pip compile -q --python $(PY) --universal --python-version 3.11 --no-header --no-emit-index-url requirements/dev.in -o requirements/dev.txt
 
 clean:
 	rm -rf .venv results build .pytest_cache .mypy_cache .ruff_cache .hypothesis
