@@ -18,7 +18,19 @@ if TYPE_CHECKING:
 class Need:
     """One write that one barrier waits for at one server."""
 
-    __slots__ = ("answer", "counter", "done", "epoch", "group", "left_out", "seen", "server", "since", "write_id")
+    __slots__ = (
+        "answer",
+        "counter",
+        "done",
+        "epoch",
+        "group",
+        "left_out",
+        "parked",
+        "seen",
+        "server",
+        "since",
+        "write_id",
+    )
 
     def __init__(self, write_id: WriteId, server: Server, group: Group) -> None:
         self.write_id = write_id
@@ -30,6 +42,8 @@ class Need:
         """The last answer of the server; None while it has not been asked."""
         self.seen = 0.0
         """When it was settled, `time.monotonic()`."""
+        self.parked = False
+        """It was not settled at once: it has to be waited for."""
         self.left_out = False
         """The server does not answer, and is left out of the pass."""
         version = write_id.version
@@ -45,7 +59,7 @@ class Need:
 class Group:
     """The needs of one barrier. It is over when every need is settled, or when the barrier gives up."""
 
-    __slots__ = ("_left", "_lock", "_release", "cancelled", "loop", "needs", "since", "timeout")
+    __slots__ = ("_left", "_lock", "_release", "cancelled", "loop", "needs", "overloaded", "since", "timeout")
 
     def __init__(self, timeout: float, release: Callable[[], None], loop: asyncio.AbstractEventLoop | None) -> None:
         """`release` is called once, by the engine's thread, or in `loop` together with those of other groups."""
@@ -54,6 +68,8 @@ class Group:
         self.needs: list[Need] = []
         self.loop = loop
         self.cancelled = False
+        self.overloaded = False
+        """All places for waiting were taken."""
         self._release = release
         self._lock = threading.Lock()
         self._left = 1  # one for the barrier itself, until it has parked everything
@@ -62,7 +78,8 @@ class Group:
         """One more need; to be parked at its server."""
         need = Need(write_id, server, self)
         self.needs.append(need)
-        self._left += 1
+        with self._lock:  # those that are parked already may be settled meanwhile
+            self._left += 1
         return need
 
     def parked(self) -> bool:

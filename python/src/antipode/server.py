@@ -34,6 +34,7 @@ _MOST_OBJECTS: Final = 200
 _FAILED_IN_A_ROW: Final = 5
 _RETRY_S: Final = (0.05, 0.5)
 _WAIT_SLICE_S: Final = 0.1
+_BREATH_S: Final = 0.001
 
 
 @dataclass(slots=True)
@@ -145,6 +146,7 @@ class Server:
             if answer is not None or need.left_out:
                 self._ensure_thread()
                 return need.group.settle(need, answer)
+            need.parked = True
             rides_along = self._keep(need)
             self._live += 1
             self._ensure_thread()
@@ -268,9 +270,9 @@ class Server:
         wanted = self._live > 0 or bool(self._probes)
         if woken == "push" and not wanted:
             return  # whoever comes next asks anew
-        if woken == "poke" and now - pace.asked_at < shortest:
-            # Bounded even while barriers keep arriving: no two questions within the shortest interval.
-            time.sleep(pace.asked_at + shortest - now)
+        if woken == "poke" and now - pace.asked_at < _BREATH_S:
+            # Bounded even while barriers keep arriving: those of one breath are asked for together.
+            time.sleep(pace.asked_at + _BREATH_S - now)
         pace.asked_at = time.monotonic()
         moved = self._round(wanted)
         if self._down_since is not None:
@@ -287,8 +289,8 @@ class Server:
         heard = [wake] if channel is None else [wake, channel]
         ready, _, _ = select.select(heard, [], [], max(seconds, 0.0))
         if wake in ready:
-            self._poked = False
             os.read(wake, 4096)
+            self._poked = False  # only now: a poke in between is seen by the question that follows
         if watch is not None and channel in ready:
             try:
                 watch.pump()
