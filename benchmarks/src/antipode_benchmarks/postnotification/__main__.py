@@ -16,7 +16,7 @@ from rich.console import Console
 
 from antipode_benchmarks.postnotification.fleet import RunFailed
 from antipode_benchmarks.postnotification.options import BarrierPlace, Notifier, Options, PostStorage
-from antipode_benchmarks.postnotification.report import FAILED, save, show
+from antipode_benchmarks.postnotification.report import FAILED, INTERRUPTED, save, show
 from antipode_benchmarks.postnotification.run import Run, servers
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
@@ -56,7 +56,7 @@ def main(  # noqa: PLR0917 - the options of a command, which nobody calls by pla
 
     Prints violations, consistency window, latency, throughput and bytes. The last line names the JSON file with the
     result. Exit code 0: violations without Antipode and none with it; 1: violations with it; 3: none without it;
-    4: the run failed.
+    4: the run failed; 130: it was interrupted.
     """
     errors = Console(stderr=True, highlight=False, markup=False, soft_wrap=True)
     try:
@@ -84,6 +84,9 @@ def main(  # noqa: PLR0917 - the options of a command, which nobody calls by pla
     except (RunFailed, LabError) as error:
         errors.print(f"The run failed: {error}")
         raise typer.Exit(FAILED) from error
+    except KeyboardInterrupt as error:
+        errors.print("Interrupted: there is no result.")
+        raise typer.Exit(INTERRUPTED) from error
     show(console, options, found)
     save(found, path)
     print(f"result: {path}", flush=True)

@@ -16,8 +16,8 @@ from rich.table import Table
 from antipode_benchmarks.postnotification.options import Options
 
 SCHEMA_VERSION = 1
-OK, VIOLATED, NO_EFFECT, FAILED = 0, 1, 3, 4
-"""Exit codes: as expected; violations (or lineages in the baseline); the baseline shows none; the run failed."""
+OK, VIOLATED, NO_EFFECT, FAILED, INTERRUPTED = 0, 1, 3, 4, 130
+"""Exit codes: as expected; violations (or lineages in the baseline); the baseline shows none; the run failed; ended."""
 
 
 def result(
