@@ -286,7 +286,6 @@ def _place(plan: Plan, group: Group, *, tasks: bool) -> Iterator[bool]:
         for store in stores:
             with store.lock:
                 if (store.parked_tasks if tasks else store.parked_threads) >= limit:
-                    telemetry.barriers["overloaded"] += 1
                     break
                 if tasks:
                     store.parked_tasks += 1
@@ -306,6 +305,7 @@ def _place(plan: Plan, group: Group, *, tasks: bool) -> Iterator[bool]:
 
 
 def _overloaded(group: Group) -> None:
+    group.overloaded = True
     for need in group.needs:
         if not need.done:
             need.answer = not_yet("overloaded: as many barriers wait for it as this process allows")
@@ -372,21 +372,23 @@ def _result(
 
 
 def _tell(plan: Plan, result: BarrierResult, group: Group) -> None:
-    """Counts a barrier that was not free, and makes its spans if it waited."""
-    outcome = _outcome(plan, result)
-    telemetry.barriers[outcome] += 1
+    """Counts a barrier, and makes its spans if something had to be waited for (OBS-1, OBS-9)."""
+    waited = any(need.parked for need in group.needs)
+    outcome = _outcome(plan, result, group)
+    telemetry.barriers[outcome if waited or outcome != "satisfied" else "free"] += 1
     if plan.vacuous:
         warn_vacuous(plan, call_site())
-    if not group.needs or all(need.seen - need.since < 0.0005 and need.seen for need in group.needs):
-        return
-    telemetry.barrier_waited(plan, result, group, outcome)
+    if waited:
+        telemetry.barrier_waited(plan, result, group, outcome)
 
 
-def _outcome(plan: Plan, result: BarrierResult) -> str:
+def _outcome(plan: Plan, result: BarrierResult, group: Group) -> str:
     if result.vacuous:
         return "vacuous"
     if result.satisfied:
         return "incomplete" if plan.require_complete and not result.complete else "satisfied"
+    if group.overloaded:
+        return "overloaded"
     if any(store.verdict is Verdict.UNPROVEN for store in result.stores.values()):
         return "unproven"
     return "timed_out"
@@ -401,7 +403,7 @@ def _record_only(plan: Plan) -> BarrierResult:
         warn_vacuous(plan, call_site())
     group = records.follow(plan, call_site())
     verdicts = judge(plan, group.needs, 0.0, looked=True)
-    telemetry.barriers["satisfied"] += 1
+    telemetry.barriers["vacuous" if plan.vacuous else "satisfied"] += 1
     return _result(plan, True, 0.0, lambda: verdicts, left_out=_left_out(verdicts), dry_run=True)
 
 

@@ -7,7 +7,7 @@ import sys
 from typing import Final
 
 _INNER: set[str] = {"antipode", "contextlib", "threading", "asyncio", "concurrent", "functools"}
-_UNKNOWN: Final = "unknown"
+_UNKNOWN: Final = "other"
 
 
 def skip_packages(*names: str) -> None:

@@ -9,20 +9,24 @@ import time
 from collections import Counter
 from collections.abc import Iterable
 from functools import cache
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from opentelemetry import metrics, trace
 from opentelemetry.metrics import CallbackOptions, Observation
 
 from antipode.settings import settings
 from antipode.site import call_site
+from antipode.verdict import Verdict
 
 if TYPE_CHECKING:
     from antipode.need import Group
-    from antipode.plan import Plan
+    from antipode.plan import Asked, Plan
     from antipode.result import BarrierResult
+    from antipode.store import Store
 
 INSTRUMENTATION: Final = "antipode"
+MOST_SITES: Final = 1000
+_sites: set[str] = set()
 
 barriers: Counter[str] = Counter()
 """Barriers by outcome, the free ones included: plain integers, read by an observable counter."""
@@ -77,10 +81,20 @@ def _instruments() -> _Instruments:
     return _Instruments()
 
 
+def bounded(site: str) -> str:
+    """A call site as an attribute: past so many different ones, `other` (OBS-6)."""
+    if site not in _sites:
+        if len(_sites) >= MOST_SITES:
+            return "other"
+        _sites.add(site)
+    return site
+
+
 def reset() -> None:
     """Forgets instruments and counts (tests, which set a meter provider of their own)."""
     _instruments.cache_clear()
     barriers.clear()
+    _sites.clear()
     marks_missing.clear()
 
 
@@ -101,17 +115,19 @@ def size(direction: str, length: int) -> None:
 
 def write_lost(reason: str, store: str, site: str) -> None:
     """A write was appended outside any scope (`orphan`) or after its scope had ended (`closed`)."""
-    _instruments().write_lost.add(1, {"antipode.reason": reason, "antipode.store": store, "antipode.site": site})
+    _instruments().write_lost.add(
+        1, {"antipode.reason": reason, "antipode.store": store, "antipode.site": bounded(site)}
+    )
 
 
 def write_late(store: str, site: str) -> None:
     """A write was made after the response's header had left."""
-    _instruments().write_late.add(1, {"antipode.store": store, "antipode.site": site})
+    _instruments().write_late.add(1, {"antipode.store": store, "antipode.site": bounded(site)})
 
 
 def finding(kind: str, site: str) -> None:
     """Dry-run found something: `behind`, `stale`, `published_before_commit`."""
-    _instruments().finding_count.add(1, {"antipode.kind": kind, "antipode.site": site})
+    _instruments().finding_count.add(1, {"antipode.kind": kind, "antipode.site": bounded(site)})
 
 
 def fallback(outcome: str) -> None:
@@ -132,57 +148,81 @@ def waited(store: str, kind: str, verdict: str, reach: str, seconds: float) -> N
     )
 
 
-def barrier_ended(outcome: str, site: str, dry_run: bool, seconds: float) -> None:
-    """A barrier that had to wait has ended."""
-    _instruments().barrier_duration.record(
-        seconds, {"antipode.outcome": outcome, "antipode.site": site, "antipode.dry_run": dry_run}
-    )
-
-
 def barrier_waited(plan: Plan, result: BarrierResult, group: Group, outcome: str) -> None:
-    """A barrier has waited: its histogram, and one span with a child a store where spans are collected."""
-    site = call_site()
-    barrier_ended(outcome, site, plan.dry_run, result.waited)
+    """A barrier had to wait: its histograms, and where spans are collected one with a child a store (OBS-1)."""
+    site = bounded(call_site())
     region = settings().region
-    for need in group.needs:
-        if need.seen and need.answer is not None and need.answer.verdict == "visible":
-            lag(need.server.store.name, region, need.seen - need.since)
-            break
+    _instruments().barrier_duration.record(
+        result.waited, {"antipode.outcome": outcome, "antipode.site": site, "antipode.dry_run": plan.dry_run}
+    )
+    waits = [wait for wait in (_wait_of(asked, result, group) for asked in plan.asked) if wait is not None]
+    for wait in waits:
+        waited(wait.store.name, wait.store.kind, wait.verdict, plan.reach.value, wait.seconds)
+        if wait.lag is not None:
+            lag(wait.store.name, region, wait.lag)
     if isinstance(trace.get_tracer_provider(), trace.ProxyTracerProvider):
         return
     end = time.time_ns()
     start = end - int(result.waited * 1e9)
+    common = {"antipode.reach": plan.reach.value, "antipode.region": region}
     span = tracer().start_span(
         "antipode.barrier",
         start_time=start,
-        attributes={
+        attributes=common
+        | {
             "antipode.satisfied": result.satisfied,
             "antipode.complete": result.complete,
             "antipode.site": site,
             "antipode.dry_run": plan.dry_run,
-            "antipode.reach": plan.reach.value,
+            "antipode.policy": plan.on_timeout,
         },
     )
     inside = trace.set_span_in_context(span)
-    for name, store in result.stores.items():
-        if store.verdict == "elsewhere":
-            continue
-        kind = next((asked.store.kind for asked in plan.asked if asked.store.name == name), "")
-        waited(name, kind, store.verdict.value, plan.reach.value, store.waited)
+    for wait in waits:
         child = tracer().start_span(
             "antipode.wait",
             context=inside,
             start_time=start,
-            attributes={
-                "antipode.store": name,
-                "antipode.store.kind": kind,
-                "antipode.verdict": store.verdict.value,
+            attributes=common
+            | {
+                "antipode.store": wait.store.name,
+                "antipode.store.kind": wait.store.kind,
+                "antipode.verdict": wait.verdict,
             },
         )
-        child.end(start + int(store.waited * 1e9))
-    if not result.satisfied:
-        span.set_attribute("error.type", outcome)
+        if wait.verdict != Verdict.VISIBLE:
+            _failed(child, wait.verdict)
+        child.end(start + int(wait.seconds * 1e9))
+    if outcome != "satisfied":
+        _failed(span, outcome)
     span.end(end)
+
+
+class _Wait(NamedTuple):
+    """What a barrier's wait for one store came to, in seconds."""
+
+    store: Store
+    verdict: str
+    seconds: float
+    lag: float | None
+    """How long after the call the last of its servers had everything; None where one never had."""
+
+
+def _wait_of(asked: Asked, result: BarrierResult, group: Group) -> _Wait | None:
+    """None where every write to the store was seen at once."""
+    own = [need for need in group.needs if need.server.store is asked.store]
+    if not any(need.parked for need in own):
+        return None
+    if result.satisfied and not any(need.left_out for need in own):  # nothing to judge: ten thousand may be released
+        late = max(need.seen - need.since for need in own)
+        return _Wait(asked.store, Verdict.VISIBLE.value, late, late)
+    judged = result.stores[asked.store.name]
+    return _Wait(asked.store, judged.verdict.value, judged.waited, None)
+
+
+def _failed(span: trace.Span, kind: str) -> None:
+    span.set_attribute("error.type", kind)
+    span.set_status(trace.StatusCode.ERROR)
 
 
 def parked(store: str, change: int) -> None:
