@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator
 from enum import StrEnum
 from functools import lru_cache
-from typing import Final
+from typing import Any, Final
 
 from antipode import wire
 from antipode.section import Section, join_texts, subtract_texts
 from antipode.writeid import WriteId, from_entry
 
 _new: Final = object.__new__
+_new_parts: Final[Any] = tuple.__new__
 _is_plain: Final = wire.POSITIONS.fullmatch
 _SHORT: Final = wire.SHORT
+_MEDIUM: Final = wire.MEDIUM
 
 
 class Order(StrEnum):
@@ -39,17 +41,14 @@ class Lineage:
     _parts: wire.Parsed | None  # the closed sections; None until somebody asks for them
 
     def __init__(self, ids: Iterable[WriteId] = ()) -> None:
-        sections: dict[str, str] = {}
-        for write_id in ids:
-            _join_into(sections, write_id.section)
         self._text = None
-        self._parts = wire.Parsed(sections, frozenset(), ())
+        self._parts = wire.Parsed(_sections_of(ids), frozenset(), ())
 
     @classmethod
     def deserialize(cls, text: str) -> Lineage:
         """Reads a lineage text, white space around it aside; raises MalformedLineageError (paper table 2, WIRE-26)."""
         lineage = _new(cls)
-        if len(text) <= _SHORT and _is_plain(text):
+        if _is_plain(text) if len(text) <= _SHORT else len(text) <= _MEDIUM and wire.has_many_positions(text):
             lineage._text = text
             lineage._parts = None
         else:
@@ -112,17 +111,20 @@ class Lineage:
             before, head, rest = self._text.partition(_position_head(write_id[0], epoch))  # type: ignore[union-attr]
             if head:
                 present, mark, after = rest.partition("~")
-                if present.isdigit():  # else the section has more entries
-                    if int(present) >= counter:
-                        return self
-                    lineage = _new(Lineage)
-                    lineage._text = f"{before}{head}{counter}{mark}{after}"
-                    lineage._parts = None
-                    return lineage
-        sections = self._sections.copy()
-        for each in (write_id, *more):
-            _join_into(sections, each.section)
-        return self._make(sections, self._incomplete, self._extensions)
+                if int(present) >= counter:
+                    return self
+                lineage = _new(Lineage)
+                lineage._text = f"{before}{head}{counter}{mark}{after}"
+                lineage._parts = None
+                return lineage
+        sections, incomplete, extensions = self._parts or self._split()
+        sections = sections.copy()
+        for section in _sections_of((write_id, *more)).values() if more else (write_id.section,):
+            _join_into(sections, section)
+        lineage = _new(Lineage)
+        lineage._text = None
+        lineage._parts = _new_parts(wire.Parsed, (sections, incomplete, extensions))
+        return lineage
 
     def __or__(self, other: Lineage) -> Lineage:
         """The join of two lineages (the paper's `transfer`, as a value)."""
@@ -322,6 +324,21 @@ class Lineage:
 def _position_head(store: str, epoch: str) -> str:
     """How a section begins whose first entry is a position of this epoch."""
     return f"~{wire.spell_name(store)}..{wire.spell_name(epoch)}."
+
+
+def _sections_of(ids: Iterable[WriteId]) -> dict[str, str]:
+    """The sections of these writes; each is made once, however many writes there are."""
+    fields: dict[str, list[str]] = {}
+    for write_id in ids:
+        store, *entry = write_id.section.split(".")
+        fields.setdefault(store, []).extend(entry)
+    sections = {}
+    for store, entries in fields.items():
+        section = Section(store)
+        section.add(entries)
+        section.absorb()
+        sections[store] = section.text
+    return sections
 
 
 def _join_into(sections: dict[str, str], section: str) -> None:

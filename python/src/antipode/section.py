@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import Final, TypeVar
 
 _K = TypeVar("_K")
 _OPAQUE: Final = "_"
-_OPAQUE_ENTRIES: Final = re.compile(r"[^.]++\._\.[^.]++").findall
 
 
 class Section:
@@ -30,26 +28,26 @@ class Section:
         """Opens and normalises a section text that `wire.split` has validated."""
         fields = text.split(".")
         section = cls(fields[0])
-        rest = iter(fields[1:])
-        add = section._add
-        for key, epoch, last in zip(rest, rest, rest, strict=True):
-            add(key, epoch, last)
-        section._absorb()
+        section.add(fields[1:])
+        section.absorb()
         return section
 
-    def _add(self, key: str, epoch: str, last: str) -> None:
-        if epoch == _OPAQUE:
-            self.opaques.add((key, last))
-        elif key:
-            counter = int(last)
-            if self.objects.get((key, epoch), -1) < counter:
-                self.objects[key, epoch] = counter
-        else:
-            counter = int(last)
-            if self.positions.get(epoch, -1) < counter:
-                self.positions[epoch] = counter
+    def add(self, fields: list[str]) -> None:
+        """Adds entries as threes of spelled fields; `absorb` is to follow."""
+        rest = iter(fields)
+        for key, epoch, last in zip(rest, rest, rest, strict=True):
+            if epoch == _OPAQUE:
+                self.opaques.add((key, last))
+            elif key:
+                counter = int(last)
+                if self.objects.get((key, epoch), -1) < counter:
+                    self.objects[key, epoch] = counter
+            else:
+                counter = int(last)
+                if self.positions.get(epoch, -1) < counter:
+                    self.positions[epoch] = counter
 
-    def _absorb(self) -> None:
+    def absorb(self) -> None:
         """A position absorbs every ordered version of the same epoch that is not greater (LIN)."""
         if self.positions and self.objects:
             positions = self.positions
@@ -65,7 +63,7 @@ class Section:
         result.opaques = self.opaques | other.opaques
         result.positions = _greatest(self.positions, other.positions)
         result.objects = _greatest(self.objects, other.objects)
-        result._absorb()
+        result.absorb()
         return result
 
     def minus(self, other: Section) -> Section:
@@ -114,20 +112,31 @@ def join_texts(a: str, b: str) -> str:
         return a
     name_a, _, last_a = a.rpartition(".")
     name_b, _, last_b = b.rpartition(".")
-    if name_a == name_b and name_a.count(".") == 2 and not name_a.endswith("._"):
+    if name_b.endswith("._"):
+        joined = _opaques_joined(a, b)
+        if joined is not None:
+            return joined
+    elif name_a == name_b and name_a.count(".") == 2:
         # One entry each, of the same key and epoch: counters have no leading zero, so length then digits decide.
         return a if (len(last_a), last_a) >= (len(last_b), last_b) else b
-    if b.count(".") == 3 and name_b.endswith("._") and a.count("._.") * 3 == a.count("."):
-        return _with_opaque(a, b)
     return Section.open(a).joined(Section.open(b)).text
 
 
-def _with_opaque(section: str, single: str) -> str:
-    """A section of nothing but opaque versions with one more, which neither absorbs nor is absorbed."""
-    store = section[: section.index(".")]
-    entries = set(_OPAQUE_ENTRIES(section, len(store) + 1))
-    entries.add(single[len(store) + 1 :])
-    return ".".join([store, *sorted(entries)])
+def _opaques_joined(a: str, b: str) -> str | None:
+    """The join of two sections of nothing but opaque versions, which absorb nothing; None where there is more.
+
+    `key._.mark` is written `key/mark` meanwhile: no name has a slash, it sorts among the characters of names as the
+    dot does, and so one split gives the entries and one sort their order.
+    """
+    entries = a.replace("._.", "/").split(".")
+    others = b.replace("._.", "/").split(".")
+    store = entries[0]
+    entries[0] = others.pop()
+    entries += others[1:]
+    if "".join(entries).count("/") != len(entries):
+        return None
+    entries.sort()
+    return f"{store}.{'.'.join(dict.fromkeys(entries))}".replace("/", "._.")
 
 
 def subtract_texts(a: str, b: str) -> str | None:

@@ -10,10 +10,12 @@ import hashlib
 import re
 from collections.abc import Collection, Iterable
 from functools import lru_cache
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 from urllib.parse import unquote
 
 from antipode.errors import MalformedLineageError
+
+_new: Final[Any] = tuple.__new__  # past the named tuple's own, which takes three times as long
 
 MAX_BYTES: Final = 4087
 """Longest lineage text, in bytes: a baggage pair of 4,096 less `antipode=` (WIRE)."""
@@ -55,12 +57,15 @@ _OBJECT = f"\\.(?=[^.]){_RUN}\\.(?:_\\.(?=[^.~]){_RUN}|{_bounded(0, MAX_EPOCH)}\
 _SECTION = f"~{_bounded(1, MAX_STORE)}(?:{_POSITION}|{_OBJECT})++(?=~|\\Z)"
 _EXTENSION = f"~_\\.[a-z0-9]++(?:\\.{_RUN})*+"
 _LINEAGE = re.compile(f"1(?:{_SECTION})*+(?:{_EXTENSION})*+", re.ASCII)
-# The common case alone: positions without escapes, no store twice (the look-ahead), for texts up to SHORT.
-POSITIONS: Final = re.compile(
-    r"1(?:~([A-Za-z0-9-]{1,63}+)(?!.*~\1\.)(?:\.\.[A-Za-z0-9-]{1,32}+\.(?:0|[1-9][0-9]{0,18}+))++)*+",
-    re.ASCII,
-)
-SHORT: Final = 512
+# The common case alone: one position a store, without escapes. Up to SHORT no store stands twice by the look-ahead,
+# which takes time in proportion to the square; in longer texts the names are gathered.
+_ONE_POSITION = r"\.\.[A-Za-z0-9-]{1,32}+\.(?:[1-9][0-9]{0,18}+|0)"
+POSITIONS: Final = re.compile(rf"1(?:~([A-Za-z0-9-]{{1,63}}+){_ONE_POSITION}(?!.*~\1\.))*+", re.ASCII)
+SHORT: Final = 256
+_MANY_POSITIONS = re.compile(rf"1(?:~[A-Za-z0-9-]{{1,63}}+{_ONE_POSITION})*+", re.ASCII)
+_STORES = re.compile(r"~([^.]++)")
+MEDIUM: Final = 2048
+"""Longest text of many positions: it cannot have more entries than a lineage may."""
 _PLAIN = re.compile(rb"[A-Za-z0-9-]*+")
 _SPELLED = re.compile(_RUN, re.ASCII)
 _HASHED = re.compile(rb"\x00h-[0-9a-f]{32}")
@@ -110,6 +115,14 @@ def spell_key(key: bytes) -> str:
     return text if len(text) <= MAX_KEY else spell(hashed_key(key))
 
 
+def has_many_positions(text: str) -> bool:
+    """Whether a text of up to MEDIUM characters is a lineage of one plain position a store, and needs no opening."""
+    if _MANY_POSITIONS.fullmatch(text) is None:
+        return False
+    stores = _STORES.findall(text)
+    return len(set(stores)) == len(stores)
+
+
 class Parsed(NamedTuple):
     """A lineage text split at `~`; the sections are still closed."""
 
@@ -145,7 +158,8 @@ def split(text: str) -> Parsed:
         raise MalformedLineageError("a store stands twice in a lineage")
     if len(text) > MAX_KEY:
         _check_long(sections.values())
-    return Parsed(sections, incomplete, extensions)
+    found: Parsed = _new(Parsed, (sections, incomplete, extensions))
+    return found
 
 
 def _split_extensions(parts: list[str]) -> tuple[frozenset[str], tuple[str, ...]]:

@@ -7,6 +7,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 from antipode import wire
 
+_MAX_COUNTER: Final = wire.MAX_COUNTER
 _new: Final[Any] = tuple.__new__  # past the checks, for parts that have been checked
 
 
@@ -62,15 +63,15 @@ class WriteId(_Fields):
             raise ValueError("an opaque version needs a key: a position is ordered")
         elif not version.mark:
             raise ValueError("an opaque version needs a mark")
-        return super().__new__(cls, store, octets, version)
+        write_id: WriteId = _new(cls, (store, octets, version))
+        return write_id
 
     @classmethod
     def position(cls, store: str, epoch: str, counter: int) -> WriteId:
         """Everything in `store`'s history `epoch` up to `counter`."""
-        if not 0 <= counter <= wire.MAX_COUNTER:
+        if not 0 <= counter <= _MAX_COUNTER:
             raise ValueError(f"a counter is an unsigned 64-bit number: {counter}")
-        _check_store(store)
-        _check_epoch(epoch)
+        _check_position(store, epoch)
         write_id: WriteId = _new(cls, (store, b"", _new(Ordered, (epoch, counter))))
         return write_id
 
@@ -106,6 +107,12 @@ def from_entry(store: str, key: str, epoch: str, last: int | str) -> WriteId:
 def _check_store(store: str) -> None:
     if not 0 < len(store.encode("utf-8", "surrogateescape")) <= wire.MAX_STORE:
         raise ValueError(f"a store's name has 1 to {wire.MAX_STORE} octets: {store!r}")
+
+
+@lru_cache(maxsize=1024)
+def _check_position(store: str, epoch: str) -> None:
+    _check_store(store)
+    _check_epoch(epoch)
 
 
 @lru_cache(maxsize=1024)
