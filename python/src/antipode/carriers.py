@@ -109,7 +109,7 @@ def with_member(baggage: str, text: str) -> str | None:
     rest = without_member(baggage)
     members = sum(1 for member in rest.split(",") if member.strip())
     line = f"{rest},{BAGGAGE_KEY}={text}" if members else f"{BAGGAGE_KEY}={text}"
-    if members + 1 > MAX_BAGGAGE_MEMBERS or len(line.encode("utf-8", "surrogateescape")) > MAX_BAGGAGE_BYTES:
+    if members + 1 > MAX_BAGGAGE_MEMBERS or len(line.encode("utf-8", "surrogatepass")) > MAX_BAGGAGE_BYTES:
         return None
     return line
 

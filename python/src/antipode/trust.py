@@ -108,9 +108,7 @@ class Peers:
             elif "/" in text or parse_address(text) is not None:
                 networks.append(_network(text, item))
             elif _LABELS.fullmatch(text.removeprefix(".")) is None:
-                raise ConfigurationError(
-                    f"ANTIPODE_PEERS: not a name, .suffix, address, range or *: {item!r}"
-                )
+                raise ConfigurationError(f"ANTIPODE_PEERS: not a name, .suffix, address, range or *: {item!r}")
             elif text.startswith("."):
                 suffixes.add(text)
             else:
@@ -177,9 +175,7 @@ def trust_settings() -> TrustSettings:
     generation, found = _cached
     if generation != settings_generation():
         generation = settings_generation()
-        found = TrustSettings(
-            now.trust, now.edge, now.forwarded == "ignore", Peers(now.peers), now.keys, now.seal_ttl
-        )
+        found = TrustSettings(now.trust, now.edge, now.forwarded == "ignore", Peers(now.peers), now.keys, now.seal_ttl)
         _cached = (generation, found)
     return found
 
@@ -208,9 +204,7 @@ def judge_request_in(
     return Decision(True, strip_seal(text)) if decision.accepted else decision
 
 
-def judge_response_out(
-    peer: str | None, forwarded: Iterable[tuple[str, str]], trust: TrustSettings
-) -> Decision:
+def judge_response_out(peer: str | None, forwarded: Iterable[tuple[str, str]], trust: TrustSettings) -> Decision:
     """Whether a response may carry what the scope added: to a caller inside, even if it sent no lineage."""
     if trust.edge:
         return Decision(False, reason=Reason.EDGE)
@@ -335,7 +329,7 @@ def report(decision: Decision, direction: Direction, sender: str = "") -> None:
     # The kind leaves the address out: an attacker with many of them must not fill the log.
     logs.warn(
         f"trust {direction} {decision.reason} {decision.header}",
-        f"{verb} {where or 'a local peer'} ({direction.words}): {reason}. {cure}",
+        f"{verb} {where or 'a peer without a name'} ({direction.words}): {reason}. {cure}",
         count_as="dropped",
     )
 
