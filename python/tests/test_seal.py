@@ -97,9 +97,7 @@ def test_no_single_character_can_be_changed(place: int, other: str) -> None:
 
 
 def test_a_keys_file_is_read_in_order() -> None:
-    text = (
-        f"# rotated in May\nnew {base64.b64encode(NEW).decode()}\n\nold  {base64.b64encode(OLD).decode()}\n"
-    )
+    text = f"# rotated in May\nnew {base64.b64encode(NEW).decode()}\n\nold  {base64.b64encode(OLD).decode()}\n"
     keys = parse_keys(text, "keys")
     assert dict(keys) == {"new": NEW, "old": OLD}
     assert keys.signer == ("new", NEW)

@@ -259,9 +259,7 @@ def test_peers_add_to_what_is_inside() -> None:
     assert is_approved("anything.example", replace(PRIVATE, peers=Peers(items)))
 
 
-@pytest.mark.parametrize(
-    "item", ["", ".", "a b", "10.0.0.0/33", "10.0.0.1/8", "*.example.com", "http://a", "a/b"]
-)
+@pytest.mark.parametrize("item", ["", ".", "a b", "10.0.0.0/33", "10.0.0.1/8", "*.example.com", "http://a", "a/b"])
 def test_a_bad_peer_is_a_configuration_error(item: str) -> None:
     """TRUST-16."""
     with pytest.raises(ConfigurationError, match="ANTIPODE_PEERS"):

@@ -58,9 +58,7 @@ class Keys(Mapping[str, bytes]):
             if not 0 < len(spell_name(name)) <= _LONGEST_ID:
                 raise ConfigurationError(f"a seal key's id has 1 to {_LONGEST_ID} characters: {name!r}")
             if len(key) < _LEAST_KEY:
-                raise ConfigurationError(
-                    f"the seal key {name!r} has {len(key)} octets; at least {_LEAST_KEY}"
-                )
+                raise ConfigurationError(f"the seal key {name!r} has {len(key)} octets; at least {_LEAST_KEY}")
         self._spelled = {spell_name(name): key for name, key in self._keys.items()}
 
     def __getitem__(self, name: str) -> bytes:
