@@ -23,7 +23,9 @@ class Need:
         "counter",
         "done",
         "epoch",
+        "first_round",
         "group",
+        "late",
         "left_out",
         "parked",
         "seen",
@@ -44,6 +46,10 @@ class Need:
         """When it was settled, `time.monotonic()`."""
         self.parked = False
         """It was not settled at once: it has to be waited for."""
+        self.first_round = 0
+        """The number of the server's first question that speaks of it."""
+        self.late = False
+        """The first look did not show the write."""
         self.left_out = False
         """The server does not answer, and is left out of the pass."""
         version = write_id.version

@@ -21,7 +21,6 @@ from antipode.verdict import Verdict
 FOLLOW_S: Final = 30.0
 """How long a write that was not visible is followed, in seconds."""
 MOST_FOLLOWED: Final = 1000
-_AT_ONCE_S: Final = 0.005
 _STARTED: Final = int(time.time())
 _followed: set[Group] = set()
 _lock = threading.Lock()
@@ -114,7 +113,7 @@ def _outcome(plan: Plan, group: Group, site: str) -> dict[str, Any]:
     stores = []
     for asked in plan.asked:
         own = [need for need in group.needs if need.server.store is asked.store]
-        late = [need for need in own if not _at_once(need)]
+        late = [need for need in own if need.late or not _visible(need)]
         if late:
             telemetry.finding("behind", site)
         followed = bool(own) and all(need.seen and _visible(need) for need in own)
@@ -141,11 +140,6 @@ def _outcome(plan: Plan, group: Group, site: str) -> dict[str, Any]:
 
 def _visible(need: Need) -> bool:
     return need.answer is not None and need.answer.verdict is Verdict.VISIBLE
-
-
-def _at_once(need: Need) -> bool:
-    """Whether the first look showed the write: the time of one question, not of a wait."""
-    return _visible(need) and need.seen - need.since < _AT_ONCE_S
 
 
 def flush(timeout: float = 5.0) -> bool:

@@ -67,6 +67,7 @@ class Server:
         self._ordered: dict[str, list[Need]] = {}
         self._others: dict[WriteId, list[Need]] = {}
         self._live = 0
+        self._rounds = 0
         self._probes: dict[str, tuple[int, float, WriteId]] = {}
         self._unknown: dict[str, float] = {}
         self._timeouts_in_a_row = 0
@@ -147,7 +148,8 @@ class Server:
                 self._ensure_thread()
                 return need.group.settle(need, answer)
             need.parked = True
-            rides_along = self._keep(need)
+            rides_along = need.late = self._keep(need)
+            need.first_round = self._rounds + 1
             self._live += 1
             self._ensure_thread()
         if not rides_along:
@@ -347,6 +349,7 @@ class Server:
     def _choose(self) -> list[WriteId]:
         """What to ask for: of each epoch the least position that somebody waits for (the others come after it)."""
         with self._lock:
+            self._rounds += 1
             chosen: list[WriteId] = []
             for epoch in list(self._ordered):
                 queue = self._ordered[epoch]
@@ -430,6 +433,7 @@ class Server:
             return
         self._live -= 1
         self._timeouts_in_a_row = 0
+        need.late = need.late or self._rounds > need.first_round
         if need.group.settle(need, answer):
             released.append(need.group)
 
