@@ -1,0 +1,156 @@
+"""What `wrap` gives for a client: the same type and the same connections, and the one passed in stays plain."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import antipode
+import antipode.asgi
+import antipode.httpx
+import antipode.requests
+import antipode.wsgi
+import httpx
+import pytest
+import requests
+from antipode import Lineage, WriteId
+from antipode.errors import ConfigurationError
+from antipode.propagation import uninstrument
+from opentelemetry import propagate
+from web import wsgi_server
+
+MINE = WriteId.position("blog-posts", "8371ab90c2d4e6f1", 1042)
+THEIRS = WriteId.position("user-acl", "8371ab90c2d4e6f1", 57)
+
+
+@pytest.fixture(autouse=True)
+def _global_propagator() -> Iterator[None]:
+    before = propagate.get_global_textmap()
+    yield
+    uninstrument()
+    propagate.set_global_textmap(before)
+
+
+@pytest.fixture
+def service() -> Iterator[tuple[str, list[dict[str, str]]]]:
+    """A service that notes each request's headers and peer, and writes."""
+    seen: list[dict[str, str]] = []
+
+    def app(environ: Any, start_response: Any) -> list[bytes]:
+        seen.append({name: str(value) for name, value in environ.items()})
+        start_response("200 OK", [("antipode-lineage", Lineage([THEIRS]).serialize())])
+        return [b"done"]
+
+    with wsgi_server(app) as port:
+        yield f"http://127.0.0.1:{port}/", seen
+
+
+class OwnSession(requests.Session):
+    """A session class of the application, as OAuth libraries have."""
+
+    def get(self, url: str | bytes, **kwargs: Any) -> requests.Response:
+        self.headers["X-Own"] = "1"
+        return super().get(url, **kwargs)
+
+
+def test_a_wrapped_session_is_of_the_same_type_and_shares_all(service: tuple[str, list[dict[str, str]]]) -> None:
+    url, seen = service
+    plain = OwnSession()
+    plain.cookies.set("a", "b")
+    wrapped = antipode.requests.wrap(plain)
+    assert isinstance(wrapped, OwnSession)
+    assert type(wrapped).__name__ == "OwnSession"
+    assert wrapped.adapters is plain.adapters
+    assert wrapped.cookies is plain.cookies
+    assert antipode.requests.wrap(wrapped) is wrapped
+    with antipode.scope() as scope:
+        antipode.append(MINE)
+        plain.get(url)
+        assert scope.lineage == Lineage([MINE])
+        wrapped.get(url)
+        assert scope.lineage == Lineage([MINE, THEIRS])
+    first, second = seen
+    assert "HTTP_BAGGAGE" not in first
+    assert second["HTTP_BAGGAGE"] == f"antipode={Lineage([MINE])}"
+    assert second["HTTP_X_OWN"] == "1"
+
+
+def test_a_wrapped_session_can_be_pickled(service: tuple[str, list[dict[str, str]]]) -> None:
+    url, seen = service
+    copy = pickle.loads(pickle.dumps(antipode.requests.wrap(requests.Session())))
+    assert isinstance(copy, requests.Session)
+    with antipode.scope():
+        antipode.append(MINE)
+        copy.get(url, timeout=5)
+    assert "antipode=" in seen[0]["HTTP_BAGGAGE"]
+
+
+def test_a_wrapped_client_is_of_the_same_type_and_shares_all(service: tuple[str, list[dict[str, str]]]) -> None:
+    url, seen = service
+    with httpx.Client(headers={"x-own": "1"}) as plain:
+        wrapped = antipode.httpx.wrap(plain)
+        assert isinstance(wrapped, httpx.Client)
+        assert antipode.httpx.wrap(wrapped) is wrapped
+        with antipode.scope() as scope:
+            antipode.append(MINE)
+            plain.get(url)
+            assert scope.lineage == Lineage([MINE])
+            wrapped.get(url)
+            assert scope.lineage == Lineage([MINE, THEIRS])
+    assert "HTTP_BAGGAGE" not in seen[0]
+    assert seen[1]["HTTP_BAGGAGE"] == f"antipode={Lineage([MINE])}"
+    assert seen[1]["HTTP_X_OWN"] == "1"
+
+
+async def test_transports_of_tests_work() -> None:
+    """httpx's MockTransport is of both kinds."""
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        return httpx.Response(200, headers={"antipode-lineage": Lineage([THEIRS]).serialize()}, text="done")
+
+    with antipode.scope() as scope:
+        with httpx.Client(transport=httpx.MockTransport(answer)) as client:
+            antipode.httpx.wrap(client).get("http://b/")
+        assert scope.lineage == Lineage([THEIRS])
+    with antipode.scope() as scope:
+        async with httpx.AsyncClient(transport=httpx.MockTransport(answer)) as other:
+            await antipode.httpx.wrap(other).get("http://b/")
+        assert scope.lineage == Lineage([THEIRS])
+
+
+def test_an_error_of_the_connection_stays_the_clients_own() -> None:
+    with antipode.scope() as scope:
+        antipode.append(MINE)
+        with pytest.raises(requests.ConnectionError):
+            antipode.requests.wrap(requests.Session()).get("http://127.0.0.1:1/", timeout=5)
+        with pytest.raises(httpx.ConnectError), httpx.Client() as client:
+            antipode.httpx.wrap(client).get("http://127.0.0.1:1/")
+        assert scope.lineage == Lineage([MINE])
+
+
+def test_calls_of_many_threads_join_one_scope(service: tuple[str, list[dict[str, str]]]) -> None:
+    """SCOPE-2."""
+    url, seen = service
+    http = antipode.requests.wrap(requests.Session())
+    with antipode.scope() as scope, ThreadPoolExecutor(8) as pool:
+        antipode.append(MINE)
+        list(pool.map(antipode.carry(lambda _: http.get(url, timeout=5)), range(40)))
+        assert scope.lineage == Lineage([MINE, THEIRS])
+    assert len(seen) == 40
+
+
+def test_wrong_settings_of_trust_are_said_at_once() -> None:
+    async def app(scope: Any, receive: Any, send: Any) -> None: ...
+
+    antipode.configure(peers=["a b"])
+    begins: list[Callable[[], object]] = [
+        lambda: antipode.requests.wrap(requests.Session()),
+        lambda: antipode.httpx.wrap(httpx.Client()),
+        lambda: antipode.asgi.Middleware(app),
+        lambda: antipode.wsgi.Middleware(lambda environ, start_response: []),
+    ]
+    for begin in begins:
+        with pytest.raises(ConfigurationError, match="ANTIPODE_PEERS"):
+            begin()
