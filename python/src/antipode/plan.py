@@ -10,6 +10,7 @@ from functools import lru_cache
 from typing import Final, Literal, TypeAlias
 
 from antipode import logs
+from antipode.announcement import announce
 from antipode.errors import ConfigurationError
 from antipode.lineage import Lineage
 from antipode.scope import Scope
@@ -112,6 +113,7 @@ def make_plan(
             "antipode.barrier() was called in a process that has registered no store: wrap a client, or register() "
             f"the store that it should wait for. (site: {call_site()})"
         )
+    announce()
     names = None if stores is None else _checked_names(stores)
     wanted = _checked_reach(reach)
     asked: list[Asked] = []

@@ -13,6 +13,7 @@ from typing import Final
 from opentelemetry import baggage
 from opentelemetry import context as otel
 
+from antipode.announcement import announce
 from antipode.carriers import (
     BAGGAGE_KEY,
     JMS_PROPERTY,
@@ -84,6 +85,7 @@ class Inbound:
     def __init__(self, came: Arrived = NOTHING, peer: str | None = None, *, edge: bool | None = None) -> None:
         """`peer` is the socket's peer; `edge` a middleware's own word, which can only add to the setting."""
         instrument()
+        announce()
         self._peer = peer
         self._edge = edge
         self._forwarded = came.forwarded

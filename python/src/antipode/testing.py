@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from antipode import logs, telemetry
+from antipode import announcement, logs, telemetry
 from antipode.barrier_log import BarrierLog, barrier_log
 from antipode.settings import reset_settings
 from antipode.store import Registry, replace_registry
@@ -19,6 +19,7 @@ def isolated() -> Iterator[None]:
     before = replace_registry(Registry())
     reset_settings()
     logs.reset()
+    announcement.reset()
     telemetry.reset()
     with barrier_log():
         try:

@@ -1,0 +1,49 @@
+"""One line a process that says what is in force: mode, region, stores, trust, records (OBS-8)."""
+
+from __future__ import annotations
+
+import threading
+
+from antipode.logs import logger
+from antipode.settings import Mode, settings
+from antipode.store import Store, registry
+
+_lock = threading.Lock()
+_told: bool = False
+
+
+def announce() -> None:
+    """Logs the line at the first barrier or request of the process; later calls cost a look at a flag."""
+    if _told:
+        return
+    if _tell_once():
+        logger.info("%s", in_force())
+
+
+def _tell_once() -> bool:
+    global _told
+    with _lock:
+        first, _told = not _told, True
+    return first
+
+
+def in_force() -> str:
+    """What is in force, as words: `mode=enforce region=b stores=blog-posts(redis, 2 replicas) trust=private`."""
+    now = settings()
+    stores = ",".join(_words(store) for store in registry().all())
+    line = f"mode={now.mode} region={now.region or '-'} stores={stores or '-'} trust={now.trust}"
+    if now.edge:
+        line += " edge=true"
+    return f"{line} records={now.records}/" if now.mode is Mode.DRY_RUN else line
+
+
+def _words(store: Store) -> str:
+    count = len(store.replicas)
+    replicas = f", {count} replica{'s' * (count != 1)}" if count else ""
+    return f"{store.name}({store.kind}{replicas})"
+
+
+def reset() -> None:
+    """Forgets that it was told (tests)."""
+    global _told
+    _told = False
