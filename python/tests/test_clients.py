@@ -142,14 +142,17 @@ def test_calls_of_many_threads_join_one_scope(service: tuple[str, list[dict[str,
 
 
 def test_wrong_settings_of_trust_are_said_at_once() -> None:
-    async def app(scope: Any, receive: Any, send: Any) -> None: ...
+    async def asgi(scope: Any, receive: Any, send: Any) -> None: ...
+
+    def wsgi(environ: Any, start_response: Any) -> list[bytes]:
+        return []
 
     antipode.configure(peers=["a b"])
     begins: list[Callable[[], object]] = [
         lambda: antipode.requests.wrap(requests.Session()),
         lambda: antipode.httpx.wrap(httpx.Client()),
-        lambda: antipode.asgi.Middleware(app),
-        lambda: antipode.wsgi.Middleware(lambda environ, start_response: []),
+        lambda: antipode.asgi.Middleware(asgi),
+        lambda: antipode.wsgi.Middleware(wsgi),
     ]
     for begin in begins:
         with pytest.raises(ConfigurationError, match="ANTIPODE_PEERS"):
