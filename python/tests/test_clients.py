@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -148,12 +148,11 @@ def test_wrong_settings_of_trust_are_said_at_once() -> None:
         return []
 
     antipode.configure(peers=["a b"])
-    begins: list[Callable[[], object]] = [
-        lambda: antipode.requests.wrap(requests.Session()),
-        lambda: antipode.httpx.wrap(httpx.Client()),
-        lambda: antipode.asgi.Middleware(asgi),
-        lambda: antipode.wsgi.Middleware(wsgi),
-    ]
-    for begin in begins:
-        with pytest.raises(ConfigurationError, match="ANTIPODE_PEERS"):
-            begin()
+    with pytest.raises(ConfigurationError, match="ANTIPODE_PEERS"):
+        antipode.requests.wrap(requests.Session())
+    with pytest.raises(ConfigurationError, match="ANTIPODE_PEERS"), httpx.Client() as client:
+        antipode.httpx.wrap(client)
+    with pytest.raises(ConfigurationError, match="ANTIPODE_PEERS"):
+        antipode.asgi.Middleware(asgi)
+    with pytest.raises(ConfigurationError, match="ANTIPODE_PEERS"):
+        antipode.wsgi.Middleware(wsgi)
