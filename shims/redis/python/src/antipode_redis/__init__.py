@@ -1,0 +1,17 @@
+"""Antipode's Redis shim: a redis-py client whose writes join the request's lineage, and barriers for its replicas.
+
+posts = antipode_redis.wrap(redis.Redis("a.redis"), store="blog-posts")        # still a redis.Redis
+posts.set("post:42", body)                                                     # recorded in the scope
+
+antipode_redis.register("blog-posts", replicas=["redis://b1", "redis://b2"])   # where readers are
+antipode.barrier(timeout=1.0)                                                  # waits for both
+"""
+
+from antipode_redis.doctor import Finding
+from antipode_redis.marks import Mark
+from antipode_redis.shim import RedisShim
+from antipode_redis.wrapping import register, wrap
+
+__version__ = "0.1.0"
+
+__all__ = ["Finding", "Mark", "RedisShim", "register", "wrap"]

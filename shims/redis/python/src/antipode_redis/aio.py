@@ -1,0 +1,284 @@
+"""The wrapped asyncio client: as `client`, with `await`. A cancelled write has an unknown outcome."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from antipode.barrier import wait_for_server_async
+from redis.asyncio.client import Redis
+from redis.client import NEVER_DECODE
+from redis.exceptions import ConnectionError as RedisConnectionError
+from redis.exceptions import RedisError, ResponseError
+from redis.exceptions import TimeoutError as RedisTimeoutError
+
+from antipode_redis import field
+from antipode_redis.binding import Binding
+from antipode_redis.calls import WriteCall
+from antipode_redis.commands import KINDS, Kind, classify, command_name
+from antipode_redis.info import QUESTION
+from antipode_redis.reads import Pause, ReadCall, Receive, Send, Steps, WaitFor, read_call, read_steps
+from antipode_redis.serving import CALL, ByHand, GivenAsync, Hidden, packed_write, server_of
+
+_BROKEN = (RedisError, OSError)
+
+
+async def hear(call: Any, connection: Any) -> None:
+    """Reads the answer to the question behind a write. Its failure never reaches the application."""
+    try:
+        call.reply = await connection.read_response(disable_decoding=True)
+    except ResponseError as error:
+        call.reply = error
+    except (RedisConnectionError, RedisTimeoutError, OSError):
+        await connection.disconnect()
+    except BaseException:
+        await connection.disconnect()
+        raise
+
+
+async def drive(steps: Steps, connection: Any, binding: Binding) -> Any:
+    """Does the steps of a read on one connection; returns its reply, an error reply as a value."""
+    result: Any = None
+    try:
+        while True:
+            step = steps.send(result)
+            result = None
+            if isinstance(step, Send):
+                await connection.send_packed_command(connection.pack_commands(step.commands))
+            elif isinstance(step, Receive):
+                try:
+                    result = await connection.read_response(disable_decoding=step.raw)
+                except ResponseError as error:
+                    result = error
+            elif isinstance(step, WaitFor):
+                server = server_of(binding, connection)
+                if server is not None:
+                    result = await wait_for_server_async(server, step.lineage, step.timeout)
+            elif isinstance(step, Pause):
+                await asyncio.sleep(step.seconds)
+    except StopIteration as end:
+        return end.value
+    except BaseException:
+        await connection.disconnect()  # replies may be on their way
+        raise
+
+
+class AsyncRecording:
+    """What the wrapped client and its pipelines share: the place where a call meets its connection."""
+
+    _antipode: Binding | None = None
+    _antipode_multi = True
+    """Whether a read may stand in a MULTI of ours."""
+
+    async def _send_command_parse_response(self, conn: Any, command_name: Any, *args: Any, **options: Any) -> Any:
+        call = options.pop(CALL, None)
+        if call is None:
+            return await super()._send_command_parse_response(conn, command_name, *args, **options)  # type: ignore[misc]
+        if type(call) is WriteCall:
+            if (call.binding.open and conn in call.binding.open) or conn is None:
+                return await self._antipode_queued(call, conn, command_name, args, options)
+            if command_name.__class__ is str and command_name.startswith("HIMPORT"):
+                return await self._antipode_apart(call, conn, command_name, args, options)
+            return await self._antipode_write(call, conn, command_name, args, options)
+        if type(call) is ReadCall:
+            steps = read_steps(
+                call,
+                args,
+                raw=NEVER_DECODE in options,
+                multi=self._antipode_multi and conn not in call.binding.open,
+            )
+            value = await drive(steps, conn, call.binding)
+            return await self._antipode_parse(call.binding, args, value, command_name, options)
+        if type(call) is Hidden:
+            await conn.send_packed_command(conn.pack_command(*field.wire_read(args)))
+            try:
+                value = await conn.read_response(disable_decoding=NEVER_DECODE in options)
+            except ResponseError as error:
+                value = error
+            return await self._antipode_parse(call.binding, args, value, command_name, options)
+        return await self._antipode_by_hand(call, conn, command_name, args, options)
+
+    async def _antipode_parse(self, binding: Binding, args: Any, value: Any, command_name: Any, options: Any) -> Any:
+        if binding.rests:
+            value, _ = field.hide(args, value)
+        return await self.parse_response(GivenAsync(value), command_name, **options)  # type: ignore[attr-defined]
+
+    async def _antipode_write(self, call: WriteCall, conn: Any, command_name: Any, args: Any, options: Any) -> Any:
+        """A write with the question behind it: one packet, two replies."""
+        call.reply = None
+        asks = call.binding.may_ask
+        packed = packed_write(call, conn, args, asks)
+        call.reached = True
+        try:
+            await conn.send_packed_command(packed)
+            response = await self.parse_response(conn, command_name, **options)  # type: ignore[attr-defined]
+        except ResponseError:
+            if asks and conn.is_connected:
+                await hear(call, conn)
+            raise
+        except _BROKEN as error:
+            call.broke(error)
+            if asks:
+                await conn.disconnect()
+            raise
+        except Exception:  # a response callback of the application failed: the reply itself has been read
+            if asks and conn.is_connected:
+                await hear(call, conn)
+            raise
+        except BaseException as error:
+            call.broke(error)
+            await conn.disconnect()
+            raise
+        if asks:
+            await hear(call, conn)
+        return response
+
+    async def _antipode_apart(self, call: WriteCall, conn: Any, command_name: Any, args: Any, options: Any) -> Any:
+        """Where redis-py sends more than the command: the question comes in a packet of its own."""
+        call.reached = True
+        try:
+            response = await super()._send_command_parse_response(conn, command_name, *args, **options)  # type: ignore[misc]
+        except BaseException as error:
+            call.broke(error)
+            raise
+        await ask_apart(call, conn)
+        return response
+
+    # MULTI, EXEC and DISCARD sent by hand
+
+    async def _antipode_queued(self, call: WriteCall, conn: Any, command_name: Any, args: Any, options: Any) -> Any:
+        """A write inside such a MULTI: it is queued, and pending until EXEC, which gives its position."""
+        call.deferred = True
+        response = await super()._send_command_parse_response(conn, command_name, *args, **options)  # type: ignore[misc]
+        if call.binding.open.get(conn) is None:
+            call.binding.open[conn] = call
+        else:
+            call.abandon()  # the first one stands for all
+        return response
+
+    async def _antipode_by_hand(self, by_hand: ByHand, conn: Any, command_name: Any, args: Any, options: Any) -> Any:
+        binding = by_hand.binding
+        held: WriteCall | None = binding.open.pop(conn, None)
+        if by_hand.name != "EXEC" or held is None:
+            try:
+                response = await super()._send_command_parse_response(conn, command_name, *args, **options)  # type: ignore[misc]
+            finally:
+                if held is not None:
+                    held.abandon()
+            if by_hand.name == "MULTI":
+                binding.open[conn] = None
+            return response
+        held.deferred, held.certain = False, True
+        try:
+            response = await self._antipode_write(held, conn, command_name, args, options)
+        except BaseException as error:
+            held.failed(error)
+            raise
+        if response is None:
+            held.abandon()
+        else:
+            held.done(response)
+        return response
+
+
+async def ask_apart(call: WriteCall, connection: Any) -> None:
+    """Asks for the position in a packet of its own."""
+    if not call.binding.may_ask or not connection.is_connected:
+        return
+    try:
+        await connection.send_packed_command([QUESTION])
+    except _BROKEN:
+        await connection.disconnect()
+        return
+    await hear(call, connection)
+
+
+class AsyncRecordingRedis(AsyncRecording, Redis):  # type: ignore[misc]
+    """A `redis.asyncio.Redis` whose writes are recorded. Made by `wrap`, never by itself."""
+
+    _antipode_plain: Any = None
+    """The client that was wrapped: it closes the pool when both are gone."""
+
+    async def execute_command(self, *args: Any, **options: Any) -> Any:
+        """As redis-py's."""
+        binding = self._antipode
+        kind = KINDS.get(args[0])
+        if kind is None:
+            kind = classify(args)
+        if kind == Kind.OTHER or binding is None:
+            return await super().execute_command(*args, **options)  # type: ignore[no-untyped-call]
+        binding.refresh()
+        if not binding.records:
+            return await super().execute_command(*args, **options)  # type: ignore[no-untyped-call]
+        if kind == Kind.READ:
+            return await self._antipode_read(binding, args, options)
+        if kind == Kind.TRANSACTION:
+            options[CALL] = ByHand(binding, command_name(args))
+            return await super().execute_command(*args, **options)  # type: ignore[no-untyped-call]
+        call = WriteCall(binding, certain=kind == Kind.WRITE)
+        options[CALL] = call
+        try:
+            response = await super().execute_command(*args, **options)  # type: ignore[no-untyped-call]
+        except BaseException as error:
+            call.failed(error)
+            raise
+        call.done(response)
+        return response
+
+    async def _antipode_read(self, binding: Binding, args: Any, options: Any) -> Any:
+        call = read_call(binding)
+        if call is None:
+            if binding.rests and command_name(args) in field.READS:
+                options[CALL] = Hidden(binding)
+            return await super().execute_command(*args, **options)  # type: ignore[no-untyped-call]
+        options[CALL] = call
+        response = await super().execute_command(*args, **options)  # type: ignore[no-untyped-call]
+        call.finish()
+        return response
+
+    # Whatever else makes clients and pipelines
+
+    def pipeline(self, transaction: bool = True, shard_hint: Any = None) -> Any:
+        """As redis-py's; what is queued is pending from the first command that may write."""
+        from antipode_redis.aio_pipeline import recording_pipeline
+
+        return recording_pipeline(super().pipeline(transaction, shard_hint), self._antipode)
+
+    def client(self) -> Any:
+        """As redis-py's."""
+        other: Any = super().client()
+        other._antipode = self._antipode
+        return other
+
+    def json(self, *args: Any, **options: Any) -> Any:
+        """As redis-py's."""
+        return self._antipode_module(super().json(*args, **options))
+
+    def ft(self, *args: Any, **options: Any) -> Any:
+        """As redis-py's."""
+        return self._antipode_module(super().ft(*args, **options))
+
+    def ts(self, *args: Any, **options: Any) -> Any:
+        """As redis-py's."""
+        return self._antipode_module(super().ts(*args, **options))
+
+    def _antipode_module(self, module: Any) -> Any:
+        """A module's commands make pipelines of their own."""
+        from antipode_redis.aio_pipeline import recording_pipeline
+
+        plain, binding = module.pipeline, self._antipode
+        module.pipeline = lambda *args, **options: recording_pipeline(plain(*args, **options), binding)
+        return module
+
+    async def aclose(self, close_connection_pool: bool | None = None) -> None:
+        """As redis-py's; a connection shared with the plain client is let go by both."""
+        plain = self._antipode_plain
+        if plain is not None and self.connection is not None and plain.connection is self.connection:
+            plain.connection = None
+        await super().aclose(close_connection_pool)
+
+    def __del__(self, *args: Any, **options: Any) -> None:
+        # A connection shared with the plain client is that one's to warn about.
+        plain = self._antipode_plain
+        if plain is None or getattr(self, "connection", None) is not plain.connection:
+            super().__del__(*args, **options)

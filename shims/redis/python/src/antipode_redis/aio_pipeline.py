@@ -1,0 +1,185 @@
+"""Pipelines and transactions of the wrapped asyncio client: as `pipeline`, with `await`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from redis.asyncio.client import Pipeline
+from redis.exceptions import RedisError, ResponseError, WatchError
+
+from antipode_redis import field
+from antipode_redis.aio import AsyncRecording, ask_apart, drive, hear
+from antipode_redis.binding import Binding
+from antipode_redis.calls import WriteCall
+from antipode_redis.client import recording_class
+from antipode_redis.commands import Kind, classify, command_name
+from antipode_redis.pipeline import Facade, _partly, _told
+from antipode_redis.reads import ReadCall, read_call, wait_steps
+from antipode_redis.serving import CALL, Batch, Hidden, all_failed, certain, may_write
+
+
+class AsyncFacade(Facade):
+    """A connection during one batch: it packs our question behind the batch, and passes all else on."""
+
+    async def send_packed_command(self, command: Any, check_health: bool = True) -> None:  # type: ignore[override]
+        """Sends the batch with the question behind it, in one packet."""
+        await self._connection.send_packed_command(self._with_question(command), check_health)
+
+    async def read_response(self, *args: Any, **options: Any) -> Any:
+        """One reply."""
+        try:
+            value = await self._connection.read_response(*args, **options)
+        except ResponseError:
+            self._batch.passed(None, self._transaction)
+            raise
+        return self._batch.passed(value, self._transaction)
+
+
+class AsyncRecordingPipeline(AsyncRecording, Pipeline):  # type: ignore[misc]
+    """A redis-py pipeline whose writes are recorded. Made by the wrapped client."""
+
+    _antipode_multi = False
+    _antipode_call: WriteCall | None = None
+    """Pending from the first queued command that may write."""
+    _antipode_sending: tuple[WriteCall | None, ReadCall | None] | None = None
+
+    def pipeline_execute_command(self, *args: Any, **options: Any) -> Any:
+        """Queues a command: from the first one that may write, the scope has a write in flight."""
+        binding = self._antipode
+        if binding is not None and self._antipode_call is None and may_write(args):
+            binding.refresh()
+            if binding.records:
+                self._antipode_call = WriteCall(binding, certain=True)
+        return super().pipeline_execute_command(*args, **options)  # type: ignore[no-untyped-call]
+
+    async def immediate_execute_command(self, *args: Any, **options: Any) -> Any:
+        """A command between WATCH and MULTI is executed at once."""
+        binding = self._antipode
+        kind = classify(args)
+        if binding is None or kind in {Kind.OTHER, Kind.TRANSACTION}:
+            return await super().immediate_execute_command(*args, **options)  # type: ignore[no-untyped-call]
+        binding.refresh()
+        if not binding.records:
+            return await super().immediate_execute_command(*args, **options)  # type: ignore[no-untyped-call]
+        if kind is Kind.READ:
+            read = read_call(binding)
+            if read is None and binding.rests and command_name(args) in field.READS:
+                options[CALL] = Hidden(binding)
+            elif read is not None:
+                options[CALL] = read
+            response = await super().immediate_execute_command(*args, **options)  # type: ignore[no-untyped-call]
+            if read is not None:
+                read.finish()
+            return response
+        call = WriteCall(binding, certain=kind is Kind.WRITE)
+        options[CALL] = call
+        try:
+            response = await super().immediate_execute_command(*args, **options)  # type: ignore[no-untyped-call]
+        except BaseException as error:
+            call.failed(error)
+            raise
+        call.done(response)
+        return response
+
+    async def execute(self, raise_on_error: bool = True) -> list[Any]:
+        """As redis-py's; the batch's position joins the scope."""
+        binding = self._antipode
+        if binding is None:
+            return await super().execute(raise_on_error)
+        call, self._antipode_call = self._antipode_call, None
+        binding.refresh()
+        read = None
+        if binding.records and any(classify(args) is Kind.READ for args, _ in self.command_stack):
+            read = read_call(binding)
+        if call is not None:
+            call.certain = certain(self.command_stack)
+        self._antipode_sending = (call, read)
+        try:
+            responses = await super().execute(raise_on_error)
+        except BaseException as error:
+            if call is not None:
+                if isinstance(error, WatchError) and not call.unknown:
+                    call.abandon()  # EXEC did nothing, or was never sent
+                else:
+                    _partly(call, error)
+            raise
+        finally:
+            self._antipode_sending = None
+        if call is not None:
+            if all_failed(responses) and call.certain:
+                call.abandon()
+            else:
+                call.done(responses)
+        if read is not None:
+            read.finish()
+        return responses
+
+    async def _execute_transaction(self, connection: Any, commands: Any, raise_on_error: Any) -> Any:
+        return await self._antipode_batch(super()._execute_transaction, connection, commands, raise_on_error, True)
+
+    async def _execute_pipeline(self, connection: Any, commands: Any, raise_on_error: Any) -> Any:
+        return await self._antipode_batch(super()._execute_pipeline, connection, commands, raise_on_error, False)
+
+    async def _antipode_batch(
+        self, execute: Any, connection: Any, commands: Any, raise_on_error: Any, transaction: bool
+    ) -> Any:
+        if self._antipode_sending is None or self._antipode is None:
+            return await execute(connection, commands, raise_on_error)
+        call, read = self._antipode_sending
+        if read is not None and read.ids:
+            await drive(wait_steps(read, multi=not self.watching), connection, self._antipode)
+        batch = Batch(self._antipode, call, read, commands)
+        if batch.plain:
+            return await execute(connection, commands, raise_on_error)
+        if call is not None:
+            call.reply = None
+        if batch.apart:
+            return await self._antipode_batch_apart(execute, batch, connection, commands, raise_on_error)
+        facade = AsyncFacade(connection, batch, transaction)
+        try:
+            responses = await execute(facade, commands, raise_on_error)
+        except (ResponseError, WatchError):  # every reply has been read but ours
+            if batch.asks and connection.is_connected:
+                await hear(batch, connection)
+                _told(batch)
+            raise
+        except BaseException as error:
+            if call is not None:
+                call.broke(error)
+            if batch.asks:
+                await connection.disconnect()
+            raise
+        if batch.asks:
+            await hear(batch, connection)
+            _told(batch)
+        return responses
+
+    async def _antipode_batch_apart(
+        self, execute: Any, batch: Batch, connection: Any, commands: Any, raise_: Any
+    ) -> Any:
+        call = batch.call
+        if call is None:
+            return await execute(connection, commands, raise_)
+        call.reached = True
+        try:
+            return await execute(connection, commands, raise_)
+        except (RedisError, OSError) as error:
+            call.broke(error)
+            raise
+        finally:
+            await ask_apart(call, connection)
+
+    async def reset(self) -> None:  # type: ignore[override]
+        """As redis-py's; what was queued and never sent did not happen."""
+        call, self._antipode_call = self._antipode_call, None
+        if call is not None:
+            call.abandon()
+        await super().reset()  # type: ignore[no-untyped-call]
+
+
+def recording_pipeline(pipeline: Any, binding: Binding | None) -> Any:
+    """Makes a pipeline record its writes."""
+    if binding is not None and isinstance(pipeline, Pipeline):
+        pipeline.__class__ = recording_class(type(pipeline), AsyncRecordingPipeline)
+        pipeline._antipode = binding  # type: ignore[attr-defined]
+    return pipeline

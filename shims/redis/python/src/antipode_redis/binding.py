@@ -1,0 +1,95 @@
+"""What the copies of one wrapped client share: the store, the server, and how writes and reads are treated."""
+
+from __future__ import annotations
+
+import time
+from typing import Any, Final
+from weakref import WeakKeyDictionary
+
+from antipode import logs
+from antipode.server import Server
+from antipode.settings import Mode, settings, settings_generation
+from antipode.store import Store
+
+from antipode_redis.marker import Marker
+from antipode_redis.probe import CLUSTER, grant
+from antipode_redis.shim import RedisShim
+from antipode_redis.targets import Target
+
+_DENIED_S: Final = 10.0
+"""After a refusal the position is asked for again so much later: the right may have been granted."""
+
+
+class Binding:
+    """One wrapped client's tie to its store."""
+
+    def __init__(self, store: Store, target: Target, server: Server | None, marker: Marker) -> None:
+        self.store = store
+        self.target = target
+        self.server = server
+        """The server that the client's connections reach, where it is one."""
+        self.marker = marker
+        self.open: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
+        """Connections inside a MULTI that the application sent by hand, with the write that is pending for it."""
+        self._generation = -1
+        self._denied_until = 0.0
+        self._denied = ""
+        self.records = True
+        self.merges = False
+        self.waits = False
+        self.follows = False
+
+    @property
+    def key(self) -> str:
+        """The key of the store's marks."""
+        shim = self.store.shim
+        assert isinstance(shim, RedisShim)
+        return shim.marks_key
+
+    @property
+    def rests(self) -> bool:
+        """Whether lineages rest in hashes."""
+        return self.store.options.rest == "field"
+
+    def refresh(self) -> None:
+        """Takes the settings in force, if they have changed; called before every command."""
+        generation = settings_generation()
+        if generation != self._generation:
+            mode = self.store.mode
+            self.records = mode is not Mode.OFF
+            self.merges = settings().auto_merge and self.records
+            self.waits = self.store.options.wait_on_read and self.records
+            self.follows = mode is Mode.DRY_RUN
+            self._generation = settings_generation()
+
+    # The position behind a write
+
+    @property
+    def may_ask(self) -> bool:
+        """Whether the question may ride behind a write: it was not refused lately."""
+        return not self._denied_until or time.monotonic() > self._denied_until
+
+    def denied(self, words: str) -> None:
+        """The server refused to say where it is."""
+        self._denied_until = time.monotonic() + _DENIED_S
+        self._denied = words
+        self.say(
+            "rights",
+            f"writes to {self.store.name} are recorded as incomplete: its user may not ask where they are ({words}). "
+            f"{grant(self.key)}",
+        )
+
+    @property
+    def why_denied(self) -> str:
+        """The server's words when it refused."""
+        return self._denied
+
+    @property
+    def unfit(self) -> str:
+        """Why positions of this server prove nothing; empty where they do."""
+        facts = self.marker.facts
+        return f"{self.target.address} {CLUSTER}" if facts is not None and facts.cluster else ""
+
+    def say(self, kind: str, words: str) -> None:
+        """One line a minute."""
+        logs.warn(f"{kind} {self.store.name}", words)

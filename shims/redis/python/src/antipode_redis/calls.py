@@ -1,0 +1,147 @@
+"""One write, from before it is sent until its position is in the scope."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from antipode.lineage import Lineage
+from antipode.reading import current_reading
+from antipode.scope import current_scope
+from antipode.store import Write
+from antipode.writeid import Ordered, WriteId
+from redis.exceptions import BusyLoadingError, NoPermissionError, NoScriptError, ReadOnlyError, ResponseError
+
+from antipode_redis.binding import Binding
+from antipode_redis.info import parse, position_of_primary
+
+
+class WriteCall:
+    """A command, a pipeline or a transaction that may write: pending in the scope until it ends."""
+
+    __slots__ = ("binding", "certain", "deferred", "reached", "reply", "unknown", "write")
+
+    def __init__(self, binding: Binding, *, certain: bool) -> None:
+        self.binding = binding
+        self.certain = certain
+        """Flagged as a write by the server: an error reply says that nothing was changed."""
+        self.deferred = False
+        """Part of a MULTI that the application sent by hand: that one's EXEC ends it."""
+        self.reached = False
+        """Whether anything may have left for the server."""
+        self.unknown = False
+        """Whether an attempt ended so that nobody knows what the server did."""
+        self.reply: Any = None
+        """The answer to the question behind the write: bytes, or the error."""
+        self.write: Write = binding.store.begin()
+
+    def broke(self, error: BaseException) -> None:
+        """An attempt failed; redis-py may make another."""
+        refused = isinstance(error, BusyLoadingError) or isinstance(error.__context__, ReadOnlyError)
+        if not refused and not isinstance(error, ResponseError):
+            self.unknown = True
+
+    def done(self, response: Any) -> None:
+        """The client returns this to the application."""
+        if self.deferred:
+            return
+        reply = self.reply
+        position = position_of_primary(reply) if type(reply) is bytes else None
+        if position is None or self.binding.unfit:
+            self._without_position(reply)
+            return
+        self.binding.marker.wrote(position)
+        if response:
+            self.write.record(position)
+        else:
+            # It may have changed nothing (a DEL of no key): where the store is now covers it all the same.
+            self.write.record_upper_bound(position)
+        reading = current_reading()
+        if reading is not None:
+            reading.saw(WriteId(self.binding.store.name, b"", position))
+
+    def failed(self, error: BaseException) -> None:
+        """The client raises this to the application."""
+        if self.deferred:
+            return
+        if self.unknown:
+            self.write.outcome_unknown()
+        elif isinstance(error, ResponseError | BusyLoadingError) and self._nothing_happened(error):
+            self.write.abandon()
+        elif self.reply is not None:
+            self.done(None)
+        elif not self.reached or isinstance(error.__context__, ReadOnlyError):
+            self.write.abandon()
+        elif isinstance(error, ResponseError):
+            self.write.record_incomplete("pending", "an error came, and no position behind it")
+        else:
+            self.write.outcome_unknown()
+
+    def _nothing_happened(self, error: BaseException) -> bool:
+        if self.certain:
+            return True
+        # A script is not rolled back: what it wrote before its error stays.
+        return isinstance(error, NoScriptError | NoPermissionError | ReadOnlyError | BusyLoadingError)
+
+    def abandon(self) -> None:
+        """It is known not to have happened."""
+        self.write.abandon()
+
+    def _without_position(self, reply: Any) -> None:
+        """Records why the write has no position, if it was one."""
+        binding = self.binding
+        if binding.unfit:
+            self._incomplete("cluster", binding.unfit)
+        elif isinstance(reply, ResponseError):
+            binding.denied(str(reply))
+            self._incomplete("rights", str(reply))
+        elif reply is None:
+            if not binding.may_ask:
+                self._incomplete("rights", binding.why_denied)
+            else:
+                self._incomplete("pending", "the connection broke before the write's position came")
+        else:
+            self._odd(reply)
+
+    def _odd(self, reply: Any) -> None:
+        try:
+            now = parse(reply)
+        except ValueError as error:
+            self._incomplete("pending", str(error))
+            return
+        if not now.primary and now.read_only and not self.certain:
+            self.write.abandon()  # a script that only read, at a server that takes no writes
+            reading = current_reading()
+            if reading is not None:
+                _saw(reading, self.binding.store.name, now.position)
+        elif not now.primary and now.read_only:
+            self._incomplete("replica", "the server became a replica behind the write")
+        elif not now.primary:
+            self._incomplete("replica", "a writable replica took it: no replication carries it")
+        else:
+            name = self.binding.store.name
+            self.binding.say(
+                "backlog",
+                f"writes to {name} get no position and are recorded as incomplete: {self.binding.target.address} has "
+                "no replica and no backlog yet. Attach a replica.",
+            )
+            self._incomplete("backlog", "the primary has no replication backlog, so its offset stands still")
+
+    def _incomplete(self, reason: str, detail: str) -> None:
+        self.write.record_incomplete(reason, detail)
+
+    def lineage_beside(self) -> Lineage:
+        """What may rest beside this write's value: the scope as it is now, other writes in flight marked."""
+        scope = current_scope()
+        if scope is None:
+            return Lineage()
+        lineage = scope.lineage
+        own = self.write._pending
+        stores = sorted({write.store for write in scope.pending if write is not own})
+        return lineage.marked_incomplete(*stores) if stores else lineage
+
+
+def _saw(reading: Any, store: str, position: Ordered | None) -> None:
+    if position is None:
+        reading.marked(store)
+    else:
+        reading.saw(WriteId(store, b"", position))

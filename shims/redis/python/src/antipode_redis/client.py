@@ -1,0 +1,299 @@
+"""The wrapped sync client: redis-py's own, whose writes join the scope and whose reads can wait."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import redis
+from antipode.barrier import wait_for_server
+from redis.client import NEVER_DECODE
+from redis.exceptions import ConnectionError as RedisConnectionError
+from redis.exceptions import RedisError, ResponseError
+from redis.exceptions import TimeoutError as RedisTimeoutError
+
+from antipode_redis import field
+from antipode_redis.binding import Binding
+from antipode_redis.calls import WriteCall
+from antipode_redis.commands import KINDS, Kind, classify, command_name
+from antipode_redis.info import QUESTION
+from antipode_redis.reads import Pause, ReadCall, Receive, Send, Steps, WaitFor, read_call, read_steps
+from antipode_redis.serving import CALL, ByHand, Given, Hidden, packed_write, server_of
+
+_BROKEN = (RedisError, OSError)
+
+
+def hear(call: Any, connection: Any) -> None:
+    """Reads the answer to the question behind a write. Its failure never reaches the application."""
+    try:
+        call.reply = connection.read_response(disable_decoding=True)
+    except ResponseError as error:
+        call.reply = error
+    except (RedisConnectionError, RedisTimeoutError, OSError):
+        connection.disconnect()
+    except BaseException:
+        connection.disconnect()
+        raise
+
+
+def drive(steps: Steps, connection: Any, binding: Binding) -> Any:
+    """Does the steps of a read on one connection; returns its reply, an error reply as a value."""
+    result: Any = None
+    try:
+        while True:
+            step = steps.send(result)
+            result = None
+            if isinstance(step, Send):
+                connection.send_packed_command(connection.pack_commands(step.commands))
+            elif isinstance(step, Receive):
+                try:
+                    result = connection.read_response(disable_decoding=step.raw)
+                except ResponseError as error:
+                    result = error
+            elif isinstance(step, WaitFor):
+                server = server_of(binding, connection)
+                if server is not None:
+                    result = wait_for_server(server, step.lineage, step.timeout)
+            elif isinstance(step, Pause):
+                time.sleep(step.seconds)
+    except StopIteration as end:
+        return end.value
+    except BaseException:
+        connection.disconnect()  # replies may be on their way
+        raise
+
+
+class Recording:
+    """What the wrapped client and its pipelines share: the place where a call meets its connection."""
+
+    _antipode: Binding | None = None
+    _antipode_multi = True
+    """Whether a read may stand in a MULTI of ours."""
+
+    def _send_command_parse_response(self, conn: Any, command_name: Any, *args: Any, **options: Any) -> Any:
+        call = options.pop(CALL, None)
+        if call is None:
+            return super()._send_command_parse_response(conn, command_name, *args, **options)  # type: ignore[misc]
+        if type(call) is WriteCall:
+            if (call.binding.open and conn in call.binding.open) or conn is None:
+                return self._antipode_queued(call, conn, command_name, args, options)
+            if command_name.__class__ is str and command_name.startswith("HIMPORT"):
+                return self._antipode_apart(call, conn, command_name, args, options)
+            return self._antipode_write(call, conn, command_name, args, options)
+        if type(call) is ReadCall:
+            steps = read_steps(
+                call,
+                args,
+                raw=NEVER_DECODE in options,
+                multi=self._antipode_multi and conn not in call.binding.open,
+            )
+            value = drive(steps, conn, call.binding)
+            return self._antipode_parse(call.binding, args, value, command_name, options)
+        if type(call) is Hidden:
+            conn.send_packed_command(conn.pack_command(*field.wire_read(args)))
+            try:
+                value = conn.read_response(disable_decoding=NEVER_DECODE in options)
+            except ResponseError as error:
+                value = error
+            return self._antipode_parse(call.binding, args, value, command_name, options)
+        return self._antipode_by_hand(call, conn, command_name, args, options)
+
+    def _antipode_parse(self, binding: Binding, args: Any, value: Any, command_name: Any, options: Any) -> Any:
+        if binding.rests:
+            value, _ = field.hide(args, value)
+        return self.parse_response(Given(value), command_name, **options)  # type: ignore[attr-defined]
+
+    def _antipode_write(self, call: WriteCall, conn: Any, command_name: Any, args: Any, options: Any) -> Any:
+        """A write with the question behind it: one packet, two replies."""
+        call.reply = None
+        asks = call.binding.may_ask
+        packed = packed_write(call, conn, args, asks)
+        call.reached = True
+        try:
+            conn.send_packed_command(packed)
+            response = self.parse_response(conn, command_name, **options)  # type: ignore[attr-defined]
+        except ResponseError:
+            if asks and conn.is_connected:
+                hear(call, conn)
+            raise
+        except _BROKEN as error:
+            call.broke(error)
+            if asks:
+                conn.disconnect()
+            raise
+        except Exception:  # a response callback of the application failed: the reply itself has been read
+            if asks and conn.is_connected:
+                hear(call, conn)
+            raise
+        except BaseException as error:
+            call.broke(error)
+            conn.disconnect()
+            raise
+        if asks:
+            hear(call, conn)
+        return response
+
+    def _antipode_apart(self, call: WriteCall, conn: Any, command_name: Any, args: Any, options: Any) -> Any:
+        """Where redis-py sends more than the command: the question comes in a packet of its own."""
+        call.reached = True
+        try:
+            response = super()._send_command_parse_response(conn, command_name, *args, **options)  # type: ignore[misc]
+        except BaseException as error:
+            call.broke(error)
+            raise
+        ask_apart(call, conn)
+        return response
+
+    # MULTI, EXEC and DISCARD sent by hand
+
+    def _antipode_queued(self, call: WriteCall, conn: Any, command_name: Any, args: Any, options: Any) -> Any:
+        """A write inside such a MULTI: it is queued, and pending until EXEC, which gives its position."""
+        call.deferred = True
+        response = super()._send_command_parse_response(conn, command_name, *args, **options)  # type: ignore[misc]
+        if call.binding.open.get(conn) is None:
+            call.binding.open[conn] = call
+        else:
+            call.abandon()  # the first one stands for all
+        return response
+
+    def _antipode_by_hand(self, by_hand: ByHand, conn: Any, command_name: Any, args: Any, options: Any) -> Any:
+        binding = by_hand.binding
+        held: WriteCall | None = binding.open.pop(conn, None)
+        if by_hand.name != "EXEC" or held is None:
+            try:
+                response = super()._send_command_parse_response(conn, command_name, *args, **options)  # type: ignore[misc]
+            finally:
+                if held is not None:
+                    held.abandon()
+            if by_hand.name == "MULTI":
+                binding.open[conn] = None
+            return response
+        held.deferred, held.certain = False, True
+        try:
+            response = self._antipode_write(held, conn, command_name, args, options)
+        except BaseException as error:
+            held.failed(error)
+            raise
+        if response is None:
+            held.abandon()
+        else:
+            held.done(response)
+        return response
+
+
+def ask_apart(call: WriteCall, connection: Any) -> None:
+    """Asks for the position in a packet of its own."""
+    if not call.binding.may_ask or not connection.is_connected:
+        return
+    try:
+        connection.send_packed_command([QUESTION])
+    except _BROKEN:
+        connection.disconnect()
+        return
+    hear(call, connection)
+
+
+class RecordingRedis(Recording, redis.Redis):
+    """A `redis.Redis` whose writes are recorded. Made by `wrap`, never by itself."""
+
+    _antipode_plain: Any = None
+    """The client that was wrapped: it closes the pool when both are gone."""
+
+    def execute_command(self, *args: Any, **options: Any) -> Any:
+        """As redis-py's."""
+        binding = self._antipode
+        kind = KINDS.get(args[0])
+        if kind is None:
+            kind = classify(args)
+        if kind == Kind.OTHER or binding is None:
+            return super().execute_command(*args, **options)  # type: ignore[no-untyped-call]
+        binding.refresh()
+        if not binding.records:
+            return super().execute_command(*args, **options)  # type: ignore[no-untyped-call]
+        if kind == Kind.READ:
+            return self._antipode_read(binding, args, options)
+        if kind == Kind.TRANSACTION:
+            options[CALL] = ByHand(binding, command_name(args))
+            return super().execute_command(*args, **options)  # type: ignore[no-untyped-call]
+        call = WriteCall(binding, certain=kind == Kind.WRITE)
+        options[CALL] = call
+        try:
+            response = super().execute_command(*args, **options)  # type: ignore[no-untyped-call]
+        except BaseException as error:
+            call.failed(error)
+            raise
+        call.done(response)
+        return response
+
+    def _antipode_read(self, binding: Binding, args: Any, options: Any) -> Any:
+        call = read_call(binding)
+        if call is None:
+            if binding.rests and command_name(args) in field.READS:
+                options[CALL] = Hidden(binding)
+            return super().execute_command(*args, **options)  # type: ignore[no-untyped-call]
+        options[CALL] = call
+        response = super().execute_command(*args, **options)  # type: ignore[no-untyped-call]
+        call.finish()
+        return response
+
+    # Whatever else makes clients and pipelines
+
+    def pipeline(self, transaction: bool = True, shard_hint: Any = None) -> Any:
+        """As redis-py's; what is queued is pending from the first command that may write."""
+        from antipode_redis.pipeline import recording_pipeline
+
+        return recording_pipeline(super().pipeline(transaction, shard_hint), self._antipode)
+
+    def client(self) -> Any:
+        """As redis-py's."""
+        other: Any = super().client()  # type: ignore[no-untyped-call]
+        other._antipode = self._antipode
+        return other
+
+    def json(self, *args: Any, **options: Any) -> Any:
+        """As redis-py's."""
+        return self._antipode_module(super().json(*args, **options))
+
+    def ft(self, *args: Any, **options: Any) -> Any:
+        """As redis-py's."""
+        return self._antipode_module(super().ft(*args, **options))
+
+    def ts(self, *args: Any, **options: Any) -> Any:
+        """As redis-py's."""
+        return self._antipode_module(super().ts(*args, **options))
+
+    def _antipode_module(self, module: Any) -> Any:
+        """A module's commands make pipelines of their own."""
+        from antipode_redis.pipeline import recording_pipeline
+
+        plain, binding = module.pipeline, self._antipode
+        module.pipeline = lambda *args, **options: recording_pipeline(plain(*args, **options), binding)
+        return module
+
+    def close(self) -> None:
+        """As redis-py's; a connection shared with the plain client is let go by both."""
+        plain = self._antipode_plain
+        if plain is not None and getattr(self, "connection", None) is not None and plain.connection is self.connection:
+            plain.connection = None
+        super().close()
+
+    def __del__(self) -> None:
+        # The pool is the plain client's, too: that one closes it, when nobody holds it any more.
+        if self._antipode_plain is None:
+            super().__del__()  # type: ignore[no-untyped-call]
+
+
+_classes: dict[type[Any], type[Any]] = {}
+
+
+def recording_class(plain: type[Any], recording: type[Any]) -> type[Any]:
+    """The recording class for a client's or pipeline's own class, which it stays an instance of."""
+    found = _classes.get(plain)
+    if found is None:
+        base = recording.__mro__[2]
+        if plain is base:
+            found = recording
+        else:
+            found = type(plain.__name__, (recording, plain), {"__module__": plain.__module__})
+        _classes[plain] = found
+    return found

@@ -1,0 +1,217 @@
+"""Writes marks, in a thread of its own a server: never on the path of a request (spec EPOCH).
+
+When an epoch is first met; at most once a second while there are writes; once within a second after the last one; and
+where a primary is held and nobody writes, in a new epoch as well.
+"""
+
+from __future__ import annotations
+
+import atexit
+import hashlib
+import os
+import threading
+import time
+import weakref
+from typing import Any, Final
+
+from antipode import logs, telemetry
+from antipode.store import note_marks
+from antipode.writeid import Ordered
+
+from antipode_redis import marks
+from antipode_redis.info import EPOCH_DIGITS
+from antipode_redis.probe import Facts, grant, probe
+from antipode_redis.resp import ServerError, pack
+from antipode_redis.session import Session
+from antipode_redis.targets import Target
+
+SOON_S: Final = 0.05
+"""A mark follows the first write after a pause so soon."""
+_TIMEOUT_S: Final = 1.0
+_RETRY_S: Final = (0.25, 5.0)
+_REFUSED_S: Final = 10.0
+_EXIT_S: Final = 0.15
+"""What the end of the process may be delayed by, at most, a server."""
+_SHA: Final = hashlib.sha1(marks.MARK.encode(), usedforsecurity=False).hexdigest()
+
+
+def _period() -> float:
+    return marks.PERIOD_MS / 1000
+
+
+class Marker:
+    """Marks one store's epochs at one server, for all the clients of this process that reach it."""
+
+    def __init__(self, store: str, target: Target, key: str) -> None:
+        self.store = store
+        self.target = target
+        self.key = key
+        self.facts: Facts | None = None
+        """What was found out about the server; None until it has been reached."""
+        self.position: Ordered | None = None
+        """The last position that this process has written."""
+        self.dirty = False
+        self.users: weakref.WeakSet[Any] = weakref.WeakSet()
+        self._forget()
+
+    def _forget(self) -> None:
+        self._wake = threading.Event()
+        self._starting = threading.Lock()
+        self._using = threading.Lock()
+        self._thread: threading.Thread | None = None
+        self._session: Session | None = None
+        self._ended = False
+
+    # Called in a request
+
+    def wrote(self, position: Ordered) -> None:
+        """A write of this process got this position. Costs next to nothing."""
+        before, self.position = self.position, position
+        if not self.dirty:
+            self.dirty = True
+            if self._thread is None:
+                self.start()
+            self._wake.set()
+        elif before is not None and before.epoch != position.epoch:
+            self._wake.set()
+
+    def start(self) -> None:
+        """Starts the thread, if it does not run."""
+        with self._starting:
+            if self._thread is None and not self._ended:
+                self._thread = threading.Thread(target=self._run, name=f"antipode-marks-{self.store}", daemon=True)
+                self._thread.start()
+
+    # The thread
+
+    def _run(self) -> None:
+        pause, retry = 0.0, _RETRY_S[0]
+        while self._wanted():
+            # Whoever writes first after a pause wakes the thread; marks keep their distance by the script's clock.
+            woken = self._wake.wait(pause)
+            self._wake.clear()
+            if woken:
+                time.sleep(min(SOON_S, _period()))
+            with self._using:
+                if self._ended:
+                    break
+                try:
+                    pause, retry = self._step(), _RETRY_S[0]
+                except ServerError as error:
+                    pause = self._refused(error)
+                except Exception:  # the server cannot be reached: the mark stays due
+                    self._drop()
+                    pause, retry = retry, min(retry * 2, _RETRY_S[1])
+        with self._using:
+            self._drop()
+        self._thread = None
+
+    def _wanted(self) -> bool:
+        return not self._ended and (bool(self.users) or self.dirty)
+
+    def _step(self) -> float:
+        """Marks if a mark is due; returns how long the next look may take, in seconds."""
+        session = self._session
+        if session is None:
+            session = self._session = Session(self.target, _TIMEOUT_S)
+            if self.facts is None or not self.facts.reached:
+                self.facts = probe(session, self.store, self.key)
+        position, self.dirty = self.position, False
+        try:
+            word, wait = self._mark(session, position)
+        except BaseException:
+            self.dirty = position is not None
+            raise
+        if word == "wait":
+            self.dirty = True
+            return max(wait, 0.01)
+        if word != "replica":
+            note_marks(self.store, None)
+        # Where nobody writes: has it become the primary of a new epoch?
+        return _period()
+
+    def _mark(self, session: Session, position: Ordered | None) -> tuple[str, float]:
+        epoch, counter = position or ("", 0)
+        words = ("1", self.key, epoch, counter, marks.PERIOD_MS, marks.MOST, EPOCH_DIGITS)
+        reply = session.ask(pack("EVALSHA", _SHA, *words))[0]
+        if isinstance(reply, ServerError) and reply.code == "NOSCRIPT":
+            reply = session.ask(pack("EVAL", marks.MARK, *words))[0]
+        if isinstance(reply, ServerError):
+            raise reply
+        telemetry.request(self.store, "mark")
+        return reply[0].decode(), int(reply[1]) / 1000
+
+    def _refused(self, error: ServerError) -> float:
+        """The server answered with an error: no right, a full memory, a key of another type."""
+        if error.code in {"LOADING", "MASTERDOWN", "BUSY"}:
+            return _RETRY_S[0]
+        note_marks(self.store, f"{self.target.address}: {error}")
+        logs.warn(
+            f"marks {self.store} {self.target.address}",
+            f"the epochs of {self.store} cannot be marked at {self.target.address}: {error}. Positions are given, and "
+            f"a failover or restart makes older ones unproven. {grant(self.key)}",
+        )
+        return _REFUSED_S
+
+    def _drop(self) -> None:
+        session, self._session = self._session, None
+        if session is not None:
+            session.close()
+
+    # The end
+
+    def last_mark(self) -> None:
+        """The process ends: one mark, if there is something to mark, within a moment."""
+        self._ended = True
+        if not self.dirty or self.position is None or not self._using.acquire(timeout=_EXIT_S):
+            return
+        try:
+            session = self._session or Session(self.target, _EXIT_S)
+            session.timeout = _EXIT_S
+            self._mark(session, self.position)
+            self._drop()
+        except Exception:  # nobody is left to be told
+            return
+        finally:
+            self._using.release()
+
+    def stop(self) -> None:
+        """Ends the thread and its connection (tests, a store that was forgotten)."""
+        self._ended = True
+        self._wake.set()
+        thread = self._thread
+        if thread is not None and thread is not threading.current_thread():
+            thread.join(2 * _TIMEOUT_S)
+
+    def after_fork(self) -> None:
+        """In the child of a fork: the thread and the connection stayed with the parent."""
+        self.dirty = False
+        self._forget()
+
+
+_markers: weakref.WeakSet[Marker] = weakref.WeakSet()
+
+
+def marker(store: Any, target: Target, key: str) -> Marker:
+    """The marker of this store (an `antipode.Store`) at this server: one a process."""
+    kept: dict[str, Marker] = store.shim.markers
+    found = kept.get(target.address)
+    if found is None:
+        found = kept[target.address] = Marker(store.name, target, key)
+        _markers.add(found)
+    return found
+
+
+def _at_exit() -> None:
+    for each in list(_markers):
+        each.last_mark()
+
+
+def _after_fork_in_child() -> None:
+    for each in list(_markers):
+        each.after_fork()
+
+
+atexit.register(_at_exit)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork_in_child)

@@ -1,0 +1,224 @@
+"""Pipelines and transactions of the wrapped sync client: one question a batch, behind the last command or EXEC."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from redis.client import Pipeline
+from redis.exceptions import RedisError, ResponseError, WatchError
+
+from antipode_redis import field
+from antipode_redis.binding import Binding
+from antipode_redis.calls import WriteCall
+from antipode_redis.client import Recording, ask_apart, drive, hear, recording_class
+from antipode_redis.commands import Kind, classify, command_name
+from antipode_redis.info import QUESTION
+from antipode_redis.reads import ReadCall, parsed, read_call, wait_steps
+from antipode_redis.serving import CALL, Batch, Hidden, all_failed, certain, may_write
+
+
+class Facade:
+    """A connection during one batch: it packs our question behind the batch, and passes all else on."""
+
+    def __init__(self, connection: Any, batch: Batch, transaction: bool) -> None:
+        self.__dict__.update(_connection=connection, _batch=batch, _transaction=transaction)
+
+    def pack_commands(self, commands: Sequence[Any]) -> list[Any]:
+        """The commands' bytes, with lineages beside hash writes."""
+        packed: list[Any] = self._connection.pack_commands(self._batch.wire(list(commands)))
+        return packed
+
+    def send_packed_command(self, command: Any, check_health: bool = True) -> None:
+        """Sends the batch with the question behind it, in one packet."""
+        self._connection.send_packed_command(self._with_question(command), check_health)
+
+    def _with_question(self, command: Any) -> list[Any]:
+        chunks = list(command)
+        if self._batch.asks and chunks:
+            chunks[-1] = bytes(chunks[-1]) + QUESTION
+        if self._batch.call is not None:
+            self._batch.call.reached = True
+        return chunks
+
+    def read_response(self, *args: Any, **options: Any) -> Any:
+        """One reply."""
+        try:
+            value = self._connection.read_response(*args, **options)
+        except ResponseError:
+            self._batch.passed(None, self._transaction)
+            raise
+        return self._batch.passed(value, self._transaction)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._connection, name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        setattr(self._connection, name, value)
+
+
+class RecordingPipeline(Recording, Pipeline):
+    """A redis-py pipeline whose writes are recorded. Made by the wrapped client."""
+
+    _antipode_multi = False
+    _antipode_call: WriteCall | None = None
+    """Pending from the first queued command that may write."""
+    _antipode_sending: tuple[WriteCall | None, ReadCall | None] | None = None
+
+    def pipeline_execute_command(self, *args: Any, **options: Any) -> Any:
+        """Queues a command: from the first one that may write, the scope has a write in flight."""
+        binding = self._antipode
+        if binding is not None and self._antipode_call is None and may_write(args):
+            binding.refresh()
+            if binding.records:
+                self._antipode_call = WriteCall(binding, certain=True)
+        return super().pipeline_execute_command(*args, **options)
+
+    def immediate_execute_command(self, *args: Any, **options: Any) -> Any:
+        """A command between WATCH and MULTI is executed at once."""
+        binding = self._antipode
+        kind = classify(args)
+        if binding is None or kind in {Kind.OTHER, Kind.TRANSACTION}:
+            return super().immediate_execute_command(*args, **options)  # type: ignore[no-untyped-call]
+        binding.refresh()
+        if not binding.records:
+            return super().immediate_execute_command(*args, **options)  # type: ignore[no-untyped-call]
+        if kind is Kind.READ:
+            read = read_call(binding)
+            if read is None and binding.rests and command_name(args) in field.READS:
+                options[CALL] = Hidden(binding)
+            elif read is not None:
+                options[CALL] = read
+            response = super().immediate_execute_command(*args, **options)  # type: ignore[no-untyped-call]
+            if read is not None:
+                read.finish()
+            return response
+        call = WriteCall(binding, certain=kind is Kind.WRITE)
+        options[CALL] = call
+        try:
+            response = super().immediate_execute_command(*args, **options)  # type: ignore[no-untyped-call]
+        except BaseException as error:
+            call.failed(error)
+            raise
+        call.done(response)
+        return response
+
+    def execute(self, raise_on_error: bool = True) -> list[Any]:
+        """As redis-py's; the batch's position joins the scope."""
+        binding = self._antipode
+        if binding is None:
+            return super().execute(raise_on_error)
+        call, self._antipode_call = self._antipode_call, None
+        binding.refresh()
+        read = None
+        if binding.records and any(classify(args) is Kind.READ for args, _ in self.command_stack):
+            read = read_call(binding)
+        if call is not None:
+            call.certain = certain(self.command_stack)
+        self._antipode_sending = (call, read)
+        try:
+            responses = super().execute(raise_on_error)
+        except BaseException as error:
+            if call is not None:
+                if isinstance(error, WatchError) and not call.unknown:
+                    call.abandon()  # EXEC did nothing, or was never sent
+                else:
+                    _partly(call, error)
+            raise
+        finally:
+            self._antipode_sending = None
+        if call is not None:
+            if all_failed(responses) and call.certain:
+                call.abandon()
+            else:
+                call.done(responses)
+        if read is not None:
+            read.finish()
+        return responses
+
+    def _execute_transaction(self, connection: Any, commands: Any, raise_on_error: Any) -> Any:
+        return self._antipode_batch(super()._execute_transaction, connection, commands, raise_on_error, True)
+
+    def _execute_pipeline(self, connection: Any, commands: Any, raise_on_error: Any) -> Any:
+        return self._antipode_batch(super()._execute_pipeline, connection, commands, raise_on_error, False)
+
+    def _antipode_batch(
+        self, execute: Any, connection: Any, commands: Any, raise_on_error: Any, transaction: bool
+    ) -> Any:
+        if self._antipode_sending is None or self._antipode is None:
+            return execute(connection, commands, raise_on_error)
+        call, read = self._antipode_sending
+        if read is not None and read.ids:
+            drive(wait_steps(read, multi=not self.watching), connection, self._antipode)
+        batch = Batch(self._antipode, call, read, commands)
+        if batch.plain:
+            return execute(connection, commands, raise_on_error)
+        if call is not None:
+            call.reply = None
+        if batch.apart:
+            return self._antipode_batch_apart(execute, batch, connection, commands, raise_on_error)
+        facade = Facade(connection, batch, transaction)
+        try:
+            responses = execute(facade, commands, raise_on_error)
+        except (ResponseError, WatchError):  # every reply has been read but ours
+            if batch.asks and connection.is_connected:
+                hear(batch, connection)
+                _told(batch)
+            raise
+        except BaseException as error:
+            if call is not None:
+                call.broke(error)
+            if batch.asks:
+                connection.disconnect()
+            raise
+        if batch.asks:
+            hear(batch, connection)
+            _told(batch)
+        return responses
+
+    def _antipode_batch_apart(self, execute: Any, batch: Batch, connection: Any, commands: Any, raise_: Any) -> Any:
+        call = batch.call
+        if call is None:
+            return execute(connection, commands, raise_)
+        call.reached = True
+        try:
+            return execute(connection, commands, raise_)
+        except (RedisError, OSError) as error:
+            call.broke(error)
+            raise
+        finally:
+            ask_apart(call, connection)
+
+    def reset(self) -> None:  # type: ignore[override]
+        """As redis-py's; what was queued and never sent did not happen."""
+        call, self._antipode_call = self._antipode_call, None
+        if call is not None:
+            call.abandon()
+        super().reset()
+
+
+def _told(batch: Batch) -> None:
+    """The answer behind a batch serves its writes and its reads."""
+    if batch.call is not None:
+        batch.call.reply = batch.reply
+    if batch.reading is not None:
+        batch.reading.saw(parsed(batch.reply))
+
+
+def _partly(call: WriteCall, error: BaseException) -> None:
+    """An error of one command of a batch says nothing of the others."""
+    if isinstance(error, ResponseError) and call.reply is not None and not call.unknown:
+        if getattr(error, "status_code", None) == "EXECABORT":
+            call.abandon()
+        else:
+            call.done(None)
+    else:
+        call.failed(error)
+
+
+def recording_pipeline(pipeline: Any, binding: Binding | None) -> Any:
+    """Makes a pipeline record its writes."""
+    if binding is not None and isinstance(pipeline, Pipeline):
+        pipeline.__class__ = recording_class(type(pipeline), RecordingPipeline)
+        pipeline._antipode = binding  # type: ignore[attr-defined]
+    return pipeline

@@ -1,0 +1,332 @@
+"""Reads that wait, or that say what they depend on: the question and the read in one atomic step on one connection.
+
+Written once, as a generator of steps, and driven by the sync and by the asyncio client.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Generator, Sequence
+from typing import Any, Final, NamedTuple, TypeAlias
+
+from antipode import telemetry
+from antipode.errors import BarrierError, BarrierTimeout, BarrierUnproven, Redeliver
+from antipode.lineage import EMPTY, Lineage
+from antipode.reading import Reading, current_reading
+from antipode.scope import Scope, current_scope
+from antipode.settings import settings
+from antipode.site import call_site
+from antipode.verdict import Verdict, Visibility
+from antipode.writeid import Ordered, WriteId
+from redis.exceptions import ResponseError
+
+from antipode_redis import field
+from antipode_redis.binding import Binding
+from antipode_redis.commands import blocks, command_name
+from antipode_redis.info import Replication, parse
+from antipode_redis.judging import Seen, judge
+from antipode_redis.marks import position_of
+
+_BACKOFF_S: Final = (0.001, 0.05)
+_INFO: Final = ("INFO", "replication")
+
+
+class Send(NamedTuple):
+    """Send these commands in one packet."""
+
+    commands: Sequence[Sequence[Any]]
+
+
+class Receive(NamedTuple):
+    """Read one reply; an error reply is a value."""
+
+    raw: bool = False
+    """Without decoding."""
+
+
+class WaitFor(NamedTuple):
+    """Wait until the engine has seen these writes at the connection's server, so long at most."""
+
+    lineage: Lineage
+    timeout: float
+
+
+class Pause(NamedTuple):
+    """Sleep."""
+
+    seconds: float
+
+
+Step: TypeAlias = Send | Receive | WaitFor | Pause
+Steps: TypeAlias = Generator[Step, Any, Any]
+
+
+class ReadCall:
+    """One read: what it has to wait for, and who wants to know what it depends on."""
+
+    __slots__ = ("_deadline", "_merged", "_scope", "binding", "epoch", "ids", "reading", "timeout", "trouble")
+
+    def __init__(
+        self, binding: Binding, reading: Reading | None, ids: list[WriteId], scope: Scope | None, merges: bool
+    ) -> None:
+        self.binding = binding
+        self.reading = reading
+        self.ids = ids
+        self.epoch = ""
+        """The server's own epoch, as last seen: whether it is marked decides whether older ones have ended."""
+        self.timeout = binding.store.timeout
+        self.trouble: Visibility | None = None
+        """Why the read's writes are not visible, once it has given up."""
+        self._scope = scope
+        self._merged: Reading | None = Reading() if merges and scope is not None else None
+        self._deadline = time.monotonic() + self.timeout
+        if scope is not None and scope.deadline is not None:
+            self._deadline = min(self._deadline, scope.deadline)
+
+    @property
+    def collects(self) -> bool:
+        """Whether somebody wants to know what the value depends on."""
+        return self.reading is not None or self._merged is not None
+
+    @property
+    def left(self) -> float:
+        """Seconds until the deadline."""
+        return self._deadline - time.monotonic()
+
+    def missed(self) -> None:
+        """A value was read whose lineage at rest was not."""
+        for reading in (self.reading, self._merged):
+            if reading is not None:
+                reading.marked(self.binding.store.name)
+
+    def saw_beside(self, beside: Lineage) -> None:
+        """This lineage rests beside a value that was read."""
+        for reading in (self.reading, self._merged):
+            if reading is not None:
+                reading.saw(lineage=beside)
+
+    def saw(self, now: Replication | None, beside: Lineage = EMPTY) -> None:
+        """A value was read at this place in replication, with this lineage beside it."""
+        store = self.binding.store.name
+        position = None if now is None else now.position
+        for reading in (self.reading, self._merged):
+            if reading is None:
+                continue
+            if position is None:
+                reading.saw(lineage=beside)
+                reading.marked(store)
+            else:
+                reading.saw(WriteId(store, b"", position), lineage=beside)
+
+    def judge(self, seen: Seen) -> Visibility | None:
+        """What is missing at the connection's server; None where nothing is."""
+        worst: Visibility | None = None
+        for write_id in self.ids:
+            answer = judge(write_id, seen)
+            if answer.verdict is Verdict.UNPROVEN:
+                return answer
+            if answer.verdict is not Verdict.VISIBLE:
+                worst = answer
+        return worst
+
+    def foreign(self) -> list[str]:
+        """The epochs whose marks are asked for, the server's own first."""
+        epochs = sorted({w.version.epoch for w in self.ids if isinstance(w.version, Ordered)})
+        others = [epoch for epoch in epochs if epoch != self.epoch]
+        return [self.epoch or "-", *others] if others else []
+
+    def finish(self) -> None:
+        """The read is over: automatic merging, then what the policies say of a wait in vain."""
+        if self._merged is not None and self._scope is not None:
+            self._scope.transfer(self._merged.lineage)
+        trouble = self.trouble
+        if trouble is None:
+            return
+        binding = self.binding
+        if binding.follows:
+            telemetry.finding("behind", call_site())
+            return
+        now = settings()
+        unproven = trouble.verdict is Verdict.UNPROVEN or trouble.unknown_epoch
+        policy = now.on_unproven if unproven and now.on_unproven != "as_timeout" else now.on_timeout
+        words = (
+            f"{binding.store.name} at {binding.target.address}: {trouble.reason}. The read waited for it "
+            f"{self.timeout * 1000:.0f} ms at most (wait on read)"
+        )
+        error: BarrierError = BarrierUnproven(words) if unproven else BarrierTimeout(words)
+        if policy == "redeliver" and self._scope is not None and self._scope.delivery is not None:
+            raise Redeliver(f"give the message back: {error}") from error
+        if policy != "proceed":
+            raise error
+
+
+def read_call(binding: Binding) -> ReadCall | None:
+    """What a read has to do besides reading; None where it is a plain one."""
+    reading = current_reading()
+    if reading is None and not binding.waits and not binding.merges:
+        return None
+    scope = current_scope()
+    after: Lineage | None = None
+    if reading is not None and reading.after is not None:
+        after = reading.after
+    elif binding.waits and scope is not None:
+        after = scope.lineage
+    ids = [] if after is None or not binding.records else after.of_store(binding.store.name)
+    merges = binding.merges and scope is not None
+    if reading is None and not ids and not merges:
+        return None
+    return ReadCall(binding, reading, ids, scope, merges)
+
+
+def wait_steps(call: ReadCall, *, multi: bool = True) -> Steps:
+    """Waits on this connection, with nothing but questions: before a pipeline, or a read that blocks."""
+    backoff = _BACKOFF_S[0]
+    while call.ids:
+        seen = yield from look(call, multi=multi)
+        if seen is None:
+            return
+        backoff, again = yield from _between(call, call.judge(seen), backoff)
+        if not again:
+            return
+
+
+def look(call: ReadCall, *, multi: bool = True) -> Generator[Step, Any, Seen | None]:
+    """Where the connection's server is, with its marks; None (and `trouble`) where it refuses to say.
+
+    `multi` is false on a connection that watches keys: a MULTI of ours would end the application's WATCH.
+    """
+    for _ in range(3):
+        fields = call.foreign()
+        asked: list[Sequence[Any]] = [_INFO, ("HMGET", call.binding.key, *fields)] if fields else [_INFO]
+        if fields and multi:
+            asked = [("MULTI",), *asked, ("EXEC",)]
+        yield Send(asked)
+        replies = []
+        for _ in asked:
+            replies.append((yield Receive(raw=True)))
+        values = replies[-1] if fields and multi else replies
+        found = _answer(values, fields) if isinstance(values, list) else None
+        if found is None:
+            _refused(call, replies)
+            return None
+        changed, call.epoch = found.replication.epoch != call.epoch, found.replication.epoch
+        if not changed or not call.foreign():
+            break
+    return found
+
+
+def read_steps(call: ReadCall, args: Sequence[Any], *, raw: bool, multi: bool) -> Steps:
+    """Reads, waits and reads again; returns the reply as it came (an error reply as a value).
+
+    `multi`: the read may stand in a MULTI, where nothing comes between it and the question. Where it may not, the
+    question follows it in the same packet.
+    """
+    backoff = _BACKOFF_S[0]
+    beside = call.collects and call.binding.rests and command_name(args) in field.READS
+    wire = field.wire_read(args) if call.binding.rests else args
+    if blocks(args) or not multi:
+        yield from wait_steps(call)
+        yield Send([wire, _INFO])
+        value = yield Receive(raw)
+        answer = yield Receive(raw=True)
+        call.saw(parsed(answer))
+        return value
+    while True:
+        fields = call.foreign()
+        asked: list[Sequence[Any]] = [("MULTI",), _INFO]
+        if fields:
+            asked.append(("HMGET", call.binding.key, *fields))
+        if beside:
+            asked.append(("HGET", args[1], field.FIELD))
+        asked += [wire, ("EXEC",)]
+        yield Send(asked)
+        replies = []
+        for place in range(len(asked)):
+            replies.append((yield Receive(raw and place == len(asked) - 1)))
+        whole = replies[-1]
+        if not isinstance(whole, list):
+            return (yield from _aborted(call, replies, wire, raw))
+        found = _answer(whole, fields)
+        if found is None:
+            _refused(call, whole)
+            call.saw(None)
+            return whole[-1]
+        changed, call.epoch = found.replication.epoch != call.epoch, found.replication.epoch
+        if changed and call.foreign():
+            continue  # its own epoch is known only now: whether that is marked decides about the others
+        trouble = call.judge(found) if call.ids else None
+        backoff, again = yield from _between(call, trouble, backoff)
+        if again:
+            continue
+        if call.collects:
+            rest = whole[-2] if beside else None
+            store, options = call.binding.store.name, call.binding.store.options
+            rest = None if isinstance(rest, Exception) else rest
+            call.saw(found.replication, field.lineage_of(rest, store, options.lineage_in))
+        return whole[-1]
+
+
+def _between(call: ReadCall, trouble: Visibility | None, backoff: float) -> Generator[Step, Any, tuple[float, bool]]:
+    """After a look: waits for the next one, if there is to be one."""
+    if trouble is None:
+        call.trouble = None
+        return backoff, False
+    call.trouble = trouble
+    if trouble.verdict is Verdict.UNPROVEN or call.binding.follows:
+        return backoff, False
+    left = call.left
+    if left <= 0:
+        return backoff, False
+    told = yield WaitFor(Lineage(call.ids), left)
+    if told is not Verdict.VISIBLE and call.left <= 0:
+        return backoff, True  # one last look
+    if told is Verdict.VISIBLE and backoff == _BACKOFF_S[0]:
+        return backoff * 2, True
+    # The engine may speak of another server than this connection's, or be overloaded: never in a hurry.
+    yield Pause(min(backoff, max(call.left, 0.0)))
+    return min(backoff * 2, _BACKOFF_S[1]), True
+
+
+def _answer(values: list[Any], fields: list[str]) -> Seen | None:
+    """What the replies say; None where the server refuses to say where it is."""
+    info = values[0]
+    if isinstance(info, Exception):
+        return None
+    replication = parsed(info)
+    if replication is None:
+        return None
+    if not fields:
+        return Seen(replication, {})
+    marks = values[1] if len(values) > 1 else None
+    if not isinstance(marks, list):
+        return Seen(replication, {}, marks_known=False, why_no_marks=f"its marks cannot be read ({marks})")
+    found = {name: position_of(value) for name, value in zip(fields, marks, strict=True)}
+    return Seen(replication, {name: at for name, at in found.items() if at is not None})
+
+
+def _aborted(call: ReadCall, replies: list[Any], wire: Sequence[Any], raw: bool) -> Steps:
+    """The MULTI was refused: by the read itself, whose error the application gets, or by what we asked beside it."""
+    errors = [reply for reply in replies if isinstance(reply, ResponseError)]
+    if isinstance(replies[-2], ResponseError):
+        return replies[-2]
+    _refused(call, errors)
+    call.saw(None)
+    yield Send([wire])
+    return (yield Receive(raw))
+
+
+def _refused(call: ReadCall, replies: Sequence[Any]) -> None:
+    error = next((reply for reply in replies if isinstance(reply, Exception)), None)
+    if call.ids:
+        call.trouble = Visibility(Verdict.UNPROVEN, f"its user may not ask where it is ({error})")
+    call.binding.denied(str(error))
+
+
+def parsed(reply: Any) -> Replication | None:
+    """The answer to the question; None where it is an error or none came."""
+    if isinstance(reply, Exception) or reply is None:
+        return None
+    try:
+        return parse(reply)
+    except ValueError:
+        return None

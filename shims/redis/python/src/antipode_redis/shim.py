@@ -1,0 +1,119 @@
+"""The Redis shim: judges positions at a server, and hears of changes by client-side tracking (spec SHIM, EPOCH)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
+
+from antipode.errors import ConfigurationError
+from antipode.shim import Capabilities, Server, Shim, Visibility, unproven
+from antipode.store import Store
+from antipode.writeid import Ordered, WriteId
+
+from antipode_redis import doctor, marks
+from antipode_redis.judging import judge
+from antipode_redis.marker import Marker
+from antipode_redis.probe import CLUSTER, grant
+from antipode_redis.resp import ServerError
+from antipode_redis.session import Session
+from antipode_redis.targets import SCHEMES, target_of
+
+
+class RedisShim(Shim):
+    """What knows Redis. Positions: epoch = first 16 hex digits of the replication id, counter = its offset."""
+
+    kind: ClassVar[str] = "redis"
+    capabilities: ClassVar[Capabilities] = Capabilities(
+        versions="position", push=True, tombstones=True, rest=("field",), marks="in_band"
+    )
+    schemes: ClassVar[tuple[str, ...]] = SCHEMES
+    """URLs of these schemes are ours (`antipode epoch`, `antipode doctor`)."""
+
+    def __init__(self, store: Store) -> None:
+        super().__init__(store)
+        self.markers: dict[str, Marker] = {}
+        """By server address: the threads that write marks."""
+
+    @property
+    def marks_key(self) -> str:
+        """The key of the hash of marks."""
+        return str(self.store.options.extra.get("marks_key", marks.DEFAULT_KEY))
+
+    def visible(self, ids: Sequence[WriteId], server: Server) -> Sequence[Visibility]:
+        session = self._session(server)
+        epochs = sorted({w.version.epoch for w in ids if isinstance(w.version, Ordered) and not w.key})
+        try:
+            seen = session.look(epochs, self.marks_key)
+        except ServerError as error:
+            if error.code != "NOPERM":
+                raise
+            refused = unproven(f"its user may not ask where it is ({error}). {grant(self.marks_key)}")
+            return [refused] * len(ids)
+        if session.hello.get("mode") == "cluster":
+            return [unproven(f"it {CLUSTER}")] * len(ids)
+        server.applied(session.run_id, seen.replication.epoch, seen.proved())
+        return [judge(write_id, seen) for write_id in ids]
+
+    def watch(self, server: Server, on_change: Callable[[], None]) -> _Tracking:
+        session = self._session(server)
+        session.on_reset = server.reset
+        try:
+            session.track()
+        except ServerError as error:
+            raise NotImplementedError(f"client-side tracking is not to be had there ({error})") from error
+        return _Tracking(session, on_change)
+
+    def close(self, server: Server) -> None:
+        session, server.session = server.session, None
+        if isinstance(session, Session):
+            session.close()
+
+    def address(self, target: Any) -> str:
+        return target_of(target).address
+
+    def _session(self, server: Server) -> Session:
+        session = server.session
+        if not isinstance(session, Session):
+            session = server.session = Session(target_of(server.target), server.ask_timeout)
+        session.timeout = server.ask_timeout
+        return session
+
+    # What the command line asks for; `target` is a URL or a client
+
+    @classmethod
+    def epochs(cls, target: Any, key: str = marks.DEFAULT_KEY) -> list[marks.Mark]:
+        """The marks at a server, oldest epoch first."""
+        return doctor.list_epochs(target, key)
+
+    @classmethod
+    def settle(cls, target: Any, epoch: str, position: int | None = None, key: str = marks.DEFAULT_KEY) -> None:
+        """The operator's word that the store holds an ended epoch, whole or up to a position: a mark, at the primary.
+
+        Raises ConfigurationError for what is no epoch, or at a server that is not the primary.
+        """
+        if not epoch or len(epoch) > 32 or set(epoch) - set("0123456789abcdef"):
+            raise ConfigurationError(f"{epoch!r} is no Redis epoch: it is the first 16 hex digits of a replication id")
+        doctor.settle(target, epoch, marks.ALL if position is None else position, key)
+
+    @classmethod
+    def diagnose(cls, target: Any, key: str = marks.DEFAULT_KEY) -> list[doctor.Finding]:
+        """What of this server matters to Antipode: what would be unproven there, why, and what cures it."""
+        return doctor.diagnose(target, key)
+
+
+class _Tracking:
+    """A live push channel: the session that `visible` asks on, too."""
+
+    def __init__(self, session: Session, on_change: Callable[[], None]) -> None:
+        self._session = session
+        self._on_change = on_change
+
+    def fileno(self) -> int | None:
+        return self._session.fileno()
+
+    def pump(self) -> None:
+        if self._session.pump():
+            self._on_change()
+
+    def close(self) -> None:
+        self._session.close()

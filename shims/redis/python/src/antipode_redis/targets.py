@@ -1,0 +1,168 @@
+"""How to reach a Redis server beside the application's own client: with its address, user, TLS and Sentinels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+from urllib.parse import quote
+
+import redis.asyncio.connection as asyncio_connection
+import redis.asyncio.sentinel as asyncio_sentinel
+import redis.connection as sync_connection
+import redis.sentinel as sync_sentinel
+from redis.backoff import NoBackoff
+from redis.maint_notifications import MaintNotificationsConfig
+from redis.retry import Retry
+
+SCHEMES: Final = ("redis", "rediss", "unix")
+_KEPT: Final = frozenset(
+    {"host", "port", "path", "db", "username", "password", "credential_provider", "socket_keepalive"}
+    | {"socket_keepalive_options", "socket_type", "redis_connect_func"}
+)
+Discover = Callable[[float], tuple[str, int]]
+
+
+@dataclass(frozen=True)
+class Target:
+    """One server, or one role that Sentinels know the server of."""
+
+    address: str
+    """Its name for people and for telling servers apart: no credentials."""
+    connection_class: type[Any] = sync_connection.Connection
+    kwargs: Mapping[str, Any] = field(default_factory=dict)
+    discover: Discover | None = None
+    """Asks Sentinels for the host and port, within so many seconds; None where they are fixed."""
+
+    def connect(self, timeout: float, protocol: int = 3) -> Any:
+        """A new connection of our own, handshake done; raises what redis-py raises."""
+        kwargs = dict(self.kwargs)
+        if self.discover is not None:
+            kwargs["host"], kwargs["port"] = self.discover(timeout)
+        if self.connection_class is not sync_connection.UnixDomainSocketConnection:
+            kwargs["socket_connect_timeout"] = timeout
+        connection = self.connection_class(
+            **kwargs,
+            protocol=protocol,
+            socket_timeout=timeout,
+            retry=Retry(NoBackoff(), 0),
+            driver_info=None,
+            maint_notifications_config=MaintNotificationsConfig(enabled=False),
+        )
+        connection.connect()
+        return connection
+
+    def __str__(self) -> str:
+        return self.address
+
+
+def target_of(what: Any) -> Target:
+    """The target behind a URL or a client, sync or asyncio."""
+    if isinstance(what, Target):
+        return what
+    if isinstance(what, str):
+        url: dict[str, Any] = sync_connection.parse_url(what)  # type: ignore[no-untyped-call]
+        return _fixed(url.pop("connection_class", sync_connection.Connection), url)
+    pool = what.connection_pool
+    service = getattr(pool, "service_name", None)
+    if service is not None:
+        return _through_sentinels(pool, service)
+    return _fixed(_sync_class(pool.connection_class), pool.connection_kwargs)
+
+
+def replicas_by_sentinel(client: Any) -> Callable[[], list[Target]] | None:
+    """Lists the replicas that a client of `Sentinel.slave_for` may reach; None for other clients."""
+    pool = client.connection_pool
+    service = getattr(pool, "service_name", None)
+    if service is None or pool.is_master:
+        return None
+    connection_class, kwargs = _sync_class(pool.connection_class), _kept(pool.connection_kwargs)
+    sentinels = _sentinels(pool.sentinel_manager)
+
+    def replicas() -> list[Target]:
+        found = sentinels(1.0)
+        # As redis-py does: the primary where there is no replica.
+        places = found.discover_slaves(service) or [found.discover_master(service)]  # type: ignore[no-untyped-call]
+        return [_fixed(connection_class, {**kwargs, "host": host, "port": port}) for host, port in places]
+
+    return replicas
+
+
+def _through_sentinels(pool: Any, service: str) -> Target:
+    sentinels = _sentinels(pool.sentinel_manager)
+    role = "master" if pool.is_master else "slave"
+
+    def discover(timeout: float) -> tuple[str, int]:
+        found = sentinels(timeout)
+        if role == "slave":
+            replicas = found.discover_slaves(service)  # type: ignore[no-untyped-call]
+            if replicas:
+                host, port = replicas[0]
+                return str(host), int(port)
+        host, port = found.discover_master(service)  # type: ignore[no-untyped-call]
+        return str(host), int(port)
+
+    kwargs = _kept(pool.connection_kwargs)
+    address = f"sentinel://{service}/{'primary' if pool.is_master else 'replicas'}{_database(kwargs)}"
+    return Target(address, _sync_class(pool.connection_class), kwargs, discover)
+
+
+def _sentinels(manager: Any) -> Callable[[float], sync_sentinel.Sentinel]:
+    """Makes sync clients of the same Sentinels, also for an asyncio manager: the waiting threads are sync."""
+    known = [dict(sentinel.connection_pool.connection_kwargs) for sentinel in manager.sentinels]
+
+    def sentinels(timeout: float) -> sync_sentinel.Sentinel:
+        addresses = [(kwargs["host"], kwargs["port"]) for kwargs in known]
+        shared = {key: value for key, value in _kept(known[0]).items() if key not in {"host", "port", "db"}}
+        shared |= {"socket_timeout": timeout / 2, "socket_connect_timeout": timeout / 2, "retry": Retry(NoBackoff(), 0)}
+        return sync_sentinel.Sentinel(addresses, manager.min_other_sentinels, sentinel_kwargs=shared)  # type: ignore[no-untyped-call]
+
+    return sentinels
+
+
+def _fixed(connection_class: type[Any], kwargs: Mapping[str, Any]) -> Target:
+    kept = _kept(kwargs)
+    if issubclass(connection_class, sync_connection.UnixDomainSocketConnection):
+        place = f"unix://{quote(str(kept.get('path', '')))}"
+    else:
+        scheme = "rediss" if issubclass(connection_class, sync_connection.SSLConnection) else "redis"
+        host = str(kept.get("host") or "localhost")
+        place = f"{scheme}://{f'[{host}]' if ':' in host else host}:{kept.get('port') or 6379}"
+    return Target(place + _database(kept), connection_class, kept)
+
+
+def _database(kwargs: Mapping[str, Any]) -> str:
+    return f"/{kwargs['db']}" if kwargs.get("db") else ""
+
+
+def _kept(kwargs: Mapping[str, Any]) -> dict[str, Any]:
+    kept = {key: value for key, value in kwargs.items() if key in _KEPT or key.startswith("ssl_")}
+    connect_func = kept.get("redis_connect_func")
+    if connect_func is not None and _is_coroutine(connect_func):
+        del kept["redis_connect_func"]
+    return kept
+
+
+def _is_coroutine(function: Any) -> bool:
+    from inspect import iscoroutinefunction
+
+    return iscoroutinefunction(function)
+
+
+_SYNC: Final = {
+    asyncio_connection.UnixDomainSocketConnection: sync_connection.UnixDomainSocketConnection,
+    asyncio_connection.SSLConnection: sync_connection.SSLConnection,
+    asyncio_connection.AbstractConnection: sync_connection.Connection,
+}
+
+
+def _sync_class(connection_class: type[Any]) -> type[Any]:
+    """The class of our own connections for an application's: sync, and to a fixed address."""
+    managed = (sync_sentinel.SentinelManagedConnection, asyncio_sentinel.SentinelManagedConnection)
+    if issubclass(connection_class, managed):
+        secure = (sync_connection.SSLConnection, asyncio_connection.SSLConnection)
+        return sync_connection.SSLConnection if issubclass(connection_class, secure) else sync_connection.Connection
+    for asyncio_class, sync_class in _SYNC.items():
+        if issubclass(connection_class, asyncio_class):
+            return sync_class
+    return connection_class

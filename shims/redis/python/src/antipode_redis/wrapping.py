@@ -1,0 +1,157 @@
+"""`wrap` and `register`: how a client or a list of servers joins a store."""
+
+from __future__ import annotations
+
+import copy
+from datetime import timedelta
+from typing import Any, Literal, TypeVar
+
+import redis
+import redis.asyncio
+import redis.asyncio.client
+import redis.client
+from antipode import logs
+from antipode.errors import ConfigurationError, UnfitStoreError
+from antipode.settings import Mode, store_settings
+from antipode.shim import Replicas, Store, StoreOptions, join_store
+
+from antipode_redis import marks
+from antipode_redis.aio import AsyncRecordingRedis
+from antipode_redis.binding import Binding
+from antipode_redis.client import RecordingRedis, recording_class
+from antipode_redis.marker import Marker, marker
+from antipode_redis.probe import CLUSTER, Facts, probe
+from antipode_redis.session import Session
+from antipode_redis.shim import RedisShim
+from antipode_redis.targets import Target, replicas_by_sentinel, target_of
+
+_C = TypeVar("_C", bound=redis.Redis | redis.asyncio.Redis)
+_PROBE_S = 1.0
+
+
+def wrap(
+    client: _C,
+    store: str,
+    *,
+    replicas: Replicas = None,
+    wait_on_read: bool = False,
+    timeout: float | timedelta | None = None,
+    rest: Literal["none", "field"] = "none",
+    lineage_in: bool = True,
+    lineage_out: bool = True,
+    on_unfit: Literal["raise", "unproven"] = "raise",
+    on_replica_out: Literal["name", "fail"] | None = None,
+    mode: Mode | str | None = None,
+    envelope_keys: str | None = None,
+    hash_keys: bool | None = None,
+    marks_key: str = marks.DEFAULT_KEY,
+) -> _C:
+    """A copy of a redis-py client, sync or asyncio, that records its writes under the store's name.
+
+    It is an instance of the same class and shares the connection pool; the client passed in stays plain.
+
+    replicas: the servers that readers of this region may use, as URLs or clients, or a callable that lists them and is
+    asked again every 5 s; without, the client's own server. A client of `Sentinel.slave_for` lists them by itself.
+    wait_on_read: each read first waits for the scope's writes to this store, on its own connection, up to `timeout`
+    seconds. rest: where the lineage rests beside a value: `none`, or `field` (a field `antipode` in hashes).
+    lineage_in, lineage_out: whether lineages at rest are taken and given. on_unfit: a topology that allows no proof
+    raises UnfitStoreError here, or is `unproven` later. marks_key: the hash that holds the marks of epochs.
+
+    Raises ConfigurationError for options that cannot be, UnfitStoreError for a Redis Cluster. A server that does not
+    answer now is no error: what it lacks is then said when it is first used.
+    """
+    _check_client(client)
+    if rest == "envelope" or envelope_keys is not None:  # type: ignore[comparison-overlap]
+        raise ConfigurationError(
+            "rest='envelope' (envelope_keys=) is not there yet: use rest='field' for hashes, or rest='none'"
+        )
+    if rest not in ("none", "field"):
+        raise ConfigurationError(f"rest={rest!r}: want none or field")
+    plain: Any = getattr(client, "_antipode_plain", None) or client
+    target = target_of(plain)
+    if replicas is None and not store_settings(store).replicas:
+        replicas = replicas_by_sentinel(plain)
+    options = StoreOptions(
+        replicas=replicas,
+        wait_on_read=wait_on_read,
+        timeout=timeout,
+        rest=rest,
+        lineage_in=lineage_in,
+        lineage_out=lineage_out,
+        on_unfit=on_unfit,
+        on_replica_out=on_replica_out,
+        mode=mode,
+        hash_keys=hash_keys,
+        extra=_extra(marks_key),
+    )
+    facts = _probe(target, store, marks_key)
+    if facts.cluster and on_unfit == "raise":
+        raise UnfitStoreError(f"{target.address} {CLUSTER}. wrap(…, on_unfit='unproven') lets the service start")
+    joined = join_store(store, RedisShim, options)
+    many = replicas_by_sentinel(plain) is not None
+    server = None if many else joined.use_server(target, target.address)
+    own_marker = marker(joined, target, marks_key)
+    if facts.reached:
+        own_marker.facts = facts
+    wrapped: _C = _copy(plain, Binding(joined, target, server, own_marker), own_marker)
+    return wrapped
+
+
+def register(
+    store: str,
+    *,
+    replicas: Replicas,
+    timeout: float | timedelta | None = None,
+    on_replica_out: Literal["name", "fail"] | None = None,
+    mode: Mode | str | None = None,
+    marks_key: str = marks.DEFAULT_KEY,
+) -> Store:
+    """This process waits for a store's servers, and never reads or writes it."""
+    options = StoreOptions(
+        replicas=replicas, timeout=timeout, on_replica_out=on_replica_out, mode=mode, extra=_extra(marks_key)
+    )
+    return join_store(store, RedisShim, options)
+
+
+def _extra(marks_key: str) -> dict[str, Any]:
+    return {} if marks_key == marks.DEFAULT_KEY else {"marks_key": marks_key}
+
+
+def _check_client(client: Any) -> None:
+    if isinstance(client, redis.client.Pipeline | redis.asyncio.client.Pipeline):
+        raise ConfigurationError("wrap() takes a client, not a pipeline: make the pipeline of the wrapped client")
+    if isinstance(client, redis.Redis | redis.asyncio.Redis):
+        return
+    kind = type(client).__name__
+    if "Cluster" in kind:
+        raise UnfitStoreError(f"{kind}: it {CLUSTER}")
+    raise TypeError(f"wrap() takes a redis.Redis or redis.asyncio.Redis, not {kind}")
+
+
+def _probe(target: Target, store: str, key: str) -> Facts:
+    """Asks the server what it allows; what cannot be reached now is asked when it can."""
+    try:
+        session = Session(target, _PROBE_S)
+    except Exception as error:
+        logs.info(
+            f"probe {store} {target.address}",
+            f"{store}: {target.address} does not answer yet ({error}); its rights are asked when it does",
+        )
+        return Facts()
+    try:
+        return probe(session, store, key)
+    except Exception:  # LOADING, a restart just now: asked again by the marker
+        return Facts()
+    finally:
+        session.close()
+
+
+def _copy(plain: Any, binding: Binding, own_marker: Marker) -> Any:
+    wrapped = copy.copy(plain)
+    is_async = isinstance(plain, redis.asyncio.Redis)
+    wrapped.__class__ = recording_class(type(plain), AsyncRecordingRedis if is_async else RecordingRedis)
+    wrapped._antipode = binding
+    wrapped._antipode_plain = plain
+    own_marker.users.add(wrapped)
+    own_marker.start()
+    return wrapped
