@@ -93,6 +93,7 @@ def test_a_variable_is_read(
     monkeypatch: pytest.MonkeyPatch, variable: str, text: str, word: str, value: object
 ) -> None:
     monkeypatch.setenv(variable, text)
+    reset_settings()  # an earlier test's thread may have looked before the variable was set
     assert getattr(settings(), word) == value
     origin = next(origin for origin in setting_origins() if origin.word == word)
     assert origin.variable == variable
@@ -101,6 +102,7 @@ def test_a_variable_is_read(
 
 def test_code_wins_over_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ANTIPODE_TIMEOUT_MS", "250")
+    reset_settings()
     assert configure(timeout=timedelta(seconds=2)).timeout == 2.0
     assert timeout_of(option=0.1) == 0.1
     assert configure(timeout=None).timeout == 0.25
@@ -128,11 +130,13 @@ def test_of_environment_and_code_the_more_careful_mode_wins(
     monkeypatch: pytest.MonkeyPatch, environment: str, code: str, wins: Mode
 ) -> None:
     monkeypatch.setenv("ANTIPODE_MODE", environment)
+    reset_settings()
     assert configure(mode=code).mode is wins
 
 
 def test_code_cannot_undo_an_edge_that_the_operator_declared(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ANTIPODE_EDGE", "true")
+    reset_settings()
     assert configure(edge=False).edge
 
 
@@ -159,6 +163,7 @@ def test_a_bad_value_is_an_error_that_names_its_setting(
     monkeypatch: pytest.MonkeyPatch, variable: str, text: str
 ) -> None:
     monkeypatch.setenv(variable, text)
+    reset_settings()
     with pytest.raises(ConfigurationError, match=variable if variable != "ANTIPODE_TRUST" else "trust=key"):
         settings()
     with pytest.raises(ConfigurationError):
@@ -190,6 +195,7 @@ def test_an_unknown_variable_warns_with_the_nearest(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setenv("ANTIPODE_TIMEOUT", "5")
+    reset_settings()
     with caplog.at_level(logging.WARNING, "antipode"):
         assert settings().timeout == 1.0
     assert "ANTIPODE_TIMEOUT is not known" in caplog.text
@@ -201,6 +207,7 @@ def test_the_settings_of_a_store_come_by_its_name(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setenv("ANTIPODE_STORE_BLOG_POSTS_PRIMARY", "redis://a")
     monkeypatch.setenv("ANTIPODE_STORE_BLOG_POSTS_TIMEOUT_MS", "40")
     monkeypatch.setenv("ANTIPODE_STORE_BLOG_POSTS_MODE", "dry-run")
+    reset_settings()
     found = store_settings("blog-posts")
     assert found == StoreSettings(("redis://b1", "redis://b2"), "redis://a", 0.04, Mode.DRY_RUN)
     assert store_settings("user-acl") == StoreSettings()
@@ -213,6 +220,7 @@ def test_the_settings_of_a_store_come_by_its_name(monkeypatch: pytest.MonkeyPatc
 
 def test_a_stores_mode_is_the_most_careful_that_anybody_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ANTIPODE_STORE_BLOG_POSTS_MODE", "dry-run")
+    reset_settings()
     assert mode_of("blog-posts") is Mode.DRY_RUN
     assert mode_of("blog-posts", "enforce") is Mode.DRY_RUN
     assert mode_of("blog-posts", Mode.OFF) is Mode.OFF
@@ -224,6 +232,7 @@ def test_setting_keys_alone_means_key(monkeypatch: pytest.MonkeyPatch, tmp_path:
     file = tmp_path / "keys"
     file.write_text(f"one {KEY}\n")
     monkeypatch.setenv("ANTIPODE_KEYS_FILE", str(file))
+    reset_settings()
     assert settings().trust is Trust.KEY
     assert list(settings().keys) == ["one"]
     assert configure(trust="private").trust is Trust.PRIVATE
@@ -235,6 +244,7 @@ def test_a_bad_keys_file_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
     file = tmp_path / "keys"
     file.write_bytes(b"one \xff\xfe")
     monkeypatch.setenv("ANTIPODE_KEYS_FILE", str(file))
+    reset_settings()
     with pytest.raises(ConfigurationError, match="ANTIPODE_KEYS_FILE"):
         settings()
 
@@ -242,4 +252,5 @@ def test_a_bad_keys_file_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
 def test_an_empty_variable_is_as_good_as_none(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ANTIPODE_TIMEOUT_MS", "")
     monkeypatch.setenv("ANTIPODE_PEERS", " ")
+    reset_settings()
     assert settings() == Settings()

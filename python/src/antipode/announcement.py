@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 
+from antipode import telemetry
 from antipode.logs import logger
 from antipode.settings import Mode, settings
 from antipode.store import Store, registry
@@ -17,6 +18,7 @@ def announce() -> None:
     if _told:
         return
     if _tell_once():
+        telemetry.start()
         logger.info("%s", in_force())
 
 

@@ -404,6 +404,7 @@ def stores() -> list[Store]:
 
 def note_marks(store: str, missing: str | None) -> None:
     """A shim says that it may not mark this store's epochs, and why; None: it may."""
+    telemetry.start()
     if missing is None:
         telemetry.marks_missing.pop(store, None)
     else:

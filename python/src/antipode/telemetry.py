@@ -81,6 +81,11 @@ def _instruments() -> _Instruments:
     return _Instruments()
 
 
+def start() -> None:
+    """Makes the instruments, so that the observable ones are read even where no other is ever called."""
+    _instruments()
+
+
 def bounded(site: str) -> str:
     """A call site as an attribute: past so many different ones, `other` (OBS-6)."""
     if site not in _sites:
