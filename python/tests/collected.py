@@ -126,8 +126,3 @@ def installed_sdk(monkeypatch: pytest.MonkeyPatch) -> Iterator[Collected]:
     telemetry.reset()
     meters.shutdown()
     tracers.shutdown()
-
-
-def posts(lag: float = 0.05) -> tuple[antipode.memory.Store, antipode.memory.Client, antipode.memory.Client]:
-    store = antipode.memory.Store("blog-posts", regions=["a", "b"], lag=lag)
-    return store, store.client("a"), store.client("b")

@@ -33,6 +33,11 @@ def otel(monkeypatch: pytest.MonkeyPatch) -> Iterator[Collected]:
         yield collected
 
 
+def posts(lag: float = 0.05) -> tuple[antipode.memory.Store, antipode.memory.Client, antipode.memory.Client]:
+    store = antipode.memory.Store("blog-posts", regions=["a", "b"], lag=lag)
+    return store, store.client("a"), store.client("b")
+
+
 # Barriers and waits
 
 
