@@ -14,6 +14,7 @@ from antipode.writeid import WriteId, from_entry
 _new: Final = object.__new__
 _new_parts: Final[Any] = tuple.__new__
 _is_plain: Final = wire.POSITIONS.fullmatch
+_has_many_positions: Final = wire.has_many_positions
 _SHORT: Final = wire.SHORT
 _MEDIUM: Final = wire.MEDIUM
 
@@ -48,7 +49,7 @@ class Lineage:
     def deserialize(cls, text: str) -> Lineage:
         """Reads a lineage text, white space around it aside; raises MalformedLineageError (paper table 2, WIRE-26)."""
         lineage = _new(cls)
-        if _is_plain(text) if len(text) <= _SHORT else len(text) <= _MEDIUM and wire.has_many_positions(text):
+        if _is_plain(text) if len(text) <= _SHORT else len(text) <= _MEDIUM and _has_many_positions(text):
             lineage._text = text
             lineage._parts = None
         else:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Final, TypeVar
 
 _K = TypeVar("_K")
 _OPAQUE: Final = "_"
+_OPAQUE_ENTRIES: Final = re.compile(r"[^.]++\._\.[^.]++").findall
 
 
 class Section:
@@ -112,8 +114,8 @@ def join_texts(a: str, b: str) -> str:
         return a
     name_a, _, last_a = a.rpartition(".")
     name_b, _, last_b = b.rpartition(".")
-    if name_b.endswith("._"):
-        joined = _opaques_joined(a, b)
+    if name_b.endswith("._") and name_b.count(".") == 2:
+        joined = _with_opaque(a, b)
         if joined is not None:
             return joined
     elif name_a == name_b and name_a.count(".") == 2:
@@ -122,21 +124,19 @@ def join_texts(a: str, b: str) -> str:
     return Section.open(a).joined(Section.open(b)).text
 
 
-def _opaques_joined(a: str, b: str) -> str | None:
-    """The join of two sections of nothing but opaque versions, which absorb nothing; None where there is more.
-
-    `key._.mark` is written `key/mark` meanwhile: no name has a slash, it sorts among the characters of names as the
-    dot does, and so one split gives the entries and one sort their order.
-    """
-    entries = a.replace("._.", "/").split(".")
-    others = b.replace("._.", "/").split(".")
-    store = entries[0]
-    entries[0] = others.pop()
-    entries += others[1:]
-    if "".join(entries).count("/") != len(entries):
-        return None
+def _with_opaque(section: str, single: str) -> str | None:
+    """A section of nothing but opaque versions with one more, which absorbs nothing; None for any other section."""
+    prefix = single[: single.index(".") + 1]
+    entries: list[str] = _OPAQUE_ENTRIES(section, len(prefix))
+    entry = single[len(prefix) :]
+    length = len(section)
+    if entry not in entries:
+        entries.append(entry)
+        length += len(entry) + 1
     entries.sort()
-    return f"{store}.{'.'.join(dict.fromkeys(entries))}".replace("/", "._.")
+    joined = f"{prefix}{'.'.join(entries)}"
+    # As long as it must be: then there was nothing else in it. No entry twice: then it is in normal form.
+    return joined if len(joined) == length and len(set(entries)) == len(entries) else None
 
 
 def subtract_texts(a: str, b: str) -> str | None:

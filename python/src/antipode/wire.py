@@ -41,8 +41,9 @@ def _at_most(limit: str) -> str:
 
 
 # An escape stands exactly for the octets outside A-Z a-z 0-9 "-": an over-escape would be a second spelling.
-_ESCAPE = "_(?:[0189A-F][0-9A-F]|2[0-9A-CEF]|3[A-F]|40|5[B-F]|60|7[B-F])"
+_ESCAPE = "_(?:2[0-9A-CEF]|[0189A-F][0-9A-F]|3[A-F]|40|5[B-F]|60|7[B-F])"
 _RUN = f"[A-Za-z0-9-]*+(?:{_ESCAPE}[A-Za-z0-9-]*+)*+"
+_NAME = f"(?:[A-Za-z0-9-]++(?:{_ESCAPE}[A-Za-z0-9-]*+)*+|(?:{_ESCAPE}[A-Za-z0-9-]*+)++)"
 
 
 def _bounded(least: int, most: int) -> str:
@@ -53,8 +54,9 @@ def _bounded(least: int, most: int) -> str:
 
 _COUNTER = f"(?:0|[1-9][0-9]{{0,18}}+(?![0-9])|{_at_most(str(MAX_COUNTER))})(?![0-9])"
 _POSITION = f"\\.\\.{_bounded(1, MAX_EPOCH)}\\.{_COUNTER}"
-_OBJECT = f"\\.(?=[^.]){_RUN}\\.(?:_\\.(?=[^.~]){_RUN}|{_bounded(0, MAX_EPOCH)}\\.{_COUNTER})"
-_SECTION = f"~{_bounded(1, MAX_STORE)}(?:{_POSITION}|{_OBJECT})++(?=~|\\Z)"
+_OPAQUE = f"\\.{_NAME}\\._\\.{_NAME}"
+_OBJECT = f"\\.{_NAME}\\.{_bounded(0, MAX_EPOCH)}\\.{_COUNTER}"
+_SECTION = f"~{_bounded(1, MAX_STORE)}(?:(?:{_OPAQUE})++|{_POSITION}|{_OBJECT})++(?=~|\\Z)"
 _EXTENSION = f"~_\\.[a-z0-9]++(?:\\.{_RUN})*+"
 _LINEAGE = re.compile(f"1(?:{_SECTION})*+(?:{_EXTENSION})*+", re.ASCII)
 # The common case alone: one position a store, without escapes. Up to SHORT no store stands twice by the look-ahead,
@@ -75,9 +77,7 @@ _OCTETS = [chr(octet) if _PLAIN.fullmatch(bytes([octet])) else f"_{octet:02X}" f
 
 def spell(octets: bytes) -> str:
     """Spells octets with the unreserved characters of the wire form."""
-    if _PLAIN.fullmatch(octets):
-        return octets.decode("ascii")
-    return "".join([_OCTETS[octet] for octet in octets])
+    return octets.decode("latin-1").translate(_OCTETS)
 
 
 def unspell(text: str) -> bytes:
