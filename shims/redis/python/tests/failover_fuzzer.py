@@ -71,7 +71,8 @@ class Tally:
             f"{self.runs} runs, {self.writes} writes ({self.positionless} without a position), {self.lost} lost\n"
             f"  false passes {len(self.lost_passed)}, hangs {len(self.hangs)}, unproven though visible in time "
             f"{len(self.rash)}, lost and looking empty {len(self.looked_empty)}\n"
-            f"  present at a server {self.present}, of these unproven at the end {self.present_unproven} ({share:.2f} %)\n"
+            f"  present at a server {self.present}, of these unproven at the end {self.present_unproven} "
+            f"({share:.2f} %)\n"
             f"  judged in the middle: {dict(sorted(self.judged.items()))}"
         )
 
@@ -93,11 +94,7 @@ class Run:
         servers = {server.address: server for server in antipode.stores()[0].servers()}
         assert len(servers) == len(NAMES), list(servers)
         self.servers: dict[str, Server] = {
-            name: next(
-                s
-                for address, s in servers.items()
-                if address.endswith(f":{self.port(name)}") or f":{self.port(name)}/" in address
-            )
+            name: next(found for address, found in servers.items() if f":{self.port(name)}" in address)
             for name in NAMES
         }
         self.parked: list[threading.Thread] = []
