@@ -117,6 +117,16 @@ def test_the_free_path_asks_nothing_and_expires() -> None:
         assert log.asked > asked
 
 
+def test_a_free_pass_still_refuses_mistakes() -> None:
+    log = log_store()
+    log.applied = 10
+    with antipode.scope(at(5)):
+        antipode.barrier()
+        for wrong in ({"on_timeout": "redeliver"}, {"on_unproven": "whenever"}, {"timeout": None}, {"timeout": -1}):
+            with pytest.raises(antipode.ConfigurationError):
+                antipode.barrier(**wrong)  # type: ignore[arg-type]
+
+
 def test_a_free_path_of_zero_always_asks() -> None:
     antipode.configure(free_path_ttl=0)
     log = log_store()

@@ -9,7 +9,7 @@ import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 from antipode import records, telemetry
 from antipode.barrier_log import BarrierLog
@@ -47,6 +47,8 @@ __all__ = [
 _T = TypeVar("_T")
 LOOK_S = 0.1
 """How long a look without waiting (`timeout=0`) may take to ask the servers, in seconds."""
+_PLAIN: Final = frozenset({None, "raise", "proceed", "as_timeout"})
+_LONG_S: Final = 1e6
 _running_loop: Callable[[], asyncio.AbstractEventLoop | None] = asyncio._get_running_loop
 
 
@@ -92,7 +94,7 @@ def barrier(
     scope = current_scope()
     if stores is None and lineage is None and reach is None and scope is not None and not require_complete:
         free = _free(scope)
-        if free is not None and not dry_run and timeout is not None:
+        if free is not None and not dry_run and _is_plain(timeout, on_timeout, on_unproven, on_vacuous):
             return free
     if settings().mode is Mode.OFF:
         return _PASSED_THROUGH
@@ -147,7 +149,7 @@ async def barrier_async(
     scope = current_scope()
     if stores is None and lineage is None and reach is None and scope is not None and not require_complete:
         free = _free(scope)
-        if free is not None and not dry_run and timeout is not None:
+        if free is not None and not dry_run and _is_plain(timeout, on_timeout, on_unproven, on_vacuous):
             return free
     if settings().mode is Mode.OFF:
         return _PASSED_THROUGH
@@ -198,6 +200,12 @@ async def barrier_async(
 # The free path
 
 _PASSED_THROUGH = BarrierResult(satisfied=True, waited=0.0, _left_unjudged=True)
+
+
+def _is_plain(timeout: Timeout | _Default, *policies: str | None) -> bool:
+    """Whether these options may be passed over by a free pass; anything else is looked at, and refused if wrong."""
+    usual = timeout is DEFAULT or (type(timeout) is float and 0 <= timeout < _LONG_S)
+    return usual and _PLAIN.issuperset(policies)
 
 
 def _free(scope: Scope) -> BarrierResult | None:
