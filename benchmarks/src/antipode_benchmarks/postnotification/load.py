@@ -7,20 +7,24 @@ import hashlib
 import os
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
-import httpx
+import urllib3
 from opentelemetry import baggage
 from opentelemetry.trace import SpanKind
 
 from antipode_benchmarks.postnotification.fleet import Fleet, RunFailed
-from antipode_benchmarks.postnotification.options import Options
+from antipode_benchmarks.postnotification.options import SERVICES, Options
 from antipode_benchmarks.postnotification.services.follower_notify import Delivery
-from antipode_benchmarks.postnotification.services.site import CALL_TIMEOUT_S, CONNECTIONS
+from antipode_benchmarks.postnotification.services.site import CALL_TIMEOUT_S
 from antipode_benchmarks.postnotification.tracing import REQUEST, W3C, Tracing, trace_id
 
-POLL_S = 0.2
+USERS = 64
+"""Uploads that can be under way at once, a thread each."""
+POLL_S = 0.25
 STILL_S = 30.0
 """With no upload answered and no notification handled for so long, the run has failed."""
 
@@ -72,11 +76,26 @@ class Load:
         self._tracing = Tracing("user")
         self._taken = 0
         self._posts: set[str] = set()
-        self._http = httpx.AsyncClient(timeout=CALL_TIMEOUT_S, limits=CONNECTIONS)
+        # As little work as can be: the load must not take the processors from what it measures.
+        self._http = urllib3.PoolManager(maxsize=USERS, timeout=CALL_TIMEOUT_S, retries=False)
+        self._threads = ThreadPoolExecutor(USERS, thread_name_prefix="user")
 
-    async def close(self) -> None:
-        """Closes its connections."""
-        await self._http.aclose()
+    def close(self) -> None:
+        """Gives up what is still under way."""
+        self._threads.shutdown(wait=False, cancel_futures=True)
+        self._http.clear()
+
+    async def _call(self, method: str, service: str, path: str, **arguments: Any) -> urllib3.BaseHTTPResponse:
+        """Calls a service; raises RunFailed where it cannot be reached."""
+        call = partial(self._http.request, method, self._fleet.addresses[service] + path, **arguments)
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._threads, call)
+        except urllib3.exceptions.HTTPError as error:
+            raise RunFailed(f"{service} does not answer: {error!r}") from error
+
+    async def traffic(self) -> dict[str, dict[str, int]]:
+        """What each service counted at its door."""
+        return {service: (await self._call("GET", service, "/-/traffic")).json() for service in SERVICES}
 
     async def run(self, name: str, count: int, progress: Progress) -> Batch:
         """Sends `count` uploads, and returns when each was answered and its notification handled.
@@ -105,12 +124,10 @@ class Load:
             headers: dict[str, str] = {}
             W3C.inject(headers, baggage.set_baggage(REQUEST, request))
             sent = time.monotonic_ns()
-            answer = await self._http.post(
-                self._fleet.addresses["post-upload"] + "/upload", content=body, headers=headers
-            )
+            answer = await self._call("POST", "post-upload", "/upload", body=body, headers=headers)
             answered = time.monotonic_ns()
-            if answer.status_code != 201:
-                raise RunFailed(f"an upload was answered {answer.status_code}: {answer.text[:500]}")
+            if answer.status != 201:
+                raise RunFailed(f"an upload was answered {answer.status}: {answer.data[:500]!r}")
             post = answer.json()
             if post["trace"] != trace_id():
                 raise RunFailed("post-upload was not in the trace of its user")
@@ -148,10 +165,9 @@ class Load:
         _check(batch)
 
     async def _poll(self, batch: Batch) -> None:
-        answer = await self._http.get(
-            self._fleet.addresses["follower-notify"] + "/-/deliveries", params={"after": self._taken}
-        )
-        answer.raise_for_status()
+        answer = await self._call("GET", "follower-notify", f"/-/deliveries?after={self._taken}")
+        if answer.status != 200:
+            raise RunFailed(f"follower-notify answered {answer.status}: {answer.data[:500]!r}")
         found: dict[str, Any] = answer.json()
         self._taken += len(found["deliveries"])
         for values in found["deliveries"]:
@@ -169,8 +185,6 @@ def _first(error: BaseException) -> BaseException:
     """The first error of a group, for its message."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
-    if isinstance(error, httpx.HTTPError):
-        return RunFailed(f"an upload failed: {error!r}")
     return error
 
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any
 
-import httpx
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
@@ -92,16 +90,9 @@ class Run:
             try:
                 warmup = await load.run("warmup", options.warmup, warm)
                 batch = await load.run("upload", options.requests, show)
-                traffic = await _traffic(fleet)
-            except (RunFailed, httpx.HTTPError) as error:
-                raise RunFailed(f"{title}: {error or repr(error)}\n{fleet.words()}") from error
+                traffic = await load.traffic()
+            except RunFailed as error:
+                raise RunFailed(f"{title}: {error}\n{fleet.words()}") from error
             finally:
-                await load.close()
+                load.close()
         return summary(options, batch, warmup, traffic, barrier=barrier)
-
-
-async def _traffic(fleet: Fleet) -> dict[str, dict[str, int]]:
-    """What each service counted at its door."""
-    async with httpx.AsyncClient() as http:
-        answers = await asyncio.gather(*(http.get(url + "/-/traffic") for url in fleet.addresses.values()))
-    return {service: answer.json() for service, answer in zip(fleet.addresses, answers, strict=True)}

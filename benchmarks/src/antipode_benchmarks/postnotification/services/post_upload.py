@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+from typing import Final
+
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
@@ -10,17 +13,25 @@ from antipode_benchmarks.postnotification.services.site import Site
 from antipode_benchmarks.postnotification.tracing import trace_id
 from antipode_benchmarks.postnotification.traffic import App
 
+AT_ONCE: Final = 8
+"""Uploads that call other services at the same time. httpx looks at all of its connections and calls for each call, so
+that with hundreds of them a short stall of the machine would never end."""
+
 
 def build(site: Site) -> App:
     """The service."""
     http = site.client()
+    places = asyncio.Semaphore(AT_ONCE)
 
     async def upload(request: Request) -> Response:
-        stored = await http.post(site.url("post-storage-a", "/posts"), content=await request.body())
-        stored.raise_for_status()
-        post = stored.json()
-        notified = await http.post(site.url("notifier", "/notifications"), json={"post": post["id"], "user": "alice"})
-        notified.raise_for_status()
+        body = await request.body()
+        async with places:
+            stored = await http.post(site.url("post-storage-a", "/posts"), content=body)
+            stored.raise_for_status()
+            post = stored.json()
+            notification = {"post": post["id"], "user": "alice"}
+            notified = await http.post(site.url("notifier", "/notifications"), json=notification)
+            notified.raise_for_status()
         return JSONResponse({**post, "trace": trace_id()}, status_code=201)
 
     return site.app([Route("/upload", upload, methods=["POST"])])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any, Final
+from typing import Any
 
 import antipode
 import antipode.asgi
@@ -22,8 +22,6 @@ from antipode_benchmarks.postnotification.tracing import Tracing
 from antipode_benchmarks.postnotification.traffic import App, Door, Traffic
 
 CALL_TIMEOUT_S = 30.0
-CONNECTIONS: Final = httpx.Limits(max_connections=24, max_keepalive_connections=24)
-"""Few, because httpx looks at all of them for each request: with hundreds a short stall of the machine never ends."""
 
 
 @dataclass(slots=True)
@@ -62,7 +60,7 @@ class Site:
 
     def client(self) -> httpx.AsyncClient:
         """An HTTP client for calls to other services: Antipode's wrap is one line."""
-        client = self.tracing.instrument(httpx.AsyncClient(timeout=CALL_TIMEOUT_S, limits=CONNECTIONS))
+        client = self.tracing.instrument(httpx.AsyncClient(timeout=CALL_TIMEOUT_S))
         return antipode.httpx.wrap(client) if self.setup.antipode else client
 
     def url(self, service: str, path: str) -> str:
