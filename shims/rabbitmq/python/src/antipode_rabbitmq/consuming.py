@@ -1,0 +1,128 @@
+"""Consuming: one scope a message, filled from the message's own header (spec SCOPE-6, PROP-17, BAR-45)."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import TYPE_CHECKING, Any, Final
+
+from antipode import logs
+from antipode.errors import ConfigurationError, Redeliver
+from antipode.lineage import EMPTY
+from antipode.messages import HEADER, message_scope
+from antipode.scope import Scope
+from antipode.settings import Mode
+
+from antipode_rabbitmq.delivery import MessageDelivery
+from antipode_rabbitmq.marks import mark_of
+from antipode_rabbitmq.options import ChannelOptions, headers_of
+
+if TYPE_CHECKING:
+    from antipode_rabbitmq.channel import Wrapping
+
+STREAM_OFFSET: Final = "x-stream-offset"
+"""The header that a stream queue adds to each delivery. A stream takes no message back: it closes the connection."""
+
+
+def scope_of(
+    method: Any, properties: Any, *, channel: Any = None, auto_ack: bool = False
+) -> AbstractContextManager[Scope]:
+    """Opens the scope of one message for a block: for `basic_get`, `consume()` and work handed to other threads.
+
+    method and properties: as pika gives them. channel: the wrapped channel that the message came by; its options hold,
+    and `barrier(on_timeout="redeliver")` inside ends the block, gives the message back after the delay, and goes on
+    behind the block. auto_ack: the message was taken with automatic acknowledgement, so it cannot go back.
+
+    Raises ConfigurationError for a channel that was not wrapped.
+    """
+    if channel is None:
+        return _foreign(method, properties)
+    wrapping: Wrapping | None = getattr(channel, "_antipode", None)
+    if wrapping is None:
+        raise ConfigurationError("scope_of(channel=…) takes a channel that antipode_rabbitmq.wrap() has returned")
+    return message(wrapping, method, properties, auto_ack=auto_ack, own_thread=False)
+
+
+@contextmanager
+def _foreign(method: Any, properties: Any) -> Iterator[Scope]:
+    headers = headers_of(properties)
+    detail = "scope_of() was not given the channel: scope_of(method, properties, channel=…)"
+    with message_scope(headers, delivery=MessageDelivery(False, detail, headers.get(HEADER))) as scope:
+        yield scope
+
+
+def callback_of(
+    wrapping: Wrapping, channel: Any, callback: Callable[..., Any], *, auto_ack: bool
+) -> Callable[..., Any]:
+    """A consumer's callback that runs in its message's scope, and gets the wrapped channel."""
+
+    @functools.wraps(callback)
+    def on_message(_plain: Any, method: Any, properties: Any, body: Any) -> Any:
+        with message(wrapping, method, properties, auto_ack=auto_ack, own_thread=True):
+            return callback(channel, method, properties, body)
+
+    return on_message
+
+
+@contextmanager
+def message(wrapping: Wrapping, method: Any, properties: Any, *, auto_ack: bool, own_thread: bool) -> Iterator[Scope]:
+    """The scope of one message of a wrapped channel. Redeliver out of the block gives the message back."""
+    options, returns, tag = wrapping.options, wrapping.returns, method.delivery_tag
+    headers = headers_of(properties)
+    delivery = _delivery(headers, auto_ack=auto_ack)
+    if delivery.can_redeliver:
+        returns.opened(tag, delivery)
+    may_go_back = False
+    try:
+        with message_scope(
+            headers, lineage_in=options.lineage_in, delivery=delivery, sender=f"a message of {options.store.name}"
+        ) as scope:
+            _note(wrapping, scope, headers, properties)
+            try:
+                yield scope
+            finally:
+                may_go_back = delivery.can_redeliver
+                delivery.settle("its scope has ended")
+                returns.closed(delivery)
+    except Redeliver as error:
+        if not may_go_back:
+            raise
+        _say(options, error)
+        returns.give_back(tag, options.redeliver_delay, own_thread=own_thread)
+
+
+def _delivery(headers: dict[Any, Any], *, auto_ack: bool) -> MessageDelivery:
+    header = headers.get(HEADER)
+    if auto_ack:
+        return MessageDelivery(False, "it is consumed with auto_ack, so the broker has forgotten it", header)
+    if STREAM_OFFSET in headers:
+        return MessageDelivery(False, "a stream queue takes no message back", header)
+    return MessageDelivery(True, "", header)
+
+
+def _note(wrapping: Wrapping, scope: Scope, headers: dict[Any, Any], properties: Any) -> None:
+    """What the message's coming itself proves, and what its lack of a header says."""
+    options = wrapping.options
+    store = options.store
+    if store.mode is Mode.OFF:
+        return
+    if options.stamped and HEADER not in headers and options.lineage_in is not False:
+        scope.receive(EMPTY.marked_incomplete())
+        scope.note_gap(
+            "malformed", detail=f"a message of {store.name} came without the lineage that all have (stamped)"
+        )
+    if scope.lineage.section_text(store.name) is not None:
+        mark = mark_of(properties)
+        if mark is not None:
+            wrapping.arrived(mark)
+
+
+def _say(options: ChannelOptions, error: Redeliver) -> None:
+    name = options.store.name
+    words = str(error).partition("\n")[0]
+    logs.info(
+        f"redeliver {name}",
+        f"a message of {name} goes back to its queue in {options.redeliver_delay:g} s: {words}",
+        count_as="redelivered",
+    )

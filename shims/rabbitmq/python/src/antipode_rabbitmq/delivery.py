@@ -1,0 +1,21 @@
+"""One delivered message, as the barriers of its scope see it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from antipode.scope import Delivery
+
+
+@dataclass(slots=True)
+class MessageDelivery(Delivery):
+    """A message of RabbitMQ. `can_redeliver` turns false when it has been settled, or its scope has ended."""
+
+    header: Any = None
+    """The lineage header as it came; None without one."""
+
+    def settle(self, detail: str) -> None:
+        """From now on it cannot go back, for this reason."""
+        if self.can_redeliver:
+            self.can_redeliver, self.detail = False, detail

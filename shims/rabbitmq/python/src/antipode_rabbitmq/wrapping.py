@@ -1,0 +1,138 @@
+"""`wrap` and `register`: a channel that carries lineages, and a store that is only waited for (API section 3a)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import timedelta
+from typing import Any, Literal, TypeVar, cast
+
+from antipode import logs
+from antipode.errors import ConfigurationError, UnfitStoreError
+from antipode.settings import Mode
+from antipode.store import Store, StoreOptions, join_store
+
+from antipode_rabbitmq.channel import plain_of, wrapped
+from antipode_rabbitmq.doctor import cure_of, probe
+from antipode_rabbitmq.options import ChannelOptions, OnNoRoom
+from antipode_rabbitmq.reader import TapRefusedError
+from antipode_rabbitmq.shim import Broker, RabbitMQShim
+from antipode_rabbitmq.tap import Tap, address_of
+
+_C = TypeVar("_C")
+Taps = Tap | str | Sequence[Tap | str] | Callable[[], Sequence[Tap | str]] | None
+Seconds = float | timedelta | None
+
+
+def wrap(
+    channel: _C,
+    store: str,
+    *,
+    track: bool = False,
+    tap: Taps = None,
+    stamped: bool = False,
+    on_no_room: OnNoRoom = "send",
+    lineage_in: bool | None = None,
+    lineage_out: bool | None = None,
+    redeliver_delay: Seconds = None,
+    timeout: Seconds = None,
+    hash_keys: bool | None = None,
+    mode: Mode | str | None = None,
+    on_unfit: Literal["raise", "unproven"] = "raise",
+    on_replica_out: Literal["name", "fail"] | None = None,
+) -> _C:
+    """A channel of the same class that shares this one's state; the one passed in stays plain.
+
+    What it publishes carries the scope's lineage in a copy of the message's headers. Callbacks of what it consumes
+    run in a scope of their message, and get the wrapped channel; for `basic_get` and `consume()` use `scope_of`.
+
+    channel: of a BlockingConnection, or pika.channel.Channel of an asynchronous one. store: the queue's logical name,
+    the same in every service. track: each message is a write that can be waited for where there is a tap. tap: the
+    stream queues of this region (see `Tap`), or a callable asked again every 5 s. stamped: every publisher of these
+    messages stamps them (also an empty lineage), so one that comes without has lost it and is incomplete. on_no_room:
+    `send` without the lineage or `raise` where the headers would fill a frame. lineage_in, lineage_out: whether
+    lineages are taken and given, where trust would say otherwise. redeliver_delay: seconds that a message waits
+    before it goes back, by default the setting's 1 s. The others are those of every store.
+
+    Raises TypeError for what is no pika channel, ConfigurationError for options that cannot be right, UnfitStoreError
+    where a tap cannot be read (`on_unfit="unproven"`: it is logged, and messages are unproven).
+    """
+    plain = plain_of(channel)
+    if on_no_room not in {"send", "raise"}:
+        raise ConfigurationError(f"on_no_room={on_no_room!r}: want send, raise")
+    delay = _seconds(redeliver_delay)
+    if delay is not None and not 0 <= delay < 86_400:
+        raise ConfigurationError(f"redeliver_delay={redeliver_delay!r}: want seconds, at least 0 and less than a day")
+    joined = _join(
+        store,
+        tap,
+        StoreOptions(
+            timeout=timeout,
+            hash_keys=hash_keys,
+            lineage_in=lineage_in is not False,
+            lineage_out=lineage_out is not False,
+            mode=mode,
+            on_unfit=on_unfit,
+            on_replica_out=on_replica_out,
+        ),
+    )
+    broker = Broker(address_of(getattr(plain, "_impl", plain).connection.params))
+    joined.use_server(broker)
+    shim = cast("RabbitMQShim", joined.shim)
+    options = ChannelOptions(
+        store=joined,
+        track=track,
+        stamped=stamped,
+        on_no_room=on_no_room,
+        lineage_in=lineage_in,
+        lineage_out=lineage_out,
+        own_redeliver_delay=delay,
+    )
+    return cast("_C", wrapped(plain, options, lambda mark: shim.arrived(broker.address, mark)))
+
+
+def register(
+    store: str,
+    *,
+    tap: Taps = None,
+    timeout: Seconds = None,
+    mode: Mode | str | None = None,
+    on_unfit: Literal["raise", "unproven"] = "raise",
+    on_replica_out: Literal["name", "fail"] | None = None,
+) -> Store:
+    """Registers a store of messages that this process waits for and neither publishes nor consumes.
+
+    tap: the stream queues of this region, by default those of `ANTIPODE_STORE_<NAME>_REPLICAS`. Raises as `wrap` does.
+    """
+    options = StoreOptions(timeout=timeout, mode=mode, on_unfit=on_unfit, on_replica_out=on_replica_out)
+    return _join(store, tap, options)
+
+
+def _join(store: str, tap: Taps, options: StoreOptions) -> Store:
+    taps: Any = tap
+    if isinstance(tap, Tap | str):
+        taps = [tap]
+    if taps is not None and not callable(taps):
+        taps = [Tap.of(each) for each in taps]
+        for each in taps:
+            _check(store, each, options.on_unfit)
+    from dataclasses import replace
+
+    return join_store(store, RabbitMQShim, replace(options, replicas=taps))
+
+
+def _check(store: str, tap: Tap, on_unfit: str) -> None:
+    """Asks at once whether a tap can be read; one whose broker does not answer now is asked again when waited for."""
+    try:
+        probe(tap)
+    except TapRefusedError as error:
+        what, cure = cure_of(tap, error)
+        words = f"the tap of {store} cannot be read: {what} at {tap.address}.\n  {cure}"
+        if on_unfit == "raise":
+            raise UnfitStoreError(f'{words} Until then wrap(…, on_unfit="unproven") lets the service start.') from error
+        logs.warn(f"unfit {tap.address}", words)
+    except OSError as error:
+        logs.warn(f"unfit {tap.address}", f"the tap of {store} at {tap.address} does not answer now: {error}")
+
+
+def _seconds(given: Seconds) -> float | None:
+    return given.total_seconds() if isinstance(given, timedelta) else given

@@ -1,0 +1,138 @@
+"""What the tests share: a region's broker, a consumer in a thread, a replicated store to depend on."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+import uuid
+from collections.abc import Callable
+from typing import Any
+
+import antipode_rabbitmq
+import pika
+from antipode import memory
+from antipode_lab.stores.rabbitmq import RabbitStore
+
+
+def wait_for(what: str, condition: Callable[[], Any], timeout: float = 10.0) -> Any:
+    """Returns what the condition returns as soon as it is true."""
+    deadline = time.monotonic() + timeout
+    while not (found := condition()):
+        assert time.monotonic() < deadline, f"in vain: {what}"
+        time.sleep(0.005)
+    return found
+
+
+class Region:
+    """One region's broker, as a test uses it: connections that end with the test, queues of its own."""
+
+    def __init__(self, lab: RabbitStore, name: str) -> None:
+        self.lab = lab
+        self.name = name
+        self._connections: list[Any] = []
+        self._queues: list[str] = []
+        self._own: Any = None
+
+    @property
+    def url(self) -> str:
+        return self.lab.url(self.name)
+
+    def connection(self, **parameters: Any) -> Any:
+        connection = self.lab.connection(self.name, **parameters)
+        self._connections.append(connection)
+        return connection
+
+    def channel(self, **parameters: Any) -> Any:
+        return self.connection(**parameters).channel()
+
+    def wrapped(self, store: str = "notifications", **options: Any) -> Any:
+        return antipode_rabbitmq.wrap(self.channel(), store=store, **options)
+
+    def queue(self, **arguments: Any) -> str:
+        """A new queue, deleted at the test's end."""
+        name = f"q-{uuid.uuid4().hex[:12]}"
+        wanted = {key.replace("_", "-"): value for key, value in arguments.items()}
+        self.own.queue_declare(name, durable=True, arguments=wanted)
+        self._queues.append(name)
+        return name
+
+    @property
+    def own(self) -> Any:
+        """A plain channel of the test's own."""
+        if self._own is None or self._own.is_closed:
+            self._own = self.channel()
+        return self._own
+
+    def exchange(self, kind: str = "fanout") -> str:
+        """A new exchange of this region alone, gone when its last queue is."""
+        name = f"amq-{uuid.uuid4().hex[:12]}"
+        self.own.exchange_declare(name, kind, auto_delete=True)
+        return name
+
+    def get(self, queue: str, timeout: float = 10.0) -> tuple[Any, Any, bytes]:
+        """The next message of a queue, acknowledged."""
+        channel = self.own
+        found = wait_for(f"a message of {queue}", lambda: (got := channel.basic_get(queue))[0] and got, timeout)
+        channel.basic_ack(found[0].delivery_tag)
+        return found  # type: ignore[no-any-return]
+
+    def count(self, queue: str) -> int:
+        """How many messages wait in a queue."""
+        return int(self.own.queue_declare(queue, passive=True).method.message_count)
+
+    def close(self) -> None:
+        for queue in self._queues:
+            self.own.queue_delete(queue)
+        for connection in self._connections:
+            if connection.is_open:
+                connection.close()
+
+
+class Blog:
+    """A replicated store whose replica in B lags: what messages depend on."""
+
+    def __init__(self) -> None:
+        self.store = memory.Store("blog", regions=["a", "b"], lag=0.0)
+        self.posts_a, self.posts_b = self.store.client("a"), self.store.client("b")
+
+
+class Consumer:
+    """A thread that consumes by its own connection until it is told to stop."""
+
+    def __init__(self, region: Region, queue: str, callback: Callable[..., Any], **options: Any) -> None:
+        self.errors: list[BaseException] = []
+        self._connection = region.lab.connection(region.name, **options.pop("connection", {}))
+        auto_ack = options.pop("auto_ack", False)
+        prefetch = options.pop("prefetch", 10)
+        self.channel = antipode_rabbitmq.wrap(self._connection.channel(), **({"store": "notifications"} | options))
+        self.channel.basic_qos(prefetch_count=prefetch)
+        self.channel.basic_consume(queue, callback, auto_ack=auto_ack)
+        self._thread = threading.Thread(target=self._run, daemon=True)
+
+    def _run(self) -> None:
+        try:
+            self.channel.start_consuming()
+        except BaseException as error:
+            self.errors.append(error)
+
+    def __enter__(self) -> Consumer:
+        self._thread.start()
+        return self
+
+    def stop(self) -> None:
+        if self._thread.is_alive() and self._connection.is_open:
+            self._connection.add_callback_threadsafe(self.channel.stop_consuming)
+        self._thread.join(10)
+        assert not self._thread.is_alive(), "the consumer does not end"
+        if self._connection.is_open:
+            self._connection.close()
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+        for error in self.errors:
+            logging.getLogger("tests").error("the consumer ended with %r", error)
+
+
+def properties(**given: Any) -> Any:
+    return pika.BasicProperties(**given)

@@ -1,0 +1,258 @@
+"""`redeliver`: the message goes back after a delay, as a failed delivery, while the connection does its work."""
+
+from __future__ import annotations
+
+import time
+from itertools import pairwise
+from typing import Any
+
+import antipode
+import antipode_rabbitmq
+import pytest
+from antipode import ConfigurationError, Redeliver, configure
+from antipode.messages import HEADER
+from rabbit_regions import Blog, Consumer, Region, properties, wait_for
+
+
+def publish(a: Region, queue: str, blog: Blog, body: bytes = b"42") -> None:
+    """A message that depends on a write which does not come to B."""
+    blog.store.freeze("b")
+    channel = antipode_rabbitmq.wrap(a.own, store="notifications")
+    with antipode.scope():
+        blog.posts_a.set("post:42", "hi")
+        channel.basic_publish("", queue, body)
+
+
+def test_a_message_goes_back_and_comes_again(a: Region, blog: Blog) -> None:
+    queue = a.queue()
+    publish(a, queue, blog)
+    tries: list[tuple[float, bool]] = []
+    done: list[Any] = []
+
+    def callback(channel: Any, method: Any, received: Any, body: bytes) -> None:
+        tries.append((time.monotonic(), method.redelivered))
+        antipode.barrier(timeout=0.05, on_timeout="redeliver")
+        done.append(blog.posts_b.get("post:42"))
+        channel.basic_ack(method.delivery_tag)
+
+    with Consumer(a, queue, callback, redeliver_delay=0.2) as consumer:
+        wait_for("the third try", lambda: len(tries) >= 3)
+        blog.store.heal("b")
+        wait_for("success", lambda: done)
+    assert not consumer.errors
+    assert done == [b"hi"]
+    assert [again for _, again in tries[:3]] == [False, True, True]
+    pauses = [later[0] - earlier[0] for earlier, later in pairwise(tries)]
+    assert min(pauses) >= 0.19, "each waits its delay"
+    assert a.count(queue) == 0
+
+
+def test_poison_limits_hold(a: Region, blog: Blog) -> None:
+    """A quorum queue counts each message that goes back, and dead-letters it past its limit."""
+    dead = a.queue()
+    queue = a.queue(
+        x_queue_type="quorum",
+        x_delivery_limit=2,
+        x_dead_letter_exchange="",
+        x_dead_letter_routing_key=dead,
+    )
+    publish(a, queue, blog)
+    counts: list[int] = []
+
+    def callback(channel: Any, method: Any, received: Any, body: bytes) -> None:
+        counts.append(int(received.headers.get("x-delivery-count", 0)))
+        antipode.barrier(timeout=0.02, on_timeout="redeliver")
+
+    with Consumer(a, queue, callback, redeliver_delay=0.05) as consumer:
+        _, received, body = a.get(dead)
+        assert not consumer.errors
+    assert counts == [0, 1, 2]
+    assert body == b"42"
+    assert received.headers["x-death"][0]["reason"] == "delivery_limit"
+    assert received.headers[HEADER].startswith("1~blog.."), "the lineage goes to the dead-letter queue as well"
+
+
+def test_the_connections_heartbeat_goes_on_during_the_delay(a: Region, blog: Blog) -> None:
+    """With a heartbeat of 1 s the broker would close a connection that is silent for 3 s."""
+    queue = a.queue()
+    publish(a, queue, blog)
+    tries: list[bool] = []
+
+    def callback(channel: Any, method: Any, received: Any, body: bytes) -> None:
+        try:
+            antipode.barrier(timeout=0.05, on_timeout="redeliver")
+        finally:
+            tries.append(method.redelivered)
+        channel.basic_ack(method.delivery_tag)
+
+    with Consumer(a, queue, callback, redeliver_delay=3.5, connection={"heartbeat": 1}) as consumer:
+        wait_for("the first try", lambda: tries)
+        blog.store.heal("b")
+        wait_for("the second try", lambda: len(tries) == 2)
+        assert consumer.channel.is_open
+    assert not consumer.errors
+    assert tries == [False, True]
+
+
+def test_other_messages_are_consumed_during_the_delay(a: Region, blog: Blog) -> None:
+    queue, seen = a.queue(), []
+    publish(a, queue, blog, b"waits")
+    a.own.basic_publish("", queue, b"passes")
+
+    def callback(channel: Any, method: Any, received: Any, body: bytes) -> None:
+        seen.append(body)
+        antipode.barrier(timeout=0.02, on_timeout="redeliver")
+        channel.basic_ack(method.delivery_tag)
+
+    with Consumer(a, queue, callback, redeliver_delay=0.5):
+        wait_for("both", lambda: b"passes" in seen)
+        assert seen == [b"waits", b"passes"]
+        blog.store.heal("b")
+        wait_for("the first again", lambda: len(seen) == 3)
+
+
+def barrier_error(a: Region, blog: Blog, act: Any, **options: Any) -> str:
+    """What barrier(redeliver) says in a callback after `act(channel, method)`."""
+    queue = a.queue()
+    publish(a, queue, blog)
+    said: list[str] = []
+
+    def callback(channel: Any, method: Any, received: Any, body: bytes) -> None:
+        act(channel, method)
+        try:
+            antipode.barrier(timeout=0.02, on_timeout="redeliver")
+        except ConfigurationError as error:
+            said.append(str(error))
+
+    with Consumer(a, queue, callback, **options) as consumer:
+        wait_for("the error", lambda: said)
+    assert not consumer.errors
+    return said[0]
+
+
+def test_where_a_message_cannot_go_back_the_barrier_says_so(a: Region, blog: Blog) -> None:
+    assert "auto_ack" in barrier_error(a, blog, lambda *_: None, auto_ack=True)
+    acked = barrier_error(a, blog, lambda channel, method: channel.basic_ack(method.delivery_tag))
+    assert "acknowledged" in acked
+    every = barrier_error(a, blog, lambda channel, _: channel.basic_ack(0, multiple=True))
+    assert "acknowledged" in every
+    rejected = barrier_error(a, blog, lambda channel, method: channel.basic_reject(method.delivery_tag, requeue=False))
+    assert "rejected" in rejected
+    with antipode.scope(), pytest.raises(ConfigurationError, match="message"):
+        antipode.barrier(on_timeout="redeliver")
+
+
+def test_after_the_callback_nothing_can_go_back(a: Region, blog: Blog) -> None:
+    queue = a.queue()
+    publish(a, queue, blog)
+    scopes: list[Any] = []
+
+    def callback(channel: Any, method: Any, received: Any, body: bytes) -> None:
+        scopes.append(antipode.current_scope())
+        channel.basic_ack(method.delivery_tag)
+
+    with Consumer(a, queue, callback):
+        wait_for("its end", lambda: scopes and scopes[0].closed)
+    assert not scopes[0].delivery.can_redeliver
+
+
+def test_an_acknowledgement_of_several_gives_back_what_waits_among_them(a: Region, blog: Blog) -> None:
+    """`multiple=True` would acknowledge the message that is to come again."""
+    queue, seen = a.queue(), []
+    publish(a, queue, blog, b"first")
+    a.own.basic_publish("", queue, b"second")
+
+    def callback(channel: Any, method: Any, received: Any, body: bytes) -> None:
+        seen.append(body)
+        if body == b"first" and not method.redelivered:
+            antipode.barrier(timeout=0.02, on_timeout="redeliver")
+        channel.basic_ack(method.delivery_tag, multiple=True)
+
+    with Consumer(a, queue, callback, redeliver_delay=30) as consumer:
+        wait_for("all three", lambda: len(seen) == 3)
+    assert not consumer.errors
+    assert seen == [b"first", b"second", b"first"]
+    assert a.count(queue) == 0
+
+
+def test_pull_loops_give_back_too(a: Region, blog: Blog) -> None:
+    """A loop of `basic_get` never lets pika's timers run: the channel gives back what is due itself."""
+    queue = a.queue()
+    publish(a, queue, blog)
+    channel = a.wrapped(redeliver_delay=0.1)
+
+    def get() -> Any:
+        return wait_for("a message", lambda: (got := channel.basic_get(queue))[0] and got)
+
+    reached: list[str] = []
+    method, received, _ = get()
+    with antipode_rabbitmq.scope_of(method, received, channel=channel):
+        antipode.barrier(timeout=0.02, on_timeout="redeliver")
+        reached.append("behind the barrier")
+    reached.append("behind the block")
+    assert reached == ["behind the block"]
+    method, received, _ = get()
+    assert method.redelivered
+    with pytest.raises(ValueError, match="own"), antipode_rabbitmq.scope_of(method, received, channel=channel):
+        raise ValueError("own")
+    channel.basic_nack(method.delivery_tag, requeue=True)
+    for method, received, _ in channel.consume(queue):
+        if method.delivery_tag > 3:
+            channel.basic_ack(method.delivery_tag)
+            break
+        with antipode_rabbitmq.scope_of(method, received, channel=channel):
+            antipode.barrier(timeout=0.02, on_timeout="redeliver")
+    channel.cancel()
+    assert a.count(queue) == 0
+    a.own.basic_publish("", queue, b"", properties(headers={HEADER: "1~blog..e.1"}))
+    auto = wait_for("it", lambda: (got := channel.basic_get(queue, auto_ack=True))[0] and got)
+    with (
+        pytest.raises(ConfigurationError, match="auto_ack"),
+        antipode_rabbitmq.scope_of(auto[0], auto[1], channel=channel, auto_ack=True),
+    ):
+        antipode.barrier(on_timeout="redeliver")
+    with pytest.raises(Redeliver), antipode_rabbitmq.scope_of(auto[0], auto[1], channel=channel, auto_ack=True):
+        raise Redeliver("by hand, with nothing to give back")
+
+
+def test_workers_in_threads_give_back_too(a: Region, blog: Blog) -> None:
+    from concurrent.futures import ThreadPoolExecutor
+
+    queue, seen = a.queue(), []
+    publish(a, queue, blog)
+
+    def work(channel: Any, method: Any, received: Any, body: bytes) -> None:
+        seen.append(method.redelivered)
+        with antipode_rabbitmq.scope_of(method, received, channel=channel):
+            antipode.barrier(timeout=0.05, on_timeout="redeliver")
+            channel.connection.add_callback_threadsafe(lambda: channel.basic_ack(method.delivery_tag))
+
+    with ThreadPoolExecutor(2) as pool, Consumer(a, queue, lambda *m: pool.submit(work, *m), redeliver_delay=0.1):
+        wait_for("two tries", lambda: len(seen) >= 2)
+        blog.store.heal("b")
+        wait_for("the acknowledgement", lambda: a.count(queue) == 0)
+        wait_for("an end", lambda: len(seen) >= 3)
+
+
+def test_a_channel_that_ends_meanwhile_gives_the_message_back_itself(a: Region, blog: Blog) -> None:
+    queue, seen = a.queue(), []
+    publish(a, queue, blog)
+
+    def callback(*_: Any) -> None:
+        seen.append(True)
+        antipode.barrier(timeout=0.02, on_timeout="redeliver")
+
+    with Consumer(a, queue, callback, redeliver_delay=0.3) as consumer:
+        wait_for("the try", lambda: seen)
+    assert not consumer.errors
+    wait_for("the message", lambda: a.count(queue) == 1)
+
+
+def test_the_delay_is_the_settings_unless_the_channel_says_another(a: Region) -> None:
+    assert a.wrapped()._antipode.options.redeliver_delay == 1.0
+    configure(redeliver_delay=0.25)
+    assert a.wrapped()._antipode.options.redeliver_delay == 0.25
+    assert a.wrapped(redeliver_delay=0)._antipode.options.redeliver_delay == 0
+    for bad in (-1, 100_000):
+        with pytest.raises(ConfigurationError, match="redeliver_delay"):
+            a.wrapped(redeliver_delay=bad)
