@@ -142,7 +142,7 @@ def test_doctor_exit_codes(run: Run, package: Path, tmp_path: Path) -> None:
     fine = run("doctor", urls["well"])
     assert (fine.code, fine.out.splitlines()[-1]) == (
         0,
-        "1 server: everything that is written and waited for here can be proved",
+        "1 server: everything that is written and waited for here can be proved, 1 warning",
     )
     assert run("doctor", urls["well"], urls["bad"]).code == 1
     gone = run("doctor", urls["well"], urls["mute"])  # no such file: the server is not there

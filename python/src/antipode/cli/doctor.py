@@ -70,7 +70,7 @@ def _one_line(text: str) -> str:
 
 
 def _summary(servers: int, levels: Sequence[Level]) -> str:
-    unproven, unknown = levels.count(Level.UNPROVEN), levels.count(Level.UNKNOWN)
+    unproven, unknown, warnings = (levels.count(each) for each in (Level.UNPROVEN, Level.UNKNOWN, Level.WARNING))
     told = []
     if unproven:
         told.append(f"{unproven} thing{'s' * (unproven != 1)} would be unproven")
@@ -78,4 +78,6 @@ def _summary(servers: int, levels: Sequence[Level]) -> str:
         told.append(f"{unknown} could not be found out")
     if not told:
         told.append("everything that is written and waited for here can be proved")
+    if warnings:
+        told.append(f"{warnings} warning{'s' * (warnings != 1)}")
     return f"{servers} server{'s' * (servers != 1)}: {', '.join(told)}"

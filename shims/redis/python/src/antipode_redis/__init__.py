@@ -7,11 +7,10 @@ antipode_redis.register("blog-posts", replicas=["redis://b1", "redis://b2"])   #
 antipode.barrier(timeout=1.0)                                                  # waits for both
 """
 
-from antipode_redis.doctor import Finding
 from antipode_redis.marks import Mark
 from antipode_redis.shim import RedisShim
 from antipode_redis.wrapping import register, wrap
 
 __version__ = "0.1.0"
 
-__all__ = ["Finding", "Mark", "RedisShim", "register", "wrap"]
+__all__ = ["Mark", "RedisShim", "register", "wrap"]

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, Final
 
+from antipode.administration import EpochRecord, Finding, Level
 from antipode.errors import ConfigurationError
 
 from antipode_redis import marks
@@ -16,18 +17,10 @@ from antipode_redis.session import Session
 from antipode_redis.targets import target_of
 
 _TIMEOUT_S: Final = 5.0
-
-
-class Finding(NamedTuple):
-    """One thing about a server: how bad, what, and what cures it."""
-
-    level: Literal["ok", "note", "warning", "error"]
-    subject: str
-    message: str
-    cure: str = ""
-
-    def __str__(self) -> str:
-        return f"{self.level}: {self.subject}: {self.message}" + (f"\n  {self.cure}" if self.cure else "")
+_REFUSED: Final = {
+    "replica": "is a replica: settle an epoch at the primary",
+    "current": "is written in this epoch now: only one that has ended can be settled",
+}
 
 
 @contextmanager
@@ -39,82 +32,102 @@ def _session(target: Any) -> Iterator[Session]:
         session.close()
 
 
-def list_epochs(target: Any, key: str) -> list[marks.Mark]:
+def list_epochs(target: Any, key: str) -> list[EpochRecord]:
     """The marks at a server, oldest epoch first; raises ServerError where they cannot be read."""
     with _session(target) as session:
-        return marks.read_marks(session.command("HGETALL", key))
+        known = marks.read_marks(session.command("HGETALL", key))
+        current = session.replication().epoch
+    return [EpochRecord(mark.epoch, mark.position, mark.epoch == current) for mark in known]
 
 
 def settle(target: Any, epoch: str, position: int, key: str) -> None:
-    """Writes a mark by hand, at the primary."""
+    """Writes a mark by hand, at the primary, for an epoch that has ended.
+
+    One atomic step asks and writes: settled, the epoch that is written now would let later writes pass unseen.
+    """
     with _session(target) as session:
-        if not session.replication().primary:
-            raise ConfigurationError(f"{target_of(target).address} is a replica: settle an epoch at the primary")
-        session.command("EVAL", marks.SETTLE, 1, key, epoch[:EPOCH_DIGITS], position, marks.MOST)
+        words = (epoch[:EPOCH_DIGITS], position, marks.MOST, EPOCH_DIGITS)
+        answer = session.command("EVAL", marks.SETTLE, 1, key, *words)
+        word = answer.decode() if isinstance(answer, bytes) else str(answer)
+        if word != "OK":
+            raise ConfigurationError(f"{target_of(target).address} {_REFUSED.get(word, word)}")
 
 
 def diagnose(target: Any, key: str) -> list[Finding]:
     """Asks a server; never raises for what is wrong with it."""
-    address = target_of(target).address
     try:
         with _session(target) as session:
             facts = ask(session, key)
             found = list(_of_facts(facts, key))
             if facts.replication is not None and facts.marks_readable:
                 found += _of_marks(session, facts.replication, key)
+            if facts.replication is not None and facts.replication.primary:
+                found += _of_marking(session, key)
             found.append(_of_tracking(session))
             return found
     except Exception as error:
-        return [Finding("error", "reach", f"{address} does not answer: {error}", "Barriers leave it out.")]
+        return [
+            Finding(
+                Level.UNKNOWN,
+                f"does not answer: {error}",
+                "barriers leave it out and are not complete",
+                "see that the address, the user and the server's state are right, and ask again",
+            )
+        ]
 
 
 def _of_facts(facts: Facts, key: str) -> Iterator[Finding]:
-    yield Finding("ok", "server", f"Redis {facts.version or 'of unknown version'}")
+    yield Finding(Level.OK, f"Redis {facts.version or 'of unknown version'}")
     if facts.cluster:
-        yield Finding("error", "cluster", f"it {CLUSTER}.", "Use a primary with replicas.")
+        yield Finding(Level.UNPROVEN, "cluster mode", f"it {CLUSTER}", "use a primary with replicas")
     now = facts.replication
     if now is None:
         yield Finding(
-            "error",
-            "rights",
-            f"its user may not ask where it is ({facts.refusal}): writes are incomplete, waits unproven",
+            Level.UNPROVEN,
+            f"rights: its user may not ask where it is ({facts.refusal})",
+            "writes are recorded as incomplete, waits are unproven",
             grant(key),
         )
     else:
         yield from _of_replication(now)
     if not facts.marks_readable:
         yield Finding(
-            "error",
-            "marks",
-            f"they cannot be read ({facts.marks_refusal}): positions of older epochs are unproven",
+            Level.UNPROVEN,
+            f"rights: its user may not read the marks ({facts.marks_refusal})",
+            "positions of older epochs are unproven",
             grant(key),
         )
     if facts.policy.startswith("allkeys"):
         yield Finding(
-            "warning",
-            "eviction",
-            f"maxmemory-policy {facts.policy} may evict the marks in {key}",
+            Level.WARNING,
+            f"maxmemory-policy {facts.policy}",
+            f"it may evict the marks in {key}, and older epochs are then unproven",
             "CONFIG SET maxmemory-policy volatile-lru (or noeviction)",
         )
 
 
 def _of_replication(now: Replication) -> Iterator[Finding]:
     role = "primary" if now.primary else "replica"
-    yield Finding("ok", "role", f"{role} in epoch {now.epoch} at {now.offset}")
+    yield Finding(Level.OK, f"role: {role}, in epoch {now.epoch} at {now.offset}")
     if now.primary and not now.backlog:
         yield Finding(
-            "warning",
-            "backlog",
-            "it has no replica and no backlog, so its offset stands still: writes get no position",
-            "Attach a replica; to keep the backlog without one: CONFIG SET repl-backlog-ttl 0",
+            Level.UNPROVEN,
+            "no replica and no backlog",
+            "its offset stands still, so writes get no position and are recorded as incomplete",
+            "attach a replica; to keep the backlog without one: CONFIG SET repl-backlog-ttl 0",
         )
     if not now.primary and not now.link:
-        yield Finding("warning", "link", "its link to the primary is down: waits for newer writes time out")
+        yield Finding(
+            Level.WARNING,
+            "its link to the primary is down",
+            "waits for newer writes time out",
+            "see INFO replication there, and the network between them",
+        )
     if not now.primary and not now.read_only:
         yield Finding(
-            "warning",
-            "writable",
-            "it takes writes of its own, which no replication carries: they get no position",
+            Level.WARNING,
+            "it is a replica that takes writes of its own",
+            "no replication carries them: they get no position",
             "CONFIG SET replica-read-only yes",
         )
 
@@ -122,20 +135,42 @@ def _of_replication(now: Replication) -> Iterator[Finding]:
 def _of_marks(session: Session, now: Replication, key: str) -> Iterator[Finding]:
     reply = session.ask(pack("HGETALL", key))[0]
     if isinstance(reply, ServerError):
-        yield Finding("error", "marks", f"they cannot be listed ({reply})", grant(key))
+        what = f"rights: its user may not list the marks ({reply})"
+        yield Finding(Level.WARNING, what, "what they say is not shown here", grant(key))
         return
     known = marks.read_marks(reply)
     own = [mark for mark in known if mark.epoch == now.epoch]
-    listed = f"{len(known)} of at most {marks.MOST} epochs are marked in {key}"
+    listed = f"marks: {len(known)} of at most {marks.MOST} epochs in {key}"
     if own:
-        yield Finding("ok", "marks", f"{listed}; the current one up to {own[0].position}")
+        yield Finding(Level.OK, f"{listed}, the current one up to {own[0].position}")
     else:
         yield Finding(
-            "warning",
-            "marks",
-            f"{listed}, and the current one is not: after a failover or restart its positions may be unproven, and "
-            "older epochs do not end here until it is",
-            "Any process with a wrapped client of the primary marks it within two seconds.",
+            Level.WARNING,
+            f"{listed}, and the current one is not among them",
+            "after a failover or restart its positions may be unproven, and older epochs do not end here until it is",
+            "any process with a wrapped client of the primary marks it within two seconds",
+        )
+
+
+def _of_marking(session: Session, key: str) -> Iterator[Finding]:
+    """Whether its user may write marks: rights are looked at when a command is queued, and nothing of it is run."""
+    wanted = (
+        ("EVAL", "return 1", 1, key),
+        ("HGET", key, "-"),
+        ("HSET", key, "-", "-"),
+        ("HLEN", key),
+        ("HGETALL", key),
+        ("HDEL", key, "-"),
+        ("TIME",),
+    )
+    opened, *queued, _ = session.ask(pack("MULTI"), *(pack(*words) for words in wanted), pack("DISCARD"))
+    refused = [reply for reply in (opened, *queued) if isinstance(reply, ServerError)]
+    if refused:
+        yield Finding(
+            Level.UNPROVEN,
+            f"rights: its user may not write marks ({refused[0]})",
+            "unless another process marks this store, positions of an epoch that ends are unproven",
+            grant(key),
         )
 
 
@@ -143,5 +178,6 @@ def _of_tracking(session: Session) -> Finding:
     try:
         session.track()
     except ServerError as error:
-        return Finding("note", "push", f"no client-side tracking ({error}): waits poll", "Redis 6+, +client|tracking")
-    return Finding("ok", "push", "client-side tracking is to be had: waits wake up at once")
+        what, why = f"no client-side tracking ({error})", "barriers poll instead, and wake up later"
+        return Finding(Level.WARNING, what, why, "Redis 6 or later, and the right +client|tracking")
+    return Finding(Level.OK, "client-side tracking: waits wake up at once")

@@ -48,15 +48,19 @@ local function trim(most)
 end
 """
 
-# ARGV: epoch and position that should be covered ('' and '0': a new epoch only), period in ms, most epochs,
-# 16 (digits of an epoch). Answers {word, number of ms to wait, epoch}.
-MARK: Final = (
-    """
+_WHERE: Final = """
 local t = {}
 for line in string.gmatch(redis.call('INFO', 'replication'), '[^\\r\\n]+') do
   local k, v = string.match(line, '^([%w_]+):(.*)$')
   if k then t[k] = v end
 end
+"""
+
+# ARGV: epoch and position that should be covered ('' and '0': a new epoch only), period in ms, most epochs,
+# 16 (digits of an epoch). Answers {word, number of ms to wait, epoch}.
+MARK: Final = (
+    _WHERE
+    + """
 if t.role ~= 'master' then return {'replica', 0, ''} end
 local epoch = string.sub(t.master_replid, 1, tonumber(ARGV[5]))
 if t.repl_backlog_active ~= '1' then return {'backlog', 0, epoch} end
@@ -89,9 +93,14 @@ return {'marked', 0, epoch}
 """
 )
 
-# ARGV: epoch, position, most epochs.
+# ARGV: epoch, position, most epochs, 16 (digits of an epoch). Answers 'OK', or why not: 'replica', 'current'.
 SETTLE: Final = (
-    _COMMON
+    _WHERE
+    + """
+if t.role ~= 'master' then return 'replica' end
+if string.sub(t.master_replid, 1, tonumber(ARGV[4])) == ARGV[1] then return 'current' end
+"""
+    + _COMMON
     + """
 up(ARGV[1], ARGV[2])
 redis.call('HSET', KEYS[1], 'clock', string.format('%.0f %s %s', number, marked_at or '0', marked_in or '-'))
