@@ -134,9 +134,13 @@ def test_calls_of_many_threads_join_one_scope(service: tuple[str, list[dict[str,
     """SCOPE-2."""
     url, seen = service
     http = antipode.requests.wrap(requests.Session())
+
+    def call(_: int) -> requests.Response:
+        return http.get(url, timeout=5)
+
     with antipode.scope() as scope, ThreadPoolExecutor(8) as pool:
         antipode.append(MINE)
-        list(pool.map(antipode.carry(lambda _: http.get(url, timeout=5)), range(40)))
+        list(pool.map(antipode.carry(call), range(40)))
         assert scope.lineage == Lineage([MINE, THEIRS])
     assert len(seen) == 40
 
