@@ -45,7 +45,7 @@ def asgi_server(app: Any, host: str = "127.0.0.1", **options: Any) -> Iterator[i
 def wsgi_server(app: Any, host: str = "127.0.0.1") -> Iterator[int]:
     """Serves a WSGI application with werkzeug in threads; gives the port."""
     server = make_server(host, 0, app, threaded=True)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
     thread.start()
     try:
         yield server.server_port
