@@ -15,8 +15,9 @@ _new: Final = object.__new__
 _new_parts: Final[Any] = tuple.__new__
 _is_plain: Final = wire.POSITIONS.fullmatch
 _has_many_positions: Final = wire.has_many_positions
+_split: Final = wire.split
 _SHORT: Final = wire.SHORT
-_MEDIUM: Final = wire.MEDIUM
+_Parsed: Final = wire.Parsed
 
 
 class Order(StrEnum):
@@ -49,11 +50,12 @@ class Lineage:
     def deserialize(cls, text: str) -> Lineage:
         """Reads a lineage text, white space around it aside; raises MalformedLineageError (paper table 2, WIRE-26)."""
         lineage = _new(cls)
-        if _is_plain(text) if len(text) <= _SHORT else len(text) <= _MEDIUM and _has_many_positions(text):
+        if _is_plain(text) if len(text) <= _SHORT else "_" not in text and _has_many_positions(text):
             lineage._text = text
             lineage._parts = None
         else:
-            lineage._text, lineage._parts = None, wire.split(text.strip(wire.WHITE_SPACE))
+            lineage._text = None
+            lineage._parts = _split(text.strip(wire.WHITE_SPACE))
         return lineage
 
     @classmethod
@@ -120,11 +122,17 @@ class Lineage:
                 return lineage
         sections, incomplete, extensions = self._parts or self._split()
         sections = sections.copy()
-        for section in _sections_of((write_id, *more)).values() if more else (write_id.section,):
-            _join_into(sections, section)
+        if more:
+            for section in _sections_of((write_id, *more)).values():
+                _join_into(sections, section)
+        else:
+            section = write_id.section
+            store = section[: section.index(".")]
+            present = sections.get(store)
+            sections[store] = section if present is None else join_texts(present, section)
         lineage = _new(Lineage)
         lineage._text = None
-        lineage._parts = _new_parts(wire.Parsed, (sections, incomplete, extensions))
+        lineage._parts = _new_parts(_Parsed, (sections, incomplete, extensions))
         return lineage
 
     def __or__(self, other: Lineage) -> Lineage:

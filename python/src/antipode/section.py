@@ -112,15 +112,16 @@ def join_texts(a: str, b: str) -> str:
     """The join of two section texts of one store, opened only where it must be."""
     if a == b:
         return a
-    name_a, _, last_a = a.rpartition(".")
-    name_b, _, last_b = b.rpartition(".")
-    if name_b.endswith("._") and name_b.count(".") == 2:
-        joined = _with_opaque(a, b)
-        if joined is not None:
-            return joined
-    elif name_a == name_b and name_a.count(".") == 2:
-        # One entry each, of the same key and epoch: counters have no leading zero, so length then digits decide.
-        return a if (len(last_a), last_a) >= (len(last_b), last_b) else b
+    if b.count(".") == 3:
+        name, _, last = b.rpartition(".")
+        if name.endswith("._"):
+            joined = _with_opaque(a, b)
+            if joined is not None:
+                return joined
+        elif a.count(".") == 3 and a.startswith(f"{name}."):
+            # One entry each, of the same key and epoch: counters have no leading zero, so length then digits decide.
+            present = a[len(name) + 1 :]
+            return a if (len(present), present) >= (len(last), last) else b
     return Section.open(a).joined(Section.open(b)).text
 
 

@@ -99,6 +99,16 @@ def unspell_name(text: str) -> str:
     return unspell(text).decode("utf-8", "surrogateescape")
 
 
+def spell_mark(mark: str) -> str:
+    """Spells a mark, which hardly ever comes twice, so that a cache would only be turned over."""
+    return mark if mark.isalnum() and mark.isascii() else spell(mark.encode("utf-8", "surrogateescape"))
+
+
+def unspell_mark(text: str) -> str:
+    """The mark that a spelled one stands for."""
+    return text if "_" not in text else unspell(text).decode("utf-8", "surrogateescape")
+
+
 def hashed_key(key: bytes) -> bytes:
     """The hashed form of a key: NUL, `h-`, and 32 hexadecimal digits of its SHA-256 (long or private keys, WIRE-17).
 
@@ -116,8 +126,8 @@ def spell_key(key: bytes) -> str:
 
 
 def has_many_positions(text: str) -> bool:
-    """Whether a text of up to MEDIUM characters is a lineage of one plain position a store, and needs no opening."""
-    if _MANY_POSITIONS.fullmatch(text) is None:
+    """Whether a text, of up to MEDIUM characters, is a lineage of one plain position a store."""
+    if len(text) > MEDIUM or _MANY_POSITIONS.fullmatch(text) is None:
         return False
     stores = _STORES.findall(text)
     return len(set(stores)) == len(stores)
@@ -146,15 +156,18 @@ def split(text: str) -> Parsed:
         raise MalformedLineageError(f"a lineage of {len(text)} bytes; at most {MAX_BYTES} are taken")
     if _LINEAGE.fullmatch(text) is None:
         raise MalformedLineageError(f"not a lineage: {text[:80]!r}")
-    parts = text.split("~")
-    sections = {part[: part.index(".")]: part for part in parts[1:]}
+    _, *parts = text.split("~")
+    sections = {}
+    for part in parts:
+        sections[part[: part.index(".")]] = part
     incomplete = _NOTHING_MISSING
     extensions: tuple[str, ...] = ()
-    extended = "_" in sections
-    if extended:
+    if "_" in sections:
         del sections["_"]
-        incomplete, extensions = _split_extensions([part for part in parts if part.startswith("_.")])
-    if len(sections) + (sum(part.startswith("_.") for part in parts) if extended else 0) != len(parts) - 1:
+        extended = [part for part in parts if part.startswith("_.")]
+        incomplete, extensions = _split_extensions(extended)
+        del parts[-len(extended) :]
+    if len(sections) != len(parts):
         raise MalformedLineageError("a store stands twice in a lineage")
     if len(text) > MAX_KEY:
         _check_long(sections.values())

@@ -7,7 +7,6 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 from antipode import wire
 
-_MAX_COUNTER: Final = wire.MAX_COUNTER
 _new: Final[Any] = tuple.__new__  # past the checks, for parts that have been checked
 
 
@@ -69,7 +68,7 @@ class WriteId(_Fields):
     @classmethod
     def position(cls, store: str, epoch: str, counter: int) -> WriteId:
         """Everything in `store`'s history `epoch` up to `counter`."""
-        if not 0 <= counter <= _MAX_COUNTER:
+        if counter >> 64:  # negative, or too great
             raise ValueError(f"a counter is an unsigned 64-bit number: {counter}")
         _check_position(store, epoch)
         write_id: WriteId = _new(cls, (store, b"", _new(Ordered, (epoch, counter))))
@@ -88,7 +87,7 @@ class WriteId(_Fields):
         key = wire.spell_key(self.key) if self.key else ""
         if isinstance(version, Ordered):
             return f"{store}.{key}.{wire.spell_name(version.epoch)}.{version.counter}"
-        return f"{store}.{key}._.{wire.spell_name(version.mark)}"
+        return f"{store}.{key}._.{wire.spell_mark(version.mark)}"
 
     def __str__(self) -> str:
         return self.section
@@ -97,7 +96,7 @@ class WriteId(_Fields):
 def from_entry(store: str, key: str, epoch: str, last: int | str) -> WriteId:
     """The write identifier of a spelled entry that has been validated."""
     version: Version = (
-        Ordered(wire.unspell_name(epoch), last) if isinstance(last, int) else Opaque(wire.unspell_name(last))
+        Ordered(wire.unspell_name(epoch), last) if isinstance(last, int) else Opaque(wire.unspell_mark(last))
     )
     write_id: WriteId = _new(WriteId, (wire.unspell_name(store), wire.unspell(key), version))
     return write_id
