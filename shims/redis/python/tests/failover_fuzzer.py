@@ -168,7 +168,7 @@ class Run:
         if self.chance.random() < 0.5:
             self.lab.wait_caught_up(target)
         with self.across(lose=True):
-            self.lab.promote(target, lose=lambda _: [self.write_at(old) for _ in range(self.chance.randint(4, 9))])
+            self.lab.promote(target, lose=lambda _: [self.write_at(old) for _ in range(self.chance.randint(6, 12))])
         self.rejoin()
 
     def twice(self) -> None:
