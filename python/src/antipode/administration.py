@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
-from typing import ClassVar, Final, NamedTuple, Protocol, cast, runtime_checkable
+from typing import Final, NamedTuple, Protocol, cast, runtime_checkable
 from urllib.parse import unquote, urlsplit
 
 from antipode.errors import ConfigurationError
@@ -69,34 +69,35 @@ class EpochRecord:
 
 @runtime_checkable
 class Administration(Protocol):
-    """What a shim class owes to be asked by URL. Every method is a class method, bounded in time (a few seconds).
+    """What a shim class offers to operators: a class variable and class methods, each bounded to a few seconds.
 
     They raise the client's own exceptions where a server does not answer or refuses, and ValueError for what cannot
     be right (no such epoch, a server that is no primary).
     """
 
-    schemes: ClassVar[tuple[str, ...]]
-    """URL schemes, in lower case: `("redis", "rediss", "unix")`."""
+    @property
+    def schemes(self) -> tuple[str, ...]:
+        """URL schemes, in lower case: `("redis", "rediss", "unix")`."""
 
-    @classmethod
-    def diagnose(cls, url: str) -> Sequence[Finding]:
+    def diagnose(self, url: str, /) -> Sequence[Finding]:
         """Role, rights, settings, marks: what would be unproven at this server, why, and what cures it."""
 
-    @classmethod
-    def epochs(cls, url: str) -> Sequence[EpochRecord]:
+    def epochs(self, url: str, /) -> Sequence[EpochRecord]:
         """The epochs that this server's marks and own state speak of."""
 
-    @classmethod
-    def settle(cls, url: str, epoch: str) -> None:
-        """Marks an epoch as wholly there, on the operator's word; at a primary only (EPOCH-24)."""
+    def settle(self, url: str, epoch: str, /) -> None:
+        """Marks an epoch as wholly there, on the operator's word (EPOCH-24).
+
+        At a primary only, and in one step with the check that the epoch has ended: settled, the one that is written
+        now would let later writes pass unseen.
+        """
 
 
 @runtime_checkable
 class Adopting(Protocol):
     """Of shims whose marks name the system that made them: a copy's marks count after they were adopted (EPOCH-22)."""
 
-    @classmethod
-    def adopt(cls, url: str, epoch: str) -> None:
+    def adopt(self, url: str, epoch: str, /) -> None:
         """Takes over the marks of an epoch that another system wrote."""
 
 
