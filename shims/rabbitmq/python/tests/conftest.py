@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Iterator
 
 import pytest
 from antipode.testing import isolated
 from antipode_lab.stores.rabbitmq import RabbitStore
-from rabbit_regions import Blog, Region
+from rabbit_regions import Blog, Link, Region
 
 
 @pytest.fixture(autouse=True)
@@ -33,3 +34,17 @@ def b(rabbitmq_lab: RabbitStore) -> Iterator[Region]:
 @pytest.fixture
 def blog() -> Blog:
     return Blog()
+
+
+@pytest.fixture
+def link(b: Region) -> Iterator[Link]:
+    made = Link(b)
+    yield made
+    made.cut()
+
+
+@pytest.fixture
+def unused_port() -> int:
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))
+        return int(bound.getsockname()[1])

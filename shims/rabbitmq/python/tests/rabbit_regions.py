@@ -31,7 +31,7 @@ class Region:
         self.lab = lab
         self.name = name
         self._connections: list[Any] = []
-        self._queues: list[str] = []
+        self.queues: list[str] = []
         self._own: Any = None
 
     @property
@@ -54,7 +54,7 @@ class Region:
         name = f"q-{uuid.uuid4().hex[:12]}"
         wanted = {key.replace("_", "-"): value for key, value in arguments.items()}
         self.own.queue_declare(name, durable=True, arguments=wanted)
-        self._queues.append(name)
+        self.queues.append(name)
         return name
 
     @property
@@ -82,11 +82,33 @@ class Region:
         return int(self.own.queue_declare(queue, passive=True).method.message_count)
 
     def close(self) -> None:
-        for queue in self._queues:
+        for queue in self.queues:
             self.own.queue_delete(queue)
         for connection in self._connections:
             if connection.is_open:
                 connection.close()
+
+
+class Link:
+    """A way of its own to a region's broker, which can be cut, or fall silent."""
+
+    def __init__(self, region: Region) -> None:
+        self._toxiproxy = region.lab.context.toxiproxy
+        self._name = f"test-{uuid.uuid4().hex[:12]}"
+        server = region.lab.server(region.name)
+        port = self._toxiproxy.create(self._name, server.port)
+        self.url = server.url.replace(f":{server.port}/", f":{port}/")
+
+    def cut(self) -> None:
+        self._toxiproxy.set_enabled(self._name, False)
+
+    def silence(self) -> None:
+        """Connections stay open, and nothing comes through."""
+        self._toxiproxy.set_lag(self._name, 3_600_000)
+
+    def heal(self) -> None:
+        self._toxiproxy.set_enabled(self._name, True)
+        self._toxiproxy.set_lag(self._name, 0)
 
 
 class Blog:
