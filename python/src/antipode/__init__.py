@@ -4,6 +4,9 @@ A request's writes, made by many services to many unlike datastores, form a line
 comes back with responses and rests beside the data; `barrier()` waits until its writes are visible here.
 """
 
+from importlib import import_module
+from types import ModuleType
+
 from antipode.barrier import barrier, barrier_async, read_or_fallback, read_or_fallback_async
 from antipode.carry import carry, carry_all
 from antipode.errors import (
@@ -45,6 +48,16 @@ from antipode.verdict import Reach, Verdict
 from antipode.writeid import Opaque, Ordered, Version, WriteId
 
 __version__ = "0.1.0"
+
+_SUBMODULES = frozenset({"asgi", "grpc", "httpx", "memory", "propagation", "requests", "shim", "testing", "wsgi"})
+
+
+def __getattr__(name: str) -> ModuleType:
+    """`antipode.asgi` and the like without an import of their own, loaded with what they need when first used."""
+    if name in _SUBMODULES:
+        return import_module(f"antipode.{name}")
+    raise AttributeError(f"module 'antipode' has no attribute {name!r}")
+
 
 __all__ = [
     "EMPTY",

@@ -15,7 +15,7 @@ import grpc
 import grpc.aio
 
 from antipode.carriers import LINEAGE_HEADER, read
-from antipode.propagation import Inbound, Outgoing, approved, merge_response, prepare_request
+from antipode.propagation import Inbound, Outgoing, approved, merge_response, prepare_request, unanswered
 from antipode.scope import Scope, activate, current_scope
 from antipode.site import skip_packages
 from antipode.trust import is_approved, trust_settings
@@ -23,6 +23,10 @@ from antipode.trust import is_approved, trust_settings
 Pairs = Iterable[tuple[str, str | bytes]]
 
 _LOOPBACK: Final = "127.0.0.1"
+_NO_ANSWER: Final = frozenset(
+    {grpc.StatusCode.DEADLINE_EXCEEDED, grpc.StatusCode.CANCELLED, grpc.StatusCode.UNAVAILABLE}
+)
+"""Codes that a client makes up by itself; gRPC does not tell whether the call had left."""
 
 skip_packages("grpc", "opentelemetry")
 
@@ -223,7 +227,9 @@ class _AioClientInterceptor(grpc.aio.UnaryUnaryClientInterceptor):  # type: igno
             call = await continuation(changed, request)
         # Waits for the end of the call and does not raise for its status; the scope is whole before the caller
         # has the answer.
-        _merge(await call.trailing_metadata(), self._host)
+        trailing = await call.trailing_metadata()
+        _merge(trailing, self._host)
+        _check_answered(await call.code(), trailing, self._host)
         return call
 
 
@@ -243,6 +249,12 @@ def _outgoing(metadata: Pairs | None, host: str) -> tuple[list[tuple[str, str | 
 
 def _text_pairs(metadata: Pairs | None) -> list[tuple[str, str]]:
     return [(key, value) for key, value in metadata or () if isinstance(value, str)]
+
+
+def _check_answered(code: grpc.StatusCode, metadata: Pairs | None, host: str) -> None:
+    """Marks the scope where a call ended without the server's word: whether it ran there is not known."""
+    if code in _NO_ANSWER and not metadata:
+        unanswered(host, code.name)
 
 
 def _merge(metadata: Pairs | None, host: str) -> None:
@@ -270,11 +282,13 @@ class _Call:
                 return
             self._merged = True
             metadata = self._call.trailing_metadata()
+            code = self._call.code()
         if self._scope is None:
             _merge(metadata, self._host)
             return
         with activate(self._scope):  # callbacks run in threads of the channel
             _merge(metadata, self._host)
+            _check_answered(code, metadata, self._host)
 
     def result(self, timeout: float | None = None) -> Any:
         try:

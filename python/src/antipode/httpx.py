@@ -10,7 +10,7 @@ from typing import Any, TypeVar, cast, overload
 import httpx
 
 from antipode.carriers import LINEAGE_HEADER
-from antipode.propagation import Outgoing, approved, merge_response, prepare_request
+from antipode.propagation import Outgoing, approved, merge_response, prepare_request, unanswered
 from antipode.site import skip_packages
 from antipode.trust import trust_settings
 
@@ -68,7 +68,11 @@ class _Transport(httpx.BaseTransport):
         # An instrumentation further in may inject once more and overwrite baggage: the approval in the Context
         # lets our propagator, which goes round the global one, write the same text there.
         with approved(_prepare(request).text):
-            response = self._inner.handle_request(request)
+            try:
+                response = self._inner.handle_request(request)
+            except Exception as error:
+                _unanswered(request, error)
+                raise
         _merge(request, response)
         return response
 
@@ -79,7 +83,11 @@ class _AsyncTransport(httpx.AsyncBaseTransport):
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         with approved(_prepare(request).text):
-            response = await self._inner.handle_async_request(request)
+            try:
+                response = await self._inner.handle_async_request(request)
+            except BaseException as error:  # also the task's cancellation
+                _unanswered(request, error)
+                raise
         _merge(request, response)
         return response
 
@@ -93,6 +101,12 @@ def _prepare(request: httpx.Request) -> Outgoing:
         else:
             headers[name] = value
     return outgoing
+
+
+def _unanswered(request: httpx.Request, error: BaseException) -> None:
+    """Marks the scope, unless the call failed before anything was sent."""
+    if not isinstance(error, httpx.ConnectError | httpx.ConnectTimeout | httpx.PoolTimeout | httpx.UnsupportedProtocol):
+        unanswered(request.url.host, error)
 
 
 def _merge(request: httpx.Request, response: httpx.Response) -> None:

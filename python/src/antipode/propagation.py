@@ -249,6 +249,15 @@ def prepare_request(host: str, get: Callable[[str], str | None], headers: Iterab
     return Outgoing(rewrite(get, text, application_formats()), text)
 
 
+def unanswered(host: str, error: BaseException | str) -> None:
+    """A call may have reached `host` and brought no answer: what the callee wrote is missing here (PROP-27)."""
+    scope = current_scope()
+    if scope is None or settings().mode is Mode.OFF or not judge_request_out(host, trust_settings()).accepted:
+        return
+    words = error if isinstance(error, str) else type(error).__name__
+    scope.mark_incomplete("unanswered", detail=f"a call to {host} brought no answer: {words}")
+
+
 def merge_response(values: Iterable[str], host: str) -> None:
     """Joins the `antipode-lineage` values of a response or trailer, at least one, into the current scope."""
     if settings().mode is Mode.OFF:

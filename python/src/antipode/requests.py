@@ -10,9 +10,10 @@ from urllib.parse import urlsplit
 
 import requests
 from requests.adapters import BaseAdapter
+from urllib3.exceptions import ConnectTimeoutError, NewConnectionError
 
 from antipode.carriers import LINEAGE_HEADER
-from antipode.propagation import approved, merge_response, prepare_request
+from antipode.propagation import approved, merge_response, prepare_request, unanswered
 from antipode.site import skip_packages
 from antipode.trust import trust_settings
 
@@ -89,7 +90,12 @@ class _Adapter(BaseAdapter):
                 headers.pop(name, None)
             else:
                 headers[name] = value
-        response = self._inner.send(request, *args, **kwargs)
+        try:
+            response = self._inner.send(request, *args, **kwargs)
+        except Exception as error:
+            if not _never_left(error):
+                unanswered(host, error)
+            raise
         value = response.headers.get(LINEAGE_HEADER)
         if value is not None:
             merge_response([value], host)
@@ -97,3 +103,11 @@ class _Adapter(BaseAdapter):
 
     def close(self) -> None:
         self._inner.close()
+
+
+def _never_left(error: Exception) -> bool:
+    """Whether a call failed before anything was sent: no connection, or nothing to connect to."""
+    if isinstance(error, requests.exceptions.ConnectTimeout | requests.exceptions.ProxyError | ValueError):
+        return True
+    reason = getattr(error.args[0] if error.args else None, "reason", None)
+    return isinstance(reason, NewConnectionError | ConnectTimeoutError)
