@@ -233,10 +233,10 @@ def test_assert_barriers_tells_whether_the_code_waited(antipode_isolated: None) 
         a.set("k", "v")
         follower(protected=False)
         with pytest.raises(AssertionError, match="unprotected"):
-            antipode.testing.assert_barriers("s")  # type: ignore[attr-defined]
+            antipode.testing.assert_barriers("s")
         follower(protected=True)
         follower(protected=True)
-        antipode.testing.assert_barriers("s", at_least=2)  # type: ignore[attr-defined]
+        antipode.testing.assert_barriers("s", at_least=2)
 
 
 @pytest.mark.parametrize("seed", range(8))

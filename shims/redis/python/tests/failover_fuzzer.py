@@ -152,7 +152,7 @@ class Run:
 
     def restart_replica(self) -> None:
         replica = self.chance.choice(self.lab.replicas)
-        self.plain[replica].save()
+        self.lab.save(replica)
         self.write(self.chance.randint(0, 4))
         self.lab.restart(replica, "rdb", crash=True, wait=self.chance.random() < 0.5)
 
@@ -181,7 +181,7 @@ class Run:
     def crash_primary(self) -> None:
         """The primary starts again from an older RDB: what it wrote since is lost, its replicas are ahead."""
         primary = self.lab.primary
-        self.plain[primary].save()
+        self.lab.save(primary)
         self.write(self.chance.randint(1, 5))
         self.lab.restart(primary, "rdb", crash=True)
 
