@@ -260,6 +260,15 @@ class Lineage:
         """One store's section as it stands, unopened; a value to compare, not to parse."""
         return self._sections.get(wire.spell_name(store))
 
+    def only_position(self, store: str, epoch: str) -> int | None:
+        """The counter, where a store's section is one position of this epoch and nothing else; cheap."""
+        head = _position_head(store, epoch)
+        section = self._sections.get(head[1 : head.index(".")])
+        if section is None or not section.startswith(head[1:]):
+            return None
+        counter = section[len(head) - 1 :]
+        return int(counter) if counter.isdigit() else None
+
     # Incompleteness
 
     @property

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from antipode.lineage import EMPTY, Lineage
 from antipode.settings import Mode, settings
 from antipode.site import call_site
 
+_running_loop: Callable[[], asyncio.AbstractEventLoop | None] = asyncio._get_running_loop
+
 
 def current_task() -> int:
     """Names the calling task: the asyncio task where one runs, else the thread."""
-    try:
-        task = asyncio.current_task()
-    except RuntimeError:
-        task = None
+    if _running_loop() is None:  # asked first: `current_task` says so by an exception, which costs
+        return threading.get_ident()
+    task = asyncio.current_task()
     return threading.get_ident() if task is None else id(task)
 
 

@@ -238,8 +238,10 @@ class Write:
     def record(self, version: Version) -> None:
         """The write has this version: an object's with a key, a position where the store's shim gives positions."""
         store = self._store
-        key = b"" if isinstance(version, Ordered) and store.capabilities.versions == "position" else self._key
-        write_id = store.write_id(key, version)
+        if isinstance(version, Ordered) and store.capabilities.versions == "position":
+            write_id = WriteId.position(store.name, version.epoch, version.counter)
+        else:
+            write_id = store.write_id(self._key, version)
         if self._scope is None:
             orphan(store.name)
         else:
@@ -253,7 +255,7 @@ class Write:
         if self._scope is None:
             orphan(self._store.name)
         else:
-            self._scope.append(WriteId(self._store.name, b"", version))
+            self._scope.append(WriteId.position(self._store.name, version.epoch, version.counter))
         self._end()
 
     def record_incomplete(self, reason: str, detail: str = "") -> None:
@@ -291,7 +293,12 @@ class Write:
         if self._pending is None or self._scope is None or self._pending.lineage is EMPTY:
             return
         version = write_id.version
-        if isinstance(version, Opaque) or self._pending.lineage.section_text(self._store.name) is None:
+        if isinstance(version, Opaque):
+            return
+        only = self._pending.lineage.only_position(self._store.name, version.epoch)
+        if only is not None and only <= version.counter:
+            return
+        if self._pending.lineage.section_text(self._store.name) is None:
             return
         for known in self._pending.lineage.of_store(self._store.name):
             other = known.version
