@@ -50,6 +50,18 @@ def test_a_replica_that_is_nearer_does_not_let_the_region_pass() -> None:
     ]
 
 
+def test_a_store_without_any_server_never_passes() -> None:
+    """BAR-13: nobody can be asked, so nothing is proved."""
+    fake_store("nowhere")
+    with antipode.scope():
+        antipode.append(WriteId.position("nowhere", "e", 1))
+        result = antipode.barrier(on_timeout="proceed", on_unproven="proceed")
+        assert not result.satisfied
+        assert not result.complete
+        with pytest.raises(antipode.BarrierUnproven, match="no server"):
+            antipode.barrier()
+
+
 def test_reach_replica_speaks_of_the_wrapped_clients_alone() -> None:
     store = antipode.memory.Store("p", regions=["a", "b1", "b2"], lag=0.0)
     writer = store.client("a")

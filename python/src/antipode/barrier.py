@@ -328,7 +328,10 @@ def _leave(group: Group) -> None:
 def _finish(plan: Plan, group: Group) -> BarrierResult:
     needs = group.needs
     waited = time.monotonic() - group.since
-    all_visible = all(need.answer is not None and need.answer.verdict is Verdict.VISIBLE for need in needs)
+    # A store without a single server has nothing to ask, and no needs: that is no pass.
+    all_visible = all(asked.servers for asked in plan.asked) and all(
+        need.answer is not None and need.answer.verdict is Verdict.VISIBLE for need in needs
+    )
     looked = plan.timeout == 0
     if all_visible and not plan.expected:
         result = _result(plan, True, waited, lambda: judge(plan, needs, waited, looked=looked))
