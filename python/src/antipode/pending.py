@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, field
 
 from antipode.lineage import EMPTY, Lineage
 from antipode.settings import Mode, settings
@@ -22,20 +21,18 @@ def current_task() -> int:
     return threading.get_ident() if task is None else id(task)
 
 
-def _site_if_asked() -> str:
-    now = settings()
-    return call_site() if now.mode is Mode.DRY_RUN or now.on_pending != "mark" else ""
-
-
-@dataclass(slots=True, eq=False)
 class PendingWrite:
     """One write in flight to a store, as it was when it was sent."""
 
-    store: str
-    lineage: Lineage = EMPTY
-    """The scope's lineage when the write was sent: what the write's own position must not be below (LIN)."""
-    task: int = field(default_factory=current_task)
-    site: str = field(default_factory=_site_if_asked)
-    """Where it was begun; only known in dry-run or with another `on_pending` than `mark`, because it costs."""
-    unknown: bool = False
-    """Whether its outcome stays unknown: the mark then stays, too."""
+    __slots__ = ("lineage", "site", "store", "task", "unknown")
+
+    def __init__(self, store: str, lineage: Lineage = EMPTY) -> None:
+        self.store = store
+        self.lineage = lineage
+        """The scope's lineage when the write was sent: what the write's own position must not be below (LIN)."""
+        self.task = threading.get_ident() if _running_loop() is None else current_task()
+        now = settings()
+        self.site = call_site() if now.on_pending != "mark" or now.mode is Mode.DRY_RUN else ""
+        """Where it was begun; only known in dry-run or with another `on_pending` than `mark`, because it costs."""
+        self.unknown = False
+        """Whether its outcome stays unknown: the mark then stays, too."""

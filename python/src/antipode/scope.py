@@ -212,6 +212,18 @@ class Scope:
         with self._lock:
             self._pending.pop(id(write), None)
 
+    def written(self, write: PendingWrite, write_id: WriteId) -> None:
+        """The write has this identifier: `append` and `end` in one step."""
+        with self._lock:
+            closed = self._closed
+            if not closed:
+                self._lineage = self._lineage.including(write_id)
+            self._pending.pop(id(write), None)
+        if closed:
+            self._too_late(write_id.store)
+        elif self.sent:
+            telemetry.write_late(write_id.store, call_site())
+
     @property
     def pending(self) -> tuple[PendingWrite, ...]:
         """The writes that are in flight now, those of unknown outcome included."""

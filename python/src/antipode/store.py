@@ -68,6 +68,7 @@ class Store:
         WriteId(name, b"check", Ordered("", 0))  # refuses a name that the wire cannot carry
         self.name = name
         self.options = options
+        self.gives_positions = shim.capabilities.versions == "position"
         self.shim = shim(self)
         self.parked_threads = 0
         self.parked_tasks = 0
@@ -238,17 +239,17 @@ class Write:
     def record(self, version: Version) -> None:
         """The write has this version: an object's with a key, a position where the store's shim gives positions."""
         store = self._store
-        if isinstance(version, Ordered) and store.capabilities.versions == "position":
+        if store.gives_positions and isinstance(version, Ordered):
             write_id = WriteId.position(store.name, version.epoch, version.counter)
         else:
             write_id = store.write_id(self._key, version)
-        if self._scope is None:
+        if self._scope is None or self._pending is None:
             orphan(store.name)
         else:
-            if write_id.is_position:
+            if not write_id.key and self._pending.lineage is not EMPTY:
                 self._check_plausible(write_id)
-            self._scope.append(write_id)
-        self._end()
+            self._scope.written(self._pending, write_id)
+        self._open = False
 
     def record_upper_bound(self, version: Ordered) -> None:
         """A write that changed nothing takes where the store is now, without the check of plausibility (LIN)."""
