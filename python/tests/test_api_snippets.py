@@ -146,6 +146,18 @@ def test_read_with_the_lineage_beside_the_value() -> None:
         assert "user-acl" in scope.lineage.stores
 
 
+def test_reads_merge_by_themselves_where_that_is_asked_for() -> None:
+    _, posts_a, posts_b = regions(lag=0)
+    with antipode.scope():
+        antipode.append(WriteId.position("user-acl", "e", 7))
+        posts_a.set("post:42", "body")
+    for merges in (False, True):
+        antipode.configure(auto_merge=merges)
+        with antipode.scope() as scope:
+            posts_b.get("post:42")
+            assert set(scope.lineage.stores) == ({"user-acl", "blog-posts"} if merges else set())
+
+
 def test_the_papers_verbs() -> None:
     scope = antipode.root()
     antipode.append(WriteId("img", "cat.jpg", Ordered("", 3)), WriteId.position("s", "e", 1))

@@ -20,6 +20,7 @@ from antipode.errors import BarrierTimeout, BarrierUnproven, ConfigurationError
 from antipode.lineage import EMPTY, Lineage
 from antipode.reading import current_reading
 from antipode.scope import current_scope
+from antipode.settings import settings
 from antipode.shim import (
     Capabilities,
     Server,
@@ -420,7 +421,7 @@ class Client:
         self._write(_octets(key), None)
 
     def get(self, key: str | bytes) -> bytes | None:
-        """Reads a value at this server. Inside `reading()` its lineage is collected."""
+        """Reads a value at this server. Inside `reading()` its lineage is collected, with `auto_merge` transferred."""
         reading = current_reading()
         scope = current_scope()
         if reading is not None and reading.after is not None:
@@ -428,9 +429,14 @@ class Client:
         elif self._joined.options.wait_on_read and scope is not None:
             self._wait(scope.lineage)
         found, position = self._store.read(self._node, _octets(key))
-        if reading is not None:
+        merges = scope is not None and settings().auto_merge and self._joined.records
+        if reading is not None or merges:
             rest = EMPTY if found is None or not found[1] else Lineage.deserialize(found[1])
-            reading.saw(WriteId(self._store.name, b"", position), lineage=rest)
+            depends = rest.including(WriteId(self._store.name, b"", position))
+            if reading is not None:
+                reading.saw(lineage=depends)
+            if scope is not None and merges:
+                scope.transfer(depends)
         return None if found is None else found[0]
 
     def _write(self, key: bytes, value: bytes | None) -> None:
