@@ -16,8 +16,11 @@ _new_parts: Final[Any] = tuple.__new__
 _is_plain: Final = wire.POSITIONS.fullmatch
 _has_many_positions: Final = wire.has_many_positions
 _split: Final = wire.split
+_join: Final = wire.join
 _SHORT: Final = wire.SHORT
 _Parsed: Final = wire.Parsed
+_WHITE_SPACE: Final = wire.WHITE_SPACE
+_CERTAIN: Final = wire.MAX_KEY  # a text so short has not too many entries
 
 
 class Order(StrEnum):
@@ -55,7 +58,7 @@ class Lineage:
             lineage._parts = None
         else:
             lineage._text = None
-            lineage._parts = _split(text.strip(wire.WHITE_SPACE))
+            lineage._parts = _split(text.strip(_WHITE_SPACE))
         return lineage
 
     @classmethod
@@ -77,13 +80,11 @@ class Lineage:
         """
         text = self._text
         if text is None:
-            text = self._text = self._bounded(wire.join(self._split()))
+            text = _join(self._split())
+            if len(text) > _CERTAIN and (len(text) > wire.MAX_BYTES or self._entry_count() > wire.MAX_ENTRIES):
+                text = _join(self._fitted(wire.MAX_BYTES))
+            self._text = text
         return text
-
-    def _bounded(self, text: str) -> str:
-        if len(text) <= wire.MAX_KEY or (len(text) <= wire.MAX_BYTES and self._entry_count() <= wire.MAX_ENTRIES):
-            return text
-        return wire.join(self._fitted(wire.MAX_BYTES))
 
     def _split(self) -> wire.Parsed:
         parts = self._parts
@@ -139,8 +140,12 @@ class Lineage:
         """The join of two lineages (the paper's `transfer`, as a value)."""
         if not isinstance(other, Lineage):
             return NotImplemented
-        if other is self or not (other._sections or other._incomplete or other._extensions):
+        if other is self or not other:
             return self
+        if self._parts is None and other._parts is None:
+            raised = _raise_all(self._text or "", other._text or "")
+            if raised is not None:
+                return self if raised == self._text else _of_plain(raised)
         if not (self._sections or self._incomplete or self._extensions):
             return other
         sections = self._sections.copy()
@@ -342,6 +347,26 @@ class Lineage:
 def _position_head(store: str, epoch: str) -> str:
     """How a section begins whose first entry is a position of this epoch."""
     return f"~{wire.spell_name(store)}..{wire.spell_name(epoch)}."
+
+
+def _of_plain(text: str) -> Lineage:
+    lineage = _new(Lineage)
+    lineage._text = text
+    lineage._parts = None
+    return lineage
+
+
+def _raise_all(text: str, other: str) -> str | None:
+    """The join of two texts of plain positions, where the first has every store and epoch of the second."""
+    for section in other.split("~")[1:]:
+        name, _, counter = section.rpartition(".")
+        before, head, rest = text.partition(f"~{name}.")
+        if not head:
+            return None
+        present, mark, after = rest.partition("~")
+        if int(present) < int(counter):
+            text = f"{before}{head}{counter}{mark}{after}"
+    return text
 
 
 def _sections_of(ids: Iterable[WriteId]) -> dict[str, str]:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterator
+from itertools import islice
+from operator import lt
 from typing import Final, TypeVar
 
 _K = TypeVar("_K")
@@ -126,18 +129,22 @@ def join_texts(a: str, b: str) -> str:
 
 
 def _with_opaque(section: str, single: str) -> str | None:
-    """A section of nothing but opaque versions with one more, which absorbs nothing; None for any other section."""
-    prefix = single[: single.index(".") + 1]
-    entries: list[str] = _OPAQUE_ENTRIES(section, len(prefix))
-    entry = single[len(prefix) :]
+    """A section of nothing but opaque versions with one more, which absorbs nothing; None for any other section.
+
+    Where the section is not in normal form it is for others to open it.
+    """
+    start = single.index(".") + 1
+    entries: list[str] = _OPAQUE_ENTRIES(section, start)
+    if not all(map(lt, entries, islice(entries, 1, None))):
+        return None
+    entry = single[start:]
+    place = bisect_left(entries, entry)
     length = len(section)
-    if entry not in entries:
-        entries.append(entry)
+    if entries[place : place + 1] != [entry]:
+        entries.insert(place, entry)
         length += len(entry) + 1
-    entries.sort()
-    joined = f"{prefix}{'.'.join(entries)}"
-    # As long as it must be: then there was nothing else in it. No entry twice: then it is in normal form.
-    return joined if len(joined) == length and len(set(entries)) == len(entries) else None
+    joined = single[:start] + ".".join(entries)
+    return joined if len(joined) == length else None  # as long as it must be: nothing else was in it
 
 
 def subtract_texts(a: str, b: str) -> str | None:

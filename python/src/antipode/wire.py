@@ -156,7 +156,8 @@ def split(text: str) -> Parsed:
         raise MalformedLineageError(f"a lineage of {len(text)} bytes; at most {MAX_BYTES} are taken")
     if _LINEAGE.fullmatch(text) is None:
         raise MalformedLineageError(f"not a lineage: {text[:80]!r}")
-    _, *parts = text.split("~")
+    parts = text.split("~")
+    del parts[0]
     sections = {}
     for part in parts:
         sections[part[: part.index(".")]] = part

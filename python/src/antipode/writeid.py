@@ -7,6 +7,9 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 from antipode import wire
 
+_spell_name: Final = wire.spell_name
+_spell_key: Final = wire.spell_key
+_spell_mark: Final = wire.spell_mark
 _new: Final[Any] = tuple.__new__  # past the checks, for parts that have been checked
 
 
@@ -82,12 +85,11 @@ class WriteId(_Fields):
     @property
     def section(self) -> str:
         """This identifier alone, as a section of the wire form."""
-        version = self.version
-        store = wire.spell_name(self.store)
-        key = wire.spell_key(self.key) if self.key else ""
+        store, octets, version = self
+        key = _spell_key(octets) if octets else ""
         if isinstance(version, Ordered):
-            return f"{store}.{key}.{wire.spell_name(version.epoch)}.{version.counter}"
-        return f"{store}.{key}._.{wire.spell_mark(version.mark)}"
+            return f"{_spell_name(store)}.{key}.{_spell_name(version.epoch)}.{version.counter}"
+        return f"{_spell_name(store)}.{key}._.{_spell_mark(version.mark)}"
 
     def __str__(self) -> str:
         return self.section
