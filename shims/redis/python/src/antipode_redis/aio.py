@@ -205,17 +205,17 @@ class AsyncRecordingRedis(AsyncRecording, Redis):  # type: ignore[misc]
         kind = KINDS.get(args[0])
         if kind is None:
             kind = classify(args)
-        if kind == Kind.OTHER or binding is None:
+        if kind is Kind.OTHER or binding is None:
             return await super().execute_command(*args, **options)  # type: ignore[no-untyped-call]
         binding.refresh()
         if not binding.records:
             return await super().execute_command(*args, **options)  # type: ignore[no-untyped-call]
-        if kind == Kind.READ:
+        if kind is Kind.READ:
             return await self._antipode_read(binding, args, options)
-        if kind == Kind.TRANSACTION:
+        if kind is Kind.TRANSACTION:
             options[CALL] = ByHand(binding, command_name(args))
             return await super().execute_command(*args, **options)  # type: ignore[no-untyped-call]
-        call = WriteCall(binding, certain=kind == Kind.WRITE)
+        call = WriteCall(binding, certain=kind is Kind.WRITE)
         options[CALL] = call
         try:
             response = await super().execute_command(*args, **options)  # type: ignore[no-untyped-call]

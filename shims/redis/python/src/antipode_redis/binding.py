@@ -31,7 +31,10 @@ class Binding:
         self.marker = marker
         self.open: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
         """Connections inside a MULTI that the application sent by hand, with the write that is pending for it."""
-        self._generation = -1
+        self.generation = -1
+        """Of the settings that the flags below follow."""
+        self.rests = False
+        """Whether lineages rest in hashes."""
         self._denied_until = 0.0
         self._denied = ""
         self.records = True
@@ -46,21 +49,16 @@ class Binding:
         assert isinstance(shim, RedisShim)
         return shim.marks_key
 
-    @property
-    def rests(self) -> bool:
-        """Whether lineages rest in hashes."""
-        return self.store.options.rest == "field"
-
     def refresh(self) -> None:
         """Takes the settings in force, if they have changed; called before every command."""
-        generation = settings_generation()
-        if generation != self._generation:
+        if settings_generation() != self.generation:
             mode = self.store.mode
+            self.rests = self.store.options.rest == "field"
             self.records = mode is not Mode.OFF
             self.merges = settings().auto_merge and self.records
             self.waits = self.store.options.wait_on_read and self.records
             self.follows = mode is Mode.DRY_RUN
-            self._generation = settings_generation()
+            self.generation = settings_generation()
 
     # The position behind a write
 

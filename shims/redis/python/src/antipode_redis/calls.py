@@ -46,10 +46,11 @@ class WriteCall:
             return
         reply = self.reply
         position = position_of_primary(reply) if type(reply) is bytes else None
-        if position is None or self.binding.unfit:
+        marker = self.binding.marker
+        if position is None or (marker.facts is not None and marker.facts.cluster):
             self._without_position(reply)
             return
-        self.binding.marker.wrote(position)
+        marker.wrote(position)
         if response:
             self.write.record(position)
         else:

@@ -7,12 +7,12 @@ modules) may write.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from enum import IntEnum
+from enum import Enum
 from functools import lru_cache
 from typing import Any, Final
 
 
-class Kind(IntEnum):
+class Kind(Enum):
     """What a command may do."""
 
     OTHER = 0

@@ -145,7 +145,7 @@ class Batch:
 
 def may_write(args: Sequence[Any]) -> bool:
     """Whether a queued command makes its pipeline a write."""
-    return classify(args) in {Kind.WRITE, Kind.MAYBE}
+    return classify(args) in (Kind.WRITE, Kind.MAYBE)
 
 
 def certain(commands: Sequence[Any]) -> bool:
