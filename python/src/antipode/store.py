@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -328,14 +329,17 @@ class Write:
         self.close()
 
 
+_generations = itertools.count(1)
+
+
 class Registry:
     """The stores of this process, by name."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._stores: dict[str, Store] = {}
-        self.generation = 0
-        """Grows when a store joins."""
+        self.generation = next(_generations)
+        """Another number whenever a store joins; never the same in two registries."""
 
     def join(self, name: str, shim: type[Shim], options: StoreOptions) -> Store:
         """The store of this name; several wraps under one name join one store."""
@@ -343,7 +347,7 @@ class Registry:
             store = self._stores.get(name)
             if store is None:
                 store = self._stores[name] = Store(name, shim, options)
-                self.generation += 1
+                self.generation = next(_generations)
             elif not isinstance(store.shim, shim):
                 raise ConfigurationError(
                     f"store {name!r} is registered as {store.kind} already; it cannot be {shim.kind}, too. "
