@@ -45,6 +45,12 @@ def _words(store: Store) -> str:
     return f"{store.name}({store.kind}{replicas})"
 
 
+def after_fork() -> None:
+    """In the child of a fork: another thread of the parent may have held the lock."""
+    global _lock
+    _lock = threading.Lock()
+
+
 def reset() -> None:
     """Forgets that it was told (tests)."""
     global _told

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
-from antipode import records, telemetry
+from antipode import announcement, logs, records, telemetry
 from antipode.barrier_log import BarrierLog
 from antipode.errors import BlockingCallError
 from antipode.judgement import enforce, judge
@@ -532,6 +532,8 @@ def _refused(result: BarrierResult) -> Exception:
 def _after_fork_in_child() -> None:
     global _fallbacks, _fallbacks_lock
     _fallbacks, _fallbacks_lock = 0, threading.Lock()
+    announcement.after_fork()
+    logs.after_fork()
     records.after_fork()
     for store in registry().all():
         store.after_fork()

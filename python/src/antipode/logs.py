@@ -62,3 +62,9 @@ def _say(level: int, kind: str, message: str, count_as: str | None) -> None:
 def reset() -> None:
     """Forgets what was logged (tests)."""
     _throttle.reset()
+
+
+def after_fork() -> None:
+    """In the child of a fork: another thread of the parent may have held the lock."""
+    global _throttle
+    _throttle = _Throttle()

@@ -1,0 +1,154 @@
+"""Dry-run records fit the schema of all languages, name no key, rotate, and are each process's own (spec REC)."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+import antipode
+import antipode.memory
+import jsonschema
+import pytest
+from antipode import Lineage, WriteId, records
+from antipode.propagation import Inbound
+from antipode.record_writer import FILES_KEPT, RecordWriter
+from antipode.scope import activate
+from antipode.verdict import NOT_YET, VISIBLE
+from fakes import Target, always, fake_store
+from opentelemetry.sdk.trace import TracerProvider
+
+SCHEMA = json.loads((Path(__file__).parents[2] / "spec" / "schemas" / "record.schema.json").read_text())
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path) -> Path:
+    antipode.configure(mode="dry-run", records=tmp_path / "records", region="b")
+    return tmp_path / "records"
+
+
+def lines_of(folder: Path) -> list[dict[str, Any]]:
+    """Every record so far, each held against the schema."""
+    assert records.flush()
+    found = [json.loads(line) for path in sorted(folder.glob("*.jsonl")) for line in path.read_text().splitlines()]
+    for line in found:
+        jsonschema.validate(line, SCHEMA)
+    return found
+
+
+def wait_for(folder: Path, kind: str) -> dict[str, Any]:
+    deadline = time.monotonic() + 10
+    while True:
+        found = [line for line in lines_of(folder) if line["kind"] == kind]
+        if found:
+            assert len(found) == 1
+            return found[0]
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
+
+
+def test_every_kind_that_is_written_fits_the_schema(folder: Path) -> None:
+    store = fake_store("posts", Target("p", always(VISIBLE)))
+    with store.writing("private-key") as write:  # outside any scope
+        write.record(antipode.Ordered("", 1))
+    with antipode.scope():
+        write = store.begin("private-key")
+        antipode.serialize()
+        write.record(antipode.Ordered("", 2))
+        antipode.barrier()
+    with antipode.scope(Lineage([WriteId("elsewhere", "private-key", antipode.Ordered("", 1))])):
+        antipode.barrier()
+    wait_for(folder, "orphan")
+    found = lines_of(folder)
+    assert {line["kind"] for line in found} == {"orphan", "published_before_commit", "vacuous", "barrier"}
+    assert "private-key" not in json.dumps(found)
+    for line in found:
+        assert line["region"] == "b"
+        assert line["site"].startswith("tests/test_records.py:")
+        assert abs(line["time"] - time.time()) < 60
+
+
+def test_the_record_says_where_the_lineage_came_from_and_in_which_trace(folder: Path) -> None:
+    fake_store("posts", Target("p", always(VISIBLE)))
+    lineage = Lineage([WriteId("posts", "k", antipode.Ordered("", 1))])
+    tracers = TracerProvider(shutdown_on_exit=False)
+    with tracers.get_tracer("app").start_as_current_span("request") as span:
+        with antipode.message_scope(lineage.serialize()):
+            antipode.barrier()
+        record = wait_for(folder, "barrier")
+        context = span.get_span_context()
+    assert record["origin"]["scope"] == "message"
+    assert record["trace_id"] == f"{context.trace_id:032x}"
+    assert record["span_id"] == f"{context.span_id:016x}"
+    tracers.shutdown()
+
+
+@pytest.mark.parametrize("kind", ["request", "root", "detached"])
+def test_each_kind_of_scope_is_an_origin_of_the_schema(folder: Path, kind: str) -> None:
+    fake_store("posts", Target("p", always(VISIBLE)))
+    lineage = Lineage([WriteId("posts", "k", antipode.Ordered("", 1))])
+    if kind == "request":
+        inbound = Inbound()
+        inbound.scope.transfer(lineage)
+        with activate(inbound.scope):
+            antipode.barrier()
+    else:
+        with antipode.scope(lineage):
+            if kind == "detached":
+                with antipode.detached_scope():
+                    antipode.barrier()
+            else:
+                antipode.barrier()
+    assert wait_for(folder, "barrier")["origin"]["scope"] == kind
+
+
+def test_a_write_that_never_comes_is_followed_to_an_end(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(records, "FOLLOW_S", 0.1)
+    fake_store("posts", Target("p", always(NOT_YET)))
+    antipode.barrier(Lineage([WriteId("posts", "k", antipode.Ordered("", 1))]))
+    record = wait_for(folder, "barrier")
+    assert record["satisfied"] is record["complete"] is False
+    [store] = record["stores"]
+    assert (store["verdict"], store["visible_after"], store["servers"]) == ("not_yet", None, ["p"])
+
+
+def test_files_rotate_and_few_are_kept(folder: Path) -> None:
+    antipode.configure(records_max_mib=1)
+    writer = RecordWriter()
+    filler = {"record": 1, "text": "x" * 2**15}
+    for _ in range(FILES_KEPT + 2):
+        for _ in range(33):  # a little more than 1 MiB
+            writer.put(filler)
+        assert writer.flush(10)
+    files = sorted(folder.glob("*.jsonl"), key=lambda path: len(path.name))
+    assert len(files) == FILES_KEPT
+    assert all(path.stat().st_size < 2 * 2**20 for path in files)
+    for path in files:
+        for line in path.read_text().splitlines():
+            assert json.loads(line) == filler
+    assert writer.dropped == 0
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_forked_child_writes_a_file_of_its_own(folder: Path) -> None:
+    store = fake_store("posts", Target("p", always(VISIBLE)))
+
+    def orphan() -> None:
+        with store.writing("k") as write:
+            write.record(antipode.Ordered("", 1))
+        assert records.flush()
+
+    orphan()
+    child = os.fork()
+    if child == 0:  # pragma: no cover
+        try:
+            orphan()
+            os._exit(0)
+        finally:
+            os._exit(1)
+    assert os.waitpid(child, 0)[1] == 0
+    by_process = {line["process"].split(":")[1] for line in lines_of(folder)}
+    assert by_process == {str(os.getpid()), str(child)}
+    assert len(list(folder.glob(f"*-{child}-*.jsonl"))) == 1
