@@ -158,3 +158,8 @@ class Consumer:
 
 def properties(**given: Any) -> Any:
     return pika.BasicProperties(**given)
+
+
+def delivered(tag: int = 1) -> Any:
+    """The method of a delivery that no broker made."""
+    return pika.spec.Basic.Deliver(delivery_tag=tag)

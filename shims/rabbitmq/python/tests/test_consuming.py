@@ -12,7 +12,7 @@ import pytest
 from antipode import EMPTY, ConfigurationError, Lineage, Mode, Trust, configure, current_scope
 from antipode.messages import HEADER
 from pika.adapters.blocking_connection import BlockingChannel
-from rabbit_regions import Blog, Consumer, Region, properties, wait_for
+from rabbit_regions import Blog, Consumer, Region, delivered, properties, wait_for
 
 ONE, TWO = "1~acl..0-1.7", "1~blog..0-1.42"
 
@@ -218,8 +218,7 @@ def test_mode_off_passes_on_what_came_in_and_adds_nothing(a: Region, blog: Blog)
 
 def test_a_message_of_a_stamped_queue_without_a_lineage_is_incomplete(a: Region) -> None:
     channel = a.wrapped(stamped=True)
-    method = a.own  # any object with a delivery tag will do where nothing is given back
-    method.delivery_tag = 1
+    method = delivered()
     with antipode_rabbitmq.scope_of(method, properties(), channel=channel, auto_ack=True) as scope:
         assert not scope.lineage.is_complete()
         assert [gap.reason for gap in scope.gaps] == ["malformed"]
@@ -228,6 +227,9 @@ def test_a_message_of_a_stamped_queue_without_a_lineage_is_incomplete(a: Region)
         assert scope.lineage.is_complete()
     with antipode_rabbitmq.scope_of(method, properties(), channel=a.wrapped(), auto_ack=True) as scope:
         assert scope.lineage.is_complete(), "without the option, no header is no lineage"
+    configure(edge=True)
+    with antipode_rabbitmq.scope_of(method, properties(), channel=channel, auto_ack=True) as scope:
+        assert scope.lineage.is_complete(), "where none would be taken, none is missing"
 
 
 def test_the_clients_own_mistakes_stay_its_own(a: Region) -> None:

@@ -11,12 +11,12 @@ import antipode_rabbitmq
 import pika
 import pytest
 from antipode import EMPTY, Lineage, Ordered, Trust, WriteId, configure
-from antipode.messages import HEADER
+from antipode.messages import HEADER, JMS_HEADER
 from antipode.store import join_store
 from antipode_rabbitmq import RabbitMQShim
 from pika.adapters.blocking_connection import BlockingChannel
 from pika.exceptions import ChannelClosedByBroker, ChannelWrongStateError, UnroutableError
-from rabbit_regions import Blog, Region, properties, wait_for
+from rabbit_regions import Blog, Region, delivered, properties, wait_for
 
 WRITE = WriteId.position("blog", "0-1", 42)
 TEXT = "1~blog..0-1.42"
@@ -123,15 +123,32 @@ def test_properties_that_came_in_may_be_published_again(a: Region) -> None:
     """A relay: what the message depended on goes on, joined with what the scope has."""
     channel, queue = a.wrapped(), a.queue()
     came = properties(headers={HEADER: "1~acl..0-1.7"})
+    both = properties(headers={HEADER: "1~acl..0-1.7", JMS_HEADER: "1~img..0-1.3", "mine": 1})
     with antipode.scope():
         antipode.append(WRITE)
         assert headers_after(a, channel, queue, came) == {HEADER: "1~acl..0-1.7~blog..0-1.42"}
+        sent = headers_after(a, channel, queue, both)
+        assert sent == {HEADER: "1~acl..0-1.7~blog..0-1.42~img..0-1.3", "mine": 1}
     assert headers_after(a, channel, queue, came) == {HEADER: "1~acl..0-1.7"}, "outside any scope it goes on as it is"
     configure(trust=Trust.KEY, keys={"k": b"0123456789abcdef"})
     with antipode.scope():
         antipode.append(WRITE)
         sent = headers_after(a, channel, queue, came)[HEADER]
         assert sent.startswith(f"{TEXT}~_.i~_.h.k."), "an unsealed lineage must not be sealed by us, nor look empty"
+
+
+def test_a_lineage_that_was_not_believed_does_not_travel_on(a: Region) -> None:
+    """TRUST-5: published again with the properties that it came with, inside a scope and outside any."""
+    channel, queue = a.wrapped(lineage_in=False), a.queue()
+    for name in (HEADER, JMS_HEADER):
+        came = properties(headers={name: "1~acl..0-1.7", "mine": 1})
+        with antipode_rabbitmq.scope_of(delivered(), came, channel=channel) as scope:
+            assert scope.lineage == EMPTY
+            assert headers_after(a, channel, queue, came) == {"mine": 1}
+            antipode.append(WRITE)
+            assert headers_after(a, channel, queue, came) == {"mine": 1, HEADER: TEXT}
+        assert headers_after(a, channel, queue, came) == {"mine": 1}
+        assert came.headers == {name: "1~acl..0-1.7", "mine": 1}
 
 
 def test_what_a_consumer_removed_does_not_come_back_by_its_own_message(a: Region) -> None:

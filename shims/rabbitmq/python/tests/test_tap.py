@@ -11,6 +11,7 @@ from typing import Any
 
 import antipode
 import antipode_rabbitmq
+import psutil
 import pytest
 from antipode import ConfigurationError, Opaque, UnfitStoreError, Verdict, WriteId
 from antipode.messages import HEADER
@@ -18,7 +19,7 @@ from antipode.store import registry
 from antipode.testing import isolated
 from antipode_rabbitmq import MARK_HEADER, Tap, declare_tap
 from antipode_rabbitmq.marks import Marks
-from antipode_rabbitmq.reader import TapMemory, TapReader
+from antipode_rabbitmq.reader import TapMemory, TapReader, TapRefusedError
 from rabbit_regions import Consumer, Link, Region, properties, wait_for
 
 
@@ -354,19 +355,29 @@ def test_the_child_of_a_fork_reads_the_tap_by_itself(b: Region) -> None:
 
 def test_no_thread_and_no_connection_is_left(b: Region) -> None:
     exchange = b.exchange()
-    tap = tapped(b, exchange)
+    tap, classic = tapped(b, exchange), b.queue()
+    ours = psutil.Process()
+
+    def connections() -> int:
+        gc.collect()
+        port = b.lab.server("b").port
+        return sum(1 for each in ours.net_connections("tcp") if each.raddr and each.raddr.port == port)
+
+    before = connections()
     for _ in range(3):
-        memory = TapMemory(10)
-        reader = TapReader(tap, memory, lambda: None, 2)
+        reader = TapReader(tap, TapMemory(10), lambda: None, 2)
         reader.start(2)
         reader.check(1)
         reader.close()
         reader.close()
         assert reader.join(5)
-    del reader
-    gc.collect()
+        refused = TapReader(Tap(b.url, classic), TapMemory(10), lambda: None, 2)
+        with pytest.raises(TapRefusedError, match="x-stream-offset"):
+            refused.start(2)
+        assert refused.join(5)
+        wait_for("the connections' end", lambda: connections() == before)
     names = [thread.name for thread in threading.enumerate()]
-    assert not [name for name in names if tap.queue in name]
+    assert not [name for name in names if tap.queue in name or classic in name]
 
 
 def test_marks_are_forgotten_in_the_order_in_which_they_came() -> None:

@@ -13,6 +13,7 @@ from antipode.lineage import EMPTY
 from antipode.messages import HEADER, message_scope
 from antipode.scope import Scope
 from antipode.settings import Mode
+from antipode.trust import Reason, judge_message_in, trust_settings
 
 from antipode_rabbitmq.delivery import MessageDelivery
 from antipode_rabbitmq.marks import mark_of
@@ -48,7 +49,7 @@ def scope_of(
 def _foreign(method: Any, properties: Any) -> Iterator[Scope]:
     headers = headers_of(properties)
     detail = "scope_of() was not given the channel: scope_of(method, properties, channel=…)"
-    with message_scope(headers, delivery=MessageDelivery(False, detail, headers.get(HEADER))) as scope:
+    with message_scope(headers, delivery=MessageDelivery(False, detail, headers)) as scope:
         yield scope
 
 
@@ -93,12 +94,11 @@ def message(wrapping: Wrapping, method: Any, properties: Any, *, auto_ack: bool,
 
 
 def _delivery(headers: dict[Any, Any], *, auto_ack: bool) -> MessageDelivery:
-    header = headers.get(HEADER)
     if auto_ack:
-        return MessageDelivery(False, "it is consumed with auto_ack, so the broker has forgotten it", header)
+        return MessageDelivery(False, "it is consumed with auto_ack, so the broker has forgotten it", headers)
     if STREAM_OFFSET in headers:
-        return MessageDelivery(False, "a stream queue takes no message back", header)
-    return MessageDelivery(True, "", header)
+        return MessageDelivery(False, "a stream queue takes no message back", headers)
+    return MessageDelivery(True, "", headers)
 
 
 def _note(wrapping: Wrapping, scope: Scope, headers: dict[Any, Any], properties: Any) -> None:
@@ -107,15 +107,21 @@ def _note(wrapping: Wrapping, scope: Scope, headers: dict[Any, Any], properties:
     store = options.store
     if store.mode is Mode.OFF:
         return
-    if options.stamped and HEADER not in headers and options.lineage_in is not False:
+    if options.stamped and HEADER not in headers and _is_trusted(options):
         scope.receive(EMPTY.marked_incomplete())
         scope.note_gap(
-            "malformed", detail=f"a message of {store.name} came without the lineage that all have (stamped)"
+            "malformed", detail=f"a message of {store.name} came without the lineage that all of them have (stamped)"
         )
     if scope.lineage.section_text(store.name) is not None:
         mark = mark_of(properties)
         if mark is not None:
             wrapping.arrived(mark)
+
+
+def _is_trusted(options: ChannelOptions) -> bool:
+    """Whether lineages of these messages count here at all; only then is one that lacks a loss (TRUST-28)."""
+    decision = judge_message_in(EMPTY.serialize(), trust_settings(), options.lineage_in)
+    return decision.accepted or decision.reason is Reason.SEAL
 
 
 def _say(options: ChannelOptions, error: Redeliver) -> None:

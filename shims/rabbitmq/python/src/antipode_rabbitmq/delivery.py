@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from antipode.scope import Delivery
@@ -12,8 +13,8 @@ from antipode.scope import Delivery
 class MessageDelivery(Delivery):
     """A message of RabbitMQ. `can_redeliver` turns false when it has been settled, or its scope has ended."""
 
-    header: Any = None
-    """The lineage header as it came; None without one."""
+    headers: Mapping[Any, Any] = field(default_factory=dict)
+    """The message's headers as they came."""
 
     def settle(self, detail: str) -> None:
         """From now on it cannot go back, for this reason."""

@@ -7,7 +7,6 @@ from typing import Final
 
 import pika
 from antipode.administration import Finding, Level
-from pika.exceptions import AMQPConnectionError
 
 from antipode_rabbitmq.reader import TapMemory, TapReader, TapRefusedError
 from antipode_rabbitmq.tap import Tap
@@ -17,10 +16,7 @@ PROBE_S: Final = 2.0
 
 def probe(tap: Tap, timeout: float = PROBE_S) -> None:
     """Reads a tap for a moment. Raises TapRefusedError, or OSError where the broker is out of reach."""
-    try:
-        reader = TapReader(tap, TapMemory(1), lambda: None, timeout)
-    except AMQPConnectionError as error:
-        raise ConnectionError(str(error) or type(error).__name__) from error
+    reader = TapReader(tap, TapMemory(1), lambda: None, timeout)
     try:
         reader.start(timeout)
     finally:

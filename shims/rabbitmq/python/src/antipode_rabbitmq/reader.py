@@ -30,6 +30,7 @@ _log: Final = logging.getLogger("antipode")
 _PREFETCH: Final = 400
 _SILENT_S: Final = 0.5
 """After so long without a message the broker is asked for a sign of life."""
+_FAREWELL_S: Final = 1.0
 _MOST_WANTED: Final = 10_000
 
 
@@ -152,14 +153,16 @@ class TapReader:
             self._answered.set()
             if not self._closing:
                 self._on_arrival()  # whoever waits asks again, and so learns of it
-        self._connection.ioloop.stop()
+        self._end()
 
     def _end(self) -> None:
-        if self._connection.is_open:
-            self._connection.ioloop.call_later(1.0, self._connection.ioloop.stop)
-            self._connection.close()
-        else:
-            self._connection.ioloop.stop()
+        """Closes the connection, whose end stops the loop; a broker that does not answer is not waited for long."""
+        connection = self._connection
+        if connection.is_open:
+            connection.ioloop.call_later(_FAREWELL_S, connection.ioloop.stop)
+            connection.close()
+        elif not connection.is_closing:
+            connection.ioloop.stop()
 
     def _ask(self) -> None:
         if self._channel is not None and self._channel.is_open:
@@ -218,8 +221,6 @@ class TapReader:
     def _on_channel_closed(self, channel: Any, reason: Exception) -> None:
         if channel is self._channel:
             self._fail(reason)
-            if self._connection.is_open:
-                self._connection.close()
 
     def _on_message(self, channel: Any, method: Any, properties: Any, body: Any) -> None:
         self._heard_at = time.monotonic()
@@ -251,5 +252,16 @@ def _as_error(error: Any) -> Exception:
     if isinstance(error, ProbableAuthenticationError | ProbableAccessDeniedError | AuthenticationError):
         return TapRefusedError(" ".join(str(part) for part in error.args))
     if isinstance(error, AMQPError):
-        return ConnectionError(str(error) or type(error).__name__)
+        return ConnectionError(_words(error))
     return ConnectionError(f"{type(error).__name__}: {error}")
+
+
+def _words(error: Any) -> str:
+    """What happened: pika wraps a refused connection three times, and the outermost says nothing."""
+    while True:
+        inner = getattr(error, "exception", None) or (getattr(error, "exceptions", None) or [None])[-1]
+        if inner is None and not str(error):
+            inner = next((each for each in getattr(error, "args", ()) if isinstance(each, Exception)), None)
+        if inner is None:
+            return str(error) or type(error).__name__
+        error = inner
