@@ -243,11 +243,7 @@ def _remember(plan: Plan, result: BarrierResult) -> None:
             if not write_id.is_position or not isinstance(version, Ordered):
                 return
             needs += [(server, version.epoch, version.counter) for server in asked.servers]
-    if (
-        result.vacuous
-        or plan.recorded
-        or any(server.left_out for store in result.stores.values() for server in store.servers)
-    ):
+    if result.vacuous or plan.recorded:
         return
     still = BarrierResult(
         satisfied=True,
@@ -333,15 +329,17 @@ def _finish(plan: Plan, group: Group) -> BarrierResult:
         need.answer is not None and need.answer.verdict is Verdict.VISIBLE for need in needs
     )
     looked = plan.timeout == 0
+    left_out = False
     if all_visible and not plan.expected:
         result = _result(plan, True, waited, lambda: judge(plan, needs, waited, looked=looked))
     else:
         verdicts = judge(plan, needs, waited, looked=looked)
         asked = {each.store.name for each in plan.asked} | set(plan.expected)
         satisfied = all(verdicts[name].verdict is Verdict.VISIBLE for name in asked)
-        result = _result(plan, satisfied, waited, lambda: verdicts, left_out=_left_out(verdicts))
+        left_out = _left_out(verdicts)
+        result = _result(plan, satisfied, waited, lambda: verdicts, left_out=left_out)
     _tell(plan, result, group)
-    if result.satisfied:
+    if result.satisfied and not left_out:
         _remember(plan, result)
     enforce(plan, result)
     return result

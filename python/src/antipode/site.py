@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from functools import lru_cache
 from typing import Final
 
 _INNER: set[str] = {"antipode", "contextlib", "threading", "asyncio", "concurrent", "functools"}
@@ -15,14 +16,19 @@ def skip_packages(*names: str) -> None:
     _INNER.update(names)
 
 
+@lru_cache(maxsize=4096)
+def _spelled(path: str, line: int) -> str:
+    folder, name = os.path.split(path)
+    return f"{os.path.basename(folder)}/{name}:{line}"
+
+
 def call_site() -> str:
     """`folder/file.py:line` of the innermost frame that is the application's own."""
     frame = sys._getframe(1)
     while frame is not None:
         module = frame.f_globals.get("__name__", "")
         if module.partition(".")[0] not in _INNER:
-            folder, name = os.path.split(frame.f_code.co_filename)
-            return f"{os.path.basename(folder)}/{name}:{frame.f_lineno}"
+            return _spelled(frame.f_code.co_filename, frame.f_lineno)
         outer = frame.f_back
         if outer is None:
             break
