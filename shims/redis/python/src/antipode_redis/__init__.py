@@ -8,10 +8,9 @@ antipode.barrier(timeout=1.0)                                                  #
 """
 
 from antipode_redis.marks import Mark
-from antipode_redis import marks
 from antipode_redis.shim import RedisShim
 from antipode_redis.wrapping import register, wrap
 
 __version__ = "0.1.0"
 
-__all__ = ["Mark", "RedisShim", "marks", "register", "wrap"]
+__all__ = ["Mark", "RedisShim", "register", "wrap"]

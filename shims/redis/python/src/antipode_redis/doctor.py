@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Final
 
-from antipode.administration import SETTLED, EpochRecord, Finding, Level
+from antipode.administration import EpochRecord, Finding, Level
 from antipode.errors import ConfigurationError
 
 from antipode_redis import marks
@@ -17,7 +17,10 @@ from antipode_redis.session import Session
 from antipode_redis.targets import target_of
 
 _TIMEOUT_S: Final = 5.0
-_HEX: Final = frozenset("0123456789abcdef")
+_REFUSED: Final = {
+    "replica": "is a replica: settle an epoch at the primary",
+    "current": "is written in this epoch now: only one that has ended can be settled",
+}
 
 
 @contextmanager
@@ -30,62 +33,59 @@ def _session(target: Any) -> Iterator[Session]:
 
 
 def list_epochs(target: Any, key: str) -> list[EpochRecord]:
-    """The epochs that a server knows, oldest first; raises ServerError where they cannot be read."""
+    """The marks at a server, oldest epoch first; raises ServerError where they cannot be read."""
     with _session(target) as session:
-        now = session.replication()
-        known = {mark.epoch: mark.position for mark in marks.read_marks(session.command("HGETALL", key))}
-    details = dict.fromkeys(known, "marked")
-    for epoch, counter, detail in (
-        (now.before, now.before_end - 1, "the history before this one"),
-        (now.epoch, now.offset, "primary" if now.primary else "replica"),
-    ):
-        if epoch and counter > known.get(epoch, -1):
-            known[epoch] = counter
-            details[epoch] = detail if epoch not in details else f"{detail}, marked"
-    return [EpochRecord(epoch, known[epoch], epoch == now.epoch, details[epoch]) for epoch in known]
+        known = marks.read_marks(session.command("HGETALL", key))
+        current = session.replication().epoch
+    return [EpochRecord(mark.epoch, mark.position, mark.epoch == current) for mark in known]
 
 
-def settle(target: Any, epoch: str, key: str) -> None:
-    """Writes a mark by hand, at the primary, for an epoch that has ended."""
-    if len(epoch) not in {EPOCH_DIGITS, 40} or set(epoch) - _HEX:
-        raise ConfigurationError(f"{epoch!r} is no Redis epoch: it is the first 16 hex digits of a replication id")
-    own = epoch[:EPOCH_DIGITS]
+def settle(target: Any, epoch: str, position: int, key: str) -> None:
+    """Writes a mark by hand, at the primary, for an epoch that has ended.
+
+    One atomic step asks and writes: settled, the epoch that is written now would let later writes pass unseen.
+    """
     with _session(target) as session:
-        told = session.command("EVAL", marks.SETTLE, 1, key, own, SETTLED, marks.MOST, EPOCH_DIGITS)
-    address = target_of(target).address
-    if told == b"replica":
-        raise ConfigurationError(f"{address} is a replica: settle an epoch at the primary")
-    if told == b"current":
-        raise ConfigurationError(
-            f"{own} is the epoch that {address} writes now: only one that has ended can be settled"
-        )
+        words = (epoch[:EPOCH_DIGITS], position, marks.MOST, EPOCH_DIGITS)
+        answer = session.command("EVAL", marks.SETTLE, 1, key, *words)
+        word = answer.decode() if isinstance(answer, bytes) else str(answer)
+        if word != "OK":
+            raise ConfigurationError(f"{target_of(target).address} {_REFUSED.get(word, word)}")
 
 
 def diagnose(target: Any, key: str) -> list[Finding]:
     """Asks a server; never raises for what is wrong with it."""
-    address = target_of(target).address
     try:
         with _session(target) as session:
             facts = ask(session, key)
             found = list(_of_facts(facts, key))
             if facts.replication is not None and facts.marks_readable:
                 found += _of_marks(session, facts.replication, key)
+            if facts.replication is not None and facts.replication.primary:
+                found += _of_marking(session, key)
             found.append(_of_tracking(session))
             return found
     except Exception as error:
-        return [Finding(Level.UNKNOWN, f"reach: {address} does not answer: {error}", "Barriers leave it out.")]
+        return [
+            Finding(
+                Level.UNKNOWN,
+                f"does not answer: {error}",
+                "barriers leave it out and are not complete",
+                "see that the address, the user and the server's state are right, and ask again",
+            )
+        ]
 
 
 def _of_facts(facts: Facts, key: str) -> Iterator[Finding]:
-    yield Finding(Level.OK, f"server: Redis {facts.version or 'of unknown version'}")
+    yield Finding(Level.OK, f"Redis {facts.version or 'of unknown version'}")
     if facts.cluster:
-        yield Finding(Level.UNPROVEN, "topology: Redis Cluster", f"It {CLUSTER}.", "Use a primary with replicas.")
+        yield Finding(Level.UNPROVEN, "cluster mode", f"it {CLUSTER}", "use a primary with replicas")
     now = facts.replication
     if now is None:
         yield Finding(
             Level.UNPROVEN,
             f"rights: its user may not ask where it is ({facts.refusal})",
-            "Writes are recorded as incomplete, and waits are unproven.",
+            "writes are recorded as incomplete, waits are unproven",
             grant(key),
         )
     else:
@@ -93,36 +93,41 @@ def _of_facts(facts: Facts, key: str) -> Iterator[Finding]:
     if not facts.marks_readable:
         yield Finding(
             Level.UNPROVEN,
-            f"marks: cannot be read ({facts.marks_refusal})",
-            "Positions of epochs before the current one are unproven.",
+            f"rights: its user may not read the marks ({facts.marks_refusal})",
+            "positions of older epochs are unproven",
             grant(key),
         )
     if facts.policy.startswith("allkeys"):
         yield Finding(
             Level.WARNING,
-            f"maxmemory-policy: {facts.policy}",
-            f"It may evict the marks in {key}: older epochs are then unproven.",
+            f"maxmemory-policy {facts.policy}",
+            f"it may evict the marks in {key}, and older epochs are then unproven",
             "CONFIG SET maxmemory-policy volatile-lru (or noeviction)",
         )
 
 
 def _of_replication(now: Replication) -> Iterator[Finding]:
     role = "primary" if now.primary else "replica"
-    yield Finding(Level.OK, f"role: {role} in epoch {now.epoch} at {now.offset}")
+    yield Finding(Level.OK, f"role: {role}, in epoch {now.epoch} at {now.offset}")
     if now.primary and not now.backlog:
         yield Finding(
             Level.UNPROVEN,
-            "backlog: none, because no replica was ever attached",
-            "Its offset stands still, so writes get no position and are recorded as incomplete.",
-            "Attach a replica; to keep the backlog without one: CONFIG SET repl-backlog-ttl 0",
+            "no replica and no backlog",
+            "its offset stands still, so writes get no position and are recorded as incomplete",
+            "attach a replica; to keep the backlog without one: CONFIG SET repl-backlog-ttl 0",
         )
     if not now.primary and not now.link:
-        yield Finding(Level.WARNING, "link: down", "Waits for newer writes time out here.", "Heal the replication.")
+        yield Finding(
+            Level.WARNING,
+            "its link to the primary is down",
+            "waits for newer writes time out",
+            "see INFO replication there, and the network between them",
+        )
     if not now.primary and not now.read_only:
         yield Finding(
             Level.WARNING,
-            "replica-read-only: no",
-            "It takes writes of its own, which no replication carries: they are recorded as incomplete.",
+            "it is a replica that takes writes of its own",
+            "no replication carries them: they get no position",
             "CONFIG SET replica-read-only yes",
         )
 
@@ -130,7 +135,8 @@ def _of_replication(now: Replication) -> Iterator[Finding]:
 def _of_marks(session: Session, now: Replication, key: str) -> Iterator[Finding]:
     reply = session.ask(pack("HGETALL", key))[0]
     if isinstance(reply, ServerError):
-        yield Finding(Level.UNKNOWN, f"marks: cannot be listed ({reply})", "", grant(key))
+        what = f"rights: its user may not list the marks ({reply})"
+        yield Finding(Level.WARNING, what, "what they say is not shown here", grant(key))
         return
     known = marks.read_marks(reply)
     own = [mark for mark in known if mark.epoch == now.epoch]
@@ -140,9 +146,31 @@ def _of_marks(session: Session, now: Replication, key: str) -> Iterator[Finding]
     else:
         yield Finding(
             Level.WARNING,
-            f"{listed}, the current one not",
-            "After a failover or restart its positions may be unproven, and older epochs do not end here until it is.",
-            "A process with a wrapped client of the primary marks it within two seconds, if it has the right.",
+            f"{listed}, and the current one is not among them",
+            "after a failover or restart its positions may be unproven, and older epochs do not end here until it is",
+            "any process with a wrapped client of the primary marks it within two seconds",
+        )
+
+
+def _of_marking(session: Session, key: str) -> Iterator[Finding]:
+    """Whether its user may write marks: rights are looked at when a command is queued, and nothing of it is run."""
+    wanted = (
+        ("EVAL", "return 1", 1, key),
+        ("HGET", key, "-"),
+        ("HSET", key, "-", "-"),
+        ("HLEN", key),
+        ("HGETALL", key),
+        ("HDEL", key, "-"),
+        ("TIME",),
+    )
+    opened, *queued, _ = session.ask(pack("MULTI"), *(pack(*words) for words in wanted), pack("DISCARD"))
+    refused = [reply for reply in (opened, *queued) if isinstance(reply, ServerError)]
+    if refused:
+        yield Finding(
+            Level.UNPROVEN,
+            f"rights: its user may not write marks ({refused[0]})",
+            "unless another process marks this store, positions of an epoch that ends are unproven",
+            grant(key),
         )
 
 
@@ -150,7 +178,6 @@ def _of_tracking(session: Session) -> Finding:
     try:
         session.track()
     except ServerError as error:
-        return Finding(
-            Level.WARNING, f"push: no client-side tracking ({error})", "Waits poll.", "Redis 6, +client|tracking"
-        )
-    return Finding(Level.OK, "push: client-side tracking, waits wake up at once")
+        what, why = f"no client-side tracking ({error})", "barriers poll instead, and wake up later"
+        return Finding(Level.WARNING, what, why, "Redis 6 or later, and the right +client|tracking")
+    return Finding(Level.OK, "client-side tracking: waits wake up at once")

@@ -17,6 +17,8 @@ MOST: Final = 1000
 PERIOD_MS = 1000
 """At most one mark a store in so many milliseconds, whoever writes it."""
 CLOCK: Final = "clock"
+ALL: Final = 2**64 - 1
+"""The position of an epoch that an operator has settled: all of it."""
 
 _COMMON: Final = """
 local function less(a, b) return #a < #b or (#a == #b and a < b) end
@@ -54,18 +56,10 @@ for line in string.gmatch(redis.call('INFO', 'replication'), '[^\\r\\n]+') do
 end
 """
 
-_REPLICATION: Final = """
-local t = {}
-for line in string.gmatch(redis.call('INFO', 'replication'), '[^\\r\\n]+') do
-  local k, v = string.match(line, '^([%w_]+):(.*)$')
-  if k then t[k] = v end
-end
-"""
-
 # ARGV: epoch and position that should be covered ('' and '0': a new epoch only), period in ms, most epochs,
 # 16 (digits of an epoch). Answers {word, number of ms to wait, epoch}.
 MARK: Final = (
-    _REPLICATION
+    _WHERE
     + """
 if t.role ~= 'master' then return {'replica', 0, ''} end
 local epoch = string.sub(t.master_replid, 1, tonumber(ARGV[5]))
@@ -99,10 +93,9 @@ return {'marked', 0, epoch}
 """
 )
 
-# ARGV: epoch, position, most epochs, 16. The check and the mark are one step: settled, the epoch that is written now
-# would let later writes pass unseen.
+# ARGV: epoch, position, most epochs, 16 (digits of an epoch). Answers 'OK', or why not: 'replica', 'current'.
 SETTLE: Final = (
-    _REPLICATION
+    _WHERE
     + """
 if t.role ~= 'master' then return 'replica' end
 if string.sub(t.master_replid, 1, tonumber(ARGV[4])) == ARGV[1] then return 'current' end
@@ -112,7 +105,7 @@ if string.sub(t.master_replid, 1, tonumber(ARGV[4])) == ARGV[1] then return 'cur
 up(ARGV[1], ARGV[2])
 redis.call('HSET', KEYS[1], 'clock', string.format('%.0f %s %s', number, marked_at or '0', marked_in or '-'))
 trim(tonumber(ARGV[3]))
-return 'settled'
+return 'OK'
 """
 )
 
@@ -124,6 +117,11 @@ class Mark(NamedTuple):
     position: int
     number: int
     """Grows from epoch to epoch as they were first met."""
+
+    @property
+    def settled(self) -> bool:
+        """Whether an operator has said that the store holds the whole epoch."""
+        return self.position == ALL
 
 
 def position_of(value: Any) -> int | None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 from antipode.administration import EpochRecord, Finding
-from antipode.administration import EpochRecord, Finding
+from antipode.errors import ConfigurationError
 from antipode.shim import Capabilities, Server, Shim, Visibility, unproven
 from antipode.store import Store
 from antipode.writeid import Ordered, WriteId
@@ -79,20 +79,22 @@ class RedisShim(Shim):
         session.timeout = server.ask_timeout
         return session
 
-    # What operators ask for (`antipode.administration`); `target` is a URL or a client
+    # What the command line asks for; `target` is a URL or a client
 
     @classmethod
     def epochs(cls, target: Any, key: str = marks.DEFAULT_KEY) -> list[EpochRecord]:
-        """The epochs that a server's marks and its own state speak of, oldest first."""
+        """The marks at a server, oldest epoch first."""
         return doctor.list_epochs(target, key)
 
     @classmethod
-    def settle(cls, target: Any, epoch: str, key: str = marks.DEFAULT_KEY) -> None:
-        """The operator's word that the store holds an ended epoch wholly: a mark, at the primary.
+    def settle(cls, target: Any, epoch: str, position: int | None = None, key: str = marks.DEFAULT_KEY) -> None:
+        """The operator's word that the store holds an ended epoch, whole or up to a position: a mark, at the primary.
 
-        Raises ConfigurationError for what is no epoch, for the current one, and at a server that is no primary.
+        Raises ConfigurationError for what is no epoch or has not ended, or at a server that is not the primary.
         """
-        doctor.settle(target, epoch, key)
+        if not epoch or len(epoch) > 32 or set(epoch) - set("0123456789abcdef"):
+            raise ConfigurationError(f"{epoch!r} is no Redis epoch: it is the first 16 hex digits of a replication id")
+        doctor.settle(target, epoch, marks.ALL if position is None else position, key)
 
     @classmethod
     def diagnose(cls, target: Any, key: str = marks.DEFAULT_KEY) -> list[Finding]:
