@@ -154,7 +154,13 @@ def waited(store: str, kind: str, verdict: str, reach: str, seconds: float) -> N
 
 
 def barrier_waited(plan: Plan, result: BarrierResult, group: Group, outcome: str) -> None:
-    """A barrier had to wait: its histograms, and where spans are collected one with a child a store (OBS-1)."""
+    """A barrier had to wait: its histograms, and where spans are collected one with a child a store (OBS-1).
+
+    Ten thousand may be released at once, so that nothing is made ready where nobody collects (OBS-10).
+    """
+    traced = not _is_bare(trace.get_tracer_provider())
+    if not traced and _is_bare(metrics.get_meter_provider()):
+        return
     site = bounded(call_site())
     region = settings().region
     _instruments().barrier_duration.record(
@@ -165,7 +171,7 @@ def barrier_waited(plan: Plan, result: BarrierResult, group: Group, outcome: str
         waited(wait.store.name, wait.store.kind, wait.verdict, plan.reach.value, wait.seconds)
         if wait.lag is not None:
             lag(wait.store.name, region, wait.lag)
-    if isinstance(trace.get_tracer_provider(), trace.ProxyTracerProvider):
+    if not traced:
         return
     end = time.time_ns()
     start = end - int(result.waited * 1e9)
@@ -201,6 +207,11 @@ def barrier_waited(plan: Plan, result: BarrierResult, group: Group, outcome: str
     if outcome != "satisfied":
         _failed(span, outcome)
     span.end(end)
+
+
+def _is_bare(provider: object) -> bool:
+    """Whether it is the API's own, which forgets everything: no SDK has been installed."""
+    return type(provider).__module__.startswith(("opentelemetry.trace", "opentelemetry.metrics"))
 
 
 class _Wait(NamedTuple):
