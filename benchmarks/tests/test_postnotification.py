@@ -65,8 +65,8 @@ def test_memory_with_a_barrier(tmp_path: Path) -> None:
 
 
 def test_memory_with_wait_on_read(tmp_path: Path) -> None:
-    """No barrier in the code: each read waits for its own replica."""
-    code, _, result = run(tmp_path, "--requests", "60", *LAGS, "--barrier", "wait-on-read")
+    """No barrier in the code: each read waits for its own replica. Posts are large enough for several reads a body."""
+    code, _, result = run(tmp_path, "--requests", "60", *LAGS, "--barrier", "wait-on-read", "--size", "200000")
     assert code == 0
     check(result, 60)
     assert result["antipode"]["barrier_ms"] is None

@@ -51,11 +51,18 @@ def embed(options: Options) -> Embedded:
 def serve(site: Site, listener: socket.socket) -> uvicorn.Server:
     """Starts a service's server in a thread with an event loop of its own; should it fail, the process ends."""
     app = BUILD[site.name](site)
-    server = uvicorn.Server(
-        uvicorn.Config(
-            app, log_level="warning", access_log=False, lifespan="off", loop="asyncio", timeout_keep_alive=300
-        )
+    config = uvicorn.Config(
+        app,
+        log_level="warning",
+        access_log=False,
+        lifespan="off",
+        loop="asyncio",
+        timeout_keep_alive=300,
+        # After a large body asyncio would start the connection's next request in the context of the one before,
+        # OpenTelemetry's span included (python/cpython#140947).
+        reset_contextvars=True,
     )
+    server = uvicorn.Server(config)
 
     def run() -> None:
         try:
