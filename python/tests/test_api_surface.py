@@ -189,7 +189,7 @@ def test_every_name_that_is_exported_is_there_and_documented() -> None:
     for name in antipode.__all__:
         value = getattr(antipode, name)
         assert inspect.getdoc(value) if callable(value) else True, name
-    for module in ("shim", "propagation", "memory", "barrier", "settings"):
+    for module in ("shim", "propagation", "memory", "settings"):
         loaded = importlib.import_module(f"antipode.{module}")
         for name in loaded.__all__:
             assert hasattr(loaded, name), f"{module}.{name}"

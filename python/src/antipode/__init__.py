@@ -7,7 +7,8 @@ comes back with responses and rests beside the data; `barrier()` waits until its
 from importlib import import_module
 from types import ModuleType
 
-from antipode.barrier import barrier, barrier_async, read_or_fallback, read_or_fallback_async
+from antipode import forks
+from antipode.barrier import barrier, barrier_async
 from antipode.carry import carry, carry_all
 from antipode.errors import (
     AntipodeError,
@@ -23,6 +24,7 @@ from antipode.errors import (
     UnfitStoreError,
     UnknownStoreError,
 )
+from antipode.fallback import read_or_fallback, read_or_fallback_async
 from antipode.lineage import EMPTY, Lineage, Order
 from antipode.messages import message_scope
 from antipode.reading import Reading, reading
@@ -48,6 +50,8 @@ from antipode.verdict import Reach, Verdict
 from antipode.writeid import Opaque, Ordered, Version, WriteId
 
 __version__ = "0.1.0"
+
+forks.install()
 
 _SUBMODULES = frozenset({"asgi", "grpc", "httpx", "memory", "propagation", "requests", "shim", "testing", "wsgi"})
 

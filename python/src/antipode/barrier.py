@@ -3,64 +3,27 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import threading
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
-from antipode import announcement, logs, records, telemetry
+from antipode import records, telemetry
 from antipode.barrier_log import BarrierLog
 from antipode.errors import BlockingCallError
+from antipode.free_path import free, remember
 from antipode.judgement import enforce, judge
 from antipode.lineage import Lineage
-from antipode.need import Group, Need
+from antipode.need import Group
 from antipode.plan import DEFAULT, OnTimeout, OnUnproven, OnVacuous, Plan, Timeout, _Default, make_plan, warn_vacuous
-from antipode.result import BarrierResult, ServerResult, StoreResult
-from antipode.scope import Scope, current_scope
-from antipode.server import Server
-from antipode.settings import Mode, settings, settings_generation
+from antipode.result import BarrierResult, StoreResult
+from antipode.scope import current_scope
+from antipode.settings import Mode, settings
 from antipode.site import call_site
-from antipode.store import Store, registry
-from antipode.verdict import Reach, Verdict, not_yet
-from antipode.writeid import Ordered
+from antipode.verdict import Reach, Verdict
+from antipode.waiting import wait, wait_async
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-__all__ = [
-    "BarrierResult",
-    "Reach",
-    "ServerResult",
-    "StoreResult",
-    "Verdict",
-    "barrier",
-    "barrier_async",
-    "read_or_fallback",
-    "read_or_fallback_async",
-    "wait_for_server",
-    "wait_for_server_async",
-]
-
-_T = TypeVar("_T")
-LOOK_S = 0.1
-"""How long a look without waiting (`timeout=0`) may take to ask the servers, in seconds."""
-_PLAIN: Final = frozenset({None, "raise", "proceed", "as_timeout"})
-_LONG_S: Final = 1e6
 _running_loop: Callable[[], asyncio.AbstractEventLoop | None] = asyncio._get_running_loop
-
-
-class _Proof(NamedTuple):
-    """What the last barrier of a scope proved, for repeating it in O(1)."""
-
-    lineage: Lineage
-    registry_generation: int
-    settings_generation: int
-    stores: list[tuple[Store, int]]
-    needs: list[tuple[Server, str, int]]
-    result: BarrierResult
+_PASSED_THROUGH = BarrierResult(satisfied=True, waited=0.0, _left_unjudged=True)
 
 
 def barrier(
@@ -91,46 +54,14 @@ def barrier(
             "antipode.barrier() was called on a running event loop and would stop every request on it.\n"
             f"  Use: await antipode.barrier_async(…). (site: {call_site()})"
         )
-    scope = current_scope()
-    if stores is None and lineage is None and reach is None and scope is not None and not require_complete:
-        free = _free(scope)
-        if free is not None and not dry_run and _is_plain(timeout, on_timeout, on_unproven, on_vacuous):
-            return free
-    if settings().mode is Mode.OFF:
-        return _PASSED_THROUGH
-    plan = make_plan(
-        scope,
-        lineage,
-        timeout=timeout,
-        stores=stores,
-        reach=reach,
-        require_complete=require_complete,
-        dry_run=dry_run,
-        on_timeout=on_timeout,
-        on_unproven=on_unproven,
-        on_vacuous=on_vacuous,
-    )
-    BarrierLog.note(asked.store.name for asked in plan.asked)
-    if plan.dry_run:
-        return _record_only(plan)
-    if plan.recorded:
-        records.follow(replace(plan, asked=plan.recorded), call_site())
-    done = threading.Lock()
-    done.acquire()
-    group = Group(plan.timeout, done.release, None)
-    try:
-        if _park(plan, group):
-            with _place(plan, group, tasks=False) as placed:
-                if not placed:
-                    _overloaded(group)
-                else:
-                    done.acquire(timeout=_patience(plan, group))
-    except BaseException:
-        group.cancelled = True
-        raise
-    finally:
-        _leave(group)
-    return _finish(plan, group)
+    if lineage is None and stores is None and reach is None and not (require_complete or dry_run):
+        passed = free(timeout, on_timeout, on_unproven, on_vacuous)
+        if passed is not None:
+            return passed
+    begun = _begin(lineage, timeout, stores, reach, require_complete, dry_run, on_timeout, on_unproven, on_vacuous)
+    if isinstance(begun, BarrierResult):
+        return begun
+    return _finish(begun, wait(begun.wanted(), begun.timeout))
 
 
 async def barrier_async(
@@ -146,15 +77,32 @@ async def barrier_async(
     on_vacuous: OnVacuous | None = None,
 ) -> BarrierResult:
     """`barrier` for asyncio: the same meaning, without blocking the event loop. Cancelling it gives the place up."""
-    scope = current_scope()
-    if stores is None and lineage is None and reach is None and scope is not None and not require_complete:
-        free = _free(scope)
-        if free is not None and not dry_run and _is_plain(timeout, on_timeout, on_unproven, on_vacuous):
-            return free
+    if lineage is None and stores is None and reach is None and not (require_complete or dry_run):
+        passed = free(timeout, on_timeout, on_unproven, on_vacuous)
+        if passed is not None:
+            return passed
+    begun = _begin(lineage, timeout, stores, reach, require_complete, dry_run, on_timeout, on_unproven, on_vacuous)
+    if isinstance(begun, BarrierResult):
+        return begun
+    return _finish(begun, await wait_async(begun.wanted(), begun.timeout))
+
+
+def _begin(
+    lineage: Lineage | None,
+    timeout: Timeout | _Default,
+    stores: Sequence[str] | None,
+    reach: Reach | str | None,
+    require_complete: bool,
+    dry_run: bool | None,
+    on_timeout: OnTimeout | None,
+    on_unproven: OnUnproven | None,
+    on_vacuous: OnVacuous | None,
+) -> BarrierResult | Plan:
+    """What both forms do before they wait: the result where nothing is to be waited for, else the plan."""
     if settings().mode is Mode.OFF:
         return _PASSED_THROUGH
     plan = make_plan(
-        scope,
+        current_scope(),
         lineage,
         timeout=timeout,
         stores=stores,
@@ -170,155 +118,7 @@ async def barrier_async(
         return _record_only(plan)
     if plan.recorded:
         records.follow(replace(plan, asked=plan.recorded), call_site())
-    loop = asyncio.get_running_loop()
-    done: asyncio.Future[None] = loop.create_future()
-
-    def release() -> None:
-        if not done.done():
-            done.set_result(None)
-
-    group = Group(plan.timeout, release, loop)
-    try:
-        if _park(plan, group):
-            with _place(plan, group, tasks=True) as placed:
-                if not placed:
-                    _overloaded(group)
-                else:
-                    alarm = loop.call_later(_patience(plan, group), release)
-                    try:
-                        await done
-                    finally:
-                        alarm.cancel()
-    except BaseException:
-        group.cancelled = True
-        raise
-    finally:
-        _leave(group)
-    return _finish(plan, group)
-
-
-# The free path
-
-_PASSED_THROUGH = BarrierResult(satisfied=True, waited=0.0, _left_unjudged=True)
-
-
-def _is_plain(timeout: Timeout | _Default, *policies: str | None) -> bool:
-    """Whether these options may be passed over by a free pass; anything else is looked at, and refused if wrong."""
-    usual = timeout is DEFAULT or (type(timeout) is float and 0 <= timeout < _LONG_S)
-    return usual and _PLAIN.issuperset(policies)
-
-
-def _free(scope: Scope) -> BarrierResult | None:
-    """The result of repeating a barrier whose proofs are fresh: no I/O, no span, no instrument."""
-    proof: _Proof | None = scope.proof
-    if (
-        proof is None
-        or proof.lineage is not scope.lineage
-        or proof.registry_generation != registry().generation
-        or proof.settings_generation != settings_generation()
-    ):
-        return None
-    now = time.monotonic()
-    for server, epoch, counter in proof.needs:
-        if not server.holds(epoch, counter, now):
-            return None
-    for store, generation in proof.stores:
-        if store.generation != generation:
-            return None
-    telemetry.barriers["free"] += 1
-    if BarrierLog.active:
-        BarrierLog.note(store.name for store, _ in proof.stores)
-    return proof.result
-
-
-def _remember(plan: Plan, result: BarrierResult) -> None:
-    """Keeps the proof of a whole pass over positions in the scope, where the next barrier finds it."""
-    scope = plan.scope
-    if scope is None or plan.names is not None or plan.reach is not Reach.REGION or plan.lineage is not scope.lineage:
-        return
-    needs: list[tuple[Server, str, int]] = []
-    for asked in plan.asked:
-        for write_id in asked.ids:
-            version = write_id.version
-            if not write_id.is_position or not isinstance(version, Ordered):
-                return
-            needs += [(server, version.epoch, version.counter) for server in asked.servers]
-    if result.vacuous or plan.recorded:
-        return
-    still = BarrierResult(
-        satisfied=True,
-        waited=0.0,
-        vacuous=result.vacuous,
-        _judge=lambda: result.stores,
-        _left_unjudged=result._left_unjudged,
-        gaps=result.gaps,
-    )
-    scope.proof = _Proof(
-        plan.lineage,
-        registry().generation,
-        settings_generation(),
-        [(asked.store, asked.store.generation) for asked in plan.asked],
-        needs,
-        still,
-    )
-
-
-# Waiting
-
-
-def _park(plan: Plan, group: Group) -> bool:
-    """Parks every write at every server it has to be seen at; True where something is to be waited for."""
-    for asked in plan.asked:
-        for server in asked.servers:
-            for write_id in asked.ids:
-                server.park(group.add(write_id, server))
-    return group.parked()
-
-
-def _patience(plan: Plan, group: Group) -> float:
-    """Seconds until the deadline; a look without waiting still asks each server once."""
-    return max(group.since + (plan.timeout or LOOK_S) - time.monotonic(), 0.0)
-
-
-@contextmanager
-def _place(plan: Plan, group: Group, *, tasks: bool) -> Iterator[bool]:
-    """A place among those that wait, counted a store and process; False where all are taken (overload)."""
-    stores = {need.server.store for need in group.needs if not need.done}
-    limit = settings().max_tasks if tasks else settings().max_waiters
-    taken: list[Store] = []
-    try:
-        for store in stores:
-            with store.lock:
-                if (store.parked_tasks if tasks else store.parked_threads) >= limit:
-                    break
-                if tasks:
-                    store.parked_tasks += 1
-                else:
-                    store.parked_threads += 1
-            taken.append(store)
-            telemetry.parked(store.name, 1)
-        yield len(taken) == len(stores)
-    finally:
-        for store in taken:
-            with store.lock:
-                if tasks:
-                    store.parked_tasks -= 1
-                else:
-                    store.parked_threads -= 1
-            telemetry.parked(store.name, -1)
-
-
-def _overloaded(group: Group) -> None:
-    group.overloaded = True
-    for need in group.needs:
-        if not need.done:
-            need.answer = not_yet("overloaded: as many barriers wait for it as this process allows")
-
-
-def _leave(group: Group) -> None:
-    for need in group.needs:
-        if not need.done:
-            need.server.give_up(need)
+    return plan
 
 
 def _finish(plan: Plan, group: Group) -> BarrierResult:
@@ -340,7 +140,7 @@ def _finish(plan: Plan, group: Group) -> BarrierResult:
         result = _result(plan, satisfied, waited, lambda: verdicts, left_out=left_out)
     _tell(plan, result, group)
     if result.satisfied and not left_out:
-        _remember(plan, result)
+        remember(plan, result)
     enforce(plan, result)
     return result
 
@@ -414,128 +214,3 @@ def _record_only(plan: Plan) -> BarrierResult:
     verdicts = judge(plan, group.needs, 0.0, looked=True)
     telemetry.barriers["vacuous" if plan.vacuous else "satisfied"] += 1
     return _result(plan, True, 0.0, lambda: verdicts, left_out=_left_out(verdicts), dry_run=True)
-
-
-# One store, one server: what a shim's wait on read uses
-
-
-def wait_for_server(server: Server, lineage: Lineage, timeout: float) -> Verdict:
-    """Blocks until one server has shown every write of the lineage to its store; the verdict, nothing enforced."""
-    done = threading.Lock()
-    done.acquire()
-    group = Group(timeout, done.release, None)
-    try:
-        for write_id in lineage.of_store(server.store.name):
-            server.park(group.add(write_id, server))
-        if group.parked():
-            done.acquire(timeout=timeout)
-    finally:
-        _leave(group)
-    return _verdict(group.needs)
-
-
-async def wait_for_server_async(server: Server, lineage: Lineage, timeout: float) -> Verdict:
-    """`wait_for_server` for asyncio."""
-    loop = asyncio.get_running_loop()
-    done: asyncio.Future[None] = loop.create_future()
-
-    def release() -> None:
-        if not done.done():
-            done.set_result(None)
-
-    group = Group(timeout, release, loop)
-    try:
-        for write_id in lineage.of_store(server.store.name):
-            server.park(group.add(write_id, server))
-        if group.parked():
-            alarm = loop.call_later(timeout, release)
-            try:
-                await done
-            finally:
-                alarm.cancel()
-    finally:
-        _leave(group)
-    return _verdict(group.needs)
-
-
-def _verdict(needs: Sequence[Need]) -> Verdict:
-    for need in needs:
-        if need.left_out or (need.answer is not None and (need.answer.verdict is Verdict.UNPROVEN)):
-            return Verdict.UNPROVEN
-    if all(need.answer is not None and need.answer.verdict is Verdict.VISIBLE for need in needs):
-        return Verdict.VISIBLE
-    if any(need.answer is not None and need.answer.unknown_epoch for need in needs):
-        return Verdict.UNPROVEN
-    return Verdict.TIMED_OUT
-
-
-# Fallbacks
-
-_fallbacks = 0
-_fallbacks_lock = threading.Lock()
-
-
-@contextmanager
-def _fallback_place() -> Iterator[bool]:
-    global _fallbacks
-    with _fallbacks_lock:
-        placed = _fallbacks < settings().max_fallbacks
-        _fallbacks += placed
-    telemetry.fallback("run" if placed else "refused")
-    try:
-        yield placed
-    finally:
-        if placed:
-            with _fallbacks_lock:
-                _fallbacks -= 1
-
-
-def read_or_fallback(read: Callable[[], _T], fallback: Callable[[], _T], **options: Any) -> _T:
-    """Reads here after a barrier, or elsewhere (the primary) where the barrier does not pass in time.
-
-    At most `max_fallbacks` fallbacks run at once, so that a lagging replica does not become an overloaded primary;
-    past that it raises what `on_timeout="raise"` raises. Takes the options of `barrier` but the policies.
-    """
-    result = barrier(**options, on_timeout="proceed", on_unproven="proceed")
-    if result.satisfied:
-        return read()
-    with _fallback_place() as placed:
-        if not placed:
-            raise _refused(result)
-        return fallback()
-
-
-async def read_or_fallback_async(
-    read: Callable[[], Awaitable[_T]], fallback: Callable[[], Awaitable[_T]], **options: Any
-) -> _T:
-    """`read_or_fallback` for asyncio."""
-    result = await barrier_async(**options, on_timeout="proceed", on_unproven="proceed")
-    if result.satisfied:
-        return await read()
-    with _fallback_place() as placed:
-        if not placed:
-            raise _refused(result)
-        return await fallback()
-
-
-def _refused(result: BarrierResult) -> Exception:
-    from antipode.errors import BarrierTimeout
-
-    return BarrierTimeout(f"no fallback: {settings().max_fallbacks} run already\n{result.explain()}", result)
-
-
-# Forks: pollers, channels, watermarks and locks stay with the parent
-
-
-def _after_fork_in_child() -> None:
-    global _fallbacks, _fallbacks_lock
-    _fallbacks, _fallbacks_lock = 0, threading.Lock()
-    announcement.after_fork()
-    logs.after_fork()
-    records.after_fork()
-    for store in registry().all():
-        store.after_fork()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork_in_child)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from antipode.barrier import BarrierResult
+    from antipode.result import BarrierResult
 
 
 class AntipodeError(Exception):

@@ -14,7 +14,6 @@ from datetime import timedelta
 from typing import Any, ClassVar, Final, NamedTuple
 from uuid import uuid4
 
-from antipode.barrier import wait_for_server
 from antipode.epochs import judge_position
 from antipode.errors import BarrierTimeout, BarrierUnproven, ConfigurationError
 from antipode.lineage import EMPTY, Lineage
@@ -32,6 +31,7 @@ from antipode.shim import (
 )
 from antipode.shim import Store as RegisteredStore
 from antipode.verdict import Verdict
+from antipode.waiting import wait_for_server
 from antipode.writeid import Ordered, WriteId
 
 __all__ = ["Client", "MemoryShim", "Store"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import lru_cache
@@ -70,6 +70,13 @@ class Plan:
     dry_run: bool
     names: tuple[str, ...] | None
     """The stores named in the call; None where all registered ones are asked for."""
+
+    def wanted(self) -> Iterator[tuple[Server, WriteId]]:
+        """Every write, at every server where it has to be seen."""
+        for asked in self.asked:
+            for server in asked.servers:
+                for write_id in asked.ids:
+                    yield server, write_id
 
     @property
     def vacuous(self) -> bool:

@@ -143,12 +143,35 @@ class Store:
 
     def servers(self, *, own: bool = False) -> list[Server]:
         """The servers of reach `region`; with `own=True` those of wrapped clients (reach `replica`)."""
-        if self._lists and time.monotonic() - self._asked_at > _REFRESH_S:
+        if self.refresh_due(time.monotonic()):
             self._asked_at = time.monotonic()
             threading.Thread(target=self._refresh, name=f"antipode-replicas-{self.name}", daemon=True).start()
         if own and self._own:
             return list(self._own.values())
         return list((self._listed or self._own).values())
+
+    def refresh_due(self, now: float) -> bool:
+        """Whether the callable that lists the servers is to be asked again (BAR-22)."""
+        return bool(self._lists) and now - self._asked_at > _REFRESH_S
+
+    def take_place(self, limit: int, *, tasks: bool) -> bool:
+        """Takes one of the places of parked barriers, for a thread or a task; False where all are taken (BAR-39)."""
+        with self.lock:
+            if (self.parked_tasks if tasks else self.parked_threads) >= limit:
+                return False
+            if tasks:
+                self.parked_tasks += 1
+            else:
+                self.parked_threads += 1
+            return True
+
+    def give_place_back(self, *, tasks: bool) -> None:
+        """The barrier is parked no more."""
+        with self.lock:
+            if tasks:
+                self.parked_tasks -= 1
+            else:
+                self.parked_threads -= 1
 
     def server_at(self, address: str) -> Server | None:
         """The server with this address."""

@@ -22,9 +22,9 @@ import antipode
 import antipode_redis
 import redis
 from antipode import Lineage, Verdict
-from antipode.barrier import wait_for_server
 from antipode.shim import Server
 from antipode.testing import isolated
+from antipode.waiting import wait_for_server
 from antipode_lab import Lab
 from antipode_lab.stores.redis import RedisStore
 

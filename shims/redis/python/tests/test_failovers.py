@@ -13,8 +13,8 @@ import antipode_redis
 import pytest
 import redis
 from antipode import Lineage, Verdict
-from antipode.barrier import wait_for_server
 from antipode.testing import isolated
+from antipode.waiting import wait_for_server
 from antipode_lab.stores.redis import RedisOptions, RedisStore
 from redis.sentinel import Sentinel
 from regions import STORE, Posts, until

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from antipode.barrier import wait_for_server_async
+from antipode.waiting import wait_for_server_async
 from redis.asyncio.client import Redis
 from redis.client import NEVER_DECODE
 from redis.exceptions import ConnectionError as RedisConnectionError

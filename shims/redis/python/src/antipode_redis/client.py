@@ -7,7 +7,7 @@ from io import BytesIO
 from typing import Any, Final
 
 import redis
-from antipode.barrier import wait_for_server
+from antipode.waiting import wait_for_server
 from redis._parsers import _RESP2Parser, _RESP3Parser
 from redis.client import NEVER_DECODE
 from redis.connection import Connection

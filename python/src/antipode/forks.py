@@ -1,0 +1,23 @@
+"""Forks: pollers, channels, watermarks and locks stay with the parent; a child begins without any (spec SCOPE-13)."""
+
+from __future__ import annotations
+
+import os
+
+from antipode import announcement, fallback, logs, records
+from antipode.store import registry
+
+
+def _after_fork_in_child() -> None:
+    announcement.after_fork()
+    logs.after_fork()
+    records.after_fork()
+    fallback.after_fork()
+    for store in registry().all():
+        store.after_fork()
+
+
+def install() -> None:
+    """Registers what a forked child does first; called once, when the package is imported."""
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=_after_fork_in_child)
