@@ -130,9 +130,10 @@ class Marker:
         # Where nobody writes: has it become the primary of a new epoch?
         return _period()
 
-    def _mark(self, session: Session, position: Ordered | None) -> tuple[str, float]:
+    def _mark(self, session: Session, position: Ordered | None, period_ms: int | None = None) -> tuple[str, float]:
         epoch, counter = position or ("", 0)
-        words = ("1", self.key, epoch, counter, marks.PERIOD_MS, marks.MOST, EPOCH_DIGITS)
+        period = marks.PERIOD_MS if period_ms is None else period_ms
+        words = ("1", self.key, epoch, counter, period, marks.MOST, EPOCH_DIGITS)
         reply = session.ask(pack("EVALSHA", _SHA, *words))[0]
         if isinstance(reply, ServerError) and reply.code == "NOSCRIPT":
             reply = session.ask(pack("EVAL", marks.MARK, *words))[0]
@@ -168,7 +169,7 @@ class Marker:
         try:
             session = self._session or Session(self.target, _EXIT_S)
             session.timeout = _EXIT_S
-            self._mark(session, self.position)
+            self._mark(session, self.position, 0)  # nobody is left to do it in a second
             self._drop()
         except Exception:  # nobody is left to be told
             return
