@@ -29,7 +29,7 @@ def test_findings(b: Region) -> None:
 
 
 def test_what_a_broker_refuses_or_does_not_answer_is_raised_by_the_client(b: Region, unused_port: int) -> None:
-    with pytest.raises(ConnectionError, match="[Rr]efused"):
+    with pytest.raises(ConnectionError, match=r"[Rr]efused"):
         RabbitMQShim.diagnose(f"amqp://guest:guest@127.0.0.1:{unused_port}/%2F#tap")
 
 

@@ -19,7 +19,8 @@ from antipode.store import registry
 from antipode.testing import isolated
 from antipode_rabbitmq import MARK_HEADER, Tap, declare_tap
 from antipode_rabbitmq.marks import Marks
-from antipode_rabbitmq.reader import TapMemory, TapReader, TapRefusedError
+from antipode_rabbitmq.memory import TapMemory
+from antipode_rabbitmq.reader import TapReader, TapRefusedError
 from rabbit_regions import Consumer, Link, Region, properties, wait_for
 
 
@@ -292,6 +293,29 @@ def test_a_tap_whose_stream_goes_away_proves_nothing_more(b: Region) -> None:
     declare_tap(b.own, exchange, tap.queue)
     b.own.basic_publish(exchange, "", b"", properties(message_id="again"))
     assert verdict(message("again")) is Verdict.VISIBLE, "a stream that was declared anew is read from its beginning"
+
+
+@pytest.mark.parametrize(("before", "after"), [(50, 20), (20, 50), (30, 30), (0, 10)])
+def test_a_stream_declared_anew_while_nobody_reads_is_read_whole(b: Region, before: int, after: int) -> None:
+    """Its offsets begin anew: neither a place behind its end nor one in its middle may be read on from."""
+    exchange = b.exchange()
+    b.own.queue_bind(b.queue(), exchange)
+    tap = tapped(b, exchange)
+    store = antipode_rabbitmq.register("notifications", tap=tap)
+    server = store.servers()[0]
+    b.own.confirm_delivery()
+    old, new = [uuid.uuid4().hex for _ in range(before)], [uuid.uuid4().hex for _ in range(after)]
+    for mark in old:
+        b.own.basic_publish(exchange, "", b"", properties(message_id=mark))
+    for mark in old[-1:]:
+        assert verdict(message(mark)) is Verdict.VISIBLE
+    server.retire()
+    b.own.queue_delete(tap.queue)
+    declare_tap(b.own, exchange, tap.queue)
+    for mark in new:
+        b.own.basic_publish(exchange, "", b"", properties(message_id=mark))
+    assert [mark for mark in new if verdict(message(mark), 2) is not Verdict.VISIBLE] == []
+    assert [mark for mark in old if verdict(message(mark), 2) is not Verdict.VISIBLE] == [], "arrived stays arrived"
 
 
 def test_a_connection_that_breaks_is_made_again(b: Region, link: Link) -> None:

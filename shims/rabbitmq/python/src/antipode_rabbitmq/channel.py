@@ -79,7 +79,7 @@ class _Method:
 # What a wrapped channel does itself, by pika's names and signatures
 
 
-def _basic_publish(  # noqa: PLR0917 - pika's own signature
+def _basic_publish(
     self: Any, exchange: str, routing_key: str, body: Any, properties: Any = None, mandatory: bool = False
 ) -> Any:
     wrapping: Wrapping = self._antipode

@@ -8,7 +8,8 @@ from typing import Final
 import pika
 from antipode.administration import Finding, Level
 
-from antipode_rabbitmq.reader import TapMemory, TapReader, TapRefusedError
+from antipode_rabbitmq.memory import TapMemory
+from antipode_rabbitmq.reader import TapReader, TapRefusedError
 from antipode_rabbitmq.tap import Tap
 
 PROBE_S: Final = 2.0

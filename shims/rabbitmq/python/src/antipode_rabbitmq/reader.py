@@ -23,7 +23,8 @@ from pika.exceptions import (
 )
 
 from antipode_rabbitmq.consuming import STREAM_OFFSET
-from antipode_rabbitmq.marks import Marks, mark_of
+from antipode_rabbitmq.marks import mark_of
+from antipode_rabbitmq.memory import TapMemory
 from antipode_rabbitmq.tap import Tap
 
 _log: Final = logging.getLogger("antipode")
@@ -31,48 +32,18 @@ _PREFETCH: Final = 400
 _SILENT_S: Final = 0.5
 """After so long without a message the broker is asked for a sign of life."""
 _FAREWELL_S: Final = 1.0
-_MOST_WANTED: Final = 10_000
 
 
 class TapRefusedError(Exception):
     """The broker is there and will not let the tap be read: no such queue, no right, no stream."""
 
 
-class TapMemory:
-    """What is known of one tap; it outlives the connections to it."""
-
-    def __init__(self, remember: int) -> None:
-        self.seen = Marks(remember)
-        self.offset: int | None = None
-        """Up to where the stream has been read."""
-        self.wanted: dict[str, None] = {}
-        """Marks that somebody waits for: only these are worth a push."""
-
-    def want(self, mark: str) -> bool:
-        """Whether a message with this mark has arrived; if not, its arrival will be told.
-
-        First wanted, then looked up; the reader first notes, then looks whether it is wanted. So none is missed.
-        """
-        if len(self.wanted) >= _MOST_WANTED:
-            self.wanted.clear()  # whoever waits asks again within the poll interval
-        self.wanted[mark] = None
-        if mark in self.seen:
-            self.wanted.pop(mark, None)
-            return True
-        return False
-
-    def note(self, mark: str) -> bool:
-        """A message has arrived; True if somebody waits for it."""
-        self.seen.add(mark)
-        return mark in self.wanted
-
-
 class TapReader:
     """A connection that reads a tap from where its memory ends, at first from the last messages that it remembers.
 
     It first asks for the stream's last chunk, because a start behind the stream's end would skip what comes until
-    then: the stream may have been declared anew meanwhile. Then it reads from the memory's end, or from that chunk,
-    whichever is earlier. Messages that are read twice are the same as once.
+    then: the stream may have been declared anew meanwhile. Then it reads from where the memory says. Messages that
+    are read twice are the same as once.
     """
 
     def __init__(self, tap: Tap, memory: TapMemory, on_arrival: Callable[[], None], timeout: float) -> None:
@@ -85,6 +56,8 @@ class TapReader:
         self._channel: Any = None
         self._closing = False
         self._unacknowledged = 0
+        self._chunk = 0
+        self._first = False
         self.error: Exception | None = None
         parameters = copy.copy(tap.parameters)
         parameters.connection_attempts = 1
@@ -189,20 +162,24 @@ class TapReader:
             return
         chunk = _offset(properties)
         if chunk is None:
-            self._fail(
-                TapRefusedError(f"{self._tap.queue} gives messages without {STREAM_OFFSET}: it is no stream queue")
-            )
+            self._fail(TapRefusedError(f"{self._tap.queue} gives messages without {STREAM_OFFSET}: it is no stream"))
             return
-        known = self._memory.offset
-        first = max(chunk - self._tap.remember, 0) if known is None else known + 1
-        self._channel = None
-        channel.close()
-        self._connection.channel(on_open_callback=lambda opened: self._read_from(opened, min(first, chunk)))
+        self._chunk = chunk
+        self._read_from(self._memory.resume(chunk, _looks(method, properties, body)))
 
-    def _read_from(self, channel: Any, offset: int) -> None:
-        self._use(channel)
-        channel.basic_qos(prefetch_count=_PREFETCH)
-        self._consume(channel, offset, self._on_message)
+    def _read_from(self, offset: int) -> None:
+        """Reads by a new channel; the one before is given up."""
+        channel, self._channel = self._channel, None
+        if channel is not None:
+            channel.close()
+        self._first = True
+
+        def read(opened: Any) -> None:
+            self._use(opened)
+            opened.basic_qos(prefetch_count=_PREFETCH)
+            self._consume(opened, offset, self._on_message)
+
+        self._connection.channel(on_open_callback=read)
 
     def _use(self, channel: Any) -> None:
         self._channel = channel
@@ -223,24 +200,34 @@ class TapReader:
             self._fail(reason)
 
     def _on_message(self, channel: Any, method: Any, properties: Any, body: Any) -> None:
+        if channel is not self._channel:
+            return
         self._heard_at = time.monotonic()
+        offset, looks = _offset(properties), _looks(method, properties, body)
+        if offset is not None:
+            first, self._first = self._first, False
+            if first and self._memory.is_elsewhere(offset, looks):
+                self._read_from(self._memory.begin_anew(self._chunk))
+                return
+            self._memory.read(offset, looks)
         mark = mark_of(properties)
         wanted = mark is not None and self._memory.note(mark)
-        offset = _offset(properties)
-        if offset is not None:
-            self._memory.offset = offset
         self._unacknowledged += 1
         if self._unacknowledged >= _PREFETCH // 4:
             self._unacknowledged = 0
             channel.basic_ack(method.delivery_tag, multiple=True)
-        if wanted and mark is not None:
-            self._memory.wanted.pop(mark, None)
+        if wanted:
             self._on_arrival()
 
 
 def _offset(properties: Any) -> int | None:
     found = (properties.headers or {}).get(STREAM_OFFSET)
     return found if isinstance(found, int) else None
+
+
+def _looks(method: Any, properties: Any, body: Any) -> int:
+    """What tells a message from another one at the same offset of another stream."""
+    return hash((mark_of(properties), method.routing_key, properties.timestamp, bytes(body)))
 
 
 def _as_error(error: Any) -> Exception:

@@ -14,7 +14,8 @@ from antipode.writeid import Opaque, WriteId
 from pika.exceptions import AMQPConnectionError
 
 from antipode_rabbitmq.marks import Marks
-from antipode_rabbitmq.reader import TapMemory, TapReader
+from antipode_rabbitmq.memory import TapMemory
+from antipode_rabbitmq.reader import TapReader
 from antipode_rabbitmq.tap import REMEMBERED, Tap
 
 _OWN_REMEMBERED: Final = REMEMBERED // 5
