@@ -159,6 +159,7 @@ def _result(
     dry_run: bool = False,
 ) -> BarrierResult:
     lineage = plan.lineage
+    gaps = plan.scope.gaps if plan.scope is not None else ()
     unjudged = (
         left_out
         or dry_run
@@ -166,8 +167,8 @@ def _result(
         or bool(plan.expected)
         or bool(plan.recorded)
         or bool(plan.switched_off)
-        or not lineage.is_complete(plan.asked_names)
-        or any(gap.reason == "seal" for gap in (plan.scope.gaps if plan.scope else ()))
+        or not (lineage.is_complete() or lineage.is_complete(plan.asked_names))
+        or any(gap.reason == "seal" for gap in gaps)
     )
     return BarrierResult(
         satisfied=satisfied,
@@ -176,7 +177,7 @@ def _result(
         dry_run=dry_run,
         _judge=verdicts,
         _left_unjudged=unjudged,
-        gaps=plan.scope.gaps if plan.scope is not None else (),
+        gaps=gaps,
     )
 
 

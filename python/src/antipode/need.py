@@ -58,9 +58,6 @@ class Need:
         else:
             self.epoch, self.counter = "", -1
 
-    def __lt__(self, other: Need) -> bool:
-        return self.counter < other.counter
-
 
 class Group:
     """The needs of one barrier. It is over when every need is settled, or when the barrier gives up."""

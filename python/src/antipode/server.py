@@ -6,7 +6,6 @@ seconds longer. It is woken by the server's push where the store has one, by a n
 
 from __future__ import annotations
 
-import heapq
 import os
 import select
 import threading
@@ -18,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from antipode import logs, telemetry
 from antipode.need import Group, Need, release_all
+from antipode.position_queue import PositionQueue
 from antipode.settings import settings
 from antipode.verdict import VISIBLE, Verdict, Visibility, not_yet, unproven
 from antipode.writeid import Ordered, WriteId
@@ -64,7 +64,7 @@ class Server:
         self._applied: dict[str, int] = {}
         self._answered_at = -1e9
         # Waiters.
-        self._ordered: dict[str, list[Need]] = {}
+        self._ordered: dict[str, PositionQueue] = {}
         self._others: dict[WriteId, list[Need]] = {}
         self._live = 0
         self._rounds = 0
@@ -187,10 +187,12 @@ class Server:
         if need.counter < 0:
             self._others.setdefault(need.write_id, []).append(need)
             return False
-        queue = self._ordered.setdefault(need.epoch, [])
-        rides_along = bool(queue) and queue[0].counter <= need.counter and queue[0].answer is not None
-        heapq.heappush(queue, need)
-        return rides_along and not queue[0].done
+        queue = self._ordered.get(need.epoch)
+        if queue is None:
+            queue = self._ordered[need.epoch] = PositionQueue()
+        first = queue.first()
+        queue.push(need)
+        return first is not None and first.counter <= need.counter and first.answer is not None
 
     def give_up(self, need: Need) -> None:
         """The barrier's deadline has passed, or it was cancelled; a prober goes on for the least position."""
@@ -352,23 +354,25 @@ class Server:
             self._rounds += 1
             chosen: list[WriteId] = []
             for epoch in list(self._ordered):
-                queue = self._ordered[epoch]
-                while queue and queue[0].done:
-                    heapq.heappop(queue)
-                if not queue:
+                first = self._first(epoch)
+                if first is None:
                     del self._ordered[epoch]
-                    continue
-                chosen.append(queue[0].write_id)
+                else:
+                    chosen.append(first.write_id)
             now = time.monotonic()
             for epoch, (counter, since, write_id) in list(self._probes.items()):
                 if now - max(since, self._wanted_at) > LINGER_S:
                     del self._probes[epoch]
-                elif epoch not in self._ordered or counter < self._ordered[epoch][0].counter:
+                elif (first := self._first(epoch)) is None or counter < first.counter:
                     chosen.append(write_id)
             others = list(self._others)[:_MOST_OBJECTS]
             for write_id in others:  # the next round begins with the others
                 self._others[write_id] = self._others.pop(write_id)
             return chosen + others
+
+    def _first(self, epoch: str) -> Need | None:
+        queue = self._ordered.get(epoch)
+        return None if queue is None else queue.first()
 
     def _answer(self, ids: list[WriteId], answers: Any) -> list[Group]:
         """Settles what the answers, and the proofs that came with them, decide."""
@@ -382,8 +386,9 @@ class Server:
                     self._answer_other(write_id, answer, released)
             for epoch, applied in self._applied.items():
                 queue = self._ordered.get(epoch)
-                while queue and (queue[0].done or queue[0].counter <= applied):
-                    self._settle(heapq.heappop(queue), VISIBLE, released)
+                if queue is not None:
+                    for need in queue.reached(applied):
+                        self._settle(need, VISIBLE, released)
                 self._drop_probe(epoch, applied)
         return released
 
@@ -396,28 +401,26 @@ class Server:
         version = write_id.version
         assert isinstance(version, Ordered)
         epoch, counter = version
-        queue = self._ordered.get(epoch, [])
+        queue = self._ordered.get(epoch) or PositionQueue()
+        first = queue.first()
         if answer.verdict is Verdict.VISIBLE:
             # Without a call of `applied` in the same reply this proves no more than what was asked.
-            while queue and (queue[0].done or queue[0].counter <= counter):
-                self._settle(heapq.heappop(queue), VISIBLE, released)
+            for need in queue.reached(counter):
+                self._settle(need, VISIBLE, released)
             self._drop_probe(epoch, counter)
-            return
-        if answer.unknown_epoch:
-            since = self._unknown.setdefault(epoch, queue[0].since if queue else now)
+        elif answer.unknown_epoch:
+            since = self._unknown.setdefault(epoch, first.since if first is not None else now)
             for need in queue:
                 need.answer = answer
-            overdue = [need for need in queue if not need.done and now - since >= need.group.timeout]
-            for need in overdue:
-                self._settle(need, unproven(f"unknown epoch: {answer.reason}"), released)
-            return
-        if answer.verdict is Verdict.UNPROVEN:
+                if now - since >= need.group.timeout:
+                    self._settle(need, unproven(f"unknown epoch: {answer.reason}"), released)
+        elif answer.verdict is Verdict.UNPROVEN:
             # Positions of one epoch are a prefix: what cannot be proved up to here cannot be proved beyond.
-            while queue and (queue[0].done or queue[0].counter >= counter):
-                self._settle(heapq.heappop(queue), answer, released)
+            for need in queue.from_counter(counter):
+                self._settle(need, answer, released)
             self._probes.pop(epoch, None)
-        elif queue:
-            queue[0].answer = answer
+        elif first is not None:
+            first.answer = answer
 
     def _answer_other(self, write_id: WriteId, answer: Visibility, released: list[Group]) -> None:
         needs = self._others.get(write_id, [])
@@ -449,7 +452,8 @@ class Server:
         release_all(released)
 
     def _take_all(self) -> list[Need]:
-        needs = [need for queue in (*self._ordered.values(), *self._others.values()) for need in queue]
+        needs = [need for queue in self._ordered.values() for need in queue]
+        needs += [need for queue in self._others.values() for need in queue]
         self._ordered.clear()
         self._others.clear()
         return needs

@@ -44,6 +44,14 @@ def _observe_barriers(_: CallbackOptions) -> Iterable[Observation]:
     return [Observation(count, {"antipode.outcome": outcome}) for outcome, count in barriers.items()]
 
 
+def _observe_parked(_: CallbackOptions) -> Iterable[Observation]:
+    from antipode.store import stores  # which counts its places itself
+
+    return [
+        Observation(store.parked_threads + store.parked_tasks, {"antipode.store": store.name}) for store in stores()
+    ]
+
+
 def _observe_marks(_: CallbackOptions) -> Iterable[Observation]:
     return [
         Observation(1, {"antipode.store": store, "antipode.reason": reason})
@@ -56,7 +64,9 @@ class _Instruments:
         meter = metrics.get_meter(INSTRUMENTATION)
         self.barrier_duration = meter.create_histogram("antipode.barrier.duration", "s", "Barriers that waited")
         self.wait_duration = meter.create_histogram("antipode.wait.duration", "s", "Waits for one store")
-        self.barrier_waiting = meter.create_up_down_counter("antipode.barrier.waiting", "{barrier}", "Parked barriers")
+        meter.create_observable_up_down_counter(
+            "antipode.barrier.waiting", [_observe_parked], "{barrier}", "Parked barriers"
+        )
         self.replica_lag = meter.create_histogram("antipode.replica.lag", "s", "Lag as seen by waits")
         self.wait_requests = meter.create_counter(
             "antipode.wait.requests", "{request}", "Requests to servers for waiting"
@@ -239,11 +249,6 @@ def _wait_of(asked: Asked, result: BarrierResult, group: Group) -> _Wait | None:
 def _failed(span: trace.Span, kind: str) -> None:
     span.set_attribute("error.type", kind)
     span.set_status(trace.StatusCode.ERROR)
-
-
-def parked(store: str, change: int) -> None:
-    """A barrier was parked at a store (+1) or let go (-1)."""
-    _instruments().barrier_waiting.add(change, {"antipode.store": store})
 
 
 def request(store: str, purpose: str) -> None:

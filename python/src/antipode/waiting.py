@@ -5,10 +5,8 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 
-from antipode import telemetry
 from antipode.lineage import Lineage
 from antipode.need import Group, Need
 from antipode.server import Server
@@ -26,11 +24,19 @@ def wait(wanted: Iterable[tuple[Server, WriteId]], timeout: float) -> Group:
     done = threading.Lock()
     done.acquire()
     group = Group(timeout, done.release, None)
-    with _given_up_at_the_end(group):
+    try:
         if _park(group, wanted):
-            with _place(group, tasks=False) as placed:
-                if placed:
+            places = _take_places(group, tasks=False)
+            try:
+                if places is not None:
                     done.acquire(timeout=_patience(group))
+            finally:
+                _give_back(places, tasks=False)
+    except BaseException:
+        group.cancelled = True
+        raise
+    finally:
+        _give_up(group)
     return group
 
 
@@ -44,15 +50,23 @@ async def wait_async(wanted: Iterable[tuple[Server, WriteId]], timeout: float) -
             done.set_result(None)
 
     group = Group(timeout, release, loop)
-    with _given_up_at_the_end(group):
+    try:
         if _park(group, wanted):
-            with _place(group, tasks=True) as placed:
-                if placed:
+            places = _take_places(group, tasks=True)
+            try:
+                if places is not None:
                     alarm = loop.call_later(_patience(group), release)
                     try:
                         await done
                     finally:
                         alarm.cancel()
+            finally:
+                _give_back(places, tasks=True)
+    except BaseException:
+        group.cancelled = True
+        raise
+    finally:
+        _give_up(group)
     return group
 
 
@@ -68,37 +82,31 @@ def _patience(group: Group) -> float:
     return max(group.since + (group.timeout or LOOK_S) - time.monotonic(), 0.0)
 
 
-@contextmanager
-def _given_up_at_the_end(group: Group) -> Iterator[None]:
-    try:
-        yield
-    except BaseException:
-        group.cancelled = True
-        raise
-    finally:
-        for need in group.needs:
-            if not need.done:
-                need.server.give_up(need)
+def _give_up(group: Group) -> None:
+    for need in group.needs:
+        if not need.done:
+            need.server.give_up(need)
 
 
-@contextmanager
-def _place(group: Group, *, tasks: bool) -> Iterator[bool]:
-    """A place among those that wait, counted a store and process; False where all are taken (overload)."""
-    stores = {need.server.store for need in group.needs if not need.done}
+def _take_places(group: Group, *, tasks: bool) -> list[Store] | None:
+    """A place among those that wait, counted a store and process; None where all are taken (BAR-39)."""
     limit = settings().max_tasks if tasks else settings().max_waiters
     taken: list[Store] = []
-    try:
-        for store in stores:
-            if not store.take_place(limit, tasks=tasks):
-                _overloaded(group)
-                break
-            taken.append(store)
-            telemetry.parked(store.name, 1)
-        yield len(taken) == len(stores)
-    finally:
-        for store in taken:
-            store.give_place_back(tasks=tasks)
-            telemetry.parked(store.name, -1)
+    for need in group.needs:
+        store = need.server.store
+        if need.done or store in taken:
+            continue
+        if not store.take_place(limit, tasks=tasks):
+            _give_back(taken, tasks=tasks)
+            _overloaded(group)
+            return None
+        taken.append(store)
+    return taken
+
+
+def _give_back(places: list[Store] | None, *, tasks: bool) -> None:
+    for store in places or ():
+        store.give_place_back(tasks=tasks)
 
 
 def _overloaded(group: Group) -> None:
