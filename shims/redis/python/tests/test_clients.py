@@ -36,8 +36,13 @@ def url(redis_lab: RedisStore) -> str:
 
 
 @pytest.fixture
-def client(url: str) -> redis.Redis:
+def client(url: str) -> Any:
     return antipode_redis.wrap(redis.Redis.from_url(url), store=STORE)
+
+
+def made(plain: Any, **options: Any) -> Any:
+    """A wrapped client, past redis-py's types: its pipelines' are those of clients."""
+    return antipode_redis.wrap(plain, store=STORE, **options)
 
 
 def position(lineage: antipode.Lineage) -> int:
@@ -99,7 +104,7 @@ def test_a_wrapped_client_is_an_instance_of_its_own_class_and_shares_the_pool(ur
 
 def test_the_pool_outlives_the_wrapped_client_and_its_pipelines(url: str) -> None:
     plain = redis.Redis.from_url(url)
-    wrapped = antipode_redis.wrap(plain, store=STORE)
+    wrapped: Any = antipode_redis.wrap(plain, store=STORE)
     wrapped.pipeline().set("k", "v").execute()
     connection = plain.connection_pool.get_connection()
     del wrapped
@@ -113,12 +118,12 @@ def test_the_pool_outlives_the_wrapped_client_and_its_pipelines(url: str) -> Non
     assert wrapped_only(url).get("k") == b"v"
 
 
-def wrapped_only(url: str) -> redis.Redis:
+def wrapped_only(url: str) -> Any:
     """A wrapped client whose plain one nobody else holds."""
     return antipode_redis.wrap(redis.Redis.from_url(url), store=STORE)
 
 
-def test_every_form_of_write_has_a_position(client: redis.Redis) -> None:
+def test_every_form_of_write_has_a_position(client: Any) -> None:
     def transaction(pipe: Any) -> None:
         pipe.get("k")
         pipe.multi()
@@ -157,7 +162,7 @@ def test_every_form_of_write_has_a_position(client: redis.Redis) -> None:
             at = position(scope.lineage)
 
 
-def test_what_does_not_write_is_not_recorded(client: redis.Redis) -> None:
+def test_what_does_not_write_is_not_recorded(client: Any) -> None:
     with antipode.scope() as scope:
         client.ping()
         client.get("k")
@@ -174,7 +179,7 @@ def test_what_does_not_write_is_not_recorded(client: redis.Redis) -> None:
         assert scope.lineage.is_complete()
 
 
-def test_the_one_question_of_a_batch(client: redis.Redis, redis_lab: RedisStore) -> None:
+def test_the_one_question_of_a_batch(client: Any, redis_lab: RedisStore) -> None:
     """SHIM-7: a pipeline of a hundred writes asks once."""
     plain = redis_lab.client("a")
 
@@ -190,13 +195,13 @@ def test_the_one_question_of_a_batch(client: redis.Redis, redis_lab: RedisStore)
     assert asked() - before <= 4, "one for the batch, one to look here, and the marker's"
 
 
-def test_errors_are_redis_pys_own(client: redis.Redis) -> None:
+def test_errors_are_redis_pys_own(client: Any) -> None:
     client.set("text", "v")
     with antipode.scope() as scope:
         with pytest.raises(redis.ResponseError, match="WRONGTYPE"):
             client.lpush("text", "v")
         with pytest.raises(redis.DataError):
-            client.set("k", object())  # type: ignore[arg-type]
+            client.set("k", object())
         pipe = client.pipeline().lpush("text", "1")
         with pytest.raises(redis.ResponseError, match="Command # 1"):
             pipe.execute()
@@ -219,9 +224,9 @@ def test_errors_are_redis_pys_own(client: redis.Redis) -> None:
         assert client.get("k") == b"v", "the connection is in step"
 
 
-def test_a_watch_error_leaves_nothing(client: redis.Redis, redis_lab: RedisStore) -> None:
+def test_a_watch_error_leaves_nothing(client: Any, redis_lab: RedisStore) -> None:
     with antipode.scope() as scope, client.pipeline() as pipe:
-        pipe.watch("k")  # type: ignore[no-untyped-call]
+        pipe.watch("k")
         redis_lab.client("a").set("k", "other")
         pipe.multi()
         pipe.set("k", "mine")
@@ -235,7 +240,7 @@ def test_a_watch_error_leaves_nothing(client: redis.Redis, redis_lab: RedisStore
 
 def test_a_transaction_sent_by_hand(url: str) -> None:
     """Its EXEC returns what the application queued, and nothing of ours."""
-    client = antipode_redis.wrap(redis.Redis.from_url(url, single_connection_client=True), store=STORE)
+    client: Any = antipode_redis.wrap(redis.Redis.from_url(url, single_connection_client=True), store=STORE)
     with antipode.scope() as scope:
         client.execute_command("MULTI")
         assert not scope.pending
@@ -243,7 +248,7 @@ def test_a_transaction_sent_by_hand(url: str) -> None:
         client.execute_command("INCR", "k")
         assert len(scope.pending) == 1
         assert client.execute_command("EXEC") == [b"OK", 2]
-        assert not scope.pending
+        assert len(scope.pending) == 0
         at = position(scope.lineage)
         client.execute_command("MULTI")
         client.execute_command("SET", "k", "9")
@@ -253,24 +258,24 @@ def test_a_transaction_sent_by_hand(url: str) -> None:
         assert position(scope.lineage) > at
 
 
-def test_a_module_s_pipeline_is_recorded(client: redis.Redis) -> None:
+def test_a_module_s_pipeline_is_recorded(client: Any) -> None:
     with antipode.scope() as scope:
-        client.json().pipeline().execute_command("SET", "k", "v").execute()  # type: ignore[no-untyped-call]
+        client.json().pipeline().execute_command("SET", "k", "v").execute()
         assert position(scope.lineage) > 0
 
 
 def test_a_retried_write_is_recorded_once_it_succeeds(url: str, redis_lab: RedisStore) -> None:
-    client = antipode_redis.wrap(redis.Redis.from_url(url), store=STORE)
+    client: Any = antipode_redis.wrap(redis.Redis.from_url(url), store=STORE)
     client.set("k", "0")
     client.connection_pool.disconnect()
-    redis_lab.client("a").client_kill_filter(_type="normal", skipme=True)  # type: ignore[no-untyped-call]
+    redis_lab.client("a").client_kill_filter(_type="normal", skipme=True)
     with antipode.scope() as scope:
         assert client.set("k", "1") is True
         assert position(scope.lineage) > 0
         assert not scope.pending
 
 
-def test_a_server_that_refuses_connections_leaves_no_pending_write(client: redis.Redis, redis_lab: RedisStore) -> None:
+def test_a_server_that_refuses_connections_leaves_no_pending_write(client: Any, redis_lab: RedisStore) -> None:
     client.set_retry(redis.retry.Retry(redis.backoff.NoBackoff(), 0))
     client.connection_pool.disconnect()
     redis_lab.kill("a")
@@ -284,7 +289,7 @@ def test_a_server_that_refuses_connections_leaves_no_pending_write(client: redis
 def test_a_client_may_be_wrapped_before_its_server_is_up() -> None:
     """SHIM-3: asked when it is first used, then."""
     began = time.monotonic()
-    client = antipode_redis.wrap(redis.Redis(port=1), store=STORE)
+    client: Any = antipode_redis.wrap(redis.Redis(port=1), store=STORE)
     assert time.monotonic() - began < 3
     assert isinstance(client, redis.Redis)
 
@@ -301,7 +306,7 @@ def test_options_of_the_connection_are_honoured_by_our_own(redis_lab: RedisStore
             antipode_redis.wrap(clients[1], store=STORE)
             [address] = antipode.stores()[0].replicas
             assert "cret" not in address
-            client = antipode_redis.wrap(clients[0], store=STORE, replicas=[clients[1]])
+            client: Any = antipode_redis.wrap(clients[0], store=STORE, replicas=[clients[1]])
             with antipode.scope():
                 client.set("k", "v")
                 assert antipode.barrier(timeout=5).complete
@@ -321,7 +326,7 @@ def test_a_unix_socket(redis_lab: RedisStore, tmp_path: Path) -> None:
     try:
         until(path.exists)
         replica = redis.Redis(unix_socket_path=str(path))
-        client = antipode_redis.wrap(
+        client: Any = antipode_redis.wrap(
             redis.Redis.from_url(redis_lab.url("a")), store=STORE, replicas=[f"unix://{path}", replica]
         )
         assert antipode.stores()[0].replicas == (f"unix://{path}",)
@@ -345,11 +350,11 @@ def test_a_cluster_is_refused(tmp_path: Path) -> None:
     )
     try:
         until((tmp_path / "c.sock").exists)
-        plain = redis.Redis(unix_socket_path=str(tmp_path / "c.sock"))
+        plain: Any = redis.Redis(unix_socket_path=str(tmp_path / "c.sock"))
         until(plain.ping)
         with pytest.raises(antipode.UnfitStoreError, match="Cluster"):
             antipode_redis.wrap(plain, store=STORE)
-        client = antipode_redis.wrap(plain, store=STORE, on_unfit="unproven")
+        client: Any = antipode_redis.wrap(plain, store=STORE, on_unfit="unproven")
         plain.execute_command("CLUSTER", "ADDSLOTSRANGE", "0", "16383")
         until(lambda: b"cluster_state:ok" in _raw(plain, "CLUSTER", "INFO"))
         with antipode.scope() as scope:
@@ -360,7 +365,7 @@ def test_a_cluster_is_refused(tmp_path: Path) -> None:
         server.wait(10)
 
 
-def _raw(client: redis.Redis, *words: str) -> bytes:
+def _raw(client: Any, *words: str) -> bytes:
     reply: Any = client.execute_command(*words)
     if isinstance(reply, dict):
         return "\n".join(f"{key}:{value}" for key, value in reply.items()).encode()
@@ -372,8 +377,8 @@ def _raw(client: redis.Redis, *words: str) -> bytes:
 
 async def test_asyncio_writes_of_every_form(url: str) -> None:
     plain = redis.asyncio.Redis.from_url(url)
-    client = antipode_redis.wrap(plain, store=STORE)
-    assert isinstance(client, redis.asyncio.Redis)
+    assert isinstance(made(plain), redis.asyncio.Redis)
+    client = made(plain)
     assert type(plain) is redis.asyncio.Redis
     async with client:
         with antipode.scope() as scope:
@@ -410,13 +415,13 @@ async def test_a_cancelled_write_has_an_unknown_outcome_and_the_next_reply_is_th
     url: str, redis_lab: RedisStore
 ) -> None:
     """SCOPE-17."""
-    client = antipode_redis.wrap(redis.asyncio.Redis.from_url(url), store=STORE)
+    client: Any = antipode_redis.wrap(redis.asyncio.Redis.from_url(url), store=STORE)
     async with client:
         await client.set("k", "1")
         redis_lab.freeze("a")
         try:
             with antipode.scope() as scope:
-                task = asyncio.create_task(client.set("k", "2"))  # type: ignore[arg-type]
+                task: asyncio.Task[Any] = asyncio.create_task(client.set("k", "2"))
                 await asyncio.sleep(0)
                 while not scope.pending:
                     await asyncio.sleep(0.001)
@@ -434,7 +439,7 @@ async def test_a_cancelled_write_has_an_unknown_outcome_and_the_next_reply_is_th
 
 async def test_many_tasks_of_one_scope_lose_nothing(url: str) -> None:
     """LIN-29."""
-    client = antipode_redis.wrap(redis.asyncio.Redis.from_url(url, max_connections=16), store=STORE)
+    client: Any = antipode_redis.wrap(redis.asyncio.Redis.from_url(url, max_connections=16), store=STORE)
     async with client:
         with antipode.scope() as scope:
             for _ in range(20):
@@ -444,7 +449,7 @@ async def test_many_tasks_of_one_scope_lose_nothing(url: str) -> None:
             assert position(scope.lineage) > 0
 
 
-def test_size_does_not_grow_with_writes(client: redis.Redis) -> None:
+def test_size_does_not_grow_with_writes(client: Any) -> None:
     with antipode.scope() as scope:
         client.set("k", "v")
         one = len(scope.lineage.serialize())

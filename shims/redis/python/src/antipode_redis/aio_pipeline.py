@@ -169,6 +169,11 @@ class AsyncRecordingPipeline(AsyncRecording, Pipeline):  # type: ignore[misc]
         finally:
             await ask_apart(call, connection)
 
+    def __del__(self, *args: Any, **options: Any) -> None:
+        if self._antipode_call is not None:
+            self._antipode_call.abandon()  # queued, and never sent
+        super().__del__(*args, **options)
+
     async def reset(self) -> None:  # type: ignore[override]
         """As redis-py's; what was queued and never sent did not happen."""
         call, self._antipode_call = self._antipode_call, None

@@ -8,8 +8,8 @@ from weakref import WeakKeyDictionary
 
 from antipode import logs
 from antipode.server import Server
-from antipode.settings import Mode, settings, settings_generation
-from antipode.store import Store
+from antipode.settings import Mode, settings, settings_generation, timeout_of
+from antipode.store import Store, StoreOptions
 
 from antipode_redis.marker import Marker
 from antipode_redis.probe import CLUSTER, grant
@@ -23,8 +23,12 @@ _DENIED_S: Final = 10.0
 class Binding:
     """One wrapped client's tie to its store."""
 
-    def __init__(self, store: Store, target: Target, server: Server | None, marker: Marker) -> None:
+    def __init__(
+        self, store: Store, target: Target, server: Server | None, marker: Marker, options: StoreOptions
+    ) -> None:
         self.store = store
+        self.options = options
+        """What this client was wrapped with; other clients of the store may differ."""
         self.target = target
         self.server = server
         """The server that the client's connections reach, where it is one."""
@@ -53,12 +57,17 @@ class Binding:
         """Takes the settings in force, if they have changed; called before every command."""
         if settings_generation() != self.generation:
             mode = self.store.mode
-            self.rests = self.store.options.rest == "field"
+            self.rests = self.options.rest == "field"
             self.records = mode is not Mode.OFF
             self.merges = settings().auto_merge and self.records
-            self.waits = self.store.options.wait_on_read and self.records
+            self.waits = self.options.wait_on_read and self.records
             self.follows = mode is Mode.DRY_RUN
             self.generation = settings_generation()
+
+    @property
+    def timeout(self) -> float:
+        """How long a read of this client waits, in seconds."""
+        return timeout_of(self.store.name, self.options.timeout)
 
     # The position behind a write
 

@@ -13,6 +13,7 @@ from antipode import telemetry
 from antipode.errors import BarrierError, BarrierTimeout, BarrierUnproven, Redeliver
 from antipode.lineage import EMPTY, Lineage
 from antipode.reading import Reading, current_reading
+from antipode.result import BarrierResult, StoreResult
 from antipode.scope import Scope, current_scope
 from antipode.settings import settings
 from antipode.site import call_site
@@ -64,7 +65,7 @@ Steps: TypeAlias = Generator[Step, Any, Any]
 class ReadCall:
     """One read: what it has to wait for, and who wants to know what it depends on."""
 
-    __slots__ = ("_deadline", "_merged", "_scope", "binding", "epoch", "ids", "reading", "timeout", "trouble")
+    __slots__ = ("_began", "_deadline", "_merged", "_scope", "binding", "epoch", "ids", "reading", "timeout", "trouble")
 
     def __init__(
         self, binding: Binding, reading: Reading | None, ids: list[WriteId], scope: Scope | None, merges: bool
@@ -74,12 +75,13 @@ class ReadCall:
         self.ids = ids
         self.epoch = ""
         """The server's own epoch, as last seen: whether it is marked decides whether older ones have ended."""
-        self.timeout = binding.store.timeout
+        self.timeout = binding.timeout
         self.trouble: Visibility | None = None
         """Why the read's writes are not visible, once it has given up."""
         self._scope = scope
         self._merged: Reading | None = Reading() if merges and scope is not None else None
-        self._deadline = time.monotonic() + self.timeout
+        self._began = time.monotonic()
+        self._deadline = self._began + self.timeout
         if scope is not None and scope.deadline is not None:
             self._deadline = min(self._deadline, scope.deadline)
 
@@ -153,9 +155,13 @@ class ReadCall:
             f"{binding.store.name} at {binding.target.address}: {trouble.reason}. The read waited for it "
             f"{self.timeout * 1000:.0f} ms at most (wait on read)"
         )
-        error: BarrierError = BarrierUnproven(words) if unproven else BarrierTimeout(words)
+        verdict = Verdict.UNPROVEN if unproven else Verdict.TIMED_OUT
+        waited = time.monotonic() - self._began
+        store = StoreResult(verdict, trouble.reason, waited)
+        result = BarrierResult(satisfied=False, waited=waited, _judge=lambda: {binding.store.name: store})
+        error: BarrierError = BarrierUnproven(words, result) if unproven else BarrierTimeout(words, result)
         if policy == "redeliver" and self._scope is not None and self._scope.delivery is not None:
-            raise Redeliver(f"give the message back: {error}") from error
+            raise Redeliver(f"give the message back: {error}", result) from error
         if policy != "proceed":
             raise error
 
@@ -260,7 +266,7 @@ def read_steps(call: ReadCall, args: Sequence[Any], *, raw: bool, multi: bool) -
             continue
         if call.collects:
             rest = whole[-2] if beside else None
-            store, options = call.binding.store.name, call.binding.store.options
+            store, options = call.binding.store.name, call.binding.options
             rest = None if isinstance(rest, Exception) else rest
             call.saw(found.replication, field.lineage_of(rest, store, options.lineage_in))
         return whole[-1]

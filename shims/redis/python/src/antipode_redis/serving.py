@@ -77,7 +77,7 @@ def packed_write(call: WriteCall, connection: Any, args: Sequence[Any], asks: bo
 
 def with_lineage(call: WriteCall, args: Sequence[Any]) -> Sequence[Any]:
     """A hash write with the scope's lineage beside it."""
-    text = field.text_of(call.lineage_beside(), call.binding.store.options.lineage_out)
+    text = field.text_of(call.lineage_beside(), call.binding.options.lineage_out)
     if not text and command_name(args) != "HDEL":
         return args
     return field.wire_write(args, text)
@@ -135,7 +135,7 @@ class Batch:
         value, rest = field.hide(args, value)
         name = command_name(args)
         if self.reading is not None and name in field.READS:
-            options = self.binding.store.options
+            options = self.binding.options
             if name in {"HGETALL", "HVALS"}:
                 self.reading.saw_beside(field.lineage_of(rest, self.binding.store.name, options.lineage_in))
             elif options.lineage_in:

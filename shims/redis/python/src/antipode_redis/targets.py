@@ -12,6 +12,7 @@ import redis.asyncio.sentinel as asyncio_sentinel
 import redis.connection as sync_connection
 import redis.sentinel as sync_sentinel
 from redis.backoff import NoBackoff
+from redis.exceptions import RedisError
 from redis.maint_notifications import MaintNotificationsConfig
 from redis.retry import Retry
 
@@ -79,10 +80,19 @@ def replicas_by_sentinel(client: Any) -> Callable[[], list[Target]] | None:
     connection_class, kwargs = _sync_class(pool.connection_class), _kept(pool.connection_kwargs)
     sentinels = _sentinels(pool.sentinel_manager)
 
+    listed = False
+
     def replicas() -> list[Target]:
-        found = sentinels(1.0)
-        # As redis-py does: the primary where there is no replica.
-        places = found.discover_slaves(service) or [found.discover_master(service)]  # type: ignore[no-untyped-call]
+        nonlocal listed
+        try:
+            found = sentinels(1.0)
+            # As redis-py does: the primary where there is no replica.
+            places = found.discover_slaves(service) or [found.discover_master(service)]  # type: ignore[no-untyped-call]
+        except RedisError:
+            if listed:
+                raise  # those known so far stay
+            return []  # no Sentinel answers yet: asked again in a while
+        listed = True
         return [_fixed(connection_class, {**kwargs, "host": host, "port": port}) for host, port in places]
 
     return replicas

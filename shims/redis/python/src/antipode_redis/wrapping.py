@@ -93,7 +93,7 @@ def wrap(
     own_marker = marker(joined, target, marks_key)
     if facts.reached:
         own_marker.facts = facts
-    wrapped: _C = _copy(plain, Binding(joined, target, server, own_marker), own_marker)
+    wrapped: _C = _copy(plain, Binding(joined, target, server, own_marker, options), own_marker)
     return wrapped
 
 
