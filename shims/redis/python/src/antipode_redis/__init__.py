@@ -7,9 +7,13 @@ antipode_redis.register("blog-posts", replicas=["redis://b1", "redis://b2"])   #
 antipode.barrier(timeout=1.0)                                                  # waits for both
 """
 
+from antipode.site import skip_packages
+
 from antipode_redis.marks import Mark
 from antipode_redis.shim import RedisShim
 from antipode_redis.wrapping import register, wrap
+
+skip_packages("antipode_redis", "redis")
 
 __version__ = "0.1.0"
 
