@@ -8,7 +8,7 @@ import hmac
 from collections.abc import Mapping
 
 import pytest
-from antipode.errors import ConfigurationError
+from antipode.errors import ConfigurationError, MalformedLineageError
 from antipode.seal import Keys, SealState, open_seal, parse_keys, seal, strip_seal
 from antipode.wire import split
 from hypothesis import given
@@ -126,3 +126,13 @@ def test_a_bad_keys_file_is_refused_with_its_name_and_without_the_key(text: str,
 def test_keys_are_not_printed() -> None:
     assert repr(KEYS) == "Keys(new, old)"
     assert isinstance(KEYS, Mapping)
+
+
+@pytest.mark.parametrize(
+    "tail", ["~_.h.k~s..e.5", "~_.h.k.1.a=b", "~_.h.k.1.aa~_.i", "~_.h._", "~_.h%", "~_.hk=", "~_.h\n"]
+)
+def test_a_broken_tail_is_not_taken_for_a_seal(tail: str) -> None:
+    """WIRE-15, WIRE-25: what was changed on the way is refused, and does not read as what stands before it."""
+    text = strip_seal(f"1~s..e.1{tail}")
+    with pytest.raises(MalformedLineageError):
+        split(text)
