@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import inspect
 import logging
 from typing import Any
 
@@ -234,6 +235,25 @@ def test_an_instrumented_channel_keeps_its_instrumentation(a: Region) -> None:
     with antipode.scope():
         antipode.append(WRITE)
         assert headers_after(a, channel, queue) == {HEADER: TEXT}
+
+
+def test_a_class_of_the_applications_keeps_its_methods(a: Region) -> None:
+    class OwnChannel(BlockingChannel):  # type: ignore[misc]
+        def publish_text(self, queue: str, text: str) -> None:
+            """Publishes by itself: what it sends must carry the lineage, too."""
+            self.basic_publish("", queue, text.encode())
+
+    plain, queue = a.channel(), a.queue()
+    plain.__class__ = OwnChannel
+    channel = antipode_rabbitmq.wrap(plain, store="notifications")
+    assert isinstance(channel, OwnChannel)
+    with antipode.scope():
+        antipode.append(WRITE)
+        channel.publish_text(queue, "hi")
+    assert a.get(queue)[1].headers == {HEADER: TEXT}
+    assert inspect.signature(type(channel).basic_publish) == inspect.signature(BlockingChannel.basic_publish)
+    for name in ("queue_declare", "close", "basic_publish"):
+        assert getattr(type(channel), name) is getattr(OwnChannel, name), "documentation tools see pika's own"
 
 
 def test_bytes_and_subclasses_of_properties_pass(a: Region) -> None:

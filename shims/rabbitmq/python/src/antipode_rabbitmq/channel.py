@@ -50,14 +50,15 @@ class _Method:
     """A method of the wrapped channel. A data descriptor: what instrumentations have put on the plain channel, and so
     into the shared `__dict__`, must not hide it; it is called behind it."""
 
-    def __init__(self, name: str, ours: Callable[..., Any] | None = None) -> None:
+    def __init__(self, name: str, theirs: Any, ours: Callable[..., Any] | None) -> None:
         self._name = name
+        self._theirs = theirs
         self._ours = ours
-        self.__doc__ = getattr(ours, "__doc__", None)
+        self.__doc__ = getattr(theirs, "__doc__", None)
 
     def __get__(self, channel: Any, owner: type | None = None) -> Any:
         if channel is None:
-            return self if self._ours is None else self._ours
+            return self._theirs
         wrapping: Wrapping = channel._antipode
         override = wrapping.overridden.get(self._name)
         if override is not None:
@@ -179,13 +180,13 @@ _OURS_ASYNC: Final = {**_OURS, "basic_get": _basic_get, "add_on_close_callback":
 @cache
 def _wrapped_class(cls: Any) -> Any:
     """The class of wrapped channels of this class: a subclass whose public methods run on the plain channel."""
-    ours = _OURS_BLOCKING if issubclass(cls, BlockingChannel) else _OURS_ASYNC
+    base, ours = (BlockingChannel, _OURS_BLOCKING) if issubclass(cls, BlockingChannel) else (PlainChannel, _OURS_ASYNC)
     body: dict[str, Any] = {"__slots__": ("_antipode",), "__module__": __name__, "__doc__": cls.__doc__}
-    for name in dir(cls):
-        attribute = inspect.getattr_static(cls, name)
+    for name in dir(base):  # what a subclass of the application's adds runs on the wrapped channel itself
+        attribute = inspect.getattr_static(base, name)
         if not name.startswith("_") and callable(attribute) and not isinstance(attribute, type | staticmethod):
             function: Any = ours.get(name)
-            body[name] = _Method(name, function)
+            body[name] = _Method(name, getattr(cls, name), function)
     return type(f"Antipode{cls.__name__}", (cls,), body)
 
 
