@@ -23,7 +23,7 @@ app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions
 
 
 @app.command()
-def main(  # noqa: PLR0917 - the options of a command, which nobody calls by place
+def main(
     post_storage: Annotated[str, typer.Option(help="memory or redis")] = "memory",
     notifier: Annotated[str, typer.Option(help="memory or rabbitmq")] = "memory",
     requests: Annotated[
