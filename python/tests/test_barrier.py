@@ -104,6 +104,19 @@ def test_the_requests_own_deadline_tightens_it() -> None:
         assert time.monotonic() - began < 5
 
 
+@pytest.mark.parametrize("write", [WriteId.position("s", "e", 7), WriteId("s", "k", antipode.Ordered("", 7))])
+def test_a_look_ends_with_the_servers_answer(write: WriteId, monkeypatch: pytest.MonkeyPatch) -> None:
+    """BAR-29: it does not wait for as long as it may."""
+    monkeypatch.setattr("antipode.waiting.LOOK_S", 60.0)
+    target = Target("s1", always(NOT_YET))
+    fake_store("s", target)
+    for _ in range(3):
+        before = target.asked
+        result = antipode.barrier(Lineage([write]), timeout=0, on_timeout="proceed")
+        assert result.stores["s"].verdict is Verdict.NOT_YET
+        assert target.asked > before, "it looks, and does not guess"
+
+
 def test_timeout_zero_looks_once() -> None:
     """BAR-29."""
     store = posts(lag=30)

@@ -66,6 +66,7 @@ class Server:
         # Waiters.
         self._ordered: dict[str, PositionQueue] = {}
         self._others: dict[WriteId, list[Need]] = {}
+        self._looks: list[Need] = []
         self._live = 0
         self._rounds = 0
         self._probes: dict[str, tuple[int, float, WriteId]] = {}
@@ -150,6 +151,9 @@ class Server:
             need.parked = True
             rides_along = need.late = self._keep(need)
             need.first_round = self._rounds + 1
+            if need.group.timeout == 0:
+                self._looks.append(need)
+                rides_along = False
             self._live += 1
             self._ensure_thread()
         if not rides_along:
@@ -206,12 +210,15 @@ class Server:
                 probe = self._probes.get(need.epoch)
                 if probe is None or need.counter < probe[0]:
                     self._probes[need.epoch] = (need.counter, need.since, need.write_id)
-            if need.counter < 0:
-                queue = self._others.get(need.write_id, [])
-                if need in queue:
-                    queue.remove(need)
-                if not queue:
-                    self._others.pop(need.write_id, None)
+            self._forget_other(need)
+
+    def _forget_other(self, need: Need) -> None:
+        if need.counter < 0:
+            queue = self._others.get(need.write_id, [])
+            if need in queue:
+                queue.remove(need)
+            if not queue:
+                self._others.pop(need.write_id, None)
 
     # The thread
 
@@ -390,7 +397,23 @@ class Server:
                     for need in queue.reached(applied):
                         self._settle(need, VISIBLE, released)
                 self._drop_probe(epoch, applied)
+            if self._looks:
+                self._end_looks(released)
         return released
+
+    def _end_looks(self, released: list[Group]) -> None:
+        """Who only looks (`timeout=0`) is answered by the first question that was asked for it (BAR-29)."""
+        looks, self._looks = self._looks, []
+        for need in looks:
+            if need.done:
+                continue
+            if need.first_round > self._rounds or (need.counter < 0 and need.answer is None):
+                self._looks.append(need)
+                continue
+            self._live -= 1
+            self._forget_other(need)
+            if need.group.settle(need, None):
+                released.append(need.group)
 
     def _drop_probe(self, epoch: str, applied: int) -> None:
         probe = self._probes.get(epoch)
