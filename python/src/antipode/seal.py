@@ -157,7 +157,7 @@ def open_seal(text: str, keys: Keys, now: float) -> Opened:
 
 
 def strip_seal(text: str) -> str:
-    """The text without its seal, unverified. A tail that is no extension stays: it is for the reader to refuse (WIRE-15).
+    """The text without its seal, unverified. A tail that is no extension stays: the reader refuses it (WIRE-15).
 
     What was cut or changed on the way must not look like the lineage that is left over.
     """
