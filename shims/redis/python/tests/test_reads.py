@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import antipode
@@ -231,14 +231,15 @@ def test_a_hashs_lineage_rests_in_a_field_that_nobody_sees(hashes: Any, posts: P
 def test_what_rests_beside_a_value_is_read_with_it(hashes: Any, other: Lineage) -> None:
     with antipode.scope(other):
         hashes.hset("h", "f", "1")
-    for read in (
+    reads: tuple[Callable[[], object], ...] = (
         lambda: hashes.hget("h", "f"),
         lambda: hashes.hgetall("h"),
         lambda: hashes.hmget("h", ["f"]),
         lambda: hashes.hvals("h"),
         lambda: hashes.hexists("h", "f"),
         lambda: hashes.pipeline().hgetall("h").execute(),
-    ):
+    )
+    for read in reads:
         with antipode.reading() as seen:
             read()
         assert other <= seen.lineage
