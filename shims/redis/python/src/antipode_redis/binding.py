@@ -39,7 +39,7 @@ class Binding:
         """Of the settings that the flags below follow."""
         self.rests = False
         """Whether lineages rest in hashes."""
-        self._denied_until = 0.0
+        self.denied_until = 0.0
         self._denied = ""
         self.records = True
         self.merges = False
@@ -74,11 +74,11 @@ class Binding:
     @property
     def may_ask(self) -> bool:
         """Whether the question may ride behind a write: it was not refused lately."""
-        return not self._denied_until or time.monotonic() > self._denied_until
+        return not self.denied_until or time.monotonic() > self.denied_until
 
     def denied(self, words: str) -> None:
         """The server refused to say where it is."""
-        self._denied_until = time.monotonic() + _DENIED_S
+        self.denied_until = time.monotonic() + _DENIED_S
         self._denied = words
         self.say(
             "rights",

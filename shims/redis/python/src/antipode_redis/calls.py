@@ -48,11 +48,14 @@ class WriteCall:
         position = position_of_primary(reply) if type(reply) is bytes else None
         marker = self.binding.marker
         if position is None or (marker.facts is not None and marker.facts.cluster):
-            self._without_position(reply)
-            return
-        marker.wrote(position)
+            position = self._without_position(reply)
+            if position is None:
+                return
+        marker.position = position
+        if not marker.dirty or marker.epoch != position[0]:
+            marker.wrote(position)
         if response:
-            self.write.record(position)
+            self.write.record_position(position)
         else:
             # It may have changed nothing (a DEL of no key): where the store is now covers it all the same.
             self.write.record_upper_bound(position)
@@ -87,8 +90,8 @@ class WriteCall:
         """It is known not to have happened."""
         self.write.abandon()
 
-    def _without_position(self, reply: Any) -> None:
-        """Records why the write has no position, if it was one."""
+    def _without_position(self, reply: Any) -> Ordered | None:
+        """Records why the write has no position, if it was one; or finds it after all, by a full look."""
         binding = self.binding
         if binding.unfit:
             self._incomplete("cluster", binding.unfit)
@@ -101,14 +104,17 @@ class WriteCall:
             else:
                 self._incomplete("pending", "the connection broke before the write's position came")
         else:
-            self._odd(reply)
+            return self._odd(reply)
+        return None
 
-    def _odd(self, reply: Any) -> None:
+    def _odd(self, reply: Any) -> Ordered | None:
         try:
             now = parse(reply)
         except ValueError as error:
             self._incomplete("pending", str(error))
-            return
+            return None
+        if now.primary and now.backlog:
+            return now.position
         if not now.primary and now.read_only and not self.certain:
             self.write.abandon()  # a script that only read, at a server that takes no writes
             reading = current_reading()
@@ -126,6 +132,7 @@ class WriteCall:
                 "no replica and no backlog yet. Attach a replica.",
             )
             self._incomplete("backlog", "the primary has no replication backlog, so its offset stands still")
+        return None
 
     def _incomplete(self, reason: str, detail: str) -> None:
         self.write.record_incomplete(reason, detail)

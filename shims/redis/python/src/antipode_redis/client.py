@@ -27,11 +27,8 @@ _BROKEN = (RedisError, OSError)
 _READERS: Final = (_RESP2Parser, _RESP3Parser)
 
 
-def hear(call: Any, connection: Any) -> None:
+def hear(call: Any, connection: Any) -> Any:
     """Reads the answer to the question behind a write. Its failure never reaches the application."""
-    call.reply = at_hand(connection)
-    if call.reply is not None:
-        return
     try:
         call.reply = connection.read_response(disable_decoding=True)
     except ResponseError as error:
@@ -41,6 +38,7 @@ def hear(call: Any, connection: Any) -> None:
     except BaseException:
         connection.disconnect()
         raise
+    return call.reply
 
 
 def at_hand(connection: Any) -> bytes | None:
@@ -106,9 +104,10 @@ class Recording:
         if call is None:
             return super()._send_command_parse_response(conn, command_name, *args, **options)  # type: ignore[misc]
         if type(call) is WriteCall:
-            if (call.binding.open and conn in call.binding.open) or conn is None:
+            binding = call.binding
+            if binding.open and conn in binding.open:
                 return self._antipode_queued(call, conn, command_name, args, options)
-            if command_name.__class__ is str and command_name.startswith("HIMPORT"):
+            if args[0] == "HIMPORT SET":
                 return self._antipode_apart(call, conn, command_name, args, options)
             return self._antipode_write(call, conn, command_name, args, options)
         if type(call) is ReadCall:
@@ -137,8 +136,13 @@ class Recording:
     def _antipode_write(self, call: WriteCall, conn: Any, command_name: Any, args: Any, options: Any) -> Any:
         """A write with the question behind it: one packet, two replies."""
         call.reply = None
-        asks = call.binding.may_ask
-        packed = packed_write(call, conn, args, asks)
+        binding = call.binding
+        asks = not binding.denied_until or binding.may_ask
+        if asks and not binding.rests:
+            packed = conn.pack_command(*args)
+            packed[-1] += QUESTION
+        else:
+            packed = packed_write(call, conn, args, asks)
         call.reached = True
         try:
             conn.send_packed_command(packed)
@@ -161,7 +165,7 @@ class Recording:
             conn.disconnect()
             raise
         if asks:
-            hear(call, conn)
+            call.reply = at_hand(conn) or hear(call, conn)
         return response
 
     def _antipode_apart(self, call: WriteCall, conn: Any, command_name: Any, args: Any, options: Any) -> Any:

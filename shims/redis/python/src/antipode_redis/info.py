@@ -11,12 +11,16 @@ EPOCH_DIGITS: Final = 16
 QUESTION: Final = b"*2\r\n$4\r\nINFO\r\n$11\r\nreplication\r\n"
 """`INFO replication`, packed by hand: it is appended to the bytes of the write itself."""
 
+_HEAD: Final = b"# Replication\r\n"
 _MASTER: Final = b"role:master"
+_ROLE: Final = slice(len(_HEAD), len(_HEAD) + len(_MASTER))
 _REPLID: Final = b"\nmaster_replid:"
-_OFFSET: Final = b"\nmaster_repl_offset:"
-_BACKLOG: Final = b"\nrepl_backlog_active:1"
 _REPLID_SIZE: Final = len(_REPLID)
-_OFFSET_SIZE: Final = len(_OFFSET)
+_OFFSET: Final = b"\r\nmaster_repl_offset:"
+_TO_OFFSET_NAME: Final = _REPLID_SIZE + 40 + len(b"\r\nmaster_replid2:") + 40
+_TO_OFFSET: Final = _TO_OFFSET_NAME + len(_OFFSET)
+_BACKLOG: Final = b"\nrepl_backlog_active:1"
+_new: Final[Any] = tuple.__new__
 _spelled: dict[bytes, str] = {}
 
 
@@ -51,20 +55,24 @@ class Replication(NamedTuple):
 
 def position_of_primary(reply: bytes) -> Ordered | None:
     """The position after a write, sliced out of the reply; None where there is none or a full look is needed."""
-    if reply.find(_MASTER, 0, 40) < 0:
+    if reply[_ROLE] != _MASTER:
         return None
-    at = reply.find(_REPLID) + _REPLID_SIZE
-    digits = reply[at : at + EPOCH_DIGITS]
-    begin = reply.find(_OFFSET, at) + _OFFSET_SIZE
+    at = reply.find(_REPLID, _ROLE.stop)
+    # Replication ids are 40 digits: from the first one, the offset's place is known.
+    begin = at + _TO_OFFSET
+    if at < 0 or reply[at + _TO_OFFSET_NAME : begin] != _OFFSET:
+        return None
     end = reply.find(b"\r", begin)
-    if at < _REPLID_SIZE or begin < _OFFSET_SIZE or end < 0 or reply.find(_BACKLOG, end) < 0:
+    if end < 0 or reply.find(_BACKLOG, end) < 0:
         return None
+    digits = reply[at + _REPLID_SIZE : at + _REPLID_SIZE + EPOCH_DIGITS]
     epoch = _spelled.get(digits)
     if epoch is None:
         if len(_spelled) > 1000:
             _spelled.clear()
         epoch = _spelled[digits] = digits.decode("ascii")
-    return Ordered(epoch, int(reply[begin:end]))
+    position: Ordered = _new(Ordered, (epoch, int(reply[begin:end])))
+    return position
 
 
 def parse(reply: Any) -> Replication:

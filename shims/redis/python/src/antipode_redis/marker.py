@@ -50,6 +50,8 @@ class Marker:
         """What was found out about the server; None until it has been reached."""
         self.position: Ordered | None = None
         """The last position that this process has written."""
+        self.epoch = ""
+        """Of the last position that woke the thread."""
         self.dirty = False
         self.users: weakref.WeakSet[Any] = weakref.WeakSet()
         self._forget()
@@ -66,13 +68,12 @@ class Marker:
 
     def wrote(self, position: Ordered) -> None:
         """A write of this process got this position. Costs next to nothing."""
-        before, self.position = self.position, position
-        if not self.dirty:
+        self.position = position
+        if not self.dirty or self.epoch != position.epoch:
+            self.epoch = position.epoch
             self.dirty = True
             if self._thread is None:
                 self.start()
-            self._wake.set()
-        elif before is not None and before.epoch != position.epoch:
             self._wake.set()
 
     def start(self) -> None:
