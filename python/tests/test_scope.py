@@ -18,6 +18,8 @@ from antipode.store import Store, StoreOptions
 from antipode.verdict import VISIBLE
 from antipode.writeid import Opaque, Ordered
 from fakes import FakeShim, Target, always, fake_store
+from hypothesis import given
+from hypothesis import strategies as st
 from opentelemetry import context as otel
 from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import InMemoryMetricReader, NumberDataPoint
@@ -341,6 +343,30 @@ def test_a_write_is_pending_until_its_identifier_is_in_the_scope(monkeypatch: py
             write.record_upper_bound(Ordered("e", 8))
     assert len(left) >= 4
     assert all("posts" in copy.incomplete for copy in left)
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(["record", "merge"]), st.sampled_from("ef"), st.integers(0, 9), st.booleans()),
+        max_size=12,
+    )
+)
+def test_the_cheap_way_to_record_a_position_is_the_same(steps: list[tuple[str, str, int, bool]]) -> None:
+    """LIN-28 too: what is implausible for one is so for the other."""
+    results = []
+    for cheap in (False, True):
+        store = positions()
+        with antipode.scope() as scope:
+            for what, epoch, counter, interrupted in steps:
+                if what == "merge":
+                    scope.merge(Lineage([WriteId.position("posts", epoch, counter)]))
+                    continue
+                with store.writing() as write:
+                    if interrupted:
+                        scope.merge(Lineage([WriteId.position("other", epoch, counter)]))
+                    (write.record_position if cheap else write.record)(Ordered(epoch, counter))
+            results.append((scope.lineage.serialize(), scope.gaps, scope.pending))
+    assert results[0] == results[1]
 
 
 def test_a_rollback_leaves_nothing() -> None:

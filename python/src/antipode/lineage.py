@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import Any, Final
 
 from antipode import wire
+from antipode.errors import MalformedLineageError
 from antipode.section import Section, join_texts, subtract_texts
 from antipode.writeid import WriteId, from_entry
 
@@ -19,7 +20,6 @@ _split: Final = wire.split
 _join: Final = wire.join
 _SHORT: Final = wire.SHORT
 _Parsed: Final = wire.Parsed
-_WHITE_SPACE: Final = wire.WHITE_SPACE
 _CERTAIN: Final = wire.MAX_KEY  # a text so short has not too many entries
 
 
@@ -53,12 +53,18 @@ class Lineage:
     def deserialize(cls, text: str) -> Lineage:
         """Reads a lineage text, white space around it aside; raises MalformedLineageError (paper table 2, WIRE-26)."""
         lineage = _new(cls)
-        if _is_plain(text) if len(text) <= _SHORT else "_" not in text and _has_many_positions(text):
+        if (len(text) <= _SHORT and _is_plain(text)) or ("_" not in text and _has_many_positions(text)):
             lineage._text = text
             lineage._parts = None
         else:
             lineage._text = None
-            lineage._parts = _split(text.strip(_WHITE_SPACE))
+            try:
+                lineage._parts = _split(text)
+            except MalformedLineageError:
+                stripped = text.strip(wire.WHITE_SPACE)
+                if stripped == text:
+                    raise
+                return cls.deserialize(stripped)
         return lineage
 
     @classmethod
@@ -80,7 +86,7 @@ class Lineage:
         """
         text = self._text
         if text is None:
-            text = _join(self._split())
+            text = _join(self._parts or self._split())
             if len(text) > _CERTAIN and (len(text) > wire.MAX_BYTES or self._entry_count() > wire.MAX_ENTRIES):
                 text = _join(self._fitted(wire.MAX_BYTES))
             self._text = text
@@ -264,6 +270,17 @@ class Lineage:
     def section_text(self, store: str) -> str | None:
         """One store's section as it stands, unopened; a value to compare, not to parse."""
         return self._sections.get(wire.spell_name(store))
+
+    def raised(self, store: str, epoch: str, counter: int) -> Lineage:
+        """This lineage, whose section of the store is one position of this epoch, with a greater counter."""
+        head = _position_head(store, epoch)
+        sections, incomplete, extensions = self._parts or self._split()
+        sections = sections.copy()
+        sections[head[1 : head.index(".")]] = f"{head[1:]}{counter}"
+        lineage = _new(Lineage)
+        lineage._text = None
+        lineage._parts = _new_parts(_Parsed, (sections, incomplete, extensions))
+        return lineage
 
     def only_position(self, store: str, epoch: str) -> int | None:
         """The counter, where a store's section is one position of this epoch and nothing else; cheap."""

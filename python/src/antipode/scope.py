@@ -68,6 +68,8 @@ class Scope:
         self._removed = EMPTY
         self._removed_stores: set[str] = set()
         self._pending: dict[int, PendingWrite] = {}
+        self._last: tuple[Lineage, str, str, int] | None = None
+        """The lineage as the last write of a position left it: store, epoch, counter. Alone in its section."""
         self._gaps: list[Gap] = []
         self._closed = False
         self._stopped = False
@@ -212,12 +214,41 @@ class Scope:
         with self._lock:
             self._pending.pop(id(write), None)
 
+    def raised(self, write: PendingWrite, epoch: str, counter: int) -> bool:
+        """The common write: its position goes onto that of the write before, and nothing else came between.
+
+        False where it is another case, and nothing was done.
+        """
+        with self._lock:
+            lineage, last = self._lineage, self._last
+            if (
+                last is None
+                or last[0] is not lineage
+                or write.lineage is not lineage
+                or last[1] != write.store
+                or last[2] != epoch
+                or last[3] > counter
+                or self._closed
+                or self.sent
+            ):
+                return False
+            if last[3] != counter:
+                lineage = self._lineage = lineage.raised(write.store, epoch, counter)
+                self._last = (lineage, write.store, epoch, counter)
+            self._pending.pop(id(write), None)
+        return True
+
     def written(self, write: PendingWrite, write_id: WriteId) -> None:
         """The write has this identifier: `append` and `end` in one step."""
         with self._lock:
             closed = self._closed
             if not closed:
-                self._lineage = self._lineage.including(write_id)
+                lineage = self._lineage = self._lineage.including(write_id)
+                store, key, version = write_id
+                if not key:
+                    epoch, counter = version  # type: ignore[misc]  # a position's version is Ordered
+                    alone = lineage.only_position(store, epoch) == counter
+                    self._last = (lineage, store, epoch, counter) if alone else None
             self._pending.pop(id(write), None)
         if closed:
             self._too_late(write_id.store)
