@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Iterator
-from itertools import islice
 from operator import lt
 from typing import Final, TypeVar
 
@@ -116,15 +115,16 @@ def join_texts(a: str, b: str) -> str:
     if a == b:
         return a
     if b.count(".") == 3:
-        name, _, last = b.rpartition(".")
-        if name.endswith("._"):
+        if "._." in b:
             joined = _with_opaque(a, b)
             if joined is not None:
                 return joined
-        elif a.count(".") == 3 and a.startswith(f"{name}."):
-            # One entry each, of the same key and epoch: counters have no leading zero, so length then digits decide.
-            present = a[len(name) + 1 :]
-            return a if (len(present), present) >= (len(last), last) else b
+        elif a.count(".") == 3:
+            # One entry each; of the same key and epoch counters have no leading zero, so length then digits decide.
+            name, _, last = b.rpartition(".")
+            if a.startswith(f"{name}."):
+                present = a[len(name) + 1 :]
+                return a if (len(present), present) >= (len(last), last) else b
     return Section.open(a).joined(Section.open(b)).text
 
 
@@ -135,12 +135,12 @@ def _with_opaque(section: str, single: str) -> str | None:
     """
     start = single.index(".") + 1
     entries: list[str] = _OPAQUE_ENTRIES(section, start)
-    if not all(map(lt, entries, islice(entries, 1, None))):
+    if not all(map(lt, entries, entries[1:])):
         return None
     entry = single[start:]
     place = bisect_left(entries, entry)
     length = len(section)
-    if entries[place : place + 1] != [entry]:
+    if place == len(entries) or entries[place] != entry:
         entries.insert(place, entry)
         length += len(entry) + 1
     joined = single[:start] + ".".join(entries)

@@ -59,11 +59,23 @@ _OBJECT = f"\\.{_NAME}\\.{_bounded(0, MAX_EPOCH)}\\.{_COUNTER}"
 _SECTION = f"~{_bounded(1, MAX_STORE)}(?:(?:{_OPAQUE})++|{_POSITION}|{_OBJECT})++(?=~|\\Z)"
 _EXTENSION = f"~_\\.[a-z0-9]++(?:\\.{_RUN})*+"
 _LINEAGE = re.compile(f"1(?:{_SECTION})*+(?:{_EXTENSION})*+", re.ASCII)
-# The common case alone: one position a store, without escapes. Up to SHORT no store stands twice by the look-ahead,
-# which takes time in proportion to the square; in longer texts the names are gathered.
+# The common case alone: one position a store, without escapes. For a few stores each asks by a look-ahead whether it is
+# one of those before it; where there are more, the names are gathered.
 _ONE_POSITION = r"\.\.[A-Za-z0-9-]{1,32}+\.(?:[1-9][0-9]{0,18}+|0)"
-POSITIONS: Final = re.compile(rf"1(?:~([A-Za-z0-9-]{{1,63}}+){_ONE_POSITION}(?!.*~\1\.))*+", re.ASCII)
+
+
+def _positions_of(stores: int) -> str:
+    pattern = ""
+    for place in range(stores, 0, -1):
+        earlier = "|".join(rf"\{before}\." for before in range(1, place))
+        other = f"(?!{earlier})" if earlier else ""
+        pattern = f"(?:~{other}([A-Za-z0-9-]{{1,63}}+){_ONE_POSITION}{pattern})?+"
+    return f"1{pattern}"
+
+
+POSITIONS: Final = re.compile(_positions_of(6), re.ASCII)
 SHORT: Final = 256
+"""Texts up to this length are tried as lineages of six positions at most; longer ones may be of more."""
 _MANY_POSITIONS = re.compile(rf"1(?:~[A-Za-z0-9-]{{1,63}}+{_ONE_POSITION})*+", re.ASCII)
 _STORES = re.compile(r"~([^.]++)")
 MEDIUM: Final = 2048
@@ -121,7 +133,7 @@ def hashed_key(key: bytes) -> bytes:
 
 def spell_key(key: bytes) -> str:
     """Spells a key; one that would pass 1,024 characters is spelled in its hashed form."""
-    text = spell(key)
+    text = key.decode("latin-1").translate(_OCTETS)
     return text if len(text) <= MAX_KEY else spell(hashed_key(key))
 
 
@@ -217,11 +229,12 @@ def join_incomplete(a: frozenset[str], b: frozenset[str]) -> frozenset[str]:
 
 def join(parsed: Parsed) -> str:
     """The lineage text of sections in canonical order, then the extensions; raises nothing."""
-    parts = ["1", *sorted(parsed.sections.values())]
-    if parsed.incomplete or parsed.extensions:
-        extensions = list(parsed.extensions)
-        if parsed.incomplete:
-            extensions.append(_flag(parsed.incomplete))
+    sections, incomplete, kept = parsed
+    parts = ["1", *sorted(sections.values())]
+    if incomplete or kept:
+        extensions = list(kept)
+        if incomplete:
+            extensions.append(_flag(incomplete))
         parts += sorted(extensions)
     return "~".join(parts)
 

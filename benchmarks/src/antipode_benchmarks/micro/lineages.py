@@ -59,10 +59,10 @@ class Marks:
 
     def __init__(self) -> None:
         self.text = Lineage(
-            WriteId("img", f"cats/{n}.jpg".encode(), Opaque(f"3sL4kqtJlcpXroDTDmJ{n:02d}")) for n in range(WRITES)
+            WriteId("img", f"cat-{n}.jpg".encode(), Opaque(f"3sL4kqtJlcpXro{n:02d}")) for n in range(WRITES)
         ).serialize()
-        self.naive = naive.dump([["img", f"cats/{n}.jpg", f"3sL4kqtJlcpXroDTDmJ{n:02d}"] for n in range(WRITES)])
-        self.writes = [(f"dogs/{n}.jpg".encode(), f"9eVtJlcpXroDTDmJ4kq{n:02d}") for n in range(CALLS)]
+        self.naive = naive.dump([["img", f"cat-{n}.jpg", f"3sL4kqtJlcpXro{n:02d}"] for n in range(WRITES)])
+        self.writes = [(f"cat-{n % 20}-{n}.jpg".encode(), f"9eVtJlcpXroD{n:04d}") for n in range(CALLS)]
         self.naive_writes = [["img", key.decode(), mark] for key, mark in self.writes]
 
     def hop(self) -> None:
