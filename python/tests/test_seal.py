@@ -129,7 +129,19 @@ def test_keys_are_not_printed() -> None:
 
 
 @pytest.mark.parametrize(
-    "tail", ["~_.h.k~s..e.5", "~_.h.k.1.a=b", "~_.h.k.1.aa~_.i", "~_.h._", "~_.h%", "~_.hk=", "~_.h\n"]
+    "tail",
+    [
+        "~_.h.k~s..e.5",
+        "~_.h.a~_.h.b",
+        "~_.h~_.h",
+        "~_.h.a~_.x~_.h.b",
+        "~_.h.k.1.a=b",
+        "~_.h.k.1.aa~_.i",
+        "~_.h._",
+        "~_.h%",
+        "~_.hk=",
+        "~_.h\n",
+    ],
 )
 def test_a_broken_tail_is_not_taken_for_a_seal(tail: str) -> None:
     """WIRE-15, WIRE-25: what was changed on the way is refused, and does not read as what stands before it."""

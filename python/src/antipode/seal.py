@@ -163,7 +163,8 @@ def strip_seal(text: str) -> str:
     """
     body, mark, tail = text.rpartition(_MARK)
     lexical = not tail or (tail[0] == "." and all(map(is_spelled, tail[1:].split("."))))
-    return body if mark and lexical else text
+    another = body.endswith(_MARK) or f"{_MARK}." in body or f"{_MARK}~" in body
+    return body if mark and lexical and not another else text
 
 
 def _mac(key: bytes, claim: str) -> str:
