@@ -35,6 +35,8 @@ class Binding:
         self.marker = marker
         self.open: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
         """Connections inside a MULTI that the application sent by hand, with the write that is pending for it."""
+        self.by_hand = False
+        """Whether there was ever such a MULTI."""
         self.generation = -1
         """Of the settings that the flags below follow."""
         self.rests = False

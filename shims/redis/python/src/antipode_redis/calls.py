@@ -32,7 +32,7 @@ class WriteCall:
         """Whether an attempt ended so that nobody knows what the server did."""
         self.reply: Any = None
         """The answer to the question behind the write: bytes, or the error."""
-        self.write: Write = binding.store.begin()
+        self.write = Write(binding.store, b"")
 
     def broke(self, error: BaseException) -> None:
         """An attempt failed; redis-py may make another."""

@@ -105,7 +105,7 @@ class Recording:
             return super()._send_command_parse_response(conn, command_name, *args, **options)  # type: ignore[misc]
         if type(call) is WriteCall:
             binding = call.binding
-            if binding.open and conn in binding.open:
+            if binding.by_hand and conn in binding.open:
                 return self._antipode_queued(call, conn, command_name, args, options)
             if args[0] == "HIMPORT SET":
                 return self._antipode_apart(call, conn, command_name, args, options)
@@ -139,7 +139,7 @@ class Recording:
         binding = call.binding
         asks = not binding.denied_until or binding.may_ask
         if asks and not binding.rests:
-            packed = conn.pack_command(*args)
+            packed: Any = list(conn.pack_command(*args))
             packed[-1] += QUESTION
         else:
             packed = packed_write(call, conn, args, asks)
@@ -201,6 +201,7 @@ class Recording:
                 if held is not None:
                     held.abandon()
             if by_hand.name == "MULTI":
+                binding.by_hand = True
                 binding.open[conn] = None
             return response
         held.deferred, held.certain = False, True
