@@ -14,9 +14,9 @@ import antipode.memory
 from antipode import Lineage, need, telemetry
 from antipode.errors import BarrierTimeout
 from antipode.need import Group
-from antipode.testing import isolated
 
 from antipode_benchmarks.micro.figures import Figure, spread_of
+from antipode_benchmarks.micro.process import fresh
 
 CALLS = 500
 DEADLINE_S = 60.0
@@ -25,13 +25,13 @@ DEADLINE_S = 60.0
 def figures(rounds: int, *, tasks: int, threads: int) -> Iterator[Figure]:
     """All figures of this group."""
     for stores in (1, 3):
-        with isolated():
+        with fresh():
             yield from _free(rounds, stores)
-    with isolated():
+    with fresh():
         yield _fresh(rounds)
-    with isolated():
+    with fresh():
         yield _release_tasks(tasks)
-    with isolated():
+    with fresh():
         yield _release_threads(threads)
 
 

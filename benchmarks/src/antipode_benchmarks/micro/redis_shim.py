@@ -11,11 +11,11 @@ import antipode
 import antipode_redis
 import redis
 import redis.asyncio
-from antipode.testing import isolated
 from antipode_lab import Lab
 from antipode_lab.relay import Relay
 
 from antipode_benchmarks.micro.figures import Figure, Pair, spread_of
+from antipode_benchmarks.micro.process import fresh
 
 BODY = b"x" * 1024
 ONE_WAY_S = 0.00015
@@ -26,13 +26,13 @@ WRITES_A_REQUEST = 10
 def figures(lab: Lab, writes: int) -> Iterator[Figure]:
     """All figures of this group, at the lab's primary."""
     port = lab.redis.server("a").port
-    with isolated():
+    with fresh():
         pair = _sync(port, writes)
     yield _added("set_sync", "a SET through the wrapped client (sync) beyond the plain one, on loopback", pair, 15.0)
-    with isolated():
+    with fresh():
         pair = asyncio.run(_async(port, writes))
     yield _added("set_asyncio", "a SET through the wrapped client (asyncio) beyond the plain one, on loopback", pair)
-    with isolated(), Relay(port, ONE_WAY_S) as relay:
+    with fresh(), Relay(port, ONE_WAY_S) as relay:
         pair = _sync(relay.port, writes // 2)
     ratios = [1 / ratio for ratio in pair.ratios]
     yield Figure(

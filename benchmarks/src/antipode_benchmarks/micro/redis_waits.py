@@ -12,12 +12,12 @@ import antipode_redis
 import redis
 from antipode import Lineage
 from antipode.settings import settings
-from antipode.testing import isolated
 from antipode.writeid import WriteId
 from antipode_lab import Lab
 from antipode_lab.processes import wait_until
 
 from antipode_benchmarks.micro.figures import Figure, rank
+from antipode_benchmarks.micro.process import fresh
 from antipode_benchmarks.micro.writer import STORE, Writer
 
 RATE = 500.0
@@ -36,7 +36,7 @@ def figures(lab: Lab, seconds: float) -> Iterator[Figure]:
         ("push", replica.url, True),
         ("poll", _without_tracking(lab), False),
     ):
-        with isolated():
+        with fresh():
             antipode_redis.register(STORE, replicas=[url])
             yield from _wake_up(lab, name, seconds, push=push)
 
@@ -107,7 +107,7 @@ def _requests(lab: Lab) -> Iterator[Figure]:
     lab.redis.partition("b1")
     try:
         for waiting in (1, 100, 1000):
-            with isolated():
+            with fresh():
                 antipode_redis.register(STORE, replicas=[lab.redis.server("b1").url])
                 with lab.redis.client("a") as client:
                     posts = antipode_redis.wrap(client, store=STORE, replicas=[lab.redis.server("b1").url])

@@ -10,8 +10,9 @@ from typing import Self
 import antipode
 import antipode_redis
 import redis
-from antipode.testing import isolated
 from antipode.writeid import Ordered
+
+from antipode_benchmarks.micro.process import fresh
 
 STORE = "blog-posts"
 _FIELDS = 3  # position, sent, acknowledged: the latter by the monotonic clock, which all processes share
@@ -80,7 +81,7 @@ def _write(memory_name: str, url: str, rate: float, most: int) -> None:
     size = 8 * (_HEAD + _FIELDS * most)
     octets = _octets(memory)
     words = octets[:size].cast("Q")
-    with isolated(), redis.Redis.from_url(url) as client:
+    with fresh(), redis.Redis.from_url(url) as client:
         posts = antipode_redis.wrap(client, store=STORE)
         due = time.monotonic()
         for number in range(most):
