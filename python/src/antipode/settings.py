@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from datetime import timedelta
 from difflib import get_close_matches
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final, NamedTuple, TypedDict, Unpack
 
@@ -345,6 +346,7 @@ def _shown(name: str, value: object) -> str:
     return "…" if name == "keys" else repr(value)
 
 
+@lru_cache(maxsize=1024)
 def _variable_name(store: str) -> str:
     return re.sub("[^A-Za-z0-9]", "_", store).upper()
 
