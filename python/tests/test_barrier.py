@@ -320,6 +320,11 @@ def test_a_callable_lists_the_replicas() -> None:
     assert [server.address for server in result.stores["s"].servers] == ["up"]
 
 
+def test_one_text_is_no_list_of_servers() -> None:
+    with pytest.raises(antipode.ConfigurationError, match="list"):
+        antipode.shim.join_store("s", FakeShim, antipode.shim.StoreOptions(replicas="redis://b1"))
+
+
 def test_incomplete_lineages_are_satisfied_without_being_complete() -> None:
     """BAR-15, BAR-18."""
     posts().client("a")

@@ -123,6 +123,8 @@ class Store:
         """Servers that readers of this region may use; with a list, a wrapped client's own is not added."""
         if replicas is None:
             return
+        if isinstance(replicas, str):  # its letters would be taken for servers
+            raise ConfigurationError("replicas= takes a list of servers, not one text: replicas=[…]")
         if callable(replicas):
             self._lists.append(replicas)
             self._refresh()

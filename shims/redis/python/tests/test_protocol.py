@@ -6,6 +6,7 @@ import string
 
 import pytest
 import redis.asyncio
+from antipode.errors import ConfigurationError
 from antipode.verdict import Verdict
 from antipode.writeid import Ordered, WriteId
 from antipode_redis.info import Replication, parse, position_of_primary
@@ -154,3 +155,9 @@ def test_packing() -> None:
 )
 def test_addresses_have_no_credentials_and_are_the_same_for_clients_and_urls(what: object, address: str) -> None:
     assert target_of(what).address == address
+
+
+def test_a_text_that_is_no_url_is_named_without_its_credentials() -> None:
+    with pytest.raises(ConfigurationError, match=r"'b1\.redis': .*redis://") as raised:
+        target_of("user:secret@b1.redis")
+    assert "secret" not in str(raised.value)

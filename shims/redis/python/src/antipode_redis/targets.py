@@ -11,6 +11,7 @@ import redis.asyncio.connection as asyncio_connection
 import redis.asyncio.sentinel as asyncio_sentinel
 import redis.connection as sync_connection
 import redis.sentinel as sync_sentinel
+from antipode.errors import ConfigurationError
 from redis.backoff import NoBackoff
 from redis.exceptions import RedisError
 from redis.maint_notifications import MaintNotificationsConfig
@@ -62,7 +63,10 @@ def target_of(what: Any) -> Target:
     if isinstance(what, Target):
         return what
     if isinstance(what, str):
-        url: dict[str, Any] = sync_connection.parse_url(what)  # type: ignore[no-untyped-call]
+        try:
+            url: dict[str, Any] = sync_connection.parse_url(what)  # type: ignore[no-untyped-call]
+        except ValueError as error:
+            raise ConfigurationError(f"no server's URL: {what.rpartition('@')[2]!r}: {error}") from error
         return _fixed(url.pop("connection_class", sync_connection.Connection), url)
     pool = what.connection_pool
     service = getattr(pool, "service_name", None)
