@@ -110,6 +110,10 @@ def show(console: Console, options: Options, found: dict[str, Any]) -> None:
     row("request headers, octets (lineage)", *(_octets(phase["bytes"], "request") for phase in phases))
     row("response headers, octets (lineage)", *(_octets(phase["bytes"], "response") for phase in phases))
     console.print(table)
+    console.print(
+        "A post is written in region A, then a message about it; whoever gets that in region B reads the post there.\n"
+        "Consistency window: from the writer's acknowledgement until the post is read, with Antipode once it is there."
+    )
     lags = ", ".join(f"{name} {lag} ms" for name, lag in options.replicas.items())
     console.print(f"Lag of the replicas in region B: {lags}; of the queue: {options.queue_lag_ms} ms.")
     if antipode is not None:
