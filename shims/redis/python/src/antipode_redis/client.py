@@ -58,7 +58,7 @@ def at_hand(connection: Any) -> bytes | None:
             buffer.truncate()
             if connection.health_check_interval:
                 connection.next_health_check = time.monotonic() + connection.health_check_interval  # type: ignore[assignment]
-            return text[head:-2]
+            return text[head + 4 : -2] if text[:1] == b"=" else text[head:-2]  # RESP3 says `txt:` first
         buffer.seek(start)
     except (AttributeError, ValueError):
         return None
