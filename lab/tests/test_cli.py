@@ -121,7 +121,10 @@ def test_an_interrupted_up_leaves_nothing(tmp_path: Path, number: signal.Signals
         assert scratch.is_dir()
     finally:  # also when the test fails here: an `up` that goes on would leave its lab running
         process.send_signal(number)
-        process.wait(30)
+        try:
+            process.wait(30)
+        finally:
+            process.kill()
     _, left = psutil.wait_procs(found, 30)
     assert not [one for one in left if one.is_running() and one.status() != psutil.STATUS_ZOMBIE]
     assert not scratch.exists()

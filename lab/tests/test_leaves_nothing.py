@@ -89,9 +89,12 @@ A_TEST = """
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
 def test_a_killed_test_run_leaves_nothing(tmp_path: Path, number: signal.Signals) -> None:
     process, traces = start_run(tmp_path, A_TEST, pytest_run=True)
-    os.killpg(process.pid, number)
-    process.wait(20)
-    traces.check_gone()
+    try:
+        os.killpg(process.pid, number)
+        process.wait(20)
+        traces.check_gone()
+    finally:
+        process.kill()
 
 
 def test_a_killed_run_that_had_forked_leaves_nothing(tmp_path: Path) -> None:
