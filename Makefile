@@ -4,7 +4,7 @@ STORES := redis rabbitmq
 POST_STORAGE ?= memory
 NOTIFIER ?= memory
 OPTIONS ?=
-OURS := conftest.py python shims lab benchmarks spec conftest.py
+OURS := conftest.py python shims lab benchmarks spec
 
 .PHONY: help setup servers demo test lint types tests test-stores fuzz micro lock clean
 
