@@ -19,6 +19,7 @@ import redis.asyncio
 from antipode.testing import isolated
 from antipode_lab.stores.redis import RedisOptions, RedisStore
 from antipode_redis.commands import KINDS, Kind, classify
+from antipode_redis.info import Replication, parse
 from regions import STORE, until
 
 pytestmark = pytest.mark.redis_lab(replicas=1, lag="0ms")
@@ -461,3 +462,21 @@ def test_size_does_not_grow_with_writes(client: Any) -> None:
         many = len(scope.lineage.serialize())
     assert many - one <= 4
     assert many < 80
+
+
+@pytest.mark.parametrize("protocol", [2, 3])
+def test_a_position_is_found_without_a_full_look(url: str, monkeypatch: pytest.MonkeyPatch, protocol: int) -> None:
+    """In RESP3 the answer is a verbatim string, which begins with its format."""
+    looks: list[object] = []
+
+    def look(reply: object) -> Replication:
+        looks.append(reply)
+        return parse(reply)
+
+    monkeypatch.setattr("antipode_redis.calls.parse", look)
+    client = antipode_redis.wrap(redis.Redis.from_url(url, protocol=protocol), store=STORE)
+    with antipode.scope() as scope:
+        client.set("k", "v")
+        client.delete("k")
+    assert len(scope.lineage.of_store(STORE)) == 1
+    assert not looks
