@@ -134,6 +134,7 @@ def test_keys_are_not_printed() -> None:
         "~_.h.k~s..e.5",
         "~_.h.a~_.h.b",
         "~_.h~_.h",
+        "\t~_.h",
         "~_.h.a~_.x~_.h.b",
         "~_.h.k.1.a=b",
         "~_.h.k.1.aa~_.i",

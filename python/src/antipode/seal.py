@@ -164,7 +164,8 @@ def strip_seal(text: str) -> str:
     body, mark, tail = text.rpartition(_MARK)
     lexical = not tail or (tail[0] == "." and all(map(is_spelled, tail[1:].split("."))))
     another = body.endswith(_MARK) or f"{_MARK}." in body or f"{_MARK}~" in body
-    return body if mark and lexical and not another else text
+    spaced = body != body.strip()  # which a reader of the rest alone would take for white space around it
+    return body if mark and lexical and not another and not spaced else text
 
 
 def _mac(key: bytes, claim: str) -> str:
