@@ -212,6 +212,7 @@ class Run:
         """Judges one write at one server, and looks at once whether it is there."""
         if not one.lineage.of_store(STORE):
             return None
+        before = self.history(name)
         began = time.monotonic()
         verdict = wait_for_server(self.servers[name], one.lineage, timeout)
         took = time.monotonic() - began
@@ -219,8 +220,13 @@ class Run:
         self.tally.judged[verdict.value] += 1
         if took > timeout + SLACK_S:
             self.tally.hangs.append(about)
-        if verdict is Verdict.VISIBLE and not self.shows(one, name) and not self.moved(name):
-            self.tally.lost_passed.append(about)
+        if verdict is Verdict.VISIBLE and not self.shows(one, name):
+            after = self.history(name)
+            if before is not None and before == after:
+                self.tally.lost_passed.append(f"{about}; it is at {after}")
+            else:
+                # Its data were replaced between the answer and the look: an exposure that the page states (BAR-24).
+                self.tally.judged["replaced while looking"] += 1
         return verdict
 
     def shows(self, one: Written, name: str) -> bool | None:
@@ -230,13 +236,15 @@ class Run:
         except redis.RedisError:
             return True
 
-    def moved(self, name: str) -> bool:
-        """Whether the server's data are just being replaced: an exposure that the page states (BAR-24)."""
+    def history(self, name: str) -> tuple[str, str] | None:
+        """Which data a server has: its life and its replication id; None while they are being replaced."""
         try:
             found = self.plain[name].info()
         except redis.RedisError:
-            return True
-        return found.get("master_sync_in_progress") == 1 or found.get("loading") == 1
+            return None
+        if found.get("master_sync_in_progress") == 1 or found.get("loading") == 1:
+            return None
+        return str(found["run_id"]), str(found["master_replid"])
 
     # The end
 
@@ -311,7 +319,7 @@ class Parked:
 
 def fuzz(runs: int, seed: int, *, mark_period_ms: int = 60, say: Callable[[str], object] | None = None) -> Tally:
     """Plays so many runs. Time is scaled: marks come every `mark_period_ms` and failovers every few hundred ms."""
-    tally = Tally()
+    tally, told = Tally(), 0
     before, antipode_redis.marks.PERIOD_MS = antipode_redis.marks.PERIOD_MS, mark_period_ms
     try:
         for number in range(runs):
@@ -320,6 +328,9 @@ def fuzz(runs: int, seed: int, *, mark_period_ms: int = 60, say: Callable[[str],
                 Run(lab.redis, seed + number, tally).play()
             if say is not None:
                 say(f"run {number + 1} of {runs} (seed {seed + number}): {tally.lost} lost, {len(tally.faults)} faults")
+                for fault in tally.faults[told:]:
+                    say(f"  {fault}")
+                told = len(tally.faults)
     finally:
         antipode_redis.marks.PERIOD_MS = before
     return tally

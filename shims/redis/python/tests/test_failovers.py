@@ -274,3 +274,36 @@ def test_a_sentinel_failover(redis_lab: RedisStore) -> None:
     assert after.is_complete()
     until(lambda: antipode.barrier(kept | after, timeout=2, on_timeout="proceed", on_unproven="proceed").satisfied, 60)
     assert (reader.get("kept"), reader.get("after")) == (b"v", b"w")
+
+
+@pytest.mark.redis_lab(
+    replicas=2,
+    lag=["0ms", "0ms"],
+    options={"redis": RedisOptions(config={"loading-process-events-interval-bytes": "1024"})},
+)
+def test_a_replica_that_is_loading_another_history_proves_nothing_by_the_one_before(posts: Posts) -> None:
+    """While it loads it still names its former parent (replid2), and answers INFO; its data are gone."""
+    kept = posts.write("kept")
+    posts.wait_marked(kept)
+    posts.lab.promote("b1", lose=0)
+    after = posts.write("after")
+    assert at(posts, "b2", kept | after, 5.0) is Verdict.VISIBLE
+    assert posts.lab.replication("b2")["second_repl_offset"] != "-1", "it continued, and remembers the parent"
+    old, loading = posts.lab.client("a"), posts.lab.client("b2")
+    old.flushall()
+    old.mset({f"other:{number}": "x" * 50 for number in range(500)})
+    loading.config_set("key-load-delay", 4000)
+    posts.lab.repoint("b2", "a", wait=False)
+
+    def is_loading() -> bool:
+        return loading.info("persistence")["loading"] == 1
+
+    until(is_loading)
+    looks = 0
+    while is_loading():
+        verdicts = [at(posts, "b2", lineage, 0.05) for lineage in (kept, after)]
+        looks += 1
+        if is_loading():
+            assert Verdict.VISIBLE not in verdicts
+    assert looks
+    assert posts.shows("b2", "kept") is None

@@ -19,7 +19,7 @@ from antipode.settings import settings
 from antipode.site import call_site
 from antipode.verdict import Verdict, Visibility
 from antipode.writeid import Ordered, WriteId
-from redis.exceptions import ResponseError
+from redis.exceptions import NoPermissionError, ResponseError
 
 from antipode_redis import field
 from antipode_redis.binding import Binding
@@ -305,9 +305,16 @@ def _answer(values: list[Any], fields: list[str]) -> Seen | None:
         return Seen(replication, {})
     marks = values[1] if len(values) > 1 else None
     if not isinstance(marks, list):
+        if isinstance(marks, Exception) and not _unreadable(marks):
+            return None
         return Seen(replication, {}, marks_known=False, why_no_marks=f"its marks cannot be read ({marks})")
     found = {name: position_of(value) for name, value in zip(fields, marks, strict=True)}
     return Seen(replication, {name: at for name, at in found.items() if at is not None})
+
+
+def _unreadable(error: Exception) -> bool:
+    """An error that says of the marks that they cannot be read, and nothing against the rest of the answer."""
+    return isinstance(error, NoPermissionError) or str(error).startswith("WRONGTYPE")
 
 
 def _aborted(call: ReadCall, replies: list[Any], wire: Sequence[Any], raw: bool) -> Steps:

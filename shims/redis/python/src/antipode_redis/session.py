@@ -19,6 +19,8 @@ from antipode_redis.targets import Target
 _CHUNK: Final = 65536
 _MULTI: Final = pack("MULTI")
 _EXEC: Final = pack("EXEC")
+_UNREADABLE: Final = frozenset({"NOPERM", "WRONGTYPE"})
+"""Errors that say of the marks that they cannot be read, and nothing against the rest of the answer."""
 _AGAIN: Final = 3
 """A look is repeated so often where the server's history changed between two questions, or something was pushed."""
 
@@ -114,7 +116,8 @@ class Session:
             reply = self.ask(QUESTION)[0]
             if isinstance(reply, ServerError):
                 raise reply
-            return Seen(parse(reply), {})
+            # INFO is answered while other data are being loaded, and then still names the former parent.
+            return Seen(parse(reply)._replace(before="", before_end=0), {})
         fields = [self._epoch or "-", *foreign]
         replies = self.ask(_MULTI, QUESTION, pack("HMGET", key, *fields), _EXEC)
         asked, refused = replies[1], replies[2]
@@ -129,12 +132,19 @@ class Session:
                 found = {field: position_of(value) for field, value in zip(fields, values, strict=True)}
                 return Seen(parse(info), {field: at for field, at in found.items() if at is not None})
             refused = values
+        if isinstance(refused, ServerError) and refused.code not in _UNREADABLE:
+            raise refused  # LOADING: its data are being replaced, and what it says of its history is of before
         if not isinstance(refused, ServerError):
             raise whole if isinstance(whole, ServerError) else ConnectionError(f"EXEC answered {whole!r}")
-        reply = self.ask(QUESTION)[0]
-        if isinstance(reply, ServerError):
-            raise reply
-        return Seen(parse(reply), {}, marks_known=False, why_no_marks=f"its marks cannot be read ({refused})")
+        whole = self.ask(_MULTI, QUESTION, pack("INFO", "persistence"), _EXEC)[3]
+        error = (
+            whole if isinstance(whole, ServerError) else next((r for r in whole if isinstance(r, ServerError)), None)
+        )
+        if error is not None:
+            raise error
+        if b"\nloading:1" in whole[1]:
+            raise ServerError("LOADING its data are being replaced")
+        return Seen(parse(whole[0]), {}, marks_known=False, why_no_marks=f"its marks cannot be read ({refused})")
 
     def replication(self) -> Replication:
         """Where the server is; raises ServerError where it refuses to say."""
