@@ -59,6 +59,7 @@ _OBJECT = f"\\.{_NAME}\\.{_bounded(0, MAX_EPOCH)}\\.{_COUNTER}"
 _SECTION = f"~{_bounded(1, MAX_STORE)}(?:(?:{_OPAQUE})++|{_POSITION}|{_OBJECT})++(?=~|\\Z)"
 _EXTENSION = f"~_\\.[a-z0-9]++(?:\\.{_RUN})*+"
 _LINEAGE = re.compile(f"1(?:{_SECTION})*+(?:{_EXTENSION})*+", re.ASCII)
+_is_lineage: Final = _LINEAGE.fullmatch
 # The common case alone: one position a store, without escapes. For a few stores each asks by a look-ahead whether it is
 # one of those before it; where there are more, the names are gathered.
 _ONE_POSITION = r"\.\.[A-Za-z0-9-]{1,32}+\.(?:[1-9][0-9]{0,18}+|0)"
@@ -166,22 +167,24 @@ def split(text: str) -> Parsed:
     """
     if len(text) > MAX_BYTES:
         raise MalformedLineageError(f"a lineage of {len(text)} bytes; at most {MAX_BYTES} are taken")
-    if _LINEAGE.fullmatch(text) is None:
+    if _is_lineage(text) is None:
         raise MalformedLineageError(f"not a lineage: {text[:80]!r}")
-    parts = text.split("~")
-    del parts[0]
-    sections = {}
-    for part in parts:
-        sections[part[: part.index(".")]] = part
     incomplete = _NOTHING_MISSING
     extensions: tuple[str, ...] = ()
-    if "_" in sections:
-        del sections["_"]
-        extended = [part for part in parts if part.startswith("_.")]
-        incomplete, extensions = _split_extensions(extended)
-        del parts[-len(extended) :]
-    if len(sections) != len(parts):
-        raise MalformedLineageError("a store stands twice in a lineage")
+    if text.rfind("~") == 1 and text[2] != "_":  # one section, and nothing to compare it with
+        section = text[2:]
+        sections = {section[: section.index(".")]: section}
+    else:
+        parts = text.split("~")
+        del parts[0]
+        sections = {part[: part.index(".")]: part for part in parts}
+        if "_" in sections:
+            del sections["_"]
+            extended = [part for part in parts if part.startswith("_.")]
+            incomplete, extensions = _split_extensions(extended)
+            del parts[-len(extended) :]
+        if len(sections) != len(parts):
+            raise MalformedLineageError("a store stands twice in a lineage")
     if len(text) > MAX_KEY:
         _check_long(sections.values())
     found: Parsed = _new(Parsed, (sections, incomplete, extensions))
