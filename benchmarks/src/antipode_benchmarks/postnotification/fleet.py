@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import sys
-import tempfile
 from asyncio.subprocess import PIPE, Process
 from collections.abc import Sequence
-from contextlib import suppress
-from pathlib import Path
+from contextlib import ExitStack, suppress
 from types import TracebackType
 from typing import Self
 
@@ -27,7 +26,7 @@ class RunFailed(Exception):
 class _Host:
     """One process and the services in it."""
 
-    def __init__(self, services: Sequence[str], process: Process, log: Path) -> None:
+    def __init__(self, services: Sequence[str], process: Process, log: int) -> None:
         self.services = services
         self.process = process
         self.log = log
@@ -54,7 +53,10 @@ class _Host:
 
     def tail(self, lines: int = 30) -> str:
         """The end of what the process wrote to standard error."""
-        return "\n".join(self.log.read_text(errors="replace").splitlines()[-lines:])
+        size = os.fstat(self.log).st_size
+        # Where the file is read must not move where the process writes: they share one place in it.
+        text = os.pread(self.log, 100_000, max(size - 100_000, 0)).decode(errors="replace")
+        return "\n".join(text.splitlines()[-lines:])
 
     async def end(self) -> None:
         """Closes its standard input, which ends it; kills it where that takes too long."""
@@ -85,7 +87,7 @@ class Fleet:
         self._posts = posts or {}
         self._queues = queues or {}
         self._hosts: list[_Host] = []
-        self._logs = tempfile.TemporaryDirectory(prefix="antipode-benchmark-")
+        self._logs = ExitStack()
         self.addresses: dict[str, str] = {}
 
     async def __aenter__(self) -> Self:
@@ -103,19 +105,19 @@ class Fleet:
 
     async def _start(self) -> None:
         groups = [SERVICES] if self._options.embedded else [(service,) for service in SERVICES]
-        for number, services in enumerate(groups):
-            log = Path(self._logs.name) / f"{number}.log"
-            with log.open("wb") as errors:
-                process = await asyncio.create_subprocess_exec(
-                    sys.executable,
-                    "-m",
-                    HOST,
-                    *services,
-                    stdin=PIPE,
-                    stdout=PIPE,
-                    stderr=errors,
-                    start_new_session=True,  # Ctrl-C is for the command; they end with their standard input
-                )
+        for services in groups:
+            log = os.memfd_create("log")  # in no folder: nothing is left of it, however the command ends
+            self._logs.callback(os.close, log)
+            process = await asyncio.create_subprocess_exec(
+                sys.executable,
+                "-m",
+                HOST,
+                *services,
+                stdin=PIPE,
+                stdout=PIPE,
+                stderr=log,
+                start_new_session=True,  # Ctrl-C is for the command; they end with their standard input
+            )
             self._hosts.append(_Host(services, process, log))
         for host in self._hosts:
             for service, port in json.loads(await host.line()).items():
@@ -138,4 +140,4 @@ class Fleet:
 
     async def _end(self) -> None:
         await asyncio.gather(*(host.end() for host in self._hosts))
-        self._logs.cleanup()
+        self._logs.close()
