@@ -296,7 +296,7 @@ def test_a_replica_that_is_loading_another_history_proves_nothing_by_the_one_bef
     posts.lab.repoint("b2", "a", wait=False)
 
     def is_loading() -> bool:
-        return loading.info("persistence")["loading"] == 1
+        return bool(loading.info("persistence")["loading"] == 1)
 
     until(is_loading)
     looks = 0
