@@ -23,6 +23,8 @@ from antipode_lab.store import BaseStore, Package, verb
 from antipode_lab.stores import _rabbitmq_node as node
 
 PROBE_EXCHANGE = "antipode-lab.probe"
+_QUIET_S = 2.0
+"""A probe that has not arrived for so long after another one is sent anew."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,17 +213,22 @@ class RabbitStore(BaseStore[RabbitOptions]):
             sender.confirm_delivery()
             queue = receiver.queue_declare("", exclusive=True).method.queue
             receiver.queue_bind(queue, exchange, routing_key=token)
-            sent, seen = 0, 0
+            sent, seen, heard_at = 0, 0, time.monotonic()
             while seen < sent or sent == 0:
-                if time.monotonic() > deadline:
-                    raise LabError(f"no probe came over the link of rabbitmq exchange {exchange!r} in {timeout:g} s")
-                if seen == 0:  # what is published before the link knows our binding never arrives
+                now = time.monotonic()
+                if now > deadline:
+                    raise LabError(
+                        f"no probe came over the link of rabbitmq exchange {exchange!r} in {timeout:g} s "
+                        f"({sent} were sent, the last to arrive was number {seen or 'none'})"
+                    )
+                # What is published before the link knows our binding never arrives, nor what a breaking link lost.
+                if seen == 0 or now - heard_at > _QUIET_S:
                     sent += 1
                     sender.basic_publish(exchange, token, str(sent).encode())
                 for _ in range(50):
                     method, _, body = receiver.basic_get(queue, auto_ack=True)
                     if method is not None:
-                        seen = max(seen, int(body))
+                        seen, heard_at = max(seen, int(body)), time.monotonic()
                         break
                     down.sleep(0.002)
 
