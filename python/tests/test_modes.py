@@ -49,6 +49,7 @@ def test_dry_run_waits_for_nothing_and_records_how_long_it_would_have_been(folde
         assert time.monotonic() - began < 0.1
         assert reader.get("k") is None
     assert result.dry_run
+    assert str(result).startswith("dry run, nothing was waited for: blog-posts not yet: ")
     assert result.satisfied, "code that asks for it goes on as without a barrier"
     assert not result.complete
     assert result.stores["blog-posts"].verdict is Verdict.NOT_YET

@@ -73,7 +73,8 @@ class BarrierResult:
     def __str__(self) -> str:
         word = "satisfied" if self.satisfied else "not satisfied"
         told = [_short(name, result) for name, result in self.stores.items()]
-        return f"{word} in {self.waited * 1000:.0f} ms: {'; '.join(told) or 'nothing to wait for'}"
+        how = "dry run, nothing was waited for" if self.dry_run else f"{word} in {self.waited * 1000:.0f} ms"
+        return f"{how}: {'; '.join(told) or 'nothing to wait for'}"
 
     def __bool__(self) -> NoReturn:
         raise TypeError("a BarrierResult has no truth value: ask for .satisfied or .complete")
