@@ -258,7 +258,7 @@ class BaseStore(Generic[O]):
             proxy = f"{self.kind}-{target}-from-{source}"
             port = self.context.toxiproxy.create(proxy, self.server(source).port)
             self.state.links[key] = Link(target, source, proxy, port, self.pair_lag(target, source))
-            self._apply(self.state.links[key])
+            self._apply(self.state.links[key], anew=True)
         return self.state.links[key]
 
     def _wanted(self, link: Link) -> LinkState:
@@ -268,27 +268,34 @@ class BaseStore(Generic[O]):
         modes = [cuts[key] for key in (link.target, link.source, pair) if key in cuts]
         return "cut" if "cut" in modes else "silent" if modes else "up"
 
-    def _apply(self, link: Link) -> None:
-        """Makes the proxy do what the model says."""
+    def _apply(self, link: Link, *, anew: bool = False) -> None:
+        """Makes the proxy do what the model says; ``anew`` where nothing is known of what it does.
+
+        Toxiproxy may hang for good on the toxics of connections that are being closed, so it is asked for
+        what changes and nothing else, and never for the lag of a link that is cut.
+        """
+        before = SILENT_MS if link.state == "silent" else link.lag_ms
         link.lag_ms = self.pair_lag(link.target, link.source)
         wanted = self._wanted(link)
+        lag = SILENT_MS if wanted == "silent" else link.lag_ms if self._armed else 0
         toxiproxy = self.context.toxiproxy
-        if wanted == "cut" and link.state != "cut":
+        if wanted == "cut" and (anew or link.state != "cut"):
             toxiproxy.set_enabled(link.proxy, False)
-        toxiproxy.set_lag(link.proxy, SILENT_MS if wanted == "silent" else link.lag_ms if self._armed else 0)
+        if wanted != "cut" and (anew or link.state == "cut" or lag != before):
+            toxiproxy.set_lag(link.proxy, lag)
         if wanted != "cut" and link.state == "cut":
             toxiproxy.set_enabled(link.proxy, True)
         link.state = wanted
 
-    def _apply_all(self) -> None:
+    def _apply_all(self, *, anew: bool = False) -> None:
         for link in self.state.links.values():
-            self._apply(link)
+            self._apply(link, anew=anew)
 
     def arm(self) -> None:
         """Sets the lags: links are made with 0 ms, for set-up over slow links takes many round trips."""
         self._armed = True
         with self.context.transaction():
-            self._apply_all()
+            self._apply_all(anew=True)
 
     # -- verbs -------------------------------------------------------------------------------------
 
