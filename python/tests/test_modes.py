@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 import threading
 import time
 from pathlib import Path
@@ -77,6 +80,23 @@ def test_dry_run_of_one_site(folder: Path) -> None:
     assert antipode.barrier(lineage, dry_run=True).dry_run
     with pytest.raises(antipode.BarrierTimeout):
         antipode.barrier(lineage, timeout=0.05)
+
+
+def test_a_job_that_ends_at_once_leaves_its_record(tmp_path: Path) -> None:
+    program = """
+import antipode, antipode.memory
+store = antipode.memory.Store("blog-posts", lag=300)
+writer, reader = store.client("a"), store.client("b")
+with antipode.scope():
+    writer.set("k", "v")
+    antipode.barrier()
+"""
+    environment = os.environ | {"ANTIPODE_MODE": "dry-run", "ANTIPODE_RECORDS": str(tmp_path)}
+    subprocess.run([sys.executable, "-c", program], env=environment, check=True, timeout=60)
+    [record] = [json.loads(line) for path in tmp_path.glob("*.jsonl") for line in path.read_text().splitlines()]
+    jsonschema.validate(record, SCHEMA)
+    assert record["satisfied"] is False
+    assert record["stores"][0]["visible_after"] is None, "given up (REC-5)"
 
 
 def test_code_cannot_undo_the_environments_dry_run(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import socket
 import threading
@@ -21,6 +22,7 @@ from antipode.verdict import Verdict
 FOLLOW_S: Final = 30.0
 """How long a write that was not visible is followed, in seconds."""
 MOST_FOLLOWED: Final = 1000
+_EXIT_S: Final = 1.0
 _STARTED: Final = int(time.time())
 _followed: set[Group] = set()
 _lock = threading.Lock()
@@ -101,6 +103,17 @@ def _give_up(group: Group) -> None:
         if not need.done:
             need.server.give_up(need)
     group.release()
+
+
+@atexit.register
+def _give_up_all() -> None:
+    """The process ends: what it still followed is recorded, too, as not seen (REC-5)."""
+    with _lock:
+        followed = list(_followed)
+    for group in followed:
+        _give_up(group)
+    if followed:
+        flush(_EXIT_S)
 
 
 def _origin(plan: Plan) -> dict[str, Any]:
