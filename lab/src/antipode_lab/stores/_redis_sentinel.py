@@ -72,7 +72,8 @@ def start_sentinels(
             f"port {port}\nbind 127.0.0.1\ndir {home}\nprotected-mode no\n"
             f"sentinel monitor {SERVICE} 127.0.0.1 {primary_port} {COUNT // 2 + 1}\n"
             f"sentinel down-after-milliseconds {SERVICE} {down_after_ms}\n"
-            f"sentinel failover-timeout {SERVICE} 3000\n"
+            # On a busy machine a promotion takes seconds; given up half way, it is followed by one of another replica.
+            f"sentinel failover-timeout {SERVICE} 10000\n"
             f"sentinel parallel-syncs {SERVICE} 8\n"
         )
         program = shutil.which("redis-server") or "redis-server"

@@ -228,7 +228,7 @@ class RedisStore(RedisServers):
         return majority[0] if majority else None
 
     @verb
-    def wait_failover(self, old: str, timeout: float = 30.0) -> str:
+    def wait_failover(self, old: str, timeout: float = 90.0) -> str:
         """Waits until all Sentinels name another primary than ``old``; returns its name.
 
         Raises:
@@ -240,7 +240,7 @@ class RedisStore(RedisServers):
         return next(name for name, own in self._router_ports.items() if own == port)
 
     @verb
-    def failover(self, timeout: float = 30.0) -> str:
+    def failover(self, timeout: float = 90.0) -> str:
         """Has the Sentinels choose another primary (SENTINEL FAILOVER); returns its name."""
         self.refresh()
         old = self.primary

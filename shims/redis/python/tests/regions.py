@@ -16,12 +16,29 @@ STORE = "blog-posts"
 DEADLINE_SLACK_S = 1.0
 
 
-def until(condition: Callable[[], object], seconds: float = 15.0) -> None:
-    """Polls a condition, with a deadline."""
+def until(
+    condition: Callable[[], object], seconds: float = 15.0, why: Callable[[], str] = lambda: "the condition"
+) -> None:
+    """Polls a condition, with a deadline; `why` says what was the matter at the last try."""
     deadline = time.monotonic() + seconds
     while not condition():
-        assert time.monotonic() < deadline, "the condition did not come true"
+        assert time.monotonic() < deadline, f"{why()} did not come true"
         time.sleep(0.002)
+
+
+def wait_marked(lab: RedisStore, lineage: Lineage) -> None:
+    """Waits until a mark in the primary's data covers these writes: what happens within a second of the last."""
+    [write_id] = lineage.of_store(STORE)
+    assert isinstance(write_id.version, antipode.Ordered)
+    epoch, counter = write_id.version
+    client = lab.client(lab.primary)
+
+    def marked() -> bool:
+        value: Any = client.hget(antipode_redis.marks.DEFAULT_KEY, epoch)
+        found = antipode_redis.marks.position_of(value)
+        return found is not None and found >= counter
+
+    until(marked)
 
 
 class Posts:
@@ -62,15 +79,5 @@ class Posts:
         return self.look(lineage, timeout).stores[STORE].verdict
 
     def wait_marked(self, lineage: Lineage) -> None:
-        """Waits until a mark in the primary's data covers these writes: what happens within a second of the last."""
-        [write_id] = lineage.of_store(STORE)
-        assert isinstance(write_id.version, antipode.Ordered)
-        epoch, counter = write_id.version
-        client = self.lab.client(self.lab.primary)
-
-        def marked() -> bool:
-            value: Any = client.hget(antipode_redis.marks.DEFAULT_KEY, epoch)
-            found = antipode_redis.marks.position_of(value)
-            return found is not None and found >= counter
-
-        until(marked)
+        """Waits until a mark in the primary's data covers these writes."""
+        wait_marked(self.lab, lineage)
