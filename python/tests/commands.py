@@ -47,7 +47,7 @@ import json
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from antipode.administration import SETTLED, EpochRecord, Finding, Level
+from antipode.administration import SETTLED, EpochRecord, Finding, Level, Step
 
 
 def _path(url):
@@ -86,6 +86,43 @@ class FileShim:
 
 class AdoptingShim(FileShim):
     schemes = ("adoptkv",)
+    preparation_options = {"table": "the table of the objects"}
+
+    @classmethod
+    def preparations(cls, url, wanted):
+        table = wanted.options.get("table", "objects")
+        if table == "none":
+            return []
+        if not table.isidentifier():
+            raise ValueError(f"{table} is no table of {url}")
+
+        def create():
+            state = json.loads(_path(url).read_text())
+            if "hang" in state:
+                import threading
+
+                threading.Event().wait()
+            there = table in state.setdefault("tables", [])
+            state["tables"] = sorted({*state["tables"], table})
+            _path(url).write_text(json.dumps(state))
+            return "there already" if there else "created"
+
+        def grant():
+            state = json.loads(_path(url).read_text())
+            if wanted.user not in state.get("users", []):
+                raise ValueError(f"no user {wanted.user} at {url}")
+            state["granted"] = wanted.user
+            _path(url).write_text(json.dumps(state))
+            return "granted"
+
+        user = wanted.user or "USER"
+        steps = [
+            Step("psql", f"CREATE TABLE IF NOT EXISTS {table} (\\n  epoch text);", "marks have no place", create),
+            Step("psql", f"GRANT INSERT ON {table} TO {user};", "it may not mark", wanted.user and grant),
+        ]
+        if wanted.user == "ann":
+            steps.append(Step("db.conf", "sync = on", "positions would lie"))
+        return steps
 
     @classmethod
     def adopt(cls, url, epoch):

@@ -1,4 +1,4 @@
-"""What operators ask of a kind of store, by URL: `antipode doctor`, `antipode epoch` (spec EPOCH-24, EPOCH-26).
+"""What operators ask of a kind of store, by URL: `antipode doctor`, `init`, `epoch` (spec EPOCH-24, EPOCH-26, SHIM-3).
 
 A shim class, found through the entry points `antipode.shims`, may offer this; it then names its URL schemes. Nothing
 here needs a registered store, an engine or a scope.
@@ -7,8 +7,8 @@ here needs a registered store, an engine or a scope.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
@@ -99,6 +99,53 @@ class Adopting(Protocol):
 
     def adopt(self, url: str, epoch: str, /) -> None:
         """Takes over the marks of an epoch that another system wrote."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What `antipode init STORE --at URL [--user NAME] [--set WORD=VALUE]…` was asked to prepare."""
+
+    store: str
+    """The store's logical name."""
+    user: str | None = None
+    """The login of the services whose clients are wrapped, for grants; None: not said, print `USER`, run no grant."""
+    options: Mapping[str, str] = field(default_factory=dict)
+    """By words of the shim's `preparation_options`; those not given are absent."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One thing that a store needs before its clients are wrapped: a table of marks, a right, a setting, an index."""
+
+    tool: str
+    """Where an administrator types it: `psql`, `mysql`, `redis-cli`, `rabbitmqctl`, `aws`, `my.cnf`."""
+    text: str
+    """The statement, command or line of a file itself, complete, as it is typed there. It may have several lines."""
+    why: str
+    """What is unproven or incomplete without it, in a sentence."""
+    run: Callable[[], str] | None = None
+    """Does it by the shim's own client, and returns in a few words what became of it (`created`, `there already`).
+
+    None: a person has to (a restart, a file on the server, a right that this URL's user cannot give). It must do no
+    harm when it is done again, must never take a right or a setting away that something else may need, and must refuse
+    by ValueError where it would not hold (a replica, no such user). It raises the client's own exceptions.
+    """
+
+
+@runtime_checkable
+class Preparing(Protocol):
+    """Of shims whose stores need anything first: what `antipode init` prints, and runs with `--run`."""
+
+    @property
+    def preparation_options(self) -> Mapping[str, str]:
+        """The words that `--set WORD=VALUE` may give, each with what it means: `{"table": "add a column for …"}`."""
+
+    def preparations(self, url: str, wanted: Wanted, /) -> Sequence[Step]:
+        """The steps, in the order in which they are done; empty where nothing is needed.
+
+        Asks no server: the list is also for administrators who run it by hand, on servers that nobody here can reach.
+        Raises ValueError for a URL or an option's value that cannot be. No credentials in any text.
+        """
 
 
 class FoundShim(NamedTuple):

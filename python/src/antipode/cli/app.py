@@ -9,6 +9,7 @@ import typer
 from antipode.administration import without_credentials
 from antipode.cli.doctor import doctor
 from antipode.cli.epoch import epoch
+from antipode.cli.init import init
 from antipode.cli.inspect import inspect
 from antipode.cli.output import Exit, complain, printable
 from antipode.cli.version import version
@@ -23,6 +24,7 @@ app = typer.Typer(
 app.command()(inspect)
 app.add_typer(epoch, name="epoch")
 app.command()(doctor)
+app.command()(init)
 app.command()(version)
 
 

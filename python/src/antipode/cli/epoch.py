@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Annotated, Final, NoReturn
+from typing import Annotated, NoReturn
 
 import typer
 
-from antipode.administration import Administration, Adopting, EpochRecord, administration_of, without_credentials
+from antipode.administration import Adopting, EpochRecord
 from antipode.cli.asking import ask
-from antipode.cli.output import Exit, columns, fail, printable, say
-from antipode.errors import ConfigurationError
-from antipode.settings import store_settings
+from antipode.cli.output import columns, fail, printable, say
+from antipode.cli.place import At, Place, StoreName, Yes, confirm
 from antipode.wire import MAX_EPOCH
 from antipode.writeid import WriteId
 
@@ -22,49 +21,22 @@ epoch = typer.Typer(
     rich_markup_mode=None,
 )
 
-StoreName = Annotated[str, typer.Argument(metavar="STORE", help="the store's logical name, such as blog-posts")]
 EpochName = Annotated[str, typer.Argument(metavar="EPOCH", help="as a barrier or `antipode epoch list` names it")]
-At = Annotated[
-    str | None,
-    typer.Option("--at", metavar="URL", help="the store's primary [default: ANTIPODE_STORE_<NAME>_PRIMARY]"),
-]
-Yes = Annotated[bool, typer.Option("--yes", help="do not ask")]
-
-_VARIABLE: Final = "ANTIPODE_STORE_<NAME>_PRIMARY"
 
 
-class _Place:
-    """Where a store is administered: the server's URL, and what answers for it."""
-
-    def __init__(self, store: str, at: str | None) -> None:
-        try:
-            WriteId.position(store, "check", 0)
-            url = at or store_settings(store).primary
-            if url is None:
-                fail(f"where is {printable(store)}? Give its primary with --at URL, or set {_VARIABLE}.")
-            self.shim: Administration = administration_of(url)
-        except (ValueError, ConfigurationError) as error:
-            fail(f"{printable(str(error))}.")
-        self.store = printable(store)
-        self.url = url
-        self.shown = printable(without_credentials(url))
-
-    def __str__(self) -> str:
-        return f"{self.store} at {self.shown}"
-
-    def epochs(self) -> Sequence[EpochRecord]:
-        """What the server knows; ends the command where it does not say."""
-        answer = ask(self.url, partial(self.shim.epochs, self.url))
-        if answer.value is None:
-            fail(f"{self}: {answer.error}")
-        return answer.value
+def _epochs(place: Place) -> Sequence[EpochRecord]:
+    """What the server knows; ends the command where it does not say."""
+    answer = ask(place.url, partial(place.shim.epochs, place.url))
+    if answer.value is None:
+        fail(f"{place}: {answer.error}")
+    return answer.value
 
 
 @epoch.command("list")
 def list_epochs(store: StoreName, at: At = None) -> None:
     """Lists the epochs that the server's marks speak of, and up to where each of them is proved."""
-    place = _Place(store, at)
-    records = place.epochs()
+    place = Place(store, at)
+    records = _epochs(place)
     say(f"{place}: {len(records)} epoch{'s' * (len(records) != 1)}")
     for line in columns([_row(record) for record in records]):
         say(line)
@@ -82,9 +54,9 @@ def settle(store: StoreName, epoch_name: EpochName, at: At = None, yes: Yes = Fa
 
     From then on barriers pass for every write of that epoch. It cannot be taken back.
     """
-    place = _Place(store, at)
+    place = Place(store, at)
     name = _checked(epoch_name)
-    known = next((record for record in place.epochs() if record.epoch == name), None)
+    known = next((record for record in _epochs(place) if record.epoch == name), None)
     if known is not None and known.current:
         fail(
             f"{printable(name)} is the epoch in which {place} is written now: settled, writes that are still to come "
@@ -94,7 +66,7 @@ def settle(store: StoreName, epoch_name: EpochName, at: At = None, yes: Yes = Fa
         say(f"{printable(name)} is settled already at {place}")
         return
     proved = "knows no such epoch" if known is None else f"proves it up to {known.counter}"
-    _confirm(
+    confirm(
         f"{place} {proved}. Settling {printable(name)} says that every write of it is there: barriers will pass for "
         "all of them, also for one that was lost. It cannot be taken back.",
         yes,
@@ -108,12 +80,12 @@ def settle(store: StoreName, epoch_name: EpochName, at: At = None, yes: Yes = Fa
 @epoch.command()
 def adopt(store: StoreName, epoch_name: EpochName, at: At = None, yes: Yes = False) -> None:
     """Takes over the marks of an epoch that another system wrote, after the whole of its data was copied here."""
-    place = _Place(store, at)
+    place = Place(store, at)
     name = _checked(epoch_name)
     shim = place.shim
     if not isinstance(shim, Adopting):
         fail(f"{place}: marks of this kind of store name no system, so that there is nothing to adopt.")
-    _confirm(
+    confirm(
         f"Adopting {printable(name)} says that this copy holds all of what its marks speak of: barriers will pass for "
         f"those writes at {place}.",
         yes,
@@ -132,20 +104,7 @@ def _checked(name: str) -> str:
     return name
 
 
-def _confirm(what: str, yes: bool) -> None:
-    if yes:
-        return
-    say(what)
-    try:
-        go_on = typer.confirm("Go on?")
-    except typer.Abort:  # no terminal, or end of input
-        say()
-        go_on = False
-    if not go_on:
-        fail("nothing was changed (--yes does not ask).", Exit.FOUND)
-
-
-def _not_done(word: str, name: str, place: _Place, error: str, in_time: bool) -> NoReturn:
+def _not_done(word: str, name: str, place: Place, error: str, in_time: bool) -> NoReturn:
     if in_time:
         fail(f"{printable(name)} was not {word} at {place}: {error}")
     fail(f"nobody knows whether {printable(name)} was {word} at {place}: {error}. See `antipode epoch list`.")

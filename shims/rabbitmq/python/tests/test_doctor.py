@@ -5,8 +5,9 @@ from __future__ import annotations
 import uuid
 
 import pytest
-from antipode.administration import Administration, Level, administration_of, found_shims
-from antipode_rabbitmq import RabbitMQShim, declare_tap
+from antipode.administration import Administration, Level, Preparing, Wanted, administration_of, found_shims
+from antipode_rabbitmq import RabbitMQShim, Tap, declare_tap
+from antipode_rabbitmq.doctor import probe
 from rabbit_regions import Region
 
 
@@ -37,3 +38,27 @@ def test_there_are_no_epochs() -> None:
     assert RabbitMQShim.epochs("amqp://broker") == []
     with pytest.raises(ValueError, match="no epochs"):
         RabbitMQShim.settle("amqp://broker", "e")
+
+
+def test_init_declares_the_tap_that_doctor_misses(b: Region) -> None:
+    shim: Preparing = RabbitMQShim
+    assert isinstance(shim, Preparing)
+    exchange, queue = b.exchange(), f"tap-{uuid.uuid4().hex[:12]}"
+    url = f"{b.url}#{queue}"
+    assert [each.level for each in RabbitMQShim.diagnose(url)] == [Level.UNPROVEN]
+    declare, grant = shim.preparations(url, Wanted("notifications", "bob", {"exchange": exchange}))
+    assert declare.run is not None
+    b.queues.append(queue)
+    for _ in range(2):  # it may be done again
+        assert declare.run() == "declared"
+    assert [each.level for each in RabbitMQShim.diagnose(url)] == [Level.OK]
+    assert grant.run is None  # it replaces what the user may do: a person's decision
+    assert "set_permissions" in grant.text
+    assert "bob" in grant.text
+    probe(Tap.of(url))
+
+
+def test_init_needs_nothing_where_nothing_is_tracked() -> None:
+    assert RabbitMQShim.preparations("amqp://broker/%2F", Wanted("notifications")) == []
+    (grant,) = RabbitMQShim.preparations("amqp://broker/blog#a.tap", Wanted("notifications"))
+    assert grant.text == r"set_permissions -p blog USER '^$' '^$' '^a\.tap$'"

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Final, NamedTuple
 
-from antipode.administration import EpochRecord, Finding
+from antipode.administration import EpochRecord, Finding, Step, Wanted
 from antipode.server import Server
 from antipode.shim import Capabilities, Shim, Visibility, not_yet, unproven
 from antipode.store import Store
@@ -13,6 +13,7 @@ from antipode.verdict import VISIBLE
 from antipode.writeid import Opaque, WriteId
 from pika.exceptions import AMQPConnectionError
 
+from antipode_rabbitmq import preparing
 from antipode_rabbitmq.marks import Marks
 from antipode_rabbitmq.memory import TapMemory
 from antipode_rabbitmq.reader import TapReader
@@ -62,6 +63,7 @@ class RabbitMQShim(Shim):
     capabilities: ClassVar[Capabilities] = Capabilities(versions="opaque", push=True, rest=("native",), tap=True)
     unreachable: ClassVar[tuple[type[Exception], ...]] = (OSError, AMQPConnectionError)
     schemes: ClassVar[tuple[str, ...]] = ("amqp", "amqps")
+    preparation_options: ClassVar[Mapping[str, str]] = preparing.OPTIONS
 
     def __init__(self, store: Store) -> None:
         super().__init__(store)
@@ -152,6 +154,11 @@ class RabbitMQShim(Shim):
     def settle(cls, url: str, epoch: str) -> None:
         """Raises ValueError: there is nothing to settle."""
         raise ValueError("RabbitMQ has no epochs: each tracked message has a mark of its own")
+
+    @classmethod
+    def preparations(cls, url: str, wanted: Wanted) -> Sequence[Step]:
+        """A tap at the broker of the URL, and the rights to publish tracked messages and to read the tap."""
+        return preparing.preparations(url, wanted)
 
 
 _NO_MARK: Final = "messages have opaque marks; this identifier was not made by a RabbitMQ shim"

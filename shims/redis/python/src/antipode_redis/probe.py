@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from antipode import logs
 
@@ -66,12 +66,13 @@ def ask(session: Session, key: str) -> Facts:
     )
 
 
+RIGHTS: Final = "+info +hget +hmget +hset +hdel +hlen +hgetall +time +eval +evalsha +multi +exec +client|tracking"
+"""The commands that a wrapped client's user needs besides its own, on the key of the marks."""
+
+
 def grant(key: str) -> str:
     """The sentence with the exact right."""
-    return (
-        "Grant it: ACL SETUSER <user> +info +hget +hmget +hset +hdel +hlen +hgetall +time +eval +evalsha +multi +exec "
-        f"+client|tracking ~{key}"
-    )
+    return f"Grant it: ACL SETUSER <user> {RIGHTS} ~{key}"
 
 
 CLUSTER = (

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
-from antipode.administration import EpochRecord, Finding
+from antipode.administration import EpochRecord, Finding, Step, Wanted
 from antipode.errors import ConfigurationError
 from antipode.shim import Capabilities, Server, Shim, Visibility, unproven
 from antipode.store import Store
 from antipode.writeid import Ordered, WriteId
 
-from antipode_redis import doctor, marks
+from antipode_redis import doctor, marks, preparing
 from antipode_redis.judging import judge
 from antipode_redis.marker import Marker
 from antipode_redis.probe import CLUSTER, grant
@@ -28,7 +28,8 @@ class RedisShim(Shim):
         versions="position", push=True, tombstones=True, rest=("field",), marks="in_band"
     )
     schemes: ClassVar[tuple[str, ...]] = SCHEMES
-    """URLs of these schemes are ours (`antipode epoch`, `antipode doctor`)."""
+    """URLs of these schemes are ours (`antipode epoch`, `antipode doctor`, `antipode init`)."""
+    preparation_options: ClassVar[Mapping[str, str]] = preparing.OPTIONS
 
     def __init__(self, store: Store) -> None:
         super().__init__(store)
@@ -100,6 +101,11 @@ class RedisShim(Shim):
     def diagnose(cls, target: Any, key: str = marks.DEFAULT_KEY) -> list[Finding]:
         """What of this server matters to Antipode: what would be unproven there, why, and what cures it."""
         return doctor.diagnose(target, key)
+
+    @classmethod
+    def preparations(cls, url: str, wanted: Wanted) -> Sequence[Step]:
+        """What the store needs at each of its servers: the right to read positions, and to keep marks."""
+        return preparing.preparations(url, wanted)
 
 
 class _Tracking:
