@@ -72,7 +72,7 @@ def test_missing_servers_name_the_command_that_installs_them(monkeypatch: pytest
 
 def test_toxiproxy_without_go_and_without_cache_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("ANTIPODE_CACHE", str(tmp_path))
-    monkeypatch.setattr("antipode_lab.toxiproxy.shutil.which", lambda *_, **__: None)
+    monkeypatch.setattr("antipode_lab.built.shutil.which", lambda *_, **__: None)
     with pytest.raises(InstallError, match="Install Go"):
         toxiproxy.install()
     assert list(tmp_path.iterdir()) == []

@@ -1,4 +1,4 @@
-"""What the lab needs on this machine: servers from the system's packages, Toxiproxy from its Go module."""
+"""What the lab needs on this machine: servers from the system's packages, Toxiproxy and others from their sources."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from antipode_lab import toxiproxy
+from antipode_lab.built import Tool
 from antipode_lab.errors import InstallError
 from antipode_lab.store import Package, Store
 
@@ -22,6 +23,11 @@ def missing(stores: Iterable[type[Store]]) -> list[Package]:
     return [package for store in stores for package in store.packages if shutil.which(package.program) is None]
 
 
+def _unbuilt(stores: Iterable[type[Store]]) -> list[Tool]:
+    """The tools of these stores that are not in the cache."""
+    return [tool for store in stores for tool in store.tools if not tool.ready()]
+
+
 def require(stores: Iterable[type[Store]]) -> None:
     """Checks that every program is here.
 
@@ -29,10 +35,10 @@ def require(stores: Iterable[type[Store]]) -> None:
         InstallError: naming the command that installs what is not.
     """
     chosen = list(stores)
-    if lacking := missing(chosen):
+    lacking = [package.name for package in missing(chosen)] + [tool.name for tool in _unbuilt(chosen)]
+    if lacking:
         raise InstallError(
-            f"not installed: {', '.join(package.name for package in lacking)}. "
-            f"Run: antipode-lab install {' '.join(store.kind for store in chosen)}"
+            f"not installed: {', '.join(lacking)}. Run: antipode-lab install {' '.join(store.kind for store in chosen)}"
         )
 
 
@@ -80,13 +86,14 @@ def _apt(prefix: list[str], *arguments: str) -> None:
 
 
 def install(stores: Iterable[type[Store]], say: Callable[[str], None] = lambda _: None) -> None:
-    """Installs what is missing: packages by apt (as root or with sudo), and Toxiproxy. What is here stays
-    as it is.
+    """Installs what is missing: packages by apt (as root or with sudo), Toxiproxy, and the stores' own tools.
+    What is here stays as it is.
 
     Raises:
         InstallError: without apt, without rights, or if a command fails.
     """
-    if lacking := missing(stores):
+    chosen = list(stores)
+    if lacking := missing(chosen):
         names = sorted({package.name for package in lacking})
         if shutil.which("apt-get") is None:
             raise InstallError(f"there is no apt-get here; install by hand: {', '.join(names)}")
@@ -97,6 +104,7 @@ def install(stores: Iterable[type[Store]], say: Callable[[str], None] = lambda _
             _apt(prefix, "install", "-y", "--no-install-recommends", *names)
         if still := [package.program for package in lacking if shutil.which(package.program) is None]:
             raise InstallError(f"apt installed {', '.join(names)}, but there is no {', '.join(still)}")
-    if not os.access(toxiproxy.binary(), os.X_OK):
-        say(f"building Toxiproxy {toxiproxy.VERSION} (about a minute, once)")
-        toxiproxy.install()
+    for tool in (toxiproxy.PROGRAM, *_unbuilt(chosen)):
+        if not tool.ready():
+            say(f"building {tool.name} ({tool.cost})")
+            tool.install()

@@ -25,6 +25,7 @@ from typing import (
     runtime_checkable,
 )
 
+from antipode_lab.built import Tool
 from antipode_lab.durations import Duration, lag_ms
 from antipode_lab.errors import LabError, NotSupportedError
 from antipode_lab.model import Link, LinkState, Server, StoreState
@@ -79,6 +80,7 @@ class Store(Protocol):
     kind: ClassVar[str]
     is_queue: ClassVar[bool]
     packages: ClassVar[Sequence[Package]]
+    tools: ClassVar[Sequence[Tool]]
     options_type: ClassVar[type[Any]]
 
     def __init__(self, context: Context) -> None: ...
@@ -129,6 +131,8 @@ class BaseStore(Generic[O]):
     kind: ClassVar[str]
     is_queue: ClassVar[bool] = False
     packages: ClassVar[Sequence[Package]] = ()
+    tools: ClassVar[Sequence[Tool]] = ()
+    """What no system package has: built or fetched into the cache by `antipode-lab install`."""
     options_type: ClassVar[type[Any]]
 
     def __init__(self, context: Context) -> None:

@@ -8,15 +8,12 @@ from __future__ import annotations
 import http.client
 import json
 import os
-import shutil
-import subprocess
-import tempfile
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from antipode_lab.cache import cache_folder, locked
-from antipode_lab.errors import InstallError, LabError
+from antipode_lab.built import GoProgram
+from antipode_lab.errors import LabError
 from antipode_lab.processes import Supervisor
 
 VERSION = "2.12.0"
@@ -24,19 +21,19 @@ MODULE = "github.com/Shopify/toxiproxy/v2"
 _UPSTREAM = {"downstream": "lag-down", "upstream": "lag-up"}
 
 
+PROGRAM = GoProgram(
+    name=f"Toxiproxy {VERSION}",
+    module=f"{MODULE}/cmd/server",
+    version=f"v{VERSION}",
+    cost="about a minute, once",
+    flags=("-ldflags", f"-X {MODULE}.Version={VERSION}"),
+    file=f"toxiproxy-server-{VERSION}",
+)
+
+
 def binary() -> Path:
     """Where the built server is, or will be."""
-    return cache_folder() / f"toxiproxy-server-{VERSION}"
-
-
-def _find_go() -> str:
-    go = shutil.which("go") or shutil.which("go", path="/usr/local/go/bin:/usr/lib/go/bin")
-    if go is None:
-        raise InstallError(
-            "Toxiproxy is built with Go, and there is no `go` on the PATH. Install Go 1.23 or newer "
-            "(https://go.dev/dl), then run: antipode-lab install"
-        )
-    return go
+    return PROGRAM.path
 
 
 def install() -> Path:
@@ -45,34 +42,7 @@ def install() -> Path:
     Raises:
         InstallError: without Go, without a folder to write to, or if the build fails.
     """
-    target = binary()
-    if os.access(target, os.X_OK):
-        return target
-    go = _find_go()
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InstallError(f"cannot make {target.parent} ({error}); name another folder in ANTIPODE_CACHE") from error
-    if not os.access(target.parent, os.W_OK):
-        raise InstallError(f"cannot write to {target.parent}; name another folder in ANTIPODE_CACHE")
-    with locked(target.with_name(target.name + ".lock")):
-        if os.access(target, os.X_OK):  # another process built it meanwhile
-            return target
-        with tempfile.TemporaryDirectory(prefix="build-", dir=target.parent) as build:
-            flags = f"-X {MODULE}.Version={VERSION}"
-            done = subprocess.run(
-                [go, "install", "-ldflags", flags, f"{MODULE}/cmd/server@v{VERSION}"],
-                env={**os.environ, "GOBIN": build, "GOFLAGS": ""},
-                cwd=build,
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                text=True,
-                check=False,
-            )
-            if done.returncode:
-                raise InstallError(f"building Toxiproxy {VERSION} failed:\n{done.stderr[-2000:]}")
-            os.replace(Path(build) / "server", target)
-    return target
+    return PROGRAM.install()
 
 
 class Toxiproxy:
