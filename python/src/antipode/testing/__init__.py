@@ -1,4 +1,8 @@
-"""For tests of services: an isolated Antipode, and assertions about barriers. A pytest plugin (API section 3l)."""
+"""For tests of services: an isolated Antipode, and assertions about barriers. A pytest plugin (API section 3l).
+
+For tests of shims: `antipode.testing.conformance` (the cases), `antipode.testing.under_test` (what a store gives them)
+and `antipode.testing.failover` (the fuzzer). They are imported by those who use them.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +15,8 @@ from antipode import announcement, logs, telemetry
 from antipode.barrier_log import BarrierLog, barrier_log
 from antipode.settings import reset_settings
 from antipode.store import Registry, replace_registry
+
+pytest.register_assert_rewrite("antipode.testing.conformance", "antipode.testing.under_test")
 
 
 @contextmanager

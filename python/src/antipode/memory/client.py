@@ -1,0 +1,105 @@
+"""What an application has of the embedded store: the store by its name, and clients of its servers."""
+
+from __future__ import annotations
+
+from antipode.errors import BarrierTimeout, BarrierUnproven
+from antipode.lineage import EMPTY, Lineage
+from antipode.memory.log import ReplicatedLog, octets
+from antipode.memory.node import Cell, Node
+from antipode.memory.shim import SHIMS, Target
+from antipode.reading import current_reading
+from antipode.scope import current_scope
+from antipode.settings import settings
+from antipode.shim import Server, StoreOptions, join_store
+from antipode.shim import Store as RegisteredStore
+from antipode.verdict import Verdict
+from antipode.waiting import wait_for_server
+from antipode.writeid import Ordered, WriteId
+
+__all__ = ["Client", "Store"]
+
+
+class Store(ReplicatedLog):
+    """A replicated store in this process. The first region's server is the primary.
+
+    `lag`: seconds from the primary's write until another region has it, for all of them or by region. `versions`:
+    `position` (writes are places in a log, with epochs and marks), `object` (each object has a version that compares,
+    and deletes leave tombstones) or `opaque` (versions are equal or not). Raises ConfigurationError for other words.
+    """
+
+    def client(self, region: str, *, wait_on_read: bool = False, rest: str = "field") -> Client:
+        """A client of one region's server, recorded and waited for under the store's name in this process."""
+        node = self._node(region)
+        joined = join_store(self.name, SHIMS[self.versions], StoreOptions(wait_on_read=wait_on_read, rest=rest))
+        server = joined.use_server(Target(self, node))
+        return Client(self, node, joined, server)
+
+    def register(self, *regions: str) -> None:
+        """This process waits for the servers of these regions, and never reads."""
+        targets = [Target(self, self._node(region)) for region in regions]
+        join_store(self.name, SHIMS[self.versions], StoreOptions(replicas=targets))
+
+
+class Client:
+    """A client of one server: `set`, `get`, `delete`. What it writes joins the current scope's lineage."""
+
+    def __init__(self, store: Store, node: Node, joined: RegisteredStore, server: Server) -> None:
+        self._store = store
+        self._node = node
+        self._joined = joined
+        self._server = server
+
+    def set(self, key: str | bytes, value: str | bytes) -> None:
+        """Writes a value; raises PermissionError at a replica."""
+        self._write(octets(key), octets(value))
+
+    def delete(self, key: str | bytes) -> None:
+        """Deletes a key: a write like others."""
+        self._write(octets(key), None)
+
+    def get(self, key: str | bytes) -> bytes | None:
+        """Reads a value at this server. Inside `reading()` its lineage is collected, with `auto_merge` transferred."""
+        reading = current_reading()
+        scope = current_scope()
+        if reading is not None and reading.after is not None:
+            self._wait(reading.after)
+        elif self._joined.options.wait_on_read and scope is not None:
+            self._wait(scope.lineage)
+        found, position = self._store.read(self._node, octets(key))
+        merges = scope is not None and settings().auto_merge and self._joined.records
+        if reading is not None or merges:
+            depends = self._depends(found, octets(key), position)
+            if reading is not None:
+                reading.saw(lineage=depends)
+            if scope is not None and merges:
+                scope.transfer(depends)
+        return None if found is None else found.value
+
+    def _depends(self, found: Cell | None, key: bytes, position: Ordered) -> Lineage:
+        """The lineage beside a value, with an identifier that covers the value itself (SHIM-13)."""
+        rest = EMPTY if found is None or not found.lineage else Lineage.deserialize(found.lineage)
+        if self._store.versions == "position":
+            return rest.including(WriteId(self._store.name, b"", position))
+        return rest if found is None else rest.including(self._joined.write_id(key, found.version))
+
+    def _write(self, key: bytes, value: bytes | None) -> None:
+        if not self._joined.records:
+            self._store.write(self._node, key, value, "")
+            return
+        scope = current_scope()
+        beside = scope.outgoing().serialize() if scope is not None and self._joined.options.rest == "field" else ""
+        with self._joined.writing(key) as write:
+            try:
+                version = self._store.write(self._node, key, value, "" if beside == "1" else beside)
+            except PermissionError:
+                write.abandon()
+                raise
+            write.record(version)
+
+    def _wait(self, lineage: Lineage) -> None:
+        timeout = self._joined.timeout
+        verdict = wait_for_server(self._server, lineage, timeout)
+        if verdict is Verdict.VISIBLE:
+            return
+        words = f"{self._joined.name} at {self._server.address}: {verdict} after {timeout * 1000:.0f} ms (wait on read)"
+        raise BarrierUnproven(words) if verdict is Verdict.UNPROVEN else BarrierTimeout(words)

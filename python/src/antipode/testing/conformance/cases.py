@@ -1,0 +1,57 @@
+"""How a case gets its store, and what happens around it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar
+
+import pytest
+
+from antipode.testing import isolated
+from antipode.testing.under_test import StoreUnderTest
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+
+def spoils(case: _F) -> _F:
+    """The case promotes, restarts or re-points servers."""
+    case.spoils = True  # type: ignore[attr-defined]
+    return case
+
+
+def only(store: StoreUnderTest, *versions: str, queues: bool = True) -> None:
+    """Skips the case where the shim's capabilities exclude it."""
+    capable = store.capabilities
+    if versions and capable.versions not in versions:
+        pytest.skip(f"not for versions={capable.versions!r}")
+    if not queues and capable.tap:
+        pytest.skip("not for queues: messages are not overwritten, deleted or read again")
+
+
+class Cases:
+    """The base of every class of cases."""
+
+    @pytest.fixture
+    def under_test(self) -> StoreUnderTest:
+        """The store; each shim's test class says which."""
+        raise NotImplementedError("a subclass of ShimConformance gives the fixture `under_test`")
+
+    @pytest.fixture
+    def store(self, under_test: StoreUnderTest, request: pytest.FixtureRequest) -> Iterator[StoreUnderTest]:
+        """The store, wrapped in a registry of the case's own; a listed exception has to fail."""
+        case: str = request.node.originalname.removeprefix("test_")
+        reason = under_test.exceptions.get(case)
+        if reason is not None:
+            request.applymarker(pytest.mark.xfail(reason=reason, strict=True))
+        with isolated():
+            under_test.begin()
+            try:
+                yield under_test
+            finally:
+                under_test.recover(spoiled=getattr(request.function, "spoils", False))
+
+    def test_exceptions_are_cases(self, under_test: StoreUnderTest) -> None:
+        """Each listed exception is a case, with a reason."""
+        cases = {name.removeprefix("test_") for name in dir(type(self)) if name.startswith("test_")}
+        assert set(under_test.exceptions) <= cases
+        assert all(under_test.exceptions.values()), "an exception without a reason"
