@@ -13,10 +13,11 @@ import antipode
 import antipode.memory
 import pytest
 from antipode import Lineage, Verdict, WriteId, telemetry
+from antipode.settings import reset_settings
 from antipode.shim import Capabilities, Server, Visibility
 from antipode.store import registry
 from antipode.verdict import NOT_YET, VISIBLE, not_yet, unproven
-from fakes import FakeShim, Target, always, fake_store
+from fakes import FakeShim, Target, always, down, fake_store
 
 
 def until(condition: object, seconds: float = 10.0) -> None:
@@ -369,3 +370,22 @@ def test_a_stores_own_blocking_wait_is_used() -> None:
     result = antipode.barrier(lineage, timeout=5)
     assert result.satisfied
     assert result.waited < 2
+
+
+def test_settings_that_cannot_be_read_anew_do_not_end_the_thread_that_asks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its barriers would wait for a thread that is gone, and nobody would start another."""
+    log = log_store()
+    log.applied = 1
+    assert antipode.barrier(at(1), timeout=5).satisfied
+    thread, answer = server()._thread, log.answer
+    assert thread is not None
+    monkeypatch.setenv("ANTIPODE_TIMEOUT_MS", "-1")
+    reset_settings()
+    log.answer = down
+    until(lambda: server()._down_since is not None)
+    rounds = log.asked
+    until(lambda: log.asked > rounds + 1)
+    monkeypatch.delenv("ANTIPODE_TIMEOUT_MS")
+    log.answer, log.applied = answer, 2
+    assert antipode.barrier(at(2), timeout=5).satisfied
+    assert server()._thread is thread

@@ -57,6 +57,8 @@ class Keys(Mapping[str, bytes]):
         for name, key in self._keys.items():
             if not 0 < len(spell_name(name)) <= _LONGEST_ID:
                 raise ConfigurationError(f"a seal key's id has 1 to {_LONGEST_ID} characters: {name!r}")
+            if not isinstance(key, bytes | bytearray):
+                raise ConfigurationError(f"the seal key {name!r} is no octets but {type(key).__name__}: want bytes")
             if len(key) < _LEAST_KEY:
                 raise ConfigurationError(f"the seal key {name!r} has {len(key)} octets; at least {_LEAST_KEY}")
         self._spelled = {spell_name(name): key for name, key in self._keys.items()}

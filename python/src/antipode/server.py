@@ -11,14 +11,16 @@ import select
 import threading
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from random import uniform
 from typing import TYPE_CHECKING, Any, Final
 
 from antipode import logs, telemetry
+from antipode.errors import ConfigurationError
 from antipode.need import Group, Need, release_all
 from antipode.position_queue import PositionQueue
-from antipode.settings import settings
+from antipode.settings import Settings, settings
 from antipode.verdict import VISIBLE, Verdict, Visibility, not_yet, unproven
 from antipode.writeid import Ordered, WriteId
 
@@ -54,8 +56,16 @@ class Server:
         self.address = address
         self.target = target
         self.session: Any = None
+        self._settings = settings()
         self._lock = threading.Lock()
         self._forget()
+
+    @property
+    def _in_force(self) -> Settings:
+        """The settings; those before, where they are to be read anew and cannot: that is for a barrier to raise."""
+        with suppress(ConfigurationError):
+            self._settings = settings()
+        return self._settings
 
     def _forget(self) -> None:
         # Proofs: they belong to one instance and the epoch that it was in, as read in the reply that proved them.
@@ -90,7 +100,7 @@ class Server:
     @property
     def ask_timeout(self) -> float:
         """How long one question may take, in seconds; then the shim raises."""
-        return min(1.0, settings().replica_out_after / 2)
+        return min(1.0, self._in_force.replica_out_after / 2)
 
     def applied(self, instance: str, epoch: str, positions: Mapping[str, int]) -> None:
         """What one reply proved: this instance, in this epoch now, has applied each epoch up to the counter.
@@ -133,7 +143,7 @@ class Server:
 
     def is_out(self, now: float) -> bool:
         """Whether it has not answered for `replica_out_after`, as far as is known lately."""
-        if self._down_since is None or now - self._down_since < settings().replica_out_after:
+        if self._down_since is None or now - self._down_since < self._in_force.replica_out_after:
             return False
         return now - self._failed_at < _RETRY_S[1] + 2 * self.ask_timeout
 
@@ -264,14 +274,14 @@ class Server:
     def _turn(self, wake: int, pace: _Pace) -> None:
         """Sleeps until there is a reason to ask the server, and asks it once."""
         now = time.monotonic()
-        shortest = max(settings().poll, 0.001)
+        shortest = max(self._in_force.poll, 0.001)
         wanted = self._live > 0 or bool(self._probes)
         if self._down_since is not None:
             due = self._failed_at + pace.retry
         elif wanted:
             due = pace.asked_at + max(pace.interval, shortest) * uniform(0.9, 1.1)
         elif self._watch is not None:
-            due = self._answered_at + max(settings().free_path_ttl / 2, shortest)
+            due = self._answered_at + max(self._in_force.free_path_ttl / 2, shortest)
         else:
             due = now + 1.0
         woken = self._sleep(wake, min(due - now, 1.0))
