@@ -6,7 +6,7 @@ NOTIFIER ?= memory
 OPTIONS ?=
 OURS := conftest.py python shims lab benchmarks spec
 
-.PHONY: help setup servers demo test lint types tests test-stores fuzz micro lock clean
+.PHONY: help setup servers demo test lint types tests test-stores fuzz micro spec-coverage lock clean
 
 help:
 	@echo "make demo         see cross-service violations happen, and not happen (POST_STORAGE=redis NOTIFIER=rabbitmq: on real servers)"
@@ -14,6 +14,7 @@ help:
 	@echo "make test-stores  the longer runs: the whole failover fuzzers, the clients' own test suites through our wrappers"
 	@echo "make fuzz         ten minutes of fuzzing (SECONDS=600)"
 	@echo "make micro        the micro benchmarks"
+	@echo "make spec-coverage  which requirements of spec/ each language's tests cite, and which none does (OPTIONS=--fail-uncited)"
 	@echo "make lock         pins requirements/dev.in into requirements/dev.txt"
 
 setup:
@@ -46,6 +47,9 @@ fuzz: setup
 
 micro: servers
 	@$(PY) -m antipode_benchmarks.micro $(OPTIONS)
+
+spec-coverage:
+	@python3 spec/citations.py $(OPTIONS)
 
 lock: setup
 	@.venv/bin/uv pip compile -q --python $(PY) --universal --python-version 3.11 --no-header --no-emit-index-url requirements/dev.in -o requirements/dev.txt
