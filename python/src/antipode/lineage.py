@@ -271,12 +271,15 @@ class Lineage:
         """One store's section as it stands, unopened; a value to compare, not to parse."""
         return self._sections.get(wire.spell_name(store))
 
-    def raised(self, store: str, epoch: str, counter: int) -> Lineage:
-        """This lineage, whose section of the store is one position of this epoch, with a greater counter."""
-        head = _position_head(store, epoch)
+    def raised(self, spelled: tuple[str, str], counter: int) -> Lineage:
+        """This lineage, whose section of the store is one position of this epoch, with a greater counter.
+
+        `spelled`: the store and epoch, by `spelled_position`.
+        """
+        name, head = spelled
         sections, incomplete, extensions = self._parts or self._split()
         sections = sections.copy()
-        sections[head[1 : head.index(".")]] = f"{head[1:]}{counter}"
+        sections[name] = f"{head}{counter}"
         lineage = _new(Lineage)
         lineage._text = None
         lineage._parts = _new_parts(_Parsed, (sections, incomplete, extensions))
@@ -364,6 +367,12 @@ class Lineage:
 def _position_head(store: str, epoch: str) -> str:
     """How a section begins whose first entry is a position of this epoch."""
     return f"~{wire.spell_name(store)}..{wire.spell_name(epoch)}."
+
+
+def spelled_position(store: str, epoch: str) -> tuple[str, str]:
+    """The store's spelled name, and how its section begins where it is one position of this epoch."""
+    head = _position_head(store, epoch)[1:]
+    return head[: head.index(".")], head
 
 
 def _of_plain(text: str) -> Lineage:

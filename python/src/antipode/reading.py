@@ -10,7 +10,7 @@ from typing import Final
 from opentelemetry import context as otel
 
 from antipode.lineage import EMPTY, Lineage
-from antipode.scope import current_scope
+from antipode.scope import current_context, current_scope
 from antipode.writeid import WriteId
 
 _READING: Final = otel.create_key("antipode-reading")
@@ -43,7 +43,12 @@ class Reading:
 
 def current_reading() -> Reading | None:
     """The innermost `reading()` block that the caller is in; what shims ask before they read."""
-    return otel.get_current().get(_READING)  # type: ignore[return-value]
+    return reading_in(current_context())
+
+
+def reading_in(context: otel.Context) -> Reading | None:
+    """The innermost `reading()` block that a Context holds, for who has it at hand."""
+    return context.get(_READING)  # type: ignore[return-value]
 
 
 @contextmanager

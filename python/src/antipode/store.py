@@ -247,20 +247,20 @@ class Store:
         return f"<Store {self.name} ({self.kind}) {', '.join(self.replicas)}>"
 
 
-class Write:
+class Write(PendingWrite):
     """One write to a store, from before it is sent until its version is known."""
 
-    __slots__ = ("_key", "_open", "_pending", "_scope", "_store")
+    __slots__ = ("_key", "_open", "_scope", "_store")
 
     def __init__(self, store: Store, key: bytes | str) -> None:
+        scope = current_scope()
+        super().__init__(store.name, EMPTY if scope is None else scope.lineage)
         self._store = store
         self._key = key
         self._open = True
-        self._scope: Scope | None = current_scope()
-        self._pending: PendingWrite | None = None
-        if self._scope is not None:
-            self._pending = PendingWrite(store.name, self._scope.lineage)
-            self._scope.begin(self._pending)
+        self._scope: Scope | None = scope
+        if scope is not None:
+            scope.begin(self)
 
     def record(self, version: Version) -> None:
         """The write has this version: an object's with a key, a position where the store's shim gives positions."""
@@ -269,18 +269,18 @@ class Write:
             write_id = WriteId.position(store.name, version.epoch, version.counter)
         else:
             write_id = store.write_id(self._key, version)
-        if self._scope is None or self._pending is None:
+        if self._scope is None:
             orphan(store.name)
         else:
-            if not write_id.key and self._pending.lineage is not EMPTY:
+            if not write_id.key and self.lineage is not EMPTY:
                 self._check_plausible(write_id)
-            self._scope.written(self._pending, write_id)
+            self._scope.written(self, write_id)
         self._open = False
 
     def record_position(self, position: Ordered) -> None:
         """`record` for a store that gives positions; as cheap as can be."""
-        scope, pending = self._scope, self._pending
-        if scope is not None and pending is not None and scope.raised(pending, position[0], position[1]):
+        scope = self._scope
+        if scope is not None and scope.raised(self, position[0], position[1]):
             self._open = False
         else:
             self.record(position)
@@ -309,8 +309,7 @@ class Write:
         """Nobody knows whether the write happened: it stays pending, and what leaves stays marked (SCOPE)."""
         if self._open:
             self._open = False
-            if self._pending is not None:
-                self._pending.unknown = True
+            self.unknown = True
 
     def close(self) -> None:
         """Ends a write that was neither recorded nor abandoned: its version is missing."""
@@ -320,22 +319,22 @@ class Write:
     def _end(self) -> None:
         """The write is pending no more: last of all, or a copy that left before would lack it unmarked (SCOPE-14)."""
         self._open = False
-        if self._scope is not None and self._pending is not None:
-            self._scope.end(self._pending)
+        if self._scope is not None:
+            self._scope.end(self)
 
     def _check_plausible(self, write_id: WriteId) -> None:
         """A lineage that reached a writer before its write cannot hold a greater position than the write got (LIN)."""
-        if self._pending is None or self._scope is None or self._pending.lineage is EMPTY:
+        if self._scope is None or self.lineage is EMPTY:
             return
         version = write_id.version
         if isinstance(version, Opaque):
             return
-        only = self._pending.lineage.only_position(self._store.name, version.epoch)
+        only = self.lineage.only_position(self._store.name, version.epoch)
         if only is not None and only <= version.counter:
             return
-        if self._pending.lineage.section_text(self._store.name) is None:
+        if self.lineage.section_text(self._store.name) is None:
             return
-        for known in self._pending.lineage.of_store(self._store.name):
+        for known in self.lineage.of_store(self._store.name):
             other = known.version
             if (
                 known.is_position

@@ -143,7 +143,7 @@ class WriteCall:
         if scope is None:
             return Lineage()
         lineage = scope.lineage
-        own = self.write._pending
+        own = self.write
         stores = sorted({write.store for write in scope.pending if write is not own})
         return lineage.marked_incomplete(*stores) if stores else lineage
 
