@@ -16,7 +16,9 @@ from antipode.barrier_log import BarrierLog, barrier_log
 from antipode.settings import reset_settings
 from antipode.store import Registry, replace_registry
 
-pytest.register_assert_rewrite("antipode.testing.conformance", "antipode.testing.under_test")
+pytest.register_assert_rewrite(
+    "antipode.testing.conformance", "antipode.testing.under_test", "antipode.testing.failover"
+)
 
 
 @contextmanager
