@@ -4,6 +4,9 @@ STORES := redis rabbitmq
 POST_STORAGE ?= memory
 NOTIFIER ?= memory
 OPTIONS ?=
+STAGE := benchmarks/src/antipode_benchmarks/postnotification
+names = $(sort $(filter-out _%,$(basename $(notdir $(wildcard $(STAGE)/$(1)/*.py)))))
+known = $(if $(filter $($(1)),$(call names,$(2))),,$(error $(1)=$($(1)): want one of $(call names,$(2))))
 OURS := conftest.py python shims lab benchmarks spec
 
 .PHONY: help setup servers demo test lint types tests test-stores fuzz micro spec-coverage lock clean
@@ -24,6 +27,7 @@ servers:
 	@scripts/setup $(STORES)
 
 demo:
+	$(call known,POST_STORAGE,stores)$(call known,NOTIFIER,queues)
 	@scripts/setup $(filter-out memory,$(sort $(POST_STORAGE) $(NOTIFIER)))
 	@$(PY) -m antipode_benchmarks.postnotification --post-storage $(POST_STORAGE) --notifier $(NOTIFIER) $(OPTIONS)
 

@@ -98,6 +98,23 @@ def test_a_barrier_that_runs_out_of_time_fails_the_run(tmp_path: Path) -> None:
     assert not (tmp_path / "results").exists()
 
 
+@pytest.mark.parametrize("words", ["NOTIFIER=redis", "POST_STORAGE=rabbitmq"])
+def test_make_demo_refuses_first_and_says_what_can_be_chosen(words: str) -> None:
+    """Before it installs or builds anything."""
+    done = subprocess.run(
+        ["make", "demo", words],
+        cwd=Path(__file__).parents[2],
+        env={name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS"))},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert re.search(rf"{words}: want one of .*memory", done.stderr)
+    assert done.stdout == ""
+
+
 def wait_until(condition: Callable[[], object], what: str, timeout: float = 30.0) -> None:
     """Waits for a condition."""
     deadline = time.monotonic() + timeout

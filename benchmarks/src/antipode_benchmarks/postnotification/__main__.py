@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import signal
 import sys
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any, get_args
@@ -14,18 +15,20 @@ from antipode_lab.durations import lag_ms, seconds, spread
 from antipode_lab.errors import LabError
 from rich.console import Console
 
+from antipode_benchmarks.postnotification import queues, stores
 from antipode_benchmarks.postnotification.fleet import RunFailed
-from antipode_benchmarks.postnotification.options import BarrierPlace, Notifier, Options, PostStorage
+from antipode_benchmarks.postnotification.options import BarrierPlace, Options
 from antipode_benchmarks.postnotification.report import FAILED, INTERRUPTED, save, show
-from antipode_benchmarks.postnotification.run import Run, servers
+from antipode_benchmarks.postnotification.run import Run
+from antipode_benchmarks.postnotification.servers import servers
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
 
 
 @app.command()
 def main(
-    post_storage: Annotated[str, typer.Option(help="memory or redis")] = "memory",
-    notifier: Annotated[str, typer.Option(help="memory or rabbitmq")] = "memory",
+    post_storage: Annotated[str, typer.Option(help=", ".join(stores.names()))] = "memory",
+    notifier: Annotated[str, typer.Option(help=", ".join(queues.names()))] = "memory",
     requests: Annotated[
         int | None, typer.Option(min=1, help="uploads that are measured [default: 300, on real servers 2000]")
     ] = None,
@@ -61,9 +64,9 @@ def main(
     errors = Console(stderr=True, highlight=False, markup=False, soft_wrap=True)
     try:
         options = Options(
-            post_storage=_choice("--post-storage", post_storage, PostStorage),
-            notifier=_choice("--notifier", notifier, Notifier),
-            barrier=_choice("--barrier", barrier, BarrierPlace),
+            post_storage=_choice("--post-storage", post_storage, stores.names()),
+            notifier=_choice("--notifier", notifier, queues.names()),
+            barrier=_choice("--barrier", barrier, get_args(BarrierPlace)),
             requests=requests or (300 if post_storage == notifier == "memory" else 2000),
             rate=rate,
             lags_ms=tuple(spread(lag.split(","), replicas)),
@@ -79,8 +82,8 @@ def main(
     console = Console(highlight=False, width=None if sys.stdout.isatty() else 120)
     path = json_file or _default_path(options)
     try:
-        with servers(options, console, one_broker=one_broker) as (posts, queues):
-            found = asyncio.run(Run(options, console, posts, queues).both())
+        with servers(options, console, one_broker=one_broker) as started:
+            found = asyncio.run(Run(options, console, started).both())
     except (RunFailed, LabError) as error:
         errors.print(f"The run failed: {error}")
         raise typer.Exit(FAILED) from error
@@ -93,9 +96,9 @@ def main(
     raise typer.Exit(found["exit_code"])
 
 
-def _choice(option: str, word: str, words: Any) -> Any:
-    if word not in get_args(words):
-        raise typer.BadParameter(f"{option} {word}: want one of {', '.join(get_args(words))}")
+def _choice(option: str, word: str, words: Sequence[str]) -> Any:
+    if word not in words:
+        raise typer.BadParameter(f"{option} {word}: want one of {', '.join(words)}")
     return word
 
 

@@ -6,8 +6,6 @@ import json
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
-PostStorage = Literal["memory", "redis"]
-Notifier = Literal["memory", "rabbitmq"]
 BarrierPlace = Literal["follower", "wait-on-read", "none"]
 
 SERVICES = ("post-upload", "post-storage-a", "notifier", "follower-notify", "post-storage-b")
@@ -23,8 +21,10 @@ QUEUE = "notifications"
 class Options:
     """One run of the benchmark, with and without Antipode."""
 
-    post_storage: PostStorage = "memory"
-    notifier: Notifier = "memory"
+    post_storage: str = "memory"
+    """`memory`, or the name of a module in `stores`."""
+    notifier: str = "memory"
+    """`memory`, or the name of a module in `queues`."""
     barrier: BarrierPlace = "follower"
     """Where the run with Antipode waits: in follower-notify, at each read in post-storage; `none`: baseline alone."""
     requests: int = 300

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+import asyncio
 from datetime import UTC, datetime
 from typing import Any
 
@@ -12,48 +11,19 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from antipode_benchmarks.postnotification.fleet import Fleet, RunFailed
 from antipode_benchmarks.postnotification.load import Batch, Load
-from antipode_benchmarks.postnotification.options import QUEUE, BarrierPlace, Options
+from antipode_benchmarks.postnotification.options import BarrierPlace, Options
 from antipode_benchmarks.postnotification.report import result
+from antipode_benchmarks.postnotification.servers import Servers, prepare_antipode
 from antipode_benchmarks.postnotification.statistics import summary
-
-
-@contextmanager
-def servers(
-    options: Options, console: Console, *, one_broker: bool = False
-) -> Iterator[tuple[dict[str, str], dict[str, str]]]:
-    """The URLs of the posts' servers and of the brokers, started for the run where stores are not embedded."""
-    wanted = [name for name in (options.post_storage, options.notifier) if name != "memory"]
-    if not wanted:
-        yield {}, {}
-        return
-    from antipode_lab import Lab
-
-    settings: dict[str, Any] = {"one_broker": one_broker, "exchanges": {QUEUE: "fanout"}, "queues": {QUEUE: QUEUE}}
-    lab = Lab(
-        *wanted,
-        replicas=len(options.lags_ms),
-        lag=[lag / 1000 for lag in options.lags_ms],
-        queue_lag=options.queue_lag_ms / 1000,
-        options={"rabbitmq": settings} if "rabbitmq" in wanted else None,
-    )
-    with console.status(f"Starting {' and '.join(wanted)} in two regions…"):
-        lab.start()
-    with lab:
-        urls = {
-            name: {key: server.url for key, server in store.servers.items()}
-            for name, store in lab.endpoints.stores.items()
-        }
-        yield urls.get("redis", {}), urls.get("rabbitmq", {})
 
 
 class Run:
     """Runs both phases with a live display."""
 
-    def __init__(self, options: Options, console: Console, posts: dict[str, str], queues: dict[str, str]) -> None:
+    def __init__(self, options: Options, console: Console, servers: Servers) -> None:
         self._options = options
         self._console = console
-        self._posts = posts
-        self._queues = queues
+        self._servers = servers
 
     async def both(self) -> dict[str, Any]:
         """The result of the run; raises RunFailed for any error in any service."""
@@ -85,7 +55,10 @@ class Run:
         def warm(answered: int, _: Batch) -> None:
             display.update(bar, words=f"warming up, {answered} of {options.warmup}")
 
-        async with Fleet(options, antipode=wrapped, posts=self._posts, queues=self._queues) as fleet:
+        if wrapped:
+            await asyncio.to_thread(prepare_antipode, self._servers.posts)
+        posts, queues = self._servers
+        async with Fleet(options, antipode=wrapped, posts=posts, queues=queues) as fleet:
             load = Load(options, fleet)
             try:
                 warmup = await load.run("warmup", options.warmup, warm)

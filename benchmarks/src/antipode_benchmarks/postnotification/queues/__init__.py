@@ -1,9 +1,14 @@
-"""The notifier's queues: a message that is published in region A arrives in region B."""
+"""The notifier's queues: a message that is published in region A arrives in region B.
+
+A new one is a new module here, named like the lab's store, with what `QueueModule` says; nothing else changes.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Protocol
+from importlib import import_module
+from pkgutil import iter_modules
+from typing import Any, Protocol, cast
 
 from antipode_benchmarks.postnotification.options import Setup
 from antipode_benchmarks.postnotification.queues.memory import LaggedQueue, MemoryNotifications
@@ -23,10 +28,32 @@ class Notifications(Protocol):
         """Starts threads that hand each message of region B to `handler`, and an error of theirs to `failed`."""
 
 
+class QueueModule(Protocol):
+    """What a module of this folder has, but for `memory`. Where `setup.antipode` is off it imports no shim."""
+
+    @property
+    def LAB(self) -> Mapping[str, Any]:
+        """Options of the lab's store; empty for its defaults."""
+
+    def prepare(self, urls: Mapping[str, str], /) -> None:
+        """Once, before the first service: the queue itself, at its servers, where the lab has not made it."""
+
+    def open_notifications(self, setup: Setup, /) -> Notifications:
+        """The queue as one service sees it; it connects when it is first used."""
+
+
+def names() -> list[str]:
+    """What `--notifier` can be."""
+    return sorted(module.name for module in iter_modules(__path__) if not module.name.startswith("_"))
+
+
+def module_of(name: str) -> QueueModule:
+    """A queue's module."""
+    return cast("QueueModule", import_module(f"{__name__}.{name}"))
+
+
 def open_notifications(setup: Setup, embedded: LaggedQueue | None) -> Notifications:
     """The queue, plain or with Antipode."""
     if embedded is not None:
         return MemoryNotifications(setup, embedded)
-    from antipode_benchmarks.postnotification.queues.rabbitmq import RabbitNotifications
-
-    return RabbitNotifications(setup)
+    return module_of(setup.options.notifier).open_notifications(setup)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Final
 
 import pika
 from pika.adapters.blocking_connection import BlockingChannel
 
 from antipode_benchmarks.postnotification.options import QUEUE, Setup
 
+LAB: Final[Mapping[str, Any]] = {"exchanges": {QUEUE: "fanout"}, "queues": {QUEUE: QUEUE}}
 _TRANSIENT = 1
 
 
@@ -70,3 +71,10 @@ class RabbitNotifications:
         for number in range(consumers):
             threading.Thread(target=run, name=f"consumer-{number}", daemon=True).start()
         ready.wait(30)
+
+
+open_notifications = RabbitNotifications
+
+
+def prepare(urls: Mapping[str, str]) -> None:
+    """The lab has declared the exchange, the queue and the federation."""

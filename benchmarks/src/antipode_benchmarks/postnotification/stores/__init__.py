@@ -1,8 +1,14 @@
-"""The posts' stores: each opens itself for one service, plain or wrapped by Antipode's shim."""
+"""The posts' stores: one module each, found by its name, opened for one service plain or wrapped by Antipode's shim.
+
+A new store is a new module here, named like the lab's store, with what `PostsModule` says; nothing else changes.
+"""
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Mapping
+from importlib import import_module
+from pkgutil import iter_modules
+from typing import Any, Protocol, cast
 
 import antipode.memory
 
@@ -19,15 +25,40 @@ class Posts(Protocol):
         """Reads a post at one of the region's replicas; the post or None, and the replica's name."""
 
 
+class PostsModule(Protocol):
+    """What a module of this folder has, but for `memory`. Where `setup.antipode` is off it imports no shim."""
+
+    @property
+    def LAB(self) -> Mapping[str, Any]:
+        """Options of the lab's store; empty for its defaults."""
+
+    def prepare(self, urls: Mapping[str, str], /) -> None:
+        """Once, before the first service: the application's own schema, until it is at all servers (`a`, `b1`, …)."""
+
+    def open_posts(self, setup: Setup, region: str, /) -> Posts:
+        """The posts for post-storage in a region."""
+
+    def register(self, setup: Setup, /) -> None:
+        """Where a service that has no client of the store shall wait: at all of region B's replicas."""
+
+
+def names() -> list[str]:
+    """What `--post-storage` can be."""
+    return sorted(module.name for module in iter_modules(__path__) if not module.name.startswith("_"))
+
+
+def module_of(name: str) -> PostsModule:
+    """A store's module."""
+    return cast("PostsModule", import_module(f"{__name__}.{name}"))
+
+
 def open_posts(setup: Setup, region: str, embedded: antipode.memory.Store | None) -> Posts:
     """The posts for post-storage in a region."""
     if embedded is not None:
         from antipode_benchmarks.postnotification.stores.memory import MemoryPosts
 
         return MemoryPosts(setup, region, embedded)
-    from antipode_benchmarks.postnotification.stores.redis import RedisPosts
-
-    return RedisPosts(setup, region)
+    return module_of(setup.options.post_storage).open_posts(setup, region)
 
 
 def register_posts(setup: Setup, embedded: antipode.memory.Store | None) -> None:
@@ -35,6 +66,4 @@ def register_posts(setup: Setup, embedded: antipode.memory.Store | None) -> None
     if embedded is not None:
         embedded.register(*setup.options.replicas)
         return
-    from antipode_benchmarks.postnotification.stores.redis import register
-
-    register(setup)
+    module_of(setup.options.post_storage).register(setup)

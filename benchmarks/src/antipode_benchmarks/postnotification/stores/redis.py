@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import cycle
+from typing import Any, Final
 
 import redis.asyncio
 
 from antipode_benchmarks.postnotification.options import STORE, Setup
+
+LAB: Final[Mapping[str, Any]] = {}
 
 
 class RedisPosts:
@@ -36,6 +40,13 @@ def _client(setup: Setup, name: str) -> redis.asyncio.Redis:
     import antipode_redis  # the baseline does without it
 
     return antipode_redis.wrap(client, store=STORE, wait_on_read=setup.wait_on_read, timeout=setup.options.timeout)
+
+
+open_posts = RedisPosts
+
+
+def prepare(urls: Mapping[str, str]) -> None:
+    """Keys need no schema."""
 
 
 def register(setup: Setup) -> None:

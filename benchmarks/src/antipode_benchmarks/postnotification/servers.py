@@ -1,0 +1,62 @@
+"""The servers of a run, started by the lab, and what has to be on them before the first service."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from typing import Any, NamedTuple
+
+from rich.console import Console
+
+from antipode_benchmarks.postnotification import queues, stores
+from antipode_benchmarks.postnotification.options import STORE, Options
+
+
+class Servers(NamedTuple):
+    """URLs by the servers' names in the lab; empty for what is embedded."""
+
+    posts: dict[str, str]
+    queues: dict[str, str]
+
+
+@contextmanager
+def servers(options: Options, console: Console, *, one_broker: bool = False) -> Iterator[Servers]:
+    """The servers of the posts and of the queue, each in a lab of its own: a table can be either, with its own lag."""
+    with ExitStack() as labs:
+        posts: dict[str, str] = {}
+        queue: dict[str, str] = {}
+        if options.post_storage != "memory":
+            store = stores.module_of(options.post_storage)
+            lags = [lag / 1000 for lag in options.lags_ms]
+            posts = _start(labs, console, options.post_storage, store.LAB, replicas=len(lags), lag=lags)
+            store.prepare(posts)
+        if options.notifier != "memory":
+            notifier = queues.module_of(options.notifier)
+            lag = options.queue_lag_ms / 1000
+            settings = dict(notifier.LAB)
+            if one_broker and options.notifier == "rabbitmq":
+                settings["one_broker"] = True
+            queue = _start(labs, console, options.notifier, settings, replicas=1, lag=lag, queue_lag=lag)
+            notifier.prepare(queue)
+        yield Servers(posts, queue)
+
+
+def _start(labs: ExitStack, console: Console, kind: str, settings: Mapping[str, Any], **options: Any) -> dict[str, str]:
+    from antipode_lab import Lab  # embedded stores do without it
+
+    lab = Lab(kind, options={kind: dict(settings)}, **options)
+    with console.status(f"Starting {kind} in two regions…"):
+        labs.enter_context(lab)
+    return {name: server.url for name, server in lab.endpoints.stores[kind].servers.items()}
+
+
+def prepare_antipode(posts: Mapping[str, str]) -> None:
+    """What `antipode init STORE --at URL --run` does: tables of marks and the like, before the phase with Antipode."""
+    from antipode.administration import Preparing, Wanted, administration_of
+
+    if "a" in posts:
+        shim = administration_of(posts["a"])
+        if isinstance(shim, Preparing):
+            for step in shim.preparations(posts["a"], Wanted(STORE)):
+                if step.run is not None:
+                    step.run()
