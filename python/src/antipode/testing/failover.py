@@ -401,7 +401,6 @@ class _Parked:
             thread.start()
         return self
 
-    @abstractmethod
     def __exit__(self, *_: object) -> None:
         for thread in self.threads:
             thread.join(self.timeout + 2 * SLACK_S)
