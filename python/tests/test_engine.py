@@ -12,7 +12,7 @@ from typing import ClassVar
 import antipode
 import antipode.memory
 import pytest
-from antipode import Lineage, Verdict, WriteId, telemetry
+from antipode import Lineage, Ordered, Verdict, WriteId, telemetry
 from antipode.settings import reset_settings
 from antipode.shim import Capabilities, Server, Visibility
 from antipode.store import registry
@@ -372,6 +372,44 @@ def test_a_stores_own_blocking_wait_is_used() -> None:
     assert result.waited < 2
 
 
+class InterruptedShim(BlockingShim):
+    """A store whose own wait would last long: it must be told of whoever comes, and not be used for a look."""
+
+    waits: ClassVar[int]
+
+    def wait(self, ids: Sequence[WriteId], server: Server, timeout: float) -> Sequence[Visibility]:
+        type(self).waits += 1
+        deadline = time.monotonic() + 20
+        answers = [VISIBLE if write_id.key == b"there" else NOT_YET for write_id in ids]
+        while VISIBLE not in answers and not server.interrupted and time.monotonic() < deadline:
+            time.sleep(0.001)
+        return answers
+
+
+def test_a_blocking_wait_is_told_of_a_newcomer() -> None:
+    InterruptedShim.waits = 0
+    fake_store("w", Target("w1", always(NOT_YET)), shim=InterruptedShim)
+    first = threading.Thread(
+        target=antipode.barrier,
+        args=(Lineage([WriteId("w", "k", antipode.Ordered("", 1))]),),
+        kwargs={"timeout": 3, "on_timeout": "proceed"},
+    )
+    first.start()
+    until(lambda: InterruptedShim.waits)
+    result = antipode.barrier(Lineage([WriteId("w", "there", antipode.Ordered("", 1))]), timeout=10)
+    first.join()
+    assert result.satisfied
+    assert result.waited < 2
+
+
+def test_a_look_does_not_wait_at_the_server() -> None:
+    InterruptedShim.waits = 0
+    fake_store("w", Target("w1", always(NOT_YET)), shim=InterruptedShim)
+    result = antipode.barrier(Lineage([WriteId("w", "k", antipode.Ordered("", 1))]), timeout=0, on_timeout="proceed")
+    assert not result.satisfied
+    assert InterruptedShim.waits == 0
+
+
 def test_settings_that_cannot_be_read_anew_do_not_end_the_thread_that_asks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its barriers would wait for a thread that is gone, and nobody would start another."""
     log = log_store()
@@ -389,3 +427,24 @@ def test_settings_that_cannot_be_read_anew_do_not_end_the_thread_that_asks(monke
     log.answer, log.applied = answer, 2
     assert antipode.barrier(at(2), timeout=5).satisfied
     assert server()._thread is thread
+
+
+class OwnPaceShim(FakeShim):
+    kind = "fake-own-pace"
+    own_pace = 0.05
+
+
+def test_a_shim_with_a_pace_of_its_own_is_called_without_back_off() -> None:
+    """BAR-38: with back-off the fortieth question would come after 19 s."""
+    target = Target("paced", always(NOT_YET))
+    fake_store("paced", target, shim=OwnPaceShim)
+    waiting = threading.Thread(
+        target=lambda: antipode.barrier(
+            Lineage([WriteId("paced", b"k", Ordered("", 1))]), timeout=14, on_timeout="proceed"
+        )
+    )
+    waiting.start()
+    until(lambda: target.asked >= 40, 14)
+    target.answer = always(VISIBLE)
+    waiting.join(5)
+    assert not waiting.is_alive()

@@ -274,7 +274,8 @@ class Server:
     def _turn(self, wake: int, pace: _Pace) -> None:
         """Sleeps until there is a reason to ask the server, and asks it once."""
         now = time.monotonic()
-        shortest = max(self._in_force.poll, 0.001)
+        own_pace = self.store.shim.own_pace
+        shortest = max(self._in_force.poll, own_pace, 0.001)
         wanted = self._live > 0 or bool(self._probes)
         if self._down_since is not None:
             due = self._failed_at + pace.retry
@@ -301,7 +302,8 @@ class Server:
             pace.interval = shortest
         else:
             pace.retry = _RETRY_S[0]
-            pace.interval = shortest if moved else min(max(pace.interval, shortest) * 2, shortest * SAFETY_NET)
+            steady = moved or own_pace > 0
+            pace.interval = shortest if steady else min(max(pace.interval, shortest) * 2, shortest * SAFETY_NET)
 
     def _sleep(self, wake: int, seconds: float) -> str:
         """Sleeps until the time is over (""), the server pushed ("push"), or somebody new waits ("poke")."""

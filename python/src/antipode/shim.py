@@ -89,6 +89,10 @@ class Shim(ABC):
     """What the client raises where a server is out of reach. Anything else that `visible` raises is the server's
     own answer, and makes the writes unproven with its words (BAR-13)."""
 
+    own_pace: ClassVar[float] = 0.0
+    """Seconds, for stores that neither push nor block: the shim itself spaces its questions, object by object, and
+    `visible` answers between them from the last one. It is called so often while somebody waits, without back-off."""
+
     def __init__(self, store: Store) -> None:
         self.store = store
 
@@ -105,7 +109,10 @@ class Shim(ABC):
         raise NotImplementedError(f"{self.kind} has no push")
 
     def wait(self, ids: Sequence[WriteId], server: Server, timeout: float) -> Sequence[Visibility]:
-        """Like `visible`, but blocks at the server up to `timeout` seconds for the first of the writes."""
+        """Like `visible`, but blocks at the server up to `timeout` seconds for the first of the writes.
+
+        One that can end early looks at `server.interrupted`: somebody new waits for another write.
+        """
         raise NotImplementedError(f"{self.kind} has no blocking wait")
 
     def close(self, server: Server) -> None:

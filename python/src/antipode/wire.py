@@ -132,6 +132,11 @@ def hashed_key(key: bytes) -> bytes:
     return b"\x00h-" + hashlib.sha256(key).hexdigest()[:32].encode("ascii")
 
 
+def is_hashed(key: bytes) -> bool:
+    """Whether a key is in its hashed form: a store that asks by key cannot ask for it."""
+    return _HASHED.fullmatch(key) is not None
+
+
 def spell_key(key: bytes) -> str:
     """Spells a key; one that would pass 1,024 characters is spelled in its hashed form."""
     text = key.decode("latin-1").translate(_OCTETS)
@@ -233,6 +238,8 @@ def join_incomplete(a: frozenset[str], b: frozenset[str]) -> frozenset[str]:
 def join(parsed: Parsed) -> str:
     """The lineage text of sections in canonical order, then the extensions; raises nothing."""
     sections, incomplete, kept = parsed
+    if len(sections) == 1 and not incomplete and not kept:
+        return "1~" + next(iter(sections.values()))
     parts = ["1", *sorted(sections.values())]
     if incomplete or kept:
         extensions = list(kept)
