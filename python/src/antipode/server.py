@@ -123,6 +123,11 @@ class Server:
         self._instance = ""
         self._answered_at = -1e9
 
+    @property
+    def interrupted(self) -> bool:
+        """Whether somebody new waits: a blocking `wait` answers now, and is called anew with what is wanted then."""
+        return self._poked
+
     # The free path
 
     def holds(self, epoch: str, counter: int, now: float) -> bool:
@@ -279,6 +284,8 @@ class Server:
         wanted = self._live > 0 or bool(self._probes)
         if self._down_since is not None:
             due = self._failed_at + pace.retry
+        elif wanted and self.store.shim.capabilities.blocking_wait:
+            due = pace.asked_at + _BREATH_S  # the shim itself waits
         elif wanted:
             due = pace.asked_at + max(pace.interval, shortest) * uniform(0.9, 1.1)
         elif self._watch is not None:
@@ -339,7 +346,7 @@ class Server:
         try:
             if self._watch is None and self._watchable and shim.capabilities.push:
                 self._open_watch()
-            if ids and shim.capabilities.blocking_wait:
+            if ids and shim.capabilities.blocking_wait and not self._looks:
                 answers = shim.wait(ids, self, _WAIT_SLICE_S)
             else:
                 answers = shim.visible(ids, self)
