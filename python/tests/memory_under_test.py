@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import ClassVar
 
 import antipode.memory
@@ -17,6 +17,13 @@ class MemoryUnderTest(StoreUnderTest):
     """Three regions in this process, made anew for each case."""
 
     shim: ClassVar[type[Shim]] = antipode.memory.MemoryShim
+    exceptions: ClassVar[Mapping[str, str]] = {
+        "open_transaction": "the embedded store has no transactions",
+        "transaction_only_read_so_far": "the embedded store has no transactions",
+        "rolled_back_transaction": "the embedded store has no transactions",
+        "missing_rights": "the embedded store has no users",
+        "unfit_topology": "the embedded store has one topology",
+    }
     patience = 10.0
     brief = 0.1
 

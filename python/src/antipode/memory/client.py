@@ -94,7 +94,10 @@ class Client:
             except PermissionError:
                 write.abandon()
                 raise
-            write.record(version)
+            if version is None:
+                write.abandon()
+            else:
+                write.record(version)
 
     def _wait(self, lineage: Lineage) -> None:
         timeout = self._joined.timeout

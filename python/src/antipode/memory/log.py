@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 from uuid import uuid4
 
 from antipode.errors import ConfigurationError
+from antipode.hybrid_clock import HybridClock
 from antipode.memory.node import Cell, Entry, Node, Versions
 from antipode.writeid import Opaque, Ordered, Version
 
@@ -41,7 +42,7 @@ class ReplicatedLog:
             raise ConfigurationError(f"versions={versions!r}: want position, object or opaque")
         self.name = name
         self.versions = versions
-        self._object_counter = 0
+        self._clock = HybridClock()
         self._answers_lost = False
         self._lock = threading.RLock()
         self._changed = threading.Condition(self._lock)
@@ -182,15 +183,21 @@ class ReplicatedLog:
         """A version that no object ever had or will have, whatever is deleted, lost or started anew (SHIM-10)."""
         if self.versions == "opaque":
             return Opaque(("" if value is not None else DELETED) + uuid4().hex[:16])
-        self._object_counter = max(self._object_counter + 1, time.time_ns() // 1000)
-        return Ordered("", self._object_counter)
+        return Ordered("", self._clock.next())
 
-    def write(self, node: Node, key: bytes, value: bytes | None, lineage: str) -> Version:
-        """Writes at a server, which has to be the primary; returns the version."""
+    def write(self, node: Node, key: bytes, value: bytes | None, lineage: str) -> Version | None:
+        """Writes at a server, which has to be the primary; returns the version.
+
+        The deletion of an object that is not there has the version of its tombstone; None where it has none, and in a
+        store of positions is a write like others.
+        """
         with self._lock:
             self._need_up(node)
             if node is not self._primary:
                 raise PermissionError(f"{self.name}: the server in {node.region} is a read-only replica")
+            there = node.data.get(key)
+            if value is None and self.versions != "position" and (there is None or there.value is None):
+                return None if there is None else there.version
             version = self._log(key, value, lineage)
             if time.monotonic() - self._marked_at > MARK_PERIOD_S:
                 self._mark()

@@ -88,7 +88,7 @@ class MemoryShim(_AnyMemoryShim):
 
 
 class MemoryObjectShim(_AnyMemoryShim):
-    """Objects whose versions compare: visible is that version or a later one of the key, deletions too (SHIM-24)."""
+    """Objects whose versions compare: visible is that version or a later one of the key, deletions too (SHIM-31)."""
 
     capabilities: ClassVar[Capabilities] = Capabilities(versions="object", push=True, tombstones=True, rest=("field",))
 
@@ -106,7 +106,7 @@ class MemoryObjectShim(_AnyMemoryShim):
 
 
 class MemoryOpaqueShim(_AnyMemoryShim):
-    """Objects whose versions are equal or not: another one in its place proves nothing (SHIM-25)."""
+    """Objects whose versions are equal or not: another one in its place proves nothing (SHIM-32)."""
 
     capabilities: ClassVar[Capabilities] = Capabilities(versions="opaque", push=True, rest=("field",))
 

@@ -1,4 +1,4 @@
-"""What a store gives the conformance kit: a few primitives over two regions of real servers (spec SHIM-18).
+"""What a store gives the conformance kit: a few primitives over two regions of real servers (spec SHIM-18, SHIM-33).
 
 A shim's tests hold one subclass of `StoreUnderTest`, and one test class that names it; every case comes with that:
 

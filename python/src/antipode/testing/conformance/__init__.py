@@ -1,4 +1,4 @@
-"""The shim conformance kit: every case of the shim contract, on a shim's own store (spec SHIM-18).
+"""The shim conformance kit: every case of the shim contract, on a shim's own store (spec SHIM-18, SHIM-33).
 
     class TestConformance(ShimConformance):
         @pytest.fixture
@@ -13,11 +13,14 @@ from __future__ import annotations
 from antipode.testing.conformance.cases import spoils
 from antipode.testing.conformance.failovers import Failovers
 from antipode.testing.conformance.links import Links
+from antipode.testing.conformance.reads import Reads
 from antipode.testing.conformance.values import Values
+from antipode.testing.conformance.waiting import Waiting
+from antipode.testing.conformance.writers import Writers
 from antipode.testing.under_test import NotPossible, StoreUnderTest, Transaction
 
 __all__ = ["NotPossible", "ShimConformance", "StoreUnderTest", "Transaction", "spoils"]
 
 
-class ShimConformance(Values, Links, Failovers):
+class ShimConformance(Values, Reads, Links, Failovers, Writers, Waiting):
     """All cases. A subclass gives the fixture `under_test`."""

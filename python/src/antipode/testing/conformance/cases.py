@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 import pytest
 
+from antipode.shim import Store, stores
 from antipode.testing import isolated
 from antipode.testing.under_test import StoreUnderTest
 
@@ -26,6 +27,17 @@ def only(store: StoreUnderTest, *versions: str, queues: bool = True) -> None:
         pytest.skip(f"not for versions={capable.versions!r}")
     if not queues and capable.tap:
         pytest.skip("not for queues: messages are not overwritten, deleted or read again")
+
+
+def registered(store: StoreUnderTest) -> Store:
+    """The store as this process has it."""
+    return next(one for one in stores() if one.name == store.name)
+
+
+def parked(store: StoreUnderTest) -> int:
+    """How many barriers wait for it now."""
+    found = registered(store)
+    return found.parked_threads + found.parked_tasks
 
 
 class Cases:

@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
-from antipode.testing.conformance.cases import Cases
+import threading
+
+from antipode.result import BarrierResult
+from antipode.settings import configure
+from antipode.testing.conformance.cases import Cases, parked
 from antipode.testing.under_test import StoreUnderTest
+from antipode.verdict import Verdict
+
+_OUT_AFTER_S = 0.6
 
 
 class Links(Cases):
@@ -18,4 +25,52 @@ class Links(Cases):
         assert store.look(key, store.near) is None, "the partition does not part"
         store.heal(store.near)
         assert store.judge(lineage).satisfied
+        assert store.shows(key, "v")
+
+    def test_parked_in_a_partition(self, store: StoreUnderTest) -> None:
+        """A barrier that waits while the replica is cut off is released by the healing."""
+        key = store.new_key()
+        store.partition(store.near)
+        lineage = store.written(key, "v")
+        results: list[BarrierResult] = []
+        thread = threading.Thread(target=lambda: results.append(store.judge(lineage)), daemon=True)
+        thread.start()
+        store.until(lambda: parked(store) == 1, "the barrier waits")
+        store.heal(store.near)
+        thread.join(store.patience + store.slack)
+        assert [result.satisfied for result in results] == [True]
+        assert store.shows(key, "v")
+
+    def test_replicas_of_different_lag(self, store: StoreUnderTest) -> None:
+        """A pass speaks of every replica that readers may use, the slowest too, and names them (BAR-21, BAR-23)."""
+        key = store.new_key()
+        assert store.far != store.near
+        store.set_lag(store.far, 0.3)
+        result = store.judge(store.written(key, "v"))
+        assert result.complete
+        assert store.shows(key, "v")
+        servers = result.stores[store.name].servers
+        assert len({server.address for server in servers}) == len(store.replicas)
+
+    def test_frozen_replica(self, store: StoreUnderTest) -> None:
+        """A replica that does not answer is left out by name, or makes the store unproven, as was set (BAR-26)."""
+        assert store.far != store.near
+        configure(replica_out_after=_OUT_AFTER_S)
+        assert store.judge(store.written(store.new_key(), "v")).complete
+        key = store.new_key()
+        store.freeze(store.far)
+        try:
+            lineage = store.written(key, "v")
+            store.until(lambda: store.judge(lineage, 1.0).satisfied, "the frozen replica is left out")
+            result = store.judge(lineage, 1.0)
+            assert result.satisfied
+            assert not result.complete
+            assert len(result.stores[store.name].left_out) == 1
+            assert store.shows(key, "v", store.near)
+            configure(on_replica_out="fail")
+            assert store.verdict(store.written(store.new_key(), "v"), 1.0) is Verdict.UNPROVEN
+            configure(on_replica_out="name")
+        finally:
+            store.thaw(store.far)
+        store.until(lambda: store.judge(lineage, 1.0).complete, "it is judged again once it answers (BAR-27)")
         assert store.shows(key, "v")

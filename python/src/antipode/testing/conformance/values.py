@@ -1,17 +1,18 @@
-"""Cases about values and their versions (spec SHIM-6 to SHIM-16, BAR-11)."""
+"""Cases about objects and their versions (spec SHIM-6 to SHIM-10, SHIM-16, BAR-11)."""
 
 from __future__ import annotations
 
-from antipode.reading import reading
+from antipode.scope import scope
 from antipode.testing.conformance.cases import Cases, only
 from antipode.testing.under_test import StoreUnderTest
+from antipode.verdict import Verdict
 
 
 class Values(Cases):
-    """Overwriting, deleting, reading."""
+    """Writing, overwriting, deleting, creating anew."""
 
-    def test_write_is_waited_for(self, store: StoreUnderTest) -> None:
-        """A write is visible at all replicas once the barrier has passed, and not before."""
+    def test_write(self, store: StoreUnderTest) -> None:
+        """A write is recorded, and everywhere in the region once the barrier has passed."""
         key = store.new_key()
         lineage = store.written(key, "v")
         assert lineage.is_complete(), "the shim could not say which version the write has"
@@ -20,7 +21,7 @@ class Values(Cases):
         assert store.shows(key, "v")
 
     def test_overwrite(self, store: StoreUnderTest) -> None:
-        """The second version is waited for though the first is there."""
+        """The second version is waited for, and is none that was there before."""
         only(store, queues=False)
         key = store.new_key()
         first = store.written(key, "1")
@@ -38,22 +39,107 @@ class Values(Cases):
         store.partition(store.near)
         second = store.written(key, "2")
         assert not store.judge(second, store.brief).satisfied
-        assert store.look(key, store.near) == "1"
+        assert store.look(key, store.near) == "1", "the partition does not part"
         store.heal(store.near)
         assert store.judge(second).satisfied
         assert store.shows(key, "2")
 
-    def test_reading_covers_the_value_read(self, store: StoreUnderTest) -> None:
-        """What `reading()` collects makes a barrier elsewhere wait for the very value that was read (SHIM-13)."""
+    def test_superseded(self, store: StoreUnderTest) -> None:
+        """A version that a replica never showed is visible where a newer one of the key is (BAR-11)."""
+        only(store, "position", "object", queues=False)
+        key = store.new_key()
+        store.partition(store.near)
+        first = store.written(key, "1")
+        second = store.written(key, "2")
+        assert not store.judge(first, store.brief).satisfied
+        store.heal(store.near)
+        assert store.judge(first | second).satisfied
+        assert store.shows(key, "2")
+        assert store.judge(first).satisfied
+
+    def test_absorbed_by_a_position(self, store: StoreUnderTest) -> None:
+        """Later writes take the place of earlier ones, which are waited for all the same (LIN-8, LIN-11)."""
+        only(store, "position")
+        keys = [store.new_key() for _ in range(10)]
+        with scope() as opened:
+            store.write(keys[0], "v")
+            first = opened.lineage
+            for key in keys[1:]:
+                store.write(key, "v")
+            lineage = opened.lineage
+        assert len(lineage) == 1
+        assert first <= lineage
+        assert len(lineage.serialize()) <= len(first.serialize()) + 5
+        assert store.judge(lineage).satisfied
+        for key in keys:
+            assert store.shows(key, "v")
+
+    def test_delete(self, store: StoreUnderTest) -> None:
+        """A deletion is waited for where the store keeps a trace of it, and else unproven (SHIM-16)."""
         only(store, queues=False)
         key = store.new_key()
-        store.partition(store.far)
-        assert store.written(key, "v")
-        store.until(lambda: store.shows(key, "v", store.near), "the write reaches the near replica")
-        with reading() as seen:
-            assert store.read(key, store.near) == "v"
-        assert seen.lineage.of_store(store.name)
-        assert not store.judge(seen.lineage, store.brief).satisfied
-        store.heal(store.far)
-        assert store.judge(seen.lineage).satisfied
-        assert store.shows(key, "v")
+        assert store.judge(store.written(key, "v")).satisfied
+        store.partition(store.near)
+        with scope() as opened:
+            store.delete(key)
+            deleted = opened.lineage
+        assert not store.judge(deleted, store.brief).satisfied
+        assert store.look(key, store.near) == "v", "the partition does not part"
+        store.heal(store.near)
+        if store.capabilities.tombstones:
+            assert store.judge(deleted).satisfied
+            assert store.shows(key, None)
+        else:
+            assert deleted.incomplete or store.verdict(deleted, store.brief) is Verdict.UNPROVEN
+
+    def test_deleted_counts_as_seen(self, store: StoreUnderTest) -> None:
+        """A version that was deleted since is visible where the deletion is (BAR-11)."""
+        only(store, "position", "object", queues=False)
+        key = store.new_key()
+        store.partition(store.near)
+        written = store.written(key, "v")
+        with scope() as opened:
+            store.delete(key)
+            deleted = opened.lineage
+        assert not store.judge(written, store.brief).satisfied
+        store.heal(store.near)
+        if store.capabilities.tombstones:
+            assert store.judge(written | deleted).satisfied
+            assert store.judge(written).satisfied
+            assert store.shows(key, None)
+        else:  # its being gone may as well be its not being there yet
+            assert not store.judge(written, store.brief).satisfied
+
+    def test_recreate(self, store: StoreUnderTest) -> None:
+        """Versions do not repeat when an object is deleted and created anew (SHIM-10)."""
+        only(store, queues=False)
+        key = store.new_key()
+        first = store.written(key, "1") | store.written(key, "2")
+        assert store.judge(store.written(key, "3")).satisfied
+        with scope() as opened:
+            store.delete(key)
+            deleted = opened.lineage
+        if store.capabilities.tombstones:
+            assert store.judge(deleted).satisfied
+        else:
+            store.until(lambda: store.shows(key, None), "the deletion arrives")
+        store.partition(store.near)
+        again = store.written(key, "1")
+        assert not again <= first
+        assert not again <= deleted
+        assert not store.judge(again, store.brief).satisfied
+        store.heal(store.near)
+        assert store.judge(again).satisfied
+        assert store.shows(key, "1")
+        if store.capabilities.versions != "opaque":
+            assert store.judge(first).satisfied, "superseded"
+
+    def test_no_op_write(self, store: StoreUnderTest) -> None:
+        """An operation that changed nothing is neither pending nor waited for in vain."""
+        only(store, queues=False)
+        with scope() as opened:
+            store.write_nothing()
+            assert not opened.pending
+            lineage = opened.marked()
+        assert lineage.is_complete()
+        assert store.judge(lineage).satisfied

@@ -1,0 +1,126 @@
+"""Cases about waiting: deadlines, cancellation, crowds, the free path (spec BAR-28 to BAR-41)."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Sequence
+
+import pytest
+
+from antipode import telemetry
+from antipode.barrier import barrier, barrier_async
+from antipode.errors import BarrierTimeout
+from antipode.result import BarrierResult
+from antipode.scope import scope
+from antipode.settings import configure
+from antipode.shim import Server, Visibility
+from antipode.testing.conformance.cases import Cases, only, parked, registered
+from antipode.testing.under_test import StoreUnderTest
+from antipode.verdict import Verdict
+from antipode.writeid import WriteId
+
+_CROWD = 2000
+_LINEAGES = 20
+
+
+class _Questions:
+    """Counts the questions that the shim asks its servers."""
+
+    def __init__(self, store: StoreUnderTest, patch: pytest.MonkeyPatch) -> None:
+        self.asked = 0
+        shim = registered(store).shim
+        visible, wait = shim.visible, shim.wait
+
+        def counted(ids: Sequence[WriteId], server: Server) -> Sequence[Visibility]:
+            self.asked += 1
+            return visible(ids, server)
+
+        def counted_wait(ids: Sequence[WriteId], server: Server, timeout: float) -> Sequence[Visibility]:
+            self.asked += 1
+            return wait(ids, server, timeout)
+
+        patch.setattr(shim, "visible", counted)
+        patch.setattr(shim, "wait", counted_wait)
+
+
+class Waiting(Cases):
+    """How barriers wait for this store."""
+
+    def test_deadline(self, store: StoreUnderTest) -> None:
+        """A barrier ends at its deadline, with an error that names the store; `timeout=0` looks (BAR-28, BAR-29)."""
+        key = store.new_key()
+        store.partition(store.near)
+        lineage = store.written(key, "v")
+        with pytest.raises(BarrierTimeout, match=store.name) as raised:
+            barrier(lineage, timeout=store.brief)
+        assert raised.value.result.stores[store.name].verdict is Verdict.TIMED_OUT
+        assert store.judge(lineage, 0).stores[store.name].verdict is Verdict.NOT_YET
+        store.heal(store.near)
+        assert store.judge(lineage).satisfied
+        assert store.shows(key, "v")
+
+    async def test_cancellation(self, store: StoreUnderTest) -> None:
+        """A cancelled barrier gives its place up, and the next one passes (BAR-32)."""
+        store.partition(store.near)
+        lineage = store.written(store.new_key(), "v")
+        task = asyncio.create_task(barrier_async(lineage, timeout=store.patience))
+        async with asyncio.timeout(store.patience):
+            while not parked(store):
+                await asyncio.sleep(0.005)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert parked(store) == 0
+        store.heal(store.near)
+        assert (await barrier_async(lineage, timeout=store.patience)).satisfied
+
+    async def test_thousands_of_waiters(self, store: StoreUnderTest, monkeypatch: pytest.MonkeyPatch) -> None:
+        """A crowd waits with no more questions than one barrier asks, and all of it is released (BAR-38)."""
+        configure(max_tasks=2 * _CROWD)
+        store.partition(store.near)
+        keys = [store.new_key() for _ in range(_LINEAGES)]
+        lineages = [store.written(key, "v") for key in keys]
+        questions = _Questions(store, monkeypatch)
+        waits = [
+            asyncio.create_task(barrier_async(lineages[number % _LINEAGES], timeout=3 * store.patience))
+            for number in range(_CROWD)
+        ]
+        async with asyncio.timeout(store.patience):
+            while parked(store) < _CROWD:
+                await asyncio.sleep(0.005)
+        await asyncio.to_thread(store.heal, store.near)
+        results = await asyncio.gather(*waits)
+        assert all(result.satisfied for result in results)
+        assert questions.asked < _CROWD, f"{questions.asked} questions for {_CROWD} waiters"
+        for key in keys:
+            assert store.shows(key, "v")
+
+    def test_overload(self, store: StoreUnderTest) -> None:
+        """Past the greatest number of waiters a barrier is answered at once (BAR-39)."""
+        configure(max_waiters=1)
+        store.partition(store.near)
+        lineage = store.written(store.new_key(), "v")
+        results: list[BarrierResult] = []
+        thread = threading.Thread(target=lambda: results.append(store.judge(lineage)), daemon=True)
+        thread.start()
+        store.until(lambda: parked(store) == 1, "the barrier waits")
+        refused = store.judge(lineage).stores[store.name]
+        assert refused.verdict is Verdict.TIMED_OUT
+        assert "overloaded" in refused.reason
+        assert not results
+        store.heal(store.near)
+        thread.join(store.patience + store.slack)
+        assert [result.satisfied for result in results] == [True]
+
+    def test_free_path(self, store: StoreUnderTest, monkeypatch: pytest.MonkeyPatch) -> None:
+        """A barrier that repeats what was proved lately asks nobody (BAR-35)."""
+        only(store, "position")
+        configure(free_path_ttl=60)
+        with scope():
+            store.write(store.new_key(), "v")
+            assert barrier(timeout=store.patience).satisfied
+            before = telemetry.barriers["free"]
+            for _ in range(10):
+                assert barrier(timeout=store.patience).satisfied
+            assert telemetry.barriers["free"] == before + 10

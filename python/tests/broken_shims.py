@@ -1,0 +1,135 @@
+"""Shims with one defect each, for `test_conformance_fails`: the kit has to catch every one by the case named there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import ClassVar
+
+import antipode
+import antipode.memory
+import pytest
+from antipode.memory.node import Cell, Node
+from antipode.shim import NOT_YET, VISIBLE, Server, Shim, Visibility
+from antipode.store import Write
+from antipode.testing.conformance import ShimConformance, StoreUnderTest
+from antipode.writeid import Ordered, WriteId
+from memory_under_test import MemoryUnderTest, ObjectsUnderTest
+
+
+def with_judge(kind: type[Shim], judge: Callable[[Node, WriteId], bool]) -> type[Shim]:
+    """A shim of this kind that judges writes in its own way, and takes no account of anything else."""
+
+    class Broken(kind):  # type: ignore[valid-type, misc]
+        def visible(self, ids: Sequence[WriteId], server: Server) -> Sequence[Visibility]:
+            with server.target.store.looking(server.target.node) as node:
+                return [VISIBLE if judge(node, write_id) else NOT_YET for write_id in ids]
+
+    return Broken
+
+
+def counter_of(write_id: WriteId) -> int:
+    assert isinstance(write_id.version, Ordered)
+    return write_id.version.counter
+
+
+class BrokenUnderTest(MemoryUnderTest):
+    """Swaps the embedded store's shim for the broken one while clients are wrapped."""
+
+    broken: ClassVar[type[Shim]]
+
+    def begin(self) -> None:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setitem(antipode.memory.shim.SHIMS, self.capabilities.versions, self.broken)
+            super().begin()
+
+
+class PassesAlways(BrokenUnderTest):
+    broken = with_judge(antipode.memory.MemoryShim, lambda node, write_id: True)
+
+
+class ComparesKeysOnly(BrokenUnderTest, ObjectsUnderTest):
+    broken = with_judge(antipode.memory.MemoryObjectShim, lambda node, write_id: node.cell(write_id.key) is not None)
+
+
+class IgnoresEpochs(BrokenUnderTest):
+    broken = with_judge(antipode.memory.MemoryShim, lambda node, write_id: counter_of(write_id) <= node.counter)
+
+
+class ForgetsPending(MemoryUnderTest):
+    """An error from the client is taken for a write that did not happen."""
+
+    def write(self, key: str, value: str) -> None:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(Write, "outcome_unknown", Write.abandon)
+            super().write(key, value)
+
+
+class RepeatsVersions(ObjectsUnderTest):
+    """Each object counts from 1, and from 1 again when it has been deleted."""
+
+    def write(self, key: str, value: str) -> None:
+        cell, _ = self.memory.read(self.memory._primary, key.encode())
+        assert cell is None or isinstance(cell.version, Ordered)
+        fresh = cell is None or cell.value is None
+        counter = 1 if fresh else cell.version.counter + 1  # type: ignore[union-attr]
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(self.memory, "_object_version", lambda value: Ordered("", counter))
+            super().write(key, value)
+
+
+class CoversNothingRead(MemoryUnderTest):
+    """A read tells what rests beside the value, and forgets the value itself."""
+
+    def read(self, key: str, at: str) -> str | None:
+        def beside(client: antipode.memory.Client, found: Cell | None, *_: object) -> antipode.Lineage:
+            return antipode.EMPTY if found is None else antipode.Lineage.deserialize(found.lineage or "1")
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(antipode.memory.Client, "_depends", beside)
+            return super().read(key, at)
+
+
+class HasStaleExceptions(MemoryUnderTest):
+    """A case is listed that passes, and one that there is not."""
+
+    exceptions: ClassVar[dict[str, str]] = {"write": "it cannot", "no_such_case": "it cannot"}
+
+
+class _Conformance(ShimConformance):
+    kind: ClassVar[type[StoreUnderTest]] = MemoryUnderTest
+
+    @pytest.fixture
+    def under_test(self) -> StoreUnderTest:
+        return self.kind()
+
+
+class TestSound(_Conformance):
+    """Nothing is broken."""
+
+
+class TestPassesAlways(_Conformance):
+    kind = PassesAlways
+
+
+class TestComparesKeysOnly(_Conformance):
+    kind = ComparesKeysOnly
+
+
+class TestIgnoresEpochs(_Conformance):
+    kind = IgnoresEpochs
+
+
+class TestForgetsPending(_Conformance):
+    kind = ForgetsPending
+
+
+class TestRepeatsVersions(_Conformance):
+    kind = RepeatsVersions
+
+
+class TestCoversNothingRead(_Conformance):
+    kind = CoversNothingRead
+
+
+class TestHasStaleExceptions(_Conformance):
+    kind = HasStaleExceptions
