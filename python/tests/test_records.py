@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import antipode
+import antipode.asgi
 import antipode.memory
+import antipode.wsgi
 import jsonschema
 import pytest
 from antipode import Lineage, WriteId, records
@@ -18,7 +20,14 @@ from antipode.record_writer import FILES_KEPT, RecordWriter
 from antipode.scope import activate
 from antipode.verdict import NOT_YET, VISIBLE
 from fakes import Target, always, fake_store
+from flask import Flask
 from opentelemetry.sdk.trace import TracerProvider
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Mount, Route
+from starlette.testclient import TestClient
+from werkzeug.test import Client
 
 SCHEMA = json.loads((Path(__file__).parents[2] / "spec" / "schemas" / "record.schema.json").read_text())
 
@@ -80,6 +89,7 @@ def test_the_record_says_where_the_lineage_came_from_and_in_which_trace(folder: 
         record = wait_for(folder, "barrier")
         context = span.get_span_context()
     assert record["origin"]["scope"] == "message"
+    assert record["origin"]["opened_by"].startswith("tests/test_records.py:")
     assert record["trace_id"] == f"{context.trace_id:032x}"
     assert record["span_id"] == f"{context.span_id:016x}"
     tracers.shutdown()
@@ -102,6 +112,75 @@ def test_each_kind_of_scope_is_an_origin_of_the_schema(folder: Path, kind: str) 
             else:
                 antipode.barrier()
     assert wait_for(folder, "barrier")["origin"]["scope"] == kind
+
+
+LINEAGE = Lineage([WriteId("posts", "k", antipode.Ordered("", 1))])
+
+
+def test_a_request_of_asgi_is_named_by_its_route_and_never_by_its_path(folder: Path) -> None:
+    """REC-7, REC-8: the path may hold keys."""
+    fake_store("posts", Target("p", always(VISIBLE)))
+
+    async def read(request: Request) -> Response:
+        antipode.transfer(LINEAGE)
+        await antipode.barrier_async()
+        return Response()
+
+    app = Starlette(routes=[Mount("/blog", routes=[Route("/posts/{post}", read)])])
+    with TestClient(antipode.asgi.Middleware(app)) as client:
+        assert client.get("/blog/posts/private-key").status_code == 200
+    record = wait_for(folder, "barrier")
+    assert record["origin"] == {"scope": "request", "opened_by": "GET /posts/{post}"}
+    assert "private-key" not in json.dumps(record)
+
+
+def test_an_asgi_application_without_routes_is_named_by_what_is_known(folder: Path) -> None:
+    fake_store("posts", Target("p", always(VISIBLE)))
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        antipode.transfer(LINEAGE)
+        await antipode.barrier_async()
+        await Response()(scope, receive, send)
+
+    client = TestClient(antipode.asgi.Middleware(app))
+    assert client.put("/posts/private-key").status_code == 200
+    assert wait_for(folder, "barrier")["origin"]["opened_by"] == "PUT request"
+
+
+@pytest.mark.parametrize("framework", ["flask", "none"])
+def test_a_request_of_wsgi_is_named_by_its_route(folder: Path, framework: str) -> None:
+    """REC-7: Flask says its rule; others name the method alone."""
+    fake_store("posts", Target("p", always(VISIBLE)))
+
+    def wait() -> None:
+        antipode.transfer(LINEAGE)
+        antipode.barrier()
+
+    def plain(environ: Any, start_response: Any) -> list[bytes]:
+        wait()
+        start_response("200 OK", [])
+        return [b""]
+
+    flask = Flask("posts")
+
+    @flask.post("/posts/<post>")
+    def write(post: str) -> str:
+        wait()
+        return post
+
+    app = antipode.wsgi.Middleware(plain if framework == "none" else flask.wsgi_app)
+    assert Client(app).post("/posts/private-key").status_code == 200
+    record = wait_for(folder, "barrier")
+    assert record["origin"]["opened_by"] == ("POST request" if framework == "none" else "POST /posts/<post>")
+    assert "private-key" not in json.dumps(record)
+
+
+def test_the_store_of_a_message_is_named_where_a_shim_consumed_it(folder: Path) -> None:
+    fake_store("posts", Target("p", always(VISIBLE)))
+    with antipode.message_scope(LINEAGE.serialize()) as scope:
+        scope.queue = "notifications"  # what a queue's shim does
+        antipode.barrier()
+    assert wait_for(folder, "barrier")["origin"]["store"] == "notifications"
 
 
 def test_a_write_that_never_comes_is_followed_to_an_end(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

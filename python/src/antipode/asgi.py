@@ -6,6 +6,7 @@ app = antipode.asgi.Middleware(app)          # FastAPI, Starlette: app.add_middl
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from functools import partial
 from typing import Any, Final
 
 from antipode.carriers import (
@@ -62,6 +63,7 @@ class Middleware:
         came = read(relevant)
         inbound = Inbound(came, _peer(scope, came), edge=self._edge)
         inner = {**scope, _MARK: inbound}
+        inbound.scope.endpoint = partial(_endpoint, inner)
         if came.texts:
             inner["headers"] = without_lineage(scope["headers"])
         answer = _Answer(inbound, scope, send)
@@ -70,6 +72,17 @@ class Middleware:
                 await self._app(inner, receive, answer.send)
         finally:
             inbound.close()
+
+
+def _endpoint(scope: AsgiScope) -> str:
+    """The route that the framework has found by now; the path itself may hold keys (REC-7, REC-8)."""
+    method = scope.get("method", "WEBSOCKET")
+    found = getattr(scope.get("route"), "path", None)
+    if not isinstance(found, str):
+        endpoint = scope.get("endpoint")
+        name = getattr(endpoint, "__qualname__", None)
+        found = None if name is None else f"{getattr(endpoint, '__module__', '')}.{name}"
+    return f"{method} {found}" if found else f"{method} request"
 
 
 def _peer(scope: AsgiScope, came: Arrived) -> str | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Awaitable, Callable, Iterable
+from functools import partial
 from typing import Any, Final, NamedTuple
 
 import grpc
@@ -88,7 +89,7 @@ class _ServerInterceptor(grpc.ServerInterceptor):  # type: ignore[misc]
         behavior = handler.unary_unary
 
         def run(request: Any, context: Any) -> Any:
-            inbound = _open(details.invocation_metadata, context, self._edge)
+            inbound = _open(details, context, self._edge)
             try:
                 with inbound.active():
                     return behavior(request, context)
@@ -111,7 +112,7 @@ class _AioServerInterceptor(grpc.aio.ServerInterceptor):  # type: ignore[misc]
         behavior = handler.unary_unary
 
         async def run(request: Any, context: Any) -> Any:
-            inbound = _open(details.invocation_metadata, context, self._edge)
+            inbound = _open(details, context, self._edge)
             answer = _AioContext(context, inbound)
             try:
                 with inbound.active():
@@ -123,8 +124,9 @@ class _AioServerInterceptor(grpc.aio.ServerInterceptor):  # type: ignore[misc]
         return _unary(handler, run)
 
 
-def _open(metadata: Pairs, context: Any, edge: bool | None) -> Inbound:
-    inbound = Inbound(read(_text_pairs(metadata)), context.peer(), edge=edge)
+def _open(details: Any, context: Any, edge: bool | None) -> Inbound:
+    inbound = Inbound(read(_text_pairs(details.invocation_metadata)), context.peer(), edge=edge)
+    inbound.scope.endpoint = partial(str, details.method)
     remaining = context.time_remaining()
     if remaining is not None:
         inbound.scope.deadline = time.monotonic() + remaining

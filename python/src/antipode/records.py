@@ -15,6 +15,7 @@ from antipode import telemetry
 from antipode.need import Group, Need
 from antipode.plan import Plan
 from antipode.record_writer import RecordWriter
+from antipode.scope import Scope
 from antipode.settings import settings
 from antipode.store import registry
 from antipode.verdict import Verdict
@@ -63,10 +64,10 @@ def orphan(site: str, store: str) -> None:
 
 def follow(plan: Plan, site: str) -> Group:
     """Parks a barrier's writes with nobody waiting: when all are seen, or after 30 s, one record is written."""
-    head = _head("barrier", time.time())
+    head = _head("barrier", time.time()) | {"site": site, "origin": _origin(plan.scope)}
     if plan.vacuous:
         lists = {"lineage_stores": plan.elsewhere, "registered": [store.name for store in registry().all()]}
-        _writer.put(head | {"kind": "vacuous", "site": site, "origin": _origin(plan)} | lists)
+        _writer.put(head | {"kind": "vacuous"} | lists)
     group: Group
 
     def finished() -> None:
@@ -116,10 +117,13 @@ def _give_up_all() -> None:
         flush(_EXIT_S)
 
 
-def _origin(plan: Plan) -> dict[str, Any]:
-    if plan.scope is None:
+def _origin(scope: Scope | None) -> dict[str, Any]:
+    """Where a lineage came from (REC-7); asked while the request runs, which knows its route by now."""
+    if scope is None:
         return {"scope": "task"}
-    return {"scope": plan.scope.kind, "opened_by": plan.scope.site}
+    opened_by = scope.site if scope.endpoint is None else scope.endpoint()
+    found = {"scope": scope.kind, "opened_by": opened_by}
+    return found | {"store": scope.queue} if scope.queue else found
 
 
 def _outcome(plan: Plan, group: Group, site: str) -> dict[str, Any]:
@@ -142,8 +146,6 @@ def _outcome(plan: Plan, group: Group, site: str) -> dict[str, Any]:
     stores += [{"store": name, "verdict": Verdict.ELSEWHERE.value} for name in plan.elsewhere]
     seen = all(store["verdict"] in {Verdict.VISIBLE, Verdict.ELSEWHERE} for store in stores)
     return {
-        "site": site,
-        "origin": _origin(plan),
         "reach": plan.reach.value,
         "satisfied": seen,
         "complete": seen and not plan.elsewhere and plan.lineage.is_complete(plan.asked_names),

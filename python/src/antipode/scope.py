@@ -77,7 +77,11 @@ class Scope:
         """Whether the response's header has left: what is written now comes too late for the caller."""
         self.proof: Any = None
         """What the last barrier proved, kept by the barrier for its free path."""
-        self.site = call_site() if kind in {"root", "detached"} else kind
+        self.site = kind if kind == "request" else call_site()
+        self.endpoint: Callable[[], str] | None = None
+        """Of a request: its route as the framework knows it by now, `GET /posts/{post}`; never the path (REC-8)."""
+        self.queue = ""
+        """Of a message: the logical name of the store that it came from, where a shim knows it."""
         self._lock = threading.RLock()
         self._lineage = lineage
         self._inbound = lineage

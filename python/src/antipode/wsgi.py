@@ -6,6 +6,7 @@ flask_app.wsgi_app = antipode.wsgi.Middleware(flask_app.wsgi_app)
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from antipode.carriers import CARRIERS, FORWARDING, LINEAGE_HEADER, is_public, read, without_member
@@ -45,9 +46,16 @@ class Middleware:
         came = read([(name, environ[key]) for key, name in _READ.items() if environ.get(key) is not None])
         inbound = Inbound(came, _peer(environ), edge=self._edge)
         environ[_MARK] = inbound
+        inbound.scope.endpoint = partial(_endpoint, environ)
         if came.texts:
             _strip(environ)
         return _Answer(inbound, self._app, environ, start_response)
+
+
+def _endpoint(environ: WSGIEnvironment) -> str:
+    """The route that the framework has found by now (Flask says it); the path itself may hold keys (REC-7, REC-8)."""
+    rule = getattr(getattr(environ.get("werkzeug.request"), "url_rule", None), "rule", None)
+    return f"{environ.get('REQUEST_METHOD', '')} {rule or 'request'}".lstrip()
 
 
 def _peer(environ: WSGIEnvironment) -> str | None:

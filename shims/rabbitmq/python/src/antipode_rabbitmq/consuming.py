@@ -79,6 +79,7 @@ def message(wrapping: Wrapping, method: Any, properties: Any, *, auto_ack: bool,
         with message_scope(
             headers, lineage_in=options.lineage_in, delivery=delivery, sender=f"a message of {options.store.name}"
         ) as scope:
+            scope.queue = options.store.name
             _note(wrapping, scope, headers, properties)
             try:
                 yield scope
