@@ -159,7 +159,23 @@ def test_off_passes_everything_through_and_refuses_nothing() -> None:
     with antipode.scope():
         writer.set("k", "v")
         assert antipode.serialize() == "1"
-        assert not antipode.barrier().complete
+        result = antipode.barrier()
+        assert not result.complete
+    assert str(result) == result.explain() == "switched off (mode=off): nothing was looked at or waited for"
+
+
+def test_a_store_that_is_off_is_named_and_never_said_to_be_nothing_to_wait_for() -> None:
+    """BAR-49: it was not judged, so the result says so."""
+    fake_store("off", Target("t1", always(NOT_YET)), mode="off")
+    fake_store("kept", Target("k1", always(VISIBLE)))
+    off, kept = (WriteId.position(name, "e", 1) for name in ("off", "kept"))
+    with antipode.scope(Lineage([off, kept])):
+        for _ in range(2):  # the second one by the free path
+            result = antipode.barrier()
+            assert (result.satisfied, result.complete) == (True, False)
+            assert str(result).endswith("kept visible; off switched off (its mode), not looked at")
+    alone = antipode.barrier(Lineage([off]))
+    assert str(alone).endswith(": off switched off (its mode), not looked at")
 
 
 def test_the_kill_switch_works_while_barriers_run() -> None:

@@ -23,7 +23,7 @@ from antipode.verdict import Reach, Verdict
 from antipode.waiting import wait, wait_async
 
 _running_loop: Callable[[], asyncio.AbstractEventLoop | None] = asyncio._get_running_loop
-_PASSED_THROUGH = BarrierResult(satisfied=True, waited=0.0, _left_unjudged=True)
+_PASSED_THROUGH = BarrierResult(satisfied=True, waited=0.0, _left_unjudged=True, _off=None)
 
 
 def barrier(
@@ -177,6 +177,7 @@ def _result(
         dry_run=dry_run,
         _judge=verdicts,
         _left_unjudged=unjudged,
+        _off=tuple(plan.switched_off),
         gaps=gaps,
     )
 

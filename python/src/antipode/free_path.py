@@ -82,6 +82,7 @@ def remember(plan: Plan, result: BarrierResult) -> None:
         vacuous=result.vacuous,
         _judge=lambda: result.stores,
         _left_unjudged=result._left_unjudged,
+        _off=result._off,
         gaps=result.gaps,
     )
     scope.proof = _Proof(

@@ -50,6 +50,8 @@ class BarrierResult:
     dry_run: bool = False
     _judge: Callable[[], Mapping[str, StoreResult]] = field(default=dict, repr=False, compare=False)
     _left_unjudged: bool = field(default=False, repr=False)
+    _off: tuple[str, ...] | None = field(default=(), repr=False)
+    """Stores of the lineage whose mode is off; None where Antipode itself is."""
     gaps: tuple[Gap, ...] = ()
     """Why it is not complete, as far as this process knows."""
 
@@ -71,8 +73,11 @@ class BarrierResult:
         return "\n".join(lines)
 
     def __str__(self) -> str:
+        if self._off is None:
+            return "switched off (mode=off): nothing was looked at or waited for"
         word = "satisfied" if self.satisfied else "not satisfied"
         told = [_short(name, result) for name, result in self.stores.items()]
+        told += [f"{name} switched off (its mode), not looked at" for name in self._off]
         how = "dry run, nothing was waited for" if self.dry_run else f"{word} in {self.waited * 1000:.0f} ms"
         return f"{how}: {'; '.join(told) or 'nothing to wait for'}"
 
