@@ -21,6 +21,12 @@ def current_task() -> int:
     return threading.get_ident() if task is None else id(task)
 
 
+def notes_sites() -> bool:
+    """Whether writes in flight note where they were begun, as the settings in force have it."""
+    now = settings()
+    return now.on_pending != "mark" or now.mode is Mode.DRY_RUN
+
+
 class PendingWrite:
     """One write in flight to a store, as it was when it was sent."""
 
@@ -31,8 +37,7 @@ class PendingWrite:
         self.lineage = lineage
         """The scope's lineage when the write was sent: what the write's own position must not be below (LIN)."""
         self.task = threading.get_ident() if _running_loop() is None else current_task()
-        now = settings()
-        self.site = call_site() if now.on_pending != "mark" or now.mode is Mode.DRY_RUN else ""
+        self.site = call_site() if notes_sites() else ""
         """Where it was begun; only known in dry-run or with another `on_pending` than `mark`, because it costs."""
         self.unknown = False
         """Whether its outcome stays unknown: the mark then stays, too."""

@@ -215,7 +215,7 @@ class AsyncRecordingRedis(AsyncRecording, Redis):  # type: ignore[misc]
         if kind is Kind.TRANSACTION:
             options[CALL] = ByHand(binding, command_name(args))
             return await super().execute_command(*args, **options)  # type: ignore[no-untyped-call]
-        call = WriteCall(binding, certain=kind is Kind.WRITE)
+        call = WriteCall(binding, kind is Kind.WRITE)
         options[CALL] = call
         try:
             response = await super().execute_command(*args, **options)  # type: ignore[no-untyped-call]

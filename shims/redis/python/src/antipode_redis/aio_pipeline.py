@@ -49,7 +49,7 @@ class AsyncRecordingPipeline(AsyncRecording, Pipeline):  # type: ignore[misc]
         if binding is not None and self._antipode_call is None and may_write(args):
             binding.refresh()
             if binding.records:
-                self._antipode_call = WriteCall(binding, certain=True)
+                self._antipode_call = WriteCall(binding, True)
         return super().pipeline_execute_command(*args, **options)  # type: ignore[no-untyped-call]
 
     async def immediate_execute_command(self, *args: Any, **options: Any) -> Any:
@@ -71,7 +71,7 @@ class AsyncRecordingPipeline(AsyncRecording, Pipeline):  # type: ignore[misc]
             if read is not None:
                 read.finish()
             return response
-        call = WriteCall(binding, certain=kind is Kind.WRITE)
+        call = WriteCall(binding, kind is Kind.WRITE)
         options[CALL] = call
         try:
             response = await super().immediate_execute_command(*args, **options)  # type: ignore[no-untyped-call]
@@ -98,7 +98,7 @@ class AsyncRecordingPipeline(AsyncRecording, Pipeline):  # type: ignore[misc]
             responses = await super().execute(raise_on_error)
         except BaseException as error:
             if call is not None:
-                if isinstance(error, WatchError) and not call.unknown:
+                if isinstance(error, WatchError) and not call.doubtful:
                     call.abandon()  # EXEC did nothing, or was never sent
                 else:
                     _partly(call, error)

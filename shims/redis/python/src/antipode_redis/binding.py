@@ -7,6 +7,7 @@ from typing import Any, Final
 from weakref import WeakKeyDictionary
 
 from antipode import logs
+from antipode.pending import notes_sites
 from antipode.server import Server
 from antipode.settings import Mode, settings, settings_generation, timeout_of
 from antipode.store import Store, StoreOptions
@@ -41,6 +42,10 @@ class Binding:
         """Of the settings that the flags below follow."""
         self.rests = False
         """Whether lineages rest in hashes."""
+        self.short = False
+        """Whether a common write may go the short way: nothing rests beside it, and its position may be asked for."""
+        self.sites = False
+        """Whether a write in flight says where it was begun."""
         self.denied_until = 0.0
         self._denied = ""
         self.records = True
@@ -57,14 +62,17 @@ class Binding:
 
     def refresh(self) -> None:
         """Takes the settings in force, if they have changed; called before every command."""
-        if settings_generation() != self.generation:
+        generation = settings_generation()
+        if generation != self.generation:
             mode = self.store.mode
             self.rests = self.options.rest == "field"
+            self.short = not (self.rests or self.by_hand or self.denied_until)
+            self.sites = notes_sites()
             self.records = mode is not Mode.OFF
             self.merges = settings().auto_merge and self.records
             self.waits = self.options.wait_on_read and self.records
             self.follows = mode is Mode.DRY_RUN
-            self.generation = settings_generation()
+            self.generation = generation
 
     @property
     def timeout(self) -> float:
@@ -81,6 +89,7 @@ class Binding:
     def denied(self, words: str) -> None:
         """The server refused to say where it is."""
         self.denied_until = time.monotonic() + _DENIED_S
+        self.short = False
         self._denied = words
         self.say(
             "rights",
@@ -92,6 +101,12 @@ class Binding:
     def why_denied(self) -> str:
         """The server's words when it refused."""
         return self._denied
+
+    @property
+    def proves(self) -> bool:
+        """Whether positions of this server prove something: it has been asked, and is no cluster."""
+        facts = self.marker.facts
+        return facts is not None and facts.reached and not facts.cluster
 
     @property
     def unfit(self) -> str:

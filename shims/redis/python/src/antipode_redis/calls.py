@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from asyncio import _get_running_loop as _running_loop
+from threading import get_ident
 from typing import Any
 
-from antipode.lineage import Lineage
-from antipode.reading import current_reading
-from antipode.scope import current_scope
+from antipode.lineage import EMPTY, Lineage
+from antipode.pending import current_task
+from antipode.reading import current_reading, reading_in
+from antipode.scope import current_context, current_scope, scope_in
+from antipode.site import call_site
 from antipode.store import Write
 from antipode.writeid import Ordered, WriteId
 from redis.exceptions import BusyLoadingError, NoPermissionError, NoScriptError, ReadOnlyError, ResponseError
@@ -15,12 +19,25 @@ from antipode_redis.binding import Binding
 from antipode_redis.info import parse, position_of_primary
 
 
-class WriteCall:
+class WriteCall(Write):
     """A command, a pipeline or a transaction that may write: pending in the scope until it ends."""
 
-    __slots__ = ("binding", "certain", "deferred", "reached", "reply", "unknown", "write")
+    __slots__ = ("binding", "certain", "deferred", "doubtful", "reached", "read", "reply")
 
-    def __init__(self, binding: Binding, *, certain: bool) -> None:
+    def __init__(self, binding: Binding, certain: bool) -> None:
+        # As the classes above do it, in one step: this is on the path of every write.
+        context = current_context()
+        self._scope = scope = scope_in(context)
+        self._store = store = binding.store
+        self._key = b""
+        self._open = True
+        self.store = store.name
+        self.lineage = EMPTY if scope is None else scope._lineage
+        self.task = get_ident() if _running_loop() is None else current_task()
+        self.site = call_site() if binding.sites else ""
+        self.unknown = False
+        self.read = reading_in(context) is not None
+        """Whether it was begun where somebody collects what values depend on."""
         self.binding = binding
         self.certain = certain
         """Flagged as a write by the server: an error reply says that nothing was changed."""
@@ -28,21 +45,22 @@ class WriteCall:
         """Part of a MULTI that the application sent by hand: that one's EXEC ends it."""
         self.reached = False
         """Whether anything may have left for the server."""
-        self.unknown = False
+        self.doubtful = False
         """Whether an attempt ended so that nobody knows what the server did."""
         self.reply: Any = None
         """The answer to the question behind the write: bytes, or the error."""
-        self.write = Write(binding.store, b"")
+        if scope is not None:
+            scope.begin(self)
 
     def broke(self, error: BaseException) -> None:
         """An attempt failed; redis-py may make another."""
         refused = isinstance(error, BusyLoadingError) or isinstance(error.__context__, ReadOnlyError)
         if not refused and not isinstance(error, ResponseError):
-            self.unknown = True
+            self.doubtful = True
 
     def done(self, response: Any) -> None:
         """The client returns this to the application."""
-        if self.deferred:
+        if self.deferred or not self._open:
             return
         reply = self.reply
         position = position_of_primary(reply) if type(reply) is bytes else None
@@ -55,40 +73,36 @@ class WriteCall:
         if not marker.dirty or marker.epoch != position[0]:
             marker.wrote(position)
         if response:
-            self.write.record_position(position)
+            self.record_position(position)
         else:
             # It may have changed nothing (a DEL of no key): where the store is now covers it all the same.
-            self.write.record_upper_bound(position)
+            self.record_upper_bound(position)
         reading = current_reading()
         if reading is not None:
             reading.saw(WriteId(self.binding.store.name, b"", position))
 
     def failed(self, error: BaseException) -> None:
         """The client raises this to the application."""
-        if self.deferred:
+        if self.deferred or not self._open:
             return
-        if self.unknown:
-            self.write.outcome_unknown()
+        if self.doubtful:
+            self.outcome_unknown()
         elif isinstance(error, ResponseError | BusyLoadingError) and self._nothing_happened(error):
-            self.write.abandon()
+            self.abandon()
         elif self.reply is not None:
             self.done(None)
         elif not self.reached or isinstance(error.__context__, ReadOnlyError):
-            self.write.abandon()
+            self.abandon()
         elif isinstance(error, ResponseError):
-            self.write.record_incomplete("pending", "an error came, and no position behind it")
+            self.record_incomplete("pending", "an error came, and no position behind it")
         else:
-            self.write.outcome_unknown()
+            self.outcome_unknown()
 
     def _nothing_happened(self, error: BaseException) -> bool:
         if self.certain:
             return True
         # A script is not rolled back: what it wrote before its error stays.
         return isinstance(error, NoScriptError | NoPermissionError | ReadOnlyError | BusyLoadingError)
-
-    def abandon(self) -> None:
-        """It is known not to have happened."""
-        self.write.abandon()
 
     def _without_position(self, reply: Any) -> Ordered | None:
         """Records why the write has no position, if it was one; or finds it after all, by a full look."""
@@ -116,7 +130,7 @@ class WriteCall:
         if now.primary and now.backlog:
             return now.position
         if not now.primary and now.read_only and not self.certain:
-            self.write.abandon()  # a script that only read, at a server that takes no writes
+            self.abandon()  # a script that only read, at a server that takes no writes
             reading = current_reading()
             if reading is not None:
                 _saw(reading, self.binding.store.name, now.position)
@@ -135,7 +149,7 @@ class WriteCall:
         return None
 
     def _incomplete(self, reason: str, detail: str) -> None:
-        self.write.record_incomplete(reason, detail)
+        self.record_incomplete(reason, detail)
 
     def lineage_beside(self) -> Lineage:
         """What may rest beside this write's value: the scope as it is now, other writes in flight marked."""
@@ -143,8 +157,7 @@ class WriteCall:
         if scope is None:
             return Lineage()
         lineage = scope.lineage
-        own = self.write
-        stores = sorted({write.store for write in scope.pending if write is not own})
+        stores = sorted({write.store for write in scope.pending if write is not self})
         return lineage.marked_incomplete(*stores) if stores else lineage
 
 

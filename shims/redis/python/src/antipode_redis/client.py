@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import time
 from io import BytesIO
-from typing import Any, Final
+from typing import Any
 
 import redis
+from antipode.settings import settings_generation
 from antipode.waiting import wait_for_server
-from redis._parsers import _RESP2Parser, _RESP3Parser
 from redis.client import NEVER_DECODE
-from redis.connection import Connection
 from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import RedisError, ResponseError
 from redis.exceptions import TimeoutError as RedisTimeoutError
@@ -22,9 +21,10 @@ from antipode_redis.commands import KINDS, Kind, classify, command_name
 from antipode_redis.info import QUESTION
 from antipode_redis.reads import Pause, ReadCall, Receive, Send, Steps, WaitFor, read_call, read_steps
 from antipode_redis.serving import CALL, ByHand, Given, Hidden, packed_write, server_of
+from antipode_redis.short import MISSING, is_common, pack, take
 
 _BROKEN = (RedisError, OSError)
-_READERS: Final = (_RESP2Parser, _RESP3Parser)
+_OTHER, _READ, _WRITE, _TRANSACTION = Kind.OTHER, Kind.READ, Kind.WRITE, Kind.TRANSACTION
 
 
 def hear(call: Any, connection: Any) -> Any:
@@ -46,7 +46,7 @@ def at_hand(connection: Any) -> bytes | None:
 
     That is the common case, and spares the way through the reader. None, and nothing taken, in any other.
     """
-    if type(connection) is not Connection or type(connection._parser) not in _READERS:
+    if not is_common(connection):
         return None
     try:
         buffer: BytesIO = connection._parser._buffer._buffer
@@ -57,7 +57,7 @@ def at_hand(connection: Any) -> bytes | None:
             buffer.seek(0)
             buffer.truncate()
             if connection.health_check_interval:
-                connection.next_health_check = time.monotonic() + connection.health_check_interval  # type: ignore[assignment]
+                connection.next_health_check = time.monotonic() + connection.health_check_interval
             return text[head + 4 : -2] if text[:1] == b"=" else text[head:-2]  # RESP3 says `txt:` first
         buffer.seek(start)
     except (AttributeError, ValueError):
@@ -98,6 +98,8 @@ class Recording:
     _antipode: Binding | None = None
     _antipode_multi = True
     """Whether a read may stand in a MULTI of ours."""
+    _antipode_short = False
+    """Whether replies are parsed by redis-py's own client, so that the short way does the same."""
 
     def _send_command_parse_response(self, conn: Any, command_name: Any, *args: Any, **options: Any) -> Any:
         call = options.pop(CALL, None)
@@ -105,6 +107,8 @@ class Recording:
             return super()._send_command_parse_response(conn, command_name, *args, **options)  # type: ignore[misc]
         if type(call) is WriteCall:
             binding = call.binding
+            if binding.short and self._antipode_short and call.certain and not options and is_common(conn):
+                return self._antipode_short_write(call, conn, args)
             if binding.by_hand and conn in binding.open:
                 return self._antipode_queued(call, conn, command_name, args, options)
             if args[0] == "HIMPORT SET":
@@ -136,16 +140,34 @@ class Recording:
     def _antipode_write(self, call: WriteCall, conn: Any, command_name: Any, args: Any, options: Any) -> Any:
         """A write with the question behind it: one packet, two replies."""
         call.reply = None
-        binding = call.binding
-        asks = not binding.denied_until or binding.may_ask
-        if asks and not binding.rests:
-            packed: Any = list(conn.pack_command(*args))
-            packed[-1] += QUESTION
-        else:
-            packed = packed_write(call, conn, args, asks)
+        asks = call.binding.may_ask
+        packed = packed_write(call, conn, args, asks)
+        call.reached = True
+        return self._antipode_exchange(call, conn, command_name, packed, options, asks)
+
+    def _antipode_short_write(self, call: WriteCall, conn: Any, args: Any) -> Any:
+        """The same for a common write: fewer steps, as long as its replies are the common ones."""
+        call.reply = None
+        packed = pack(conn, args)
         call.reached = True
         try:
             conn.send_packed_command(packed)
+            value = take(call, conn, args[0])
+        except BaseException as error:
+            call.broke(error)
+            conn.disconnect()
+            raise
+        if value is MISSING:
+            return self._antipode_exchange(call, conn, args[0], (), {}, True)
+        callback = self.response_callbacks.get(args[0])  # type: ignore[attr-defined]
+        return value if callback is None else callback(value)
+
+    def _antipode_exchange(
+        self, call: WriteCall, conn: Any, command_name: Any, packed: Any, options: Any, asks: bool
+    ) -> Any:
+        try:
+            if packed:
+                conn.send_packed_command(packed)
             response = self.parse_response(conn, command_name, **options)  # type: ignore[attr-defined]
         except ResponseError:
             if asks and conn.is_connected:
@@ -202,6 +224,7 @@ class Recording:
                     held.abandon()
             if by_hand.name == "MULTI":
                 binding.by_hand = True
+                binding.short = False
                 binding.open[conn] = None
             return response
         held.deferred, held.certain = False, True
@@ -232,6 +255,7 @@ def ask_apart(call: WriteCall, connection: Any) -> None:
 class RecordingRedis(Recording, redis.Redis):
     """A `redis.Redis` whose writes are recorded. Made by `wrap`, never by itself."""
 
+    _antipode_short = True
     _antipode_plain: Any = None
     """The client that was wrapped: it closes the pool when both are gone."""
 
@@ -239,26 +263,33 @@ class RecordingRedis(Recording, redis.Redis):
         """As redis-py's."""
         binding = self._antipode
         kind = KINDS.get(args[0])
-        if kind is None:
-            kind = classify(args)
-        if kind == Kind.OTHER or binding is None:
+        if kind is not _WRITE:
+            if kind is None:
+                kind = classify(args)
+            if kind is _OTHER or binding is None:
+                return super().execute_command(*args, **options)  # type: ignore[no-untyped-call]
+        elif binding is None:
             return super().execute_command(*args, **options)  # type: ignore[no-untyped-call]
-        binding.refresh()
+        if settings_generation() != binding.generation:
+            binding.refresh()
         if not binding.records:
             return super().execute_command(*args, **options)  # type: ignore[no-untyped-call]
-        if kind == Kind.READ:
+        if kind is _READ:
             return self._antipode_read(binding, args, options)
-        if kind == Kind.TRANSACTION:
+        if kind is _TRANSACTION:
             options[CALL] = ByHand(binding, command_name(args))
             return super().execute_command(*args, **options)  # type: ignore[no-untyped-call]
-        call = WriteCall(binding, certain=kind == Kind.WRITE)
-        options[CALL] = call
+        options[CALL] = call = WriteCall(binding, kind is _WRITE)
         try:
-            response = super().execute_command(*args, **options)  # type: ignore[no-untyped-call]
+            if self._antipode_short:  # redis-py's own does nothing else
+                response = self._execute_command(*args, **options)  # type: ignore[no-untyped-call]
+            else:
+                response = super().execute_command(*args, **options)  # type: ignore[no-untyped-call]
         except BaseException as error:
             call.failed(error)
             raise
-        call.done(response)
+        if call._open:
+            call.done(response)
         return response
 
     def _antipode_read(self, binding: Binding, args: Any, options: Any) -> Any:
@@ -331,5 +362,9 @@ def recording_class(plain: type[Any], recording: type[Any]) -> type[Any]:
             found = recording
         else:
             found = type(plain.__name__, (recording, plain), {"__module__": plain.__module__})
+            found._antipode_short = recording is RecordingRedis and all(
+                getattr(plain, name, None) is getattr(redis.Redis, name)
+                for name in ("execute_command", "_execute_command", "parse_response")
+            )
         _classes[plain] = found
     return found

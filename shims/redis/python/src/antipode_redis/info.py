@@ -11,9 +11,8 @@ EPOCH_DIGITS: Final = 16
 QUESTION: Final = b"*2\r\n$4\r\nINFO\r\n$11\r\nreplication\r\n"
 """`INFO replication`, packed by hand: it is appended to the bytes of the write itself."""
 
-_HEAD: Final = b"# Replication\r\n"
-_MASTER: Final = b"role:master"
-_ROLE: Final = slice(len(_HEAD), len(_HEAD) + len(_MASTER))
+PRIMARY: Final = b"# Replication\r\nrole:master\r"
+"""How a primary's answer begins."""
 _REPLID: Final = b"\nmaster_replid:"
 _REPLID_SIZE: Final = len(_REPLID)
 _OFFSET: Final = b"\r\nmaster_repl_offset:"
@@ -53,17 +52,19 @@ class Replication(NamedTuple):
         return Ordered(self.epoch, self.offset)
 
 
-def position_of_primary(reply: bytes) -> Ordered | None:
-    """The position after a write, sliced out of the reply; None where there is none or a full look is needed."""
-    if reply[_ROLE] != _MASTER:
+def places_of(reply: bytes) -> tuple[int, int, int, int, str] | None:
+    """Where a primary's answer has its ids, its offset's first digit and end, and the end of the word for a backlog;
+    and the epoch. None where it gives no position, or a full look is needed."""
+    if not reply.startswith(PRIMARY):
         return None
-    at = reply.find(_REPLID, _ROLE.stop)
+    at = reply.find(_REPLID)
     # Replication ids are 40 digits: from the first one, the offset's place is known.
     begin = at + _TO_OFFSET
     if at < 0 or reply[at + _TO_OFFSET_NAME : begin] != _OFFSET:
         return None
-    end = reply.find(b"\r", begin)
-    if end < 0 or reply.find(_BACKLOG, end) < 0:
+    stop = reply.find(b"\r", begin)
+    backlog = reply.find(_BACKLOG, stop)
+    if stop < 0 or backlog < 0:
         return None
     digits = reply[at + _REPLID_SIZE : at + _REPLID_SIZE + EPOCH_DIGITS]
     epoch = _spelled.get(digits)
@@ -71,7 +72,15 @@ def position_of_primary(reply: bytes) -> Ordered | None:
         if len(_spelled) > 1000:
             _spelled.clear()
         epoch = _spelled[digits] = digits.decode("ascii")
-    position: Ordered = _new(Ordered, (epoch, int(reply[begin:end])))
+    return at, begin, stop, backlog + len(_BACKLOG), epoch
+
+
+def position_of_primary(reply: bytes) -> Ordered | None:
+    """The position after a write, sliced out of the reply; None where there is none or a full look is needed."""
+    places = places_of(reply)
+    if places is None:
+        return None
+    position: Ordered = _new(Ordered, (places[4], int(reply[places[1] : places[2]])))
     return position
 
 

@@ -50,6 +50,8 @@ class Marker:
         """What was found out about the server; None until it has been reached."""
         self.position: Ordered | None = None
         """The last position that this process has written."""
+        self.forms: dict[str, Any] = {}
+        """By command, how its last reply and the answer behind it were put together."""
         self.epoch = ""
         """Of the last position that woke the thread."""
         self.dirty = False

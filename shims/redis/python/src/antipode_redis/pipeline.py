@@ -71,7 +71,7 @@ class RecordingPipeline(Recording, Pipeline):
         if binding is not None and self._antipode_call is None and may_write(args):
             binding.refresh()
             if binding.records:
-                self._antipode_call = WriteCall(binding, certain=True)
+                self._antipode_call = WriteCall(binding, True)
         return super().pipeline_execute_command(*args, **options)
 
     def immediate_execute_command(self, *args: Any, **options: Any) -> Any:
@@ -93,7 +93,7 @@ class RecordingPipeline(Recording, Pipeline):
             if read is not None:
                 read.finish()
             return response
-        call = WriteCall(binding, certain=kind is Kind.WRITE)
+        call = WriteCall(binding, kind is Kind.WRITE)
         options[CALL] = call
         try:
             response = super().immediate_execute_command(*args, **options)  # type: ignore[no-untyped-call]
@@ -120,7 +120,7 @@ class RecordingPipeline(Recording, Pipeline):
             responses = super().execute(raise_on_error)
         except BaseException as error:
             if call is not None:
-                if isinstance(error, WatchError) and not call.unknown:
+                if isinstance(error, WatchError) and not call.doubtful:
                     call.abandon()  # EXEC did nothing, or was never sent
                 else:
                     _partly(call, error)
@@ -207,7 +207,7 @@ def _told(batch: Batch) -> None:
 
 def _partly(call: WriteCall, error: BaseException) -> None:
     """An error of one command of a batch says nothing of the others."""
-    if isinstance(error, ResponseError) and call.reply is not None and not call.unknown:
+    if isinstance(error, ResponseError) and call.reply is not None and not call.doubtful:
         if getattr(error, "status_code", None) == "EXECABORT":
             call.abandon()
         else:
