@@ -57,14 +57,15 @@ class WriteId(_Fields):
         """Checks the parts; a `str` key is taken as UTF-8."""
         octets = key.encode("utf-8", "surrogateescape") if isinstance(key, str) else key
         _check_store(store)
-        if isinstance(version, Ordered):
+        if isinstance(version, Opaque):
+            if not octets:
+                raise ValueError("an opaque version needs a key: a position is ordered")
+            if not version[0]:
+                raise ValueError("an opaque version needs a mark")
+        elif isinstance(version, Ordered):
             _check_ordered(version, position=not octets)
-        elif not isinstance(version, Opaque):
+        else:
             raise TypeError(f"a version is Ordered or Opaque, not {version!r}")
-        elif not octets:
-            raise ValueError("an opaque version needs a key: a position is ordered")
-        elif not version.mark:
-            raise ValueError("an opaque version needs a mark")
         write_id: WriteId = _new(cls, (store, octets, version))
         return write_id
 
@@ -87,9 +88,9 @@ class WriteId(_Fields):
         """This identifier alone, as a section of the wire form."""
         store, octets, version = self
         key = _spell_key(octets) if octets else ""
-        if isinstance(version, Ordered):
-            return f"{_spell_name(store)}.{key}.{_spell_name(version.epoch)}.{version.counter}"
-        return f"{_spell_name(store)}.{key}._.{_spell_mark(version.mark)}"
+        if isinstance(version, Opaque):
+            return f"{_spell_name(store)}.{key}._.{_spell_mark(version[0])}"
+        return f"{_spell_name(store)}.{key}.{_spell_name(version.epoch)}.{version.counter}"
 
     def __str__(self) -> str:
         return self.section
