@@ -448,3 +448,21 @@ def test_a_shim_with_a_pace_of_its_own_is_called_without_back_off() -> None:
     target.answer = always(VISIBLE)
     waiting.join(5)
     assert not waiting.is_alive()
+
+
+class ReturningShim(LogShim):
+    """Its wait comes back at once: the server does not know the epoch."""
+
+    capabilities: ClassVar[Capabilities] = Capabilities(versions="position", blocking_wait=True)
+
+    def wait(self, ids: Sequence[WriteId], server: Server, timeout: float) -> Sequence[Visibility]:
+        return self.visible(ids, server)
+
+
+def test_a_wait_of_the_stores_own_that_does_not_wait_is_spaced_like_a_poll() -> None:
+    """BAR-38: at most 25 questions a second to a silent server."""
+    log = Log("log-1")
+    fake_store("log", log, shim=ReturningShim)
+    start = time.monotonic()
+    antipode.barrier(at(1), timeout=2, on_timeout="proceed")
+    assert log.asked <= 25 * (time.monotonic() - start) + 10

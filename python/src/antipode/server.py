@@ -46,6 +46,8 @@ class _Pace:
     asked_at: float = -1e9
     interval: float = 0.0
     retry: float = _RETRY_S[0]
+    blocks: bool = True
+    """Whether the store's own wait lately waited, or saw something: one that comes back at once is a poll."""
 
 
 class Server:
@@ -284,7 +286,7 @@ class Server:
         wanted = self._live > 0 or bool(self._probes)
         if self._down_since is not None:
             due = self._failed_at + pace.retry
-        elif wanted and self.store.shim.capabilities.blocking_wait:
+        elif wanted and pace.blocks and self.store.shim.capabilities.blocking_wait:
             due = pace.asked_at + _BREATH_S  # the shim itself waits
         elif wanted:
             due = pace.asked_at + max(pace.interval, shortest) * uniform(0.9, 1.1)
@@ -304,6 +306,7 @@ class Server:
             time.sleep(pace.asked_at + _BREATH_S - now)
         pace.asked_at = time.monotonic()
         moved = self._round(wanted)
+        pace.blocks = moved or self._poked or time.monotonic() - pace.asked_at > _WAIT_SLICE_S / 2
         if self._down_since is not None:
             pace.retry = min(pace.retry * 2, _RETRY_S[1])
             pace.interval = shortest
