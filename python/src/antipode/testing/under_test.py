@@ -176,7 +176,8 @@ class StoreUnderTest(ABC):
         raise NotPossible("repoint")
 
     def promote(self, replica: str, lost: Callable[[], None] | None = None) -> None:
-        """The replica becomes the primary, the other replicas follow it; returns when data flow again.
+        """The replica becomes the primary, and the other `replicas` follow it, the old primary too where it is one of
+        them; returns when data flow again.
 
         Without `lost` whatever was written arrives first. With it: once nothing of the primary's leaves any more
         `lost` is called, which writes by `self.write`, and what it wrote never arrives anywhere. `primary` and `write`

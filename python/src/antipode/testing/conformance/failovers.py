@@ -18,6 +18,7 @@ def _kept(store: StoreUnderTest) -> tuple[str, Lineage]:
     lineage = store.written(key, "v")
     assert store.judge(lineage).satisfied
     store.wait_marked(lineage)
+    assert store.judge(store.written(store.new_key())).satisfied  # what came before it, the mark too, is everywhere
     return key, lineage
 
 
@@ -75,7 +76,7 @@ class Failovers(Cases):
         _, lost = _lose(store)
         assert store.judge(kept).satisfied
         store.promote(store.far)
-        assert store.judge(kept).satisfied
+        assert (result := store.judge(kept)).satisfied, result.explain()
         assert store.shows(key, "v")
         new = store.written(store.new_key("new"), "v")
         assert store.judge(new).satisfied

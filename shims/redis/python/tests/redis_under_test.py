@@ -1,0 +1,197 @@
+"""Redis as the conformance kit drives it: values are a field of a hash, so that lineages rest beside them."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, ClassVar
+
+import antipode
+import antipode_redis
+import redis
+from antipode.lineage import Lineage
+from antipode.shim import Shim
+from antipode.testing.under_test import StoreUnderTest, Transaction
+from antipode_lab import Lab
+
+FIELD = "value"
+LAGS = {"b1": 5, "b2": 20}
+MARK_PERIOD_MS = 200
+
+
+class RedisUnderTest(StoreUnderTest):
+    """A lab of a primary and two replicas; made anew after the cases that spoil it."""
+
+    shim: ClassVar[type[Shim]] = antipode_redis.RedisShim
+    exceptions: ClassVar[Mapping[str, str]] = {}
+    rights_cure = "+info"
+    unfit_cure = "Redis Cluster"
+
+    def __init__(self) -> None:
+        self._start()
+
+    def _start(self) -> None:
+        self._whole = Lab("redis", replicas=2, lag=[f"{lag}ms" for lag in LAGS.values()]).start()
+        self.lab = self._whole.redis
+
+    def close(self) -> None:
+        self._whole.close()
+
+    def begin(self) -> None:
+        self._period, antipode_redis.marks.PERIOD_MS = antipode_redis.marks.PERIOD_MS, MARK_PERIOD_MS
+        urls = {name: self.lab.url(name) for name in self.lab.servers}
+        self._plain = {name: redis.Redis.from_url(url, decode_responses=True) for name, url in urls.items()}
+        self._wrapped = {
+            name: antipode_redis.wrap(
+                plain, store=self.name, replicas=[urls[replica] for replica in self.replicas], rest="field"
+            )
+            for name, plain in self._plain.items()
+        }
+
+    def recover(self, *, spoiled: bool) -> None:
+        antipode_redis.marks.PERIOD_MS = self._period
+        for client in self._plain.values():
+            client.close()
+        if spoiled:
+            self.close()
+            self._start()
+            return
+        for name, lag in LAGS.items():
+            self.lab.lag(name, f"{lag}ms")
+        self.lab.heal()
+
+    @property
+    def primary(self) -> str:
+        return self.lab.primary
+
+    @property
+    def replicas(self) -> Sequence[str]:
+        return ["b1", "b2"]
+
+    # Data
+
+    def write(self, key: str, value: str) -> None:
+        self._wrapped[self.primary].hset(key, FIELD, value)
+
+    def read(self, key: str, at: str) -> str | None:
+        return _text(self._wrapped[at].hget(key, FIELD))
+
+    def look(self, key: str, at: str) -> str | None:
+        return _text(self._plain[at].hget(key, FIELD))
+
+    def delete(self, key: str) -> None:
+        self._wrapped[self.primary].delete(key)
+
+    def raw_write(self, key: str, value: str) -> None:
+        self._plain[self.primary].hset(key, FIELD, value)
+
+    def write_nothing(self) -> None:
+        assert self._wrapped[self.primary].delete(self.new_key("never there")) == 0
+
+    @contextmanager
+    def transaction(self) -> Iterator[Transaction]:
+        with self._wrapped[self.primary].pipeline(transaction=True) as pipe:
+            opened = _Transaction(pipe)
+            yield opened
+            if opened.wrote:
+                pipe.execute()
+
+    # Links and servers
+
+    def set_lag(self, replica: str, seconds: float) -> None:
+        self.lab.lag(replica, f"{round(seconds * 1000)}ms")
+
+    def partition(self, replica: str) -> None:
+        self.lab.partition(replica)
+
+    def heal(self, replica: str) -> None:
+        self.lab.heal(replica, wait=False)
+
+    def freeze(self, server: str) -> None:
+        self.lab.freeze(server)
+
+    def thaw(self, server: str) -> None:
+        self.lab.thaw(server)
+
+    def restart(self, server: str) -> None:
+        self.lab.restart(server)
+
+    def repoint(self, replica: str, source: str) -> None:
+        self.lab.repoint(replica, source)
+
+    def promote(self, replica: str, lost: Callable[[], None] | None = None) -> None:
+        old = self.primary
+        self.lab.promote(replica, lose=0 if lost is None else lambda _: lost())
+        if old in self.replicas:
+            self.lab.heal(wait=False)
+            self.lab.repoint(old, replica)
+
+    def wait_marked(self, lineage: Lineage) -> None:
+        [write_id] = lineage.of_store(self.name)
+        assert isinstance(write_id.version, antipode.Ordered)
+        epoch, counter = write_id.version
+
+        def marked() -> bool:
+            value: Any = self._plain[self.primary].hget(antipode_redis.marks.DEFAULT_KEY, epoch)
+            found = antipode_redis.marks.position_of(value and value.encode())
+            return found is not None and found >= counter
+
+        self.until(marked, "a mark covers the write")
+
+    # Troubles
+
+    def write_with_unknown_outcome(self, key: str, value: str) -> None:
+        plain = redis.Redis.from_url(self.lab.url(self.primary), socket_timeout=0.2, retry=None)
+        client = antipode_redis.wrap(plain, store=self.name)
+        client.ping()
+        self.lab.freeze(self.primary)
+        try:
+            client.hset(key, FIELD, value)
+        finally:
+            self.lab.thaw(self.primary)
+            client.close()
+
+    def write_refused(self, key: str) -> None:
+        self._plain[self.primary].set(key, "no hash")
+        self.write(key, "v")
+
+    def write_without_rights(self, key: str, value: str) -> None:
+        self.lab.create_user("app", "secret")
+        url = self.lab.url(self.primary).replace("redis://", "redis://app:secret@")
+        with antipode_redis.wrap(redis.Redis.from_url(url), store=self.name) as client:
+            client.hset(key, FIELD, value)
+
+    def wrap_unfit(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            socket = Path(folder) / "cluster.sock"
+            program = shutil.which("redis-server") or "redis-server"
+            options = ["--port", "0", "--cluster-enabled", "yes", "--save", "", "--dir", folder, "--unixsocket", socket]
+            server = subprocess.Popen([program, *map(str, options)], stdout=subprocess.DEVNULL)
+            try:
+                self.until(socket.exists, "the server listens")
+                antipode_redis.wrap(redis.Redis(unix_socket_path=str(socket)), store="cluster")
+            finally:
+                server.terminate()
+                server.wait(10)
+
+
+class _Transaction:
+    def __init__(self, pipe: Any) -> None:
+        self._pipe = pipe
+        self.wrote = False
+
+    def read(self, key: str) -> object:
+        self._pipe.watch(key)
+        return self._pipe.hget(key, FIELD)
+
+    def write(self, key: str, value: str) -> None:
+        self.wrote = True
+        self._pipe.hset(key, FIELD, value)
+
+
+def _text(value: Any) -> str | None:
+    return None if value is None else str(value)
