@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import signal
+import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any
+from urllib.request import urlopen
 
 import antipode
 import antipode.asgi
@@ -231,3 +235,48 @@ def test_a_forked_child_writes_a_file_of_its_own(folder: Path) -> None:
     by_process = {line["process"].split(":")[1] for line in lines_of(folder)}
     assert by_process == {str(os.getpid()), str(child)}
     assert len(list(folder.glob(f"*-{child}-*.jsonl"))) == 1
+
+
+SERVED = """
+import sys
+import antipode, antipode.asgi, antipode.memory, uvicorn
+from starlette.applications import Starlette
+from starlette.responses import Response
+from starlette.routing import Route
+
+store = antipode.memory.Store("blog-posts", lag=300)
+writer, reader = store.client("a"), store.client("b")
+
+async def wait(request):
+    writer.set("k", "v")
+    await antipode.barrier_async()
+    return Response()
+
+class Server(uvicorn.Server):
+    async def startup(self, sockets=None):
+        await super().startup(sockets)
+        print(self.servers[0].sockets[0].getsockname()[1], flush=True)
+
+app = antipode.asgi.Middleware(Starlette(routes=[Route("/", wait)]))
+Server(uvicorn.Config(app, port=0, log_level="error")).run()
+"""
+
+
+@pytest.mark.parametrize("signals", [1, 2])
+def test_a_server_that_is_told_to_end_leaves_its_records(tmp_path: Path, signals: int) -> None:
+    """REC-2, REC-5: uvicorn ends itself by the SIGTERM that it got, so that no exit hook runs."""
+    environment = os.environ | {"ANTIPODE_MODE": "dry-run", "ANTIPODE_RECORDS": str(tmp_path)}
+    server = subprocess.Popen([sys.executable, "-c", SERVED], env=environment, stdout=subprocess.PIPE, text=True)
+    try:
+        assert server.stdout is not None
+        port = int(server.stdout.readline())
+        with urlopen(f"http://127.0.0.1:{port}/", timeout=30) as answer:
+            assert answer.status == 200
+        for _ in range(signals):
+            server.send_signal(signal.SIGTERM)
+        server.wait(30)
+    finally:
+        server.kill()
+        server.communicate()
+    [record] = [json.loads(line) for path in tmp_path.glob("*.jsonl") for line in path.read_text().splitlines()]
+    assert (record["kind"], record["stores"][0]["visible_after"]) == ("barrier", None)

@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from functools import partial
 from typing import Any, Final
 
+from antipode import records
 from antipode.carriers import (
     BAGGAGE_HEADER,
     CARRIERS,
@@ -56,6 +57,9 @@ class Middleware:
 
     async def __call__(self, scope: AsgiScope, receive: Receive, send: Send) -> None:
         """Runs the application in the request's scope."""
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, partial(_before_the_end, send))
+            return
         if scope["type"] not in {"http", "websocket"} or _MARK in scope:
             await self._app(scope, receive, send)
             return
@@ -72,6 +76,13 @@ class Middleware:
                 await self._app(inner, receive, answer.send)
         finally:
             inbound.close()
+
+
+async def _before_the_end(send: Send, message: Message) -> None:
+    """What a server hears last. Some end by a signal then, which runs no exit hook: records go to disk first."""
+    if message["type"].startswith("lifespan.shutdown."):
+        records.end()
+    await send(message)
 
 
 def _endpoint(scope: AsgiScope) -> str:

@@ -31,6 +31,11 @@ class RecordWriter:
         self.dropped = 0
         """Records that were not written: the queue was full, or the disk failed."""
 
+    @property
+    def used(self) -> bool:
+        """Whether it has ever got a record."""
+        return self._thread is not None
+
     def put(self, record: dict[str, Any]) -> None:
         """Queues a record; past the bound it is dropped and counted."""
         try:

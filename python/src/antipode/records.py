@@ -107,13 +107,17 @@ def _give_up(group: Group) -> None:
 
 
 @atexit.register
-def _give_up_all() -> None:
-    """The process ends: what it still followed is recorded, too, as not seen (REC-5)."""
+def end() -> None:
+    """The process ends: what it still followed is recorded, too, as not seen (REC-5), and all is flushed (REC-2).
+
+    Takes a second at most. The ASGI middleware calls it, too: a server that ends itself by the signal that it got, as
+    uvicorn does by SIGTERM, runs no exit hook.
+    """
     with _lock:
         followed = list(_followed)
     for group in followed:
         _give_up(group)
-    if followed:
+    if followed or _writer.used:
         flush(_EXIT_S)
 
 
