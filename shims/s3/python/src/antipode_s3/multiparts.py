@@ -1,0 +1,108 @@
+"""Uploads in parts: the version and the lineage are given when the upload is created, and rest when it is complete.
+
+Metadata cannot be changed after `CreateMultipartUpload`. Parts may hold what was read later, so what rests beside an
+object that the application uploads in parts is marked incomplete for its store, unless the whole upload was one call of
+ours (`upload_file`, `upload_fileobj`, `copy`), whose lineage is the one at the call.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from dataclasses import dataclass
+from typing import Any, Final
+
+from antipode import telemetry
+from antipode.scope import current_scope
+from antipode.store import Write
+from antipode.writeid import Opaque, Ordered
+
+from antipode_s3.binding import Binding
+from antipode_s3.client_calls import send, sent
+from antipode_s3.outcome import Versioned, failed, key_of, outgoing
+
+_MOST: Final = 10_000
+
+
+@dataclass(slots=True)
+class _Upload:
+    version: Versioned
+    write: Write
+    """Pending in the scope that created the upload."""
+
+
+_open: OrderedDict[tuple[str, str], _Upload] = OrderedDict()
+"""The uploads that this process has created, by store and UploadId."""
+_lock = threading.Lock()
+
+
+def create(client: Any, binding: Binding, operation: str, params: dict[str, Any]) -> Any:
+    """CreateMultipartUpload: from now on the write is pending in this scope."""
+    key = key_of(params)
+    beside = outgoing()
+    if not client._antipode_managed:
+        beside = beside.marked_incomplete(binding.store.name)
+        telemetry.incomplete("multipart", binding.store.name)
+    version = Versioned(binding, key, params.get("Metadata"), beside=beside)
+    write = binding.store.begin(key)
+    try:
+        changed = params if version.metadata is None else {**params, "Metadata": version.metadata}
+        answer = send(client, operation, changed)
+    except BaseException:
+        write.abandon()  # an upload that is never completed changes nothing
+        raise
+    with _lock:
+        _open[binding.store.name, str(answer.get("UploadId", ""))] = _Upload(version, write)
+        if len(_open) > _MOST:
+            _open.popitem(last=False)
+    return answer
+
+
+def complete(client: Any, binding: Binding, operation: str, params: dict[str, Any]) -> Any:
+    """CompleteMultipartUpload: the object is there, with the version that the upload was created with."""
+    place = (binding.store.name, str(params.get("UploadId", "")))
+    with _lock:
+        upload = _open.get(place)
+    key = key_of(params)
+    write = binding.store.begin(key)
+    try:
+        answer = send(client, operation, params)
+    except BaseException as error:
+        failed(write, error, sent())
+        raise
+    with _lock:
+        _open.pop(place, None)
+    mark = str(answer.get("VersionId") or "")
+    if upload is not None and not _overtaken(binding, key, upload.version.counter):
+        upload.version.record(write)
+    elif mark and mark != "null":
+        # Created by another process, or something greater was written meanwhile: the store's own name of the version.
+        write.record(Opaque(mark))
+    else:
+        write.record_incomplete("multipart", "the bucket named no version for the upload")
+    if upload is not None:
+        upload.write.abandon()  # last: it is in the lineage of the scope that completed it
+    return answer
+
+
+def abort(client: Any, binding: Binding, operation: str, params: dict[str, Any]) -> Any:
+    """AbortMultipartUpload: the write does not happen."""
+    answer = send(client, operation, params)
+    with _lock:
+        upload = _open.pop((binding.store.name, str(params.get("UploadId", ""))), None)
+    if upload is not None:
+        upload.write.abandon()
+    return answer
+
+
+def _overtaken(binding: Binding, key: bytes, counter: int) -> bool:
+    """Whether the scope holds a greater version of the key than this one: it would absorb it, and came before it."""
+    scope = current_scope()
+    if scope is None or binding.store.name not in scope.lineage.stores:
+        return False
+    octets = binding.store.write_id(key, Ordered("", 0)).key
+    return any(
+        isinstance(known.version, Ordered) and known.version.counter > counter
+        for known in scope.lineage.of_store(binding.store.name)
+        if known.key == octets
+    )

@@ -1,0 +1,80 @@
+"""One write of an object: its version, what rests beside it, and what became of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from antipode.lineage import EMPTY, Lineage
+from antipode.scope import current_scope
+from antipode.store import Write
+from antipode.writeid import Ordered
+from botocore.exceptions import ClientError
+
+from antipode_s3 import metadata
+from antipode_s3.binding import Binding
+from antipode_s3.probe import attempts_of, status_of
+
+NO_ROOM: Final = (
+    "the object's own metadata leaves no room for a version: S3 takes 2 KB an object, names and values together"
+)
+
+
+def outgoing() -> Lineage:
+    """The scope's lineage as it may rest beside a value now."""
+    scope = current_scope()
+    return EMPTY if scope is None else scope.outgoing()
+
+
+def key_of(params: Mapping[str, Any]) -> bytes:
+    """The canonical key of the object that an operation names: its key's octets (SHIM-21)."""
+    return octets(params.get("Key", ""))
+
+
+def octets(key: Any) -> bytes:
+    """A key's octets."""
+    return str(key).encode("utf-8", "surrogateescape")
+
+
+class Versioned:
+    """A version that is about to be made: its counter, and the metadata that carries it."""
+
+    def __init__(
+        self, binding: Binding, key: bytes, given: Mapping[str, Any] | None, *, beside: Lineage | None = None
+    ) -> None:
+        lineage = outgoing() if beside is None else beside
+        scope = current_scope()
+        self._binding = binding
+        self.counter, self._greater = binding.next_counter(key, EMPTY if scope is None else scope.lineage)
+        self.metadata = metadata.with_rest(
+            given,
+            self.counter,
+            lineage if binding.rests else EMPTY,
+            binding.store.name,
+            binding.options.lineage_out,
+        )
+
+    def record(self, write: Write) -> None:
+        """The version was made."""
+        if self.metadata is None:
+            write.record_incomplete("budget", NO_ROOM)
+        elif not self._greater:
+            write.record_incomplete("implausible", "no version is left above one that it depends on")
+        else:
+            write.record(Ordered("", self.counter))
+
+
+def failed(write: Write, error: BaseException, sent: bool) -> None:
+    """The call ended with an error: the write did not happen, or nobody knows."""
+    if not sent or _refused(error):
+        write.abandon()
+    else:
+        write.outcome_unknown()
+
+
+def _refused(error: BaseException) -> bool:
+    """Whether the store said no, and nothing of it may have happened in an attempt before."""
+    if not isinstance(error, ClientError):
+        return False
+    status = status_of(error)
+    return (300 <= status < 500 or status == 501) and not attempts_of(error)

@@ -1,0 +1,161 @@
+"""Reads that wait, or that say what they depend on (spec SHIM-12 to SHIM-14, BAR-50, BAR-51)."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from antipode import telemetry
+from antipode.errors import BarrierError, BarrierTimeout, BarrierUnproven, Redeliver
+from antipode.lineage import Lineage
+from antipode.reading import Reading, current_reading
+from antipode.result import BarrierResult, StoreResult
+from antipode.scope import Scope, current_scope
+from antipode.settings import settings
+from antipode.site import call_site
+from antipode.verdict import Verdict
+from antipode.waiting import wait_for_server
+from antipode.writeid import Opaque, Ordered, WriteId
+from botocore.exceptions import ClientError
+
+from antipode_s3 import metadata
+from antipode_s3.binding import Binding
+from antipode_s3.client_calls import send
+from antipode_s3.operations import READS_OBJECT, READS_PART
+from antipode_s3.outcome import octets
+from antipode_s3.probe import status_of
+
+
+def do(client: Any, binding: Binding, operation: str, params: dict[str, Any]) -> Any:
+    """Does one operation that reads: after what it has to wait for, and noting what it depends on."""
+    reading = current_reading()
+    scope = current_scope()
+    _wait_first(binding, reading, scope)
+    merged = Reading() if binding.merges and scope is not None else None
+    collecting = [each for each in (reading, merged) if each is not None]
+    try:
+        answer = send(client, operation, params)
+    except ClientError as error:
+        if collecting:
+            _saw_error(binding, params, error, collecting)
+            _merge(scope, merged)
+        raise
+    if operation in READS_OBJECT:
+        rest = _hide(answer)
+        binding.observe(rest.counter)
+        if collecting:
+            _saw(binding, params, rest, str(answer.get("VersionId") or ""), collecting)
+    elif collecting:
+        _saw_part(binding, operation, params, answer, collecting)
+    _merge(scope, merged)
+    return answer
+
+
+def _hide(answer: dict[str, Any]) -> metadata.Rest:
+    """Takes our entry out of what the application gets."""
+    found = answer.get("Metadata")
+    if not isinstance(found, dict) or metadata.NAME not in found:
+        return metadata.NOTHING
+    rest = metadata.read(found)
+    answer["Metadata"] = {name: value for name, value in found.items() if name != metadata.NAME}
+    return rest
+
+
+def _merge(scope: Scope | None, merged: Reading | None) -> None:
+    if merged is not None and scope is not None:
+        scope.transfer(merged.lineage)
+
+
+# What was read
+
+
+def _saw(
+    binding: Binding, params: dict[str, Any], rest: metadata.Rest, version: str, collecting: list[Reading]
+) -> None:
+    """An object was read: its lineage at rest, and the version that covers it (SHIM-13)."""
+    store = binding.store
+    beside = metadata.lineage_of(rest, store.name, binding.options.lineage_in)
+    write_id = _id_of(binding, params, rest.counter, version)
+    for reading in collecting:
+        if write_id is None:
+            reading.saw(lineage=beside)
+            reading.marked(store.name)
+        else:
+            reading.saw(write_id, lineage=beside)
+
+
+def _id_of(binding: Binding, params: dict[str, Any], counter: int | None, version: str) -> WriteId | None:
+    key = octets(params.get("Key", ""))
+    if counter is not None:
+        return binding.store.write_id(key, Ordered("", counter))
+    if version and version != "null":  # written without Antipode: the store's own name of the version
+        return binding.store.write_id(key, Opaque(version))
+    return None
+
+
+def _saw_error(binding: Binding, params: dict[str, Any], error: ClientError, collecting: list[Reading]) -> None:
+    """Nothing was there: where it was deleted, that is a version, too."""
+    headers = error.response.get("ResponseMetadata", {}).get("HTTPHeaders", {})
+    version = headers.get("x-amz-version-id", "")
+    deleted = headers.get("x-amz-delete-marker") == "true" and version and version != "null"
+    for reading in collecting:
+        if status_of(error) == 404 and deleted:
+            reading.saw(binding.store.write_id(octets(params.get("Key", "")), Opaque(version)))
+        elif status_of(error) in (304, 412):  # it says something of an object, and not of which version
+            reading.marked(binding.store.name)
+
+
+def _saw_part(
+    binding: Binding, operation: str, params: dict[str, Any], answer: dict[str, Any], collecting: list[Reading]
+) -> None:
+    """Tags, attributes, lists: no lineage comes with them."""
+    version = str(answer.get("VersionId") or params.get("VersionId") or "")
+    for reading in collecting:
+        if operation in READS_PART and version and version != "null":
+            reading.saw(binding.store.write_id(octets(params.get("Key", "")), Opaque(version)))
+        reading.marked(binding.store.name)
+
+
+# What is waited for before
+
+
+def _wait_first(binding: Binding, reading: Reading | None, scope: Scope | None) -> None:
+    """Waits for what the reading block, or the scope where the client was wrapped so, wants to see here."""
+    if reading is not None and reading.after is not None:
+        lineage = reading.after
+    elif binding.waits and scope is not None:
+        lineage = scope.lineage
+    else:
+        return
+    ids = lineage.of_store(binding.store.name)
+    if not ids:
+        return
+    began = time.monotonic()
+    timeout = binding.timeout
+    if scope is not None and scope.deadline is not None:
+        timeout = min(timeout, max(scope.deadline - began, 0.0))
+    verdict = wait_for_server(binding.server, Lineage(ids), 0.0 if binding.follows else timeout)
+    if verdict is Verdict.VISIBLE:
+        return
+    if binding.follows:
+        telemetry.finding("behind", call_site())
+        return
+    _enforce(binding, scope, verdict, timeout, time.monotonic() - began)
+
+
+def _enforce(binding: Binding, scope: Scope | None, verdict: Verdict, timeout: float, waited: float) -> None:
+    now = settings()
+    unproven = verdict is Verdict.UNPROVEN
+    policy = now.on_unproven if unproven and now.on_unproven != "as_timeout" else now.on_timeout
+    name = binding.store.name
+    words = (
+        f"{name} at {binding.target.address}: {'unproven' if unproven else 'not there'} after "
+        f"{timeout * 1000:.0f} ms (wait on read)"
+    )
+    answer = StoreResult(Verdict.UNPROVEN if unproven else Verdict.TIMED_OUT, words, waited)
+    result = BarrierResult(satisfied=False, waited=waited, _judge=lambda: {name: answer})
+    error: BarrierError = BarrierUnproven(words, result) if unproven else BarrierTimeout(words, result)
+    if policy == "redeliver" and scope is not None and scope.delivery is not None:
+        raise Redeliver(f"give the message back: {error}", result) from error
+    if policy != "proceed":
+        raise error

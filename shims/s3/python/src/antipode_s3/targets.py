@@ -1,0 +1,150 @@
+"""How to reach one bucket at one endpoint beside the application's own client, with its credentials and settings."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, field
+from typing import Any, Final
+from urllib.parse import parse_qs, unquote, urlsplit
+
+import botocore.session
+from antipode.administration import without_credentials
+from antipode.errors import ConfigurationError
+from botocore.client import BaseClient
+from botocore.config import Config
+
+SCHEMES: Final = ("s3", "s3+http", "s3+https")
+_FORMS: Final = "s3://BUCKET?region=…, or s3+https://[KEY:SECRET@]HOST[:PORT]/BUCKET?region=…"
+POOL: Final = 8
+"""Questions that are in flight at once to one server."""
+_loading = threading.Lock()
+_loaders: list[Any] = []
+
+
+@dataclass(frozen=True)
+class Target:
+    """One bucket at one endpoint."""
+
+    bucket: str
+    address: str
+    """Its name for people and for telling servers apart: no credentials."""
+    client: Any = field(default=None, compare=False)
+    """The application's client, whose credentials and settings ours takes."""
+    url: str = field(default="", repr=False)
+
+    def connect(self, timeout: float) -> Any:
+        """A client of our own: its connections, its time-outs, no retries."""
+        return _beside(self.client, timeout) if self.client is not None else _from_url(self.url, timeout)
+
+    def __str__(self) -> str:
+        return self.address
+
+
+def target_of(given: Any, bucket: str = "") -> Target:
+    """The target behind a URL, a (client, bucket) pair, a Bucket resource, or a client where a bucket is named."""
+    if isinstance(given, Target):
+        return given
+    if isinstance(given, str):
+        parts = _parse(given)
+        return Target(parts.bucket, without_credentials(given), url=given)
+    if isinstance(given, tuple) and len(given) == 2 and isinstance(given[1], str):
+        return target_of(given[0], given[1])
+    client = client_of(given)
+    name = bucket or str(getattr(given, "bucket_name", None) or getattr(given, "name", None) or "")
+    if client is None or not name:
+        raise ConfigurationError(
+            f"{type(given).__name__} names no bucket of a store: give a URL ({_FORMS}), a pair (client, bucket), or a "
+            "Bucket of a boto3 resource"
+        )
+    plain = getattr(client, "_antipode_plain", None) or client
+    return Target(name, f"{client.meta.endpoint_url}/{name}", client=plain)
+
+
+def client_of(given: Any) -> Any:
+    """The boto3 client of S3 that this is or uses; None where it is something else."""
+    if isinstance(given, BaseClient):
+        client: Any = given
+    else:
+        client = getattr(getattr(given, "meta", None), "client", None)
+        if not isinstance(client, BaseClient):
+            return None
+    return client if client.meta.service_model.service_name == "s3" else None
+
+
+@dataclass(frozen=True)
+class _Parts:
+    bucket: str
+    endpoint: str | None
+    key: str | None
+    secret: str | None = field(repr=False)
+    options: dict[str, str]
+
+
+def _parse(url: str) -> _Parts:
+    scheme, separator, _ = url.partition("://")
+    if not separator or scheme.lower() not in SCHEMES:
+        raise ConfigurationError(f"{without_credentials(url)!r} is no address of a bucket: want {_FORMS}")
+    split = urlsplit(url)
+    options = {name: values[-1] for name, values in parse_qs(split.query).items()}
+    unknown = set(options) - {"region", "endpoint", "profile"}
+    if unknown:
+        raise ConfigurationError(f"s3 addresses take region, endpoint and profile, not {', '.join(sorted(unknown))}")
+    if scheme.lower() == "s3":
+        bucket, endpoint = split.netloc.rpartition("@")[2], options.get("endpoint")
+    else:
+        bucket = split.path.strip("/")
+        endpoint = f"{scheme[3:]}://{split.netloc.rpartition('@')[2]}"
+    if not bucket:
+        raise ConfigurationError(f"{without_credentials(url)!r} names no bucket: want {_FORMS}")
+    login = split.netloc.rpartition("@")[0]
+    key, _, secret = login.partition(":")
+    return _Parts(bucket, endpoint, unquote(key) or None, unquote(secret) or None, options)
+
+
+def _settings(timeout: float) -> Config:
+    return Config(
+        connect_timeout=timeout,
+        read_timeout=timeout,
+        retries={"total_max_attempts": 1, "mode": "standard"},
+        max_pool_connections=POOL,
+    )
+
+
+def _session(profile: str | None = None) -> Any:
+    """A botocore session of our own; the models that it reads are read once a process."""
+    session = botocore.session.Session(profile=profile)
+    with _loading:
+        if not _loaders:
+            _loaders.append(session.get_component("data_loader"))
+        session.register_component("data_loader", _loaders[0])
+    return session
+
+
+def _from_url(url: str, timeout: float) -> Any:
+    parts = _parse(url)
+    config = _settings(timeout)
+    if parts.endpoint is not None:
+        config = config.merge(Config(s3={"addressing_style": "path"}))
+    return _session(parts.options.get("profile")).create_client(
+        "s3",
+        region_name=parts.options.get("region"),
+        endpoint_url=parts.endpoint,
+        aws_access_key_id=parts.key,
+        aws_secret_access_key=parts.secret,
+        config=config,
+    )
+
+
+def _beside(client: Any, timeout: float) -> Any:
+    """A client like the application's; refreshed credentials are refreshed for ours, too."""
+    session = _session()
+    credentials = client._get_credentials()
+    if credentials is not None:
+        session._credentials = credentials
+    return session.create_client(
+        "s3",
+        region_name=client.meta.region_name,
+        endpoint_url=client.meta.endpoint_url,
+        verify=getattr(getattr(client._endpoint, "http_session", None), "_verify", None),
+        config=client.meta.config.merge(_settings(timeout)),
+    )

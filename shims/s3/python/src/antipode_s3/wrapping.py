@@ -1,0 +1,148 @@
+"""`wrap` and `register`: how a client or a list of buckets joins a store."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Any, Literal, TypeVar
+
+from antipode import logs
+from antipode.errors import ConfigurationError, UnfitStoreError
+from antipode.settings import Mode
+from antipode.shim import Replicas, Store, StoreOptions, join_store
+from botocore.exceptions import BotoCoreError
+
+from antipode_s3.binding import Binding
+from antipode_s3.client import shallow
+from antipode_s3.probe import Facts, probe
+from antipode_s3.shim import S3Shim
+from antipode_s3.targets import Target, client_of, target_of
+
+_C = TypeVar("_C")
+_PROBE_S = 2.0
+
+
+def wrap(
+    client: _C,
+    store: str,
+    *,
+    bucket: str | None = None,
+    replicas: Replicas = None,
+    wait_on_read: bool = False,
+    timeout: float | timedelta | None = None,
+    rest: Literal["native", "none"] = "native",
+    lineage_in: bool = True,
+    lineage_out: bool = True,
+    on_unfit: Literal["raise", "unproven"] = "raise",
+    on_replica_out: Literal["name", "fail"] | None = None,
+    mode: Mode | str | None = None,
+    hash_keys: bool | None = None,
+) -> _C:
+    """A copy of a boto3 client or resource of S3 that records its writes to one bucket under the store's name.
+
+    It is of the same class and shares connections, credentials and events; the one passed in stays plain. A client may
+    be wrapped again for another bucket. bucket: the bucket of this store in this client's region; a Bucket or Object
+    resource names its own.
+
+    replicas: the buckets that readers of this region may use: URLs (`s3://BUCKET?region=…`,
+    `s3+https://HOST/BUCKET?region=…`), pairs (client, bucket), Bucket resources, or a callable that lists them and is
+    asked again every 5 s; without, the client's own bucket. wait_on_read: each read first waits for the scope's writes
+    to this store, in this bucket, up to `timeout` seconds. rest: where the lineage rests beside an object: `native`
+    (its metadata), or `none`. lineage_in, lineage_out: whether lineages at rest are taken and given. on_unfit: a bucket
+    whose versioning is off, that is not there, in another region, or may not be asked, raises UnfitStoreError here, or
+    is `unproven` later.
+
+    Raises ConfigurationError for options that cannot be, UnfitStoreError for such a bucket. An endpoint that does not
+    answer now is no error: what it lacks is then said by who waits there.
+    """
+    plain = client_of(client)
+    if plain is None:
+        raise TypeError(f"wrap() takes a boto3 client or resource of S3, not {type(client).__name__}")
+    if rest not in ("native", "none"):
+        raise ConfigurationError(f"rest={rest!r}: want native or none")
+    if hash_keys:
+        raise ConfigurationError(
+            "hash_keys=True: S3 is asked for objects by their keys, so that hashed ones prove nothing. Leave it out, "
+            "or use keys that tell nothing"
+        )
+    target = _own_target(client, plain, bucket)
+    options = StoreOptions(
+        replicas=replicas,
+        wait_on_read=wait_on_read,
+        timeout=timeout,
+        rest=rest,
+        lineage_in=lineage_in,
+        lineage_out=lineage_out,
+        on_unfit=on_unfit,
+        on_replica_out=on_replica_out,
+        mode=mode,
+        hash_keys=hash_keys,
+    )
+    facts = _probe(target, store)
+    if facts.unfit and on_unfit == "raise":
+        raise UnfitStoreError(f"{facts.unfit}. Until then wrap(…, on_unfit='unproven') lets the service start")
+    joined = join_store(store, S3Shim, options)
+    server = joined.use_server(target, target.address)
+    wrapped: _C = _copy(client, plain, Binding(joined, target, server, options, facts))
+    return wrapped
+
+
+def register(
+    store: str,
+    *,
+    replicas: Replicas,
+    timeout: float | timedelta | None = None,
+    on_replica_out: Literal["name", "fail"] | None = None,
+    mode: Mode | str | None = None,
+) -> Store:
+    """This process waits for a store's buckets, and never reads or writes them."""
+    options = StoreOptions(replicas=replicas, timeout=timeout, on_replica_out=on_replica_out, mode=mode)
+    return join_store(store, S3Shim, options)
+
+
+def _own_target(given: Any, plain: Any, bucket: str | None) -> Target:
+    own = str(getattr(given, "bucket_name", None) or "") if given is not plain else ""
+    if not own and given is not plain:
+        own = str(getattr(given, "name", None) or "")
+    if bucket is not None and own and bucket != own:
+        raise ConfigurationError(f"bucket={bucket!r} for a resource of bucket {own!r}")
+    name = bucket or own
+    if not name:
+        raise ConfigurationError(
+            "wrap(client, store=…) needs bucket=…: the bucket of this store in this client's region. A store is one "
+            "bucket; wrap the client again for another one"
+        )
+    return target_of(plain, name)
+
+
+def _probe(target: Target, store: str) -> Facts:
+    """Asks the bucket what it allows; what cannot be reached now is asked by who waits there."""
+    client = target.connect(_PROBE_S)
+    try:
+        return probe(client, target.bucket, target.address, reads=False)
+    except (OSError, BotoCoreError) as error:
+        logs.info(
+            f"probe {store} {target.address}",
+            f"{store}: {target.address} does not answer yet ({error}); what it allows is asked when it does",
+        )
+        return Facts()
+    finally:
+        client.close()
+
+
+def _copy(given: Any, plain: Any, binding: Binding) -> Any:
+    before: Mapping[str, Binding] = getattr(plain, "_antipode", None) or {}
+    origin = getattr(plain, "_antipode_plain", None) or plain
+    client = shallow(
+        origin,
+        _antipode={**before, binding.target.bucket: binding},
+        _antipode_plain=origin,
+        _antipode_context=None,
+    )
+    if given is plain:
+        return client
+    resource = copy.copy(given)
+    resource.meta = given.meta.copy()
+    resource.meta.client = client
+    return resource

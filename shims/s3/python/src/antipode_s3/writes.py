@@ -1,0 +1,57 @@
+"""The operations that write an object or change it, and where each of them is done (spec SHIM-6 to SHIM-10)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from antipode_s3 import copies, deletes, multiparts
+from antipode_s3.binding import Binding
+from antipode_s3.client_calls import send, sent
+from antipode_s3.operations import UNVERSIONED
+from antipode_s3.outcome import Versioned, failed, key_of
+
+
+def do(client: Any, binding: Binding, operation: str, params: dict[str, Any]) -> Any:
+    """Does one operation that may write, and records it."""
+    binding.warn_before_writing()
+    handler = _HANDLERS.get(operation, _unversioned)
+    return handler(client, binding, operation, params)
+
+
+def _put(client: Any, binding: Binding, operation: str, params: dict[str, Any]) -> Any:
+    key = key_of(params)
+    version = Versioned(binding, key, params.get("Metadata"))
+    write = binding.store.begin(key)
+    try:
+        changed = params if version.metadata is None else {**params, "Metadata": version.metadata}
+        answer = send(client, operation, changed)
+    except BaseException as error:
+        failed(write, error, sent())
+        raise
+    version.record(write)
+    return answer
+
+
+def _unversioned(client: Any, binding: Binding, operation: str, params: dict[str, Any]) -> Any:
+    assert operation in UNVERSIONED
+    write = binding.store.begin(key_of(params))
+    try:
+        answer = send(client, operation, params)
+    except BaseException as error:
+        failed(write, error, sent())
+        raise
+    write.record_incomplete(
+        "unversioned", f"{operation} changes an object, and makes no version that could be waited for"
+    )
+    return answer
+
+
+_HANDLERS = {
+    "PutObject": _put,
+    "CopyObject": copies.copy,
+    "DeleteObject": deletes.delete,
+    "DeleteObjects": deletes.delete_many,
+    "CreateMultipartUpload": multiparts.create,
+    "CompleteMultipartUpload": multiparts.complete,
+    "AbortMultipartUpload": multiparts.abort,
+}
