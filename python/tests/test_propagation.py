@@ -24,6 +24,7 @@ from antipode.propagation import (
     uninstrument,
 )
 from antipode.propagator import application_formats
+from antipode.scope import activate
 from hypothesis import given
 from hypothesis import strategies as st
 from opentelemetry import baggage, propagate, trace
@@ -285,6 +286,23 @@ def test_extracting_moves_the_lineage_out_of_baggage() -> None:
     carrier: dict[str, str] = {}
     propagate.inject(carrier, context)
     assert carrier == {"baggage": "user=7"}
+
+
+def test_a_request_takes_its_own_lineage_though_an_ended_one_left_its_context() -> None:
+    """python/cpython#140947: asyncio may read a connection's next request in the Context of the last one."""
+    instrument()
+    antipode.configure(trust="all")
+    with antipode.scope() as ended:
+        pass
+    with activate(ended):
+        token = otel.attach(propagate.extract({"baggage": f"antipode={TEXT}"}))
+        try:
+            found = antipode.current_scope()
+            assert found is not None
+            assert found is not ended
+            assert found.lineage.serialize() == TEXT
+        finally:
+            otel.detach(token)
 
 
 def test_extracting_keeps_the_scope_of_the_middleware() -> None:

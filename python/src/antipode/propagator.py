@@ -82,7 +82,8 @@ class AntipodePropagator(TextMapPropagator):
         if baggage.get_baggage(BAGGAGE_KEY, context) is not None:
             context = baggage.remove_baggage(BAGGAGE_KEY, context)
         running = current_scope() if given is None else scope_of(given)
-        if running is not None:
+        # One that has ended is another request's: asyncio may hand its Context on (python/cpython#140947).
+        if running is not None and not running.closed:
             # Some propagators begin with an empty Context: the scope of our middleware must not fall out of it.
             return context if scope_of(context) is running else in_context(running, context)
         lines = [(name, getter.get(carrier, name)) for name in CARRIERS]
