@@ -205,7 +205,7 @@ def test_the_known_lag_answers_at_once_while_a_prober_goes_on() -> None:
 
 
 def began_probing(counter: int) -> float:
-    probe = server()._probes["e1"]
+    probe = server().waiters.probes["e1"]
     assert probe[0] == counter
     return probe[1]
 
@@ -265,7 +265,7 @@ def test_a_cancelled_task_gives_its_place_up() -> None:
 
     asyncio.run(main())
     assert registry().need("log").parked_tasks == 0
-    until(lambda: server()._live == 0)
+    until(lambda: server().waiters.live == 0)
 
 
 def test_two_event_loops_share_the_poller_and_nothing_else() -> None:

@@ -18,22 +18,17 @@ from typing import TYPE_CHECKING, Any, Final
 
 from antipode import logs, telemetry
 from antipode.errors import ConfigurationError
-from antipode.need import Group, Need, release_all
-from antipode.position_queue import PositionQueue
+from antipode.need import Need, release_all
 from antipode.settings import Settings, settings
-from antipode.verdict import VISIBLE, Verdict, Visibility, not_yet, unproven
-from antipode.writeid import Ordered, WriteId
+from antipode.verdict import VISIBLE, Visibility, unproven
+from antipode.waiters import LINGER_S, Waiters
 
 if TYPE_CHECKING:
     from antipode.shim import Watch
     from antipode.store import Store
 
-LINGER_S: Final = 10.0
-"""How long the thread and the push channel stay after the last barrier."""
 SAFETY_NET: Final = 10
 """The poll interval doubles up to so many times the shortest."""
-_MOST_OBJECTS: Final = 200
-_FAILED_IN_A_ROW: Final = 5
 _RETRY_S: Final = (0.05, 0.5)
 _WAIT_SLICE_S: Final = 0.1
 _BREATH_S: Final = 0.001
@@ -75,15 +70,7 @@ class Server:
         self._epoch = ""
         self._applied: dict[str, int] = {}
         self._answered_at = -1e9
-        # Waiters.
-        self._ordered: dict[str, PositionQueue] = {}
-        self._others: dict[WriteId, list[Need]] = {}
-        self._looks: list[Need] = []
-        self._live = 0
-        self._rounds = 0
-        self._probes: dict[str, tuple[int, float, WriteId]] = {}
-        self._unknown: dict[str, float] = {}
-        self._timeouts_in_a_row = 0
+        self.waiters = Waiters()
         # The thread and its channel.
         self._thread: threading.Thread | None = None
         self._wake: tuple[int, int] | None = None
@@ -113,7 +100,7 @@ class Server:
         went_back = positions.get(epoch, 0) < self._applied.get(epoch, 0)
         if instance != self._instance or epoch != self._epoch or went_back:
             self._instance, self._epoch = instance, epoch
-            self._unknown = {}
+            self.waiters.forget_unknown()
             self._applied = dict(positions)
         elif positions != self._applied:
             self._applied = {**self._applied, **positions}
@@ -165,13 +152,7 @@ class Server:
             if answer is not None or need.left_out:
                 self._ensure_thread()
                 return need.group.settle(need, answer)
-            need.parked = True
-            rides_along = need.late = self._keep(need)
-            need.first_round = self._rounds + 1
-            if need.group.timeout == 0:
-                self._looks.append(need)
-                rides_along = False
-            self._live += 1
+            rides_along = self.waiters.add(need)
             self._ensure_thread()
         if not rides_along:
             self._poke()
@@ -183,59 +164,12 @@ class Server:
         if self.is_out(now):
             need.left_out = True
             return None
-        return self._lagging(need, now)
-
-    def _lagging(self, need: Need, now: float) -> Visibility | None:
-        """The overload rule: where the known lag exceeds the deadline nobody parks, one prober goes on (BAR)."""
-        if need.counter < 0:
-            crowd = sum(len(needs) for needs in self._others.values())
-            if self._timeouts_in_a_row >= _FAILED_IN_A_ROW and crowd:
-                return not_yet(f"{self._timeouts_in_a_row} waits in a row timed out there")
-            return None
-        probe = self._probes.get(need.epoch)
-        looking = need.group.timeout == 0  # nobody would wait anyway
-        if looking or probe is None or probe[0] > need.counter or need.epoch in self._unknown:
-            return None
-        behind = now - probe[1]
-        if behind <= need.group.timeout:
-            return None
-        return not_yet(
-            f"at {self.position}, wanted {need.counter}; it lags by more than {behind:.1f} s, longer than the deadline"
-        )
-
-    def _keep(self, need: Need) -> bool:
-        """Puts a need in its queue; True where an earlier one of the same epoch has to be seen first."""
-        if need.counter < 0:
-            self._others.setdefault(need.write_id, []).append(need)
-            return False
-        queue = self._ordered.get(need.epoch)
-        if queue is None:
-            queue = self._ordered[need.epoch] = PositionQueue()
-        first = queue.first()
-        queue.push(need)
-        return first is not None and first.counter <= need.counter and first.answer is not None
+        return self.waiters.lagging(need, now, self.position)
 
     def give_up(self, need: Need) -> None:
-        """The barrier's deadline has passed, or it was cancelled; a prober goes on for the least position."""
+        """The barrier's deadline has passed, or it was cancelled."""
         with self._lock:
-            if need.done:
-                return
-            need.group.settle(need, None)
-            self._live -= 1
-            self._timeouts_in_a_row += 1
-            if need.counter >= 0 and not need.group.cancelled:
-                probe = self._probes.get(need.epoch)
-                if probe is None or need.counter < probe[0]:
-                    self._probes[need.epoch] = (need.counter, need.since, need.write_id)
-            self._forget_other(need)
-
-    def _forget_other(self, need: Need) -> None:
-        if need.counter < 0:
-            queue = self._others.get(need.write_id, [])
-            if need in queue:
-                queue.remove(need)
-            if not queue:
-                self._others.pop(need.write_id, None)
+            self.waiters.give_up(need)
 
     # The thread
 
@@ -276,14 +210,14 @@ class Server:
                 self._failed(error, time.monotonic())
 
     def _idle(self) -> bool:
-        return self._live == 0 and time.monotonic() - self._wanted_at > LINGER_S
+        return self.waiters.live == 0 and time.monotonic() - self._wanted_at > LINGER_S
 
     def _turn(self, wake: int, pace: _Pace) -> None:
         """Sleeps until there is a reason to ask the server, and asks it once."""
         now = time.monotonic()
         own_pace = self.store.shim.own_pace
         shortest = max(self._in_force.poll, own_pace, 0.001)
-        wanted = self._live > 0 or bool(self._probes)
+        wanted = self.waiters.wanted
         if self._down_since is not None:
             due = self._failed_at + pace.retry
         elif wanted and pace.blocks and self.store.shim.capabilities.blocking_wait:
@@ -298,7 +232,7 @@ class Server:
         now = time.monotonic()
         if now < due and (not woken or self._down_since is not None):
             return
-        wanted = self._live > 0 or bool(self._probes)
+        wanted = self.waiters.wanted
         if woken == "push" and not wanted:
             return  # whoever comes next asks anew
         if woken == "poke" and now - pace.asked_at < _BREATH_S:
@@ -342,14 +276,15 @@ class Server:
 
     def _round(self, wanted: bool) -> bool:
         """One question; True if the server has moved."""
-        ids = self._choose()
         asked_at = time.monotonic()
+        with self._lock:
+            ids = self.waiters.choose(asked_at, self._wanted_at)
         before = (self._epoch, self._applied.get(self._epoch, -1))
         shim = self.store.shim
         try:
             if self._watch is None and self._watchable and shim.capabilities.push:
                 self._open_watch()
-            if ids and shim.capabilities.blocking_wait and not self._looks:
+            if ids and shim.capabilities.blocking_wait and not self.waiters.looks:
                 answers = shim.wait(ids, self, _WAIT_SLICE_S)
             else:
                 answers = shim.visible(ids, self)
@@ -365,7 +300,8 @@ class Server:
         if not self._epoch:
             self._answered_at = time.monotonic()
         telemetry.request(self.store.name, "wait" if wanted else "probe")
-        released = self._answer(ids, answers)
+        with self._lock:
+            released = self.waiters.answer(ids, answers, self._applied, time.monotonic())
         release_all(released)
         return bool(released) or before != (self._epoch, self._applied.get(self._epoch, -1))
 
@@ -377,131 +313,14 @@ class Server:
             self._watchable = False
             logs.info(f"no-push {self.address}", f"{self.address} cannot push, so it is polled: {error}")
 
-    def _choose(self) -> list[WriteId]:
-        """What to ask for: of each epoch the least position that somebody waits for (the others come after it)."""
-        with self._lock:
-            self._rounds += 1
-            chosen: list[WriteId] = []
-            for epoch in list(self._ordered):
-                first = self._first(epoch)
-                if first is None:
-                    del self._ordered[epoch]
-                else:
-                    chosen.append(first.write_id)
-            now = time.monotonic()
-            for epoch, (counter, since, write_id) in list(self._probes.items()):
-                if now - max(since, self._wanted_at) > LINGER_S:
-                    del self._probes[epoch]
-                elif (first := self._first(epoch)) is None or counter < first.counter:
-                    chosen.append(write_id)
-            others = list(self._others)[:_MOST_OBJECTS]
-            for write_id in others:  # the next round begins with the others
-                self._others[write_id] = self._others.pop(write_id)
-            return chosen + others
-
-    def _first(self, epoch: str) -> Need | None:
-        queue = self._ordered.get(epoch)
-        return None if queue is None else queue.first()
-
-    def _answer(self, ids: list[WriteId], answers: Any) -> list[Group]:
-        """Settles what the answers, and the proofs that came with them, decide."""
-        released: list[Group] = []
-        now = time.monotonic()
-        with self._lock:
-            for write_id, answer in zip(ids, answers, strict=True):
-                if write_id.is_position:
-                    self._answer_position(write_id, answer, now, released)
-                else:
-                    self._answer_other(write_id, answer, released)
-            for epoch, applied in self._applied.items():
-                queue = self._ordered.get(epoch)
-                if queue is not None:
-                    for need in queue.reached(applied):
-                        self._settle(need, VISIBLE, released)
-                self._drop_probe(epoch, applied)
-            if self._looks:
-                self._end_looks(released)
-        return released
-
-    def _end_looks(self, released: list[Group]) -> None:
-        """Who only looks (`timeout=0`) is answered by the first question that was asked for it (BAR-29)."""
-        looks, self._looks = self._looks, []
-        for need in looks:
-            if need.done:
-                continue
-            if need.first_round > self._rounds or (need.counter < 0 and need.answer is None):
-                self._looks.append(need)
-                continue
-            self._live -= 1
-            self._forget_other(need)
-            if need.group.settle(need, None):
-                released.append(need.group)
-
-    def _drop_probe(self, epoch: str, applied: int) -> None:
-        probe = self._probes.get(epoch)
-        if probe is not None and probe[0] <= applied:
-            del self._probes[epoch]
-
-    def _answer_position(self, write_id: WriteId, answer: Visibility, now: float, released: list[Group]) -> None:
-        version = write_id.version
-        assert isinstance(version, Ordered)
-        epoch, counter = version
-        queue = self._ordered.get(epoch) or PositionQueue()
-        first = queue.first()
-        if answer.verdict is Verdict.VISIBLE:
-            # Without a call of `applied` in the same reply this proves no more than what was asked.
-            for need in queue.reached(counter):
-                self._settle(need, VISIBLE, released)
-            self._drop_probe(epoch, counter)
-        elif answer.unknown_epoch:
-            since = self._unknown.setdefault(epoch, first.since if first is not None else now)
-            for need in queue:
-                need.answer = answer
-                if now - since >= need.group.timeout:
-                    self._settle(need, unproven(f"unknown epoch: {answer.reason}"), released)
-        elif answer.verdict is Verdict.UNPROVEN:
-            # Positions of one epoch are a prefix: what cannot be proved up to here cannot be proved beyond.
-            for need in queue.from_counter(counter):
-                self._settle(need, answer, released)
-            self._probes.pop(epoch, None)
-        elif first is not None:
-            first.answer = answer
-
-    def _answer_other(self, write_id: WriteId, answer: Visibility, released: list[Group]) -> None:
-        needs = self._others.get(write_id, [])
-        if answer.verdict is Verdict.NOT_YET:
-            for need in needs:
-                need.answer = answer
-            return
-        for need in self._others.pop(write_id, []):
-            self._settle(need, answer, released)
-
-    def _settle(self, need: Need, answer: Visibility | None, released: list[Group]) -> None:
-        if need.done:
-            return
-        self._live -= 1
-        self._timeouts_in_a_row = 0
-        need.late = need.late or self._rounds > need.first_round
-        if need.group.settle(need, answer):
-            released.append(need.group)
-
     def _refused(self, error: Exception) -> None:
         """The server is there and does not answer the question: whoever waits is told so at once (BAR-13)."""
         self._close_channel()
         answer = unproven(f"{type(error).__name__}: {error}")
-        released: list[Group] = []
         with self._lock:
-            for need in self._take_all():
-                self._settle(need, answer, released)
-            self._probes.clear()
+            released = self.waiters.answer_all(answer)
+            self.waiters.forget_probes()
         release_all(released)
-
-    def _take_all(self) -> list[Need]:
-        needs = [need for queue in self._ordered.values() for need in queue]
-        needs += [need for queue in self._others.values() for need in queue]
-        self._ordered.clear()
-        self._others.clear()
-        return needs
 
     def _failed(self, error: Exception, asked_at: float) -> None:
         """The server did not answer: proofs go, and after `replica_out_after` it is left out of every pass."""
@@ -514,12 +333,8 @@ class Server:
         telemetry.request(self.store.name, "probe")
         if not self.is_out(now):
             return
-        released: list[Group] = []
         with self._lock:
-            for need in self._take_all():
-                if not need.done:
-                    need.left_out = True
-                    self._settle(need, None, released)
+            released = self.waiters.leave_out()
         release_all(released)
 
     def _close_channel(self) -> None:
@@ -534,8 +349,8 @@ class Server:
         self._thread = None
         self._wake = None
         self._poked = False
-        self._probes.clear()
-        self._unknown = {}
+        self.waiters.forget_probes()
+        self.waiters.forget_unknown()
         for end in wake:
             os.close(end)
 

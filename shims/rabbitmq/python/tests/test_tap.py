@@ -77,7 +77,7 @@ def test_a_message_that_has_not_arrived_is_waited_for_until_it_has(b: Region) ->
     thread = threading.Thread(target=lambda: results.append(judge(message(mark), 10)))
     thread.start()
     server = registry().need("notifications").servers()[0]
-    wait_for("the barrier to be parked", lambda: server._live > 0)
+    wait_for("the barrier to be parked", lambda: server.waiters.live > 0)
     b.own.basic_publish(exchange, "", b"", properties(message_id=mark))
     thread.join(10)
     assert results[0].satisfied
