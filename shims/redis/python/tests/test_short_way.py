@@ -37,10 +37,11 @@ class Socket:
     def __init__(self) -> None:
         self.coming: list[bytes | BaseException] = []
         self.ready: list[bytes | BaseException] = []
-        self.sent = b""
+        self.refusal: BaseException | None = None
 
-    def sendall(self, data: bytes) -> None:
-        self.sent += data
+    def sendall(self, _: bytes) -> None:
+        if self.refusal is not None:
+            raise self.refusal
         self.ready, self.coming = self.coming, []
 
     def recv(self, _: int) -> bytes:
@@ -174,6 +175,18 @@ def test_errors_of_the_socket_are_redis_pys_and_the_outcome_is_unknown(trouble: 
         assert [each.unknown for each in scope.pending] == [True]
         assert STORE in scope.marked().incomplete
     assert wrapped.connection_pool._available_connections[0]._sock is None, "replies may be on their way"
+
+
+@pytest.mark.parametrize(
+    "trouble", [TimeoutError("timed out"), BrokenPipeError(32, "broken"), OSError("odd")], ids=str
+)
+def test_errors_in_sending_are_redis_pys_and_the_outcome_is_unknown(trouble: BaseException) -> None:
+    """SCOPE-17: a part may have left."""
+    plain, heard, wrapped, socket = both(2)
+    heard.refusal = socket.refusal = trouble
+    with antipode.scope() as scope:
+        assert outcome(lambda: wrapped.set("key", "value")) == outcome(lambda: plain.set("key", "value"))
+        assert [each.unknown for each in scope.pending] == [True]
 
 
 def test_an_interrupt_leaves_no_connection_with_a_reply_on_its_way() -> None:

@@ -21,7 +21,7 @@ from antipode_redis.commands import KINDS, Kind, classify, command_name
 from antipode_redis.info import QUESTION
 from antipode_redis.reads import Pause, ReadCall, Receive, Send, Steps, WaitFor, read_call, read_steps
 from antipode_redis.serving import CALL, ByHand, Given, Hidden, packed_write, server_of
-from antipode_redis.short import MISSING, is_common, pack, take
+from antipode_redis.short import MISSING, exchange, is_common, pack
 
 _BROKEN = (RedisError, OSError)
 _OTHER, _READ, _WRITE, _TRANSACTION = Kind.OTHER, Kind.READ, Kind.WRITE, Kind.TRANSACTION
@@ -151,8 +151,7 @@ class Recording:
         packed = pack(conn, args)
         call.reached = True
         try:
-            conn.send_packed_command(packed)
-            value = take(call, conn, args[0])
+            value = exchange(call, conn, args[0], packed)
         except BaseException as error:
             call.broke(error)
             conn.disconnect()
@@ -281,10 +280,7 @@ class RecordingRedis(Recording, redis.Redis):
             return super().execute_command(*args, **options)  # type: ignore[no-untyped-call]
         options[CALL] = call = WriteCall(binding, kind is _WRITE)
         try:
-            if self._antipode_short:  # redis-py's own does nothing else
-                response = self._execute_command(*args, **options)  # type: ignore[no-untyped-call]
-            else:
-                response = super().execute_command(*args, **options)  # type: ignore[no-untyped-call]
+            response = super().execute_command(*args, **options)  # type: ignore[no-untyped-call]
         except BaseException as error:
             call.failed(error)
             raise
@@ -362,9 +358,7 @@ def recording_class(plain: type[Any], recording: type[Any]) -> type[Any]:
             found = recording
         else:
             found = type(plain.__name__, (recording, plain), {"__module__": plain.__module__})
-            found._antipode_short = recording is RecordingRedis and all(
-                getattr(plain, name, None) is getattr(redis.Redis, name)
-                for name in ("execute_command", "_execute_command", "parse_response")
-            )
+            own = getattr(plain, "parse_response", None)
+            found._antipode_short = recording is RecordingRedis and own is redis.Redis.parse_response
         _classes[plain] = found
     return found

@@ -1,12 +1,11 @@
 """The short way of a common write: packed in one step, its reply and the answer behind it taken from one `recv`.
 
 What a wrapped write costs beyond a plain one is made up for here, in part. It does what redis-py does, for its own
-`Connection` with its own parser, and leaves the rest to it: nothing has been taken where `take` returns MISSING.
+`Connection` with its own parser, and leaves the rest to it: nothing has been taken where `exchange` returns MISSING.
 """
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
@@ -70,19 +69,24 @@ def _template(args: Sequence[Any]) -> bytes:
     return b"*%d\r\n$%d\r\n%b\r\n" % (len(args), len(name), name) + b"$%d\r\n%b\r\n" * (len(args) - 1) + QUESTION
 
 
-def take(call: WriteCall, connection: Any, name: str) -> Any:
-    """The reply of a write, where it and the answer behind it come in one piece and are the common ones.
+def exchange(call: WriteCall, connection: Any, name: str, packed: Sequence[bytes]) -> Any:
+    """Sends a write; its reply, where it and the answer behind it come in one piece and are the common ones.
 
     Then the write has been recorded, or has its answer. Raises what redis-py raises where the connection fails.
     """
     buffer = connection._parser._buffer
-    held = buffer._buffer
-    if held.getvalue():
+    held = buffer._buffer if buffer is not None else None
+    if held is None or connection.health_check_interval or len(packed) > 1 or held.getvalue():
+        connection.send_packed_command(packed)
         return MISSING
+    try:
+        connection._sock.sendall(packed[0])
+    except BaseException as error:
+        raise _not_sent(connection, error) from None
     try:
         data: bytes = connection._sock.recv(buffer.socket_read_size)
     except BaseException as error:
-        raise _failure(connection, error) from None
+        raise _not_read(connection, error) from None
     marker = call.binding.marker
     form = marker.forms.get(name)
     if (
@@ -107,8 +111,6 @@ def take(call: WriteCall, connection: Any, name: str) -> Any:
         value = _read(call, connection, name, data, held)
         if value is MISSING:
             return value
-    if connection.health_check_interval:
-        connection.next_health_check = time.monotonic() + connection.health_check_interval
     if type(value) is bytes:
         encoder = connection._parser.encoder
         if encoder.decode_responses:
@@ -170,8 +172,19 @@ def _read(call: WriteCall, connection: Any, name: str, data: bytes, held: Any) -
     return value
 
 
-def _failure(connection: Any, error: BaseException) -> BaseException:
-    """The error that redis-py raises for one of the socket."""
+def _not_sent(connection: Any, error: BaseException) -> BaseException:
+    """The error that redis-py raises where the socket fails in sending."""
+    connection.disconnect()
+    if isinstance(error, TimeoutError):
+        return RedisTimeoutError("Timeout writing to socket")
+    if not isinstance(error, OSError):
+        return error
+    number, words = error.args[:2] if len(error.args) > 1 else ("UNKNOWN", error.args[0])
+    return RedisConnectionError(f"Error {number} while writing to socket. {words}.")
+
+
+def _not_read(connection: Any, error: BaseException) -> BaseException:
+    """The error that redis-py raises where the socket fails in reading."""
     words = f"Error while reading from {connection._host_error()} : {error.args}"
     connection.disconnect()
     if isinstance(error, TimeoutError):
