@@ -1,0 +1,45 @@
+"""What the copies of one wrapped client share: the store, the options, and how writes and reads are treated."""
+
+from __future__ import annotations
+
+from antipode import logs
+from antipode.settings import Mode, settings, settings_generation, timeout_of
+from antipode.store import Store, StoreOptions
+
+
+class Binding:
+    """One wrapped client's tie to its store."""
+
+    def __init__(self, store: Store, options: StoreOptions, *, async_commits: str) -> None:
+        self.store = store
+        self.options = options
+        self.async_commits = async_commits
+        """What becomes of a commit with synchronous_commit=off: `flush` (a small commit behind it) or `incomplete`."""
+        self.unfit = ""
+        """Why positions of this client prove nothing; empty where they do."""
+        self._generation = -1
+        self.records = True
+        self.merges = False
+        self.waits = False
+        self.follows = False
+        self.rests = options.rest == "native"
+
+    def refresh(self) -> None:
+        """Takes the settings in force, if they have changed; called before every statement."""
+        generation = settings_generation()
+        if generation != self._generation:
+            mode = self.store.mode
+            self.records = mode is not Mode.OFF
+            self.merges = settings().auto_merge and self.records
+            self.waits = self.options.wait_on_read and self.records
+            self.follows = mode is Mode.DRY_RUN
+            self._generation = generation
+
+    @property
+    def timeout(self) -> float:
+        """How long a read of this client waits, in seconds."""
+        return timeout_of(self.store.name, self.options.timeout)
+
+    def say(self, kind: str, words: str) -> None:
+        """One line a minute."""
+        logs.warn(f"{kind} {self.store.name}", words)

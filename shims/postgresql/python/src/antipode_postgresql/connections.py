@@ -1,0 +1,216 @@
+"""Recording connections and cursors, sync and async."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from typing import Any, Final
+
+import psycopg
+from psycopg._server_cursor_base import ServerCursorMixin
+
+from antipode_postgresql.binding import Binding
+from antipode_postgresql.flow import Flow, Known
+from antipode_postgresql.reads import ReadCall, read_call
+from antipode_postgresql.recording import RecordingBaseConnection, RecordingBaseCursor, recording_class
+from antipode_postgresql.statements import Kind
+
+_SLOTS: Final = ("_antipode_flow", "_antipode_plain")
+_KNOWN: Final = "_antipode_known"
+
+
+def record(plain: Any, binding: Binding) -> Any:
+    """A connection that shares everything with a plain one, and records."""
+    plain = getattr(plain, "_antipode_plain", plain)
+    is_async = isinstance(plain, psycopg.AsyncConnection)
+    mixin = AsyncRecordingConnection if is_async else RecordingConnection
+    wrapped = object.__new__(recording_class(type(plain), mixin, _SLOTS))
+    wrapped.__dict__ = plain.__dict__
+    known = plain.__dict__.setdefault(_KNOWN, Known())
+    wrapped._antipode_plain = plain
+    wrapped._antipode_flow = Flow(binding, plain, known)
+    return wrapped
+
+
+def _as_recording(cursor: Any, mixin: type[Any]) -> Any:
+    cursor.__class__ = recording_class(type(cursor), mixin)
+    return cursor
+
+
+class RecordingConnection(RecordingBaseConnection):
+    """Beside `psycopg.Connection`."""
+
+    __slots__ = ()
+
+    def cursor(self, *args: Any, **options: Any) -> Any:
+        """As psycopg's."""
+        return _as_recording(super().cursor(*args, **options), RecordingCursor)  # type: ignore[misc]
+
+    @contextmanager
+    def pipeline(self) -> Iterator[Any]:
+        """As psycopg's; what the commits of the block could not learn is asked for at its end."""
+        try:
+            with super().pipeline() as pipeline:  # type: ignore[misc]
+                yield pipeline
+        finally:
+            if self._pipeline is None:  # type: ignore[attr-defined]
+                with self.lock:  # type: ignore[attr-defined]
+                    self.wait(self._antipode_flow.settle_apart_gen())  # type: ignore[attr-defined]
+
+    def close(self) -> None:
+        """As psycopg's."""
+        self._antipode_flow.closed()
+        super().close()  # type: ignore[misc]
+
+
+class RecordingCursor(RecordingBaseCursor):
+    """Beside `psycopg.Cursor` and its kin."""
+
+    __slots__ = ()
+
+    def execute(self, query: Any, params: Any = None, **options: Any) -> Any:
+        """As psycopg's; inside `reading()`, and with `wait_on_read`, a read waits and says what it depends on."""
+        call = read_call(self._antipode_flow, query)
+        if call is None:
+            return super().execute(query, params, **options)  # type: ignore[misc]
+        conn: Any = self._conn  # type: ignore[attr-defined]
+        self._antipode_wait(call, conn)
+        result = super().execute(query, params, **options)  # type: ignore[misc]
+        self._antipode_cover(call, conn)
+        return result
+
+    def _antipode_wait(self, call: ReadCall, conn: Any) -> None:
+        if call.ids:
+            with conn.lock:
+                conn.wait(call.learn_gen())
+            call.wait()
+
+    def _antipode_cover(self, call: ReadCall, conn: Any) -> None:
+        if call.collects and not isinstance(self, ServerCursorMixin):
+            with conn.lock:
+                conn.wait(call.cover_gen(self))
+        elif call.collects:
+            call.missed()
+        call.finish()
+
+    def executemany(self, query: Any, params_seq: Any, **options: Any) -> None:
+        """As psycopg's."""
+        try:
+            super().executemany(query, params_seq, **options)  # type: ignore[misc]
+        except BaseException as error:
+            self._antipode_flow.failed(Kind.WRITE, error)
+            raise
+        self._antipode_settle()
+
+    @contextmanager
+    def copy(self, *args: Any, **options: Any) -> Iterator[Any]:
+        """As psycopg's."""
+        try:
+            with super().copy(*args, **options) as copy:  # type: ignore[misc]
+                yield copy
+        except BaseException as error:
+            self._antipode_flow.failed(Kind.WRITE, error)
+            raise
+        self._antipode_settle()
+
+    def stream(self, *args: Any, **options: Any) -> Iterator[Any]:
+        """As psycopg's."""
+        try:
+            yield from super().stream(*args, **options)  # type: ignore[misc]
+        except BaseException as error:
+            self._antipode_flow.failed(Kind.MAYBE, error)
+            raise
+        self._antipode_settle()
+
+    def _antipode_settle(self) -> None:
+        conn: Any = self._conn  # type: ignore[attr-defined]
+        if self._antipode_flow.write is not None:
+            with conn.lock:
+                conn.wait(self._antipode_settled())
+
+
+class AsyncRecordingConnection(RecordingBaseConnection):
+    """Beside `psycopg.AsyncConnection`."""
+
+    __slots__ = ()
+
+    def cursor(self, *args: Any, **options: Any) -> Any:
+        """As psycopg's."""
+        return _as_recording(super().cursor(*args, **options), AsyncRecordingCursor)  # type: ignore[misc]
+
+    @asynccontextmanager
+    async def pipeline(self) -> AsyncIterator[Any]:
+        """As psycopg's; what the commits of the block could not learn is asked for at its end."""
+        try:
+            async with super().pipeline() as pipeline:  # type: ignore[misc]
+                yield pipeline
+        finally:
+            if self._pipeline is None:  # type: ignore[attr-defined]
+                async with self.lock:  # type: ignore[attr-defined]
+                    await self.wait(self._antipode_flow.settle_apart_gen())  # type: ignore[attr-defined]
+
+    async def close(self) -> None:
+        """As psycopg's."""
+        self._antipode_flow.closed()
+        await super().close()  # type: ignore[misc]
+
+
+class AsyncRecordingCursor(RecordingBaseCursor):
+    """Beside `psycopg.AsyncCursor` and its kin."""
+
+    __slots__ = ()
+
+    async def execute(self, query: Any, params: Any = None, **options: Any) -> Any:
+        """As psycopg's; inside `reading()`, and with `wait_on_read`, a read waits and says what it depends on."""
+        call = read_call(self._antipode_flow, query)
+        if call is None:
+            return await super().execute(query, params, **options)  # type: ignore[misc]
+        conn: Any = self._conn  # type: ignore[attr-defined]
+        if call.ids:
+            async with conn.lock:
+                await conn.wait(call.learn_gen())
+            await call.wait_async()
+        result = await super().execute(query, params, **options)  # type: ignore[misc]
+        if call.collects and not isinstance(self, ServerCursorMixin):
+            async with conn.lock:
+                await conn.wait(call.cover_gen(self))
+        elif call.collects:
+            call.missed()
+        call.finish()
+        return result
+
+    async def executemany(self, query: Any, params_seq: Any, **options: Any) -> None:
+        """As psycopg's."""
+        try:
+            await super().executemany(query, params_seq, **options)  # type: ignore[misc]
+        except BaseException as error:
+            self._antipode_flow.failed(Kind.WRITE, error)
+            raise
+        await self._antipode_settle()
+
+    @asynccontextmanager
+    async def copy(self, *args: Any, **options: Any) -> AsyncIterator[Any]:
+        """As psycopg's."""
+        try:
+            async with super().copy(*args, **options) as copy:  # type: ignore[misc]
+                yield copy
+        except BaseException as error:
+            self._antipode_flow.failed(Kind.WRITE, error)
+            raise
+        await self._antipode_settle()
+
+    async def stream(self, *args: Any, **options: Any) -> AsyncIterator[Any]:
+        """As psycopg's."""
+        try:
+            async for row in super().stream(*args, **options):  # type: ignore[misc]
+                yield row
+        except BaseException as error:
+            self._antipode_flow.failed(Kind.MAYBE, error)
+            raise
+        await self._antipode_settle()
+
+    async def _antipode_settle(self) -> None:
+        conn: Any = self._conn  # type: ignore[attr-defined]
+        if self._antipode_flow.write is not None:
+            async with conn.lock:
+                await conn.wait(self._antipode_settled())

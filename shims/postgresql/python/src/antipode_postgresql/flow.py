@@ -1,0 +1,362 @@
+"""One connection's transactions: a write is pending from its first statement that may write, until its end is known."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from antipode.reading import current_reading
+from antipode.store import Write, note_marks
+from antipode.writeid import Ordered, WriteId
+from psycopg import Error, OperationalError, pq
+
+from antipode_postgresql.binding import Binding
+from antipode_postgresql.packets import (
+    FLUSH,
+    HOW,
+    HOW_AND_WHETHER,
+    QUESTION,
+    Place,
+    Results,
+    asked,
+    piped,
+    place_of,
+    refusal_of,
+    simple,
+)
+from antipode_postgresql.positions import Epoch
+from antipode_postgresql.statements import Kind
+
+IDLE: Final = pq.TransactionStatus.IDLE
+INTRANS: Final = pq.TransactionStatus.INTRANS
+OPEN: Final = (pq.TransactionStatus.INTRANS, pq.TransactionStatus.INERROR)
+OK: Final = pq.ConnStatus.OK
+_FACTS: Final = (
+    b"SELECT system_identifier::text, coalesce(has_function_privilege(to_regprocedure('antipode.mark()'), 'EXECUTE')"
+    b" AND has_schema_privilege(to_regnamespace('antipode'), 'USAGE'), false) FROM pg_control_system()"
+)
+_MARK: Final = b"SELECT antipode.mark()"
+NO_TABLE: Final = (
+    "there is no table of epochs that its user may use: after a failover its positions are unproven. Run: "
+    "antipode init {store} --at URL-OF-THE-PRIMARY --user {user} --run"
+)
+
+
+class Known:
+    """What one connection has found out about its server; shared by all wraps of the connection."""
+
+    __slots__ = ("epoch", "system", "timeline")
+
+    def __init__(self) -> None:
+        self.system = 0
+        self.timeline = 0
+        self.epoch = ""
+        """Of `timeline`; empty until it was asked for."""
+
+
+class Flow:
+    """The writes of one wrapped connection. Its generators are driven by psycopg's own waiting."""
+
+    def __init__(self, binding: Binding, connection: Any, known: Known) -> None:
+        self.binding = binding
+        self.connection = connection
+        """The plain one."""
+        self.pgconn = connection.pgconn
+        self.known = known
+        self.write: Write | None = None
+        self.certain = False
+        """Whether one of its statements was a plain write: then the server need not be asked whether it wrote."""
+        self.committing = False
+        self.alone = False
+        """Whether the statement on its way is a transaction by itself."""
+        self.prepared: Write | None = None
+        """A write of a prepared transaction (two-phase commit)."""
+        self.unsettled: list[tuple[Write, bool]] = []
+        """Commits of a pipeline whose position could not ride along."""
+        self.announced = False
+        """Whether one of our cursors is about to send; others are not seen through, and may write."""
+        self.has_snapshot = False
+        """Whether the open transaction has run a statement: a snapshot may be kept from then on."""
+
+    # Before a statement
+
+    def begins(self, kind: Kind) -> None:
+        """A statement is about to be sent."""
+        if kind is Kind.READ or kind is Kind.ROLLBACK or kind is Kind.COMMIT:
+            return
+        if self.write is None:
+            self.alone = self.pgconn.transaction_status == IDLE
+            self.write = Write(self.binding.store, b"")
+            self.certain = False
+        if kind is Kind.WRITE:
+            self.certain = True
+
+    # After it
+
+    def failed(self, kind: Kind, error: BaseException) -> None:
+        """A statement ended with an error, or was given up."""
+        write = self.write
+        if write is None:
+            return
+        if self.pgconn.status != OK:
+            self._gone(write)
+        elif self.pgconn.transaction_status == IDLE:
+            if (
+                kind is Kind.WRITE
+                or kind is Kind.READ
+                or (isinstance(error, Error) and not self._may_have_committed(kind))
+            ):
+                self._forget().abandon()
+            else:
+                self._forget().record_incomplete("pending", "it failed, and may have committed a part before")
+        elif self.pgconn.transaction_status not in OPEN:
+            self._forget().outcome_unknown()
+
+    def _may_have_committed(self, kind: Kind) -> bool:
+        return kind is Kind.MAYBE
+
+    def _gone(self, write: Write) -> None:
+        """The connection is lost. What had not been told to commit is rolled back by the server."""
+        told = self.committing or self.alone
+        self._forget()
+        if told:
+            write.outcome_unknown()
+        else:
+            write.abandon()
+
+    def closed(self) -> None:
+        """The application gives the connection up."""
+        if self.write is None:
+            return
+        if self.pgconn.status == OK and self.pgconn.transaction_status in OPEN:
+            self._forget().abandon()
+        elif self.pgconn.status != OK:
+            self._gone(self.write)
+        else:
+            self._forget().outcome_unknown()
+
+    def rolled_back(self) -> None:
+        """The transaction is known not to have happened."""
+        if self.write is not None:
+            self._forget().abandon()
+
+    def _forget(self) -> Write:
+        write, self.write = self.write, None
+        assert write is not None
+        self.certain = self.committing = self.alone = False
+        return write
+
+    # Commits: the question is in the same message
+
+    def commit_gen(self) -> Any:
+        """Sends COMMIT with the questions around it; its own result."""
+        pgconn = self.pgconn
+        before = HOW if self.certain else HOW_AND_WHETHER
+        self.committing = True
+        try:
+            results = yield from simple(pgconn, before + b";COMMIT;" + QUESTION)
+        except BaseException as error:
+            if pgconn.status != OK or not isinstance(error, Error):
+                self._lost(error)
+            raise
+        self.committing = False
+        if len(results) < 2:
+            # The server refused before it came to the COMMIT (a cancelled statement): the transaction is in error.
+            if pgconn.status != OK:
+                self.committing = True
+                self._lost(None)
+            return results[-1]
+        how, done = results[0], results[1]
+        if done.status == pq.ExecStatus.FATAL_ERROR:
+            if pgconn.status != OK:
+                self._lost(None)
+            else:
+                self.rolled_back()
+            return done
+        if done.command_status == b"ROLLBACK" or (not self.certain and how.get_value(0, 1) == b"f"):
+            self.rolled_back()  # it only read, or had failed before
+            return done
+        yield from self.settle_gen(results[2:], asynchronous=how.get_value(0, 0) == b"off")
+        return done
+
+    def _lost(self, error: BaseException | None) -> None:
+        if self.write is not None:
+            self._forget().outcome_unknown()
+
+    def alone_gen(self, send: Any) -> Any:
+        """One write in autocommit mode, with the questions in the same packet; its own results."""
+        pgconn = self.pgconn
+        groups = [[send, asked(pgconn, HOW)], [asked(pgconn, QUESTION)]]
+        try:
+            own, how, answer = yield from piped(pgconn, groups)
+        except BaseException as error:
+            self._lost(error)
+            raise
+        if not own or own[-1].status == pq.ExecStatus.FATAL_ERROR:
+            if pgconn.status != OK:
+                self._lost(None)
+            else:
+                self.rolled_back()
+            return own
+        asynchronous = not how or not how[0].ntuples or how[0].get_value(0, 0) == b"off"
+        yield from self.settle_gen(answer, asynchronous=asynchronous)
+        return own
+
+    def settle_gen(self, answer: Results, *, asynchronous: bool) -> Any:
+        """The commit is done: its position joins the scope. Errors of our own questions end here."""
+        if self.write is None:
+            return
+        place = place_of(answer)
+        if asynchronous and self.binding.async_commits == "incomplete":
+            self._incomplete("asynchronous", "it was committed with synchronous_commit = off, so a crash may lose it")
+            return
+        try:
+            if place is None and answer and refusal_of(answer):
+                self._refused(refusal_of(answer))
+                return
+            if place is None or asynchronous or not place.certain:
+                place = yield from self._flush_gen()
+            if place is not None and (place.timeline != self.known.timeline or not self.known.epoch):
+                yield from self._learn_gen(place.timeline)
+                place = yield from self._flush_gen()
+        except BaseException as error:
+            self._incomplete("pending", f"the connection broke before its position came: {type(error).__name__}")
+            if not isinstance(error, OperationalError):
+                raise
+            return
+        if place is None or self.write is None:
+            return
+        if place.timeline != self.known.timeline:
+            self._incomplete("pending", "the server was promoted behind the commit")
+            return
+        self._record(Ordered(self.known.epoch, place.position))
+
+    def settle_apart_gen(self) -> Any:
+        """After what could not carry the question: a flushed commit of nothing, then the question."""
+        if self.pgconn.transaction_status != IDLE or self.pgconn.status != OK:
+            return
+        own, certain = self.write, self.certain
+        waiting, self.unsettled = self.unsettled, []
+        if own is not None:
+            waiting.append((own, certain))
+        for self.write, self.certain in waiting:
+            yield from self.settle_gen([], asynchronous=False)
+
+    def _flush_gen(self) -> Any:
+        pgconn = self.pgconn
+        place: Place | None = None
+        for _ in range(3):
+            flushed, answer = yield from piped(pgconn, [[asked(pgconn, FLUSH)], [asked(pgconn, QUESTION)]])
+            if refusal_of(flushed) or refusal_of(answer):
+                self._refused(refusal_of(flushed) or refusal_of(answer))
+                return None
+            place = place_of(answer)
+            if place is None or place.certain:
+                break
+        return place
+
+    def _learn_gen(self, timeline: int) -> Any:
+        """Which system and branch this is; once a connection, and again after a promotion under it."""
+        binding, known = self.binding, self.known
+        facts = (yield from simple(self.pgconn, _FACTS))[-1]
+        if facts.status != pq.ExecStatus.TUPLES_OK:
+            return
+        known.system = int(facts.get_value(0, 0))
+        word = ""
+        if facts.get_value(0, 1) == b"t":
+            marked = (yield from simple(self.pgconn, _MARK))[-1]
+            if marked.status == pq.ExecStatus.TUPLES_OK:
+                word = marked.get_value(0, 0).decode()
+                note_marks(binding.store.name, None)
+            else:
+                note_marks(binding.store.name, refusal_of([marked]))
+                binding.say("marks", f"the epochs of {binding.store.name} cannot be marked: {refusal_of([marked])}")
+        else:
+            words = NO_TABLE.format(store=binding.store.name, user=self.pgconn.user.decode())
+            note_marks(binding.store.name, words)
+            binding.say("marks", f"{binding.store.name}: {words}")
+        known.timeline = timeline
+        known.epoch = str(Epoch(known.system, timeline, word))
+
+    # Pipeline mode: the questions are commands of the pipeline
+
+    def rides(self, pipeline: Any, commit: Any) -> Any:
+        """Queues COMMIT (what `commit` does) with the questions around it."""
+        write, certain = self.write, self.certain
+        if write is None or self.pgconn.transaction_status == pq.TransactionStatus.INERROR:
+            self.rolled_back()
+            return (yield from commit())
+        rider = _Rider(self, self._forget(), certain)
+        pipeline.command_queue.append(asked(self.pgconn, HOW_AND_WHETHER))
+        pipeline.result_queue.append((_Heard(rider.hear_how), None))
+        result = yield from commit()
+        pipeline.command_queue.append(asked(self.pgconn, QUESTION))
+        pipeline.result_queue.append((_Heard(rider.hear_place), None))
+        return result
+
+    # What is recorded
+
+    def _record(self, position: Ordered) -> None:
+        if self.binding.unfit:
+            self._incomplete("unfit", self.binding.unfit)
+            return
+        certain = self.certain
+        write = self._forget()
+        if certain:
+            write.record_position(position)
+        else:
+            write.record_upper_bound(position)
+        reading = current_reading()
+        if reading is not None:
+            reading.saw(WriteId(self.binding.store.name, b"", position))
+
+    def _incomplete(self, reason: str, detail: str) -> None:
+        if self.write is not None:
+            self._forget().record_incomplete(reason, detail)
+
+    def _refused(self, words: str) -> None:
+        if "recovery" in words and not self.certain:
+            self.rolled_back()  # a function that was called at a standby, which takes no writes
+            return
+        self.binding.say("rights", f"a write to {self.binding.store.name} is recorded as incomplete: {words}")
+        self._incomplete("rights", words)
+
+
+class _Heard:
+    """Stands in a pipeline's queue where psycopg expects a cursor: it hears the results of our own command."""
+
+    def __init__(self, hear: Callable[[Results], None]) -> None:
+        self._check_results: Callable[[Results], None] = lambda results: None
+        self._set_results = hear
+
+
+class _Rider:
+    """One commit of a pipeline, whose answers come later."""
+
+    def __init__(self, flow: Flow, write: Write, certain: bool) -> None:
+        self.flow = flow
+        self.write = write
+        self.certain = certain
+        self.how: Results = []
+
+    def hear_how(self, results: Results) -> None:
+        """What the server said before the COMMIT."""
+        self.how = results
+
+    def hear_place(self, results: Results) -> None:
+        """What it said behind it."""
+        flow, place = self.flow, place_of(results)
+        if not self.how or self.how[-1].status != pq.ExecStatus.TUPLES_OK:
+            self.write.abandon()  # it had failed before: nothing of it is left
+            return
+        how = self.how[-1]
+        if how.get_value(0, 1) == b"f":
+            self.write.abandon()
+            return
+        plain = place is not None and place.certain and how.get_value(0, 0) != b"off" and not flow.binding.unfit
+        if plain and place is not None and flow.known.epoch and place.timeline == flow.known.timeline:
+            self.write.record_position(Ordered(flow.known.epoch, place.position))
+        elif results and results[-1].status == pq.ExecStatus.PIPELINE_ABORTED:
+            self.write.abandon()  # the COMMIT failed
+        else:
+            flow.unsettled.append((self.write, self.certain))

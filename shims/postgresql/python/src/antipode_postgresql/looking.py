@@ -1,0 +1,198 @@
+"""Looking at one server: how far it is, which timelines it came from, which rows of epochs it shows.
+
+The position is asked for often and cheaply; the histories and the rows only where they may have changed.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Final
+
+from psycopg import OperationalError
+
+from antipode_postgresql.judging import History, Seen, parse_history
+from antipode_postgresql.positions import Epoch, number_of
+from antipode_postgresql.session import Refused, Session
+from antipode_postgresql.targets import Target
+
+_PLACE: Final = "SELECT recovering, reached, timeline, system, started FROM antipode.place()"
+# The same without the function: for roles that may see the receiver. Columns are computed from left to right.
+_PLACE_BY_RIGHT: Final = """SELECT pg_is_in_recovery(),
+ CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() ELSE pg_current_wal_flush_lsn() END::text,
+ CASE WHEN pg_is_in_recovery() THEN (SELECT received_tli FROM pg_stat_get_wal_receiver())
+      ELSE ('x' || left(pg_walfile_name('0/1000000'), 8))::bit(32)::integer END,
+ (SELECT system_identifier::text FROM pg_control_system()), pg_postmaster_start_time()::text"""
+_HISTORIES: Final = "SELECT timeline, history FROM antipode.histories()"
+_HISTORIES_BY_RIGHT: Final = """SELECT ('x' || left(name, 8))::bit(32)::integer, pg_read_file('pg_wal/' || name)
+ FROM pg_ls_waldir() WHERE name ~ '^[0-9A-F]{8}\\.history$'
+ UNION ALL SELECT (SELECT timeline_id FROM pg_control_checkpoint()), NULL"""
+_ROWS: Final = "SELECT system, timeline, word, counter FROM antipode.epochs"
+_RIGHTS: Final = """SELECT
+ coalesce(has_function_privilege(to_regprocedure('antipode.place()'), 'EXECUTE')
+      AND has_function_privilege(to_regprocedure('antipode.histories()'), 'EXECUTE')
+      AND has_schema_privilege(to_regnamespace('antipode'), 'USAGE'), false),
+ coalesce(has_table_privilege(to_regclass('antipode.epochs'), 'SELECT'), false),
+ pg_has_role('pg_read_all_stats', 'USAGE') AND
+   (SELECT bool_or(rolsuper) OR pg_has_role('pg_read_server_files', 'USAGE') FROM pg_roles WHERE rolname = current_user),
+ (SELECT rolreplication OR rolsuper FROM pg_roles WHERE rolname = current_user),
+ current_user::text"""
+_ROWS_S: Final = 0.1
+NO_RIGHT: Final = (
+    "{user} may not see which timeline the server follows. Run: antipode init {store} --at URL-OF-THE-PRIMARY --user "
+    "{user} --run (or give it the attribute REPLICATION, and a line `host replication` in pg_hba.conf)"
+)
+
+
+class Look:
+    """What is known of one server, over one connection of ours."""
+
+    def __init__(self, target: Target, store: str, timeout: float, *, unique_timelines: bool) -> None:
+        """Connects and asks for its rights. Raises OperationalError, or Refused."""
+        self._target = target
+        self._store = store
+        self._timeout = timeout
+        self._unique = unique_timelines
+        self._replication: Session | None = None
+        self.session = Session(target, timeout)
+        functions, table, by_right, replicates, user = self.session.row(_RIGHTS)
+        self._by_function = functions == "t"
+        self._by_right = by_right == "t"
+        self._table = table == "t"
+        self._by_replication = not self._by_function and not self._by_right and replicates == "t"
+        self._user = user or ""
+        self.hidden = ""
+        """Why the server's timeline cannot be known here; empty where it can."""
+        if not (self._by_function or self._by_right or self._by_replication):
+            self.hidden = NO_RIGHT.format(user=self._user, store=store)
+        self.session.prepare("place", _PLACE if self._by_function else _PLACE_BY_RIGHT)
+        self._known: dict[int, History] = {1: History(1)}
+        self._words: dict[tuple[int, int], str] = {}
+        self._settled: dict[str, int] = {}
+        self._rows_read_at = -1e9
+        self.instance = ""
+        """The server's life, as far as this connection sees it."""
+
+    def set_timeout(self, timeout: float) -> None:
+        """How long one question may take."""
+        self.session.timeout = timeout
+        if self._replication is not None:
+            self._replication.timeout = timeout
+
+    def look(self, wanted: Sequence[tuple[int, int, str]] = ()) -> Seen:
+        """Where the server is. `wanted`: timelines, positions and words of its own system that will be judged."""
+        recovering, reached, timeline, system, started = self.session.prepared("place")
+        own = int(system or 0)
+        at = number_of(reached) if reached else 0
+        self.instance = f"{started}/{self.session.backend}"
+        fresh = False
+        if any(word and at >= position and (own, tli) not in self._words for tli, position, word in wanted):
+            self._read_rows()
+            fresh = True
+        return Seen(
+            own,
+            recovering == "t",
+            at,
+            self._histories(own, None if timeline is None else int(timeline), recovering == "t"),
+            self._words,
+            self._settled,
+            fresh,
+            self.hidden,
+            self._unique,
+        )
+
+    def read_marks(self) -> bool:
+        """Reads the rows of epochs anew, at most so often; whether it did."""
+        if time.monotonic() - self._rows_read_at < _ROWS_S:
+            return False
+        self._read_rows()
+        return True
+
+    def _read_rows(self) -> None:
+        self._rows_read_at = time.monotonic()
+        if not self._table:
+            self._table = self.session.row(_RIGHTS)[1] == "t"
+        if not self._table:
+            return
+        words: dict[tuple[int, int], str] = {}
+        settled: dict[str, int] = {}
+        for system, timeline, word, counter in self.session.run(_ROWS)[0]:
+            epoch = Epoch(int(system or 0), int(timeline or 0), word or "")
+            if int(counter or 0):
+                settled[str(epoch)] = int(counter or 0)
+            else:
+                words[epoch.system, epoch.timeline] = epoch.word
+        self._words, self._settled = words, settled
+
+    # Which timelines
+
+    def _histories(self, system: int, timeline: int | None, recovering: bool) -> Sequence[History]:
+        if not recovering:
+            assert timeline is not None
+            return self._one(timeline)
+        if self.hidden:
+            return ()
+        if self._by_replication:
+            return self._one(self._replaying())
+        if timeline is not None:
+            # The receiver streams this timeline, so what is replayed lies on it, or on one that it came from.
+            return self._one(timeline)
+        return self._possible(system)
+
+    def _one(self, timeline: int) -> Sequence[History]:
+        known = self._known.get(timeline)
+        if known is None:
+            self._read_histories()
+            known = self._known.get(timeline)
+        return () if known is None else (known,)
+
+    def _read_histories(self) -> int:
+        """Reads the files that the server has; returns the timeline of its last checkpoint."""
+        if self._by_replication:
+            session = self._replicating()
+            timeline = int(session.row("IDENTIFY_SYSTEM")[1] or 0)
+            if timeline > 1:
+                text = session.row(f"TIMELINE_HISTORY {timeline}")[1]
+                self._known[timeline] = parse_history(timeline, text or "")
+            return timeline
+        if not (self._by_function or self._by_right):
+            return 0
+        checkpoint = 0
+        for timeline_text, text in self.session.run(_HISTORIES if self._by_function else _HISTORIES_BY_RIGHT)[0]:
+            timeline = int(timeline_text or 0)
+            if text is None:
+                checkpoint = timeline
+            elif timeline not in self._known:
+                self._known[timeline] = parse_history(timeline, text)
+        return checkpoint
+
+    def _possible(self, system: int) -> Sequence[History]:
+        """The receiver is down: what the server may be following, for it may replay from an archive.
+
+        It is past its last checkpoint and past every row that it shows, and knows the history of what it follows.
+        """
+        checkpoint = self._read_histories()
+        self._read_rows()
+        least = max([checkpoint, 1, *(timeline for own, timeline in self._words if own == system)])
+        return [
+            history
+            for timeline, history in sorted(self._known.items())
+            if timeline == least or (timeline > least and least in history.ends)
+        ]
+
+    def _replaying(self) -> int:
+        return int(self._replicating().row("IDENTIFY_SYSTEM")[1] or 0)
+
+    def _replicating(self) -> Session:
+        if self._replication is None:
+            try:
+                self._replication = Session(self._target, self._timeout, replication="database")
+            except OperationalError as error:
+                raise Refused(f"{NO_RIGHT.format(user=self._user, store=self._store)} ({error})", "") from error
+        return self._replication
+
+    def close(self) -> None:
+        """Ends its connections; never raises."""
+        self.session.close()
+        if self._replication is not None:
+            self._replication.close()

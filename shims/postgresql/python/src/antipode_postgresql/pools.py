@@ -1,0 +1,66 @@
+"""Wrapped pools: psycopg_pool's own, whose connections are handed out as recording ones."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from antipode_postgresql.connections import record
+from antipode_postgresql.recording import recording_class
+
+SLOTS = ("_antipode_join", "_antipode_plain")
+
+
+class RecordingPool:
+    """Beside `psycopg_pool.ConnectionPool` and `NullConnectionPool`."""
+
+    __slots__ = ()
+    _antipode_plain: Any
+    _antipode_join: Any
+
+    def getconn(self, *args: Any, **options: Any) -> Any:
+        """As the pool's."""
+        plain = self._antipode_plain.getconn(*args, **options)
+        return record(plain, self._antipode_join(plain))
+
+    def putconn(self, conn: Any) -> None:
+        """As the pool's."""
+        flow = getattr(conn, "_antipode_flow", None)
+        if flow is not None:
+            flow.closed()
+        self._antipode_plain.putconn(getattr(conn, "_antipode_plain", conn))
+
+    def __del__(self, *_: Any) -> None:
+        return
+
+
+class AsyncRecordingPool:
+    """Beside `psycopg_pool.AsyncConnectionPool` and `AsyncNullConnectionPool`."""
+
+    __slots__ = ()
+    _antipode_plain: Any
+    _antipode_join: Any
+
+    async def getconn(self, *args: Any, **options: Any) -> Any:
+        """As the pool's."""
+        plain = await self._antipode_plain.getconn(*args, **options)
+        return record(plain, self._antipode_join(plain))
+
+    async def putconn(self, conn: Any) -> None:
+        """As the pool's."""
+        flow = getattr(conn, "_antipode_flow", None)
+        if flow is not None:
+            flow.closed()
+        await self._antipode_plain.putconn(getattr(conn, "_antipode_plain", conn))
+
+    def __del__(self, *_: Any) -> None:
+        return
+
+
+def record_pool(plain: Any, join: Any, *, is_async: bool) -> Any:
+    """A pool that shares everything with a plain one; `join` gives the binding of a connection."""
+    mixin = AsyncRecordingPool if is_async else RecordingPool
+    wrapped = object.__new__(recording_class(type(plain), mixin, SLOTS))
+    wrapped.__dict__ = plain.__dict__
+    wrapped._antipode_plain = plain
+    wrapped._antipode_join = join
+    return wrapped

@@ -1,0 +1,92 @@
+"""What a server allows, asked when a client is wrapped: rights, settings, topology, a pooler before it (spec SHIM-3)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from antipode import logs
+
+from antipode_postgresql.session import Session
+from antipode_postgresql.targets import Target
+
+_FACTS: Final = """SELECT pg_is_in_recovery(), pg_backend_pid(), current_setting('synchronous_commit'),
+ current_setting('wal_level'), current_setting('server_version_num'), current_user::text,
+ coalesce(has_function_privilege(to_regprocedure('antipode.mark()'), 'EXECUTE')
+   AND has_schema_privilege(to_regnamespace('antipode'), 'USAGE'), false),
+ (SELECT count(*) FROM pg_stat_replication), current_setting('max_wal_senders')"""
+POOLER: Final = (
+    "is reached through a pooler in transaction mode: a statement and the question for its position may go to different "
+    "servers. Connect to the server, or set pool_mode = session for this database"
+)
+NO_LOG: Final = "has wal_level = {level}: no standby can follow it. Set wal_level = replica, and restart it"
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What a server allows."""
+
+    reached: bool = False
+    recovering: bool = False
+    synchronous: str = "on"
+    wal_level: str = "replica"
+    version: int = 0
+    user: str = ""
+    marks: bool = False
+    replicas: int = 0
+    pooler: str = ""
+    """`session` or `transaction` where there is one; empty where there is none."""
+
+    @property
+    def unfit(self) -> str:
+        """Why positions from here would prove nothing; empty where they do."""
+        if self.pooler == "transaction":
+            return POOLER
+        if self.reached and self.wal_level == "minimal":
+            return NO_LOG.format(level=self.wal_level)
+        return ""
+
+
+def probe(target: Target, timeout: float) -> Facts:
+    """Asks a server; raises what psycopg raises where it does not answer."""
+    session = Session(target, timeout)
+    try:
+        row = session.row(_FACTS)
+        backend = int(row[1] or 0)
+        return Facts(
+            True,
+            row[0] == "t",
+            row[2] or "on",
+            row[3] or "replica",
+            int(row[4] or 0),
+            row[5] or "",
+            row[6] == "t",
+            int(row[7] or 0),
+            "" if backend == session.backend else _pooler(target, session, backend, timeout),
+        )
+    finally:
+        session.close()
+
+
+def _pooler(target: Target, first: Session, backend: int, timeout: float) -> str:
+    """The mode of the pooler that stands between: whether a connection keeps its server process between transactions."""
+    second = Session(target, timeout)
+    try:
+        second.run("BEGIN")
+        taken = int(second.row("SELECT pg_backend_pid()")[0] or 0)
+        # In transaction mode the first one has given its process back, and gets another while that one is in use.
+        again = int(first.row("SELECT pg_backend_pid()")[0] or 0)
+        second.run("COMMIT")
+    finally:
+        second.close()
+    return "session" if taken != backend and again == backend else "transaction"
+
+
+def say_what_lacks(store: str, target: Target, facts: Facts) -> None:
+    """One line a minute for each thing that makes proofs dear or impossible."""
+    if facts.reached and not facts.recovering and facts.synchronous == "off":
+        logs.warn(
+            f"async {store}",
+            f"{store}: {target.address} commits asynchronously (synchronous_commit = off): each recorded write is flushed by "
+            "a small commit behind it. Set it on, or async_commits='incomplete'",
+        )

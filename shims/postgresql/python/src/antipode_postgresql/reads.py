@@ -1,0 +1,249 @@
+"""Reads that wait, or that say what they depend on."""
+
+from __future__ import annotations
+
+import time
+from typing import Any, Final
+
+from antipode import telemetry
+from antipode.errors import BarrierError, BarrierTimeout, BarrierUnproven, Redeliver
+from antipode.lineage import Lineage
+from antipode.reading import Reading, current_reading
+from antipode.result import BarrierResult, StoreResult
+from antipode.scope import Scope, current_scope
+from antipode.settings import settings
+from antipode.site import call_site
+from antipode.verdict import Verdict
+from antipode.waiting import wait_for_server, wait_for_server_async
+from antipode.writeid import WriteId
+from psycopg import OperationalError, pq
+
+from antipode_postgresql.column import COLUMN, lineage_of
+from antipode_postgresql.flow import INTRANS, Flow
+from antipode_postgresql.looking import Look
+from antipode_postgresql.packets import simple
+from antipode_postgresql.positions import Epoch, number_of, position_in
+from antipode_postgresql.statements import Kind, classify
+from antipode_postgresql.targets import target_of
+
+_LIFE: Final = b"SELECT pg_postmaster_start_time()::text; SHOW transaction_isolation"
+# A primary's insert position beside the flushed one: what was read may have been committed asynchronously.
+_COVER: Final = b"""SELECT p.recovering, p.reached, p.timeline, p.system,
+ CASE WHEN NOT p.recovering THEN pg_current_wal_insert_lsn()::text END,
+ (SELECT word FROM antipode.epochs AS e WHERE e.system = p.system AND e.timeline = p.timeline AND e.counter = 0 LIMIT 1),
+ (SELECT setting::bigint FROM pg_settings WHERE name = 'wal_segment_size')
+FROM antipode.place() AS p"""
+_PAGE: Final = 8192
+
+
+class ReadCall:
+    """One read: what it has to wait for, and who wants to know what it depends on."""
+
+    def __init__(
+        self, flow: Flow, reading: Reading | None, ids: list[WriteId], scope: Scope | None, merges: bool
+    ) -> None:
+        self.flow = flow
+        self.binding = flow.binding
+        self.reading = reading
+        self.ids = ids
+        self.timeout = self.binding.timeout
+        self.trouble = ""
+        self.unproven = False
+        self._life = ""
+        self._isolation = ""
+        self._scope = scope
+        self._merged: Reading | None = Reading() if merges else None
+        self._began = time.monotonic()
+        if scope is not None and scope.deadline is not None:
+            self.timeout = max(0.0, min(self.timeout, scope.deadline - self._began))
+
+    @property
+    def collects(self) -> bool:
+        """Whether somebody wants to know what the value depends on."""
+        return self.reading is not None or self._merged is not None
+
+    # Waiting
+
+    def learn_gen(self) -> Any:
+        """Which life of which server this connection reaches, and whether its transaction reads from a kept snapshot."""
+        if self.flow.pgconn.transaction_status == pq.TransactionStatus.INERROR:
+            return
+        results = yield from simple(self.flow.pgconn, _LIFE)
+        if len(results) == 2 and results[1].status == pq.ExecStatus.TUPLES_OK:
+            self._life = results[0].get_value(0, 0).decode()
+            self._isolation = results[1].get_value(0, 0).decode()
+
+    def _server(self) -> Any:
+        address = target_of(self.flow.connection).address
+        return self.binding.store.server_at(address) or self.binding.store.use_server(
+            target_of(self.flow.connection), address
+        )
+
+    def _kept_snapshot(self) -> bool:
+        held = self.flow.pgconn.transaction_status == INTRANS and self.flow.has_snapshot
+        return held and self._isolation not in ("read committed", "read uncommitted")
+
+    def wait(self) -> None:
+        """Waits until the connection's own server has the writes."""
+        server = self._server()
+        if self._waits_in_vain():
+            return
+        verdict = wait_for_server(server, Lineage(self.ids), 0 if self.binding.follows else self.timeout)
+        self._judge(verdict, server)
+
+    async def wait_async(self) -> None:
+        """`wait`, for asyncio."""
+        server = self._server()
+        if self._waits_in_vain():
+            return
+        verdict = await wait_for_server_async(server, Lineage(self.ids), 0 if self.binding.follows else self.timeout)
+        self._judge(verdict, server)
+
+    def _waits_in_vain(self) -> bool:
+        if self._kept_snapshot():
+            self.trouble = f"its {self._isolation} transaction reads from a snapshot taken before: begin another one"
+            return True
+        return False
+
+    def _judge(self, verdict: Verdict, server: Any) -> None:
+        if verdict is Verdict.VISIBLE:
+            look = server.session
+            life = look.instance.rpartition("/")[0] if isinstance(look, Look) else ""
+            if life and self._life and life != self._life:
+                self.trouble = f"{server.address} leads to several servers: name them one by one"
+                self.unproven = True
+            return
+        self.unproven = verdict is Verdict.UNPROVEN
+        self.trouble = f"it is at {server.position}, and has not got {', '.join(map(str, self.ids[:3]))}"
+
+    # Covering
+
+    def cover_gen(self, cursor: Any) -> Any:
+        """Where the server that answered is, after the value; and what rests beside the rows."""
+        self._saw_beside(cursor)
+        status = self.flow.pgconn.transaction_status
+        if status not in (INTRANS, pq.TransactionStatus.IDLE) or self.flow.pgconn.pipeline_status:
+            self.missed()
+            return
+        in_block = status == INTRANS
+        try:
+            guard = b"SAVEPOINT antipode;" if in_block else b""
+            results = yield from simple(self.flow.pgconn, guard + _COVER)
+            if in_block:
+                ended = (
+                    b"RELEASE antipode" if results[-1].status == pq.ExecStatus.TUPLES_OK else b"ROLLBACK TO antipode"
+                )
+                yield from simple(self.flow.pgconn, ended)
+        except OperationalError:
+            self.missed()
+            return
+        answer = results[-1]
+        if answer.status != pq.ExecStatus.TUPLES_OK:
+            self.binding.say(
+                "cover", f"what is read from {self.binding.store.name} cannot be covered: run antipode init"
+            )
+            self.missed()
+            return
+        fields = [None if (v := answer.get_value(0, n)) is None else v.decode() for n in range(answer.nfields)]
+        _recovering, reached, timeline, system, inserted, word, segment = fields
+        if timeline is None or system is None or reached is None:
+            self.missed()
+            return
+        counter = number_of(reached)
+        if inserted is not None:
+            counter = max(counter, _record_end(number_of(inserted), int(segment or 0)))
+        epoch = str(Epoch(int(system), int(timeline), word or ""))
+        position = WriteId(self.binding.store.name, b"", position_in(epoch, counter))
+        for reading in (self.reading, self._merged):
+            if reading is not None:
+                reading.saw(position)
+
+    def _saw_beside(self, cursor: Any) -> None:
+        if not self.binding.rests or cursor.pgresult is None or not cursor.pgresult.nfields:
+            return
+        result = cursor.pgresult
+        columns = [number for number in range(result.nfields) if result.fname(number) == COLUMN.encode()]
+        if not columns:
+            self.missed()
+            return
+        options = self.binding.options
+        for row in range(result.ntuples):
+            for column in columns:
+                beside = lineage_of(result.get_value(row, column), self.binding.store.name, options.lineage_in)
+                for reading in (self.reading, self._merged):
+                    if reading is not None and beside:
+                        reading.saw(lineage=beside)
+
+    def missed(self) -> None:
+        """A value was read of which it cannot be said what it depends on."""
+        for reading in (self.reading, self._merged):
+            if reading is not None:
+                reading.marked(self.binding.store.name)
+
+    # The end
+
+    def finish(self) -> None:
+        """The read is over: automatic merging, then what the policies say of a wait in vain."""
+        if self._merged is not None and self._scope is not None:
+            self._scope.transfer(self._merged.lineage)
+        if not self.trouble:
+            return
+        binding = self.binding
+        if binding.follows:
+            telemetry.finding("behind", call_site())
+            return
+        now = settings()
+        policy = now.on_unproven if self.unproven and now.on_unproven != "as_timeout" else now.on_timeout
+        words = (
+            f"{binding.store.name}: {self.trouble}. The read waited for it {self.timeout * 1000:.0f} ms at most (wait on "
+            "read)"
+        )
+        verdict = Verdict.UNPROVEN if self.unproven else Verdict.TIMED_OUT
+        store = StoreResult(verdict, self.trouble, time.monotonic() - self._began)
+        waited = time.monotonic() - self._began
+        result = BarrierResult(satisfied=False, waited=waited, _judge=lambda: {binding.store.name: store})
+        error: BarrierError = BarrierUnproven(words, result) if self.unproven else BarrierTimeout(words, result)
+        if policy == "redeliver" and self._scope is not None and self._scope.delivery is not None:
+            raise Redeliver(f"give the message back: {error}", result) from error
+        if policy != "proceed":
+            raise error
+
+
+def _record_end(inserted: int, segment: int) -> int:
+    """An insert position that lies behind a page's header names no record's end: the page's beginning does."""
+    if segment and inserted % segment == 40:
+        return inserted - 40
+    return inserted - 24 if inserted % _PAGE == 24 else inserted
+
+
+def read_call(flow: Flow, query: Any) -> ReadCall | None:
+    """What a read has to do besides reading; None where it is a plain one, or no read."""
+    binding = flow.binding
+    binding.refresh()
+    reading = current_reading()
+    if reading is None and not binding.waits and not binding.merges:
+        return None
+    if _kind(query, flow) not in (Kind.READ, Kind.MAYBE):
+        return None
+    scope = current_scope()
+    after: Lineage | None = None
+    if reading is not None and reading.after is not None:
+        after = reading.after
+    elif binding.waits and scope is not None:
+        after = scope.lineage
+    ids = [] if after is None or not binding.records else after.of_store(binding.store.name)
+    merges = binding.merges and scope is not None
+    if reading is None and not ids and not merges:
+        return None
+    return ReadCall(flow, reading, list(ids), scope, merges)
+
+
+def _kind(query: Any, flow: Flow) -> Kind:
+    if isinstance(query, str):
+        return classify(query.encode("utf-8", "replace"))
+    if isinstance(query, bytes):
+        return classify(query)
+    try:
+        return classify(query.as_bytes(None))
+    except Exception:  # a template: what it is, is known when it is sent
+        return Kind.MAYBE

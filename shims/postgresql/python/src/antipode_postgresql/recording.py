@@ -1,0 +1,215 @@
+"""What sync and async connections and cursors share: psycopg's own generators, with our questions in their packets."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any, Final
+
+from psycopg import pq
+from psycopg._preparing import Prepare
+
+from antipode_postgresql.flow import IDLE, INTRANS, Flow
+from antipode_postgresql.packets import asked
+from antipode_postgresql.statements import Kind, classify
+
+_BINARY: Final = pq.Format.BINARY
+_TEXT: Final = pq.Format.TEXT
+
+
+class RecordingBaseConnection:
+    """Beside a connection of psycopg: commits carry the question for their position."""
+
+    __slots__ = ()
+    _antipode_flow: Flow
+    _antipode_plain: Any
+
+    def __del__(self, *_: Any, **__: Any) -> None:
+        # The connection is the plain one's, too: that one says so if it is left open.
+        return
+
+    def _start_query(self) -> Any:
+        flow = self._antipode_flow
+        flow.binding.refresh()
+        if not flow.announced and flow.binding.records:
+            flow.begins(Kind.MAYBE)  # a cursor that was not made by this connection
+        flow.announced = False
+        yield from super()._start_query()  # type: ignore[misc]
+
+    def _exec_command(self, command: Any, result_format: Any = _TEXT) -> Any:
+        flow = self._antipode_flow
+        text = command if isinstance(command, bytes) else b""
+        plain = super()._exec_command  # type: ignore[misc]
+        if text == b"COMMIT":
+            return (yield from self._antipode_commit(flow, partial(plain, command, result_format)))
+        if text == b"ROLLBACK":
+            result = yield from plain(command, result_format)
+            flow.rolled_back()
+            return result
+        if not isinstance(command, bytes | str):  # two-phase commit
+            words = command.as_string(self) if hasattr(command, "as_string") else ""
+            return (yield from self._antipode_two_phase(flow, words, partial(plain, command, result_format)))
+        return (yield from plain(command, result_format))
+
+    def _antipode_commit(self, flow: Flow, plain: Any) -> Any:
+        if self._pipeline is not None:  # type: ignore[attr-defined]
+            return (yield from flow.rides(self._pipeline, plain))  # type: ignore[attr-defined]
+        if flow.write is None or flow.pgconn.transaction_status != INTRANS:
+            result = yield from plain()
+            flow.rolled_back()
+            return result
+        self._check_connection_ok()  # type: ignore[attr-defined]
+        result = yield from flow.commit_gen()
+        if result.status == pq.ExecStatus.FATAL_ERROR:
+            from psycopg.errors import error_from_result
+
+            raise error_from_result(result, encoding=flow.pgconn._encoding)
+        return result
+
+    def _antipode_two_phase(self, flow: Flow, words: str, plain: Any) -> Any:
+        if words.startswith("PREPARE TRANSACTION"):
+            flow.committing = True
+            result = yield from plain()
+            flow.prepared, flow.write = flow.write, None
+            flow.committing = False
+            return result
+        if words.endswith("") and " PREPARED " in words:
+            if flow.write is None:
+                flow.write, flow.prepared = flow.prepared, None
+            if words.startswith("COMMIT"):
+                flow.alone = True
+                if flow.write is None:
+                    flow.begins(Kind.WRITE)
+                result = yield from plain()
+                yield from flow.settle_apart_gen()
+                return result
+            result = yield from plain()
+            flow.rolled_back()
+            return result
+        return (yield from plain())
+
+
+class RecordingBaseCursor:
+    """Beside a cursor of psycopg: statements that may write are pending, and settled where their transaction ends."""
+
+    __slots__ = ()
+
+    @property
+    def _antipode_flow(self) -> Flow:
+        flow: Flow = self._conn._antipode_flow  # type: ignore[attr-defined]
+        return flow
+
+    def _start_query(self, query: Any = None) -> Any:
+        self._antipode_flow.announced = True
+        yield from super()._start_query(query)  # type: ignore[misc]
+
+    def _execute_send(self, query: Any, **options: Any) -> None:
+        flow = self._antipode_flow
+        if flow.binding.records:
+            flow.begins(classify(query.query))
+        super()._execute_send(query, **options)  # type: ignore[misc]
+
+    def _maybe_prepare_gen(self, pgq: Any, *, prepare: bool | None = None, binary: bool | None = None) -> Any:
+        flow = self._antipode_flow
+        plain = super()._maybe_prepare_gen  # type: ignore[misc]
+        if not flow.binding.records:
+            yield from plain(pgq, prepare=prepare, binary=binary)
+            return
+        kind = classify(pgq.query)
+        piped = self._conn._pipeline is not None  # type: ignore[attr-defined]
+        status = flow.pgconn.transaction_status
+        if status == IDLE:
+            flow.has_snapshot = False
+        if kind is Kind.COMMIT and not piped and flow.write is not None and status == INTRANS:
+            self._query = pgq
+            yield from self._antipode_commit_text(flow)
+            return
+        flow.begins(kind)
+        if kind is Kind.WRITE and not piped and status == IDLE:
+            yield from self._antipode_alone(flow, pgq, prepare, binary)
+            return
+        try:
+            yield from plain(pgq, prepare=prepare, binary=binary)
+        except BaseException as error:
+            flow.failed(kind, error)
+            raise
+        flow.has_snapshot = True
+        if piped or flow.write is None or flow.pgconn.transaction_status != IDLE:
+            return
+        if kind is Kind.ROLLBACK or kind is Kind.COMMIT:
+            flow.rolled_back()  # a COMMIT of a transaction in error rolls it back
+        else:
+            yield from flow.settle_apart_gen()
+
+    def _antipode_commit_text(self, flow: Flow) -> Any:
+        """A COMMIT that the application sends as a statement."""
+        result = yield from flow.commit_gen()
+        self._check_results([result])  # type: ignore[attr-defined]
+        self._set_results([result])  # type: ignore[attr-defined]
+
+    def _antipode_alone(self, flow: Flow, pgq: Any, prepare: bool | None, binary: bool | None) -> Any:
+        """One write in autocommit mode."""
+        pgconn, prepared = flow.pgconn, self._conn._prepared  # type: ignore[attr-defined]
+        prep, name = self._get_prepared(pgq, prepare)  # type: ignore[attr-defined]
+        self._query = pgq
+        if binary is None:
+            chosen = self.format  # type: ignore[attr-defined]
+        else:
+            chosen = _BINARY if binary else _TEXT
+        if prep is Prepare.SHOULD:
+            # psycopg itself sends this apart, once for a statement.
+            self._send_prepare(name, pgq)  # type: ignore[attr-defined]
+            yield from self._antipode_prepared(flow)
+        if prep is Prepare.NO:
+            send = partial(
+                pgconn.send_query_params,
+                pgq.query,
+                pgq.params,
+                param_formats=pgq.formats,
+                param_types=pgq.types,
+                result_format=chosen,
+            )
+        else:
+            send = partial(
+                pgconn.send_query_prepared, name, pgq.params, param_formats=pgq.formats, result_format=chosen
+            )
+        key = prepared.maybe_add_to_cache(pgq, prep, name)
+        results = yield from flow.alone_gen(send)
+        if key is not None:
+            prepared.validate(key, prep, name, results)
+        self._check_results(results)  # type: ignore[attr-defined]
+        self._set_results(results)  # type: ignore[attr-defined]
+
+    def _antipode_prepared(self, flow: Flow) -> Any:
+        from psycopg import generators
+        from psycopg.errors import error_from_result
+
+        try:
+            results = yield from generators.execute(flow.pgconn)
+        except BaseException as error:
+            flow.failed(Kind.WRITE, error)
+            raise
+        for result in results:
+            if result.status == pq.ExecStatus.FATAL_ERROR:
+                flow.rolled_back()
+                raise error_from_result(result, encoding=flow.pgconn._encoding)
+
+    def _antipode_settled(self) -> Any:
+        """After what takes several messages (COPY, executemany, a stream): the position, if it is over."""
+        flow = self._antipode_flow
+        if self._conn._pipeline is None:  # type: ignore[attr-defined]
+            yield from flow.settle_apart_gen()
+
+
+_classes: dict[type[Any], type[Any]] = {}
+
+
+def recording_class(plain: type[Any], mixin: type[Any], slots: tuple[str, ...] = ()) -> type[Any]:
+    """The recording class for a connection's or cursor's own class, which it stays an instance of."""
+    found = _classes.get(plain)
+    if found is None:
+        found = type(plain.__name__, (mixin, plain), {"__module__": plain.__module__, "__slots__": slots})
+        _classes[plain] = found
+    return found
+
+
+__all__ = ["RecordingBaseConnection", "RecordingBaseCursor", "asked", "recording_class"]

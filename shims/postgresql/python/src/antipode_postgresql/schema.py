@@ -1,0 +1,87 @@
+"""What `antipode init` makes in the database: a table of epochs, and functions that tell a server's history.
+
+The table has one row a timeline: a random word, written by the first wrapped writer. It is a mark (EPOCH-16): it lies in
+the log before every position that names it, so whoever shows it is on that branch. The ends of timelines are the
+server's own knowledge (EPOCH-23), so nothing is written once a second.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+SCHEMA: Final = "antipode"
+
+CREATE_SCHEMA: Final = "CREATE SCHEMA IF NOT EXISTS antipode"
+
+CREATE_TABLE: Final = """CREATE TABLE IF NOT EXISTS antipode.epochs (
+  system   text NOT NULL,
+  timeline integer NOT NULL,
+  word     text NOT NULL,
+  counter  numeric(20) NOT NULL DEFAULT 0,
+  made_at  timestamptz NOT NULL DEFAULT now(),
+  made_in  name NOT NULL DEFAULT current_database(),
+  PRIMARY KEY (system, timeline, word)
+)"""
+
+# The row is there before anybody is given a position with its word. Flushed even where commits are asynchronous: it
+# must not be lost when positions that name it are kept.
+CREATE_MARK: Final = """CREATE OR REPLACE FUNCTION antipode.mark() RETURNS text
+LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog AS $$
+DECLARE
+  own text := (SELECT system_identifier::text FROM pg_control_system());
+  now_on integer := ('x' || left(pg_walfile_name('0/1000000'), 8))::bit(32)::integer;
+  found_word text;
+BEGIN
+  SELECT word INTO found_word FROM antipode.epochs WHERE system = own AND timeline = now_on AND counter = 0 LIMIT 1;
+  IF found_word IS NULL THEN
+    PERFORM pg_advisory_xact_lock(5211914350102);
+    SELECT word INTO found_word FROM antipode.epochs WHERE system = own AND timeline = now_on AND counter = 0 LIMIT 1;
+  END IF;
+  IF found_word IS NULL THEN
+    IF current_setting('synchronous_commit') = 'off' THEN
+      PERFORM set_config('synchronous_commit', 'local', true);
+    END IF;
+    found_word := substr(replace(gen_random_uuid()::text, '-', ''), 1, 6);
+    INSERT INTO antipode.epochs (system, timeline, word) VALUES (own, now_on, found_word);
+    DELETE FROM antipode.epochs AS old WHERE old.made_at <
+      (SELECT made_at FROM antipode.epochs ORDER BY made_at DESC OFFSET 1000 LIMIT 1);
+  END IF;
+  RETURN found_word;
+END $$"""
+
+# The position is read before the timeline: what was replayed when the first was read lies on the second's branch, or
+# on one that it came from.
+CREATE_PLACE: Final = """CREATE OR REPLACE FUNCTION antipode.place(
+  OUT recovering boolean, OUT reached text, OUT timeline integer, OUT system text, OUT started text)
+LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog AS $$
+BEGIN
+  recovering := pg_is_in_recovery();
+  IF recovering THEN
+    reached := pg_last_wal_replay_lsn()::text;
+    timeline := (SELECT received_tli FROM pg_stat_get_wal_receiver());
+  ELSE
+    reached := pg_current_wal_flush_lsn()::text;
+    timeline := ('x' || left(pg_walfile_name('0/1000000'), 8))::bit(32)::integer;
+  END IF;
+  system := (SELECT system_identifier::text FROM pg_control_system());
+  started := pg_postmaster_start_time()::text;
+END $$"""
+
+CREATE_HISTORIES: Final = """CREATE OR REPLACE FUNCTION antipode.histories(OUT timeline integer, OUT history text)
+RETURNS SETOF record LANGUAGE sql VOLATILE SECURITY DEFINER SET search_path = pg_catalog AS $$
+  SELECT ('x' || left(name, 8))::bit(32)::integer, pg_read_file('pg_wal/' || name)
+  FROM pg_ls_waldir() WHERE name ~ '^[0-9A-F]{8}\\.history$'
+  UNION ALL
+  SELECT (SELECT timeline_id FROM pg_control_checkpoint()), NULL
+$$"""
+
+STATEMENTS: Final = (CREATE_SCHEMA, CREATE_TABLE, CREATE_MARK, CREATE_PLACE, CREATE_HISTORIES)
+
+
+def grants(user: str) -> tuple[str, ...]:
+    """What a login needs; `user` is a quoted identifier."""
+    return (
+        f"GRANT USAGE ON SCHEMA antipode TO {user}",
+        f"GRANT SELECT ON antipode.epochs TO {user}",
+        f"GRANT EXECUTE ON FUNCTION antipode.mark(), antipode.place(), antipode.histories() TO {user}",
+    )

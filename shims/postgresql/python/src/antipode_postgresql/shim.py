@@ -1,0 +1,94 @@
+"""The PostgreSQL shim: judges positions at a server, which it asks every millisecond while somebody waits."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Any, ClassVar, Final
+
+import psycopg
+from antipode.shim import Capabilities, Server, Shim, Visibility, unproven
+from antipode.store import Store
+from antipode.verdict import Verdict
+from antipode.writeid import Ordered, WriteId
+
+from antipode_postgresql.judging import Seen, judge
+from antipode_postgresql.looking import Look
+from antipode_postgresql.positions import epoch_of
+from antipode_postgresql.probe import Facts
+from antipode_postgresql.targets import SCHEMES, target_of
+
+POLL_S: Final = 0.001
+
+
+class PostgresqlShim(Shim):
+    """What knows PostgreSQL. Positions: epoch = system, timeline and its word; counter = place in the log."""
+
+    kind: ClassVar[str] = "postgresql"
+    capabilities: ClassVar[Capabilities] = Capabilities(
+        versions="position", blocking_wait=True, tombstones=True, rest=("native",), marks="native"
+    )
+    unreachable: ClassVar[tuple[type[Exception], ...]] = (OSError, psycopg.OperationalError)
+    schemes: ClassVar[tuple[str, ...]] = SCHEMES
+
+    def __init__(self, store: Store) -> None:
+        super().__init__(store)
+        self.facts: dict[str, Facts] = {}
+        """By server address: what was found out when a client was wrapped."""
+
+    def visible(self, ids: Sequence[WriteId], server: Server) -> Sequence[Visibility]:
+        look = self._look(server)
+        seen = look.look(_wanted(ids))
+        answers = [_judge(write_id, seen) for write_id in ids]
+        if any(one.verdict is Verdict.UNPROVEN or one.unknown_epoch for one in answers) and look.read_marks():
+            # An operator may have settled its epoch since the rows were read.
+            seen = look.look(_wanted(ids))
+            answers = [_judge(write_id, seen) for write_id in ids]
+        server.applied(look.instance, seen.epoch, seen.proved())
+        return answers
+
+    def wait(self, ids: Sequence[WriteId], server: Server, timeout: float) -> Sequence[Visibility]:
+        """One poller a server: a short statement a millisecond, each with a snapshot of its own.
+
+        A loop in one statement would hold its snapshot, and a standby does not replay what conflicts with one.
+        """
+        deadline = time.monotonic() + timeout
+        while True:
+            answers = self.visible(ids, server)
+            left = deadline - time.monotonic()
+            if left <= POLL_S or server.interrupted or any(one.verdict is not Verdict.NOT_YET for one in answers):
+                return answers
+            time.sleep(POLL_S)
+
+    def close(self, server: Server) -> None:
+        look, server.session = server.session, None
+        if isinstance(look, Look):
+            look.close()
+
+    def address(self, target: Any) -> str:
+        return target_of(target).address
+
+    def _look(self, server: Server) -> Look:
+        look = server.session
+        if not isinstance(look, Look):
+            unique = bool(self.store.options.extra.get("unique_timelines", False))
+            target = target_of(server.target)
+            look = server.session = Look(target, self.store.name, server.ask_timeout, unique_timelines=unique)
+        look.set_timeout(server.ask_timeout)
+        return look
+
+
+def _judge(write_id: WriteId, seen: Seen) -> Visibility:
+    version = write_id.version
+    if write_id.key or not isinstance(version, Ordered):
+        return unproven(f"{write_id} is no PostgreSQL position")
+    return judge(version.epoch, version.counter, seen)
+
+
+def _wanted(ids: Sequence[WriteId]) -> list[tuple[int, int, str]]:
+    found = []
+    for write_id in ids:
+        version = write_id.version
+        if isinstance(version, Ordered) and (epoch := epoch_of(version.epoch)) is not None:
+            found.append((epoch.timeline, version.counter, epoch.word))
+    return found

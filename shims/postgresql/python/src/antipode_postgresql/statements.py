@@ -1,0 +1,96 @@
+"""What a statement may do, by its text: whether it writes, and whether it ends a transaction.
+
+Where the text does not say, it may write (`MAYBE`), and the server is asked whether it did: a guess may cost a question,
+but never a write.
+"""
+
+from __future__ import annotations
+
+import re
+from enum import Enum
+from functools import lru_cache
+from typing import Final
+
+
+class Kind(Enum):
+    """What becomes of data by a statement."""
+
+    READ = "read"
+    WRITE = "write"
+    """One INSERT, UPDATE, DELETE or MERGE: in autocommit mode its position can be asked for in the same packet."""
+    MAYBE = "maybe"
+    """A function, a procedure, DDL, several statements: whatever it is, it may write."""
+    COMMIT = "commit"
+    ROLLBACK = "rollback"
+
+
+_COMMENT: Final = re.compile(rb"--[^\n]*(?:\n|\Z)|/\*.*?\*/", re.DOTALL)
+_FIRST: Final = re.compile(rb"[\s(]*([A-Za-z]+)")
+_CALLED: Final = re.compile(rb'([A-Za-z_0-9$."]+)\s*\(')
+_WORD: Final = re.compile(rb"[A-Za-z_]+")
+_CHANGES: Final = frozenset({b"insert", b"update", b"delete", b"merge"})
+_READS: Final = frozenset(
+    b"show values table fetch move close declare listen unlisten discard reset set deallocate prepare lock begin start "
+    b"savepoint release checkpoint notify".split()
+)
+_ROLLBACK_PART: Final = re.compile(rb"(?i)\s*(?:rollback|abort)\b.*\bto\b", re.DOTALL)
+_PREPARED: Final = re.compile(rb"(?i)\s*(?:commit|rollback)\s+prepared\b")
+_CHAIN: Final = re.compile(rb"(?i)\band\s+chain\b")
+# What stands before a parenthesis in a plain query, and changes nothing.
+_HARMLESS: Final = frozenset(
+    b"select from where in and or not exists any all some as on using values with over by having when then else case "
+    b"count sum min max avg coalesce nullif greatest least lower upper length substr substring trim left right replace "
+    b"concat concat_ws now current_timestamp clock_timestamp date_trunc extract to_char to_date to_timestamp cast "
+    b"array array_agg string_agg json_agg jsonb_agg json_build_object jsonb_build_object row_to_json to_json to_jsonb "
+    b"jsonb_array_elements unnest generate_series row_number rank dense_rank lag lead abs round floor ceil ceiling mod "
+    b"random md5 encode decode position strpos split_part regexp_replace regexp_matches bool_and bool_or exists "
+    b"current_setting version current_database current_schema pg_is_in_recovery pg_sleep pg_backend_pid to_regclass "
+    b"varchar numeric char decimal bit timestamp time interval union except intersect limit offset distinct filter "
+    b"within group lateral join inner outer full cross format quote_literal quote_ident pg_typeof age date_part".split()
+)
+
+
+@lru_cache(maxsize=2048)
+def _classify(text: bytes) -> Kind:
+    body = _COMMENT.sub(b" ", text).strip().rstrip(b";").rstrip()
+    match = _FIRST.match(body)
+    if match is None:
+        return Kind.READ if not body else Kind.MAYBE
+    first = match[1].lower()
+    if b";" in body:
+        return Kind.MAYBE
+    if first in (b"commit", b"end", b"rollback", b"abort"):
+        return _ending(first, body)
+    if first in _CHANGES:
+        return Kind.WRITE
+    if first == b"copy":
+        return Kind.READ if re.search(rb"(?i)\bto\b", body) and not re.search(rb"(?i)\bfrom\b", body) else Kind.MAYBE
+    if first in (b"select", b"with", b"explain", b"values", b"table", b"declare"):
+        return _query(first, body)
+    return Kind.READ if first in _READS else Kind.MAYBE
+
+
+def _ending(first: bytes, body: bytes) -> Kind:
+    if _PREPARED.match(body) or _CHAIN.search(body):
+        return Kind.MAYBE
+    if first in (b"commit", b"end"):
+        return Kind.COMMIT
+    return Kind.READ if _ROLLBACK_PART.match(body) else Kind.ROLLBACK
+
+
+def _query(first: bytes, body: bytes) -> Kind:
+    words = {word.lower() for word in _WORD.findall(body)}
+    if words & _CHANGES and first in (b"with", b"explain"):
+        return Kind.WRITE if first == b"with" else Kind.MAYBE
+    if words & {b"into", b"execute", b"analyze"} and first in (b"select", b"with", b"explain"):
+        return Kind.MAYBE
+    for called in _CALLED.findall(body):
+        name = called.rpartition(b".")[2].strip(b'"').lower()
+        if name and name not in _HARMLESS:
+            return Kind.MAYBE
+    return Kind.READ
+
+
+def classify(text: bytes) -> Kind:
+    """What a statement may do. Long ones are not remembered."""
+    return _classify(text) if len(text) < 4096 else _classify.__wrapped__(text)

@@ -1,0 +1,76 @@
+"""How to reach a PostgreSQL server beside the application's own connections: with its host, user, password and TLS."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+from urllib.parse import quote
+
+from antipode.errors import ConfigurationError
+from psycopg import ProgrammingError
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+
+SCHEMES: Final = ("postgresql", "postgres")
+_DROPPED: Final = frozenset(
+    {"options", "application_name", "fallback_application_name", "replication", "target_session_attrs"}
+    | {"load_balance_hosts", "connect_timeout", "client_encoding"}
+)
+
+
+@dataclass(frozen=True)
+class Target:
+    """One server and database, as libpq reaches it."""
+
+    address: str
+    """Its name for people and for telling servers apart: no credentials."""
+    words: Mapping[str, Any] = field(default_factory=dict, repr=False)
+
+    def conninfo(self, **more: Any) -> str:
+        """The connection string; holds the password."""
+        return make_conninfo("", **{**self.words, "application_name": "antipode", **more})
+
+    def __str__(self) -> str:
+        return self.address
+
+
+def target_of(what: Any) -> Target:
+    """The server behind a URL, a connection string, or an open connection."""
+    if isinstance(what, Target):
+        return what
+    if isinstance(what, str):
+        try:
+            words = {key: value for key, value in conninfo_to_dict(what).items() if value is not None}
+        except ProgrammingError as error:
+            raise ConfigurationError(f"no server's URL: {what.rpartition('@')[2]!r}: {error}") from error
+        kept = {key: value for key, value in words.items() if key not in _DROPPED}
+        return Target(_address(kept, str(kept.get("host", "")), str(kept.get("port", ""))), kept)
+    return _connected(what)
+
+
+def _connected(connection: Any) -> Target:
+    """The very server that a connection has reached, of several in its connection string."""
+    pgconn = connection.pgconn
+    words = {
+        option.keyword.decode(): option.val.decode()
+        for option in pgconn.info
+        if option.val is not None and option.val != option.compiled
+    }
+    kept = {key: value for key, value in words.items() if key not in _DROPPED}
+    host, port = pgconn.host.decode(), pgconn.port.decode()
+    kept |= {"host": host, "port": port, "user": pgconn.user.decode(), "dbname": pgconn.db.decode()}
+    if "," in kept.get("hostaddr", ""):
+        del kept["hostaddr"]
+    if pgconn.password:
+        kept["password"] = pgconn.password.decode()
+    return Target(_address(kept, host, port), kept)
+
+
+def _address(words: Mapping[str, Any], host: str, port: str) -> str:
+    hosts, ports = (host or "localhost").split(","), (port or "5432").split(",")
+    ports = ports * len(hosts) if len(ports) == 1 else ports
+    places = []
+    for one, number in zip(hosts, ports, strict=False):
+        name = quote(one, safe="") if one.startswith("/") else f"[{one}]" if ":" in one else one
+        places.append(f"{name}:{number or '5432'}")
+    return f"postgresql://{','.join(places)}/{words.get('dbname') or words.get('user') or ''}"

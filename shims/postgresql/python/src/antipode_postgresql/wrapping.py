@@ -1,0 +1,160 @@
+"""`wrap` and `register`: how a connection, a pool, an engine or a list of servers joins a store."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any, Final, Literal, TypeVar
+
+import psycopg
+from antipode import logs
+from antipode.errors import ConfigurationError, UnfitStoreError
+from antipode.settings import Mode
+from antipode.shim import Replicas, Store, StoreOptions, join_store
+from antipode.store import note_marks
+
+from antipode_postgresql.binding import Binding
+from antipode_postgresql.connections import record
+from antipode_postgresql.flow import NO_TABLE
+from antipode_postgresql.pools import record_pool
+from antipode_postgresql.probe import Facts, probe, say_what_lacks
+from antipode_postgresql.session import Refused
+from antipode_postgresql.shim import PostgresqlShim
+from antipode_postgresql.targets import Target, target_of
+
+_C = TypeVar("_C")
+_PROBE_S: Final = 1.0
+
+
+def wrap(
+    client: _C,
+    store: str,
+    *,
+    replicas: Replicas = None,
+    wait_on_read: bool = False,
+    timeout: float | timedelta | None = None,
+    rest: Literal["none", "column"] = "none",
+    lineage_in: bool = True,
+    lineage_out: bool = True,
+    on_unfit: Literal["raise", "unproven"] = "raise",
+    on_replica_out: Literal["name", "fail"] | None = None,
+    mode: Mode | str | None = None,
+    async_commits: Literal["flush", "incomplete"] = "flush",
+    unique_timelines: bool = False,
+) -> _C:
+    """A copy of a psycopg connection, a psycopg_pool pool or an SQLAlchemy engine that records under the store's name.
+
+    It is an instance of the same class and shares the connections; what is passed in stays plain. Sync and asyncio.
+
+    replicas: the servers that readers of this region may use, as URLs, or a callable that lists them and is asked again
+    every 5 s; without, the client's own server. wait_on_read: each read first waits for the scope's writes to this
+    store, up to `timeout` seconds. rest: where the lineage rests beside a row: `none`, or `column` (a column `antipode`
+    of the tables that `antipode init --set table=…` prepared). async_commits: what becomes of a write that was committed
+    with synchronous_commit = off: `flush` (a small commit behind it), or `incomplete`. unique_timelines: the operator's
+    word that all servers share one archive of the log, so that no two standbys promoted apart take the same timeline;
+    for stores without the table of epochs.
+
+    Raises ConfigurationError for options that cannot be, UnfitStoreError for a server whose positions prove nothing (a
+    pooler in transaction mode, wal_level = minimal). A server that does not answer now is no error.
+    """
+    if rest not in ("none", "column"):
+        raise ConfigurationError(f"rest={rest!r}: want none or column")
+    if async_commits not in ("flush", "incomplete"):
+        raise ConfigurationError(f"async_commits={async_commits!r}: want flush or incomplete")
+    options = StoreOptions(
+        replicas=replicas,
+        wait_on_read=wait_on_read,
+        timeout=timeout,
+        rest="native" if rest == "column" else "none",
+        lineage_in=lineage_in,
+        lineage_out=lineage_out,
+        on_unfit=on_unfit,
+        on_replica_out=on_replica_out,
+        mode=mode,
+        extra=_extra(unique_timelines),
+    )
+    kind, make = _maker(client)
+    joined = join_store(store, PostgresqlShim, options)
+
+    def join(connection: Any) -> Binding:
+        """The binding of a connection, of which nobody knows its server before it is there."""
+        target = target_of(connection)
+        joined.use_server(target, target.address)
+        binding = Binding(joined, options, async_commits=async_commits)
+        facts = _facts(joined, target)
+        binding.unfit = f"{target.address} {facts.unfit}" if facts.unfit else ""
+        if binding.unfit and on_unfit == "raise":
+            raise UnfitStoreError(f"{binding.unfit}. wrap(…, on_unfit='unproven') lets the service start")
+        return binding
+
+    wrapped: _C = record(client, join(client)) if kind == "connection" else make(join)
+    return wrapped
+
+
+def register(
+    store: str,
+    *,
+    replicas: Replicas,
+    timeout: float | timedelta | None = None,
+    on_replica_out: Literal["name", "fail"] | None = None,
+    mode: Mode | str | None = None,
+    unique_timelines: bool = False,
+) -> Store:
+    """This process waits for a store's servers, and never reads or writes it."""
+    options = StoreOptions(
+        replicas=replicas,
+        timeout=timeout,
+        on_replica_out=on_replica_out,
+        mode=mode,
+        extra=_extra(unique_timelines),
+    )
+    return join_store(store, PostgresqlShim, options)
+
+
+def _extra(unique_timelines: bool) -> dict[str, Any]:
+    return {"unique_timelines": True} if unique_timelines else {}
+
+
+def _maker(client: Any) -> tuple[str, Callable[..., Any]]:
+    """How a client is wrapped. Pools and SQLAlchemy are only looked at where the application has imported them."""
+    if isinstance(client, psycopg.Connection | psycopg.AsyncConnection):
+        return "connection", record
+    pool = sys.modules.get("psycopg_pool")
+    plain = getattr(client, "_antipode_plain", client)
+    if pool is not None and isinstance(client, pool.ConnectionPool):
+        return "pool", lambda join: record_pool(plain, join, is_async=False)
+    if pool is not None and isinstance(client, pool.AsyncConnectionPool):
+        return "pool", lambda join: record_pool(plain, join, is_async=True)
+    if "sqlalchemy" in sys.modules:
+        from antipode_postgresql import engines
+
+        if engines.is_engine(client):
+            return "engine", lambda join: engines.record_engine(plain, join)
+    raise TypeError(
+        f"wrap() takes a psycopg connection, a psycopg_pool pool or an SQLAlchemy engine, not {type(client).__name__}"
+    )
+
+
+def _facts(store: Store, target: Target) -> Facts:
+    """What the server allows: asked once a server."""
+    shim = store.shim
+    assert isinstance(shim, PostgresqlShim)
+    known = shim.facts.get(target.address)
+    if known is not None:
+        return known
+    try:
+        facts = probe(target, _PROBE_S)
+    except (psycopg.Error, OSError, Refused) as error:
+        logs.info(
+            f"probe {store.name} {target.address}",
+            f"{store.name}: {target.address} does not answer yet ({error}); its rights are asked when it does",
+        )
+        return Facts()
+    shim.facts[target.address] = facts
+    say_what_lacks(store.name, target, facts)
+    if not facts.marks:
+        words = NO_TABLE.format(store=store.name, user=facts.user)
+        note_marks(store.name, f"{target.address}: {words}")
+        logs.warn(f"marks {store.name} {target.address}", f"{store.name}: {words}")
+    return facts
