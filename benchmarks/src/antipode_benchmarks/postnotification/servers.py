@@ -6,9 +6,14 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from typing import Any, NamedTuple
 
+from antipode.administration import Preparing, Wanted, administration_of
+from antipode.errors import ConfigurationError
+from antipode_lab import Lab
+from antipode_lab.model import StoreState
 from rich.console import Console
 
 from antipode_benchmarks.postnotification import queues, stores
+from antipode_benchmarks.postnotification.fleet import RunFailed
 from antipode_benchmarks.postnotification.options import STORE, Options
 
 
@@ -28,35 +33,39 @@ def servers(options: Options, console: Console, *, one_broker: bool = False) -> 
         if options.post_storage != "memory":
             store = stores.module_of(options.post_storage)
             lags = [lag / 1000 for lag in options.lags_ms]
-            posts = _start(labs, console, options.post_storage, store.LAB, replicas=len(lags), lag=lags)
-            store.prepare(posts)
+            posts = store.prepare(_start(labs, console, options.post_storage, store.LAB, replicas=len(lags), lag=lags))
         if options.notifier != "memory":
             notifier = queues.module_of(options.notifier)
             lag = options.queue_lag_ms / 1000
             settings = dict(notifier.LAB)
             if one_broker and options.notifier == "rabbitmq":
                 settings["one_broker"] = True
-            queue = _start(labs, console, options.notifier, settings, replicas=1, lag=lag, queue_lag=lag)
-            notifier.prepare(queue)
+            queue = notifier.prepare(
+                _start(labs, console, options.notifier, settings, replicas=1, lag=lag, queue_lag=lag)
+            )
         yield Servers(posts, queue)
 
 
-def _start(labs: ExitStack, console: Console, kind: str, settings: Mapping[str, Any], **options: Any) -> dict[str, str]:
-    from antipode_lab import Lab  # embedded stores do without it
-
+def _start(labs: ExitStack, console: Console, kind: str, settings: Mapping[str, Any], **options: Any) -> StoreState:
     lab = Lab(kind, options={kind: dict(settings)}, **options)
     with console.status(f"Starting {kind} in two regions…"):
         labs.enter_context(lab)
-    return {name: server.url for name, server in lab.endpoints.stores[kind].servers.items()}
+    return lab.endpoints.stores[kind]
 
 
 def prepare_antipode(posts: Mapping[str, str]) -> None:
     """What `antipode init STORE --at URL --run` does: tables of marks and the like, before the phase with Antipode."""
-    from antipode.administration import Preparing, Wanted, administration_of
-
-    if "a" in posts:
+    if "a" not in posts:
+        return
+    try:
         shim = administration_of(posts["a"])
-        if isinstance(shim, Preparing):
-            for step in shim.preparations(posts["a"], Wanted(STORE)):
-                if step.run is not None:
-                    step.run()
+    except ConfigurationError:
+        return  # a shim that offers nothing to operators needs nothing first
+    if not isinstance(shim, Preparing):
+        return
+    for step in shim.preparations(posts["a"], Wanted(STORE)):
+        if step.run is not None:
+            try:
+                step.run()
+            except Exception as error:
+                raise RunFailed(f"antipode init: {step.text}: {error}") from error

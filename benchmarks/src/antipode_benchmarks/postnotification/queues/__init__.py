@@ -10,6 +10,8 @@ from importlib import import_module
 from pkgutil import iter_modules
 from typing import Any, Protocol, cast
 
+from antipode_lab.model import StoreState
+
 from antipode_benchmarks.postnotification.options import Setup
 from antipode_benchmarks.postnotification.queues.memory import LaggedQueue, MemoryNotifications
 
@@ -35,8 +37,8 @@ class QueueModule(Protocol):
     def LAB(self) -> Mapping[str, Any]:
         """Options of the lab's store; empty for its defaults."""
 
-    def prepare(self, urls: Mapping[str, str], /) -> None:
-        """Once, before the first service: the queue itself, at its servers, where the lab has not made it."""
+    def prepare(self, lab: StoreState, /) -> dict[str, str]:
+        """Once, before the first service: makes the queue where the lab has not; the servers' URLs (`a`, `b`)."""
 
     def open_notifications(self, setup: Setup, /) -> Notifications:
         """The queue as one service sees it; it connects when it is first used."""

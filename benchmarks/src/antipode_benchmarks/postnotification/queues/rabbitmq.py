@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 import pika
+from antipode_lab.model import StoreState
 from pika.adapters.blocking_connection import BlockingChannel
 
 from antipode_benchmarks.postnotification.options import QUEUE, Setup
@@ -76,5 +77,6 @@ class RabbitNotifications:
 open_notifications = RabbitNotifications
 
 
-def prepare(urls: Mapping[str, str]) -> None:
+def prepare(lab: StoreState) -> dict[str, str]:
     """The lab has declared the exchange, the queue and the federation."""
+    return {name: server.url for name, server in lab.servers.items()}

@@ -11,6 +11,7 @@ from pkgutil import iter_modules
 from typing import Any, Protocol, cast
 
 import antipode.memory
+from antipode_lab.model import StoreState
 
 from antipode_benchmarks.postnotification.options import Setup
 
@@ -32,8 +33,11 @@ class PostsModule(Protocol):
     def LAB(self) -> Mapping[str, Any]:
         """Options of the lab's store; empty for its defaults."""
 
-    def prepare(self, urls: Mapping[str, str], /) -> None:
-        """Once, before the first service: the application's own schema, until it is at all servers (`a`, `b1`, …)."""
+    def prepare(self, lab: StoreState, /) -> dict[str, str]:
+        """Once, before the first service: makes the application's own schema, and returns when all servers have it.
+
+        The result are the servers' URLs (`a`, `b1`, …) as Antipode takes them.
+        """
 
     def open_posts(self, setup: Setup, region: str, /) -> Posts:
         """The posts for post-storage in a region."""

@@ -1,4 +1,4 @@
-"""Posts behind a client that blocks: each call in a thread, each thread with clients of its own."""
+"""Posts behind a client that blocks: each call in a thread, with the request's context."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from itertools import cycle
-from typing import Generic, ParamSpec, TypeVar
+from types import SimpleNamespace
+from typing import Any, ClassVar, Generic, ParamSpec, TypeVar
 
 from antipode_benchmarks.postnotification.options import Setup
 
@@ -23,16 +24,20 @@ THREADS = 16
 class BlockingPosts(ABC, Generic[C]):
     """Reads go to the replicas in turn. A subclass says what a client is, and how it reads and writes."""
 
+    shared: ClassVar[bool] = False
+    """Whether threads may share a client; else each has clients of its own."""
+
     def __init__(self, setup: Setup, region: str) -> None:
         self.setup = setup
         self._turns = cycle(["a"] if region == "a" else list(setup.options.replicas))
-        self._clients = threading.local()
+        self._clients: Any = SimpleNamespace() if self.shared else threading.local()
+        self._connecting = threading.Lock()
         # More than asyncio's own: with wait on read each of them may be held for as long as the replica lags.
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="posts")
 
     @abstractmethod
     def connect(self, url: str) -> C:
-        """A client of the server, plain or wrapped (`self.setup.antipode`); for one thread at a time."""
+        """A client of the server, plain or wrapped (`self.setup.antipode`)."""
 
     @abstractmethod
     def put(self, client: C, key: str, body: bytes) -> None:
@@ -59,8 +64,11 @@ class BlockingPosts(ABC, Generic[C]):
     def _client(self, name: str) -> C:
         client: C | None = getattr(self._clients, name, None)
         if client is None:
-            client = self.connect(self.setup.posts[name])
-            setattr(self._clients, name, client)
+            with self._connecting:
+                client = getattr(self._clients, name, None)
+                if client is None:
+                    client = self.connect(self.setup.posts[name])
+                    setattr(self._clients, name, client)
         return client
 
     def _write(self, key: str, body: bytes) -> None:

@@ -7,6 +7,7 @@ from itertools import cycle
 from typing import Any, Final
 
 import redis.asyncio
+from antipode_lab.model import StoreState
 
 from antipode_benchmarks.postnotification.options import STORE, Setup
 
@@ -45,8 +46,9 @@ def _client(setup: Setup, name: str) -> redis.asyncio.Redis:
 open_posts = RedisPosts
 
 
-def prepare(urls: Mapping[str, str]) -> None:
+def prepare(lab: StoreState) -> dict[str, str]:
     """Keys need no schema."""
+    return {name: server.url for name, server in lab.servers.items()}
 
 
 def register(setup: Setup) -> None:
