@@ -186,21 +186,21 @@ class S3Servers(BaseStore[S3Options]):
     # -- clients and what they see -----------------------------------------------------------------
 
     @contextmanager
-    def client(self, name: str, *, timeout: float = 30.0, attempts: int = 3, **arguments: Any) -> Iterator[Any]:
+    def client(self, name: str, **arguments: Any) -> Iterator[Any]:
         """A boto3 client of a server, straight, not through a link, for a ``with`` block."""
-        made = self.new_client(name, timeout=timeout, attempts=attempts, **arguments)
+        made = self.new_client(name, **arguments)
         try:
             yield made
         finally:
             made.close()
 
-    def new_client(self, name: str, *, timeout: float = 30.0, attempts: int = 3, **arguments: Any) -> Any:
-        """A new boto3 client of a server, straight; the arguments are `boto3.client`'s."""
-        return self.session().client("s3", **self._arguments(name, timeout, attempts), **arguments)
+    def new_client(self, name: str, **arguments: Any) -> Any:
+        """A new boto3 client of a server, straight; `_arguments` says with what."""
+        return self.session().client("s3", **self._arguments(name, **arguments))
 
-    def new_resource(self, name: str, *, timeout: float = 30.0, attempts: int = 3) -> Any:
+    def new_resource(self, name: str, **arguments: Any) -> Any:
         """A new boto3 resource of a server, straight."""
-        return self.session().resource("s3", **self._arguments(name, timeout, attempts))
+        return self.session().resource("s3", **self._arguments(name, **arguments))
 
     @staticmethod
     def session() -> Any:
@@ -209,14 +209,25 @@ class S3Servers(BaseStore[S3Options]):
 
         return boto3.session.Session()
 
-    def _arguments(self, name: str, timeout: float, attempts: int) -> dict[str, Any]:
+    def _arguments(
+        self,
+        name: str,
+        *,
+        timeout: float = 30.0,
+        attempts: int = 3,
+        port: int | None = None,
+        user: str = USER,
+        password: str = PASSWORD,
+        region: str | None = None,
+    ) -> dict[str, Any]:
+        """What `boto3.client` takes. `port`: of a proxy before the server; `attempts`: the first one counts."""
         from botocore.config import Config
 
         return {
-            "endpoint_url": self.url(name),
-            "aws_access_key_id": USER,
-            "aws_secret_access_key": PASSWORD,
-            "region_name": self.options.region,
+            "endpoint_url": self.url(name) if port is None else f"http://127.0.0.1:{port}",
+            "aws_access_key_id": user,
+            "aws_secret_access_key": password,
+            "region_name": region or self.options.region,
             "config": Config(
                 connect_timeout=timeout,
                 read_timeout=timeout,

@@ -15,7 +15,7 @@ from botocore.exceptions import BotoCoreError
 
 from antipode_s3.binding import Binding
 from antipode_s3.client import shallow
-from antipode_s3.probe import Facts, probe
+from antipode_s3.probe import Facts, grant, probe
 from antipode_s3.shim import S3Shim
 from antipode_s3.targets import Target, client_of, target_of
 
@@ -82,6 +82,12 @@ def wrap(
     facts = _probe(target, store)
     if facts.unfit and on_unfit == "raise":
         raise UnfitStoreError(f"{facts.unfit}. Until then wrap(…, on_unfit='unproven') lets the service start")
+    if facts.refused:
+        logs.warn(
+            f"rights {store}",
+            f"{store}: {target.address}: its user may not ask for the bucket's settings, so that nothing is known of "
+            f"versioning and replication. {grant(target.bucket, *facts.refused)}",
+        )
     joined = join_store(store, S3Shim, options)
     server = joined.use_server(target, target.address)
     wrapped: _C = _copy(client, plain, Binding(joined, target, server, options, facts))

@@ -1,0 +1,168 @@
+"""S3 as the conformance kit drives it: three MinIO servers, one object a value."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar
+
+import antipode_s3
+from antipode.shim import Shim
+from antipode.testing.under_test import StoreUnderTest
+from antipode_lab import Lab
+from antipode_lab.stores.s3 import S3Store
+from botocore.exceptions import ClientError
+
+BUCKET = "posts"
+LAGS = {"b1": 5, "b2": 20}
+_users = itertools.count(1)
+
+
+class S3UnderTest(StoreUnderTest):
+    """A lab of a primary and two replicas; made anew after the cases that spoil it."""
+
+    shim: ClassVar[type[Shim]] = antipode_s3.S3Shim
+    exceptions: ClassVar[Mapping[str, str]] = {
+        "open_transaction": "S3 has no transactions",
+        "transaction_only_read_so_far": "S3 has no transactions",
+        "rolled_back_transaction": "S3 has no transactions",
+    }
+    patience = 30.0
+    brief = 0.5
+    slack = 3.0
+    rights_cure = "s3:GetBucketVersioning"
+    unfit_cure = "put-bucket-versioning"
+
+    def __init__(self) -> None:
+        self._start()
+
+    def _start(self) -> None:
+        self._whole = Lab("s3", replicas=2, lag=[f"{lag}ms" for lag in LAGS.values()]).start()
+        self.lab = self._whole.get(S3Store)
+
+    def close(self) -> None:
+        self._whole.close()
+
+    def begin(self) -> None:
+        self._plain = {name: self.lab.new_client(name) for name in self.lab.servers}
+        replicas = [(self._plain[name], BUCKET) for name in self.replicas]
+        self._wrapped = {
+            name: antipode_s3.wrap(plain, store=self.name, bucket=BUCKET, replicas=replicas)
+            for name, plain in self._plain.items()
+        }
+
+    def recover(self, *, spoiled: bool) -> None:
+        for client in self._plain.values():
+            client.close()
+        if spoiled:
+            self.close()
+            self._start()
+            return
+        for name, lag in LAGS.items():
+            self.lab.lag(name, f"{lag}ms")
+        self.lab.heal()
+
+    @property
+    def primary(self) -> str:
+        return self.lab.primary
+
+    @property
+    def replicas(self) -> Sequence[str]:
+        return ["b1", "b2"]
+
+    # Data
+
+    def write(self, key: str, value: str) -> None:
+        self._wrapped[self.primary].put_object(Bucket=BUCKET, Key=key, Body=value.encode())
+
+    def read(self, key: str, at: str) -> str | None:
+        return _get(self._wrapped[at], key)
+
+    def look(self, key: str, at: str) -> str | None:
+        return _get(self._plain[at], key)
+
+    def delete(self, key: str) -> None:
+        self._wrapped[self.primary].delete_object(Bucket=BUCKET, Key=key)
+
+    def raw_write(self, key: str, value: str) -> None:
+        self._plain[self.primary].put_object(Bucket=BUCKET, Key=key, Body=value.encode())
+
+    def write_nothing(self) -> None:
+        self.delete(self.new_key("never there"))
+
+    # Links and servers
+
+    def set_lag(self, replica: str, seconds: float) -> None:
+        self.lab.lag(replica, f"{round(seconds * 1000)}ms")
+
+    def partition(self, replica: str) -> None:
+        # Silent: a source whose connections are cut calls its target offline, and comes back seconds after it.
+        self.lab.partition(replica, mode="silent")
+
+    def heal(self, replica: str) -> None:
+        self.lab.heal(replica, wait=False)
+
+    def freeze(self, server: str) -> None:
+        self.lab.freeze(server)
+
+    def thaw(self, server: str) -> None:
+        self.lab.thaw(server)
+
+    def restart(self, server: str) -> None:
+        self.lab.restart(server)
+
+    def repoint(self, replica: str, source: str) -> None:
+        self.lab.repoint(replica, source)
+
+    def promote(self, replica: str, lost: Callable[[], None] | None = None) -> None:
+        old = self.primary
+        self.lab.promote(replica, lose=0 if lost is None else lambda _: lost())
+        if old in self.replicas:
+            self.lab.heal(wait=False)
+            self.lab.repoint(old, replica)
+
+    # Troubles
+
+    def write_with_unknown_outcome(self, key: str, value: str) -> None:
+        plain = self.lab.new_client(self.primary, timeout=0.3, attempts=1)
+        client = antipode_s3.wrap(plain, store=self.name, bucket=BUCKET)
+        self.lab.freeze(self.primary)
+        try:
+            client.put_object(Bucket=BUCKET, Key=key, Body=value.encode())
+        finally:
+            self.lab.thaw(self.primary)
+            plain.close()
+
+    def write_refused(self, key: str) -> None:
+        self.raw_write(key, "there already")
+        self._wrapped[self.primary].put_object(Bucket=BUCKET, Key=key, Body=b"v", IfNoneMatch="*")
+
+    def write_without_rights(self, key: str, value: str) -> None:
+        client = self.client_with_rights(["s3:PutObject"])
+        antipode_s3.wrap(client, store=self.name, bucket=BUCKET).put_object(Bucket=BUCKET, Key=key, Body=value.encode())
+
+    def client_with_rights(self, actions: Sequence[str]) -> Any:
+        """A client of the primary, of a user that may do only this."""
+        name = f"user{next(_users)}"
+        place = f"arn:aws:s3:::{BUCKET}"
+        statement = {"Effect": "Allow", "Action": list(actions), "Resource": [place, f"{place}/*"]}
+        self.lab.create_user(
+            self.primary, name, "a-secret", json.dumps({"Version": "2012-10-17", "Statement": [statement]})
+        )
+        return self.lab.new_client(self.primary, user=name, password="a-secret")
+
+    def wrap_unfit(self) -> None:
+        bucket = f"plain{next(_users)}"
+        self.lab.make_bucket(bucket, versioning=False, servers=[self.primary])
+        antipode_s3.wrap(self._plain[self.primary], store="unfit", bucket=bucket)
+
+
+def _get(client: Any, key: str) -> str | None:
+    try:
+        answer = client.get_object(Bucket=BUCKET, Key=key)
+    except ClientError as error:
+        if error.response["Error"]["Code"] == "NoSuchKey":
+            return None
+        raise
+    return str(answer["Body"].read().decode())
