@@ -1,0 +1,111 @@
+"""Our attributes of an item, and the expressions that write, guard and hide them.
+
+An item holds the version of its last write, and the lineage that rests beside it. A deleted one leaves a tombstone: the
+key with a version and the time at which DynamoDB's time to live may take it away.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any, Final, TypeAlias
+
+from antipode.wire import MAX_COUNTER
+
+Item: TypeAlias = dict[str, Any]
+"""An item as the low-level client has it: names to `{"S": …}`, `{"N": …}`…"""
+
+VERSION: Final = "_apv"
+LINEAGE: Final = "_apl"
+TOMBSTONE: Final = "_apx"
+"""Seconds since 1970 after which a tombstone may go. Names are short because they count in every item."""
+NAMES: Final = {"#apv": VERSION, "#apl": LINEAGE, "#apx": TOMBSTONE}
+_OURS: Final = frozenset(NAMES.values())
+_NOWHERE: Final = "_ap0"
+"""An attribute that no item has."""
+_CLAUSE: Final = re.compile(r"(?<![\w#:.])(SET|REMOVE|ADD|DELETE)(?=\s)", re.IGNORECASE)
+_IDENTIFIER: Final = re.compile(r"(?<![\w#:.])[A-Za-z_]\w*(?![\w(])")
+
+
+def version_of(item: Mapping[str, Any] | None) -> int | None:
+    """The version of an item's last write; None where it was written without Antipode, or there is none."""
+    text = ((item or {}).get(VERSION) or {}).get("N")
+    if not isinstance(text, str) or not text.isdecimal():
+        return None
+    version = int(text)
+    return version if version <= MAX_COUNTER else None
+
+
+def lineage_text(item: Mapping[str, Any] | None) -> str | None:
+    """The text of the lineage that rests beside an item."""
+    text = ((item or {}).get(LINEAGE) or {}).get("S")
+    return text if isinstance(text, str) else None
+
+
+def is_tombstone(item: Mapping[str, Any] | None) -> bool:
+    """Whether this is all that a deletion left."""
+    return bool(item) and TOMBSTONE in (item or {})
+
+
+def stripped(item: Item) -> Item:
+    """An item as the application wrote it."""
+    return {name: value for name, value in item.items() if name not in _OURS}
+
+
+# Expressions
+
+
+def both(first: str | None, second: str) -> str:
+    """Both conditions hold."""
+    return f"({first}) AND {second}" if first else second
+
+
+def with_names(params: dict[str, Any], *placeholders: str, **more: str) -> None:
+    """Adds the names of our placeholders, and others."""
+    names = {name: NAMES[name] for name in placeholders} | {f"#{name}": attribute for name, attribute in more.items()}
+    params["ExpressionAttributeNames"] = {**params.get("ExpressionAttributeNames", {}), **names}
+
+
+def with_values(params: dict[str, Any], **values: Any) -> None:
+    """Adds the values of our placeholders."""
+    ours = {f":{name}": value for name, value in values.items()}
+    params["ExpressionAttributeValues"] = {**params.get("ExpressionAttributeValues", {}), **ours}
+
+
+def number(value: int) -> dict[str, str]:
+    """A number as DynamoDB has it."""
+    return {"N": str(value)}
+
+
+def edited_update(expression: str | None, *, to_set: Iterable[str], to_remove: Iterable[str] = ()) -> str:
+    """An update expression with more to set and to remove."""
+    text = expression or ""
+    for word, parts in (("SET", list(to_set)), ("REMOVE", list(to_remove))):
+        if not parts:
+            continue
+        ours = ", ".join(parts)
+        found = next((match for match in _CLAUSE.finditer(text) if match[1].upper() == word), None)
+        if found is None:
+            text = f"{text} {word} {ours}".strip()
+        else:
+            text = f"{text[: found.end()]} {ours}, {text[found.end() :].lstrip()}"
+    return text
+
+
+def as_if_absent(condition: str, names: Mapping[str, str], keys: Iterable[str]) -> tuple[str, dict[str, str]]:
+    """A condition and its names, to be asked of a tombstone as if there were no item: its key is not seen either."""
+    hidden = set(keys)
+    renamed = {short: _NOWHERE if name in hidden else name for short, name in names.items()}
+    seen = False
+
+    def hide(match: re.Match[str]) -> str:
+        nonlocal seen
+        if match[0] not in hidden:
+            return match[0]
+        seen = True
+        return "#ap0"
+
+    text = _IDENTIFIER.sub(hide, condition)
+    if seen:
+        renamed["#ap0"] = _NOWHERE
+    return text, renamed

@@ -1,0 +1,309 @@
+"""Writes of many items: `BatchWriteItem`, `TransactWriteItems`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from antipode.writeid import Ordered
+from botocore.exceptions import ClientError
+
+from antipode_dynamodb.attributes import NAMES, Item, is_tombstone, stripped, version_of
+from antipode_dynamodb.binding import Binding
+from antipode_dynamodb.guarding import Failure, Guarded, Kind, judge
+from antipode_dynamodb.keys import key_octets
+from antipode_dynamodb.tables import Table
+from antipode_dynamodb.writing import (
+    MOST_TRIES,
+    deleted_version,
+    error_code,
+    known_table,
+    native,
+    raised,
+    settle,
+)
+
+# BatchWriteItem takes no conditions: the versions that are there are read first, so that the new ones pass them.
+
+
+@dataclass(slots=True)
+class _Request:
+    """One request of a batch."""
+
+    table: Table
+    octets: bytes
+    key: Item
+    original: dict[str, Any]
+    sent: dict[str, Any]
+    version: int = 0
+    changes: bool = True
+    fits: bool = True
+    """The version is greater than the one that was there."""
+
+    @property
+    def deletes(self) -> bool:
+        return "DeleteRequest" in self.original
+
+
+def write_batch(binding: Binding, operation: str, params: dict[str, Any]) -> Any:
+    """A batch: every request with a version of its own, above the one that its item has."""
+    try:
+        requests = list(_requests(binding, params))
+    except (KeyError, ValueError, TypeError, AttributeError):  # DynamoDB refuses it in its own words
+        requests = []
+    except _Unknown:
+        return native(binding, operation, params, "rights", "the table's key is not known; see the line before")
+    if not requests:
+        return binding.low._make_api_call(operation, params)
+    binding.observe_scope()
+    text = binding.text_at_rest()
+    try:
+        seen = _versions(binding, requests)
+    except ClientError as error:
+        detail = f"the versions that are there cannot be read ({error}). Allow dynamodb:BatchGetItem"
+        return native(binding, operation, params, "rights", detail)
+    for request in requests:
+        _dress(binding, request, text, seen.get((request.table.name, request.octets)))
+    by_table: dict[str, list[dict[str, Any]]] = {name: [] for name in params["RequestItems"]}
+    names = {request.table.name: name for name in by_table for request in requests if _is(request.table, name)}
+    for request in requests:
+        by_table[names[request.table.name]].append(request.sent)
+    for name, plain in params["RequestItems"].items():
+        if not binding.has(name):
+            by_table[name] = plain
+    writes = [binding.store.begin(request.octets) for request in requests]
+    try:
+        result = binding.low._make_api_call(operation, {**params, "RequestItems": by_table})
+    except BaseException as error:
+        settle(writes, error)
+        raise
+    left = _left_over(requests, result)
+    for request, write in zip(requests, writes, strict=True):
+        if id(request) in left or not request.changes:
+            write.abandon()
+        elif not request.fits:
+            write.record_incomplete("implausible", "the item held a version beyond all others")
+        elif request.deletes and request.table.ttl is None:
+            write.record(deleted_version(request.version))
+        else:
+            write.record(Ordered("", request.version))
+    return result
+
+
+class _Unknown(Exception):
+    """A table's key cannot be asked for."""
+
+
+def _is(table: Table, name: str) -> bool:
+    return name == table.name or name.endswith(f":table/{table.name}")
+
+
+def _requests(binding: Binding, params: dict[str, Any]) -> Iterator[_Request]:
+    for name, requests in params["RequestItems"].items():
+        if not binding.has(name):
+            continue
+        table = known_table(binding, name)
+        if table is None:
+            raise _Unknown
+        for original in requests:
+            if "PutRequest" in original:
+                attributes = original["PutRequest"]["Item"]
+            else:
+                attributes = original["DeleteRequest"]["Key"]
+            octets = key_octets(table.name, table.keys, attributes)
+            yield _Request(table, octets, {part: attributes[part] for part in table.keys}, original, original)
+
+
+def _versions(binding: Binding, requests: Sequence[_Request]) -> dict[tuple[str, bytes], Item]:
+    asked: dict[str, Any] = {}
+    for request in requests:
+        names = {f"#k{index}": name for index, name in enumerate(request.table.keys)} | {
+            "#apv": NAMES["#apv"],
+            "#apx": NAMES["#apx"],
+        }
+        part = asked.setdefault(
+            request.table.name,
+            {
+                "Keys": [],
+                "ConsistentRead": True,
+                "ProjectionExpression": ", ".join(names),
+                "ExpressionAttributeNames": names,
+            },
+        )
+        if request.key not in part["Keys"]:  # DynamoDB refuses a key twice, here too
+            part["Keys"].append(request.key)
+    tables = {request.table.name: request.table for request in requests}
+    found: dict[tuple[str, bytes], Item] = {}
+    for _ in range(MOST_TRIES):
+        answer = binding.low._make_api_call("BatchGetItem", {"RequestItems": asked})
+        for name, items in answer["Responses"].items():
+            for item in items:
+                found[name, key_octets(name, tables[name].keys, item)] = item
+        asked = answer.get("UnprocessedKeys") or {}
+        if not asked:
+            break
+    return found
+
+
+def _dress(binding: Binding, request: _Request, text: str, there: Item | None) -> None:
+    request.version, request.fits = binding.version_after(version_of(there))
+    action = Guarded(Kind.DELETE if request.deletes else Kind.PUT, {}, request.table, request.version, text)
+    if not request.deletes:
+        ours = action.beside()
+        request.sent = {"PutRequest": {"Item": {**stripped(request.original["PutRequest"]["Item"]), **ours}}}
+    elif not there:
+        request.changes = False
+    elif action.leaves_tombstone:
+        request.sent = {"PutRequest": {"Item": {**request.key, **action.tombstone()}}}
+
+
+def _left_over(requests: Sequence[_Request], result: dict[str, Any]) -> set[int]:
+    """The requests that DynamoDB left unprocessed; in the result they become what they were."""
+    left: set[int] = set()
+    for name, unprocessed in (result.get("UnprocessedItems") or {}).items():
+        originals = []
+        for sent in unprocessed:
+            attributes = sent["PutRequest"]["Item"] if "PutRequest" in sent else sent["DeleteRequest"]["Key"]
+            for request in requests:
+                if _is(request.table, name) and all(attributes[part] == request.key[part] for part in request.key):
+                    left.add(id(request))
+                    originals.append(request.original)
+                    break
+            else:
+                originals.append(sent)
+        result["UnprocessedItems"][name] = originals
+    return left
+
+
+# Transactions: each action has its condition, and one that fails by ours alone has all of them tried again.
+
+_IDEMPOTENT: Final = "ClientRequestToken"
+
+
+def write_transaction(binding: Binding, operation: str, params: dict[str, Any]) -> Any:
+    """A transaction: every action with a version of its own."""
+    if params.get(_IDEMPOTENT):
+        detail = (
+            "a transaction with the application's own ClientRequestToken carries no versions: a repetition would "
+            "have others, and be refused. Leave the token to boto3"
+        )
+        return native(binding, operation, params, "token", detail)
+    try:
+        actions = [_action(binding, item) for item in params["TransactItems"]]
+        octets = [_octets(action) for action in actions]
+    except (KeyError, ValueError, TypeError, AttributeError):  # DynamoDB refuses it in its own words
+        return binding.low._make_api_call(operation, params)
+    except _Unknown:
+        return native(binding, operation, params, "rights", "a table's key is not known; see the line before")
+    binding.observe_scope()
+    text = binding.text_at_rest()
+    actions = [_begun(binding, action, text) for action in actions]
+    writes = [
+        binding.store.begin(key)
+        for action, key in zip(actions, octets, strict=True)
+        if isinstance(action, Guarded) and action.kind is not Kind.CHECK
+    ]
+    try:
+        actions, result = _run(binding, params, actions)
+    except BaseException as error:
+        settle(writes, error)
+        raise
+    recorded = [action for action in actions if isinstance(action, Guarded) and action.kind is not Kind.CHECK]
+    for action, write in zip(recorded, writes, strict=True):
+        if action.changes_nothing:
+            write.abandon()
+        elif action.unguarded:
+            write.record_incomplete(
+                "contention", "an item holds a version beyond all others, or others wrote all the time"
+            )
+        elif action.kind is Kind.DELETE and not action.leaves_tombstone:
+            write.record(deleted_version(action.version))
+        else:
+            write.record(Ordered("", action.version))
+    return result
+
+
+def _action(binding: Binding, item: dict[str, Any]) -> Guarded | dict[str, Any]:
+    """One action of ours; one on a table that is none of the store's stays as it came."""
+    ((word, params),) = item.items()
+    kind = Kind(word)
+    if not binding.has(params["TableName"]):
+        return item
+    table = known_table(binding, params["TableName"])
+    if table is None:
+        raise _Unknown
+    return Guarded(kind, params, table, 0, "")
+
+
+def _octets(action: Guarded | dict[str, Any]) -> bytes:
+    if isinstance(action, dict):
+        return b""
+    attributes = action.params["Item" if action.kind is Kind.PUT else "Key"]
+    return key_octets(action.table.name, action.table.keys, attributes)
+
+
+def _begun(binding: Binding, action: Guarded | dict[str, Any], text: str) -> Guarded | dict[str, Any]:
+    return replace(action, version=binding.clock.next(), text=text) if isinstance(action, Guarded) else action
+
+
+def _run(
+    binding: Binding, params: dict[str, Any], actions: list[Guarded | dict[str, Any]]
+) -> tuple[list[Guarded | dict[str, Any]], Any]:
+    for tries in range(MOST_TRIES + 1):
+        if tries == MOST_TRIES:
+            actions = [replace(a, unguarded=True) if isinstance(a, Guarded) else a for a in actions]
+        items = [_sent(action) for action in actions]
+        try:
+            return actions, binding.low._make_api_call("TransactWriteItems", {**params, "TransactItems": items})
+        except ClientError as error:
+            if error_code(error) != "TransactionCanceledException":
+                raise
+            reasons = error.response.get("CancellationReasons") or []
+            again = _again(binding, actions, reasons)
+            if again is None or tries == MOST_TRIES:
+                _clean(actions, reasons)
+                raise
+            actions = again
+    raise AssertionError("not reached")
+
+
+def _sent(action: Guarded | dict[str, Any]) -> dict[str, Any]:
+    if isinstance(action, dict):
+        return action
+    kind, request = action.request()
+    return {kind.value: request}
+
+
+def _again(
+    binding: Binding, actions: list[Guarded | dict[str, Any]], reasons: Sequence[dict[str, Any]]
+) -> list[Guarded | dict[str, Any]] | None:
+    """The actions to try again; None where the application's own are the reason."""
+    if len(reasons) != len(actions):
+        return None
+    changed: list[Guarded | dict[str, Any]] = []
+    for action, reason in zip(actions, reasons, strict=True):
+        code = reason.get("Code", "None")
+        if code == "None":
+            changed.append(action)
+            continue
+        if code != "ConditionalCheckFailed" or isinstance(action, dict):
+            return None
+        failure, next_action = judge(action, reason.get("Item"))
+        if failure is not Failure.OURS:
+            return None
+        changed.append(raised(binding, next_action, reason.get("Item")))
+    return changed
+
+
+def _clean(actions: Sequence[Guarded | dict[str, Any]], reasons: Sequence[dict[str, Any]]) -> None:
+    """The reasons as DynamoDB gives them without us."""
+    for action, reason in zip(actions, reasons, strict=False):
+        if isinstance(action, dict) or reason.get("Code") != "ConditionalCheckFailed":
+            continue
+        item = reason.pop("Item", None)
+        if judge(action, item)[0] is Failure.OURS:
+            reason["Code"] = "None"
+            reason.pop("Message", None)
+        elif item and not is_tombstone(item) and action.params.get("ReturnValuesOnConditionCheckFailure") == "ALL_OLD":
+            reason["Item"] = stripped(item)

@@ -1,0 +1,105 @@
+"""What a wrapped client knows: its store, its server, the plain client under it, its tables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from antipode import telemetry
+from antipode.exchange import give, take
+from antipode.hybrid_clock import HybridClock
+from antipode.lineage import EMPTY, Lineage
+from antipode.scope import current_scope
+from antipode.settings import settings
+from antipode.shim import Server, Store
+from antipode.trust import Direction, judge_message_in, judge_message_out, report, trust_settings
+from antipode.writeid import Ordered
+
+from antipode_dynamodb.plain import Conversion
+from antipode_dynamodb.tables import Tables, table_name
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """One wrapped client."""
+
+    store: Store
+    server: Server
+    low: Any
+    """The plain client, with DynamoDB's own types."""
+    conversion: Conversion | None
+    """For the client of a boto3 resource, which has Python's types."""
+    tables: Tables
+    clock: HybridClock
+    only: frozenset[str] | None
+    """The tables that belong to the store; None: all."""
+    rest: str
+    waits: bool
+    consistent: str
+
+    def has(self, table: str) -> bool:
+        """Whether a table belongs to the store."""
+        return self.only is None or table_name(table) in self.only
+
+    @property
+    def records(self) -> bool:
+        """Whether anything is recorded at all."""
+        return self.store.records
+
+    def observe_scope(self) -> None:
+        """The clock passes every version of this store that the scope depends on (SHIM-26)."""
+        scope = current_scope()
+        if scope is None or scope.lineage is EMPTY:
+            return
+        for write_id in scope.lineage.of_store(self.store.name):
+            if isinstance(write_id.version, Ordered) and not write_id.version.epoch:
+                self.clock.observe(write_id.version.counter)
+
+    def version_after(self, seen: int | None) -> tuple[int, bool]:
+        """A version greater than what was seen at a key; false where none is left above a forged one (SHIM-28)."""
+        if seen is not None and not self.clock.observe(seen):
+            above = self.clock.above(seen)
+            return (self.clock.next(), False) if above is None else (above, True)
+        return self.clock.next(), True
+
+    def text_at_rest(self) -> str:
+        """The lineage that rests beside what the current scope writes; empty where none does."""
+        scope = current_scope()
+        if self.rest == "none" or scope is None:
+            return ""
+        lineage = scope.outgoing()
+        return self.text_of(lineage)
+
+    def text_of(self, lineage: Lineage) -> str:
+        """A lineage's text as it may rest in the store."""
+        if not lineage:
+            return ""
+        trust = trust_settings()
+        decision = judge_message_out(trust, None if self.store.options.lineage_out else False)
+        if not decision.accepted:
+            report(decision, Direction.MESSAGE_OUT)
+            return ""
+        return give(lineage, trust, Direction.MESSAGE_OUT) or ""
+
+    def lineage_of(self, texts: Sequence[str]) -> Lineage:
+        """The lineage that rests in these texts; what cannot be read is incomplete for the store (SHIM-14)."""
+        if not texts or not self.store.options.lineage_in:
+            return EMPTY
+        trust = trust_settings()
+        name = self.store.name
+        taken = take(
+            texts, lambda text: judge_message_in(text, trust, None), Direction.MESSAGE_IN, f"an item of {name}"
+        )
+        if any(reason == "malformed" for reason, _ in taken.gaps):
+            return taken.lineage.vouched().marked_incomplete(name)
+        return taken.lineage
+
+    def incomplete(self, reason: str) -> None:
+        """Counts a lineage that became incomplete here."""
+        telemetry.incomplete(reason, self.store.name)
+
+    @property
+    def merges(self) -> bool:
+        """Whether each read transfers the lineage at rest."""
+        return settings().auto_merge

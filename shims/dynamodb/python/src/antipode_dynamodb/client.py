@@ -1,0 +1,56 @@
+"""The wrapped client: each call goes by what it does to data."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, Final
+
+from antipode_dynamodb import batches, partiql
+from antipode_dynamodb.binding import Binding
+from antipode_dynamodb.hiding import READS, read_items
+from antipode_dynamodb.writing import KINDS, write_item
+
+Handler = Callable[[Binding, str, dict[str, Any]], Any]
+
+
+class RecordingDynamoDB:
+    """What makes a boto3 client record its writes. Never made by itself: mixed into the client's own class."""
+
+    _antipode: Binding
+    _antipode_plain: Any
+
+    def _make_api_call(self, operation_name: str, api_params: dict[str, Any]) -> Any:
+        """Where every call of a botocore client comes through."""
+        binding = self._antipode
+        handler = _HANDLERS.get(operation_name)
+        if handler is None or not binding.records or not _is_ours(binding, operation_name, api_params):
+            return self._antipode_plain._make_api_call(operation_name, api_params)
+        if binding.conversion is None:
+            return handler(binding, operation_name, dict(api_params))
+        low = binding.conversion.to_low(operation_name, api_params)
+        return binding.conversion.to_high(operation_name, handler(binding, operation_name, low))
+
+
+def _is_ours(binding: Binding, operation: str, params: dict[str, Any]) -> bool:
+    """Whether a call touches a table of the store, as far as its parameters tell."""
+    if binding.only is None or "TableName" not in params:
+        return True
+    return binding.has(str(params["TableName"]))
+
+
+_HANDLERS: Final[dict[str, Handler]] = {
+    **dict.fromkeys(KINDS, write_item),
+    **dict.fromkeys(READS, read_items),
+    "BatchWriteItem": batches.write_batch,
+    "TransactWriteItems": batches.write_transaction,
+    "ExecuteStatement": partiql.execute,
+    "BatchExecuteStatement": partiql.execute,
+    "ExecuteTransaction": partiql.execute,
+}
+
+
+@functools.cache
+def recording_class(plain: Any) -> type[Any]:
+    """The class of a wrapped client: a subclass of the client's own."""
+    return type(plain.__name__, (RecordingDynamoDB, plain), {"__module__": plain.__module__})

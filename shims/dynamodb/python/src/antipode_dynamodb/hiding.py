@@ -1,0 +1,295 @@
+"""Reads: what was asked for is what the plain client gives, and the versions and lineages beside it are ours."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any, Final
+
+from antipode.errors import BarrierTimeout, BarrierUnproven
+from antipode.lineage import Lineage
+from antipode.reading import Reading, current_reading
+from antipode.scope import current_scope
+from antipode.verdict import Verdict
+from antipode.waiting import wait_for_server
+from antipode.writeid import Ordered
+
+from antipode_dynamodb.attributes import (
+    NAMES,
+    Item,
+    both,
+    is_tombstone,
+    lineage_text,
+    stripped,
+    version_of,
+    with_names,
+)
+from antipode_dynamodb.binding import Binding
+from antipode_dynamodb.keys import key_octets
+from antipode_dynamodb.tables import Table
+from antipode_dynamodb.writing import known_table
+
+_LEGACY: Final = frozenset({"QueryFilter", "ScanFilter", "AttributesToGet", "ConditionalOperator", "KeyConditions"})
+_SELECT: Final = re.compile(r"^\s*SELECT\s+(?!\*)", re.IGNORECASE)
+
+
+class Read:
+    """One read: who wants to know what its values depend on."""
+
+    def __init__(self, binding: Binding) -> None:
+        self.binding = binding
+        self._reading = current_reading() if binding.records else None
+        self._scope = current_scope() if binding.records else None
+        self._merged = Reading() if binding.merges and self._scope is not None else None
+        self.depends = self._scope is not None and bool(self._after(self._scope.lineage))
+        """Whether the scope depends on writes to this store."""
+
+    @property
+    def collects(self) -> bool:
+        """Whether the versions and lineages are to be had beside the values."""
+        return self._reading is not None or self._merged is not None
+
+    def _after(self, lineage: Lineage) -> list[Any]:
+        return list(lineage.of_store(self.binding.store.name))
+
+    @property
+    def strong(self) -> bool:
+        """Whether the read has to be strongly consistent, where the application did not say.
+
+        A barrier proves what a strongly consistent read shows; another one may be behind that.
+        """
+        if self.binding.consistent != "dependent":
+            return self.binding.consistent == "always"
+        return self.depends or (self._reading is not None and self._reading.after is not None)
+
+    def wait(self) -> None:
+        """Waits for what the read has to come after (wait on read, `reading(after=…)`)."""
+        after = self._reading.after if self._reading is not None else None
+        if after is None and self.binding.waits and self._scope is not None:
+            after = self._scope.lineage
+        if after is None or not self._after(after):
+            return
+        store, timeout = self.binding.store, self.binding.store.timeout
+        verdict = wait_for_server(self.binding.server, after, timeout)
+        if verdict is Verdict.VISIBLE:
+            return
+        words = f"{store.name} at {self.binding.server.address}: {verdict} after {timeout * 1000:.0f} ms (wait on read)"
+        raise BarrierUnproven(words) if verdict is Verdict.UNPROVEN else BarrierTimeout(words)
+
+    def saw(self, table: Table | None, item: Item, *, whole: bool) -> None:
+        """A value was read; `whole`: our attributes would be here if the item had them."""
+        version, name = version_of(item), self.binding.store.name
+        texts = [text for text in [lineage_text(item)] if text is not None]
+        beside = self.binding.lineage_of(texts)
+        for reading in (self._reading, self._merged):
+            if reading is None:
+                continue
+            reading.saw(lineage=beside)
+            if version is None or table is None or not whole:
+                reading.marked(name)
+                continue
+            try:
+                octets = key_octets(table.name, table.keys, item)
+            except (KeyError, ValueError, TypeError):  # an index or a projection without the key
+                reading.marked(name)
+            else:
+                reading.saw(self.binding.store.write_id(octets, Ordered("", version)))
+
+    def finish(self) -> None:
+        """Automatic merging."""
+        if self._merged is not None and self._scope is not None:
+            self._scope.transfer(self._merged.lineage)
+
+
+def read_items(binding: Binding, operation: str, params: dict[str, Any]) -> Any:
+    """A read of any kind, with our attributes hidden and tombstones left out."""
+    read = Read(binding)
+    read.wait()
+    request = dict(params)
+    _ASKED[operation](read, request)
+    result = binding.low._make_api_call(operation, request)
+    _GIVEN[operation](read, params, result)
+    read.finish()
+    return result
+
+
+# What is asked for
+
+
+def _project(read: Read, table: Table | None, params: dict[str, Any]) -> None:
+    """Asks for our attributes, too, where the application names those that it wants."""
+    wanted = ["#apv", "#apl", "#apx"] if read.collects else ["#apx"] if _may_hold_tombstones(table) else []
+    if not wanted or "IndexName" in params:  # an index need not have them
+        return
+    if "ProjectionExpression" in params:
+        params["ProjectionExpression"] = ", ".join([params["ProjectionExpression"], *wanted])
+        with_names(params, *wanted)
+    elif "AttributesToGet" in params:
+        params["AttributesToGet"] = [*params["AttributesToGet"], *(NAMES[short] for short in wanted)]
+
+
+def _may_hold_tombstones(table: Table | None) -> bool:
+    return table is not None and table.ttl is not None
+
+
+def _strengthen(read: Read, params: dict[str, Any]) -> None:
+    if read.strong and "ConsistentRead" not in params:
+        params["ConsistentRead"] = True
+
+
+def _ask_get(read: Read, params: dict[str, Any]) -> None:
+    if read.binding.has(params.get("TableName", "")):
+        _project(read, _table(read, params), params)
+        _strengthen(read, params)
+
+
+def _ask_query(read: Read, params: dict[str, Any]) -> None:
+    if not read.binding.has(params.get("TableName", "")):
+        return
+    table = _table(read, params)
+    _project(read, table, params)
+    if "IndexName" not in params:  # a global index has no strongly consistent reads
+        _strengthen(read, params)
+    if _may_hold_tombstones(table) and not _LEGACY & params.keys():
+        # At the server, so that counts and pages are those of what is there.
+        params["FilterExpression"] = both(params.get("FilterExpression"), "attribute_not_exists(#apx)")
+        with_names(params, "#apx")
+
+
+def _ask_batch(read: Read, params: dict[str, Any]) -> None:
+    asked = params.get("RequestItems")
+    if not isinstance(asked, dict):
+        return
+    params["RequestItems"] = {name: dict(part) if isinstance(part, dict) else part for name, part in asked.items()}
+    for name, part in params["RequestItems"].items():
+        if read.binding.has(name) and isinstance(part, dict):
+            _project(read, known_table(read.binding, name), part)
+            _strengthen(read, part)
+
+
+def _ask_transact(read: Read, params: dict[str, Any]) -> None:
+    items = []
+    for item in params.get("TransactItems", ()):
+        get = dict(item["Get"])
+        if read.binding.has(get.get("TableName", "")):
+            _project(read, _table(read, get), get)
+        items.append({"Get": get})
+    params["TransactItems"] = items
+
+
+def _ask_statement(read: Read, params: dict[str, Any]) -> None:
+    params["Statement"] = _SELECT.sub(_selected(read), params.get("Statement", ""))
+    _strengthen(read, params)
+
+
+def _ask_statements(read: Read, params: dict[str, Any]) -> None:
+    word = "Statements" if "Statements" in params else "TransactStatements"
+    statements = []
+    for statement in params.get(word, ()):
+        changed = {**statement, "Statement": _SELECT.sub(_selected(read), statement.get("Statement", ""))}
+        if word == "Statements":
+            _strengthen(read, changed)
+        statements.append(changed)
+    params[word] = statements
+
+
+def _selected(read: Read) -> str:
+    ours = ("_apx", "_apv", "_apl") if read.collects else ("_apx",)
+    return "SELECT " + "".join(f'"{name}", ' for name in ours)
+
+
+def _table(read: Read, params: dict[str, Any]) -> Table | None:
+    return known_table(read.binding, params.get("TableName", ""))
+
+
+# What is given
+
+
+def _give_get(read: Read, params: dict[str, Any], result: dict[str, Any]) -> None:
+    if "Item" in result and read.binding.has(params["TableName"]):
+        item = _shown(read, _table(read, params), result["Item"], params.get("Key"), _is_whole(params, read))
+        if item is None:
+            del result["Item"]
+        else:
+            result["Item"] = item
+
+
+def _give_query(read: Read, params: dict[str, Any], result: dict[str, Any]) -> None:
+    if not read.binding.has(params["TableName"]) or "Items" not in result:
+        return
+    table, whole = _table(read, params), _is_whole(params, read)
+    shown = [_shown(read, table, item, None, whole) for item in result["Items"]]
+    result["Items"] = [item for item in shown if item is not None]
+    if "Count" in result:
+        result["Count"] = len(result["Items"])
+
+
+def _give_batch(read: Read, params: dict[str, Any], result: dict[str, Any]) -> None:
+    asked = params["RequestItems"]
+    for name, items in result.get("Responses", {}).items():
+        if not read.binding.has(name):
+            continue
+        table = known_table(read.binding, name)
+        shown = [_shown(read, table, item, None, whole=True) for item in items]
+        result["Responses"][name] = [item for item in shown if item is not None]
+    for name, part in result.get("UnprocessedKeys", {}).items():
+        original = asked.get(name, {})
+        result["UnprocessedKeys"][name] = {
+            **{word: value for word, value in original.items() if word != "Keys"},
+            "Keys": part["Keys"],
+        }
+
+
+def _give_transact(read: Read, params: dict[str, Any], result: dict[str, Any]) -> None:
+    for asked, response in zip(params["TransactItems"], result.get("Responses", ()), strict=False):
+        _give_get(read, asked["Get"], response)
+
+
+def _give_statement(read: Read, params: dict[str, Any], result: dict[str, Any]) -> None:
+    shown = [_shown(read, None, item, None, whole=True) for item in result.get("Items", ())]
+    if "Items" in result:
+        result["Items"] = [item for item in shown if item is not None]
+
+
+def _give_statements(read: Read, params: dict[str, Any], result: dict[str, Any]) -> None:
+    for response in result.get("Responses", ()):
+        if "Item" in response:
+            item = _shown(read, None, response["Item"], None, whole=True)
+            if item is None:
+                del response["Item"]
+            else:
+                response["Item"] = item
+
+
+def _is_whole(params: dict[str, Any], read: Read) -> bool:
+    return "IndexName" not in params or "ProjectionExpression" not in params
+
+
+def _shown(read: Read, table: Table | None, item: Item, key: Item | None, whole: bool) -> Item | None:
+    """An item as the application sees it; None where it was deleted."""
+    if read.collects and not is_tombstone(item):
+        read.saw(table, {**item, **(key or {})}, whole=whole)
+    return None if is_tombstone(item) else stripped(item)
+
+
+_ASKED: Final[dict[str, Callable[[Read, dict[str, Any]], None]]] = {
+    "GetItem": _ask_get,
+    "Query": _ask_query,
+    "Scan": _ask_query,
+    "BatchGetItem": _ask_batch,
+    "TransactGetItems": _ask_transact,
+    "ExecuteStatement": _ask_statement,
+    "BatchExecuteStatement": _ask_statements,
+    "ExecuteTransaction": _ask_statements,
+}
+_GIVEN: Final[dict[str, Callable[[Read, dict[str, Any], dict[str, Any]], None]]] = {
+    "GetItem": _give_get,
+    "Query": _give_query,
+    "Scan": _give_query,
+    "BatchGetItem": _give_batch,
+    "TransactGetItems": _give_transact,
+    "ExecuteStatement": _give_statement,
+    "BatchExecuteStatement": _give_statements,
+    "ExecuteTransaction": _give_statements,
+}
+READS: Final = frozenset({"GetItem", "Query", "Scan", "BatchGetItem", "TransactGetItems"})

@@ -1,0 +1,90 @@
+"""The plain clients under a wrapped one: without boto3's conversion of types, and of our own for questions."""
+
+from __future__ import annotations
+
+import copy
+import functools
+from typing import Any, Final
+
+import boto3
+from boto3.dynamodb.transform import TransformationInjector, copy_dynamodb_params
+from botocore.config import Config
+
+_CONVERSIONS: Final = (
+    ("provide-client-params.dynamodb", "dynamodb-create-params-copy"),
+    ("before-parameter-build.dynamodb", "dynamodb-condition-expression"),
+    ("before-parameter-build.dynamodb", "dynamodb-attr-value-input"),
+    ("after-call.dynamodb", "dynamodb-attr-value-output"),
+)
+
+
+def shallow_copy(client: Any, kind: type[Any] | None = None) -> Any:
+    """A copy of a client that shares what it has (`copy.copy` recurses on a botocore client for ever)."""
+    made = object.__new__(kind or type(client))
+    made.__dict__.update(client.__dict__)
+    return made
+
+
+def low_level(client: Any) -> Any:
+    """A copy of a client that shares its connections and takes and gives DynamoDB's own types.
+
+    The client of a boto3 resource converts them by handlers, which the copy is without.
+    """
+    low = shallow_copy(client)
+    low.meta = copy.copy(client.meta)
+    low.meta.events = copy.copy(client.meta.events)
+    for event, name in _CONVERSIONS:
+        low.meta.events.unregister(event, unique_id=name)
+    return low
+
+
+class Conversion:
+    """What a boto3 resource does with the types of its client's parameters and results."""
+
+    def __init__(self, client: Any) -> None:
+        self._injector = TransformationInjector()
+        self._model = client.meta.service_model
+
+    def to_low(self, operation: str, params: dict[str, Any]) -> dict[str, Any]:
+        """The parameters of a resource's call in DynamoDB's own types."""
+        model = self._model.operation_model(operation)
+        converted: dict[str, Any] = copy_dynamodb_params(params)
+        injector = TransformationInjector()  # it keeps a count, and calls come from several threads
+        injector.inject_condition_expressions(converted, model)
+        injector.inject_attribute_value_input(converted, model)
+        return converted
+
+    def to_high(self, operation: str, result: dict[str, Any]) -> dict[str, Any]:
+        """A result in Python's types, in place."""
+        self._injector.inject_attribute_value_output(result, self._model.operation_model(operation))
+        return result
+
+
+@functools.cache
+def _session() -> Any:
+    return boto3.session.Session(aws_access_key_id="-", aws_secret_access_key="-")
+
+
+def for_questions(client: Any, timeout: float) -> Any:
+    """A client of our own at the same endpoint and with the same credentials: short time-outs, no retries.
+
+    The engine's thread must not be held by the application's retries, nor take its connections.
+    """
+    config = client.meta.config.merge(
+        Config(
+            connect_timeout=timeout,
+            read_timeout=timeout,
+            retries={"total_max_attempts": 1, "mode": "standard"},
+            max_pool_connections=2,
+        )
+    )
+    http = getattr(client._endpoint, "http_session", None)
+    made = _session().client(
+        "dynamodb",
+        region_name=client.meta.region_name,
+        endpoint_url=client.meta.endpoint_url,
+        config=config,
+        verify=getattr(http, "_verify", None),
+    )
+    made._request_signer._credentials = client._request_signer._credentials
+    return made

@@ -1,0 +1,233 @@
+"""The DynamoDB shim: reads versions in the local region, strongly consistent (spec SHIM, SHIM-24 to SHIM-30)."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Final
+
+from antipode.errors import UnfitStoreError
+from antipode.hybrid_clock import HybridClock, place_number
+from antipode.shim import VISIBLE, Capabilities, Server, Shim, Visibility, not_yet, unproven
+from antipode.store import Store
+from antipode.writeid import Opaque, Ordered, WriteId
+from botocore.exceptions import ClientError, HTTPClientError, NoCredentialsError
+
+from antipode_dynamodb.attributes import NAMES, Item, is_tombstone, version_of
+from antipode_dynamodb.keys import key_octets, parse_key
+from antipode_dynamodb.plain import for_questions
+from antipode_dynamodb.tables import Tables
+from antipode_dynamodb.targets import SCHEMES, target_of
+from antipode_dynamodb.writing import DELETED, error_code, http_status
+
+_AT_ONCE: Final = 100
+"""So many keys a BatchGetItem may ask for."""
+GRANT: Final = "Allow dynamodb:BatchGetItem and dynamodb:DescribeTable on the tables (and dynamodb:DescribeTimeToLive)"
+
+
+class DynamoDbShim(Shim):
+    """What knows DynamoDB. Versions of objects: a hybrid logical clock in an attribute of the item."""
+
+    kind: ClassVar[str] = "dynamodb"
+    capabilities: ClassVar[Capabilities] = Capabilities(versions="object", tombstones=True, rest=("field",))
+    unreachable: ClassVar[tuple[type[Exception], ...]] = (OSError, HTTPClientError)
+    schemes: ClassVar[tuple[str, ...]] = SCHEMES
+    """URLs of these schemes are ours (`antipode doctor`, `antipode init`)."""
+
+    def __init__(self, store: Store) -> None:
+        super().__init__(store)
+        self._lock = threading.Lock()
+        self._clocks: dict[str, HybridClock] = {}
+        self._places: dict[str, int] = {}
+
+    # Clocks
+
+    def clock(self, region: str) -> HybridClock:
+        """The clock of this process's writes in a region; one for all its clients."""
+        with self._lock:
+            clock = self._clocks.get(region)
+            if clock is None:
+                clock = self._clocks[region] = HybridClock(place=self._places.get(region, place_number(region)))
+            return clock
+
+    def place(self, regions: Sequence[str], numbers: Mapping[str, int]) -> None:
+        """Checks that no two of the store's regions have one number (SHIM-29).
+
+        Raises UnfitStoreError that says what to give.
+        """
+        with self._lock:
+            for region in regions:
+                self._places.setdefault(region, numbers.get(region, place_number(region)))
+            self._places.update(numbers)
+            taken: dict[int, str] = {}
+            for region, number in self._places.items():
+                other = taken.setdefault(number, region)
+                if other != region:
+                    raise UnfitStoreError(
+                        f"{self.store.name}: the regions {other} and {region} have one number, {number}, so two "
+                        f"writers could give one version. Give them others, the same in every service: "
+                        f"wrap(…, places={{'{other}': {number}, '{region}': {(number + 1) % 256}}})"
+                    )
+
+    # Answers
+
+    def visible(self, ids: Sequence[WriteId], server: Server) -> Sequence[Visibility]:
+        session = self._session(server)
+        if not ids:
+            session.ask.list_tables(Limit=1)
+            return []
+        answers: list[Visibility | None] = [None] * len(ids)
+        wanted: dict[tuple[str, bytes], list[int]] = {}
+        keys: dict[tuple[str, bytes], Item] = {}
+        for index, write_id in enumerate(ids):
+            found = self._parse(session, write_id)
+            if isinstance(found, Visibility):
+                answers[index] = found
+            else:
+                table, key = found
+                wanted.setdefault((table, write_id.key), []).append(index)
+                keys[table, write_id.key] = key
+        items = self._read(session, keys)
+        for place, indexes in wanted.items():
+            for index in indexes:
+                found_item = items.get(place, _UNASKED)
+                answers[index] = (
+                    found_item if isinstance(found_item, Visibility) else judge(ids[index], found_item or None)
+                )
+        return [answer if answer is not None else not_yet("not asked") for answer in answers]
+
+    def _parse(self, session: _Session, write_id: WriteId) -> tuple[str, Item] | Visibility:
+        """The table and key of a write, or why it cannot be asked for."""
+        version = write_id.version
+        if write_id.is_position:
+            return unproven("DynamoDB has versions of items, and no positions")
+        if isinstance(version, Ordered) and version.epoch:
+            return unproven(f"a version of epoch {version.epoch} is none of this store's")
+        if isinstance(version, Opaque) and deletion_of(version) is None:
+            return unproven("this opaque version is none of this store's")
+        parsed = parse_key(write_id.key)
+        if parsed is None:
+            return unproven(
+                "its key travels as a hash, and DynamoDB can only be asked by the key itself; shorten the key, or set "
+                "hash_keys=False"
+            )
+        table, values = parsed
+        try:
+            known = session.tables.get(table)
+        except ClientError as error:
+            if error_code(error) == "ResourceNotFoundException":
+                return not_yet(f"there is no table {table} in this region; add a replica of it")
+            if http_status(error) >= 500:
+                raise OSError(str(error)) from error
+            return unproven(f"it may not be asked for its tables ({error}). {GRANT}")
+        if len(values) != len(known.keys):
+            return unproven(f"the key has {len(values)} parts, and those of {table} have {len(known.keys)}")
+        return table, dict(zip(known.keys, values, strict=True))
+
+    def _read(
+        self, session: _Session, keys: Mapping[tuple[str, bytes], Item]
+    ) -> dict[tuple[str, bytes], Item | Visibility]:
+        """The versions at these keys, an empty item where nothing is, or why they could not be read."""
+        found: dict[tuple[str, bytes], Item | Visibility] = {}
+        places = list(keys)
+        for start in range(0, len(places), _AT_ONCE):
+            some = places[start : start + _AT_ONCE]
+            request: dict[str, Any] = {}
+            for table, octets in some:
+                names = session.tables.get(table).keys
+                short = {f"#k{index}": name for index, name in enumerate(names)} | {
+                    "#apv": NAMES["#apv"],
+                    "#apx": NAMES["#apx"],
+                }
+                part = request.setdefault(
+                    table,
+                    {
+                        "Keys": [],
+                        "ConsistentRead": True,
+                        "ProjectionExpression": ", ".join(short),
+                        "ExpressionAttributeNames": short,
+                    },
+                )
+                part["Keys"].append(keys[table, octets])
+            found |= self._ask(session, some, request)
+        return found
+
+    def _ask(
+        self, session: _Session, places: Sequence[tuple[str, bytes]], request: dict[str, Any]
+    ) -> dict[tuple[str, bytes], Item | Visibility]:
+        try:
+            answer = session.ask.batch_get_item(RequestItems=request)
+        except NoCredentialsError as error:
+            return dict.fromkeys(places, unproven(f"it cannot be asked ({error})"))
+        except ClientError as error:
+            code = error_code(error)
+            if code in _THROTTLED:
+                return dict.fromkeys(places, not_yet(f"DynamoDB throttles the questions ({code})"))
+            if http_status(error) >= 500:
+                raise OSError(str(error)) from error
+            if code == "ResourceNotFoundException":
+                return dict.fromkeys(places, not_yet("the table is not there any more"))
+            return dict.fromkeys(places, unproven(f"it may not be asked ({error}). {GRANT}"))
+        found: dict[tuple[str, bytes], Item | Visibility] = {place: {} for place in places}
+        for table, items in answer["Responses"].items():
+            names = session.tables.get(table).keys
+            for item in items:
+                found[table, key_octets(table, names, item)] = item
+        for table, part in answer.get("UnprocessedKeys", {}).items():
+            names = session.tables.get(table).keys
+            for key in part["Keys"]:
+                found[table, key_octets(table, names, key)] = not_yet("DynamoDB left the question unprocessed")
+        return found
+
+    def _session(self, server: Server) -> _Session:
+        session = server.session
+        if not isinstance(session, _Session):
+            session = server.session = _Session(server, self.store.name)
+        return session
+
+    def address(self, target: Any) -> str:
+        return target_of(target).address
+
+
+_UNASKED: Final = not_yet("not asked")
+_THROTTLED: Final = frozenset(
+    {"ProvisionedThroughputExceededException", "RequestLimitExceeded", "ThrottlingException", "LimitExceededException"}
+)
+
+
+class _Session:
+    """The engine's own client of one region."""
+
+    def __init__(self, server: Server, store: str) -> None:
+        self.ask = for_questions(target_of(server.target).client, server.ask_timeout)
+        self.tables = Tables(self.ask, store)
+
+
+def deletion_of(version: Opaque) -> int | None:
+    """The counter of a deletion that left no tombstone."""
+    text = version.mark.removeprefix(DELETED)
+    return int(text) if version.mark.startswith(DELETED) and text.isdecimal() else None
+
+
+def judge(write_id: WriteId, item: Item | None) -> Visibility:
+    """Whether a write is visible where this item, or none, is what a strongly consistent read shows."""
+    version = write_id.version
+    at = version_of(item)
+    if isinstance(version, Opaque):
+        deleted = deletion_of(version)
+        if at is not None and deleted is not None and at > deleted:
+            return VISIBLE
+        if item and at is not None:
+            return not_yet("the item is there still, with an older version")
+        return unproven(
+            "it is a deletion that left no tombstone, because the table has no time to live: nothing tells it from "
+            "what has not arrived. Enable time to live for the attribute _apx"
+        )
+    if at is None:
+        if item:
+            return not_yet("an item without a version is there, written without Antipode: an older or a newer one")
+        return not_yet("no such item yet")
+    if at >= version.counter:
+        return VISIBLE
+    what = "the tombstone of an older version" if is_tombstone(item) else "an older version"
+    return not_yet(f"{what} is there ({at}, wanted {version.counter}): not arrived, or passed over by another region's")

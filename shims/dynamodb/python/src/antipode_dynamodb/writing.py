@@ -1,0 +1,191 @@
+"""Writes of one item: `PutItem`, `UpdateItem`, `DeleteItem`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+from antipode import logs
+from antipode.shim import Write
+from antipode.writeid import Opaque, Ordered
+from botocore.exceptions import (
+    ClientError,
+    NoCredentialsError,
+    ParamValidationError,
+    PartialCredentialsError,
+)
+
+from antipode_dynamodb.attributes import is_tombstone, lineage_text, stripped, version_of
+from antipode_dynamodb.binding import Binding
+from antipode_dynamodb.guarding import Failure, Guarded, Kind, Mode, judge
+from antipode_dynamodb.keys import key_octets
+from antipode_dynamodb.tables import Table
+
+KINDS: Final = {"PutItem": Kind.PUT, "UpdateItem": Kind.UPDATE, "DeleteItem": Kind.DELETE}
+_OPERATIONS: Final = {kind: operation for operation, kind in KINDS.items()}
+_LEGACY: Final = frozenset({"Expected", "AttributeUpdates", "ConditionalOperator"})
+MOST_TRIES: Final = 30
+NOT_SENT: Final = (ParamValidationError, NoCredentialsError, PartialCredentialsError)
+DELETED: Final = "d"
+"""An opaque version: a deletion that left no tombstone, and the counter that it had."""
+
+
+def deleted_version(counter: int) -> Opaque:
+    """The version of a deletion that left no tombstone: it is unproven until something later is seen (SHIM-16)."""
+    return Opaque(f"{DELETED}{counter}")
+
+
+def settle(writes: list[Write], error: BaseException) -> None:
+    """Says of writes that failed whether they can have happened."""
+    refused = isinstance(error, ClientError) and 400 <= http_status(error) < 500
+    for write in writes:
+        if refused or isinstance(error, NOT_SENT):
+            write.abandon()
+        else:
+            write.outcome_unknown()
+
+
+def http_status(error: ClientError) -> int:
+    """The status of an error reply; 0 where there is none."""
+    return int(error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0))
+
+
+def error_code(error: ClientError) -> str:
+    """DynamoDB's name of an error."""
+    return str(error.response.get("Error", {}).get("Code", ""))
+
+
+def native(binding: Binding, operation: str, params: Mapping[str, Any], reason: str, detail: str) -> Any:
+    """A write as it came: it is recorded, and no version of it can be had."""
+    write = binding.store.begin()
+    try:
+        result = binding.low._make_api_call(operation, params)
+    except BaseException as error:
+        settle([write], error)
+        raise
+    logs.warn(f"{reason} {binding.store.name}", f"{binding.store.name}: {detail}")
+    write.record_incomplete(reason, detail)
+    return result
+
+
+def known_table(binding: Binding, name: str) -> Table | None:
+    """What is known of a table; None, with a log line, where it may not be asked for."""
+    try:
+        return binding.tables.get(name)
+    except ClientError as error:
+        if error_code(error) == "AccessDeniedException":
+            logs.warn(
+                f"rights {binding.store.name} {name}",
+                f"{binding.store.name}: writes to {name} are recorded as incomplete, for its key cannot be asked "
+                f"({error}). Allow dynamodb:DescribeTable and dynamodb:DescribeTimeToLive on it.",
+            )
+        return None
+    except Exception:  # the write itself will say what is the matter
+        return None
+
+
+def write_item(binding: Binding, operation: str, params: dict[str, Any]) -> Any:
+    """One write, with a version that is greater than any that the item had."""
+    table = known_table(binding, params.get("TableName", ""))
+    if table is None:
+        return native(binding, operation, params, "rights", "the table's key is not known; see the line before")
+    if _LEGACY & params.keys():
+        words = "AttributeUpdates and Expected carry no version; use UpdateExpression and ConditionExpression"
+        return native(binding, operation, params, "legacy", words)
+    kind = KINDS[operation]
+    try:
+        octets = key_octets(table.name, table.keys, params["Item" if kind is Kind.PUT else "Key"])
+    except (KeyError, ValueError, TypeError):  # DynamoDB refuses it in its own words
+        return binding.low._make_api_call(operation, params)
+    binding.observe_scope()
+    text = binding.text_at_rest()
+    write = binding.store.begin(octets)
+    try:
+        action, result = _run(binding, Guarded(kind, params, table, binding.clock.next(), text))
+    except BaseException as error:
+        settle([write], error)
+        raise
+    _record(binding, write, action, result)
+    return _as_native(action, result)
+
+
+def _run(binding: Binding, action: Guarded) -> tuple[Guarded, dict[str, Any]]:
+    asks_old = action.kind is Kind.DELETE and action.table.ttl is None
+    for tries in range(MOST_TRIES + 1):
+        if tries == MOST_TRIES:
+            action = replace(action, unguarded=True)
+        kind, request = action.request()
+        if asks_old:
+            request["ReturnValues"] = "ALL_OLD"
+        try:
+            return action, binding.low._make_api_call(_OPERATIONS[kind], request)
+        except ClientError as error:
+            if error_code(error) != "ConditionalCheckFailedException":
+                raise
+            item = error.response.get("Item")
+            failure, action = judge(action, item)
+            if failure is Failure.DONE:
+                return action, _done(action, error)
+            if failure is Failure.THEIRS or tries == MOST_TRIES:
+                raise _own_error(action, error) from None
+            action = raised(binding, action, item)
+    raise AssertionError("not reached")
+
+
+def raised(binding: Binding, action: Guarded, item: Mapping[str, Any] | None) -> Guarded:
+    """The same action with a version above what is there, and with the lineage that is there joined to its own."""
+    version, fits = binding.version_after(version_of(item))
+    text = action.text
+    if action.old_text is not None and action.old_text == lineage_text(item):
+        text = binding.text_of(binding.lineage_of([action.text]) | binding.lineage_of([action.old_text]))
+    return replace(action, version=version, text=text, unguarded=not fits)
+
+
+def _record(binding: Binding, write: Write, action: Guarded, result: Mapping[str, Any]) -> None:
+    if action.changes_nothing:
+        write.abandon()
+    elif action.unguarded:
+        write.record_incomplete(
+            "contention", "the item holds a version beyond all others, or others wrote all the time"
+        )
+    elif action.kind is Kind.DELETE and not action.leaves_tombstone:
+        if result.get("Attributes"):
+            write.record(deleted_version(action.version))
+        else:  # nothing was there
+            write.abandon()
+    else:
+        write.record(Ordered("", action.version))
+
+
+def _as_native(action: Guarded, result: dict[str, Any]) -> dict[str, Any]:
+    """The result as DynamoDB gives it without us."""
+    old = result.get("Attributes")
+    if old is None:
+        return result
+    wanted = action.params.get("ReturnValues", "NONE")
+    was_tombstone = is_tombstone(old) or action.mode is Mode.TOMBSTONE
+    kept = stripped(old)
+    if wanted == "NONE" or not kept or (wanted in {"ALL_OLD", "UPDATED_OLD"} and was_tombstone):
+        del result["Attributes"]
+    else:
+        result["Attributes"] = kept
+    return result
+
+
+def _done(action: Guarded, error: ClientError) -> dict[str, Any]:
+    """The result of a write that was done at an attempt whose answer was lost."""
+    result: dict[str, Any] = {"ResponseMetadata": {**error.response["ResponseMetadata"], "HTTPStatusCode": 200}}
+    item = error.response.get("Item")
+    if item and action.params.get("ReturnValues", "NONE") in {"ALL_NEW", "UPDATED_NEW"}:
+        result["Attributes"] = item
+    return result
+
+
+def _own_error(action: Guarded, error: ClientError) -> ClientError:
+    """The error of the application's own condition, as DynamoDB gives it without us."""
+    item = error.response.pop("Item", None)
+    wanted = action.params.get("ReturnValuesOnConditionCheckFailure") == "ALL_OLD"
+    if wanted and item and not is_tombstone(item):
+        error.response["Item"] = stripped(item)
+    return error
