@@ -1,0 +1,21 @@
+"""Antipode's MariaDB shim: connections of PyMySQL and mysql-connector-python whose writes join the request's lineage.
+
+posts = antipode_mysql.wrap(pymysql.connect(host="a"), store="blog-posts", fresh_server_ids=True)
+with posts.cursor() as cursor:
+    cursor.execute("INSERT INTO posts VALUES (42, %s)", body)
+posts.commit()                                                                # its position joins the scope
+
+antipode_mysql.register("blog-posts", replicas=["mysql://app@b1"], fresh_server_ids=True)     # where readers are
+antipode.barrier(timeout=1.0)                                                 # waits for them
+"""
+
+from antipode.site import skip_packages
+
+from antipode_mysql.shim import MariaDBShim
+from antipode_mysql.wrapping import register, wrap
+
+skip_packages("antipode_mysql", "pymysql", "mysql", "sqlalchemy")
+
+__version__ = "0.1.0"
+
+__all__ = ["MariaDBShim", "register", "wrap"]

@@ -1,0 +1,94 @@
+"""What the copies of one wrapped connection share: the store, the server, and how writes and reads are treated."""
+
+from __future__ import annotations
+
+import time
+from typing import Final
+
+from antipode import logs
+from antipode.server import Server
+from antipode.settings import Mode, settings, settings_generation, timeout_of
+from antipode.store import Store, StoreOptions
+
+from antipode_mysql import probe
+from antipode_mysql.probe import Facts
+from antipode_mysql.shim import MariaDBShim
+from antipode_mysql.targets import Target
+
+_PROBE_S: Final = 1.0
+_AGAIN_S: Final = 5.0
+"""How long a server's settings are believed; one that did not answer is asked again so much later."""
+
+
+class Binding:
+    """One wrapped connection's tie to its store."""
+
+    def __init__(self, store: Store, target: Target, server: Server, options: StoreOptions) -> None:
+        self.store = store
+        self.target = target
+        self.server = server
+        self.options = options
+        """What this connection was wrapped with; others of the store may differ."""
+        self.generation = -1
+        """Of the settings that the flags below follow."""
+        self.records = True
+        self.merges = False
+        self.waits = False
+        self.follows = False
+        self.rests = options.rest == "native"
+        self.gives = options.lineage_out
+        self.takes = options.lineage_in
+
+    def refresh(self) -> None:
+        """Takes the settings in force, if they have changed; called before every statement."""
+        if settings_generation() != self.generation:
+            mode = self.store.mode
+            self.records = mode is not Mode.OFF
+            self.merges = settings().auto_merge and self.records
+            self.waits = self.options.wait_on_read and self.records
+            self.follows = mode is Mode.DRY_RUN
+            self.generation = settings_generation()
+
+    @property
+    def reads(self) -> bool:
+        """Whether reads have to be looked at though no `reading()` block is open."""
+        return self.waits or self.merges or self.follows
+
+    @property
+    def timeout(self) -> float:
+        """How long a read of this connection waits, in seconds."""
+        return timeout_of(self.store.name, self.options.timeout)
+
+    @property
+    def unfit(self) -> str:
+        """Why positions of this server prove nothing; empty where they do, or where it has not answered yet."""
+        facts = facts_of(self.store, self.target, fresh=False)
+        return f"{self.target.address}: {facts.unfit}" if facts.unfit else ""
+
+    def say(self, kind: str, words: str) -> None:
+        """One line a minute."""
+        logs.warn(f"{kind} {self.store.name}", f"{self.store.name}: {words}")
+
+
+def facts_of(store: Store, target: Target, *, fresh: bool = True) -> Facts:
+    """A server's settings. `fresh`: asks it where what is known is older than some seconds; never raises."""
+    shim = store.shim
+    assert isinstance(shim, MariaDBShim)
+    asked_at, facts = shim.facts.get(target.address, (-1e9, probe.NOTHING))
+    if not fresh or time.monotonic() - asked_at < _AGAIN_S:
+        return facts
+    shim.facts[target.address] = (time.monotonic(), facts)  # one of those who come at once asks
+    try:
+        connection = target.with_login_of(shim.login).connect(_PROBE_S)
+        try:
+            facts = probe.ask(connection)
+        finally:
+            connection._force_close()
+    except Exception as error:
+        logs.info(
+            f"probe {store.name} {target.address}",
+            f"{store.name}: {target.address} does not answer yet ({error}); its settings are asked for when it does",
+        )
+        return facts
+    shim.facts[target.address] = (time.monotonic(), facts)
+    return facts

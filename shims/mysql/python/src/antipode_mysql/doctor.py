@@ -1,0 +1,155 @@
+"""What an operator asks: the epochs at a server, settling one, and what would be unproven there and why."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+
+import pymysql
+from antipode.administration import SETTLED, EpochRecord, Finding, Level
+from antipode.errors import ConfigurationError
+
+from antipode_mysql import probe
+from antipode_mysql.gtids import State, parse_epoch
+from antipode_mysql.probe import Facts
+from antipode_mysql.session import MARKS, Session, marks
+from antipode_mysql.targets import Target
+
+_TIMEOUT_S: Final = 5.0
+
+
+@contextmanager
+def _session(target: Target) -> Iterator[Session]:
+    session = Session(target, _TIMEOUT_S)
+    try:
+        yield session
+    finally:
+        session.close()
+
+
+def _state(session: Session) -> State:
+    [(state,)] = session.rows("SELECT @@GLOBAL.gtid_binlog_state")
+    return State(state or "")
+
+
+def list_epochs(target: Target) -> list[EpochRecord]:
+    """The epochs in a server's binary log, and those that were settled by hand."""
+    with _session(target) as session:
+        state, settled = _state(session), marks(session)
+        found = []
+        for (domain, server), sequence in sorted(state.items(), key=lambda item: item[1]):
+            last = state.last(domain)
+            epoch = f"{domain}-{server}"
+            counter = max(sequence, settled.pop(epoch, -1))
+            detail = "settled by hand" if counter > sequence else "in its binary log"
+            found.append(EpochRecord(epoch, counter, last is not None and last.server == server, detail))
+        return [EpochRecord(epoch, counter, detail="settled by hand") for epoch, counter in settled.items()] + found
+
+
+def settle(target: Target, epoch: str, position: int | None) -> None:
+    """Writes down, at the primary, that an ended epoch is wholly there."""
+    named = parse_epoch(epoch)
+    if named is None:
+        raise ConfigurationError(f"{epoch!r} is no MariaDB epoch: it is domain-server_id, such as 0-1")
+    with _session(target) as session:
+        # One statement asks and writes: settled, the epoch that is written now would let later writes pass unseen.
+        wanted = SETTLED if position is None else position
+        [(server_id, read_only, running)] = session.rows(
+            "SELECT @@GLOBAL.server_id, @@GLOBAL.read_only, (SELECT VARIABLE_VALUE FROM "
+            "information_schema.GLOBAL_STATUS WHERE VARIABLE_NAME = 'SLAVES_RUNNING')"
+        )
+        if int(read_only) or str(running) != "0":
+            raise ConfigurationError(f"{target} is a replica: settle an epoch at the primary")
+        last = _state(session).last(named[0])
+        if named[1] == int(server_id) or (last is not None and last.server == named[1]):
+            raise ConfigurationError(f"{target} is written in this epoch now: only one that has ended can be settled")
+        try:
+            session.rows(
+                f"INSERT INTO {MARKS} (epoch, counter) SELECT %s, %s FROM DUAL WHERE @@GLOBAL.server_id <> %s "
+                "ON DUPLICATE KEY UPDATE counter = GREATEST(counter, VALUES(counter))",
+                epoch,
+                wanted,
+                named[1],
+            )
+        except pymysql.err.ProgrammingError as error:
+            raise ConfigurationError(
+                f"there is no table {MARKS} at {target}; run: antipode init STORE --at URL --run ({error.args[-1]})"
+            ) from error
+
+
+def diagnose(target: Target) -> list[Finding]:
+    """Asks a server; never raises for what is wrong with it."""
+    try:
+        connection = target.connect(_TIMEOUT_S)
+        try:
+            facts = probe.ask(connection)
+            found = list(_of_facts(facts))
+            if facts.is_on("log_bin"):
+                with _session(target) as session:
+                    found += _of_replication(session, facts)
+            return found
+        finally:
+            connection.close()
+    except Exception as error:
+        return [
+            Finding(
+                Level.UNKNOWN,
+                f"does not answer: {error}",
+                "barriers leave it out and are not complete",
+                "see that the address, the user and the server's state are right, and ask again",
+            )
+        ]
+
+
+def _of_facts(facts: Facts) -> Iterator[Finding]:
+    version = facts.settings["version"]
+    yield Finding(Level.OK, f"version {version}")
+    if facts.unfit:
+        what, _, cure = facts.unfit.partition(". ")
+        yield Finding(Level.UNPROVEN, what, "writes are recorded as incomplete there, and waits are unproven", cure)
+    if "MariaDB" not in version:
+        return
+    if not facts.is_on("gtid_strict_mode"):
+        yield Finding(
+            Level.WARNING,
+            "gtid_strict_mode=OFF",
+            "a server with transactions of its own rejoins silently, and its numbers no longer only grow",
+            "SET GLOBAL gtid_strict_mode=ON, and in its configuration, too",
+        )
+    if facts.settings["innodb_flush_log_at_trx_commit"] != "1":
+        yield Finding(
+            Level.WARNING,
+            f"innodb_flush_log_at_trx_commit={facts.settings['innodb_flush_log_at_trx_commit']}",
+            "a crash of the machine may lose rows that the binary log has",
+            "SET GLOBAL innodb_flush_log_at_trx_commit=1, and in its configuration, too",
+        )
+
+
+def _of_replication(session: Session, facts: Facts) -> Iterator[Finding]:
+    running = dict(
+        session.rows(
+            "SELECT UPPER(VARIABLE_NAME), VARIABLE_VALUE FROM information_schema.GLOBAL_STATUS "
+            "WHERE VARIABLE_NAME IN ('SLAVES_RUNNING', 'SLAVES_CONNECTED')"
+        )
+    )
+    [(state, place)] = session.rows("SELECT @@GLOBAL.gtid_binlog_pos, @@GLOBAL.gtid_slave_pos")
+    role = "replica" if str(running.get("SLAVES_RUNNING")) != "0" else "primary, or a replica whose applier has stopped"
+    yield Finding(Level.OK, f"role: {role}, server id {facts.settings['server_id']}, at {state or place or 'nothing'}")
+    if str(running.get("SLAVES_RUNNING")) == "0" and str(running.get("SLAVES_CONNECTED")) == "0":
+        yield Finding(
+            Level.WARNING,
+            "no replica is connected to it",
+            "there is nothing to wait for but the server itself, and a failover would lose what it has",
+            "attach a replica with CHANGE MASTER TO … MASTER_USE_GTID=slave_pos",
+        )
+    writers = sorted({server for _, server in _state(session)})
+    if len(writers) > 1:
+        yield Finding(
+            Level.WARNING,
+            f"servers {', '.join(map(str, writers))} have written in its history",
+            "what is proved holds only if no server id was used for two terms",
+            "give every server that is rebuilt or rejoins a server_id that no server had, and say "
+            "wrap(…, fresh_server_ids=True)",
+        )
+    yield Finding(Level.OK, f"settled by hand: {len(marks(session))} epochs in {MARKS}")

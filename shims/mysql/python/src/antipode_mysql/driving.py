@@ -1,0 +1,136 @@
+"""What the classes of both clients share: a statement with its question, and what follows from the answers."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+from antipode_mysql.answer import QUESTION
+from antipode_mysql.recorder import IN_TRANSACTION, Call, Recorder
+from antipode_mysql.statements import Kind
+
+Row = Sequence[bytes | None]
+_R = TypeVar("_R")
+
+
+class Driving:
+    """A connection's class, mixed into the client's own. All of the connection's state stays in the client's."""
+
+    _antipode: Recorder
+    _antipode_plain: Any
+    """The connection that was wrapped: it shares all state with this one, and closes it in the end."""
+    _antipode_call: Call | None
+    """The statement whose answer is not wholly read yet."""
+
+    # What a client's class says
+
+    @abstractmethod
+    def _antipode_ask(self, question: bytes) -> list[Row]:
+        """Asks on this connection, in a round trip of its own; raises the client's errors."""
+
+    @abstractmethod
+    def _antipode_answer(self) -> list[Row]:
+        """Reads the answer to the question that was sent behind a statement."""
+
+    @abstractmethod
+    def _antipode_open(self, error: BaseException) -> bool:
+        """Whether the connection is in order after this error: the server's own refusal."""
+
+    @abstractmethod
+    def _antipode_left(self) -> bool:
+        """Whether more of the statement's answer is to be read."""
+
+    @abstractmethod
+    def _antipode_warnings(self) -> int:
+        """How many warnings the last answer spoke of."""
+
+    @abstractmethod
+    def _antipode_rows(self) -> tuple[Sequence[str], Sequence[Any]]:
+        """Names of columns and rows of the last answer, where the client has read them already."""
+
+    # Around a statement
+
+    def _antipode_run(self, sql: bytes, several: bool, packs_reads: bool, action: Callable[[], _R]) -> _R:
+        """Runs a statement of the application's by `action`."""
+        recorder = self._antipode
+        if self._antipode_call is not None:
+            self._antipode_settle()
+        call = recorder.before(sql, several=several)
+        if call is None:
+            return action()
+        read = call.read
+        if read is not None:
+            snapshot = recorder.snapshot if recorder.flags & IN_TRANSACTION else None
+            read.wait(self._antipode_ask, recorder.session, snapshot)
+            call.asks = call.asks or (read.collects and packs_reads)
+        self._antipode_call = call
+        try:
+            result = action()
+        except BaseException as error:
+            self._antipode_failed(call, error)
+            raise
+        if self._antipode_call is call and not self._antipode_left():
+            self._antipode_finish(call)
+        return result
+
+    def _antipode_settle(self) -> None:
+        """Whatever the application has left unread of the statement before is over."""
+        call = self._antipode_call
+        if call is not None and not call.asks and not self._antipode_left():
+            self._antipode_finish(call)
+
+    def _antipode_finish(self, call: Call) -> None:
+        """The statement's answer has been read."""
+        self._antipode_call = None
+        recorder, read = self._antipode, call.read
+        row: Row | None = None
+        why: BaseException | None = None
+        names, rows = self._antipode_rows() if read is not None and read.collects else ((), ())
+        warnings = self._antipode_warnings()
+        try:
+            if call.asks:
+                row = _only(self._antipode_answer())
+            ends = recorder.has_ended(call, warnings) or (call.asks and read is None)
+            if row is None and (ends or (read is not None and read.collects)):
+                row = _only(self._antipode_ask(QUESTION))
+        except Exception as error:  # our own question: its errors are not the application's (SHIM-2)
+            why, ends = error, recorder.has_ended(call, 0)
+        if ends and recorder.writes:
+            recorder.committed(row, why)
+        if read is not None:
+            if read.collects:
+                read.saw_rows(names, rows)
+                read.saw(row, recorder.session)
+            read.finish()
+
+    def _antipode_failed(self, call: Call, error: BaseException) -> None:
+        """The client raises this to the application."""
+        self._antipode_call = None
+        recorder = self._antipode
+        if not call.sent:
+            if call.began and call.statement.may_write:
+                recorder.roll_back()
+            return
+        if not self._antipode_open(error):
+            recorder.unknown()
+            return
+        row: Row | None = None
+        try:
+            if call.asks:
+                row = _only(self._antipode_answer())
+            if not recorder.writes:
+                return
+            inside = recorder.flags & IN_TRANSACTION or not recorder.flags & 2
+            if inside and call.statement.kind in (Kind.WRITE, Kind.SETS, Kind.READ):
+                return  # part of a transaction: its end will tell
+            if row is None:
+                row = _only(self._antipode_ask(QUESTION))
+        except Exception:
+            recorder.unknown()
+            return
+        recorder.refused(row)
+
+
+def _only(rows: list[Row]) -> Row | None:
+    return rows[0] if len(rows) == 1 else None

@@ -1,0 +1,74 @@
+"""Pools of mysql-connector-python: what they give out records its writes; what comes back is the plain connection."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+from mysql.connector.pooling import MySQLConnectionPool, PooledMySQLConnection
+
+from antipode_mysql.binding import Binding
+from antipode_mysql.connector_client import wrap_connection
+
+_Pooled: Any = PooledMySQLConnection
+_Pool: Any = MySQLConnectionPool
+
+
+class RecordingPooled(_Pooled):  # type: ignore[misc]
+    """A connection of a pool, recording."""
+
+    _cnx: Any
+    _cnx_pool: Any
+
+    def close(self) -> None:
+        recording = self._cnx
+        try:
+            if recording is not None and self._cnx_pool.reset_session:
+                recording.reset_session()  # by the recording one: its open transaction ends here
+        finally:
+            self._cnx = getattr(recording, "_antipode_plain", recording)
+            pool, self._cnx_pool = self._cnx_pool, _WithoutReset(self._cnx_pool)
+            try:
+                super().close()
+            finally:
+                self._cnx_pool = pool
+                if recording is not None:
+                    recording._antipode.roll_back()
+
+
+class _WithoutReset:
+    """A pool whose connection has been reset already."""
+
+    reset_session = False
+
+    def __init__(self, pool: MySQLConnectionPool) -> None:
+        self._pool = pool
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._pool, name)
+
+
+class RecordingPool(_Pool):  # type: ignore[misc]
+    """A pool that shares the connections of the one that was wrapped."""
+
+    _antipode_binding: Binding
+
+    def get_connection(self) -> Any:
+        return wrap_pooled(super().get_connection(), self._antipode_binding)
+
+
+def wrap_pooled(pooled: Any, binding: Binding) -> Any:
+    """A connection that a pool has given out."""
+    wrapped = copy.copy(pooled)
+    wrapped.__class__ = RecordingPooled
+    wrapped._cnx = wrap_connection(pooled._cnx, binding)
+    return wrapped
+
+
+def wrap_pool(pool: Any, binding: Binding) -> Any:
+    """A pool over the same connections."""
+    wrapped = object.__new__(RecordingPool)
+    wrapped.__dict__ = pool.__dict__
+    wrapped = copy.copy(wrapped)
+    wrapped._antipode_binding = binding
+    return wrapped

@@ -1,0 +1,74 @@
+"""What `antipode init` prints and runs for MariaDB: the table of settled epochs, and lineages beside rows."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+from antipode.administration import Step, Wanted
+from antipode.errors import ConfigurationError
+
+from antipode_mysql import column
+from antipode_mysql.session import MARKS
+from antipode_mysql.targets import Target, target_of
+
+OPTIONS: Final[Mapping[str, str]] = {
+    "table": "DATABASE.TABLE or TABLE: a column and two triggers that keep the lineage beside its rows (rest='native')"
+}
+_TIMEOUT_S: Final = 10.0
+_NAME: Final = re.compile(r"[A-Za-z0-9_$\u0080-\uffff]+(\.[A-Za-z0-9_$\u0080-\uffff]+)?")
+TABLE: Final = (
+    f"CREATE TABLE IF NOT EXISTS {MARKS} (epoch VARCHAR(32) CHARACTER SET ascii NOT NULL PRIMARY KEY, "
+    "counter BIGINT UNSIGNED NOT NULL)"
+)
+
+
+def steps(url: str, wanted: Wanted) -> list[Step]:
+    """The statements, in order. Nothing of it is needed for positions and waits."""
+    target = target_of(url)
+    found = [
+        _step(target, "CREATE DATABASE IF NOT EXISTS antipode", "without it no epoch can be settled by hand"),
+        _step(target, TABLE, "without it no epoch can be settled by hand"),
+    ]
+    name = wanted.user or "USER"
+    if not re.fullmatch(r"[^'\\\x00]{1,80}", name):
+        raise ConfigurationError(f"{name!r} is no user")
+    grant = f"GRANT SELECT ON {MARKS} TO '{name}'@'%';"
+    run = None if wanted.user is None else _runner(target, grant)
+    found.append(Step("mariadb", grant, "services cannot see what was settled", run))
+    if "table" in wanted.options:
+        table = wanted.options["table"]
+        if not _NAME.fullmatch(table):
+            raise ConfigurationError(f"{table!r} is no table's name")
+        why = "lineages cannot rest beside the rows of this table"
+        found += [_step(target, statement, why) for statement in column.statements(table)]
+    return found
+
+
+def _step(target: Target, statement: str, why: str) -> Step:
+    text = statement if "\n" not in statement else f"DELIMITER //\n{statement}//\nDELIMITER ;"
+    return Step("mariadb", text if text.endswith(";") else f"{text};", why, _runner(target, statement))
+
+
+def _runner(target: Target, statement: str) -> Callable[[], str]:
+    def run() -> str:
+        connection = target.connect(_TIMEOUT_S)
+        try:
+            if target.database:
+                connection.select_db(target.database)
+            with connection.cursor() as cursor:
+                _refuse_replica(cursor)
+                cursor.execute(statement.removesuffix(";"))
+            return "done"
+        finally:
+            connection.close()
+
+    return run
+
+
+def _refuse_replica(cursor: Any) -> None:
+    cursor.execute("SELECT @@GLOBAL.read_only")
+    rows: Sequence[tuple[Any, ...]] = cursor.fetchall()
+    if int(rows[0][0]):
+        raise ConfigurationError("it is read-only, so a replica: run this at the primary")

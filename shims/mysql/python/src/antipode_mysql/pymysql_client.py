@@ -1,0 +1,226 @@
+"""PyMySQL: a connection that records its writes. It shares all state with the one that was wrapped."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from functools import cache
+from typing import Any, Final
+
+import pymysql
+from pymysql.connections import MySQLResult
+from pymysql.constants import CLIENT, COMMAND
+
+from antipode_mysql.answer import QUESTION
+from antipode_mysql.binding import Binding
+from antipode_mysql.driving import Driving, Row
+from antipode_mysql.recorder import Recorder
+
+# Their inner parts have no types: as Any they may be overridden.
+_Plain: Any = pymysql.Connection
+_PlainResult: Any = MySQLResult
+_HELD: Final = 65536
+"""Statements up to this size leave in one piece with the question behind them."""
+
+
+def _command(sql: bytes) -> bytes:
+    return struct.pack("<iB", len(sql) + 1, COMMAND.COM_QUERY) + sql
+
+
+class _Result(_PlainResult):  # type: ignore[misc]
+    """A result that says when it has been read, and what the server's status is then."""
+
+    def _check_packet_is_eof(self, packet: Any) -> bool:
+        connection = self.connection
+        ended: bool = super()._check_packet_is_eof(packet)
+        if ended and isinstance(connection, RecordingConnection):
+            status = struct.unpack_from("<H", packet.get_all_data(), 3)[0]
+            connection._antipode_end_of_rows(self, status)
+        return ended
+
+    def _read_row_from_packet(self, packet: Any) -> tuple[Any, ...]:
+        row: tuple[Any, ...] = super()._read_row_from_packet(packet)
+        if self.unbuffered_active:
+            call = self.connection._antipode_call
+            if call is not None and call.read is not None:
+                call.read.saw_rows([column[0] for column in self.description or ()], [row])
+        return row
+
+
+class RecordingConnection(Driving, _Plain):  # type: ignore[misc]
+    """A `pymysql.Connection` whose writes join the scope."""
+
+    _antipode_held: bytearray | None
+    _antipode_warned: int
+
+    def __del__(self) -> None:
+        """The connection that was wrapped closes itself."""
+
+    # What the application calls
+
+    def query(self, sql: Any, unbuffered: bool = False) -> Any:
+        if isinstance(sql, str):
+            sql = sql.encode(self.encoding)
+        plain = super().query
+        several = bool(self.client_flag & CLIENT.MULTI_STATEMENTS)
+        return self._antipode_run(bytes(sql), several, not unbuffered, lambda: plain(sql, unbuffered=unbuffered))
+
+    def begin(self) -> None:
+        self._antipode_run(b"BEGIN", False, False, super().begin)
+
+    def commit(self) -> None:
+        self._antipode_run(b"COMMIT", False, False, super().commit)
+
+    def rollback(self) -> None:
+        self._antipode_run(b"ROLLBACK", False, False, super().rollback)
+
+    def _send_autocommit_mode(self) -> None:
+        self._antipode_run(b"SET AUTOCOMMIT", False, False, super()._send_autocommit_mode)
+
+    def close(self) -> None:
+        try:
+            super().close()
+        finally:
+            self._antipode_call = None
+            self._antipode.roll_back()
+
+    def connect(self, sock: Any = None) -> None:
+        self._antipode.unknown()
+        self._antipode.renewed()
+        self._antipode_call = None
+        super().connect(sock)
+        self._antipode.session = self.thread_id()
+        self._antipode.flags = self.server_status & 3
+
+    # On the wire
+
+    def _execute_command(self, command: int, sql: Any) -> None:
+        call = self._antipode_call
+        if call is None or call.sent:
+            super()._execute_command(command, sql)
+            return
+        self._antipode_held = bytearray()
+        try:
+            if call.assigns is not None:
+                self._antipode_held += _command(call.assigns)
+            super()._execute_command(command, sql)
+            held = bytes(self._antipode_held)
+        finally:
+            self._antipode_held = None
+        if call.asks:
+            held += _command(QUESTION)
+        call.sent = True
+        if held:
+            self._write_bytes(held)
+        if call.assigns is not None:
+            super()._read_ok_packet()
+            self._next_seq_id = 1
+
+    def _write_bytes(self, data: Any) -> None:
+        held = self._antipode_held
+        if held is None:
+            super()._write_bytes(data)
+        elif len(held) + len(data) <= _HELD:
+            held += data
+        else:
+            call = self._antipode_call
+            if call is not None:
+                call.sent = True
+            out = bytes(held) + data
+            held.clear()
+            super()._write_bytes(out)
+
+    def _read_query_result(self, unbuffered: bool = False) -> Any:
+        self._result = None
+        result = _Result(self)
+        if unbuffered:
+            result.init_unbuffered_query()
+        else:
+            result.read()
+        self._result = result
+        self._antipode_warned = int(result.warning_count or 0)
+        if result.server_status is not None:
+            self.server_status = result.server_status
+            self._antipode.flags = result.server_status & 3
+        return result.affected_rows
+
+    def _read_ok_packet(self) -> Any:
+        packet = super()._read_ok_packet()
+        self._antipode.flags = self.server_status & 3
+        self._antipode_warned = packet.warning_count
+        return packet
+
+    def next_result(self, unbuffered: bool = False) -> Any:
+        count = super().next_result(unbuffered)
+        call = self._antipode_call
+        if call is not None and not self._antipode_left():
+            self._antipode_finish(call)
+        return count
+
+    def _antipode_end_of_rows(self, result: Any, status: int) -> None:
+        """The last row of a result has been read."""
+        self._antipode.flags = status & 3
+        call = self._antipode_call
+        if call is not None and result.unbuffered_active and not result.has_next:
+            result.unbuffered_active = False
+            self._antipode_finish(call)
+
+    # What the recorder needs
+
+    def _antipode_ask(self, question: bytes) -> list[Row]:
+        self._write_bytes(_command(question))
+        return self._antipode_answer()
+
+    def _antipode_answer(self) -> list[Row]:
+        self._next_seq_id = 1
+        columns = self._read_packet().read_length_encoded_integer()
+        for _ in range(columns + 1):
+            self._read_packet()  # what the columns are, and their end
+        rows: list[Row] = []
+        while True:
+            packet = self._read_packet()
+            if packet.is_eof_packet():
+                return rows
+            rows.append([packet.read_length_coded_string() for _ in range(columns)])
+
+    def _antipode_open(self, error: BaseException) -> bool:
+        return isinstance(error, pymysql.err.MySQLError) and self._sock is not None
+
+    def _antipode_left(self) -> bool:
+        result = self._result
+        return result is not None and (bool(result.unbuffered_active) or bool(result.has_next))
+
+    def _antipode_warnings(self) -> int:
+        return self._antipode_warned
+
+    def _antipode_rows(self) -> tuple[Sequence[str], Sequence[Any]]:
+        result = self._result
+        if result is None or not result.rows:
+            return (), ()
+        return [column[0] for column in result.description or ()], result.rows
+
+
+@cache
+def recording_class(plain: Any) -> Any:
+    """A class of the application's own connection's class, whose state is elsewhere."""
+    if issubclass(plain, RecordingConnection):
+        return plain
+    slots = ("_antipode", "_antipode_call", "_antipode_held", "_antipode_plain", "_antipode_warned")
+    bases = (RecordingConnection,) if plain is pymysql.Connection else (RecordingConnection, plain)
+    return type(f"Recording{plain.__name__}", bases, {"__slots__": slots, "__module__": __name__})
+
+
+def wrap_connection(plain: Any, binding: Binding) -> Any:
+    """A connection that shares its state with the plain one."""
+    kind: Any = type(plain)
+    wrapped = object.__new__(recording_class(kind))
+    wrapped.__dict__ = plain.__dict__
+    wrapped._antipode_held = None
+    wrapped._antipode_warned = 0
+    wrapped._antipode_call = None
+    wrapped._antipode_plain = plain
+    wrapped._antipode = recorder = Recorder(binding)
+    if plain._sock is not None:
+        recorder.session = plain.thread_id()
+        recorder.flags = plain.server_status & 3
+    return wrapped

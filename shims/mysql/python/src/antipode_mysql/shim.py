@@ -1,0 +1,116 @@
+"""The MariaDB shim: judges positions at a server, and is woken by the server's own wait (spec SHIM, EPOCH)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar
+
+import pymysql
+from antipode.administration import EpochRecord, Finding, Step, Wanted
+from antipode.shim import Capabilities, Server, Shim, Visibility
+from antipode.store import Store
+from antipode.verdict import Verdict
+from antipode.writeid import WriteId
+
+from antipode_mysql import doctor, preparing
+from antipode_mysql.judging import Seen, judge, waited_for
+from antipode_mysql.probe import Facts
+from antipode_mysql.session import Session, Waiter
+from antipode_mysql.targets import SCHEMES, Target, target_of
+
+
+class MariaDBShim(Shim):
+    """What knows MariaDB. Positions: epoch = `domain-server_id`, counter = the sequence of the transaction's GTID."""
+
+    kind: ClassVar[str] = "mariadb"
+    capabilities: ClassVar[Capabilities] = Capabilities(
+        versions="position", push=True, tombstones=True, rest=("native",), marks="native"
+    )
+    unreachable: ClassVar[tuple[type[Exception], ...]] = (
+        OSError,
+        pymysql.err.OperationalError,
+        pymysql.err.InterfaceError,
+    )
+    schemes: ClassVar[tuple[str, ...]] = SCHEMES
+    """URLs of these schemes are ours (`antipode epoch`, `antipode doctor`)."""
+    preparation_options: ClassVar[Mapping[str, str]] = preparing.OPTIONS
+
+    def __init__(self, store: Store) -> None:
+        super().__init__(store)
+        self.login: Target | None = None
+        """That of the first wrapped connection, for replicas that were named without one."""
+        self.facts: dict[str, tuple[float, Facts]] = {}
+        """By server address: when it was asked for its settings, and what it said."""
+
+    @property
+    def fresh_ids(self) -> bool:
+        """The operator's statement that no server id is ever used for two terms."""
+        return bool(self.store.options.extra.get("fresh_server_ids", False))
+
+    def visible(self, ids: Sequence[WriteId], server: Server) -> Sequence[Visibility]:
+        session = self._session(server)
+        seen = session.look(fresh_ids=self.fresh_ids)
+        answers = [judge(write_id, seen, session.is_idle) for write_id in ids]
+        lost = any(answer.verdict is Verdict.UNPROVEN or answer.unknown_epoch for answer in answers)
+        if lost and session.learn_marks():  # an operator may have settled it
+            seen = session.look(fresh_ids=self.fresh_ids)
+            answers = [judge(write_id, seen, session.is_idle) for write_id in ids]
+        server.applied(session.instance, seen.epoch, seen.proved())
+        self._wait_for_next(session, ids, answers, seen)
+        return answers
+
+    def _wait_for_next(
+        self, session: Session, ids: Sequence[WriteId], answers: Sequence[Visibility], seen: Seen
+    ) -> None:
+        if session.waiter is not None and not seen.unfit:
+            wanted = waited_for(ids, answers, seen)
+            if wanted is not None:
+                session.waiter.wait_for(*wanted)
+
+    def watch(self, server: Server, on_change: Callable[[], None]) -> Waiter:
+        session = self._session(server)
+        if session.waiter is None:
+            session.waiter = Waiter(session, self._target(server), server.ask_timeout, on_change)
+        return session.waiter
+
+    def close(self, server: Server) -> None:
+        session, server.session = server.session, None
+        if isinstance(session, Session):
+            session.close()
+
+    def address(self, target: Any) -> str:
+        return target_of(target).address
+
+    def _target(self, server: Server) -> Target:
+        return target_of(server.target).with_login_of(self.login)
+
+    def _session(self, server: Server) -> Session:
+        session = server.session
+        if not isinstance(session, Session):
+            session = server.session = Session(self._target(server), server.ask_timeout)
+        return session
+
+    # What the command line asks for
+
+    @classmethod
+    def epochs(cls, target: Any) -> list[EpochRecord]:
+        """What a server's binary log and the table of settled epochs say."""
+        return doctor.list_epochs(target_of(target))
+
+    @classmethod
+    def settle(cls, target: Any, epoch: str, position: int | None = None) -> None:
+        """The operator's word that the store holds an ended epoch, whole or up to a position: a row, at the primary.
+
+        Raises ConfigurationError for what is no epoch or has not ended, or at a server that is not the primary.
+        """
+        doctor.settle(target_of(target), epoch, position)
+
+    @classmethod
+    def diagnose(cls, target: Any) -> list[Finding]:
+        """What of this server matters to Antipode: what would be unproven there, why, and what cures it."""
+        return doctor.diagnose(target_of(target))
+
+    @classmethod
+    def preparations(cls, url: str, wanted: Wanted) -> list[Step]:
+        """What `antipode init` prints: the table of settled epochs, and lineages beside rows for a table."""
+        return preparing.steps(url, wanted)

@@ -1,0 +1,198 @@
+"""Reads that wait on their own connection, or that say what they depend on (spec BAR, SHIM-13; reach `session`)."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+from antipode import telemetry
+from antipode.errors import BarrierError, BarrierTimeout, BarrierUnproven, Redeliver
+from antipode.lineage import EMPTY, Lineage
+from antipode.reading import Reading, current_reading
+from antipode.result import BarrierResult, StoreResult
+from antipode.scope import Scope, current_scope
+from antipode.settings import settings
+from antipode.shim import unproven
+from antipode.site import call_site
+from antipode.verdict import Verdict, Visibility
+from antipode.writeid import Ordered, WriteId
+
+from antipode_mysql import column
+from antipode_mysql.answer import Answer
+from antipode_mysql.binding import Binding
+from antipode_mysql.gtids import State, places
+from antipode_mysql.judging import FRESH_IDS, Seen, judge, waited_for
+from antipode_mysql.probe import MULTIPLEXED
+from antipode_mysql.shim import MariaDBShim
+
+ASK: Final = (
+    b"SELECT @@GLOBAL.gtid_binlog_state,@@GLOBAL.gtid_slave_pos,@@GLOBAL.server_id,CONNECTION_ID(),@@tx_isolation"
+)
+IS_IDLE: Final = b"SELECT VARIABLE_VALUE FROM information_schema.GLOBAL_STATUS WHERE VARIABLE_NAME='SLAVES_RUNNING'"
+_SLICE_S: Final = 0.5
+_PAUSE_S: Final = 0.01
+Ask = Callable[[bytes], Sequence[Sequence[bytes | None]]]
+"""Asks a question on the read's own connection; the rows."""
+
+
+class Snapshot:
+    """What the open transaction of a connection shows: nothing newer than its first read."""
+
+    __slots__ = ("proved", "taken")
+
+    def __init__(self) -> None:
+        self.taken = False
+        self.proved: Mapping[str, int] = {}
+        """What was known to be there just before it was taken."""
+
+    def covers(self, ids: Sequence[WriteId]) -> bool:
+        """Whether these writes were there when it was taken."""
+        return all(
+            isinstance(w.version, Ordered) and self.proved.get(w.version.epoch, -1) >= w.version.counter for w in ids
+        )
+
+
+class ReadCall:
+    """One read: what it has to wait for, and who wants to know what it depends on."""
+
+    def __init__(
+        self, binding: Binding, reading: Reading | None, ids: list[WriteId], scope: Scope | None, merges: bool
+    ) -> None:
+        self.binding = binding
+        self.ids = ids
+        self.trouble: Visibility | None = None
+        """Why the read's writes are not visible, once it has given up."""
+        self._scope = scope
+        self._merged: Reading | None = Reading() if merges and scope is not None else None
+        self._readings = [each for each in (reading, self._merged) if each is not None]
+        self._began = time.monotonic()
+        self._deadline = self._began + binding.timeout
+        if scope is not None and scope.deadline is not None:
+            self._deadline = min(self._deadline, scope.deadline)
+
+    @property
+    def collects(self) -> bool:
+        """Whether somebody wants to know what the value depends on."""
+        return bool(self._readings)
+
+    # Before the read
+
+    def wait(self, ask: Ask, session: int, snapshot: Snapshot | None) -> None:
+        """Waits on this connection until the read's writes are visible there, or the deadline has passed.
+
+        `snapshot`: that of the open transaction, if the read is part of one.
+        """
+        while self.ids:
+            seen, repeats = self._look(ask, session)
+            answers = [judge(write_id, seen, lambda: _text(ask(IS_IDLE)[0][0]) == "0") for write_id in self.ids]
+            missing = [answer for answer in answers if answer.verdict is not Verdict.VISIBLE]
+            if snapshot is not None and not snapshot.taken:
+                snapshot.proved = seen.proved()
+            elif snapshot is not None and repeats and not snapshot.covers(self.ids):
+                missing = [
+                    unproven(
+                        "the open transaction reads what was there when it began, and that is older than what the "
+                        "read depends on. COMMIT or ROLLBACK before reading"
+                    )
+                ]
+            if not missing:
+                return
+            left = self._deadline - time.monotonic()
+            final = [answer for answer in missing if answer.verdict is Verdict.UNPROVEN]
+            if final or left <= 0 or self.binding.follows:
+                self.trouble = (final or missing)[0]
+                return
+            wanted = waited_for(self.ids, answers, seen)
+            if wanted is None:
+                time.sleep(min(left, _PAUSE_S))
+            else:
+                domain, sequence = wanted
+                seconds = min(left, _SLICE_S)
+                ask(f"SELECT MASTER_GTID_WAIT('{domain}-1-{sequence}',{seconds:.4f})".encode())
+
+    def _look(self, ask: Ask, session: int) -> tuple[Seen, bool]:
+        """Where the connection's server is, and whether its transactions repeat what they have read."""
+        state, place, server_id, answering, isolation = (_text(value) for value in ask(ASK)[0])
+        binding = self.binding
+        shim = binding.store.shim
+        assert isinstance(shim, MariaDBShim)
+        unfit = MULTIPLEXED if int(answering) != session else binding.unfit
+        unfit = unfit or ("" if shim.fresh_ids else FRESH_IDS)
+        seen = Seen(State(state), places(place), int(server_id), unfit)
+        return seen, isolation in ("REPEATABLE-READ", "SERIALIZABLE")
+
+    # After it
+
+    def saw(self, row: Sequence[bytes | None] | None, session: int) -> None:
+        """Where the server was behind the read: that covers what was read."""
+        name = self.binding.store.name
+        answer = Answer.of(row)
+        for reading in self._readings:
+            if answer is None or answer.session != session or not answer.log:
+                reading.marked(name)
+            else:
+                reading.saw(*(WriteId.position(name, *gtid.position) for gtid in answer.log))
+
+    def saw_rows(self, names: Sequence[str], rows: Sequence[Any]) -> None:
+        """The lineages beside the rows that were read join."""
+        if not self.binding.takes or column.NAME not in names:
+            return
+        places_ = column.places(names)
+        name = self.binding.store.name
+        for row in rows:
+            values = [row[column.NAME]] if isinstance(row, Mapping) else [row[place] for place in places_]
+            for value in values:
+                beside = column.lineage_of(value, name)
+                for reading in self._readings:
+                    reading.saw(lineage=beside)
+
+    def finish(self) -> None:
+        """The read is over: automatic merging, then what the policies say of a wait in vain."""
+        if self._merged is not None and self._scope is not None:
+            self._scope.transfer(self._merged.lineage)
+        trouble = self.trouble
+        if trouble is None:
+            return
+        binding = self.binding
+        if binding.follows:
+            telemetry.finding("behind", call_site())
+            return
+        now = settings()
+        is_unproven = trouble.verdict is Verdict.UNPROVEN or trouble.unknown_epoch
+        policy = now.on_unproven if is_unproven and now.on_unproven != "as_timeout" else now.on_timeout
+        words = (
+            f"{binding.store.name} at {binding.target.address}: {trouble.reason}. The read waited for it "
+            f"{binding.timeout * 1000:.0f} ms at most (wait on read)"
+        )
+        verdict = Verdict.UNPROVEN if is_unproven else Verdict.TIMED_OUT
+        waited = time.monotonic() - self._began
+        store = StoreResult(verdict, trouble.reason, waited)
+        result = BarrierResult(satisfied=False, waited=waited, _judge=lambda: {binding.store.name: store})
+        error: BarrierError = BarrierUnproven(words, result) if is_unproven else BarrierTimeout(words, result)
+        if policy == "redeliver" and self._scope is not None and self._scope.delivery is not None:
+            raise Redeliver(f"give the message back: {error}", result) from error
+        if policy != "proceed":
+            raise error
+
+
+def read_call(binding: Binding) -> ReadCall | None:
+    """What a read has to do besides reading; None where it is a plain one."""
+    reading = current_reading()
+    if reading is None and not binding.waits and not binding.merges:
+        return None
+    scope = current_scope()
+    after: Lineage = EMPTY
+    if reading is not None and reading.after is not None:
+        after = reading.after
+    elif binding.waits and scope is not None:
+        after = scope.lineage
+    ids = after.of_store(binding.store.name)
+    merges = binding.merges and scope is not None
+    if reading is None and not ids and not merges:
+        return None
+    return ReadCall(binding, reading, ids, scope, merges)
+
+
+def _text(value: bytes | None) -> str:
+    return (value or b"").decode("ascii", "replace")

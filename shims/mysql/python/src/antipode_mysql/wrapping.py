@@ -1,0 +1,155 @@
+"""`wrap` and `register`: how a connection, a pool, an engine or a list of servers joins a store."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+from typing import Any, Literal, TypeVar
+
+import pymysql
+from antipode.errors import ConfigurationError, UnfitStoreError
+from antipode.settings import Mode
+from antipode.shim import Replicas, Store, StoreOptions, join_store
+
+from antipode_mysql import pymysql_client
+from antipode_mysql.binding import Binding, facts_of
+from antipode_mysql.shim import MariaDBShim
+from antipode_mysql.targets import Target, target_of
+
+_C = TypeVar("_C")
+
+
+def wrap(
+    client: _C,
+    store: str,
+    *,
+    replicas: Replicas = None,
+    fresh_server_ids: bool = False,
+    wait_on_read: bool = False,
+    timeout: float | timedelta | None = None,
+    rest: Literal["none", "native"] = "none",
+    lineage_in: bool = True,
+    lineage_out: bool = True,
+    on_unfit: Literal["raise", "unproven"] = "raise",
+    on_replica_out: Literal["name", "fail"] | None = None,
+    mode: Mode | str | None = None,
+) -> _C:
+    """A connection that records its writes under the store's name, and shares all state with the one passed in.
+
+    client: a connection of PyMySQL or of mysql-connector-python (pure Python), one of the latter's pools or of their
+    connections, or a SQLAlchemy engine over either: the engine itself is hooked, and returned.
+    replicas: the servers that readers of this region may use, as URLs (a user that is not named is this connection's),
+    mappings of PyMySQL's arguments or connections, or a callable that lists them and is asked again every 5 s; without,
+    the connection's own server. fresh_server_ids: the operator's statement that every server that is rebuilt, restored,
+    or rejoins after it was the primary gets a server_id that no server had before. Without it every wait is unproven.
+    wait_on_read: each read first waits for the scope's writes to this store, on its own connection, up to `timeout`
+    seconds. rest: where the lineage rests beside a row: `none`, or `native` (a column, see `antipode init`).
+    lineage_in, lineage_out: whether lineages at rest are taken and given. on_unfit: settings that allow no proof raise
+    UnfitStoreError here, or are `unproven` later.
+
+    Raises ConfigurationError for options that cannot be, UnfitStoreError for servers that answer now and are unfit.
+    """
+    if rest not in ("none", "native"):
+        raise ConfigurationError(f"rest={rest!r}: want none or native")
+    options = StoreOptions(
+        replicas=replicas,
+        wait_on_read=wait_on_read,
+        timeout=timeout,
+        rest=rest,
+        lineage_in=lineage_in,
+        lineage_out=lineage_out,
+        on_unfit=on_unfit,
+        on_replica_out=on_replica_out,
+        mode=mode,
+        extra=_extra(fresh_server_ids),
+    )
+    wrapped: _C = _wrapped(client, store, options)
+    return wrapped
+
+
+def register(
+    store: str,
+    *,
+    replicas: Replicas,
+    fresh_server_ids: bool = False,
+    timeout: float | timedelta | None = None,
+    on_unfit: Literal["raise", "unproven"] = "raise",
+    on_replica_out: Literal["name", "fail"] | None = None,
+    mode: Mode | str | None = None,
+) -> Store:
+    """This process waits for a store's servers, and never reads or writes it. The options are `wrap`'s."""
+    options = StoreOptions(
+        replicas=replicas,
+        timeout=timeout,
+        on_unfit=on_unfit,
+        on_replica_out=on_replica_out,
+        mode=mode,
+        extra=_extra(fresh_server_ids),
+    )
+    joined = join_store(store, MariaDBShim, options)
+    if on_unfit == "raise":
+        _refuse_unfit(joined, [])
+    return joined
+
+
+def _extra(fresh_server_ids: bool) -> dict[str, Any]:
+    return {"fresh_server_ids": True} if fresh_server_ids else {}
+
+
+def _wrapped(client: Any, store: str, options: StoreOptions) -> Any:
+    plain = getattr(client, "_antipode_plain", client)
+    if isinstance(plain, pymysql.Connection):
+        return pymysql_client.wrap_connection(plain, _bind(target_of(plain), store, options))
+    module = type(plain).__module__
+    if "sqlalchemy" in "".join(each.__module__ for each in type(plain).__mro__):
+        from antipode_mysql.engines import hook
+
+        return hook(plain, lambda connection: _wrapped(connection, store, options))
+    try:
+        from antipode_mysql import connectors
+    except ImportError:
+        raise TypeError(_wanted(plain)) from None
+    wrapped = connectors.wrap(plain, lambda target: _bind(target, store, options))
+    if wrapped is None:
+        raise TypeError(f"{_wanted(plain)} (of {module})")
+    return wrapped
+
+
+def _wanted(client: Any) -> str:
+    return (
+        "wrap() takes a connection of PyMySQL or mysql-connector-python, a pool of the latter, or a SQLAlchemy Engine, "
+        f"not {type(client).__name__}"
+    )
+
+
+def _bind(target: Target, store: str, options: StoreOptions) -> Binding:
+    joined = join_store(store, MariaDBShim, options)
+    shim = joined.shim
+    assert isinstance(shim, MariaDBShim)
+    if shim.login is None:
+        shim.login = target
+    if options.on_unfit == "raise":
+        _refuse_unfit(joined, [target])
+    else:
+        facts_of(joined, target)
+    return Binding(joined, target, joined.use_server(target, target.address), options)
+
+
+def _refuse_unfit(store: Store, own: Sequence[Target]) -> None:
+    """Asks the servers that can be asked now; raises UnfitStoreError with what to change."""
+    shim = store.shim
+    assert isinstance(shim, MariaDBShim)
+    targets = {target.address: target for target in own}
+    for server in store.servers():
+        targets.setdefault(server.address, target_of(server.target))
+    if len(targets) == 1:
+        found = [facts_of(store, target) for target in targets.values()]
+    else:
+        with ThreadPoolExecutor(min(len(targets), 8) or 1, thread_name_prefix="antipode-probe") as pool:
+            found = list(pool.map(lambda target: facts_of(store, target), targets.values()))
+    for address, facts in zip(targets, found, strict=True):
+        if facts.unfit:
+            raise UnfitStoreError(
+                f"MariaDB at {address}: {facts.unfit}. Until then wrap(…, on_unfit='unproven') lets the service start"
+            )
