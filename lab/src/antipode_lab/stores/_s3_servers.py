@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import subprocess
+import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any, ClassVar, Final
 
 from antipode_lab.built import GoProgram, Tool
@@ -46,6 +48,17 @@ class S3Options:
     buckets: Sequence[str] = ("posts",)
     region: str = "us-east-1"
     environment: Mapping[str, str] = field(default_factory=dict)
+
+
+_making: Final = threading.Lock()
+"""A boto3 session makes clients for one thread at a time; the clients are safe for all."""
+
+
+@cache
+def _session() -> Any:
+    import boto3  # here: reading it takes a while, and most labs have no S3
+
+    return boto3.session.Session()
 
 
 class S3Servers(BaseStore[S3Options]):
@@ -196,18 +209,13 @@ class S3Servers(BaseStore[S3Options]):
 
     def new_client(self, name: str, **arguments: Any) -> Any:
         """A new boto3 client of a server, straight; `_arguments` says with what."""
-        return self.session().client("s3", **self._arguments(name, **arguments))
+        with _making:
+            return _session().client("s3", **self._arguments(name, **arguments))
 
     def new_resource(self, name: str, **arguments: Any) -> Any:
         """A new boto3 resource of a server, straight."""
-        return self.session().resource("s3", **self._arguments(name, **arguments))
-
-    @staticmethod
-    def session() -> Any:
-        """A boto3 session of its own (the default one is not safe for threads)."""
-        import boto3
-
-        return boto3.session.Session()
+        with _making:
+            return _session().resource("s3", **self._arguments(name, **arguments))
 
     def _arguments(
         self,
