@@ -41,9 +41,13 @@ class Facts:
 
 def grant(bucket: str, *actions: str) -> str:
     """The statement of an IAM policy that gives these rights."""
+    return f"Add to its policy: {json.dumps(policy_statement(bucket, *actions))}"
+
+
+def policy_statement(bucket: str, *actions: str) -> dict[str, Any]:
+    """The same, as it stands in a policy."""
     place = f"arn:aws:s3:::{bucket}"
-    statement = {"Effect": "Allow", "Action": list(actions), "Resource": [place, f"{place}/*"]}
-    return f"Add to its policy: {json.dumps(statement)}"
+    return {"Effect": "Allow", "Action": list(actions), "Resource": [place, f"{place}/*"]}
 
 
 def enable_versioning(bucket: str) -> str:
@@ -94,7 +98,7 @@ def probe(client: Any, bucket: str, address: str, *, reads: bool) -> Facts:
                 f"object cannot be told from one that never came. {enable_versioning(bucket)}"
             ),
         )
-    if reads and (unfit := _may_read(client, bucket, address)):
+    if reads and (unfit := may_read(client, bucket, address)):
         return Facts(reached=True, unfit=unfit, refused=tuple(refused))
     return _replication(client, bucket, tuple(refused))
 
@@ -115,7 +119,7 @@ def _words(error: ClientError, bucket: str, address: str) -> str:
     return f"{address}: {code or status}: {text}"
 
 
-def _may_read(client: Any, bucket: str, address: str) -> str:
+def may_read(client: Any, bucket: str, address: str) -> str:
     """What keeps this user from telling an object that is not there; empty where nothing does."""
     try:
         client.head_object(Bucket=bucket, Key=NO_SUCH_KEY)

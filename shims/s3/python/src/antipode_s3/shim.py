@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
+from antipode.administration import EpochRecord, Finding, Step, Wanted
+from antipode.errors import ConfigurationError
 from antipode.hybrid_clock import HybridClock
 from antipode.lineage import Lineage
 from antipode.shim import Capabilities, Server, Shim, Visibility
@@ -12,6 +14,7 @@ from antipode.store import Store
 from antipode.writeid import Ordered
 from botocore.exceptions import BotoCoreError
 
+from antipode_s3 import doctor
 from antipode_s3.session import POLL_S, Session
 from antipode_s3.targets import SCHEMES, target_of
 
@@ -25,6 +28,7 @@ class S3Shim(Shim):
     own_pace: ClassVar[float] = POLL_S
     schemes: ClassVar[tuple[str, ...]] = SCHEMES
     """URLs of these schemes are ours (`antipode doctor`)."""
+    preparation_options: ClassVar[Mapping[str, str]] = doctor.OPTIONS
 
     def __init__(self, store: Store) -> None:
         super().__init__(store)
@@ -59,6 +63,31 @@ class S3Shim(Shim):
 
     def address(self, target: Any) -> str:
         return target_of(target).address
+
+    # What the command line asks for; `target` is a URL
+
+    @classmethod
+    def diagnose(cls, target: Any) -> list[Finding]:
+        """What of this bucket matters to Antipode: what would be unproven there, why, and what cures it."""
+        return doctor.diagnose(target)
+
+    @classmethod
+    def epochs(cls, target: Any) -> list[EpochRecord]:
+        """None: versions of objects do not depend on who was the primary when."""
+        target_of(target)
+        return []
+
+    @classmethod
+    def settle(cls, target: Any, epoch: str) -> None:
+        """Raises ConfigurationError: there is nothing to settle."""
+        raise ConfigurationError(
+            f"S3 has no epochs, so there is no {epoch!r} to settle: objects have versions of their own"
+        )
+
+    @classmethod
+    def preparations(cls, url: str, wanted: Wanted) -> Sequence[Step]:
+        """What a bucket needs first: `antipode init`."""
+        return doctor.preparations(url, wanted)
 
     def _session(self, server: Server) -> Session:
         session = server.session

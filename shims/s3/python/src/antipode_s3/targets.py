@@ -46,7 +46,7 @@ def target_of(given: Any, bucket: str = "") -> Target:
         return given
     if isinstance(given, str):
         parts = _parse(given)
-        return Target(parts.bucket, without_credentials(given), url=given)
+        return Target(parts.bucket, parts.address, url=given)
     if isinstance(given, tuple) and len(given) == 2 and isinstance(given[1], str):
         return target_of(given[0], given[1])
     client = client_of(given)
@@ -78,6 +78,14 @@ class _Parts:
     key: str | None
     secret: str | None = field(repr=False)
     options: dict[str, str]
+
+    @property
+    def address(self) -> str:
+        """All that tells this bucket from one of the same name elsewhere; no credentials."""
+        if self.endpoint is not None:
+            return f"{without_credentials(self.endpoint)}/{self.bucket}"
+        region = self.options.get("region")
+        return f"s3://{self.bucket}?region={region}" if region else f"s3://{self.bucket}"
 
 
 def _parse(url: str) -> _Parts:
