@@ -11,6 +11,9 @@ from typing import Any
 LAUNCHER = "/usr/lib/rabbitmq/bin/rabbitmq-server"
 """The server's own script: the one in /usr/sbin changes to the user rabbitmq first."""
 
+PUBLISHER = "publisher"
+"""A user that may publish and read nothing, with this password too."""
+
 # Two schedulers without busy waiting: brokers that idle must not take the machine from what is measured.
 _ERLANG = "+S 2:2 +sbwt none +sbwtdcpu none +sbwtdio none +A 4 +SDio 2"
 _ERLANG += " -kernel inet_dist_use_interface {127,0,0,1}"
@@ -42,10 +45,15 @@ def definitions(
         upstream: the upstream's URI, through the link's proxy.
     """
     found: dict[str, Any] = {
-        "users": [{"name": "guest", "password": "guest", "tags": ["administrator"]}],
+        "users": [
+            {"name": "guest", "password": "guest", "tags": ["administrator"]},
+            {"name": PUBLISHER, "password": PUBLISHER, "tags": []},
+        ],
         "vhosts": [{"name": vhost} for vhost in vhosts],
         "permissions": [
-            {"user": "guest", "vhost": vhost, "configure": ".*", "write": ".*", "read": ".*"} for vhost in vhosts
+            {"user": user, "vhost": vhost, "configure": ".*", "write": ".*", "read": read}
+            for vhost in vhosts
+            for user, read in (("guest", ".*"), (PUBLISHER, "^$"))
         ],
         "global_parameters": [{"name": "cluster_name", "value": cluster}],
         "exchanges": [

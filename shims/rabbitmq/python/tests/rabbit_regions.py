@@ -6,7 +6,8 @@ import logging
 import threading
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import antipode_rabbitmq
@@ -163,3 +164,44 @@ def properties(**given: Any) -> Any:
 def delivered(tag: int = 1) -> Any:
     """The method of a delivery that no broker made."""
     return pika.spec.Basic.Deliver(delivery_tag=tag)
+
+
+@contextmanager
+def select_channel(region: Region, on_channel: Callable[[Any], None], **options: Any) -> Iterator[list[Any]]:
+    """Runs a SelectConnection in a thread; `on_channel` gets its wrapped channel. Yields what went wrong."""
+    errors: list[Any] = []
+
+    def opened(plain: Any) -> None:
+        channel = antipode_rabbitmq.wrap(plain, store="notifications", **options)
+        assert isinstance(channel, pika.channel.Channel)
+        try:
+            on_channel(channel)
+        except BaseException as error:
+            errors.append(error)
+
+    def failed(made: Any, error: Any) -> None:
+        errors.append(error)
+        made.ioloop.stop()
+
+    connection = pika.SelectConnection(
+        pika.URLParameters(region.url),
+        on_open_callback=lambda made: made.channel(on_open_callback=opened),
+        on_open_error_callback=failed,
+        on_close_callback=lambda made, _: made.ioloop.stop(),
+    )
+
+    def run() -> None:
+        try:
+            connection.ioloop.start()
+        except BaseException as error:
+            errors.append(error)
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    try:
+        yield errors
+    finally:
+        connection.ioloop.add_callback_threadsafe(lambda: connection.is_open and connection.close())
+        thread.join(10)
+        connection.ioloop.close()
+    assert not thread.is_alive()

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import antipode
@@ -14,48 +11,7 @@ import pika
 import pytest
 from antipode.messages import HEADER
 from pika.adapters.asyncio_connection import AsyncioConnection
-from rabbit_regions import Blog, Region, properties, wait_for
-
-
-@contextmanager
-def select_channel(region: Region, on_channel: Callable[[Any], None], **options: Any) -> Iterator[list[Any]]:
-    """Runs a SelectConnection in a thread; `on_channel` gets its wrapped channel. Yields what went wrong."""
-    errors: list[Any] = []
-
-    def opened(plain: Any) -> None:
-        channel = antipode_rabbitmq.wrap(plain, store="notifications", **options)
-        assert isinstance(channel, pika.channel.Channel)
-        try:
-            on_channel(channel)
-        except BaseException as error:
-            errors.append(error)
-
-    def failed(made: Any, error: Any) -> None:
-        errors.append(error)
-        made.ioloop.stop()
-
-    connection = pika.SelectConnection(
-        pika.URLParameters(region.url),
-        on_open_callback=lambda made: made.channel(on_open_callback=opened),
-        on_open_error_callback=failed,
-        on_close_callback=lambda made, _: made.ioloop.stop(),
-    )
-
-    def run() -> None:
-        try:
-            connection.ioloop.start()
-        except BaseException as error:
-            errors.append(error)
-
-    thread = threading.Thread(target=run, daemon=True)
-    thread.start()
-    try:
-        yield errors
-    finally:
-        connection.ioloop.add_callback_threadsafe(lambda: connection.is_open and connection.close())
-        thread.join(10)
-        connection.ioloop.close()
-    assert not thread.is_alive()
+from rabbit_regions import Blog, Region, properties, select_channel, wait_for
 
 
 def test_a_select_channel_carries_lineages_both_ways(a: Region) -> None:

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import pytest
 
-from antipode.shim import Store, stores
+from antipode.shim import Capabilities, Store, stores
 from antipode.testing import isolated
 from antipode.testing.under_test import StoreUnderTest
 
@@ -20,9 +20,18 @@ def spoils(case: _F) -> _F:
     return case
 
 
-def only(store: StoreUnderTest, *versions: str, queues: bool = True) -> None:
-    """Skips the case where the shim's capabilities exclude it."""
-    capable = store.capabilities
+def only(*versions: str, queues: bool = True) -> Callable[[_F], _F]:
+    """The case is for shims with these `versions` (any, by default), and perhaps not for queues."""
+
+    def mark(case: _F) -> _F:
+        case.only = (versions, queues)  # type: ignore[attr-defined]
+        return case
+
+    return mark
+
+
+def _skip_excluded(case: object, capable: Capabilities) -> None:
+    versions, queues = getattr(case, "only", ((), True))
     if versions and capable.versions not in versions:
         pytest.skip(f"not for versions={capable.versions!r}")
     if not queues and capable.tap:
@@ -51,6 +60,7 @@ class Cases:
     @pytest.fixture
     def store(self, under_test: StoreUnderTest, request: pytest.FixtureRequest) -> Iterator[StoreUnderTest]:
         """The store, wrapped in a registry of the case's own; a listed exception has to fail."""
+        _skip_excluded(request.function, under_test.capabilities)
         case: str = request.node.originalname.removeprefix("test_")
         reason = under_test.exceptions.get(case)
         if reason is not None:

@@ -20,9 +20,9 @@ _FOREIGN = 300
 class Reads(Cases):
     """Reading, in one region and on to another."""
 
+    @only(queues=False)
     def test_a_read_adds_nothing(self, store: StoreUnderTest) -> None:
         """A read gives the native value and adds nothing to the scope, unless asked to (SHIM-12)."""
-        only(store, queues=False)
         key = store.new_key()
         assert store.judge(store.written(key, "v")).satisfied
         with scope() as opened:
@@ -35,9 +35,9 @@ class Reads(Cases):
                 store.read(key, store.near)
             assert opened.lineage.of_store(store.name)
 
+    @only(queues=False)
     def test_reading_covers_the_value_read(self, store: StoreUnderTest) -> None:
         """What `reading()` collects makes a barrier elsewhere wait for the very value that was read (SHIM-13)."""
-        only(store, queues=False)
         key = store.new_key()
         store.partition(store.far)
         store.written(key, "v")
@@ -50,9 +50,9 @@ class Reads(Cases):
         assert store.judge(seen.lineage).satisfied
         assert store.shows(key, "v")
 
+    @only(queues=False)
     def test_three_regions_two_stores(self, store: StoreUnderTest) -> None:
         """A writes here; B reads it and writes to another store; who reads that in C waits for what A wrote."""
-        only(store, queues=False)
         key = store.new_key()
         index = memory.Store("kit-index", regions=["a", "b", "c"])
         writer_b, reader_c = index.client("a"), index.client("c")
@@ -73,9 +73,9 @@ class Reads(Cases):
             assert barrier(timeout=store.patience).satisfied
             assert store.shows(key, "v")
 
+    @only(queues=False)
     def test_a_lineage_rests_beside_the_value(self, store: StoreUnderTest) -> None:
         """Who reads a value depends on what its writer depended on (SHIM-9)."""
-        only(store, queues=False)
         if not store.capabilities.rest:
             pytest.skip("no lineages rest in this store (rest=())")
         key = store.new_key()
@@ -95,9 +95,9 @@ class Reads(Cases):
         posts.heal("b")
         assert barrier(seen.lineage, stores=["kit-posts"], timeout=store.patience).satisfied
 
+    @only(queues=False)
     def test_data_without_lineage(self, store: StoreUnderTest) -> None:
         """What was written without Antipode reads as it is, with the empty complete lineage beside it (SHIM-14)."""
-        only(store, queues=False)
         key = store.new_key()
         store.raw_write(key, "v")
         store.until(lambda: store.shows(key, "v"), "the write arrives")
@@ -107,9 +107,9 @@ class Reads(Cases):
         assert set(seen.lineage.stores) <= {store.name}
         assert store.judge(seen.lineage).satisfied
 
+    @only(queues=False)
     def test_data_without_lineage_is_covered(self, store: StoreUnderTest) -> None:
         """Such a value is waited for elsewhere like any other: its identifier is its version or position (SHIM-13)."""
-        only(store, queues=False)
         key = store.new_key()
         store.partition(store.far)
         store.raw_write(key, "v")
@@ -121,9 +121,9 @@ class Reads(Cases):
         assert store.judge(seen.lineage).satisfied
         assert store.shows(key, "v")
 
+    @only("position", "object", queues=False)
     def test_overwritten_without_antipode(self, store: StoreUnderTest) -> None:
         """Code without Antipode may write between: what was written before it is visible all the same."""
-        only(store, "position", "object", queues=False)
         key = store.new_key()
         lineage = store.written(key, "1")
         store.raw_write(key, "2")
@@ -149,10 +149,10 @@ class Reads(Cases):
             assert store.read(key, store.near) == "v"
         assert foreign <= seen.lineage or seen.lineage.incomplete, "lost, and looks complete"
 
+    @only(queues=False)
     def test_monotonic_reads(self, store: StoreUnderTest) -> None:
         """Who read a value at one replica never reads an older one at another, after a barrier; and what was visible
         stays so (SHIM-20)."""
-        only(store, queues=False)
         key = store.new_key()
         configure(free_path_ttl=0)
         store.set_lag(store.far, 0.15)

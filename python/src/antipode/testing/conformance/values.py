@@ -20,9 +20,9 @@ class Values(Cases):
         assert store.judge(lineage).complete
         assert store.shows(key, "v")
 
+    @only(queues=False)
     def test_overwrite(self, store: StoreUnderTest) -> None:
         """The second version is waited for, and is none that was there before."""
-        only(store, queues=False)
         key = store.new_key()
         first = store.written(key, "1")
         assert store.judge(first).satisfied
@@ -31,9 +31,9 @@ class Values(Cases):
         assert store.judge(second).satisfied
         assert store.shows(key, "2")
 
+    @only(queues=False)
     def test_old_version(self, store: StoreUnderTest) -> None:
         """A replica that has the key with an older version has not got the write (BAR-11)."""
-        only(store, queues=False)
         key = store.new_key()
         assert store.judge(store.written(key, "1")).satisfied
         store.partition(store.near)
@@ -44,9 +44,9 @@ class Values(Cases):
         assert store.judge(second).satisfied
         assert store.shows(key, "2")
 
+    @only("position", "object", queues=False)
     def test_superseded(self, store: StoreUnderTest) -> None:
         """A version that a replica never showed is visible where a newer one of the key is (BAR-11)."""
-        only(store, "position", "object", queues=False)
         key = store.new_key()
         store.partition(store.near)
         first = store.written(key, "1")
@@ -57,9 +57,9 @@ class Values(Cases):
         assert store.shows(key, "2")
         assert store.judge(first).satisfied
 
+    @only("position")
     def test_absorbed_by_a_position(self, store: StoreUnderTest) -> None:
         """Later writes take the place of earlier ones, which are waited for all the same (LIN-8, LIN-11)."""
-        only(store, "position")
         keys = [store.new_key() for _ in range(10)]
         with scope() as opened:
             store.write(keys[0], "v")
@@ -74,9 +74,9 @@ class Values(Cases):
         for key in keys:
             assert store.shows(key, "v")
 
+    @only(queues=False)
     def test_delete(self, store: StoreUnderTest) -> None:
         """A deletion is waited for where the store keeps a trace of it, and else unproven (SHIM-16)."""
-        only(store, queues=False)
         key = store.new_key()
         assert store.judge(store.written(key, "v")).satisfied
         store.partition(store.near)
@@ -92,9 +92,9 @@ class Values(Cases):
         else:
             assert deleted.incomplete or store.verdict(deleted, store.brief) is Verdict.UNPROVEN
 
+    @only("position", "object", queues=False)
     def test_deleted_counts_as_seen(self, store: StoreUnderTest) -> None:
         """A version that was deleted since is visible where the deletion is (BAR-11)."""
-        only(store, "position", "object", queues=False)
         key = store.new_key()
         store.partition(store.near)
         written = store.written(key, "v")
@@ -110,9 +110,9 @@ class Values(Cases):
         else:  # its being gone may as well be its not being there yet
             assert not store.judge(written, store.brief).satisfied
 
+    @only(queues=False)
     def test_recreate(self, store: StoreUnderTest) -> None:
         """Versions do not repeat when an object is deleted and created anew (SHIM-10)."""
-        only(store, queues=False)
         key = store.new_key()
         first = store.written(key, "1") | store.written(key, "2")
         assert store.judge(store.written(key, "3")).satisfied
@@ -134,9 +134,9 @@ class Values(Cases):
         if store.capabilities.versions != "opaque":
             assert store.judge(first).satisfied, "superseded"
 
+    @only(queues=False)
     def test_no_op_write(self, store: StoreUnderTest) -> None:
         """An operation that changed nothing is neither pending nor waited for in vain."""
-        only(store, queues=False)
         with scope() as opened:
             store.write_nothing()
             assert not opened.pending

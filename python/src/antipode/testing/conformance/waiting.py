@@ -113,9 +113,9 @@ class Waiting(Cases):
         thread.join(store.patience + store.slack)
         assert [result.satisfied for result in results] == [True]
 
+    @only("position")
     def test_free_path(self, store: StoreUnderTest, monkeypatch: pytest.MonkeyPatch) -> None:
         """A barrier that repeats what was proved lately asks nobody (BAR-35)."""
-        only(store, "position")
         configure(free_path_ttl=60)
         with scope():
             store.write(store.new_key(), "v")

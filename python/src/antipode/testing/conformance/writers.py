@@ -16,7 +16,7 @@ from antipode.settings import configure
 from antipode.testing.conformance.cases import Cases, only
 from antipode.testing.under_test import StoreUnderTest
 from antipode.wire import MAX_COUNTER
-from antipode.writeid import Ordered, WriteId
+from antipode.writeid import Opaque, Ordered, WriteId
 
 _WRITERS = 4
 _EACH = 25
@@ -159,9 +159,9 @@ class Writers(Cases):
             assert not opened.pending
             assert opened.marked().is_complete()
 
+    @only("position")
     def test_implausible_position(self, store: StoreUnderTest) -> None:
         """A position that the store has not reached never passes, and the next write drops it (LIN-28)."""
-        only(store, "position")
         [mine] = store.written(store.new_key()).of_store(store.name)
         assert isinstance(mine.version, Ordered)
         forged = WriteId.position(store.name, mine.version.epoch, MAX_COUNTER)
@@ -185,7 +185,10 @@ class Writers(Cases):
             if write_id.key and isinstance(version, Ordered):
                 forged = write_id._replace(version=Ordered(version.epoch, MAX_COUNTER))
                 assert not store.judge(Lineage([forged]), store.brief).satisfied
-            if write_id.key:
+            elif isinstance(version, Opaque):
+                forged = write_id._replace(version=Opaque("kit-unheard-of"))
+                assert not store.judge(Lineage([forged]), store.brief).satisfied
+            if write_id.key and not store.capabilities.tap:  # a message is known by its mark alone
                 absent = write_id._replace(key=store.new_key().encode())
                 assert not store.judge(Lineage([absent]), store.brief).satisfied
         unheard = WriteId.position(store.name, "kit-unheard-of", 1)

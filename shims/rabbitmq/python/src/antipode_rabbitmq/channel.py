@@ -20,6 +20,7 @@ from antipode_rabbitmq.consuming import callback_of
 from antipode_rabbitmq.options import ChannelOptions
 from antipode_rabbitmq.publishing import publish
 from antipode_rabbitmq.returns import Returns
+from antipode_rabbitmq.transaction import Transaction
 
 BlockingChannel: Final = pika.adapters.blocking_connection.BlockingChannel
 PlainChannel: Final = pika.channel.Channel
@@ -28,7 +29,7 @@ PlainChannel: Final = pika.channel.Channel
 class Wrapping:
     """What is ours in a wrapped channel."""
 
-    __slots__ = ("arrived", "options", "overridden", "plain", "returns")
+    __slots__ = ("arrived", "options", "overridden", "plain", "returns", "transaction")
 
     def __init__(self, plain: Any, options: ChannelOptions, arrived: Callable[[str], None]) -> None:
         self.plain = plain
@@ -36,6 +37,8 @@ class Wrapping:
         self.arrived = arrived
         """Takes the mark of a tracked message of this store that came by this channel."""
         self.returns = Returns(plain)
+        self.transaction: Transaction | None = None
+        """Since `tx_select`."""
         self.overridden: dict[str, Any] = {}
         """What others have set on the wrapped channel since, such as an instrumentation."""
 
@@ -93,6 +96,7 @@ def _basic_publish(
         body=body,
         properties=properties,
         mandatory=mandatory,
+        transaction=wrapping.transaction,
     )
 
 
@@ -150,6 +154,45 @@ def _basic_recover(self: Any, *args: Any, **kw: Any) -> Any:
     return wrapping.plain.basic_recover(*args, **kw)
 
 
+def _tx_select(self: Any, *args: Any, **kw: Any) -> Any:
+    wrapping: Wrapping = self._antipode
+    result = wrapping.plain.tx_select(*args, **kw)
+    wrapping.transaction = wrapping.transaction or Transaction()
+    return result
+
+
+def _blocking_tx_commit(self: Any) -> Any:
+    wrapping: Wrapping = self._antipode
+    transaction = wrapping.transaction or Transaction()
+    try:
+        result = wrapping.plain.tx_commit()
+    except BaseException:
+        transaction.in_doubt()
+        raise
+    transaction.committed()
+    return result
+
+
+def _tx_commit(self: Any, callback: Any = None) -> Any:
+    wrapping: Wrapping = self._antipode
+    transaction = wrapping.transaction or Transaction()
+
+    def committed(*args: Any) -> Any:
+        transaction.committed()
+        return None if callback is None else callback(*args)
+
+    wanted = callback if callback is not None and not callable(callback) else committed  # pika says what is wrong
+    return wrapping.plain.tx_commit(wanted)
+
+
+def _tx_rollback(self: Any, *args: Any, **kw: Any) -> Any:
+    wrapping: Wrapping = self._antipode
+    result = wrapping.plain.tx_rollback(*args, **kw)
+    if wrapping.transaction is not None:
+        wrapping.transaction.rolled_back()
+    return result
+
+
 def _add_on_close_callback(self: Any, callback: Any) -> Any:
     wrapping: Wrapping = self._antipode
     if callable(callback):
@@ -172,9 +215,21 @@ _OURS: Final[dict[str, Callable[..., Any]]] = {
     "basic_publish": _basic_publish,
     "basic_recover": _basic_recover,
     "basic_reject": _basic_reject,
+    "tx_rollback": _tx_rollback,
+    "tx_select": _tx_select,
 }
-_OURS_BLOCKING: Final = {**_OURS, "basic_get": _blocking_basic_get, "consume": _consume}
-_OURS_ASYNC: Final = {**_OURS, "basic_get": _basic_get, "add_on_close_callback": _add_on_close_callback}
+_OURS_BLOCKING: Final = {
+    **_OURS,
+    "basic_get": _blocking_basic_get,
+    "consume": _consume,
+    "tx_commit": _blocking_tx_commit,
+}
+_OURS_ASYNC: Final = {
+    **_OURS,
+    "basic_get": _basic_get,
+    "add_on_close_callback": _add_on_close_callback,
+    "tx_commit": _tx_commit,
+}
 
 
 @cache

@@ -23,6 +23,7 @@ from pika.spec import BasicProperties
 from antipode_rabbitmq.delivery import MessageDelivery
 from antipode_rabbitmq.marks import MARK_HEADER
 from antipode_rabbitmq.options import ChannelOptions, headers_of
+from antipode_rabbitmq.transaction import Transaction
 
 _NOT_SENT: Final = (UnroutableError, ChannelWrongStateError, ConnectionWrongStateError)
 _FRAME_OVERHEAD: Final = 64
@@ -39,8 +40,12 @@ def publish(
     body: Any,
     properties: Any,
     mandatory: bool,
+    transaction: Transaction | None = None,
 ) -> Any:
-    """Publishes by `send`, pika's own method. The caller's properties stay as they are."""
+    """Publishes by `send`, pika's own method. The caller's properties stay as they are.
+
+    In a transaction the message is pending until the commit (SHIM-11).
+    """
     store = options.store
     if not options.track or not store.records:  # with mode=off what came in is passed on, and nothing added (PROP-26)
         return send(exchange, routing_key, body, _stamped(options, properties, None, frame_max), mandatory)
@@ -57,7 +62,10 @@ def publish(
     except BaseException:
         write.outcome_unknown()
         raise
-    write.record(version)
+    if transaction is None:
+        write.record(version)
+    else:
+        transaction.add(write, version)
     return result
 
 

@@ -1,0 +1,70 @@
+"""Transactional channels: tracked messages are pending until the commit (SHIM-11, SCOPE-14, SCOPE-17)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import antipode
+import antipode_rabbitmq
+import pika
+import pytest
+from pika.exceptions import AMQPError
+from rabbit_regions import Link, Region, select_channel, wait_for
+
+
+def test_committed_and_rolled_back(a: Region) -> None:
+    channel, queue = a.wrapped(track=True), a.queue()
+    with antipode.scope() as scope:
+        channel.basic_publish("", queue, b"before")
+        channel.tx_select()
+        channel.basic_publish("", queue, b"dropped")
+        assert scope.marked().incomplete == {"notifications"}
+        channel.tx_rollback()
+        assert len(scope.pending) == 0
+        assert len(scope.lineage) == 1, "the first message's alone"
+        for body in (b"one", b"two"):
+            channel.basic_publish("", queue, body)
+        assert len(scope.pending) == 2
+        channel.tx_commit()
+        assert len(scope.pending) == 0
+        assert len(scope.lineage) == 3
+        channel.tx_commit()
+    assert [a.get(queue)[2] for _ in range(3)] == [b"before", b"one", b"two"]
+
+
+def test_a_commit_in_doubt_stays_pending(a: Region) -> None:
+    link = Link(a)
+    queue = a.queue()
+    connection = pika.BlockingConnection(pika.URLParameters(link.url))
+    channel = antipode_rabbitmq.wrap(connection.channel(), store="notifications", track=True)
+    with antipode.scope() as scope:
+        channel.tx_select()
+        channel.basic_publish("", queue, b"x")
+        link.cut()
+        with pytest.raises(AMQPError):
+            channel.tx_commit()
+        assert [write.unknown for write in scope.pending] == [True]
+        assert scope.marked().incomplete == {"notifications"}
+
+
+def test_an_asynchronous_commit(a: Region) -> None:
+    queue = a.queue()
+    before: list[int] = []
+    after: list[tuple[int, int]] = []
+
+    def on_channel(channel: Any) -> None:
+        def selected(_: Any) -> None:
+            with antipode.scope() as scope:
+                scope.hold()  # it outlives this callback
+                channel.basic_publish("", queue, b"x")
+                before.append(len(scope.pending))
+            channel.tx_commit(lambda _: after.append((len(scope.pending), len(scope.lineage))))
+
+        channel.tx_select(selected)
+
+    with select_channel(a, on_channel, track=True) as errors:
+        wait_for("the commit", lambda: after or errors)
+    assert not errors
+    assert before == [1]
+    assert after == [(0, 1)]
+    assert a.get(queue)[2] == b"x"
