@@ -13,10 +13,10 @@ from antipode_dynamodb.attributes import NAMES, Item, is_tombstone, stripped, ve
 from antipode_dynamodb.binding import Binding
 from antipode_dynamodb.guarding import Failure, Guarded, Kind, judge
 from antipode_dynamodb.keys import key_octets
+from antipode_dynamodb.opaque import deleted_version
 from antipode_dynamodb.tables import Table
 from antipode_dynamodb.writing import (
     MOST_TRIES,
-    deleted_version,
     error_code,
     known_table,
     native,

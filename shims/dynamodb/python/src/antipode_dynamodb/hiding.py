@@ -26,10 +26,12 @@ from antipode_dynamodb.attributes import (
 )
 from antipode_dynamodb.binding import Binding
 from antipode_dynamodb.keys import key_octets
+from antipode_dynamodb.opaque import content_version
 from antipode_dynamodb.tables import Table
 from antipode_dynamodb.writing import known_table
 
 _LEGACY: Final = frozenset({"QueryFilter", "ScanFilter", "AttributesToGet", "ConditionalOperator", "KeyConditions"})
+_PARTS: Final = frozenset({"IndexName", "ProjectionExpression", "AttributesToGet"})
 _SELECT: Final = re.compile(r"^\s*SELECT\s+(?!\*)", re.IGNORECASE)
 
 
@@ -77,7 +79,7 @@ class Read:
         raise BarrierUnproven(words) if verdict is Verdict.UNPROVEN else BarrierTimeout(words)
 
     def saw(self, table: Table | None, item: Item, *, whole: bool) -> None:
-        """A value was read; `whole`: our attributes would be here if the item had them."""
+        """A value was read; `whole`: with every attribute that it has."""
         version, name = version_of(item), self.binding.store.name
         texts = [text for text in [lineage_text(item)] if text is not None]
         beside = self.binding.lineage_of(texts)
@@ -85,15 +87,16 @@ class Read:
             if reading is None:
                 continue
             reading.saw(lineage=beside)
-            if version is None or table is None or not whole:
+            if table is None or (version is None and not whole):
                 reading.marked(name)
                 continue
+            covers = content_version(item) if version is None else Ordered("", version)
             try:
                 octets = key_octets(table.name, table.keys, item)
             except (KeyError, ValueError, TypeError):  # an index or a projection without the key
                 reading.marked(name)
             else:
-                reading.saw(self.binding.store.write_id(octets, Ordered("", version)))
+                reading.saw(self.binding.store.write_id(octets, covers))
 
     def finish(self) -> None:
         """Automatic merging."""
@@ -207,7 +210,7 @@ def _table(read: Read, params: dict[str, Any]) -> Table | None:
 
 def _give_get(read: Read, params: dict[str, Any], result: dict[str, Any]) -> None:
     if "Item" in result and read.binding.has(params["TableName"]):
-        item = _shown(read, _table(read, params), result["Item"], params.get("Key"), _is_whole(params, read))
+        item = _shown(read, _table(read, params), result["Item"], params.get("Key"), _is_whole(params))
         if item is None:
             del result["Item"]
         else:
@@ -217,7 +220,7 @@ def _give_get(read: Read, params: dict[str, Any], result: dict[str, Any]) -> Non
 def _give_query(read: Read, params: dict[str, Any], result: dict[str, Any]) -> None:
     if not read.binding.has(params["TableName"]) or "Items" not in result:
         return
-    table, whole = _table(read, params), _is_whole(params, read)
+    table, whole = _table(read, params), _is_whole(params)
     shown = [_shown(read, table, item, None, whole) for item in result["Items"]]
     result["Items"] = [item for item in shown if item is not None]
     if "Count" in result:
@@ -230,7 +233,7 @@ def _give_batch(read: Read, params: dict[str, Any], result: dict[str, Any]) -> N
         if not read.binding.has(name):
             continue
         table = known_table(read.binding, name)
-        shown = [_shown(read, table, item, None, whole=True) for item in items]
+        shown = [_shown(read, table, item, None, _is_whole(asked.get(name, {}))) for item in items]
         result["Responses"][name] = [item for item in shown if item is not None]
     for name, part in result.get("UnprocessedKeys", {}).items():
         original = asked.get(name, {})
@@ -261,8 +264,8 @@ def _give_statements(read: Read, params: dict[str, Any], result: dict[str, Any])
                 response["Item"] = item
 
 
-def _is_whole(params: dict[str, Any], read: Read) -> bool:
-    return "IndexName" not in params or "ProjectionExpression" not in params
+def _is_whole(params: dict[str, Any]) -> bool:
+    return not _PARTS & params.keys() and params.get("Select", "ALL_ATTRIBUTES") == "ALL_ATTRIBUTES"
 
 
 def _shown(read: Read, table: Table | None, item: Item, key: Item | None, whole: bool) -> Item | None:

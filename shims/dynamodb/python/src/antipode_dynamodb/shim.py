@@ -15,10 +15,11 @@ from botocore.exceptions import ClientError, HTTPClientError, NoCredentialsError
 
 from antipode_dynamodb.attributes import NAMES, Item, is_tombstone, version_of
 from antipode_dynamodb.keys import key_octets, parse_key
+from antipode_dynamodb.opaque import content_version, deletion_of, is_content
 from antipode_dynamodb.plain import for_questions
 from antipode_dynamodb.tables import Tables
 from antipode_dynamodb.targets import SCHEMES, target_of
-from antipode_dynamodb.writing import DELETED, error_code, http_status
+from antipode_dynamodb.writing import error_code, http_status
 
 _AT_ONCE: Final = 100
 """So many keys a BatchGetItem may ask for."""
@@ -78,6 +79,7 @@ class DynamoDbShim(Shim):
             return []
         answers: list[Visibility | None] = [None] * len(ids)
         wanted: dict[tuple[str, bytes], list[int]] = {}
+        whole: set[str] = set()  # the tables whose items are read whole
         keys: dict[tuple[str, bytes], Item] = {}
         for index, write_id in enumerate(ids):
             found = self._parse(session, write_id)
@@ -87,7 +89,9 @@ class DynamoDbShim(Shim):
                 table, key = found
                 wanted.setdefault((table, write_id.key), []).append(index)
                 keys[table, write_id.key] = key
-        items = self._read(session, keys)
+                if isinstance(write_id.version, Opaque) and is_content(write_id.version):
+                    whole.add(table)
+        items = self._read(session, keys, whole)
         for place, indexes in wanted.items():
             for index in indexes:
                 found_item = items.get(place, _UNASKED)
@@ -103,7 +107,7 @@ class DynamoDbShim(Shim):
             return unproven("DynamoDB has versions of items, and no positions")
         if isinstance(version, Ordered) and version.epoch:
             return unproven(f"a version of epoch {version.epoch} is none of this store's")
-        if isinstance(version, Opaque) and deletion_of(version) is None:
+        if isinstance(version, Opaque) and deletion_of(version) is None and not is_content(version):
             return unproven("this opaque version is none of this store's")
         parsed = parse_key(write_id.key)
         if parsed is None:
@@ -125,7 +129,7 @@ class DynamoDbShim(Shim):
         return table, dict(zip(known.keys, values, strict=True))
 
     def _read(
-        self, session: _Session, keys: Mapping[tuple[str, bytes], Item]
+        self, session: _Session, keys: Mapping[tuple[str, bytes], Item], whole: set[str]
     ) -> dict[tuple[str, bytes], Item | Visibility]:
         """The versions at these keys, an empty item where nothing is, or why they could not be read."""
         found: dict[tuple[str, bytes], Item | Visibility] = {}
@@ -134,20 +138,12 @@ class DynamoDbShim(Shim):
             some = places[start : start + _AT_ONCE]
             request: dict[str, Any] = {}
             for table, octets in some:
-                names = session.tables.get(table).keys
-                short = {f"#k{index}": name for index, name in enumerate(names)} | {
-                    "#apv": NAMES["#apv"],
-                    "#apx": NAMES["#apx"],
-                }
-                part = request.setdefault(
-                    table,
-                    {
-                        "Keys": [],
-                        "ConsistentRead": True,
-                        "ProjectionExpression": ", ".join(short),
-                        "ExpressionAttributeNames": short,
-                    },
-                )
+                part = request.setdefault(table, {"Keys": [], "ConsistentRead": True})
+                if table not in whole:
+                    names = session.tables.get(table).keys
+                    short = {f"#k{index}": name for index, name in enumerate(names)}
+                    part["ExpressionAttributeNames"] = short | {"#apv": NAMES["#apv"], "#apx": NAMES["#apx"]}
+                    part["ProjectionExpression"] = ", ".join(part["ExpressionAttributeNames"])
                 part["Keys"].append(keys[table, octets])
             found |= self._ask(session, some, request)
         return found
@@ -203,16 +199,14 @@ class _Session:
         self.tables = Tables(self.ask, store)
 
 
-def deletion_of(version: Opaque) -> int | None:
-    """The counter of a deletion that left no tombstone."""
-    text = version.mark.removeprefix(DELETED)
-    return int(text) if version.mark.startswith(DELETED) and text.isdecimal() else None
-
-
 def judge(write_id: WriteId, item: Item | None) -> Visibility:
     """Whether a write is visible where this item, or none, is what a strongly consistent read shows."""
     version = write_id.version
     at = version_of(item)
+    if isinstance(version, Opaque) and is_content(version):
+        if item and at is None and content_version(item) == version:
+            return VISIBLE
+        return not_yet("the item, written without Antipode, is not there, or something else took its place")
     if isinstance(version, Opaque):
         deleted = deletion_of(version)
         if at is not None and deleted is not None and at > deleted:

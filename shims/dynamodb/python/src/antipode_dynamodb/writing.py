@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from antipode import logs
 from antipode.shim import Write
-from antipode.writeid import Opaque, Ordered
+from antipode.writeid import Ordered
 from botocore.exceptions import (
     ClientError,
     NoCredentialsError,
@@ -20,6 +20,7 @@ from antipode_dynamodb.attributes import is_tombstone, lineage_text, stripped, v
 from antipode_dynamodb.binding import Binding
 from antipode_dynamodb.guarding import Failure, Guarded, Kind, Mode, judge
 from antipode_dynamodb.keys import key_octets
+from antipode_dynamodb.opaque import deleted_version
 from antipode_dynamodb.tables import Table
 
 KINDS: Final = {"PutItem": Kind.PUT, "UpdateItem": Kind.UPDATE, "DeleteItem": Kind.DELETE}
@@ -27,13 +28,6 @@ _OPERATIONS: Final = {kind: operation for operation, kind in KINDS.items()}
 _LEGACY: Final = frozenset({"Expected", "AttributeUpdates", "ConditionalOperator"})
 MOST_TRIES: Final = 30
 NOT_SENT: Final = (ParamValidationError, NoCredentialsError, PartialCredentialsError)
-DELETED: Final = "d"
-"""An opaque version: a deletion that left no tombstone, and the counter that it had."""
-
-
-def deleted_version(counter: int) -> Opaque:
-    """The version of a deletion that left no tombstone: it is unproven until something later is seen (SHIM-16)."""
-    return Opaque(f"{DELETED}{counter}")
 
 
 def settle(writes: list[Write], error: BaseException) -> None:

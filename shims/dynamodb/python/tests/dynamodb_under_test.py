@@ -1,0 +1,159 @@
+"""DynamoDB as the conformance kit drives it: three regions, each of which takes writes; `primary` is where ours go."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from typing import Any, ClassVar
+
+import antipode_dynamodb
+import boto3
+from antipode.shim import Shim
+from antipode.testing.under_test import StoreUnderTest
+from antipode_lab import Lab
+from antipode_lab.errors import LabError
+from antipode_lab.stores.dynamodb import ACCESS_KEY, DynamoDbStore
+from botocore.config import Config
+from dynamodb_regions import TABLE, answering, denied, item, key
+
+LAGS = {"b1": 5, "b2": 20}
+_ONE_REQUEST = "a transaction of DynamoDB is one request: there is none that is open"
+
+
+class DynamoDbUnderTest(StoreUnderTest):
+    """A lab of three regions for all cases: what a case changes is undone."""
+
+    shim: ClassVar[type[Shim]] = antipode_dynamodb.DynamoDbShim
+    exceptions: ClassVar[Mapping[str, str]] = {
+        "open_transaction": _ONE_REQUEST,
+        "transaction_only_read_so_far": _ONE_REQUEST,
+        "rolled_back_transaction": _ONE_REQUEST,
+        "repointed_replica": "regions of a global table have no source that could be another one",
+        "overwritten_without_antipode": "an item that a plain writer put has no version: it may be older or newer",
+    }
+    patience = 12.0
+    rights_cure = "dynamodb:DescribeTable"
+    unfit_cure = "add one, or correct region_name="
+
+    def __init__(self) -> None:
+        self._whole = Lab("dynamodb", replicas=2, lag=[f"{lag}ms" for lag in LAGS.values()]).start()
+        self.lab = self._whole.get(DynamoDbStore)
+        self._primary = "a"
+
+    def close(self) -> None:
+        self._whole.close()
+
+    def begin(self) -> None:
+        self._primary = "a"
+        self._plain = {name: self.lab.client(name) for name in self.lab.servers}
+        self._wrapped = {
+            name: antipode_dynamodb.wrap(
+                plain, store=self.name, tables=[TABLE], replicas=[self._plain[replica] for replica in self.replicas]
+            )
+            for name, plain in self._plain.items()
+        }
+
+    def recover(self, *, spoiled: bool) -> None:
+        for name in self.lab.servers:
+            with suppress(LabError):
+                self.lab.thaw(name)
+        for name, lag in LAGS.items():
+            self.lab.lag(name, f"{lag}ms")
+        self.lab.heal()
+
+    @property
+    def primary(self) -> str:
+        return self._primary
+
+    @property
+    def replicas(self) -> Sequence[str]:
+        return ["b1", "b2"]
+
+    # Data
+
+    def write(self, key: str, value: str) -> None:
+        self._wrapped[self.primary].put_item(TableName=TABLE, Item=item(key, value))
+
+    def read(self, key: str, at: str) -> str | None:
+        return _value(self._wrapped[at], key)
+
+    def look(self, key: str, at: str) -> str | None:
+        return _value(self._plain[at], key)
+
+    def delete(self, key_: str) -> None:
+        self._wrapped[self.primary].delete_item(TableName=TABLE, Key=key(key_))
+
+    def raw_write(self, key: str, value: str) -> None:
+        self._plain[self.primary].put_item(TableName=TABLE, Item=item(key, value))
+
+    def write_nothing(self) -> None:
+        self._wrapped[self.primary].delete_item(TableName=TABLE, Key=key(self.new_key("never there")))
+
+    # Links and servers
+
+    def set_lag(self, replica: str, seconds: float) -> None:
+        self.lab.lag(replica, f"{round(seconds * 1000)}ms")
+
+    def partition(self, replica: str) -> None:
+        self.lab.partition(replica)
+
+    def heal(self, replica: str) -> None:
+        self.lab.heal(replica, wait=False)
+
+    def freeze(self, server: str) -> None:
+        self.lab.freeze(server)
+
+    def thaw(self, server: str) -> None:
+        self.lab.thaw(server)
+
+    def restart(self, server: str) -> None:
+        self.lab.restart(server)
+
+    def promote(self, replica: str, lost: Callable[[], None] | None = None) -> None:
+        """The application moves its writes to another region; what the first one wrote in a partition stays there."""
+        if lost is None:
+            self.lab.wait_caught_up(replica, self.primary)
+        else:
+            self.lab.partition(self.primary)
+            lost()
+        self._primary = replica
+
+    # Troubles
+
+    def write_with_unknown_outcome(self, key: str, value: str) -> None:
+        plain = self._impatient()
+        client = antipode_dynamodb.wrap(plain, store=self.name, tables=[TABLE])
+        self.lab.freeze(self.primary)
+        try:
+            client.put_item(TableName=TABLE, Item=item(key, value))
+        finally:
+            self.lab.thaw(self.primary)
+
+    def _impatient(self) -> Any:
+        return boto3.client(
+            "dynamodb",
+            region_name=self.lab.region(self.primary),
+            endpoint_url=self.lab.url(self.primary),
+            aws_access_key_id=ACCESS_KEY,
+            aws_secret_access_key=ACCESS_KEY,
+            config=Config(connect_timeout=0.5, read_timeout=0.5, retries={"total_max_attempts": 1}),
+        )
+
+    def write_refused(self, key: str) -> None:
+        self._wrapped[self.primary].put_item(
+            TableName=TABLE, Item=item(key), ConditionExpression="attribute_exists(never)"
+        )
+
+    def write_without_rights(self, key: str, value: str) -> None:
+        plain = self._impatient()
+        with answering(plain, "DescribeTable", denied):
+            client = antipode_dynamodb.wrap(plain, store=self.name)
+            client.put_item(TableName=TABLE, Item=item(key, value))
+
+    def wrap_unfit(self) -> None:
+        antipode_dynamodb.wrap(self._plain["b1"], store="unfit", tables=["not-replicated-here"])
+
+
+def _value(client: Any, name: str) -> str | None:
+    found = client.get_item(TableName=TABLE, Key=key(name), ConsistentRead=True).get("Item", {}).get("value")
+    return None if found is None else str(found["S"])
