@@ -41,11 +41,13 @@ class PostgresqlOptions:
             the time that it takes and a power cut.
         fresh: initialises the database anew, with a system identifier of its own; else it may be that of
             another lab's.
+        alone: the primary only.
     """
 
     config: Mapping[str, str] = field(default_factory=dict)
     fsync: bool = False
     fresh: bool = False
+    alone: bool = False
 
 
 class Place(NamedTuple):
@@ -82,6 +84,7 @@ class PostgresqlServers(BaseStore[PostgresqlOptions]):
 
     def start(self, lags_ms: Sequence[int]) -> None:
         """Starts the primary and one hot standby a lag."""
+        lags_ms = [] if self.options.alone else lags_ms
         names = ["a", *(f"b{index}" for index in range(1, len(lags_ms) + 1))]
         self.set_base_lags(dict(zip(names, [0, *lags_ms], strict=True)))
         self._open_scratch()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any, Final
 
 from antipode.exchange import give, take
@@ -9,8 +11,19 @@ from antipode.lineage import Lineage
 from antipode.trust import Direction, judge_message_in, judge_message_out, report, trust_settings
 
 COLUMN: Final = "antipode"
-SETTING: Final = "antipode.lineage"
-MOST_BYTES: Final = 3072
+RESET: Final = b"RESET antipode.lineage"
+_SET_LOCAL: Final = b"SELECT set_config('antipode.lineage', $1, true)"
+_SET_SESSION: Final = b"SELECT set_config('antipode.lineage', $1, false)"
+
+
+def set_local(pgconn: Any, text: str) -> Callable[[], None]:
+    """A command of a pipeline: the lineage of what the transaction writes from here on."""
+    return partial(pgconn.send_query_params, _SET_LOCAL, [text.encode()])
+
+
+def set_session(pgconn: Any, text: str) -> Callable[[], None]:
+    """The same for what commits by itself; to be followed by RESET."""
+    return partial(pgconn.send_query_params, _SET_SESSION, [text.encode()])
 
 
 def text_of(lineage: Lineage, lineage_out: bool) -> str:
@@ -29,7 +42,7 @@ def lineage_of(value: Any, store: str, lineage_in: bool) -> Lineage:
     """The lineage that rests in a column's value; what cannot be read is incomplete for the store (SHIM-14)."""
     if value is None or not lineage_in:
         return Lineage()
-    text = value.decode("latin-1") if isinstance(value, bytes | bytearray | memoryview) else str(value)
+    text = bytes(value).decode("latin-1") if isinstance(value, bytes | bytearray | memoryview) else str(value)
     trust = trust_settings()
     taken = take(
         text.split(), lambda each: judge_message_in(each, trust, None), Direction.MESSAGE_IN, f"a row of {store}"

@@ -110,6 +110,7 @@ class RecordingCursor(RecordingBaseCursor):
                 yield copy
         except BaseException as error:
             self._antipode_flow.failed(Kind.WRITE, error)
+            self._antipode_settle()
             raise
         self._antipode_settle()
 
@@ -124,7 +125,7 @@ class RecordingCursor(RecordingBaseCursor):
 
     def _antipode_settle(self) -> None:
         conn: Any = self._conn  # type: ignore[attr-defined]
-        if self._antipode_flow.write is not None:
+        if self._antipode_flow.write is not None or self._antipode_flow.in_session:
             with conn.lock:
                 conn.wait(self._antipode_settled())
 
@@ -196,6 +197,7 @@ class AsyncRecordingCursor(RecordingBaseCursor):
                 yield copy
         except BaseException as error:
             self._antipode_flow.failed(Kind.WRITE, error)
+            await self._antipode_settle()
             raise
         await self._antipode_settle()
 
@@ -211,6 +213,6 @@ class AsyncRecordingCursor(RecordingBaseCursor):
 
     async def _antipode_settle(self) -> None:
         conn: Any = self._conn  # type: ignore[attr-defined]
-        if self._antipode_flow.write is not None:
+        if self._antipode_flow.write is not None or self._antipode_flow.in_session:
             async with conn.lock:
                 await conn.wait(self._antipode_settled())

@@ -40,9 +40,8 @@ def is_engine(client: Any) -> bool:
     if not isinstance(inner, Engine):
         return False
     if inner.dialect.driver not in ("psycopg", "psycopg_async"):
-        raise TypeError(
-            f"wrap() takes engines of postgresql+psycopg://, not of {inner.dialect.name}+{inner.dialect.driver}"
-        )
+        driver = f"{inner.dialect.name}+{inner.dialect.driver}"
+        raise TypeError(f"wrap() takes engines of postgresql+psycopg://, not of {driver}")
     return True
 
 

@@ -6,11 +6,13 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from antipode.reading import current_reading
+from antipode.scope import current_scope
 from antipode.store import Write, note_marks
 from antipode.writeid import Ordered, WriteId
-from psycopg import Error, OperationalError, pq
+from psycopg import Error, OperationalError, generators, pq
 
 from antipode_postgresql.binding import Binding
+from antipode_postgresql.column import RESET, set_local, set_session, text_of
 from antipode_postgresql.packets import (
     FLUSH,
     HOW,
@@ -19,6 +21,7 @@ from antipode_postgresql.packets import (
     Place,
     Results,
     asked,
+    ends_connection,
     piped,
     place_of,
     refusal_of,
@@ -75,6 +78,10 @@ class Flow:
         """Commits of a pipeline whose position could not ride along."""
         self.announced = False
         """Whether one of our cursors is about to send; others are not seen through, and may write."""
+        self.beside: str | None = None
+        """What the server was told to put beside rows, in this transaction."""
+        self.in_session = False
+        """Whether it was told so for longer than a transaction."""
         self.has_snapshot = False
         """Whether the open transaction has run a statement: a snapshot may be kept from then on."""
 
@@ -91,6 +98,41 @@ class Flow:
         if kind is Kind.WRITE:
             self.certain = True
 
+    # Lineages beside rows
+
+    def text_beside(self) -> str:
+        """The lineage that may rest beside what is written now: other writes in flight are marked in it."""
+        scope = current_scope()
+        if scope is None:
+            return ""
+        lineage = scope.lineage
+        stores = sorted({write.store for write in scope.pending if write is not self.write})
+        if stores:
+            lineage = lineage.marked_incomplete(*stores)
+        return text_of(lineage, self.binding.options.lineage_out)
+
+    def beside_gen(self, pipeline: Any) -> Any:
+        """Tells the server before a write; for one that commits by itself until `reset_gen`."""
+        pgconn, text = self.pgconn, self.text_beside()
+        if pipeline is not None:
+            pipeline.command_queue.append(set_local(pgconn, text))
+            pipeline.result_queue.append((_Heard(lambda results: None), None))
+        elif pgconn.transaction_status == INTRANS:
+            if text != self.beside:
+                set_local(pgconn, text)()
+                yield from generators.execute(pgconn)
+                self.beside = text
+        elif pgconn.transaction_status == IDLE:
+            set_session(pgconn, text)()
+            yield from generators.execute(pgconn)
+            self.in_session = True
+
+    def reset_gen(self) -> Any:
+        """Takes the lineage back from the connection: nothing of ours stays on it (SHIM-5)."""
+        if self.in_session and self.pgconn.status == OK and self.pgconn.transaction_status == IDLE:
+            self.in_session = False
+            yield from simple(self.pgconn, RESET)
+
     # After it
 
     def failed(self, kind: Kind, error: BaseException) -> None:
@@ -101,19 +143,12 @@ class Flow:
         if self.pgconn.status != OK:
             self._gone(write)
         elif self.pgconn.transaction_status == IDLE:
-            if (
-                kind is Kind.WRITE
-                or kind is Kind.READ
-                or (isinstance(error, Error) and not self._may_have_committed(kind))
-            ):
+            if kind is not Kind.MAYBE:
                 self._forget().abandon()
             else:
                 self._forget().record_incomplete("pending", "it failed, and may have committed a part before")
         elif self.pgconn.transaction_status not in OPEN:
             self._forget().outcome_unknown()
-
-    def _may_have_committed(self, kind: Kind) -> bool:
-        return kind is Kind.MAYBE
 
     def _gone(self, write: Write) -> None:
         """The connection is lost. What had not been told to commit is rolled back by the server."""
@@ -144,6 +179,7 @@ class Flow:
         write, self.write = self.write, None
         assert write is not None
         self.certain = self.committing = self.alone = False
+        self.beside = None
         return write
 
     # Commits: the question is in the same message
@@ -168,7 +204,7 @@ class Flow:
             return results[-1]
         how, done = results[0], results[1]
         if done.status == pq.ExecStatus.FATAL_ERROR:
-            if pgconn.status != OK:
+            if pgconn.status != OK or ends_connection(done):
                 self._lost(None)
             else:
                 self.rolled_back()
@@ -186,14 +222,15 @@ class Flow:
     def alone_gen(self, send: Any) -> Any:
         """One write in autocommit mode, with the questions in the same packet; its own results."""
         pgconn = self.pgconn
-        groups = [[send, asked(pgconn, HOW)], [asked(pgconn, QUESTION)]]
+        before = [set_local(pgconn, self.text_beside())] if self.binding.rests else []
+        groups = [[*before, send, asked(pgconn, HOW)], [asked(pgconn, QUESTION)]]
         try:
-            own, how, answer = yield from piped(pgconn, groups)
+            *_, own, how, answer = yield from piped(pgconn, groups)
         except BaseException as error:
             self._lost(error)
             raise
         if not own or own[-1].status == pq.ExecStatus.FATAL_ERROR:
-            if pgconn.status != OK:
+            if pgconn.status != OK or not own or ends_connection(own[-1]):
                 self._lost(None)
             else:
                 self.rolled_back()

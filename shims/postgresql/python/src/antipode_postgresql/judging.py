@@ -137,7 +137,8 @@ def _other_branch(epoch: Epoch, wanted: int, seen: Seen) -> Visibility | None:
     if seen.reached < wanted or not seen.words_fresh:
         return not_yet(f"at {lsn_of(seen.reached)}, wanted {lsn_of(wanted)}")
     return unproven(
-        f"the row of {epoch} in antipode.epochs is not there: it is on another branch, or has no such table (antipode init)"
+        f"the row of {epoch} in antipode.epochs is not there: it is on another branch, or without "
+        "that table (antipode init)"
     )
 
 

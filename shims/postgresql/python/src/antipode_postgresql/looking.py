@@ -34,7 +34,7 @@ _RIGHTS: Final = """SELECT
       AND has_schema_privilege(to_regnamespace('antipode'), 'USAGE'), false),
  coalesce(has_table_privilege(to_regclass('antipode.epochs'), 'SELECT'), false),
  pg_has_role('pg_read_all_stats', 'USAGE') AND
-   (SELECT bool_or(rolsuper) OR pg_has_role('pg_read_server_files', 'USAGE') FROM pg_roles WHERE rolname = current_user),
+   (SELECT rolsuper OR pg_has_role('pg_read_server_files', 'USAGE') FROM pg_roles WHERE rolname = current_user),
  (SELECT rolreplication OR rolsuper FROM pg_roles WHERE rolname = current_user),
  current_user::text"""
 _ROWS_S: Final = 0.1

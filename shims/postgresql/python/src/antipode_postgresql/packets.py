@@ -56,6 +56,12 @@ def refusal_of(results: Sequence[Any]) -> str:
     return ""
 
 
+def ends_connection(result: Any) -> bool:
+    """Whether this error is the last word of its server process: what it was told before may have happened."""
+    severity = result.error_field(pq.DiagnosticField.SEVERITY_NONLOCALIZED)
+    return result.status == pq.ExecStatus.FATAL_ERROR and severity in (b"FATAL", b"PANIC", None)
+
+
 def simple(pgconn: Any, text: bytes) -> Any:
     """Sends one message of the simple protocol; the results of its statements."""
     pgconn.send_query(text)

@@ -1,4 +1,4 @@
-"""What a server allows, asked when a client is wrapped: rights, settings, topology, a pooler before it (spec SHIM-3)."""
+"""What a server allows, asked when a client is wrapped: rights, settings, a pooler before it (spec SHIM-3)."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ _FACTS: Final = """SELECT pg_is_in_recovery(), pg_backend_pid(), current_setting
    AND has_schema_privilege(to_regnamespace('antipode'), 'USAGE'), false),
  (SELECT count(*) FROM pg_stat_replication), current_setting('max_wal_senders')"""
 POOLER: Final = (
-    "is reached through a pooler in transaction mode: a statement and the question for its position may go to different "
-    "servers. Connect to the server, or set pool_mode = session for this database"
+    "is reached through a pooler in transaction mode: a statement and the question for its position may go to "
+    "different servers. Connect to the server, or set pool_mode = session for this database"
 )
 NO_LOG: Final = "has wal_level = {level}: no standby can follow it. Set wal_level = replica, and restart it"
 
@@ -69,7 +69,7 @@ def probe(target: Target, timeout: float) -> Facts:
 
 
 def _pooler(target: Target, first: Session, backend: int, timeout: float) -> str:
-    """The mode of the pooler that stands between: whether a connection keeps its server process between transactions."""
+    """The mode of the pooler between: whether a connection keeps its server process between transactions."""
     second = Session(target, timeout)
     try:
         second.run("BEGIN")
@@ -87,6 +87,6 @@ def say_what_lacks(store: str, target: Target, facts: Facts) -> None:
     if facts.reached and not facts.recovering and facts.synchronous == "off":
         logs.warn(
             f"async {store}",
-            f"{store}: {target.address} commits asynchronously (synchronous_commit = off): each recorded write is flushed by "
-            "a small commit behind it. Set it on, or async_commits='incomplete'",
+            f"{store}: {target.address} commits asynchronously (synchronous_commit = off): each recorded write is "
+            "flushed by a small commit behind it. Set it on, or async_commits='incomplete'",
         )

@@ -30,7 +30,8 @@ _LIFE: Final = b"SELECT pg_postmaster_start_time()::text; SHOW transaction_isola
 # A primary's insert position beside the flushed one: what was read may have been committed asynchronously.
 _COVER: Final = b"""SELECT p.recovering, p.reached, p.timeline, p.system,
  CASE WHEN NOT p.recovering THEN pg_current_wal_insert_lsn()::text END,
- (SELECT word FROM antipode.epochs AS e WHERE e.system = p.system AND e.timeline = p.timeline AND e.counter = 0 LIMIT 1),
+ (SELECT word FROM antipode.epochs AS e
+  WHERE e.system = p.system AND e.timeline = p.timeline AND e.counter = 0 LIMIT 1),
  (SELECT setting::bigint FROM pg_settings WHERE name = 'wal_segment_size')
 FROM antipode.place() AS p"""
 _PAGE: Final = 8192
@@ -65,7 +66,7 @@ class ReadCall:
     # Waiting
 
     def learn_gen(self) -> Any:
-        """Which life of which server this connection reaches, and whether its transaction reads from a kept snapshot."""
+        """Which life of which server this connection reaches, and whether its transaction keeps a snapshot."""
         if self.flow.pgconn.transaction_status == pq.TransactionStatus.INERROR:
             return
         results = yield from simple(self.flow.pgconn, _LIFE)
@@ -130,9 +131,8 @@ class ReadCall:
             guard = b"SAVEPOINT antipode;" if in_block else b""
             results = yield from simple(self.flow.pgconn, guard + _COVER)
             if in_block:
-                ended = (
-                    b"RELEASE antipode" if results[-1].status == pq.ExecStatus.TUPLES_OK else b"ROLLBACK TO antipode"
-                )
+                good = results[-1].status == pq.ExecStatus.TUPLES_OK
+                ended = b"RELEASE antipode" if good else b"ROLLBACK TO antipode"
                 yield from simple(self.flow.pgconn, ended)
         except OperationalError:
             self.missed()
@@ -195,8 +195,8 @@ class ReadCall:
         now = settings()
         policy = now.on_unproven if self.unproven and now.on_unproven != "as_timeout" else now.on_timeout
         words = (
-            f"{binding.store.name}: {self.trouble}. The read waited for it {self.timeout * 1000:.0f} ms at most (wait on "
-            "read)"
+            f"{binding.store.name}: {self.trouble}. The read waited for it {self.timeout * 1000:.0f} ms at most (wait "
+            "on read)"
         )
         verdict = Verdict.UNPROVEN if self.unproven else Verdict.TIMED_OUT
         store = StoreResult(verdict, self.trouble, time.monotonic() - self._began)

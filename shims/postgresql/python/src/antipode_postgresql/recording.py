@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from psycopg import pq
 from psycopg._preparing import Prepare
@@ -92,6 +92,8 @@ class RecordingBaseCursor:
     """Beside a cursor of psycopg: statements that may write are pending, and settled where their transaction ends."""
 
     __slots__ = ()
+    if TYPE_CHECKING:
+        _query: Any
 
     @property
     def _antipode_flow(self) -> Flow:
@@ -107,6 +109,13 @@ class RecordingBaseCursor:
         if flow.binding.records:
             flow.begins(classify(query.query))
         super()._execute_send(query, **options)  # type: ignore[misc]
+
+    def _start_copy_gen(self, statement: Any, params: Any = None) -> Any:
+        flow = self._antipode_flow
+        if flow.binding.rests and flow.binding.records:
+            yield from self._conn._start_query()  # type: ignore[attr-defined]
+            yield from flow.beside_gen(None)
+        yield from super()._start_copy_gen(statement, params)  # type: ignore[misc]
 
     def _maybe_prepare_gen(self, pgq: Any, *, prepare: bool | None = None, binary: bool | None = None) -> Any:
         flow = self._antipode_flow
@@ -128,10 +137,14 @@ class RecordingBaseCursor:
             yield from self._antipode_alone(flow, pgq, prepare, binary)
             return
         try:
+            if flow.binding.rests and kind in (Kind.WRITE, Kind.MAYBE):
+                yield from flow.beside_gen(self._conn._pipeline)  # type: ignore[attr-defined]
             yield from plain(pgq, prepare=prepare, binary=binary)
         except BaseException as error:
             flow.failed(kind, error)
+            yield from flow.reset_gen()
             raise
+        yield from flow.reset_gen()
         flow.has_snapshot = True
         if piped or flow.write is None or flow.pgconn.transaction_status != IDLE:
             return
@@ -151,10 +164,7 @@ class RecordingBaseCursor:
         pgconn, prepared = flow.pgconn, self._conn._prepared  # type: ignore[attr-defined]
         prep, name = self._get_prepared(pgq, prepare)  # type: ignore[attr-defined]
         self._query = pgq
-        if binary is None:
-            chosen = self.format  # type: ignore[attr-defined]
-        else:
-            chosen = _BINARY if binary else _TEXT
+        chosen = self.format if binary is None else _BINARY if binary else _TEXT  # type: ignore[attr-defined]
         if prep is Prepare.SHOULD:
             # psycopg itself sends this apart, once for a statement.
             self._send_prepare(name, pgq)  # type: ignore[attr-defined]
@@ -197,6 +207,7 @@ class RecordingBaseCursor:
         """After what takes several messages (COPY, executemany, a stream): the position, if it is over."""
         flow = self._antipode_flow
         if self._conn._pipeline is None:  # type: ignore[attr-defined]
+            yield from flow.reset_gen()
             yield from flow.settle_apart_gen()
 
 

@@ -1,7 +1,7 @@
 """What `antipode init` makes in the database: a table of epochs, and functions that tell a server's history.
 
-The table has one row a timeline: a random word, written by the first wrapped writer. It is a mark (EPOCH-16): it lies in
-the log before every position that names it, so whoever shows it is on that branch. The ends of timelines are the
+The table has one row a timeline: a random word, written by the first wrapped writer. It is a mark (EPOCH-16): it lies
+in the log before every position that names it, so whoever shows it is on that branch. The ends of timelines are the
 server's own knowledge (EPOCH-23), so nothing is written once a second.
 """
 
@@ -75,7 +75,71 @@ RETURNS SETOF record LANGUAGE sql VOLATILE SECURITY DEFINER SET search_path = pg
   SELECT (SELECT timeline_id FROM pg_control_checkpoint()), NULL
 $$"""
 
-STATEMENTS: Final = (CREATE_SCHEMA, CREATE_TABLE, CREATE_MARK, CREATE_PLACE, CREATE_HISTORIES)
+# Joins lineages of positions, store by store and epoch by epoch; what it cannot join is kept beside, after a space.
+CREATE_JOINED: Final = """CREATE OR REPLACE FUNCTION antipode.joined(kept text, added text) RETURNS text
+LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog AS $$
+DECLARE
+  plain CONSTANT text := '^1(~[A-Za-z0-9-][A-Za-z0-9_-]*(\\.\\.[A-Za-z0-9-]+\\.[0-9]+)+)+$';
+  result text;
+  others text;
+BEGIN
+  IF kept IS NULL OR kept = added THEN RETURN added; END IF;
+  WITH texts AS (SELECT DISTINCT one FROM unnest(string_to_array(kept || ' ' || added, ' ')) AS one),
+  entries AS (
+    SELECT section[1] AS store, entry[1] AS epoch, max(entry[2]::numeric) AS counter
+    FROM texts,
+      regexp_matches(one, '~([^.~]+)((?:\\.\\.[^.~]+\\.[0-9]+)+)', 'g') AS section,
+      regexp_matches(section[2], '\\.\\.([^.~]+)\\.([0-9]+)', 'g') AS entry
+    WHERE one ~ plain GROUP BY 1, 2),
+  sections AS (
+    SELECT store, string_agg('..' || epoch || '.' || counter, '' ORDER BY epoch COLLATE "C") AS entries
+    FROM entries GROUP BY store)
+  SELECT (SELECT '1' || string_agg('~' || store || sections.entries, '' ORDER BY store COLLATE "C") FROM sections),
+    (SELECT string_agg(one, ' ') FROM texts WHERE one !~ plain AND one <> '')
+  INTO result, others;
+  result := concat_ws(' ', result, others);
+  IF length(result) > 3072 THEN RETURN '1~_.i'; END IF;
+  RETURN result;
+END $$"""
+
+CREATE_KEEP: Final = """CREATE OR REPLACE FUNCTION antipode.keep() RETURNS trigger
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog AS $$
+DECLARE
+  own text := nullif(current_setting('antipode.lineage', true), '');
+BEGIN
+  IF TG_OP = 'INSERT' THEN
+    NEW.antipode := own;
+  ELSIF own IS NULL THEN
+    NEW.antipode := OLD.antipode;
+  ELSE
+    NEW.antipode := antipode.joined(OLD.antipode, own);
+  END IF;
+  RETURN NEW;
+END $$"""
+
+
+REVOKE: Final = "REVOKE ALL ON ALL FUNCTIONS IN SCHEMA antipode FROM PUBLIC"
+
+
+def column(table: str) -> tuple[str, ...]:
+    """What a table needs for lineages beside its rows; `table` is a quoted name."""
+    return (
+        f"ALTER TABLE {table} ADD COLUMN IF NOT EXISTS antipode text",
+        f"CREATE OR REPLACE TRIGGER antipode_keep BEFORE INSERT OR UPDATE ON {table} "
+        "FOR EACH ROW EXECUTE FUNCTION antipode.keep()",
+    )
+
+
+STATEMENTS: Final = (
+    CREATE_SCHEMA,
+    CREATE_TABLE,
+    CREATE_MARK,
+    CREATE_PLACE,
+    CREATE_HISTORIES,
+    CREATE_JOINED,
+    CREATE_KEEP,
+    REVOKE,
+)
 
 
 def grants(user: str) -> tuple[str, ...]:

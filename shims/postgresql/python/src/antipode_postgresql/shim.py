@@ -34,7 +34,7 @@ class PostgresqlShim(Shim):
     def __init__(self, store: Store) -> None:
         super().__init__(store)
         self.facts: dict[str, Facts] = {}
-        """By server address: what was found out when a client was wrapped."""
+        """By user and server address: what was found out when a client was wrapped."""
 
     def visible(self, ids: Sequence[WriteId], server: Server) -> Sequence[Visibility]:
         look = self._look(server)

@@ -1,7 +1,7 @@
 """What a statement may do, by its text: whether it writes, and whether it ends a transaction.
 
-Where the text does not say, it may write (`MAYBE`), and the server is asked whether it did: a guess may cost a question,
-but never a write.
+Where the text does not say, it may write (`MAYBE`), and the server is asked whether it did: a guess may cost a
+question, but never a write.
 """
 
 from __future__ import annotations

@@ -50,10 +50,10 @@ def wrap(
     replicas: the servers that readers of this region may use, as URLs, or a callable that lists them and is asked again
     every 5 s; without, the client's own server. wait_on_read: each read first waits for the scope's writes to this
     store, up to `timeout` seconds. rest: where the lineage rests beside a row: `none`, or `column` (a column `antipode`
-    of the tables that `antipode init --set table=…` prepared). async_commits: what becomes of a write that was committed
-    with synchronous_commit = off: `flush` (a small commit behind it), or `incomplete`. unique_timelines: the operator's
-    word that all servers share one archive of the log, so that no two standbys promoted apart take the same timeline;
-    for stores without the table of epochs.
+    of the tables that `antipode init --set table=…` prepared). async_commits: what becomes of a write committed with
+    synchronous_commit = off: `flush` (a small commit behind it), or `incomplete`. unique_timelines: the operator's word
+    that all servers share one archive of the log, so that no two standbys promoted apart take the same timeline; for
+    stores without the table of epochs.
 
     Raises ConfigurationError for options that cannot be, UnfitStoreError for a server whose positions prove nothing (a
     pooler in transaction mode, wal_level = minimal). A server that does not answer now is no error.
@@ -140,7 +140,8 @@ def _facts(store: Store, target: Target) -> Facts:
     """What the server allows: asked once a server."""
     shim = store.shim
     assert isinstance(shim, PostgresqlShim)
-    known = shim.facts.get(target.address)
+    place = f"{target.words.get('user', '')}@{target.address}"
+    known = shim.facts.get(place)
     if known is not None:
         return known
     try:
@@ -151,7 +152,7 @@ def _facts(store: Store, target: Target) -> Facts:
             f"{store.name}: {target.address} does not answer yet ({error}); its rights are asked when it does",
         )
         return Facts()
-    shim.facts[target.address] = facts
+    shim.facts[place] = facts
     say_what_lacks(store.name, target, facts)
     if not facts.marks:
         words = NO_TABLE.format(store=store.name, user=facts.user)

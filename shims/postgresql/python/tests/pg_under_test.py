@@ -1,0 +1,203 @@
+"""PostgreSQL as the conformance kit drives it: values are rows, each with the column `antipode` beside it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from typing import Any, ClassVar
+
+import antipode_postgresql
+import psycopg
+from antipode.shim import Shim
+from antipode.testing.under_test import StoreUnderTest, Transaction
+from antipode_lab import Lab
+from antipode_lab.stores.postgresql import PostgresqlStore
+from pg_regions import prepare, shows
+
+LAGS = {"b1": 5, "b2": 20}
+UPSERT = "INSERT INTO posts (key, value) VALUES (%s, %s) ON CONFLICT (key) DO UPDATE SET value = excluded.value"
+
+
+class PostgresqlUnderTest(StoreUnderTest):
+    """A lab of a primary and two hot standbys; made anew after the cases that spoil it."""
+
+    shim: ClassVar[type[Shim]] = antipode_postgresql.PostgresqlShim
+    exceptions: ClassVar[Mapping[str, str]] = {}
+    rights_cure = "antipode init"
+    unfit_cure = "wal_level"
+
+    def __init__(self) -> None:
+        self._start()
+
+    def _start(self) -> None:
+        self._whole = Lab("postgresql", replicas=2, lag=[f"{lag}ms" for lag in LAGS.values()]).start()
+        self.lab = self._whole.get(PostgresqlStore)
+        prepare(self.lab)
+
+    def close(self) -> None:
+        self._whole.close()
+
+    def begin(self) -> None:
+        self._plain: list[psycopg.Connection[Any]] = []
+        self._looking: dict[str, psycopg.Connection[Any]] = {}
+        self._local = threading.local()
+        for name in self.lab.servers:
+            self._client(name)
+
+    def _client(self, name: str) -> psycopg.Connection[Any]:
+        """This thread's wrapped connection to a server; a lost one is replaced, as a pool does."""
+        clients: dict[str, psycopg.Connection[Any]] = self._local.__dict__.setdefault("clients", {})
+        if name not in clients or clients[name].closed:
+            plain = psycopg.connect(self.lab.url(name), autocommit=True, connect_timeout=10)
+            self._plain.append(plain)
+            urls = [self.lab.url(replica) for replica in self.replicas]
+            clients[name] = antipode_postgresql.wrap(plain, store=self.name, replicas=urls, rest="column")
+        return clients[name]
+
+    def _again(self, name: str, ask: Callable[[psycopg.Connection[Any]], Any]) -> Any:
+        """Asks on a connection; on another one where the server was started anew since."""
+        try:
+            return ask(self._client(name))
+        except psycopg.OperationalError:
+            if not self._client(name).closed:
+                raise
+            return ask(self._client(name))
+
+    def recover(self, *, spoiled: bool) -> None:
+        for client in [*self._plain, *self._looking.values()]:
+            client.close()
+        if spoiled:
+            self.close()
+            self._start()
+            return
+        for name, lag in LAGS.items():
+            self.lab.lag(name, f"{lag}ms")
+        self.lab.heal()
+
+    @property
+    def primary(self) -> str:
+        return self.lab.primary
+
+    @property
+    def replicas(self) -> Sequence[str]:
+        return ["b1", "b2"]
+
+    # Data
+
+    def write(self, key: str, value: str) -> None:
+        client = self._client(self.primary)
+        client.execute(UPSERT, (key, value))
+
+    def read(self, key: str, at: str) -> str | None:
+        row = self._again(
+            at, lambda client: client.execute("SELECT value, antipode FROM posts WHERE key = %s", (key,)).fetchone()
+        )
+        return None if row is None else str(row[0])
+
+    def look(self, key: str, at: str) -> str | None:
+        for _ in range(2):
+            if at not in self._looking or self._looking[at].closed:
+                self._looking[at] = self.lab.connect(at, user="app")
+            with suppress(psycopg.OperationalError):
+                return shows(self._looking[at], key)
+        raise AssertionError(f"{at} does not answer")
+
+    def delete(self, key: str) -> None:
+        self._client(self.primary).execute("DELETE FROM posts WHERE key = %s", (key,))
+
+    def raw_write(self, key: str, value: str) -> None:
+        with self.lab.connect(self.primary, user="app") as connection:
+            connection.execute(UPSERT, (key, value))
+
+    def write_nothing(self) -> None:
+        done = self._client(self.primary).execute("DELETE FROM posts WHERE key = 'never there'")
+        assert done.rowcount == 0
+
+    @contextmanager
+    def transaction(self) -> Iterator[Transaction]:
+        client = self._client(self.primary)
+        with client.transaction():
+            yield _Transaction(client)
+
+    # Links and servers
+
+    def set_lag(self, replica: str, seconds: float) -> None:
+        self.lab.lag(replica, f"{round(seconds * 1000)}ms")
+
+    def partition(self, replica: str) -> None:
+        self.lab.partition(replica)
+
+    def heal(self, replica: str) -> None:
+        self.lab.heal(replica, wait=False)
+
+    def freeze(self, server: str) -> None:
+        self.lab.freeze(server)
+
+    def thaw(self, server: str) -> None:
+        self.lab.thaw(server)
+
+    def restart(self, server: str) -> None:
+        self.lab.restart(server)
+
+    def repoint(self, replica: str, source: str) -> None:
+        self.lab.repoint(replica, source)
+
+    def promote(self, replica: str, lost: Callable[[], None] | None = None) -> None:
+        old = self.primary
+        self.lab.promote(replica, lose=0 if lost is None else lambda _: lost())
+        if old in self.replicas:
+            self.lab.heal(wait=False)
+            self.lab.repoint(old, replica)
+
+    # Troubles
+
+    def write_with_unknown_outcome(self, key: str, value: str) -> None:
+        client = self._client(self.primary)
+        timer = threading.Timer(0.3, self._cut_off, args=(client.info.backend_pid,))
+        with self.lab.connect(self.primary, database="app", autocommit=False) as other:
+            other.execute("LOCK TABLE posts IN EXCLUSIVE MODE")
+            timer.start()
+            try:
+                client.execute(UPSERT, (key, value))
+            finally:
+                timer.join()
+                other.rollback()
+
+    def _cut_off(self, pid: int) -> None:
+        with self.lab.connect(self.primary) as connection:
+            connection.execute("SELECT pg_terminate_backend(%s)", (pid,))
+
+    def write_refused(self, key: str) -> None:
+        self._client(self.primary).execute("INSERT INTO posts (key) VALUES (%s)", (key,))
+
+    def write_without_rights(self, key: str, value: str) -> None:
+        with self.lab.connect(self.primary, database="app") as connection:
+            connection.execute("DROP ROLE IF EXISTS plain")
+            connection.execute("CREATE ROLE plain LOGIN")
+            connection.execute("GRANT SELECT, INSERT, UPDATE ON posts TO plain")
+        try:
+            with psycopg.connect(self.lab.url(self.primary, user="plain"), autocommit=True) as plain:
+                client = antipode_postgresql.wrap(plain, store=self.name)
+                client.execute(UPSERT, (key, value))
+        finally:
+            with self.lab.connect(self.primary, database="app") as connection:
+                connection.execute("DROP OWNED BY plain")
+                connection.execute("DROP ROLE plain")
+
+    def wrap_unfit(self) -> None:
+        options = {"postgresql": {"config": {"wal_level": "minimal", "max_wal_senders": "0"}, "alone": True}}
+        with Lab("postgresql", options=options) as lab:
+            with psycopg.connect(lab.get(PostgresqlStore).url("a")) as plain:
+                antipode_postgresql.wrap(plain, store="alone")
+
+
+class _Transaction:
+    def __init__(self, client: psycopg.Connection[Any]) -> None:
+        self._client = client
+
+    def read(self, key: str) -> object:
+        return self._client.execute("SELECT value FROM posts WHERE key = %s", (key,)).fetchone()
+
+    def write(self, key: str, value: str) -> None:
+        self._client.execute(UPSERT, (key, value))
