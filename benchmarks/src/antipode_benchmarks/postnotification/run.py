@@ -58,7 +58,7 @@ class Run:
         if wrapped:
             await asyncio.to_thread(prepare_antipode, self._servers.posts)
         posts, queues = self._servers
-        async with Fleet(options, antipode=wrapped, posts=posts, queues=queues) as fleet:
+        async with Fleet(options, antipode=wrapped, posts=posts.urls, queues=queues) as fleet:
             load = Load(options, fleet)
             try:
                 warmup = await load.run("warmup", options.warmup, warm)

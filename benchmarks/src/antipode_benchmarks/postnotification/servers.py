@@ -18,9 +18,9 @@ from antipode_benchmarks.postnotification.options import STORE, Options
 
 
 class Servers(NamedTuple):
-    """URLs by the servers' names in the lab; empty for what is embedded."""
+    """Where posts and queue are; nowhere what is embedded."""
 
-    posts: dict[str, str]
+    posts: stores.Place
     queues: dict[str, str]
 
 
@@ -28,7 +28,7 @@ class Servers(NamedTuple):
 def servers(options: Options, console: Console, *, one_broker: bool = False) -> Iterator[Servers]:
     """The servers of the posts and of the queue, each in a lab of its own: a table can be either, with its own lag."""
     with ExitStack() as labs:
-        posts: dict[str, str] = {}
+        posts = stores.Place({})
         queue: dict[str, str] = {}
         if options.post_storage != "memory":
             store = stores.module_of(options.post_storage)
@@ -53,17 +53,18 @@ def _start(labs: ExitStack, console: Console, kind: str, settings: Mapping[str, 
     return lab.endpoints.stores[kind]
 
 
-def prepare_antipode(posts: Mapping[str, str]) -> None:
+def prepare_antipode(posts: stores.Place) -> None:
     """What `antipode init STORE --at URL --run` does: tables of marks and the like, before the phase with Antipode."""
-    if "a" not in posts:
+    url = posts.operator or posts.urls.get("a")
+    if url is None:
         return
     try:
-        shim = administration_of(posts["a"])
+        shim = administration_of(url)
     except ConfigurationError:
         return  # a shim that offers nothing to operators needs nothing first
     if not isinstance(shim, Preparing):
         return
-    for step in shim.preparations(posts["a"], Wanted(STORE)):
+    for step in shim.preparations(url, Wanted(STORE, posts.user)):
         if step.run is not None:
             try:
                 step.run()

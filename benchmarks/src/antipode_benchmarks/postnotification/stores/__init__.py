@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from importlib import import_module
 from pkgutil import iter_modules
-from typing import Any, Protocol, cast
+from typing import Any, NamedTuple, Protocol, cast
 
 import antipode.memory
 from antipode_lab.model import StoreState
@@ -26,6 +26,17 @@ class Posts(Protocol):
         """Reads a post at one of the region's replicas; the post or None, and the replica's name."""
 
 
+class Place(NamedTuple):
+    """Where the posts are."""
+
+    urls: dict[str, str]
+    """The servers (`a`, `b1`, …) as Antipode takes them and the services' clients use them."""
+    operator: str = ""
+    """The primary's URL by which `antipode init` may prepare it; empty: the services' own."""
+    user: str | None = None
+    """The services' login, where that is another one than the operator's."""
+
+
 class PostsModule(Protocol):
     """What a module of this folder has, but for `memory`. Where `setup.antipode` is off it imports no shim."""
 
@@ -33,11 +44,8 @@ class PostsModule(Protocol):
     def LAB(self) -> Mapping[str, Any]:
         """Options of the lab's store; empty for its defaults."""
 
-    def prepare(self, lab: StoreState, /) -> dict[str, str]:
-        """Once, before the first service: makes the application's own schema, and returns when all servers have it.
-
-        The result are the servers' URLs (`a`, `b1`, …) as Antipode takes them.
-        """
+    def prepare(self, lab: StoreState, /) -> Place:
+        """Once, before the first service: makes the application's own schema, and returns when all servers have it."""
 
     def open_posts(self, setup: Setup, region: str, /) -> Posts:
         """The posts for post-storage in a region."""

@@ -10,6 +10,7 @@ import redis.asyncio
 from antipode_lab.model import StoreState
 
 from antipode_benchmarks.postnotification.options import STORE, Setup
+from antipode_benchmarks.postnotification.stores import Place
 
 LAB: Final[Mapping[str, Any]] = {}
 
@@ -46,9 +47,9 @@ def _client(setup: Setup, name: str) -> redis.asyncio.Redis:
 open_posts = RedisPosts
 
 
-def prepare(lab: StoreState) -> dict[str, str]:
+def prepare(lab: StoreState) -> Place:
     """Keys need no schema."""
-    return {name: server.url for name, server in lab.servers.items()}
+    return Place({name: server.url for name, server in lab.servers.items()})
 
 
 def register(setup: Setup) -> None:

@@ -12,6 +12,7 @@ from botocore.config import Config
 from botocore.exceptions import ClientError
 
 from antipode_benchmarks.postnotification.options import STORE, Setup
+from antipode_benchmarks.postnotification.stores import Place
 from antipode_benchmarks.postnotification.stores._blocking import THREADS, BlockingPosts
 
 BUCKET: Final = "posts"
@@ -65,13 +66,15 @@ class S3Posts(BlockingPosts[Any]):
 open_posts = S3Posts
 
 
-def prepare(lab: StoreState) -> dict[str, str]:
+def prepare(lab: StoreState) -> Place:
     """The lab has made the buckets and their replication."""
     login = f"{quote(lab.details['user'])}:{quote(lab.details['password'])}"
-    return {
-        name: f"s3+http://{login}@{server.host}:{server.port}/{BUCKET}?region={REGION}"
-        for name, server in lab.servers.items()
-    }
+    return Place(
+        {
+            name: f"s3+http://{login}@{server.host}:{server.port}/{BUCKET}?region={REGION}"
+            for name, server in lab.servers.items()
+        }
+    )
 
 
 def register(setup: Setup) -> None:
