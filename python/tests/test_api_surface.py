@@ -87,7 +87,7 @@ SIGNATURES: dict[str, str] = {
     "shim.wrapper": "shim, *, client, wrapped",
     "shim.unproven": "reason",
     # tests of services
-    "memory.Store": "name, *, regions=('a', 'b'), lag=0.0",
+    "memory.Store": "name, *, regions=('a', 'b'), lag=0.0, versions='position'",
     "memory.Store.freeze": "self, region",
     "memory.Store.heal": "self, region",
     "memory.Store.promote": "self, region, *, lose=0",
