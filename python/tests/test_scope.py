@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import logging
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import antipode
 import pytest
@@ -367,6 +369,64 @@ def test_the_cheap_way_to_record_a_position_is_the_same(steps: list[tuple[str, s
                     (write.record_position if cheap else write.record)(Ordered(epoch, counter))
             results.append((scope.lineage.serialize(), scope.gaps, scope.pending))
     assert results[0] == results[1]
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(["begin", "record", "record", "abandon", "look", "merge", "mark", "remove"]),
+            st.sampled_from("ef"),
+            st.integers(0, 9),
+        ),
+        max_size=25,
+    )
+)
+def test_the_cheap_way_is_the_same_with_writes_in_parallel_and_whoever_looks(
+    steps: list[tuple[str, str, int]],
+) -> None:
+    """SCOPE-14, LIN-28: several writes of one scope are in flight, and what it holds is looked at in between."""
+    results: list[Any] = []
+    for cheap in (False, True):
+        store, open_writes = positions(), []
+        seen: list[Any] = []
+        with antipode.scope() as scope:
+            for what, epoch, counter in steps:
+                if what == "begin":
+                    open_writes.append(store.begin())
+                elif what in {"record", "abandon"} and open_writes:
+                    write = open_writes.pop(counter % len(open_writes))
+                    if what == "abandon":
+                        write.abandon()
+                    else:
+                        (write.record_position if cheap else write.record)(Ordered(epoch, counter))
+                elif what == "look":
+                    seen.append((scope.lineage.serialize(), scope.additions().serialize(), len(scope.pending)))
+                elif what == "merge":
+                    scope.merge(Lineage([WriteId.position("other", epoch, counter)]))
+                elif what == "mark":
+                    scope.mark_incomplete("rights", "posts")
+                elif what == "remove":
+                    seen.append(scope.remove(WriteId.position("posts", epoch, counter)))
+            results.append((seen, scope.lineage.serialize(), scope.gaps, len(scope.pending)))
+    assert results[0] == results[1]
+
+
+def test_threads_of_one_scope_lose_nothing() -> None:
+    """SCOPE-14: whoever looks while no write is in flight sees every write that has ended."""
+    store, counters = positions(), itertools.count(1)
+    with antipode.scope() as scope:
+
+        def work() -> None:
+            for _ in range(300):
+                write = store.begin()
+                mine = next(counters)
+                write.record_position(Ordered("e", mine))
+                assert at(mine) in scope.lineage
+
+        with ThreadPoolExecutor(4) as pool:
+            for future in [pool.submit(antipode.carry(work)) for _ in range(4)]:
+                future.result(60)
+        assert not scope.pending
 
 
 def test_a_rollback_leaves_nothing() -> None:

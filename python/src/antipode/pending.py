@@ -6,7 +6,7 @@ import asyncio
 import threading
 from collections.abc import Callable
 
-from antipode.lineage import EMPTY, Lineage
+from antipode.lineage import EMPTY, Lineage, spelled_position
 from antipode.settings import Mode, settings
 from antipode.site import call_site
 
@@ -27,17 +27,45 @@ def notes_sites() -> bool:
     return now.on_pending != "mark" or now.mode is Mode.DRY_RUN
 
 
+class Top:
+    """The last position that a scope's writes got in one store, where it stands alone in that store's section.
+
+    Of all that a scope holds only this changes from write to write; it goes into the lineage when somebody looks.
+    """
+
+    __slots__ = ("base", "counter", "epoch", "lineage", "spelled", "store")
+
+    def __init__(self, lineage: Lineage, store: str, epoch: str, counter: int) -> None:
+        self.lineage = lineage
+        """What it came on top of: there the store's section has the counter `base`."""
+        self.store = store
+        self.epoch = epoch
+        self.base = self.counter = counter
+        self.spelled = spelled_position(store, epoch)
+
+    def at(self, counter: int) -> Lineage:
+        """The lineage with this counter."""
+        return self.lineage if counter == self.base else self.lineage.raised(self.spelled, counter)
+
+
 class PendingWrite:
     """One write in flight to a store, as it was when it was sent."""
 
-    __slots__ = ("lineage", "site", "store", "task", "unknown")
+    __slots__ = ("_at", "_lineage", "_top", "site", "store", "task", "unknown")
 
     def __init__(self, store: str, lineage: Lineage = EMPTY) -> None:
         self.store = store
-        self.lineage = lineage
-        """The scope's lineage when the write was sent: what the write's own position must not be below (LIN)."""
+        self._lineage = lineage
+        self._top: Top | None = None
+        self._at = 0
         self.task = threading.get_ident() if _running_loop() is None else current_task()
         self.site = call_site() if notes_sites() else ""
         """Where it was begun; only known in dry-run or with another `on_pending` than `mark`, because it costs."""
         self.unknown = False
         """Whether its outcome stays unknown: the mark then stays, too."""
+
+    @property
+    def lineage(self) -> Lineage:
+        """The scope's lineage when the write was sent: what the write's own position must not be below (LIN)."""
+        top = self._top
+        return self._lineage if top is None else top.at(self._at)

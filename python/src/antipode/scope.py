@@ -14,8 +14,8 @@ from opentelemetry.context.contextvars_context import ContextVarsRuntimeContext
 
 from antipode import logs, telemetry
 from antipode.errors import ConfigurationError, PendingWriteError
-from antipode.lineage import EMPTY, Lineage, spelled_position
-from antipode.pending import PendingWrite, current_task
+from antipode.lineage import EMPTY, Lineage
+from antipode.pending import PendingWrite, Top, current_task
 from antipode.settings import Mode, settings
 from antipode.site import call_site
 from antipode.writeid import WriteId
@@ -83,14 +83,13 @@ class Scope:
         self.queue = ""
         """Of a message: the logical name of the store that it came from, where a shim knows it."""
         self._lock = threading.RLock()
-        self._lineage = lineage
+        self._held = lineage
+        self._top: Top | None = None
+        """What the last write of a position put on top of it, if nothing has come since."""
         self._inbound = lineage
         self._removed = EMPTY
         self._removed_stores: set[str] = set()
         self._pending: dict[int, PendingWrite] = {}
-        self._last: tuple[Lineage, str, str, int, tuple[str, str]] | None = None
-        """The lineage as the last write of a position left it: store, epoch, counter, and how they are spelled.
-        Alone in its section."""
         self._gaps: list[Gap] = []
         self._closed = False
         self._stopped = False
@@ -102,7 +101,25 @@ class Scope:
     @property
     def lineage(self) -> Lineage:
         """The lineage as it is now."""
-        return self._lineage
+        top = self._top
+        if top is None or top.counter == top.base:
+            return self._held
+        with self._lock:
+            return self._lineage
+
+    @property
+    def _lineage(self) -> Lineage:
+        """The same, under the lock."""
+        top = self._top
+        if top is not None and top.counter != top.base:
+            self._held = held = top.at(top.counter)
+            self._top = Top(held, top.store, top.epoch, top.counter)
+        return self._held
+
+    @_lineage.setter
+    def _lineage(self, lineage: Lineage) -> None:
+        self._held = lineage
+        self._top = None
 
     @property
     def closed(self) -> bool:
@@ -117,7 +134,7 @@ class Scope:
     def marked(self) -> Lineage:
         """The lineage as a copy of it may rest beside a value: stores with a write in flight are marked (SCOPE)."""
         if not self._pending:
-            return self._lineage
+            return self.lineage
         with self._lock:
             stores = sorted({write.store for write in self._pending.values()})
             return self._lineage.marked_incomplete(*stores) if stores else self._lineage
@@ -128,7 +145,7 @@ class Scope:
         Raises PendingWriteError with `on_pending=raise` where a write of this very task has not been committed.
         """
         if not self._pending:
-            return self._lineage
+            return self.lineage
         uncommitted = self.published_before_commit()
         if uncommitted:
             _apply_on_pending(uncommitted)
@@ -230,6 +247,16 @@ class Scope:
         with self._lock:
             self._pending[id(write)] = write
 
+    def enter(self, write: PendingWrite) -> None:
+        """`begin`, for a write that is to remember the lineage as it is now."""
+        with self._lock:
+            top = write._top = self._top
+            if top is None:
+                write._lineage = self._held
+            else:
+                write._at = top.counter
+            self._pending[id(write)] = write
+
     def end(self, write: PendingWrite) -> None:
         """The write has its identifier, or is known not to have happened."""
         with self._lock:
@@ -241,22 +268,18 @@ class Scope:
         False where it is another case, and nothing was done.
         """
         with self._lock:
-            lineage, last = self._lineage, self._last
+            top = self._top
             if (
-                last is None
-                or last[0] is not lineage
-                or write.lineage is not lineage
-                or last[1] != write.store
-                or last[2] != epoch
-                or last[3] > counter
+                top is None
+                or write._top is not top
+                or top.store != write.store
+                or top.epoch != epoch
+                or top.counter > counter
                 or self._closed
                 or self.sent
             ):
                 return False
-            if last[3] != counter:
-                spelled = last[4]
-                lineage = self._lineage = lineage.raised(spelled, counter)
-                self._last = (lineage, last[1], last[2], counter, spelled)
+            top.counter = counter
             self._pending.pop(id(write), None)
         return True
 
@@ -269,8 +292,8 @@ class Scope:
                 store, key, version = write_id
                 if not key:
                     epoch, counter = version  # type: ignore[misc]  # a position's version is Ordered
-                    alone = lineage.only_position(store, epoch) == counter
-                    self._last = (lineage, store, epoch, counter, spelled_position(store, epoch)) if alone else None
+                    if lineage.only_position(store, epoch) == counter:
+                        self._top = Top(lineage, store, epoch, counter)
             self._pending.pop(id(write), None)
         if closed:
             self._too_late(write_id.store)
@@ -325,7 +348,7 @@ class Scope:
 
     def __repr__(self) -> str:
         state = "closed" if self._closed else "open"
-        return f"<Scope {self.kind} {state} {self._lineage.serialize()}>"
+        return f"<Scope {self.kind} {state} {self.lineage.serialize()}>"
 
 
 def _apply_on_pending(uncommitted: tuple[PendingWrite, ...]) -> None:

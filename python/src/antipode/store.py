@@ -253,14 +253,13 @@ class Write(PendingWrite):
     __slots__ = ("_key", "_open", "_scope", "_store")
 
     def __init__(self, store: Store, key: bytes | str) -> None:
-        scope = current_scope()
-        super().__init__(store.name, EMPTY if scope is None else scope.lineage)
+        super().__init__(store.name)
         self._store = store
         self._key = key
         self._open = True
-        self._scope: Scope | None = scope
-        if scope is not None:
-            scope.begin(self)
+        self._scope: Scope | None = current_scope()
+        if self._scope is not None:
+            self._scope.enter(self)
 
     def record(self, version: Version) -> None:
         """The write has this version: an object's with a key, a position where the store's shim gives positions."""

@@ -13,7 +13,7 @@ from antipode_redis.info import Replication, parse, position_of_primary
 from antipode_redis.judging import Seen, judge
 from antipode_redis.resp import Push, Reader, ServerError, pack
 from antipode_redis.targets import target_of
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 PRIMARY = (
@@ -105,6 +105,7 @@ def _plain(value: object) -> object:
     return value.encode() if isinstance(value, str) else value
 
 
+@settings(deadline=None)  # other processes may have the cores
 @given(st.lists(st.recursive(_scalars, lambda each: st.lists(each, max_size=4), max_leaves=8), max_size=5), st.data())
 def test_messages_are_read_however_they_are_cut(messages: list[object], data: st.DataObject) -> None:
     text = b"".join(map(_spell, messages))

@@ -32,7 +32,7 @@ class WriteCall(Write):
         self._key = b""
         self._open = True
         self.store = store.name
-        self.lineage = EMPTY if scope is None else scope._lineage
+        self._lineage = EMPTY
         self.task = get_ident() if _running_loop() is None else current_task()
         self.site = call_site() if binding.sites else ""
         self.unknown = False
@@ -50,7 +50,7 @@ class WriteCall(Write):
         self.reply: Any = None
         """The answer to the question behind the write: bytes, or the error."""
         if scope is not None:
-            scope.begin(self)
+            scope.enter(self)
 
     def broke(self, error: BaseException) -> None:
         """An attempt failed; redis-py may make another."""

@@ -141,7 +141,8 @@ def _read(call: WriteCall, connection: Any, name: str, data: bytes, held: Any) -
     start = data.find(b"\r\n", end, end + 16) + 2
     kind, said = data[:1], data[1 : end - 2]
     if (
-        (kind != b"+" and (kind != b":" or not said.isdigit()))
+        start <= end  # one of the ends of line has not come
+        or (kind != b"+" and (kind != b":" or not said.isdigit()))
         or data[end + 1 : start - 2] != b"%d" % (len(data) - start - 2)
         or data[end : end + 1] not in (b"$", b"=")
     ):
