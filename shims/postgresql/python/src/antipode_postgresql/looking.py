@@ -13,26 +13,24 @@ from psycopg import OperationalError
 
 from antipode_postgresql.judging import History, Seen, parse_history
 from antipode_postgresql.positions import Epoch, number_of
+from antipode_postgresql.schema import MAY_READ_EPOCHS, may_call
 from antipode_postgresql.session import Refused, Session
 from antipode_postgresql.targets import Target
 
 _PLACE: Final = "SELECT recovering, reached, timeline, system, started FROM antipode.place()"
-# The same without the function: for roles that may see the receiver. Columns are computed from left to right.
+# The same without the function: for roles that may see the receiver. Columns are computed from left to right. The name of
+# a constant position would be computed beforehand, which a standby refuses.
 _PLACE_BY_RIGHT: Final = """SELECT pg_is_in_recovery(),
  CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() ELSE pg_current_wal_flush_lsn() END::text,
  CASE WHEN pg_is_in_recovery() THEN (SELECT received_tli FROM pg_stat_get_wal_receiver())
-      ELSE ('x' || left(pg_walfile_name('0/1000000'), 8))::bit(32)::integer END,
+      ELSE ('x' || left(pg_walfile_name(pg_current_wal_flush_lsn()), 8))::bit(32)::integer END,
  (SELECT system_identifier::text FROM pg_control_system()), pg_postmaster_start_time()::text"""
 _HISTORIES: Final = "SELECT timeline, history FROM antipode.histories()"
 _HISTORIES_BY_RIGHT: Final = """SELECT ('x' || left(name, 8))::bit(32)::integer, pg_read_file('pg_wal/' || name)
  FROM pg_ls_waldir() WHERE name ~ '^[0-9A-F]{8}\\.history$'
  UNION ALL SELECT (SELECT timeline_id FROM pg_control_checkpoint()), NULL"""
 _ROWS: Final = "SELECT system, timeline, word, counter FROM antipode.epochs"
-_RIGHTS: Final = """SELECT
- coalesce(has_function_privilege(to_regprocedure('antipode.place()'), 'EXECUTE')
-      AND has_function_privilege(to_regprocedure('antipode.histories()'), 'EXECUTE')
-      AND has_schema_privilege(to_regnamespace('antipode'), 'USAGE'), false),
- coalesce(has_table_privilege(to_regclass('antipode.epochs'), 'SELECT'), false),
+_RIGHTS: Final = f"""SELECT {may_call("place")} AND {may_call("histories")}, {MAY_READ_EPOCHS},
  pg_has_role('pg_read_all_stats', 'USAGE') AND
    (SELECT rolsuper OR pg_has_role('pg_read_server_files', 'USAGE') FROM pg_roles WHERE rolname = current_user),
  (SELECT rolreplication OR rolsuper FROM pg_roles WHERE rolname = current_user),
