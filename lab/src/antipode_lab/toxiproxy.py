@@ -18,6 +18,7 @@ from antipode_lab.processes import Supervisor
 
 VERSION = "2.12.0"
 MODULE = "github.com/Shopify/toxiproxy/v2"
+_HELD_MS = 3_500_000
 _UPSTREAM = {"downstream": "lag-down", "upstream": "lag-up"}
 
 
@@ -119,6 +120,12 @@ class Toxiproxy:
                 f"/proxies/{quote(name)}/toxics/{toxic}",
                 {"attributes": {"latency": lag_ms, "jitter": 0}},
             )
+
+    def hold_answers(self, name: str) -> None:
+        """From now on what clients send arrives, and what they are answered does not; ``set_lag`` lets it go."""
+        toxic = _UPSTREAM["downstream"]
+        body = {"attributes": {"latency": _HELD_MS, "jitter": 0}}
+        self._call("POST", f"/proxies/{quote(name)}/toxics/{toxic}", body)
 
     def set_enabled(self, name: str, enabled: bool) -> None:
         """Off: closes the proxy's connections and refuses new ones."""

@@ -180,6 +180,10 @@ class S3Servers(BaseStore[S3Options]):
         """``source`` sends every version of its buckets to ``target``, those that it has already as well."""
         server = self.server(target)
         server.role, server.source = "replica", source
+        self._send(source, target)
+
+    def _send(self, source: str, target: str) -> None:
+        """Gives each bucket of ``source`` a rule that sends to ``target``."""
         port = self.link(target, source).port
         for bucket in self.buckets:
             remote = f"http://{USER}:{PASSWORD}@127.0.0.1:{port}/{bucket}"

@@ -59,6 +59,17 @@ class S3Store(S3Servers):
             self.wait_links()
 
     @verb
+    def send_back(self, server: str) -> None:
+        """Has a replica send what is written to it to its source, too: both are written to (active-active).
+
+        MinIO then answers reads of what it lacks by asking the other side.
+        """
+        source = self.server(server).source
+        if source is None:
+            raise LabError(f"s3 {server} is no replica")
+        self._send(server, source)
+
+    @verb
     def repoint(self, server: str, source: str, *, wait: bool = True) -> None:
         """Makes ``server`` a replica of ``source``: all versions of its buckets are sent to it."""
         if server == source or self.server(source).source == server:

@@ -19,7 +19,8 @@ from antipode.wire import MAX_COUNTER
 
 NAME: Final = "antipode"
 MOST_BYTES: Final = 2048
-"""What S3 takes of user metadata: the octets of all names and values."""
+"""What S3 takes of user metadata: the octets of all names and values. MinIO counts the names' prefix, too."""
+_PREFIX: Final = len("x-amz-meta-")
 _DIGITS: Final = "0123456789abcdefghijklmnopqrstuvwxyz"
 
 
@@ -95,9 +96,9 @@ def with_rest(
     Where there is no room for the whole lineage, what does not fit is left out and marked.
     """
     metadata: dict[str, Any] = {str(name): value for name, value in (given or {}).items() if str(name).lower() != NAME}
-    used = sum(len(name.encode()) + len(str(value).encode()) for name, value in metadata.items())
+    used = sum(_PREFIX + len(name.encode()) + len(str(value).encode()) for name, value in metadata.items())
     version = spell(counter)
-    room = MOST_BYTES - used - len(NAME) - len(version)
+    room = MOST_BYTES - used - _PREFIX - len(NAME) - len(version)
     if room < 0:
         return None
     text = text_of(lineage, lineage_out)
