@@ -138,6 +138,8 @@ class PostgresqlUnderTest(StoreUnderTest):
         self.lab.thaw(server)
 
     def restart(self, server: str) -> None:
+        for client in self._plain:  # as a pool does that finds them lost
+            client.close()
         self.lab.restart(server)
 
     def repoint(self, replica: str, source: str) -> None:

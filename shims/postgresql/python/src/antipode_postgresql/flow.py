@@ -28,16 +28,14 @@ from antipode_postgresql.packets import (
     simple,
 )
 from antipode_postgresql.positions import Epoch
+from antipode_postgresql.schema import may_call
 from antipode_postgresql.statements import Kind
 
 IDLE: Final = pq.TransactionStatus.IDLE
 INTRANS: Final = pq.TransactionStatus.INTRANS
 OPEN: Final = (pq.TransactionStatus.INTRANS, pq.TransactionStatus.INERROR)
 OK: Final = pq.ConnStatus.OK
-_FACTS: Final = (
-    b"SELECT system_identifier::text, coalesce(has_function_privilege(to_regprocedure('antipode.mark()'), 'EXECUTE')"
-    b" AND has_schema_privilege(to_regnamespace('antipode'), 'USAGE'), false) FROM pg_control_system()"
-)
+_FACTS: Final = f"SELECT system_identifier::text, {may_call('mark')} FROM pg_control_system()".encode()
 _MARK: Final = b"SELECT antipode.mark()"
 NO_TABLE: Final = (
     "there is no table of epochs that its user may use: after a failover its positions are unproven. Run: "

@@ -18,8 +18,8 @@ from antipode_postgresql.session import Refused, Session
 from antipode_postgresql.targets import Target
 
 _PLACE: Final = "SELECT recovering, reached, timeline, system, started FROM antipode.place()"
-# The same without the function: for roles that may see the receiver. Columns are computed from left to right. The name of
-# a constant position would be computed beforehand, which a standby refuses.
+# The same without the function: for roles that may see the receiver. Columns are computed from left to right. The name
+# of a constant position would be computed beforehand, which a standby refuses.
 _PLACE_BY_RIGHT: Final = """SELECT pg_is_in_recovery(),
  CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() ELSE pg_current_wal_flush_lsn() END::text,
  CASE WHEN pg_is_in_recovery() THEN (SELECT received_tli FROM pg_stat_get_wal_receiver())

@@ -7,13 +7,13 @@ from typing import Final
 
 from antipode import logs
 
+from antipode_postgresql.schema import may_call
 from antipode_postgresql.session import Session
 from antipode_postgresql.targets import Target
 
-_FACTS: Final = """SELECT pg_is_in_recovery(), pg_backend_pid(), current_setting('synchronous_commit'),
+_FACTS: Final = f"""SELECT pg_is_in_recovery(), pg_backend_pid(), current_setting('synchronous_commit'),
  current_setting('wal_level'), current_setting('server_version_num'), current_user::text,
- coalesce(has_function_privilege(to_regprocedure('antipode.mark()'), 'EXECUTE')
-   AND has_schema_privilege(to_regnamespace('antipode'), 'USAGE'), false),
+ {may_call("mark")},
  (SELECT count(*) FROM pg_stat_replication), current_setting('max_wal_senders')"""
 POOLER: Final = (
     "is reached through a pooler in transaction mode: a statement and the question for its position may go to "

@@ -29,7 +29,7 @@ CREATE_MARK: Final = """CREATE OR REPLACE FUNCTION antipode.mark() RETURNS text
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog AS $$
 DECLARE
   own text := (SELECT system_identifier::text FROM pg_control_system());
-  now_on integer := ('x' || left(pg_walfile_name('0/1000000'), 8))::bit(32)::integer;
+  now_on integer := ('x' || left(pg_walfile_name(pg_current_wal_flush_lsn()), 8))::bit(32)::integer;
   found_word text;
 BEGIN
   SELECT word INTO found_word FROM antipode.epochs WHERE system = own AND timeline = now_on AND counter = 0 LIMIT 1;
@@ -61,7 +61,7 @@ BEGIN
     timeline := (SELECT received_tli FROM pg_stat_get_wal_receiver());
   ELSE
     reached := pg_current_wal_flush_lsn()::text;
-    timeline := ('x' || left(pg_walfile_name('0/1000000'), 8))::bit(32)::integer;
+    timeline := ('x' || left(pg_walfile_name(pg_current_wal_flush_lsn()), 8))::bit(32)::integer;
   END IF;
   system := (SELECT system_identifier::text FROM pg_control_system());
   started := pg_postmaster_start_time()::text;
@@ -142,10 +142,26 @@ STATEMENTS: Final = (
 )
 
 
+def may_call(function: str) -> str:
+    """An expression: whether the user may call one of our functions. Never an error, also without a right to look."""
+    return (
+        "coalesce((SELECT has_function_privilege(p.oid, 'EXECUTE') AND has_schema_privilege(n.oid, 'USAGE')"
+        " FROM pg_proc AS p JOIN pg_namespace AS n ON n.oid = p.pronamespace"
+        f" WHERE n.nspname = 'antipode' AND p.proname = '{function}'), false)"
+    )
+
+
+MAY_READ_EPOCHS: Final = (
+    "coalesce((SELECT has_table_privilege(c.oid, 'SELECT') AND has_schema_privilege(n.oid, 'USAGE')"
+    " FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace"
+    " WHERE n.nspname = 'antipode' AND c.relname = 'epochs'), false)"
+)
+
+
 def grants(user: str) -> tuple[str, ...]:
     """What a login needs; `user` is a quoted identifier."""
     return (
         f"GRANT USAGE ON SCHEMA antipode TO {user}",
         f"GRANT SELECT ON antipode.epochs TO {user}",
-        f"GRANT EXECUTE ON FUNCTION antipode.mark(), antipode.place(), antipode.histories() TO {user}",
+        f"GRANT EXECUTE ON FUNCTION antipode.mark(), antipode.place(), antipode.histories(), antipode.keep() TO {user}",
     )
