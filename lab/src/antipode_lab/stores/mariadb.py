@@ -70,6 +70,9 @@ class MariaDBStore(MariaDBServers):
 
         A server ignores events with its own id, so one that keeps its id takes it on again at the end.
         """
+        link = self.link(name, source)
+        if link.state != "up":
+            raise LabError(f"mariadb {name} cannot be rebuilt from {source}: their link is {link.state}")
         own = self.server_id(name)
         self.context.supervisor.stop(self.process(name))
         self._fill(name, _template())
@@ -77,12 +80,13 @@ class MariaDBStore(MariaDBServers):
         self.server(name).role = "replica"
         self._spawn(name)
         self._wait_answers(name)
-        self._attach(name, source)
-        if not fresh_id:
-            link = self.link(name, source)
-            if link.state != "up":
-                raise LabError(f"mariadb {name} cannot be rebuilt from {source}: their link is {link.state}")
+        self.context.toxiproxy.set_lag(link.proxy, 0)  # as from a backup: it takes part once it is complete
+        try:
+            self._attach(name, source)
             self.wait_caught_up(name)
+        finally:
+            self._apply(link, anew=True)
+        if not fresh_id:
             self.state.details["server_ids"][name] = own
             self.run(name, "STOP ALL SLAVES", f"SET GLOBAL server_id={own}", "START SLAVE")
 

@@ -21,8 +21,9 @@ _IS_IDLE: Final = "SELECT VARIABLE_VALUE FROM information_schema.GLOBAL_STATUS W
 _SETTINGS_S: Final = 5.0
 """How long a server's settings are believed: some may be changed while it runs."""
 _MARKS_S: Final = 1.0
-_WAIT_S: Final = 10.0
-"""How long one wait at the server lasts; then it is asked for anew."""
+_WAIT_S: Final = 1.0
+"""How long one wait at the server lasts; then it is asked for anew. It holds up an operator's
+`SET GLOBAL gtid_slave_pos` for as long, so it is short; it holds up nothing else, and no replication."""
 MARKS: Final = "antipode.epochs"
 """The table of what operators have settled, if there is one."""
 

@@ -1,0 +1,168 @@
+"""The failover fuzzer on MariaDB (spec EPOCH-27): a primary and two GTID replicas behind slow links, in a lab a run.
+
+With fresh server ids for every server that is rebuilt or rejoins, and with ids that are used again.
+
+    python mariadb_fuzzer.py --runs 100 --seed 1          (--reuse: ids are used again, and nobody says otherwise)
+"""
+
+from __future__ import annotations
+
+import random
+import sys
+from collections import deque
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import Any
+
+import antipode_mysql
+import pymysql
+from antipode.testing import failover
+from antipode.testing.failover import FailoverDriver, Tally
+from antipode_lab import Lab
+from antipode_lab.stores.mariadb import MariaDBStore
+
+
+class MariaDBDriver(FailoverDriver):
+    """A lab of three servers, all of which readers may use.
+
+    fresh_ids: what operators do. claimed: what they say of it to `wrap`.
+    """
+
+    def __init__(self, *, fresh_ids: bool, claimed: bool) -> None:
+        self.fresh_ids = fresh_ids
+        self.claimed = claimed
+
+    def __enter__(self) -> MariaDBDriver:
+        options = {"mariadb": {"fresh_server_ids": self.fresh_ids}}
+        self._whole = Lab("mariadb", replicas=2, lag=["2ms", "10ms"], options=options).start()
+        try:
+            self.lab = self._whole.get(MariaDBStore)
+            self.lab.run("a", "CREATE TABLE written (k VARCHAR(64) PRIMARY KEY, v TEXT)")
+            self.lab.wait_links()
+            self._wrapped: dict[str, tuple[int, Any]] = {}
+            self._idle: dict[str, deque[Any]] = {name: deque() for name in self.servers}
+            for name in self.servers:
+                self._client(name)
+        except BaseException:
+            self._whole.close()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._whole.close()
+
+    def _client(self, name: str) -> Any:
+        """The wrapped connection of a server; a new one for each life of it."""
+        pid, client = self._wrapped.get(name, (0, None))
+        if pid != self.lab.server(name).pid:
+            urls = [self.lab.url(each) for each in self.servers]
+            client = antipode_mysql.wrap(
+                self.lab.client(name), store=self.name, replicas=urls, fresh_server_ids=self.claimed
+            )
+            self._wrapped[name] = self.lab.server(name).pid, client
+        return client
+
+    @property
+    def servers(self) -> Sequence[str]:
+        return ("a", "b1", "b2")
+
+    @property
+    def primary(self) -> str:
+        return self.lab.primary
+
+    @property
+    def replicas(self) -> Sequence[str]:
+        return self.lab.replicas
+
+    def address(self, server: str) -> str:
+        return f":{self.lab.server(server).port}"
+
+    def write(self, server: str, key: str, value: str) -> None:
+        with self._client(server).cursor() as cursor:
+            cursor.execute("INSERT INTO written VALUES (%s, %s)", (key, value))
+
+    def shows(self, server: str, key: str, value: str) -> bool | None:
+        rows = self._ask(server, "SELECT v FROM written WHERE k = %s", key)
+        return None if rows is None else rows == [(value,)]
+
+    def history(self, server: str) -> int | None:
+        """A live server never takes back what it has: its process names its data."""
+        rows = self._ask(server, "SELECT 1")
+        return None if rows is None else self.lab.server(server).pid
+
+    def _ask(self, server: str, question: str, *words: str) -> list[tuple[Any, ...]] | None:
+        """Asks without Antipode, on a connection that nobody else uses meanwhile; None where nobody answers."""
+        idle = self._idle[server]
+        with suppress(IndexError, pymysql.MySQLError):
+            return self._asked(idle, idle.pop(), question, words)
+        try:
+            return self._asked(idle, self.lab.client(server, connect_timeout=2, read_timeout=5), question, words)
+        except pymysql.MySQLError:
+            return None
+
+    @staticmethod
+    def _asked(idle: deque[Any], client: Any, question: str, words: Sequence[str]) -> list[tuple[Any, ...]]:
+        with client.cursor() as cursor:
+            cursor.execute(question, words or None)
+            rows = list(cursor.fetchall())
+        idle.append(client)
+        return rows
+
+    def settle_marks(self) -> None:
+        """The binary log's state itself says where each server's term ended."""
+
+    def lag(self, replica: str, milliseconds: int) -> None:
+        self.lab.lag(replica, f"{milliseconds}ms")
+
+    def cut(self, replica: str, chance: random.Random) -> None:
+        self.lab.partition(replica, mode=chance.choice(["cut", "silent"]))
+
+    def heal(self, replica: str, *, wait: bool) -> None:
+        self.lab.heal(replica, wait=wait)
+
+    def restart_replica(self, replica: str, write: Callable[[], None], *, wait: bool) -> None:
+        self.lab.kill(replica)
+        write()
+        self.lab.restart(replica, crash=True, wait=wait)
+
+    def promote(self, replica: str, lost: Callable[[], None] | None) -> None:
+        self.lab.promote(replica, lose=0 if lost is None else lambda _: lost(), wait=False)
+
+    def rejoin(self, server: str, *, wait: bool) -> None:
+        self.lab.heal(wait=False)
+        self.lab.repoint(server, self.lab.primary, wait=wait)
+
+    def calm(self) -> None:
+        self.lab.heal()
+        for name in self.servers:
+            if name != self.lab.primary:
+                self.lab.lag(name, "0ms")
+                if name not in self.lab.replicas:
+                    self.lab.repoint(name, self.lab.primary)
+
+    def wait_caught_up(self) -> None:
+        for name in self.lab.replicas:
+            self.lab.wait_caught_up(name)
+
+
+def fuzz(
+    runs: int,
+    seed: int,
+    *,
+    fresh_ids: bool = True,
+    claimed: bool | None = None,
+    say: Callable[[str], object] | None = None,
+) -> Tally:
+    """Plays so many runs, each in a lab of its own. `claimed`: what `wrap` is told of the ids; None: the truth."""
+    told = fresh_ids if claimed is None else claimed
+    return failover.run(lambda _: MariaDBDriver(fresh_ids=fresh_ids, claimed=told), runs, seed, say=say)
+
+
+if __name__ == "__main__":
+    reuse = "--reuse" in sys.argv
+    sys.argv = [word for word in sys.argv if word != "--reuse"]
+
+    def chosen(runs: int, seed: int, say: Callable[[str], object] | None = None) -> Tally:
+        return fuzz(runs, seed, fresh_ids=not reuse, say=say)
+
+    sys.exit(failover.command_line(chosen, __doc__ or ""))
