@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import antipode
 from antipode import asgi, logs, wire, wsgi
+from antipode.envelope import BEGIN, FORM, close_envelope, open_envelope
 from antipode.errors import MalformedLineageError
 from antipode.lineage import EMPTY, Lineage
 from antipode.scope import Scope
@@ -284,6 +285,21 @@ class configured:
         logs.reset()
 
 
+def envelope(data: bytes) -> None:
+    """No value is lost, whatever its octets are; what was in an envelope goes back into the same (SHIM-34, SHIM-35)."""
+    for octets in (data, BEGIN + data, BEGIN + FORM + data, BEGIN + FORM + b"\x00" + data):
+        opened = open_envelope(octets)
+        if opened.text is None:
+            assert opened.value == octets
+            assert bool(opened.fault) == octets.startswith(BEGIN)
+        else:
+            assert octets.endswith(opened.value)
+            if opened.text.isascii() and (opened.text or opened.value.startswith(BEGIN)):
+                assert close_envelope(opened.value, opened.text) == octets
+        again = open_envelope(close_envelope(octets, ""))
+        assert (again.value, again.text or "", again.fault) == (octets, "", "")
+
+
 TARGETS: Final[dict[str, Callable[[bytes], None]]] = {
     "parser": parser,
     "algebra": algebra,
@@ -293,4 +309,5 @@ TARGETS: Final[dict[str, Callable[[bytes], None]]] = {
     "asgi": asgi_middleware,
     "wsgi": wsgi_middleware,
     "message": message,
+    "envelope": envelope,
 }
