@@ -9,7 +9,7 @@ later than what it overwrote.
 ``_dynamodb_replicator.py CONFIG``: a JSON file with `name`, `endpoint`, `region`, `key`, `listen` (our port), `sources`
 (name to the port of the link) and `clock_ms`. Others connect to `listen` and say in a line of JSON what they want:
 ``{"after": n}`` the changes from number n on, ``{"status": 1}``, or ``{"mark": 1}``, which puts a mark behind all that
-has been written until now and answers with its number.
+has been written until now and answers with its number; ``{"clock_ms": n}`` makes this region's clock so wrong from now on.
 """
 
 from __future__ import annotations
@@ -280,6 +280,9 @@ class _Handler(socketserver.StreamRequestHandler):
                     self._say([number, change])
             elif "mark" in wanted:
                 self._say(replicator.mark())
+            elif "clock_ms" in wanted:
+                replicator.config["clock_ms"] = wanted["clock_ms"]
+                self._say(True)
             else:
                 self._say({"received": replicator.received, "log": len(replicator.log)})
 

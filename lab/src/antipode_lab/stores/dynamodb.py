@@ -7,12 +7,11 @@ import json
 import socket
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Final
 
 from antipode_lab.built import Tool
-from antipode_lab.durations import lag_ms
 from antipode_lab.errors import LabError
 from antipode_lab.model import Link, Server
 from antipode_lab.processes import wait_until
@@ -33,12 +32,10 @@ class DynamoDbOptions:
 
     Attributes:
         tables: made in every region, with the key "id" (a string), a stream, and time to live on.
-        clock: how wrong a region's clock is that decides which writer was the last, by server: ``{"b1": "-5s"}``.
         heap_mib: of each server.
     """
 
     tables: Sequence[str] = ("posts",)
-    clock: Mapping[str, str] = field(default_factory=dict)
     heap_mib: int = 192
 
 
@@ -106,8 +103,6 @@ class DynamoDbStore(BaseStore[DynamoDbOptions]):
     def _spawn_replicator(self, name: str) -> None:
         ports: dict[str, int] = self.state.details["replicators"]
         others = [other for other in self.state.servers if other != name]
-        error = self.options.clock.get(name, "0ms")
-        ahead = -lag_ms(error[1:]) if error.startswith("-") else lag_ms(error)
         config = {
             "name": name,
             "endpoint": self.server(name).url,
@@ -115,7 +110,7 @@ class DynamoDbStore(BaseStore[DynamoDbOptions]):
             "key": ACCESS_KEY,
             "listen": ports[name],
             "sources": {other: self.link(name, other).port for other in others},
-            "clock_ms": ahead,
+            "clock_ms": 0,
         }
         path = self.context.folder / f"replicator-{name}.json"
         path.write_text(json.dumps(config))
@@ -215,6 +210,12 @@ class DynamoDbStore(BaseStore[DynamoDbOptions]):
         self.context.supervisor.stop(self.process(server), signal.SIGKILL if crash else signal.SIGTERM)
         self._spawn(server)
         self._wait_answers(server)
+
+    @verb
+    def clock(self, server: str, ahead_ms: int) -> None:
+        """Makes a region's clock wrong by so much, the one that decides which of two regions was the last writer."""
+        self.server(server)
+        self._ask(server, {"clock_ms": ahead_ms})
 
     @verb
     def create_table(self, name: str, /, **definition: Any) -> None:

@@ -4,17 +4,32 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import antipode
 import antipode_dynamodb
 from antipode import BarrierResult, Lineage, Verdict
+from antipode_lab.errors import LabError
 from antipode_lab.stores.dynamodb import DynamoDbStore
 
 STORE = "blog-posts"
 TABLE = "posts"
 DEADLINE_SLACK_S = 1.5
+
+
+LAGS = {"b1": 5, "b2": 20}
+
+
+def restore(lab: DynamoDbStore) -> None:
+    """Everything as it was at first."""
+    for name in lab.servers:
+        with suppress(LabError):
+            lab.thaw(name)
+        lab.clock(name, 0)
+    for name, lag in LAGS.items():
+        lab.lag(name, f"{lag}ms")
+    lab.heal()
 
 
 def until(condition: Callable[[], object], why: str, seconds: float = 30.0) -> None:

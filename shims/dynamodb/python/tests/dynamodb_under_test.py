@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from typing import Any, ClassVar
 
 import antipode_dynamodb
 import boto3
 from antipode.shim import Shim
 from antipode.testing.under_test import StoreUnderTest
-from antipode_lab import Lab
-from antipode_lab.errors import LabError
 from antipode_lab.stores.dynamodb import ACCESS_KEY, DynamoDbStore
 from botocore.config import Config
-from dynamodb_regions import TABLE, answering, denied, item, key
+from dynamodb_regions import TABLE, answering, denied, item, key, restore
 
-LAGS = {"b1": 5, "b2": 20}
 _ONE_REQUEST = "a transaction of DynamoDB is one request: there is none that is open"
 
 
 class DynamoDbUnderTest(StoreUnderTest):
-    """A lab of three regions for all cases: what a case changes is undone."""
+    """The run's lab: what a case changes is undone."""
 
     shim: ClassVar[type[Shim]] = antipode_dynamodb.DynamoDbShim
     exceptions: ClassVar[Mapping[str, str]] = {
@@ -35,13 +31,9 @@ class DynamoDbUnderTest(StoreUnderTest):
     rights_cure = "dynamodb:DescribeTable"
     unfit_cure = "add one, or correct region_name="
 
-    def __init__(self) -> None:
-        self._whole = Lab("dynamodb", replicas=2, lag=[f"{lag}ms" for lag in LAGS.values()]).start()
-        self.lab = self._whole.get(DynamoDbStore)
+    def __init__(self, lab: DynamoDbStore) -> None:
+        self.lab = lab
         self._primary = "a"
-
-    def close(self) -> None:
-        self._whole.close()
 
     def begin(self) -> None:
         self._primary = "a"
@@ -54,12 +46,7 @@ class DynamoDbUnderTest(StoreUnderTest):
         }
 
     def recover(self, *, spoiled: bool) -> None:
-        for name in self.lab.servers:
-            with suppress(LabError):
-                self.lab.thaw(name)
-        for name, lag in LAGS.items():
-            self.lab.lag(name, f"{lag}ms")
-        self.lab.heal()
+        restore(self.lab)
 
     @property
     def primary(self) -> str:

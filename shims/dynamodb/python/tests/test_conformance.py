@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 from antipode.testing.conformance import ShimConformance
+from antipode_lab.stores.dynamodb import DynamoDbStore
 from dynamodb_under_test import DynamoDbUnderTest
 
 
 class TestConformance(ShimConformance):
     @pytest.fixture(scope="class")
     @classmethod
-    def under_test(cls) -> Iterator[DynamoDbUnderTest]:
-        store = DynamoDbUnderTest()
-        yield store
-        store.close()
+    def under_test(cls, session_dynamodb_lab: DynamoDbStore) -> DynamoDbUnderTest:
+        return DynamoDbUnderTest(session_dynamodb_lab)

@@ -56,8 +56,22 @@ def stripped(item: Item) -> Item:
 
 
 def both(first: str | None, second: str) -> str:
-    """Both conditions hold."""
-    return f"({first}) AND {second}" if first else second
+    """Both conditions hold. DynamoDB refuses double parentheses, so one that is in parentheses stays as it is."""
+    if not first:
+        return second
+    return f"{first} AND {second}" if _enclosed(first.strip()) else f"({first}) AND {second}"
+
+
+def _enclosed(text: str) -> bool:
+    """Whether the parenthesis that begins a text ends with it."""
+    if not text.startswith("("):
+        return False
+    depth = 0
+    for place, character in enumerate(text):
+        depth += (character == "(") - (character == ")")
+        if depth == 0:
+            return place == len(text) - 1
+    return False
 
 
 def with_names(params: dict[str, Any], *placeholders: str, **more: str) -> None:

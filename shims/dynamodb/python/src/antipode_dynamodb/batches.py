@@ -282,18 +282,19 @@ def _again(
     if len(reasons) != len(actions):
         return None
     changed: list[Guarded | dict[str, Any]] = []
+    learned = False
     for action, reason in zip(actions, reasons, strict=True):
-        code = reason.get("Code", "None")
-        if code == "None":
-            changed.append(action)
+        changed.append(action)
+        if isinstance(action, dict) or reason.get("Code") != "ConditionalCheckFailed":
+            if reason.get("Code", "None") != "None":
+                return None
             continue
-        if code != "ConditionalCheckFailed" or isinstance(action, dict):
-            return None
         failure, next_action = judge(action, reason.get("Item"))
-        if failure is not Failure.OURS:
-            return None
-        changed.append(raised(binding, next_action, reason.get("Item")))
-    return changed
+        if failure is Failure.OURS:
+            learned = True
+            changed[-1] = raised(binding, next_action, reason.get("Item"))
+    # With one of the application's own among them, too: what is learned may show another one.
+    return changed if learned else None
 
 
 def _clean(actions: Sequence[Guarded | dict[str, Any]], reasons: Sequence[dict[str, Any]]) -> None:
@@ -302,8 +303,5 @@ def _clean(actions: Sequence[Guarded | dict[str, Any]], reasons: Sequence[dict[s
         if isinstance(action, dict) or reason.get("Code") != "ConditionalCheckFailed":
             continue
         item = reason.pop("Item", None)
-        if judge(action, item)[0] is Failure.OURS:
-            reason["Code"] = "None"
-            reason.pop("Message", None)
-        elif item and not is_tombstone(item) and action.params.get("ReturnValuesOnConditionCheckFailure") == "ALL_OLD":
+        if item and not is_tombstone(item) and action.params.get("ReturnValuesOnConditionCheckFailure") == "ALL_OLD":
             reason["Item"] = stripped(item)

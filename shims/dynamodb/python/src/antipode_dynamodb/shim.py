@@ -6,13 +6,15 @@ import threading
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Final
 
-from antipode.errors import UnfitStoreError
+from antipode.administration import EpochRecord, Finding, Step, Wanted
+from antipode.errors import ConfigurationError, UnfitStoreError
 from antipode.hybrid_clock import HybridClock, place_number
 from antipode.shim import VISIBLE, Capabilities, Server, Shim, Visibility, not_yet, unproven
 from antipode.store import Store
 from antipode.writeid import Opaque, Ordered, WriteId
 from botocore.exceptions import ClientError, HTTPClientError, NoCredentialsError
 
+from antipode_dynamodb import doctor, preparing
 from antipode_dynamodb.attributes import NAMES, Item, is_tombstone, version_of
 from antipode_dynamodb.keys import key_octets, parse_key
 from antipode_dynamodb.opaque import content_version, deletion_of, is_content
@@ -34,6 +36,7 @@ class DynamoDbShim(Shim):
     unreachable: ClassVar[tuple[type[Exception], ...]] = (OSError, HTTPClientError)
     schemes: ClassVar[tuple[str, ...]] = SCHEMES
     """URLs of these schemes are ours (`antipode doctor`, `antipode init`)."""
+    preparation_options: ClassVar[Mapping[str, str]] = preparing.OPTIONS
 
     def __init__(self, store: Store) -> None:
         super().__init__(store)
@@ -183,6 +186,29 @@ class DynamoDbShim(Shim):
 
     def address(self, target: Any) -> str:
         return target_of(target).address
+
+    # What the command line asks for
+
+    @classmethod
+    def diagnose(cls, target: Any) -> list[Finding]:
+        """What of this region matters to Antipode: what would be unproven there, why, and what cures it."""
+        return doctor.diagnose(target)
+
+    @classmethod
+    def epochs(cls, target: Any) -> list[EpochRecord]:
+        """None: versions of items are of no epoch."""
+        target_of(target)
+        return []
+
+    @classmethod
+    def settle(cls, target: Any, epoch: str) -> None:
+        """Refused: there is no epoch that could have ended."""
+        raise ConfigurationError("DynamoDB has versions of items, which are of no epoch: there is nothing to settle")
+
+    @classmethod
+    def preparations(cls, url: str, wanted: Wanted) -> Sequence[Step]:
+        """What the store's tables need: time to live for tombstones, and rights."""
+        return preparing.preparations(url, wanted)
 
 
 _UNASKED: Final = not_yet("not asked")

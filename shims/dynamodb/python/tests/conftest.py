@@ -1,0 +1,50 @@
+"""One lab of three regions for the whole run: what a test changes of it is undone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from antipode.testing import isolated
+from antipode_lab.fixtures import LabFactory
+from antipode_lab.stores.dynamodb import DynamoDbStore
+from dynamodb_regions import LAGS, Posts, restore
+
+
+@pytest.fixture(scope="session")
+def session_dynamodb_lab(session_lab_factory: LabFactory) -> DynamoDbStore:
+    lab = session_lab_factory("dynamodb", replicas=len(LAGS), lag=[f"{lag}ms" for lag in LAGS.values()])
+    store = lab.get(DynamoDbStore)
+    for table in ("native", "mirror"):
+        store.create_table(table)
+    store.create_table("lasting", time_to_live=None)
+    store.create_table(
+        "sorted",
+        AttributeDefinitions=[
+            {"AttributeName": "who", "AttributeType": "S"},
+            {"AttributeName": "when", "AttributeType": "N"},
+            {"AttributeName": "kind", "AttributeType": "S"},
+        ],
+        KeySchema=[{"AttributeName": "who", "KeyType": "HASH"}, {"AttributeName": "when", "KeyType": "RANGE"}],
+        GlobalSecondaryIndexes=[
+            {
+                "IndexName": "by-kind",
+                "KeySchema": [{"AttributeName": "kind", "KeyType": "HASH"}],
+                "Projection": {"ProjectionType": "KEYS_ONLY"},
+            }
+        ],
+        time_to_live="expires",
+    )
+    return store
+
+
+@pytest.fixture
+def dynamodb_lab(session_dynamodb_lab: DynamoDbStore) -> Iterator[DynamoDbStore]:
+    with isolated():
+        yield session_dynamodb_lab
+    restore(session_dynamodb_lab)
+
+
+@pytest.fixture
+def posts(dynamodb_lab: DynamoDbStore) -> Posts:
+    return Posts(dynamodb_lab)
