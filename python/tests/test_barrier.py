@@ -174,6 +174,7 @@ def test_a_blocking_barrier_on_a_running_loop_raises_also_with_nothing_to_wait_f
 
 
 def test_a_result_has_no_truth_value() -> None:
+    """BAR-19."""
     posts().client("a")
     with antipode.scope():
         result = antipode.barrier()

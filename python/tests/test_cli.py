@@ -216,6 +216,7 @@ def test_inspect_never_ends_with_a_traceback(text: str) -> None:
 def test_version_says_every_setting_and_where_it_came_from(
     run: Run, package: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """CONF-8."""
     keys = tmp_path / "keys"
     keys.write_text("k1 MDEyMzQ1Njc4OWFiY2RlZg==\n")
     for name, value in {

@@ -63,6 +63,7 @@ def wait_for(folder: Path, kind: str) -> dict[str, Any]:
 
 
 def test_every_kind_that_is_written_fits_the_schema(folder: Path) -> None:
+    """REC-1, REC-3, REC-4, REC-11."""
     store = fake_store("posts", Target("p", always(VISIBLE)))
     with store.writing("private-key") as write:  # outside any scope
         write.record(antipode.Ordered("", 1))

@@ -109,6 +109,7 @@ def test_code_wins_over_the_environment(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_configure_takes_effect_at_once_and_keeps_what_it_was_not_told() -> None:
+    """CONF-2."""
     before = settings_generation()
     configure(region="b")
     configure(timeout=3)
@@ -186,6 +187,7 @@ def test_a_bad_value_is_an_error_that_names_its_setting(
     ],
 )
 def test_a_mistake_in_code_is_an_error_and_changes_nothing(words: SettingsWords, says: str) -> None:
+    """CONF-2."""
     configure(region="b")
     with pytest.raises(ConfigurationError, match=says):
         configure(**words)
@@ -230,6 +232,7 @@ def test_a_stores_mode_is_the_most_careful_that_anybody_asked_for(monkeypatch: p
 
 
 def test_setting_keys_alone_means_key(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """TRUST-2."""
     file = tmp_path / "keys"
     file.write_text(f"one {KEY}\n")
     monkeypatch.setenv("ANTIPODE_KEYS_FILE", str(file))

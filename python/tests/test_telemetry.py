@@ -42,6 +42,7 @@ def posts(lag: float = 0.05) -> tuple[antipode.memory.Store, antipode.memory.Cli
 
 
 def test_a_barrier_that_waited_has_a_span_with_one_child_a_store(otel: Collected) -> None:
+    """OBS-1."""
     antipode.configure(region="b")
     _, writer, _ = posts()
     seen = antipode.memory.Store("seen", regions=["a"]).client("a")
@@ -120,6 +121,7 @@ def test_waits_are_measured_without_a_tracer(otel: Collected, monkeypatch: pytes
 
 
 def test_two_stores_have_a_child_a_wait_and_a_lag_each(otel: Collected) -> None:
+    """OBS-1."""
     clients = {
         name: antipode.memory.Store(name, regions=["a", "b"], lag=lag) for name, lag in [("one", 0.03), ("two", 0.1)]
     }
@@ -135,6 +137,7 @@ def test_two_stores_have_a_child_a_wait_and_a_lag_each(otel: Collected) -> None:
 
 
 def test_a_barrier_that_fails_sets_error_type(otel: Collected) -> None:
+    """OBS-4."""
     store, writer, _ = posts()
     store.freeze("b")
     with antipode.scope():
@@ -229,6 +232,7 @@ def test_each_outcome_is_counted_once(otel: Collected) -> None:
 
 
 def test_the_free_path_starts_no_span_and_calls_no_instrument(otel: Collected, monkeypatch: pytest.MonkeyPatch) -> None:
+    """OBS-9."""
     antipode.configure(free_path_ttl=30)
     _, writer, _ = posts(lag=0.01)
     with antipode.scope():
@@ -280,6 +284,7 @@ def test_sizes_are_measured_by_direction(otel: Collected) -> None:
 
 
 def test_what_is_dropped_is_counted_with_its_reason_and_direction(otel: Collected) -> None:
+    """OBS-3."""
     Inbound(Arrived((TEXT,)), "203.0.113.9")
     Inbound(Arrived(("1~",)), "127.0.0.1")
     with antipode.message_scope("nonsense"):
@@ -297,6 +302,7 @@ def test_what_is_dropped_is_counted_with_its_reason_and_direction(otel: Collecte
 
 
 def test_an_implausible_entry_is_counted(otel: Collected) -> None:
+    """OBS-3."""
     _, writer, _ = posts()
     with antipode.scope() as opened:
         writer.set("k", "v")
@@ -370,6 +376,7 @@ def test_fallbacks_are_counted(otel: Collected) -> None:
 
 
 def test_findings_are_counted_and_events_of_the_request(otel: Collected, tmp_path: Any) -> None:
+    """REC-9."""
     antipode.configure(mode="dry-run", records=tmp_path)
     store, writer, _ = posts(lag=0.05)
     from antipode.messages import outgoing_message
@@ -428,6 +435,7 @@ def test_the_specification_names_every_instrument() -> None:
 
 
 def test_sites_are_bounded(otel: Collected) -> None:
+    """OBS-6."""
     for number in range(telemetry.MOST_SITES + 10):
         telemetry.write_late("s", f"app.py:{number}")
     sites = otel.counts("antipode.write.late", "site")

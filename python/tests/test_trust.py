@@ -276,7 +276,7 @@ def test_the_settings_of_the_process_are_followed_while_it_runs() -> None:
 
 
 def test_one_line_a_minute_names_the_setting(caplog: pytest.LogCaptureFixture) -> None:
-    """TRUST-27: the words of the documentation."""
+    """TRUST-27, OBS-7: the words of the documentation."""
     decision = judge_request_in(INSIDE, XFF_OUTSIDE, TEXT, PRIVATE)
     with caplog.at_level(logging.WARNING, "antipode"):
         for _ in range(5):

@@ -22,6 +22,7 @@ def stamped(text: Any) -> Any:
 
 
 def test_each_message_has_a_scope_of_its_own(a: Region) -> None:
+    """SCOPE-6."""
     queue, seen, scopes, channels = a.queue(), [], [], []
     for text in (ONE, TWO):
         a.own.basic_publish("", queue, b"", stamped(text))

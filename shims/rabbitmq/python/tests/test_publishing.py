@@ -91,6 +91,7 @@ def test_a_stamped_queue_carries_the_empty_lineage_too(a: Region) -> None:
 
 
 def test_no_identifier_of_the_message_is_appended(a: Region) -> None:
+    """PROP-20, SHIM-17."""
     channel, queue = a.wrapped(), a.queue()
     with antipode.scope() as scope:
         channel.basic_publish("", queue, b"", properties(message_id="m"))
@@ -189,7 +190,7 @@ def test_a_write_that_is_pending_marks_the_message(a: Region) -> None:
 
 
 def test_a_lineage_never_makes_a_frame_too_long(a: Region) -> None:
-    """A broker closes the connection over a frame that is too long: the application's headers must still pass."""
+    """PROP-19: over a frame that is too long a broker closes the connection; the headers of the application pass."""
     queue = a.queue()
     channel = a.wrapped(on_no_room="send")
     strict = a.wrapped(on_no_room="raise")

@@ -24,6 +24,7 @@ def publish(a: Region, queue: str, blog: Blog, body: bytes = b"42") -> None:
 
 
 def test_a_message_goes_back_and_comes_again(a: Region, blog: Blog) -> None:
+    """BAR-45."""
     queue = a.queue()
     publish(a, queue, blog)
     tries: list[tuple[float, bool]] = []
@@ -131,6 +132,7 @@ def barrier_error(a: Region, blog: Blog, act: Any, **options: Any) -> str:
 
 
 def test_where_a_message_cannot_go_back_the_barrier_says_so(a: Region, blog: Blog) -> None:
+    """BAR-45."""
     assert "auto_ack" in barrier_error(a, blog, lambda *_: None, auto_ack=True)
     acked = barrier_error(a, blog, lambda channel, method: channel.basic_ack(method.delivery_tag))
     assert "acknowledged" in acked

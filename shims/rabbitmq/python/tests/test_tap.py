@@ -44,6 +44,7 @@ def verdict(lineage: antipode.Lineage, timeout: float = 5.0) -> Verdict:
 
 
 def test_a_tracked_message_joins_the_lineage_and_is_waited_for(b: Region) -> None:
+    """SHIM-17."""
     exchange = b.exchange()
     tap, queue = tapped(b, exchange), b.queue()
     b.own.queue_bind(queue, exchange)

@@ -451,6 +451,7 @@ async def test_many_tasks_of_one_scope_lose_nothing(url: str) -> None:
 
 
 def test_size_does_not_grow_with_writes(client: Any) -> None:
+    """WIRE-39."""
     with antipode.scope() as scope:
         client.set("k", "v")
         one = len(scope.lineage.serialize())

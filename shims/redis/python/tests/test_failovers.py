@@ -62,6 +62,7 @@ def lose(posts: Posts, name: str) -> Lineage:
 
 @two_replicas
 def test_one_promotion_that_loses_a_write_and_the_old_primary_rejoining(posts: Posts) -> None:
+    """EPOCH-6."""
     kept = posts.write("kept")
     posts.wait_marked(kept)
     lost = lose(posts, "b1")
@@ -128,7 +129,7 @@ def test_two_promotions_the_second_without_a_write_between(posts: Posts) -> None
 
 @two_replicas
 def test_a_fully_synced_replica_knows_no_parent_and_judges_by_marks(posts: Posts) -> None:
-    """traps R2: it has no replid2 at all."""
+    """EPOCH-16, traps R2: it has no replid2 at all."""
     kept = posts.write("kept")
     posts.wait_marked(kept)
     lost = lose(posts, "b1")

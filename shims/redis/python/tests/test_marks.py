@@ -67,7 +67,7 @@ def test_the_last_write_is_covered_within_two_seconds_and_then_nothing_more_is_m
 
 
 def test_writers_make_one_mark_a_second_however_many_they_are(redis_lab: RedisStore) -> None:
-    """EPOCH-18: the script compares the stored time."""
+    """EPOCH-18, EPOCH-16: the script compares the stored time."""
     plain = redis_lab.client("a")
     stop = threading.Event()
     told: list[bytes] = []

@@ -59,7 +59,7 @@ def at(epoch: str, counter: int) -> WriteId:
 
 
 def test_judging() -> None:
-    """EPOCH-10 to EPOCH-14."""
+    """EPOCH-10 to EPOCH-14, EPOCH-8."""
     now = parse(PRIMARY % (100, 1))
     bare, marked = Seen(now, {}), Seen(now, {OWN: 60, OTHER: 10})
     for seen in (bare, marked):

@@ -1,0 +1,233 @@
+"""Requirements of the contract that no other test covers; `make spec-coverage` finds those that none does."""
+
+from __future__ import annotations
+
+import ast
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, ClassVar
+
+import antipode
+import pytest
+from antipode import Lineage, WriteId, telemetry
+from antipode.messages import outgoing_message
+from antipode.propagation import extract_request
+from antipode.seal import Keys
+from antipode.settings import settings
+from antipode.shim import Capabilities, Server, Visibility
+from antipode.store import registry
+from antipode.verdict import NOT_YET, VISIBLE
+from fakes import FakeShim, Target, fake_store
+
+ROOT = Path(__file__).parents[2]
+FIRST, SECOND = WriteId.position("posts", "e", 1), WriteId.position("posts", "f", 1)
+
+
+def until(condition: Callable[[], object], timeout: float = 20.0) -> None:
+    deadline = time.monotonic() + timeout
+    while not condition():
+        assert time.monotonic() < deadline, "waited in vain"
+        time.sleep(0.005)
+
+
+def test_what_joins_the_scope_while_a_barrier_waits_is_not_waited_for() -> None:
+    """BAR-1: the second write is never visible here."""
+    there = threading.Event()
+
+    def answer(ids: Any, server: Server) -> list[Visibility]:
+        return [VISIBLE if write_id == FIRST and there.is_set() else NOT_YET for write_id in ids]
+
+    fake_store("posts", Target("p", answer))
+    passed: list[bool] = []
+
+    def wait() -> None:
+        passed.append(antipode.barrier(timeout=20).satisfied)
+
+    with antipode.scope(Lineage([FIRST])) as scope:
+        waiting = threading.Thread(target=antipode.carry(wait), daemon=True)
+        waiting.start()
+        until(lambda: registry().need("posts").parked_threads == 1)
+        scope.append(SECOND)
+        there.set()
+        waiting.join(20)
+        assert passed == [True]
+        assert SECOND in scope.lineage
+        with pytest.raises(antipode.BarrierTimeout):
+            antipode.barrier(timeout=0.05)
+        assert antipode.barrier(Lineage([FIRST]), timeout=5).satisfied, "the one that was given, not the scope's"
+
+
+def test_a_setting_is_read_without_looking_at_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """CONF-12."""
+
+    class Untouchable(dict[str, str]):
+        def __getitem__(self, name: str) -> str:
+            raise AssertionError(f"looked at {name}")
+
+        def __iter__(self) -> Iterator[str]:
+            raise AssertionError("looked at the environment")
+
+        def get(self, name: str, default: Any = None) -> Any:
+            raise AssertionError(f"looked at {name}")
+
+    before = settings()
+    monkeypatch.setattr(os, "environ", Untouchable())
+    assert settings() is before
+    monkeypatch.undo()
+
+
+def test_the_operations_of_the_paper_have_its_names() -> None:
+    """LIN-30."""
+    for name in ("root", "stop", "append", "remove", "transfer", "serialize", "deserialize", "barrier"):
+        assert callable(getattr(antipode, name)), name
+    assert callable(Lineage.compare)
+
+
+def test_nothing_needs_the_sdk_of_opentelemetry() -> None:
+    """OBS-10: a barrier that waits, one that fails, and a write outside of any scope, with plain counters."""
+    script = """
+import sys
+class Absent:
+    def find_spec(self, name, path=None, target=None):
+        if name.startswith("opentelemetry.sdk"):
+            raise ModuleNotFoundError(name)
+sys.meta_path.insert(0, Absent())
+import antipode, antipode.memory
+from antipode import telemetry
+store = antipode.memory.Store("posts", lag=0.02)
+writer, reader = store.client("a"), store.client("b")
+writer.set("k", "outside")
+with antipode.scope():
+    writer.set("k", "v")
+    assert antipode.barrier(timeout=20).satisfied
+    assert reader.get("k") == b"v"
+    store.freeze("b")
+    writer.set("k", "w")
+    try:
+        antipode.barrier(timeout=0.05)
+    except antipode.BarrierTimeout:
+        pass
+print(telemetry.barriers["satisfied"], telemetry.barriers["timed_out"])
+"""
+    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=False)
+    assert (ran.returncode, ran.stdout) == (0, "1 1\n"), ran.stderr
+
+
+def test_a_lineage_from_outside_is_not_even_parsed() -> None:
+    """TRUST-1: malformed, it would have left the scope incomplete."""
+    with extract_request({"antipode-lineage": "no lineage"}, "203.0.113.7") as scope:
+        assert scope.lineage.is_complete()
+    assert not telemetry.barriers["malformed"]
+    with extract_request({"antipode-lineage": "no lineage"}, "10.0.0.7") as scope:
+        assert not scope.lineage.is_complete()
+
+
+def test_each_of_several_texts_is_judged_by_its_own_seal() -> None:
+    """TRUST-24: one that bears none is dropped, and does not take the other with it nor come in by it."""
+    antipode.configure(keys=Keys({"k1": b"0" * 32}))
+    with antipode.scope(Lineage([FIRST])):
+        sealed = outgoing_message()
+    assert sealed is not None
+    forged = Lineage([WriteId.position("acl", "e", 7)]).serialize()
+    headers = [("antipode-lineage", forged), ("baggage", f"antipode={sealed}")]
+    for lines in (headers, headers[::-1]):
+        with extract_request(lines, "10.0.0.7") as scope:
+            assert list(scope.lineage) == [FIRST]
+            assert not scope.lineage.is_complete()
+
+
+class _Pushing:
+    """A channel that says again and again that something has changed."""
+
+    def __init__(self, on_change: Callable[[], None]) -> None:
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._run, args=(on_change,), daemon=True)
+        self.pushed = 0
+        self._thread.start()
+
+    def _run(self, on_change: Callable[[], None]) -> None:
+        while not self._ended.wait(0.002):
+            on_change()
+            self.pushed += 1
+
+    def fileno(self) -> int | None:
+        return None
+
+    def pump(self) -> None:
+        """Its own thread calls back."""
+
+    def close(self) -> None:
+        self._ended.set()
+
+
+class PushShim(FakeShim):
+    kind: ClassVar[str] = "pushing"
+    capabilities: ClassVar[Capabilities] = Capabilities(versions="position", push=True)
+    channels: ClassVar[list[_Pushing]] = []
+
+    def watch(self, server: Server, on_change: Callable[[], None]) -> _Pushing:
+        channel = _Pushing(on_change)
+        self.channels.append(channel)
+        return channel
+
+
+def test_a_push_is_only_a_hint() -> None:
+    """SHIM-19: told again and again that something has changed, a barrier still asks, and believes the answer."""
+    answers = [NOT_YET]
+    target = Target("p", lambda ids, server: [answers[0]] * len(ids))
+    fake_store("posts", target, shim=PushShim)
+    passed: list[bool] = []
+
+    def wait() -> None:
+        passed.append(antipode.barrier(Lineage([FIRST]), timeout=20).satisfied)
+
+    waiting = threading.Thread(target=wait, daemon=True)
+    waiting.start()
+    until(lambda: PushShim.channels and PushShim.channels[-1].pushed > 20)
+    asked = target.asked
+    until(lambda: target.asked > asked)
+    assert not passed
+    answers[0] = VISIBLE
+    waiting.join(20)
+    assert passed == [True]
+    for channel in PushShim.channels:
+        channel.close()
+
+
+# The rules between the parts
+
+
+def _imported(path: Path) -> set[str]:
+    """The top-level packages that a file imports, wherever in it."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.Import):
+            found |= {alias.name.partition(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
+            found.add(node.module.partition(".")[0])
+    return found
+
+
+SHIMS = sorted(ROOT.glob("shims/*/python/src/antipode_*"))
+
+
+def test_the_core_knows_no_shim() -> None:
+    """SHIM-23."""
+    for path in (ROOT / "python" / "src").rglob("*.py"):
+        ours = {name for name in _imported(path) if name.startswith("antipode_")}
+        assert not ours, path
+
+
+@pytest.mark.parametrize("folder", SHIMS, ids=lambda folder: folder.name)
+def test_a_shim_imports_no_other_shim_and_no_tool(folder: Path) -> None:
+    """SHIM-23."""
+    files = list(folder.rglob("*.py"))
+    assert files
+    for path in files:
+        ours = {name for name in _imported(path) if name.startswith("antipode_")}
+        assert ours <= {folder.name}, path
