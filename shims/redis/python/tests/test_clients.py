@@ -481,3 +481,17 @@ def test_a_position_is_found_without_a_full_look(url: str, monkeypatch: pytest.M
         client.delete("k")
     assert len(scope.lineage.of_store(STORE)) == 1
     assert not looks
+
+
+def test_nothing_of_ours_stays_on_the_applications_connections(url: str) -> None:
+    """SHIM-5: tracking is on for our own connection, which the barrier waits on, and for no other."""
+    plain = redis.Redis.from_url(url)
+    client = antipode_redis.wrap(plain, store=STORE, wait_on_read=True)
+    with antipode.scope():
+        client.set("k", "v")
+        assert antipode.barrier(timeout=20).satisfied
+        client.get("k")
+        for each in (client, plain):
+            told = each.execute_command("CLIENT", "TRACKINGINFO")
+            words = dict(zip(told[::2], told[1::2], strict=True)) if isinstance(told, list) else told
+            assert [bytes(flag) for flag in words[b"flags"]] == [b"off"]
