@@ -485,7 +485,7 @@ def test_a_position_is_found_without_a_full_look(url: str, monkeypatch: pytest.M
 
 def test_nothing_of_ours_stays_on_the_applications_connections(url: str) -> None:
     """SHIM-5: tracking is on for our own connection, which the barrier waits on, and for no other."""
-    plain = redis.Redis.from_url(url)
+    plain: Any = redis.Redis.from_url(url)
     client = antipode_redis.wrap(plain, store=STORE, wait_on_read=True)
     with antipode.scope():
         client.set("k", "v")
