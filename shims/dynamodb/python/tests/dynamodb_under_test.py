@@ -24,6 +24,7 @@ class DynamoDbUnderTest(StoreUnderTest):
         "open_transaction": _ONE_REQUEST,
         "transaction_only_read_so_far": _ONE_REQUEST,
         "rolled_back_transaction": _ONE_REQUEST,
+        "hashed_keys": "items are asked for by their keys, which a hash does not give back: unproven",
         "repointed_replica": "regions of a global table have no source that could be another one",
         "overwritten_without_antipode": "an item that a plain writer put has no version: it may be older or newer",
     }

@@ -6,6 +6,7 @@ import pytest
 
 from antipode import memory
 from antipode.barrier import barrier
+from antipode.errors import BarrierTimeout, BarrierUnproven
 from antipode.lineage import Lineage
 from antipode.reading import reading
 from antipode.scope import scope
@@ -49,6 +50,21 @@ class Reads(Cases):
         store.heal(store.far)
         assert store.judge(seen.lineage).satisfied
         assert store.shows(key, "v")
+
+    @only(queues=False)
+    def test_reading_after(self, store: StoreUnderTest) -> None:
+        """A read inside `reading(after=…)` waits for that lineage at its own server, or raises (BAR-51)."""
+        key = store.new_key()
+        assert store.judge(store.written(key, "1")).satisfied
+        store.partition(store.near)
+        second = store.written(key, "2")
+        configure(timeout=store.brief)
+        with reading(after=second), pytest.raises((BarrierTimeout, BarrierUnproven)):
+            store.read(key, store.near)
+        configure(timeout=store.patience)
+        store.heal(store.near)
+        with reading(after=second):
+            assert store.read(key, store.near) == "2"
 
     @only(queues=False)
     def test_three_regions_two_stores(self, store: StoreUnderTest) -> None:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from antipode.scope import scope
+from antipode.settings import configure
 from antipode.testing.conformance.cases import Cases, only
 from antipode.testing.under_test import StoreUnderTest
 from antipode.verdict import Verdict
+from antipode.wire import hashed_key
+from antipode.writeid import Opaque, Ordered
 
 
 class Values(Cases):
@@ -18,6 +21,27 @@ class Values(Cases):
         assert lineage.is_complete(), "the shim could not say which version the write has"
         assert lineage.of_store(store.name)
         assert store.judge(lineage).complete
+        assert store.shows(key, "v")
+
+    def test_declared_versions(self, store: StoreUnderTest) -> None:
+        """The versions that writes get are of the kind that the shim declares (SHIM-18)."""
+        declared = store.capabilities.versions
+        for write_id in store.written(store.new_key()).of_store(store.name):
+            assert isinstance(write_id.version, Opaque if declared == "opaque" else Ordered)
+            assert write_id.is_position == (declared == "position")
+
+    @only("object", "opaque")
+    def test_hashed_keys(self, store: StoreUnderTest) -> None:
+        """With `hash_keys` no key leaves, and writes are waited for all the same (SHIM-21)."""
+        configure(hash_keys=True)
+        key = store.new_key()
+        store.partition(store.near)
+        lineage = store.written(key, "v")
+        for write_id in lineage.of_store(store.name):
+            assert write_id.key == hashed_key(write_id.key), f"{write_id.key!r} is not hashed"
+        assert not store.judge(lineage, store.brief).satisfied
+        store.heal(store.near)
+        assert store.judge(lineage).satisfied
         assert store.shows(key, "v")
 
     @only(queues=False)

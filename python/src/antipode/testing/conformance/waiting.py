@@ -96,6 +96,23 @@ class Waiting(Cases):
         for key in keys:
             assert store.shows(key, "v")
 
+    def test_push(self, store: StoreUnderTest) -> None:
+        """A shim that declares a push is woken by it: without, the next question would come too late (SHIM-18)."""
+        if not store.capabilities.push:
+            pytest.skip("the shim declares no push")
+        configure(poll=10 * store.patience)
+        store.partition(store.near)
+        key = store.new_key()
+        lineage = store.written(key, "v")
+        results: list[BarrierResult] = []
+        thread = threading.Thread(target=lambda: results.append(store.judge(lineage)), daemon=True)
+        thread.start()
+        store.until(lambda: parked(store) == 1, "the barrier waits")
+        store.heal(store.near)
+        thread.join(store.patience + store.slack)
+        assert [result.satisfied for result in results] == [True]
+        assert store.shows(key, "v")
+
     def test_overload(self, store: StoreUnderTest) -> None:
         """Past the greatest number of waiters a barrier is answered at once (BAR-39)."""
         configure(max_waiters=1)
