@@ -15,6 +15,7 @@ from antipode import Lineage, Ordered, Verdict
 from antipode.testing import isolated
 from antipode_lab.fixtures import LabFactory
 from antipode_lab.stores.postgresql import PostgresqlStore
+from antipode_postgresql.flow import Flow
 from antipode_postgresql.positions import epoch_of, number_of
 from pg_regions import STORE, Posts, prepare, until
 
@@ -49,25 +50,45 @@ def insert_position(connection: psycopg.Connection[Any]) -> int:
     return number_of(row[0])
 
 
-def test_a_position_at_the_end_of_a_page_is_not_waited_for_in_vain(posts: Posts, lab: PostgresqlStore) -> None:
+def fill(connection: psycopg.Connection[Any], octets: int) -> None:
+    """Makes a record of so many octets in the log (a multiple of eight), with nothing in it."""
+    connection.execute("SELECT pg_logical_emit_message(false, 'fill', repeat('x', %s))", (octets,))
+
+
+def test_a_position_at_the_end_of_a_page_is_not_waited_for_in_vain(
+    posts: Posts, lab: PostgresqlStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A record that ends with its page: the insert position already lies behind the next header, where none ends."""
     wrapped = posts.wrap("a")
+    posts.write("the epoch is known")
+    seen: list[int] = []
+    plain = Flow._flush_gen
+
+    def flush(self: Flow) -> Any:
+        seen.append(insert_position(other) % PAGE)
+        return plain(self)
+
     with lab.connect("a", database="app") as other:
+        wrapped.execute(INSERT, ("page-first",))
+        monkeypatch.setattr(Flow, "_flush_gen", flush)
         deadline = time.monotonic() + 60
-        number = 0
-        while True:
+        number = size = 0
+        while 24 not in seen:
             assert time.monotonic() < deadline, "no record ended with its page"
-            # Fills the page up to some tens of octets before its end, then commits small things.
-            left = PAGE - insert_position(other) % PAGE
-            if left > 400:
-                other.execute("SELECT pg_logical_emit_message(false, 'fill', repeat('x', %s))", (left - 300,))
+            before = insert_position(other)
+            if size and (left := PAGE - before % PAGE - size) >= 1400:
+                fill(other, 400)
+                header = insert_position(other) - before - 400  # what a message takes beside its text
+                fill(other, left - 400 - 2 * header)
+                before = insert_position(other)
             number += 1
             with antipode.scope() as scope:
-                wrapped.execute(INSERT, (f"page-{number}-{'k' * (number % 64)}",))
+                wrapped.execute(INSERT, (f"page-{number:06d}",))
                 lineage = scope.lineage
-            if insert_position(other) % PAGE == 24:
-                break
-        assert position(lineage).counter <= insert_position(other) - 24
+            after = insert_position(other)
+            if before // PAGE == after // PAGE:
+                size = after - before
+        assert position(lineage).counter % PAGE not in (0, 24)
         result = posts.look(lineage, 5.0)
         assert result.satisfied
         assert result.waited < 2.0
