@@ -188,8 +188,17 @@ class MariaDBServers(BaseStore[MariaDBOptions]):
     def client(self, name: str, **arguments: Any) -> pymysql.Connection[Any]:
         """A new PyMySQL connection of root's, straight to a server; the arguments are PyMySQL's."""
         server = self.server(name)
-        settled = {"user": "root", "database": DATABASE, "autocommit": True, "charset": "utf8mb4", "read_timeout": 60}
-        return pymysql.connect(**{"host": server.host, "port": server.port, **settled, **arguments})
+        settled = {
+            "host": server.host,
+            "port": server.port,
+            "user": "root",
+            "database": DATABASE,
+            "autocommit": True,
+            "charset": "utf8mb4",
+            "read_timeout": 60,
+            "ssl_disabled": True,
+        }
+        return pymysql.connect(**{**settled, **arguments})
 
     def run(self, name: str, *statements: str) -> list[tuple[Any, ...]]:
         """Runs statements at a server, as root; the rows of the last one."""

@@ -13,7 +13,16 @@ from antipode.errors import ConfigurationError
 SCHEMES: Final = ("mariadb", "mysql")
 DRIVERS: Final = ("", "pymysql", "mysqlconnector")
 _PORT: Final = 3306
-_TLS: Final = ("ssl", "ssl_ca", "ssl_cert", "ssl_key", "ssl_key_password", "ssl_verify_cert", "ssl_verify_identity")
+_TLS: Final = (
+    "ssl",
+    "ssl_disabled",
+    "ssl_ca",
+    "ssl_cert",
+    "ssl_key",
+    "ssl_key_password",
+    "ssl_verify_cert",
+    "ssl_verify_identity",
+)
 
 
 @dataclass(frozen=True)
@@ -113,7 +122,10 @@ def _of_arguments(arguments: Mapping[str, Any]) -> Target:
 
 
 def _of_pymysql(connection: Any) -> Target:
-    tls = {"ssl": connection.ctx} if getattr(connection, "ssl", False) else {}
+    if not connection.ssl:
+        tls = {"ssl_disabled": True}
+    else:  # since PyMySQL 1.2 TLS is tried where nothing was said of it
+        tls = {"ssl": connection.ctx} if getattr(connection, "_ssl_required", True) else {}
     name = connection.db
     return Target(
         host=str(connection.host),
@@ -128,11 +140,10 @@ def _of_pymysql(connection: Any) -> Target:
 
 def _of_connector(connection: Any) -> Target:
     given = dict(getattr(connection, "_ssl", {}) or {})
-    tls: dict[str, Any] = {
-        f"ssl_{word}": given[word]
-        for word in ("ca", "cert", "key", "verify_cert", "verify_identity")
-        if given.get(word)
-    }
+    words = ("ca", "cert", "key", "verify_cert", "verify_identity")
+    tls: dict[str, Any] = {f"ssl_{word}": given[word] for word in words if given.get(word)}
+    if connection._ssl_disabled:
+        tls = {"ssl_disabled": True}
     return Target(
         host=str(connection._host),
         port=int(connection._port),

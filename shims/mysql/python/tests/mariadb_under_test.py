@@ -1,0 +1,193 @@
+"""MariaDB as the conformance kit drives it: a table with a lineage's column, PyMySQL connections, one a thread."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from typing import Any, ClassVar
+
+import antipode_mysql
+import pymysql
+from antipode.shim import Shim
+from antipode.testing.under_test import StoreUnderTest, Transaction
+from antipode_lab import Lab
+from antipode_lab.stores.mariadb import MariaDBStore
+from antipode_mysql import column
+
+LAGS = {"b1": 5, "b2": 20}
+
+
+class MariaDBUnderTest(StoreUnderTest):
+    """A lab of a primary and two replicas; made anew after the cases that spoil it."""
+
+    shim: ClassVar[type[Shim]] = antipode_mysql.MariaDBShim
+    exceptions: ClassVar[Mapping[str, str]] = {
+        "missing_rights": "positions and waits need no right in MariaDB: every login may ask for them"
+    }
+    unfit_cure = "SET GLOBAL sync_binlog=1"
+
+    def __init__(self) -> None:
+        self._start()
+
+    def _start(self) -> None:
+        self._whole = Lab("mariadb", replicas=2, lag=[f"{lag}ms" for lag in LAGS.values()]).start()
+        self.lab = self._whole.get(MariaDBStore)
+        self.lab.run("a", "CREATE TABLE kit (k VARCHAR(200) PRIMARY KEY, v TEXT)", *column.statements("kit"))
+        self.lab.wait_links()
+
+    def close(self) -> None:
+        self._whole.close()
+
+    def begin(self) -> None:
+        self._lock = threading.Lock()
+        self._local = threading.local()
+        self._opened: list[Any] = []
+        for name in self.lab.servers:
+            self._client(name)
+
+    def _client(self, name: str, *, wrapped: bool = True) -> Any:
+        """This thread's connection to a server; a new one for each life of it."""
+        known: dict[Any, Any] = self._local.__dict__
+        key = (name, self.lab.server(name).pid, wrapped)
+        client = known.get(key)
+        if client is None or not client.open:
+            client = self.lab.client(name, read_timeout=10)
+            if wrapped:
+                urls = [self.lab.url(replica) for replica in self.replicas]
+                client = antipode_mysql.wrap(
+                    client, store=self.name, replicas=urls, fresh_server_ids=True, rest="native"
+                )
+            known[key] = client
+            with self._lock:
+                self._opened.append(client)
+        return client
+
+    def recover(self, *, spoiled: bool) -> None:
+        for client in self._opened:
+            with suppress(pymysql.MySQLError):
+                client.close()
+        if spoiled:
+            self.close()
+            self._start()
+            return
+        for name, lag in LAGS.items():
+            self.lab.lag(name, f"{lag}ms")
+        self.lab.heal()
+
+    @property
+    def primary(self) -> str:
+        return self.lab.primary
+
+    @property
+    def replicas(self) -> Sequence[str]:
+        return ["b1", "b2"]
+
+    # Data
+
+    def write(self, key: str, value: str) -> None:
+        _put(self._client(self.primary), key, value)
+
+    def read(self, key: str, at: str) -> str | None:
+        with self._client(at).cursor() as cursor:
+            cursor.execute(f"SELECT v, {column.NAME} FROM kit WHERE k = %s", (key,))
+            row = cursor.fetchone()
+            return None if row is None else str(row[0])
+
+    def look(self, key: str, at: str) -> str | None:
+        with self._client(at, wrapped=False).cursor() as cursor:
+            cursor.execute("SELECT v FROM kit WHERE k = %s", (key,))
+            row = cursor.fetchone()
+            return None if row is None else str(row[0])
+
+    def delete(self, key: str) -> None:
+        with self._client(self.primary).cursor() as cursor:
+            cursor.execute("DELETE FROM kit WHERE k = %s", (key,))
+
+    def raw_write(self, key: str, value: str) -> None:
+        _put(self._client(self.primary, wrapped=False), key, value)
+
+    def write_nothing(self) -> None:
+        with self._client(self.primary).cursor() as cursor:
+            assert cursor.execute("DELETE FROM kit WHERE k = %s", (self.new_key("never there"),)) == 0
+
+    @contextmanager
+    def transaction(self) -> Iterator[Transaction]:
+        client = self._client(self.primary)
+        client.begin()
+        try:
+            yield _Transaction(client)
+        except BaseException:
+            client.rollback()
+            raise
+        client.commit()
+
+    # Links and servers
+
+    def set_lag(self, replica: str, seconds: float) -> None:
+        self.lab.lag(replica, f"{round(seconds * 1000)}ms")
+
+    def partition(self, replica: str) -> None:
+        self.lab.partition(replica)
+
+    def heal(self, replica: str) -> None:
+        self.lab.heal(replica, wait=False)
+
+    def freeze(self, server: str) -> None:
+        self.lab.freeze(server)
+
+    def thaw(self, server: str) -> None:
+        self.lab.thaw(server)
+
+    def restart(self, server: str) -> None:
+        self.lab.restart(server, crash=True)
+
+    def repoint(self, replica: str, source: str) -> None:
+        self.lab.repoint(replica, source)
+
+    def promote(self, replica: str, lost: Callable[[], None] | None = None) -> None:
+        old = self.primary
+        self.lab.promote(replica, lose=0 if lost is None else lambda _: lost())
+        if old in self.replicas:
+            self.lab.heal(wait=False)
+            self.lab.repoint(old, replica)
+
+    # Troubles
+
+    def write_with_unknown_outcome(self, key: str, value: str) -> None:
+        plain = self.lab.client(self.primary, read_timeout=0.3)
+        client = antipode_mysql.wrap(plain, store=self.name, fresh_server_ids=True)
+        self.lab.freeze(self.primary)
+        try:
+            _put(client, key, value)
+        finally:
+            self.lab.thaw(self.primary)
+
+    def write_refused(self, key: str) -> None:
+        with self._client(self.primary).cursor() as cursor:
+            cursor.execute("INSERT INTO kit (k, nothing) VALUES (%s, 1)", (key,))
+
+    def wrap_unfit(self) -> None:
+        self.lab.config("a", "sync_binlog", "0")
+        try:
+            antipode_mysql.wrap(self.lab.client("a"), store="unfit", fresh_server_ids=True)
+        finally:
+            self.lab.config("a", "sync_binlog", "1")
+
+
+class _Transaction:
+    def __init__(self, client: Any) -> None:
+        self._client = client
+
+    def read(self, key: str) -> object:
+        with self._client.cursor() as cursor:
+            cursor.execute("SELECT v FROM kit WHERE k = %s", (key,))
+            return cursor.fetchone()
+
+    def write(self, key: str, value: str) -> None:
+        _put(self._client, key, value)
+
+
+def _put(client: Any, key: str, value: str) -> None:
+    with client.cursor() as cursor:
+        cursor.execute("INSERT INTO kit (k, v) VALUES (%s, %s) ON DUPLICATE KEY UPDATE v = VALUES(v)", (key, value))
