@@ -13,6 +13,7 @@ OURS := conftest.py python shims lab benchmarks spec
 
 help:
 	@echo "make demo         see cross-service violations happen, and not happen (POST_STORAGE=redis NOTIFIER=rabbitmq: on real servers)"
+	@echo "                  POST_STORAGE: $(call names,stores); NOTIFIER: $(call names,queues)"
 	@echo "make test         lint, types and every test, on real servers"
 	@echo "make test-stores  the longer runs: the whole failover fuzzers, the clients' own test suites through our wrappers"
 	@echo "make fuzz         ten minutes of fuzzing (SECONDS=600)"
