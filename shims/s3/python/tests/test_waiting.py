@@ -1,4 +1,4 @@
-"""What a bucket proves of a write: superseded, deleted, of unknown outcome; how often it is asked (SHIM-15, SHIM-30)."""
+"""What a bucket proves of a write, and how often it is asked (SHIM-15, SHIM-30)."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_keys_that_begin_alike_are_told_apart(images: Images) -> None:
 
 
 def test_keys_of_every_kind(images: Images) -> None:
-    for key in ("a b+c&d=e?f#g%41", "été/ünï", "~._-!*'()", "x/" * 40 + "x", "k" * 500):
+    for key in ("a b+c&d=e?f#g%41", "été/ünï", "~._-!*'()", "x/" * 40 + "x", "k" * 200):
         with antipode.scope() as opened:
             images.a.put_object(Bucket=BUCKET, Key=key, Body=b"v")
             images.a.put_object(Bucket=BUCKET, Key=key, Body=b"w")

@@ -98,9 +98,28 @@ def probe(client: Any, bucket: str, address: str, *, reads: bool) -> Facts:
                 f"object cannot be told from one that never came. {enable_versioning(bucket)}"
             ),
         )
+    if elsewhere := _elsewhere(client, bucket, address):
+        return Facts(reached=True, unfit=elsewhere)
     if reads and (unfit := may_read(client, bucket, address)):
         return Facts(reached=True, unfit=unfit, refused=tuple(refused))
     return _replication(client, bucket, tuple(refused))
+
+
+def _elsewhere(client: Any, bucket: str, address: str) -> str:
+    """A bucket in another region than its client's: botocore goes there, but it is not the one of this region."""
+    try:
+        answer = client.head_bucket(Bucket=bucket)
+    except ClientError as error:
+        raise_unavailable(error)
+        answer = error.response
+    there = answer.get("ResponseMetadata", {}).get("HTTPHeaders", {}).get("x-amz-bucket-region", "")
+    here = client.meta.region_name
+    if not there or not here or here in ("aws-global", there):
+        return ""
+    return (
+        f"{address}: bucket {bucket!r} is in {there}, and its client in {here}. Name the bucket of this region, or "
+        f"give the client region_name={there!r}"
+    )
 
 
 def _words(error: ClientError, bucket: str, address: str) -> str:
@@ -131,12 +150,20 @@ def may_read(client: Any, bucket: str, address: str) -> str:
         if status_of(error) != 404:
             return _words(error, bucket, address)
     try:
-        client.list_object_versions(Bucket=bucket, Prefix=NO_SUCH_KEY, MaxKeys=1)
+        some = client.list_object_versions(Bucket=bucket, MaxKeys=1).get("Versions", [])
     except ClientError as error:
         raise_unavailable(error)
         if status_of(error) == 403:
             return f"{address}: its user may not list versions ({code_of(error)}). {grant(bucket, *READING)}"
         return _words(error, bucket, address)
+    for item in some:  # what is there may be forbidden though what is not there may be asked for
+        for version in ({"VersionId": item["VersionId"]}, {}):
+            try:
+                client.head_object(Bucket=bucket, Key=item["Key"], **version)
+            except ClientError as error:
+                raise_unavailable(error)
+                if status_of(error) == 403:
+                    return f"{address}: its user may not look at objects (HEAD gives 403). {grant(bucket, *READING)}"
     return ""
 
 
