@@ -9,7 +9,8 @@ later than what it overwrote.
 ``_dynamodb_replicator.py CONFIG``: a JSON file with `name`, `endpoint`, `region`, `key`, `listen` (our port), `sources`
 (name to the port of the link) and `clock_ms`. Others connect to `listen` and say in a line of JSON what they want:
 ``{"after": n}`` the changes from number n on, ``{"status": 1}``, or ``{"mark": 1}``, which puts a mark behind all that
-has been written until now and answers with its number; ``{"clock_ms": n}`` makes this region's clock so wrong from now on.
+has been written until now and answers with its number; ``{"clock_ms": n}`` makes this region's clock so wrong from
+now on.
 """
 
 from __future__ import annotations
@@ -91,7 +92,8 @@ class Replicator:
             "endpoint_url": config["endpoint"],
             "aws_access_key_id": config["key"],
             "aws_secret_access_key": config["key"],
-            "config": Config(retries={"total_max_attempts": 1}, connect_timeout=2, read_timeout=10),
+            # A frozen server answers when it goes on: a request that was given up might be done then.
+            "config": Config(retries={"total_max_attempts": 1}, connect_timeout=2, read_timeout=3600),
         }
         session = boto3.session.Session()
         self.streams: Any = session.client("dynamodbstreams", **make)
@@ -223,6 +225,7 @@ class Replicator:
         client = self.clients[source]
         table, keys, image = change["table"], from_json(change["keys"]), from_json(change["image"])
         key, made, at = self._key(table, keys), digest(image), (change["time"], source)
+        unknown = False  # whether an earlier attempt may have written
         while True:
             try:
                 with self.lock:
@@ -230,12 +233,21 @@ class Replicator:
                     if known is not None and (known.time, known.region) >= at:
                         return
                     found = client.get_item(TableName=table, Key=keys, ConsistentRead=True).get("Item")
-                    if digest(found) == ("" if known is None else known.digest):
-                        if made != digest(found):
+                    there = digest(found)
+                    if unknown and there == made:
+                        self.known[key] = Known(*at, made)
+                        return
+                    if there == ("" if known is None else known.digest):
+                        if unknown and made in self.echoes[key]:
+                            self.echoes[key].remove(made)
+                        unknown = False
+                        if made != there:
+                            unknown = True
                             self._write(client, table, keys, image, found, key, made)
                         self.known[key] = Known(*at, made)
                         return
             except ClientError as error:
+                unknown = unknown and error.response["ResponseMetadata"]["HTTPStatusCode"] >= 500
                 if error.response["Error"]["Code"] == "ResourceNotFoundException" and table not in self.tables:
                     time.sleep(TABLES_EVERY_S)  # the table is made here a little later
                     continue
@@ -262,8 +274,9 @@ class Replicator:
                 client.put_item(TableName=table, Item=image, **guarded)
             else:
                 client.delete_item(TableName=table, Key=keys, **guarded)
-        except ClientError:
-            self.echoes[key].pop()
+        except ClientError as error:
+            if error.response["ResponseMetadata"]["HTTPStatusCode"] < 500:
+                self.echoes[key].pop()
             raise
 
 

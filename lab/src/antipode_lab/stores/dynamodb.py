@@ -61,6 +61,7 @@ class DynamoDbStore(BaseStore[DynamoDbOptions]):
         details = self.state.details
         details["regions"] = dict(zip(names, REGIONS, strict=False))
         details["access_key"] = ACCESS_KEY
+        details["clock_ms"] = dict.fromkeys(names, 0)
         ports = self.context.supervisor.ports(2 * len(names))
         details["replicators"] = dict(zip(names, ports[len(names) :], strict=True))
         for name, port in zip(names, ports, strict=False):
@@ -216,6 +217,7 @@ class DynamoDbStore(BaseStore[DynamoDbOptions]):
         """Makes a region's clock wrong by so much, the one that decides which of two regions was the last writer."""
         self.server(server)
         self._ask(server, {"clock_ms": ahead_ms})
+        self.state.details["clock_ms"][server] = ahead_ms
 
     @verb
     def create_table(self, name: str, /, **definition: Any) -> None:

@@ -23,13 +23,20 @@ LAGS = {"b1": 5, "b2": 20}
 
 def restore(lab: DynamoDbStore) -> None:
     """Everything as it was at first."""
+    details = lab.state.details
     for name in lab.servers:
-        with suppress(LabError):
-            lab.thaw(name)
-        lab.clock(name, 0)
+        if not lab.running(name):
+            with suppress(LabError):
+                lab.thaw(name)
+            if not lab.running(name):
+                lab.restart(name)
+        if details["clock_ms"][name]:
+            lab.clock(name, 0)
     for name, lag in LAGS.items():
-        lab.lag(name, f"{lag}ms")
-    lab.heal()
+        if lab.pair_lag(name, "a") != lag:
+            lab.lag(name, f"{lag}ms")
+    if details["cuts"]:
+        lab.heal()
 
 
 def until(condition: Callable[[], object], why: str, seconds: float = 30.0) -> None:

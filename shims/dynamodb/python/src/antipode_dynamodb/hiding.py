@@ -153,7 +153,8 @@ def _ask_query(read: Read, params: dict[str, Any]) -> None:
     _project(read, table, params)
     if "IndexName" not in params:  # a global index has no strongly consistent reads
         _strengthen(read, params)
-    if _may_hold_tombstones(table) and not _LEGACY & params.keys():
+    shown = "IndexName" not in params or (table is not None and params["IndexName"] in table.showing)
+    if _may_hold_tombstones(table) and shown and not _LEGACY & params.keys():
         # At the server, so that counts and pages are those of what is there.
         params["FilterExpression"] = both(params.get("FilterExpression"), "attribute_not_exists(#apx)")
         with_names(params, "#apx")

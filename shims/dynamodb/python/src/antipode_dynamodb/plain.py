@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import copy
-import functools
 from typing import Any, Final
 
-import boto3
 from boto3.dynamodb.transform import TransformationInjector, copy_dynamodb_params
-from botocore.config import Config
+from botocore.endpoint import Endpoint
+from botocore.httpsession import URLLib3Session
 
 _CONVERSIONS: Final = (
     ("provide-client-params.dynamodb", "dynamodb-create-params-copy"),
@@ -60,31 +59,32 @@ class Conversion:
         return result
 
 
-@functools.cache
-def _session() -> Any:
-    return boto3.session.Session(aws_access_key_id="-", aws_secret_access_key="-")
+class _Once(Endpoint):  # type: ignore[misc]  # botocore has no types
+    """An endpoint that sends each request once."""
+
+    def _needs_retry(self, *_: Any, **__: Any) -> bool:
+        return False
 
 
 def for_questions(client: Any, timeout: float) -> Any:
-    """A client of our own at the same endpoint and with the same credentials: short time-outs, no retries.
+    """A client of our own at the same endpoint, with the same credentials: short time-outs, no retries.
 
-    The engine's thread must not be held by the application's retries, nor take its connections.
+    The engine's thread must not be held by the application's retries, nor take its connections. It is made of the
+    client's own parts: boto3's sessions are slow to load, and make clients for one thread at a time.
     """
-    config = client.meta.config.merge(
-        Config(
-            connect_timeout=timeout,
-            read_timeout=timeout,
-            retries={"total_max_attempts": 1, "mode": "standard"},
+    own = low_level(client)
+    before = client._endpoint
+    http = before.http_session
+    own._endpoint = _Once(
+        before.host,
+        endpoint_prefix=client.meta.service_model.endpoint_prefix,
+        event_emitter=own.meta.events,
+        response_parser_factory=before._response_parser_factory,
+        http_session=URLLib3Session(
+            verify=getattr(http, "_verify", True),
+            proxies=getattr(getattr(http, "_proxy_config", None), "_proxies", None),
+            timeout=timeout,
             max_pool_connections=2,
-        )
+        ),
     )
-    http = getattr(client._endpoint, "http_session", None)
-    made = _session().client(
-        "dynamodb",
-        region_name=client.meta.region_name,
-        endpoint_url=client.meta.endpoint_url,
-        config=config,
-        verify=getattr(http, "_verify", None),
-    )
-    made._request_signer._credentials = client._request_signer._credentials
-    return made
+    return own

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -28,6 +29,8 @@ class Table:
     stream: bool
     regions: tuple[str, ...]
     """The regions of the global table, as AWS says."""
+    showing: frozenset[str]
+    """The indexes that hold our attribute of tombstones, so that these can be left out at the server."""
 
 
 def table_name(name: str) -> str:
@@ -76,6 +79,12 @@ class Tables:
             self._time_to_live(name),
             bool(described.get("StreamSpecification", {}).get("StreamEnabled")),
             tuple(regions),
+            frozenset(
+                index["IndexName"]
+                for kind in ("GlobalSecondaryIndexes", "LocalSecondaryIndexes")
+                for index in described.get(kind, ())
+                if _shows_tombstones(index.get("Projection", {}))
+            ),
         )
 
     def _time_to_live(self, name: str) -> str | None:
@@ -98,6 +107,10 @@ class Tables:
             f"{ttl_cure(name)}",
         )
         return None
+
+
+def _shows_tombstones(projection: Mapping[str, Any]) -> bool:
+    return projection.get("ProjectionType") == "ALL" or TOMBSTONE in projection.get("NonKeyAttributes", ())
 
 
 def ttl_cure(name: str) -> str:

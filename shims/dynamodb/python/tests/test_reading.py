@@ -1,0 +1,204 @@
+"""Reads: what they wait for, what they depend on, and that they show what a barrier has proved (SHIM-12 to SHIM-14)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import antipode
+import pytest
+from antipode import Lineage
+from antipode.errors import BarrierTimeout
+from dynamodb_regions import STORE, TABLE, Posts, item, key
+
+
+@contextmanager
+def requests_of(client: Any) -> Iterator[list[tuple[str, dict[str, Any]]]]:
+    """What a wrapped client sends meanwhile."""
+    sent: list[tuple[str, dict[str, Any]]] = []
+    low = client._antipode.low
+
+    def note(params: dict[str, Any], model: Any, **_: Any) -> None:
+        sent.append((model.name, dict(params)))
+
+    low.meta.events.register("before-parameter-build.dynamodb", note)
+    try:
+        yield sent
+    finally:
+        low.meta.events.unregister("before-parameter-build.dynamodb", note)
+
+
+def test_a_read_after_a_barrier_is_strongly_consistent(posts: Posts) -> None:
+    """A barrier proves what such a read shows; the application need not ask for it, and may say otherwise."""
+    lineage = posts.write("strong")
+    reader = posts.wrapped["b1"]
+    reads: list[tuple[str, dict[str, Any]]] = [
+        ("get_item", {"TableName": TABLE, "Key": key("strong")}),
+        ("scan", {"TableName": TABLE}),
+        (
+            "query",
+            {
+                "TableName": TABLE,
+                "KeyConditionExpression": "id = :k",
+                "ExpressionAttributeValues": {":k": {"S": "strong"}},
+            },
+        ),
+    ]
+    for kind, params in reads:
+        with antipode.scope(lineage), requests_of(reader) as sent:
+            posts.look(lineage)
+            getattr(reader, kind)(**params)
+            getattr(reader, kind)(**params, ConsistentRead=False)
+        assert [request.get("ConsistentRead") for _, request in sent] == [True, False]
+        with antipode.scope(), requests_of(reader) as sent:
+            getattr(reader, kind)(**params)
+        assert [request.get("ConsistentRead") for _, request in sent] == [None]
+    with antipode.scope(lineage), requests_of(reader) as sent:
+        reader.batch_get_item(RequestItems={TABLE: {"Keys": [key("strong")]}})
+    assert sent[0][1]["RequestItems"][TABLE]["ConsistentRead"] is True
+    with antipode.scope(lineage), requests_of(posts.wrap("b1", consistent_reads="never")) as sent:
+        reader.get_item(TableName=TABLE, Key=key("strong"))
+    assert not sent
+
+
+def test_wait_on_read(posts: Posts) -> None:
+    """The read itself waits, and says so where it waits in vain."""
+    reader = posts.wrap("b1", wait_on_read=True, timeout=20.0)
+    posts.lab.lag("b1", "150ms")
+    lineage = posts.write("waits")
+    with antipode.scope(lineage):
+        assert reader.get_item(TableName=TABLE, Key=key("waits"))["Item"] == item("waits")
+    posts.lab.partition("b1")
+    lineage = posts.write("never")
+    impatient = posts.wrap("b1", wait_on_read=True, timeout=0.15)
+    with antipode.scope(lineage), pytest.raises(BarrierTimeout, match="wait on read"):
+        impatient.get_item(TableName=TABLE, Key=key("never"))
+
+
+def test_reading_after_a_lineage(posts: Posts) -> None:
+    posts.lab.lag("b1", "150ms")
+    lineage = posts.write("after")
+    antipode.configure(timeout=20.0)
+    with antipode.scope(), antipode.reading(after=lineage):
+        assert "Item" in posts.wrapped["b1"].get_item(TableName=TABLE, Key=key("after"))
+
+
+def test_every_kind_of_read_says_what_it_depends_on(posts: Posts) -> None:
+    """SHIM-13: the lineage beside each value, and the value's own version."""
+    beside = antipode.WriteId.position("other", "e", 7)
+    client = posts.wrapped["a"]
+    with antipode.scope(Lineage([beside])) as scope:
+        client.put_item(TableName=TABLE, Item=item("seen", more={"N": "1"}))
+        [own] = scope.lineage.of_store(STORE)
+    reads: list[tuple[str, dict[str, Any]]] = [
+        ("get_item", {"TableName": TABLE, "Key": key("seen")}),
+        ("get_item", {"TableName": TABLE, "Key": key("seen"), "ProjectionExpression": "more"}),
+        ("get_item", {"TableName": TABLE, "Key": key("seen"), "AttributesToGet": ["more"]}),
+        ("batch_get_item", {"RequestItems": {TABLE: {"Keys": [key("seen")]}}}),
+        ("transact_get_items", {"TransactItems": [{"Get": {"TableName": TABLE, "Key": key("seen")}}]}),
+        (
+            "query",
+            {
+                "TableName": TABLE,
+                "KeyConditionExpression": "id = :k",
+                "ExpressionAttributeValues": {":k": {"S": "seen"}},
+            },
+        ),
+        (
+            "scan",
+            {
+                "TableName": TABLE,
+                "FilterExpression": "id = :k",
+                "ExpressionAttributeValues": {":k": {"S": "seen"}},
+            },
+        ),
+    ]
+    for kind, params in reads:
+        with antipode.scope() as scope:
+            plain = getattr(client, kind)(**params)
+            with antipode.reading() as seen:
+                found = getattr(client, kind)(**params)
+            del plain["ResponseMetadata"], found["ResponseMetadata"]
+            assert found == plain
+            assert "_ap" not in str(found)
+            assert not scope.lineage, "a read adds nothing by itself"
+        assert Lineage([beside, own]) <= seen.lineage, kind
+        assert seen.lineage.is_complete()
+
+
+def test_a_read_that_cannot_tell_says_so(posts: Posts) -> None:
+    """A projection of the table's key-less part, by query; PartiQL; an item written without Antipode, in part."""
+    client = posts.wrapped["a"]
+    posts.write("part")
+    posts.plain["a"].put_item(TableName=TABLE, Item=item("bare"))
+    reads: list[tuple[str, dict[str, Any]]] = [
+        (
+            "query",
+            {
+                "TableName": TABLE,
+                "KeyConditionExpression": "id = :k",
+                "ExpressionAttributeValues": {":k": {"S": "part"}},
+                "ProjectionExpression": "#v",
+                "ExpressionAttributeNames": {"#v": "value"},
+            },
+        ),
+        ("execute_statement", {"Statement": f"SELECT id FROM {TABLE} WHERE id = 'part'"}),
+        ("get_item", {"TableName": TABLE, "Key": key("bare"), "ProjectionExpression": "id"}),
+    ]
+    for kind, params in reads:
+        with antipode.scope(), antipode.reading() as seen:
+            found = getattr(client, kind)(**params)
+        assert seen.lineage.incomplete == {STORE}, kind
+        assert "_ap" not in str(found)
+
+
+def test_automatic_merging(posts: Posts) -> None:
+    antipode.configure(auto_merge=True)
+    posts.write("merged")
+    with antipode.scope() as scope:
+        posts.wrapped["a"].get_item(TableName=TABLE, Key=key("merged"))
+        assert [one.key for one in scope.lineage.of_store(STORE)] == [b"posts/Smerged"]
+
+
+def test_a_malformed_lineage_at_rest_is_incomplete(posts: Posts) -> None:
+    posts.plain["a"].put_item(TableName=TABLE, Item=item("malformed", _apl={"S": "1~"}, _apv={"N": "5"}))
+    with antipode.scope(), antipode.reading() as seen:
+        posts.wrapped["a"].get_item(TableName=TABLE, Key=key("malformed"))
+    assert seen.lineage.incomplete == {STORE}
+
+
+def test_sort_keys_indexes_and_a_table_with_its_own_time_to_live(posts: Posts) -> None:
+    client = posts.wrap("a", tables=["sorted"])
+    reader = posts.wrap("b1", tables=["sorted"])
+    name = {"who": {"S": "a/b"}, "when": {"N": "1.50"}}
+    with antipode.scope() as scope:
+        client.put_item(TableName="sorted", Item={**name, "kind": {"S": "k"}, "expires": {"N": "99999999999"}})
+        assert [one.key for one in scope.lineage.of_store(STORE)] == [b"sorted/Sa%2Fb/N1.5"]
+        assert posts.look(scope.lineage).complete
+        assert "Item" in reader.get_item(TableName="sorted", Key=name)
+        by_kind: dict[str, Any] = {
+            "TableName": "sorted",
+            "IndexName": "by-kind",
+            "KeyConditionExpression": "kind = :k",
+            "ExpressionAttributeValues": {":k": {"S": "k"}},
+        }
+        assert client.query(**by_kind)["Count"] == 1
+        client.delete_item(TableName="sorted", Key=name)
+        assert posts.look(scope.lineage).complete
+    left = posts.plain["a"].get_item(TableName="sorted", Key=name)["Item"]
+    assert left["expires"] == left["_apx"], "the table's own attribute of time to live takes the tombstone away"
+    with antipode.scope():
+        assert client.query(**by_kind)["Count"] == 0
+        asked = {"KeyConditionExpression": "who = :w", "ExpressionAttributeValues": {":w": {"S": "a/b"}}}
+        assert client.query(TableName="sorted", **asked)["Items"] == []
+        assert client.query(TableName="sorted", Select="COUNT", **asked)["Count"] == 0
+        client.update_item(
+            TableName="sorted",
+            Key=name,
+            UpdateExpression="SET kind = :k",
+            ExpressionAttributeValues={":k": {"S": "again"}},
+        )
+        now = {"who": {"S": "a/b"}, "when": {"N": "1.5"}, "kind": {"S": "again"}}
+        assert client.get_item(TableName="sorted", Key=name)["Item"] == now
+    assert not {"_apx", "expires"} & posts.plain["a"].get_item(TableName="sorted", Key=name)["Item"].keys()
