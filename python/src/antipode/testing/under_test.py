@@ -74,7 +74,7 @@ class StoreUnderTest(ABC):
     """Seconds within which what has to come true does, on a loaded machine."""
     brief = 0.3
     """Seconds that a barrier is given which must not pass."""
-    slack = 1.5
+    slack = 5.0
     """Seconds past its deadline at which a barrier counts as hanging, on a loaded machine."""
     rights_cure: ClassVar[str] = ""
     """What the error or log line must hold where rights are missing: the grant (`write_without_rights`)."""
