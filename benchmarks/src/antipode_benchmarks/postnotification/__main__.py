@@ -84,6 +84,7 @@ def main(
     try:
         with servers(options, console, one_broker=one_broker) as started:
             found = asyncio.run(Run(options, console, started).both())
+            save(found, path)  # before the servers end: that may fail, too
     except (RunFailed, LabError) as error:
         errors.print(f"The run failed: {error}")
         raise typer.Exit(FAILED) from error
@@ -91,7 +92,6 @@ def main(
         errors.print("Interrupted: there is no result.")
         raise typer.Exit(INTERRUPTED) from error
     show(console, options, found)
-    save(found, path)
     print(f"result: {path}", flush=True)
     raise typer.Exit(found["exit_code"])
 

@@ -64,7 +64,7 @@ def prepare_antipode(posts: stores.Place) -> None:
         return  # a shim that offers nothing to operators needs nothing first
     if not isinstance(shim, Preparing):
         return
-    for step in shim.preparations(url, Wanted(STORE, posts.user)):
+    for step in shim.preparations(url, Wanted(STORE, posts.user, posts.options)):
         if step.run is not None:
             try:
                 step.run()

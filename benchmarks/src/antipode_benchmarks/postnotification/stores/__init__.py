@@ -35,6 +35,8 @@ class Place(NamedTuple):
     """The primary's URL by which `antipode init` may prepare it; empty: the services' own."""
     user: str | None = None
     """The services' login, where that is another one than the operator's."""
+    options: Mapping[str, str] = {}
+    """What `antipode init` is told by `--set`."""
 
 
 class PostsModule(Protocol):

@@ -51,7 +51,7 @@ open_posts = DynamoDbPosts
 
 def prepare(lab: StoreState) -> Place:
     """The lab has made the table in every region."""
-    return Place(urls_of(lab))
+    return Place(urls_of(lab), options={"table": TABLE})
 
 
 def register(setup: Setup) -> None:
