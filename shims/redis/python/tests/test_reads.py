@@ -296,9 +296,11 @@ def test_errors_and_deleted_hashes_are_the_stores_own(hashes: Any, posts: Posts,
 
 def test_modes_that_are_not_there_are_refused(posts: Posts) -> None:
     client: Any = redis.Redis.from_url(posts.lab.url("a"))
-    with pytest.raises(antipode.ConfigurationError, match="envelope"):
-        antipode_redis.wrap(client, store=STORE, rest="envelope")  # type: ignore[arg-type]
-    with pytest.raises(antipode.ConfigurationError, match="none or field"):
+    with pytest.raises(antipode.ConfigurationError, match="go together"):
+        antipode_redis.wrap(client, store=STORE, rest="envelope")
+    with pytest.raises(antipode.ConfigurationError, match="go together"):
+        antipode_redis.wrap(client, store=STORE, rest="field", envelope_keys="post:*")
+    with pytest.raises(antipode.ConfigurationError, match="none, field or envelope"):
         antipode_redis.wrap(client, store=STORE, rest="beside")  # type: ignore[arg-type]
 
 

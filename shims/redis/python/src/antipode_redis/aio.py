@@ -12,13 +12,23 @@ from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import RedisError, ResponseError
 from redis.exceptions import TimeoutError as RedisTimeoutError
 
-from antipode_redis import field
 from antipode_redis.binding import Binding
 from antipode_redis.calls import WriteCall
 from antipode_redis.commands import KINDS, Kind, classify, command_name
 from antipode_redis.info import QUESTION
 from antipode_redis.reads import Pause, ReadCall, Receive, Send, Steps, WaitFor, read_call, read_steps
-from antipode_redis.serving import CALL, ByHand, GivenAsync, Hidden, packed_write, server_of
+from antipode_redis.serving import (
+    CALL,
+    ByHand,
+    GivenAsync,
+    Hidden,
+    hidden,
+    packed_write,
+    server_of,
+    shown,
+    wire_read,
+    without_lineage,
+)
 
 _BROKEN = (RedisError, OSError)
 
@@ -74,6 +84,8 @@ class AsyncRecording:
         call = options.pop(CALL, None)
         if call is None:
             return await super()._send_command_parse_response(conn, command_name, *args, **options)  # type: ignore[misc]
+        if type(call) is not ByHand:
+            call.binding.check_by_hand(args, conn)
         if type(call) is WriteCall:
             if (call.binding.open and conn in call.binding.open) or conn is None:
                 return await self._antipode_queued(call, conn, command_name, args, options)
@@ -84,24 +96,28 @@ class AsyncRecording:
             steps = read_steps(
                 call,
                 args,
-                raw=NEVER_DECODE in options,
+                raw=NEVER_DECODE in options or call.binding.opens(args),
                 multi=self._antipode_multi and conn not in call.binding.open,
             )
             value = await drive(steps, conn, call.binding)
-            return await self._antipode_parse(call.binding, args, value, command_name, options)
+            return await self._antipode_parse(call, args, value, command_name, options)
         if type(call) is Hidden:
-            await conn.send_packed_command(conn.pack_command(*field.wire_read(args)))
-            try:
-                value = await conn.read_response(disable_decoding=NEVER_DECODE in options)
-            except ResponseError as error:
-                value = error
-            return await self._antipode_parse(call.binding, args, value, command_name, options)
+            await conn.send_packed_command(conn.pack_command(*wire_read(call.binding, args)))
+            return await self._antipode_opened(call, conn, args, command_name, options)
         return await self._antipode_by_hand(call, conn, command_name, args, options)
 
-    async def _antipode_parse(self, binding: Binding, args: Any, value: Any, command_name: Any, options: Any) -> Any:
-        if binding.rests:
-            value, _ = field.hide(args, value)
+    async def _antipode_parse(self, call: Any, args: Any, value: Any, command_name: Any, options: Any) -> Any:
+        value = shown(call.binding, args, value, options, call)
         return await self.parse_response(GivenAsync(value), command_name, **options)  # type: ignore[attr-defined]
+
+    async def _antipode_opened(self, call: Any, conn: Any, args: Any, command_name: Any, options: Any) -> Any:
+        """Reads a reply that is not what the application is to get."""
+        raw = NEVER_DECODE in options or call.binding.opens(args)
+        try:
+            value = await conn.read_response(disable_decoding=raw)
+        except ResponseError as error:
+            value = error
+        return await self._antipode_parse(call, args, value, command_name, options)
 
     async def _antipode_write(self, call: WriteCall, conn: Any, command_name: Any, args: Any, options: Any) -> Any:
         """A write with the question behind it: one packet, two replies."""
@@ -111,7 +127,10 @@ class AsyncRecording:
         call.reached = True
         try:
             await conn.send_packed_command(packed)
-            response = await self.parse_response(conn, command_name, **options)  # type: ignore[attr-defined]
+            if call.binding.opens(args):
+                response = await self._antipode_opened(call, conn, args, command_name, options)
+            else:
+                response = await self.parse_response(conn, command_name, **options)  # type: ignore[attr-defined]
         except ResponseError:
             if asks and conn.is_connected:
                 await hear(call, conn)
@@ -208,7 +227,10 @@ class AsyncRecordingRedis(AsyncRecording, Redis):  # type: ignore[misc]
         if kind is Kind.OTHER or binding is None:
             return await super().execute_command(*args, **options)  # type: ignore[no-untyped-call]
         binding.refresh()
+        if binding.envelopes is not None:
+            binding.check(args)
         if not binding.records:
+            args = tuple(without_lineage(binding, args, options))
             return await super().execute_command(*args, **options)  # type: ignore[no-untyped-call]
         if kind is Kind.READ:
             return await self._antipode_read(binding, args, options)
@@ -228,8 +250,9 @@ class AsyncRecordingRedis(AsyncRecording, Redis):  # type: ignore[misc]
     async def _antipode_read(self, binding: Binding, args: Any, options: Any) -> Any:
         call = read_call(binding)
         if call is None:
-            if binding.rests and command_name(args) in field.READS:
-                options[CALL] = Hidden(binding)
+            special = hidden(binding, args)
+            if special is not None:
+                options[CALL] = special
             return await super().execute_command(*args, **options)  # type: ignore[no-untyped-call]
         options[CALL] = call
         response = await super().execute_command(*args, **options)  # type: ignore[no-untyped-call]

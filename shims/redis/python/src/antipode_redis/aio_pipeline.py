@@ -7,15 +7,14 @@ from typing import Any
 from redis.asyncio.client import Pipeline
 from redis.exceptions import RedisError, ResponseError, WatchError
 
-from antipode_redis import field
 from antipode_redis.aio import AsyncRecording, ask_apart, drive, hear
 from antipode_redis.binding import Binding
 from antipode_redis.calls import WriteCall
 from antipode_redis.client import recording_class
-from antipode_redis.commands import Kind, classify, command_name
+from antipode_redis.commands import Kind, classify
 from antipode_redis.pipeline import Facade, _partly, _told
 from antipode_redis.reads import ReadCall, read_call, wait_steps
-from antipode_redis.serving import CALL, Batch, Hidden, all_failed, certain, may_write
+from antipode_redis.serving import CALL, Batch, all_failed, certain, hidden, may_write, without_lineage
 
 
 class AsyncFacade(Facade):
@@ -27,12 +26,13 @@ class AsyncFacade(Facade):
 
     async def read_response(self, *args: Any, **options: Any) -> Any:
         """One reply."""
+        decode = self._reading(options)
         try:
             value = await self._connection.read_response(*args, **options)
         except ResponseError:
             self._batch.passed(None, self._transaction)
             raise
-        return self._batch.passed(value, self._transaction)
+        return self._batch.passed(value, self._transaction, decode=decode)
 
 
 class AsyncRecordingPipeline(AsyncRecording, Pipeline):  # type: ignore[misc]
@@ -46,6 +46,8 @@ class AsyncRecordingPipeline(AsyncRecording, Pipeline):  # type: ignore[misc]
     def pipeline_execute_command(self, *args: Any, **options: Any) -> Any:
         """Queues a command: from the first one that may write, the scope has a write in flight."""
         binding = self._antipode
+        if binding is not None:
+            binding.check(args)
         if binding is not None and self._antipode_call is None and may_write(args):
             binding.refresh()
             if binding.records:
@@ -59,14 +61,15 @@ class AsyncRecordingPipeline(AsyncRecording, Pipeline):  # type: ignore[misc]
         if binding is None or kind in {Kind.OTHER, Kind.TRANSACTION}:
             return await super().immediate_execute_command(*args, **options)  # type: ignore[no-untyped-call]
         binding.refresh()
+        binding.check(args)
         if not binding.records:
+            args = tuple(without_lineage(binding, args, options))
             return await super().immediate_execute_command(*args, **options)  # type: ignore[no-untyped-call]
         if kind is Kind.READ:
             read = read_call(binding)
-            if read is None and binding.rests and command_name(args) in field.READS:
-                options[CALL] = Hidden(binding)
-            elif read is not None:
-                options[CALL] = read
+            special = read or hidden(binding, args)
+            if special is not None:
+                options[CALL] = special
             response = await super().immediate_execute_command(*args, **options)  # type: ignore[no-untyped-call]
             if read is not None:
                 read.finish()

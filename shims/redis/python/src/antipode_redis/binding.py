@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from typing import Any, Final
 from weakref import WeakKeyDictionary
 
 from antipode import logs
+from antipode.errors import ConfigurationError
 from antipode.pending import notes_sites
 from antipode.server import Server
 from antipode.settings import Mode, settings, settings_generation, timeout_of
 from antipode.store import Store, StoreOptions
 
+from antipode_redis.commands import command_name
+from antipode_redis.envelopes import Envelopes
 from antipode_redis.marker import Marker
 from antipode_redis.probe import CLUSTER, grant
 from antipode_redis.shim import RedisShim
@@ -25,11 +29,19 @@ class Binding:
     """One wrapped client's tie to its store."""
 
     def __init__(
-        self, store: Store, target: Target, server: Server | None, marker: Marker, options: StoreOptions
+        self,
+        store: Store,
+        target: Target,
+        server: Server | None,
+        marker: Marker,
+        options: StoreOptions,
+        envelopes: Envelopes | None = None,
     ) -> None:
         self.store = store
         self.options = options
         """What this client was wrapped with; other clients of the store may differ."""
+        self.envelopes = envelopes
+        """The keys whose values are in envelopes; None in the other rest modes."""
         self.target = target
         self.server = server
         """The server that the client's connections reach, where it is one."""
@@ -66,7 +78,7 @@ class Binding:
         if generation != self.generation:
             mode = self.store.mode
             self.rests = self.options.rest == "field"
-            self.short = not (self.rests or self.by_hand or self.denied_until)
+            self.short = not (self.rests or self.envelopes or self.by_hand or self.denied_until)
             self.sites = notes_sites()
             self.records = mode is not Mode.OFF
             self.merges = settings().auto_merge and self.records
@@ -78,6 +90,26 @@ class Binding:
     def timeout(self) -> float:
         """How long a read of this client waits, in seconds."""
         return timeout_of(self.store.name, self.options.timeout)
+
+    # Envelopes
+
+    def check(self, args: Sequence[Any]) -> None:
+        """Refuses what cannot be done with a key whose value is in an envelope. Raises ConfigurationError."""
+        if self.envelopes is not None:
+            self.envelopes.check(args)
+
+    def check_by_hand(self, args: Sequence[Any], connection: Any) -> None:
+        """Refuses such a key inside a MULTI that the application sent by hand: EXEC's reply would not be opened."""
+        envelopes = self.envelopes
+        if envelopes is not None and self.open and connection in self.open and envelopes.concerns(args):
+            raise ConfigurationError(
+                f"{command_name(args)} with a key of envelope_keys= cannot stand in a MULTI that is sent by hand: "
+                "use pipeline(transaction=True)"
+            )
+
+    def opens(self, args: Sequence[Any]) -> bool:
+        """Whether a command's reply holds values out of envelopes, and so is to be read without decoding."""
+        return self.envelopes is not None and self.envelopes.answers(args)
 
     # The position behind a write
 

@@ -22,7 +22,7 @@ from antipode_redis.info import parse, position_of_primary
 class WriteCall(Write):
     """A command, a pipeline or a transaction that may write: pending in the scope until it ends."""
 
-    __slots__ = ("binding", "certain", "deferred", "doubtful", "reached", "read", "reply")
+    __slots__ = ("beside", "binding", "certain", "deferred", "doubtful", "reached", "read", "reply")
 
     def __init__(self, binding: Binding, certain: bool) -> None:
         # As the classes above do it, in one step: this is on the path of every write.
@@ -47,6 +47,8 @@ class WriteCall(Write):
         """Whether anything may have left for the server."""
         self.doubtful = False
         """Whether an attempt ended so that nobody knows what the server did."""
+        self.beside: Any = None
+        """What the envelopes of the values held that the command answered with (a GETSET, a GETDEL)."""
         self.reply: Any = None
         """The answer to the question behind the write: bytes, or the error."""
         if scope is not None:
@@ -62,6 +64,8 @@ class WriteCall(Write):
         """The client returns this to the application."""
         if self.deferred or not self._open:
             return
+        if self.beside:
+            self._read_beside()
         reply = self.reply
         position = position_of_primary(reply) if type(reply) is bytes else None
         marker = self.binding.marker
@@ -103,6 +107,17 @@ class WriteCall(Write):
             return True
         # A script is not rolled back: what it wrote before its error stays.
         return isinstance(error, NoScriptError | NoPermissionError | ReadOnlyError | BusyLoadingError)
+
+    def _read_beside(self) -> None:
+        """The command read values, too: what these depend on."""
+        binding, reading = self.binding, current_reading()
+        if binding.envelopes is None or (reading is None and not binding.merges):
+            return
+        lineage = binding.envelopes.lineage(self.beside)
+        if reading is not None:
+            reading.saw(lineage=lineage)
+        if binding.merges and self._scope is not None:
+            self._scope.transfer(lineage)
 
     def _without_position(self, reply: Any) -> Ordered | None:
         """Records why the write has no position, if it was one; or finds it after all, by a full look."""

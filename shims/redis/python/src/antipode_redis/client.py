@@ -14,13 +14,22 @@ from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import RedisError, ResponseError
 from redis.exceptions import TimeoutError as RedisTimeoutError
 
-from antipode_redis import field
 from antipode_redis.binding import Binding
 from antipode_redis.calls import WriteCall
 from antipode_redis.commands import KINDS, Kind, classify, command_name
 from antipode_redis.info import QUESTION
 from antipode_redis.reads import Pause, ReadCall, Receive, Send, Steps, WaitFor, read_call, read_steps
-from antipode_redis.serving import CALL, ByHand, Given, Hidden, packed_write, server_of
+from antipode_redis.serving import (
+    CALL,
+    ByHand,
+    Given,
+    hidden,
+    packed_write,
+    server_of,
+    shown,
+    wire_read,
+    without_lineage,
+)
 from antipode_redis.short import MISSING, exchange, is_common, pack
 
 _BROKEN = (RedisError, OSError)
@@ -109,33 +118,39 @@ class Recording:
             binding = call.binding
             if binding.short and self._antipode_short and call.certain and not options and is_common(conn):
                 return self._antipode_short_write(call, conn, args)
+            binding.check_by_hand(args, conn)
             if binding.by_hand and conn in binding.open:
                 return self._antipode_queued(call, conn, command_name, args, options)
             if args[0] == "HIMPORT SET":
                 return self._antipode_apart(call, conn, command_name, args, options)
             return self._antipode_write(call, conn, command_name, args, options)
+        if type(call) is ByHand:
+            return self._antipode_by_hand(call, conn, command_name, args, options)
+        call.binding.check_by_hand(args, conn)
         if type(call) is ReadCall:
             steps = read_steps(
                 call,
                 args,
-                raw=NEVER_DECODE in options,
+                raw=NEVER_DECODE in options or call.binding.opens(args),
                 multi=self._antipode_multi and conn not in call.binding.open,
             )
             value = drive(steps, conn, call.binding)
-            return self._antipode_parse(call.binding, args, value, command_name, options)
-        if type(call) is Hidden:
-            conn.send_packed_command(conn.pack_command(*field.wire_read(args)))
-            try:
-                value = conn.read_response(disable_decoding=NEVER_DECODE in options)
-            except ResponseError as error:
-                value = error
-            return self._antipode_parse(call.binding, args, value, command_name, options)
-        return self._antipode_by_hand(call, conn, command_name, args, options)
+            return self._antipode_parse(call, args, value, command_name, options)
+        conn.send_packed_command(conn.pack_command(*wire_read(call.binding, args)))
+        return self._antipode_opened(call, conn, args, command_name, options)
 
-    def _antipode_parse(self, binding: Binding, args: Any, value: Any, command_name: Any, options: Any) -> Any:
-        if binding.rests:
-            value, _ = field.hide(args, value)
+    def _antipode_parse(self, call: Any, args: Any, value: Any, command_name: Any, options: Any) -> Any:
+        value = shown(call.binding, args, value, options, call)
         return self.parse_response(Given(value), command_name, **options)  # type: ignore[attr-defined]
+
+    def _antipode_opened(self, call: Any, conn: Any, args: Any, command_name: Any, options: Any) -> Any:
+        """Reads a reply that is not what the application is to get."""
+        raw = NEVER_DECODE in options or call.binding.opens(args)
+        try:
+            value = conn.read_response(disable_decoding=raw)
+        except ResponseError as error:
+            value = error
+        return self._antipode_parse(call, args, value, command_name, options)
 
     def _antipode_write(self, call: WriteCall, conn: Any, command_name: Any, args: Any, options: Any) -> Any:
         """A write with the question behind it: one packet, two replies."""
@@ -143,7 +158,7 @@ class Recording:
         asks = call.binding.may_ask
         packed = packed_write(call, conn, args, asks)
         call.reached = True
-        return self._antipode_exchange(call, conn, command_name, packed, options, asks)
+        return self._antipode_exchange(call, conn, command_name, args, packed, options, asks)
 
     def _antipode_short_write(self, call: WriteCall, conn: Any, args: Any) -> Any:
         """The same for a common write: fewer steps, as long as its replies are the common ones."""
@@ -157,17 +172,20 @@ class Recording:
             conn.disconnect()
             raise
         if value is MISSING:
-            return self._antipode_exchange(call, conn, args[0], (), {}, True)
+            return self._antipode_exchange(call, conn, args[0], args, (), {}, True)
         callback = self.response_callbacks.get(args[0])  # type: ignore[attr-defined]
         return value if callback is None else callback(value)
 
     def _antipode_exchange(
-        self, call: WriteCall, conn: Any, command_name: Any, packed: Any, options: Any, asks: bool
+        self, call: WriteCall, conn: Any, command_name: Any, args: Any, packed: Any, options: Any, asks: bool
     ) -> Any:
         try:
             if packed:
                 conn.send_packed_command(packed)
-            response = self.parse_response(conn, command_name, **options)  # type: ignore[attr-defined]
+            if call.binding.opens(args):
+                response = self._antipode_opened(call, conn, args, command_name, options)
+            else:
+                response = self.parse_response(conn, command_name, **options)  # type: ignore[attr-defined]
         except ResponseError:
             if asks and conn.is_connected:
                 hear(call, conn)
@@ -271,7 +289,10 @@ class RecordingRedis(Recording, redis.Redis):
             return super().execute_command(*args, **options)  # type: ignore[no-untyped-call]
         if settings_generation() != binding.generation:
             binding.refresh()
+        if binding.envelopes is not None:
+            binding.check(args)
         if not binding.records:
+            args = tuple(without_lineage(binding, args, options))
             return super().execute_command(*args, **options)  # type: ignore[no-untyped-call]
         if kind is _READ:
             return self._antipode_read(binding, args, options)
@@ -291,8 +312,9 @@ class RecordingRedis(Recording, redis.Redis):
     def _antipode_read(self, binding: Binding, args: Any, options: Any) -> Any:
         call = read_call(binding)
         if call is None:
-            if binding.rests and command_name(args) in field.READS:
-                options[CALL] = Hidden(binding)
+            special = hidden(binding, args)
+            if special is not None:
+                options[CALL] = special
             return super().execute_command(*args, **options)  # type: ignore[no-untyped-call]
         options[CALL] = call
         response = super().execute_command(*args, **options)  # type: ignore[no-untyped-call]

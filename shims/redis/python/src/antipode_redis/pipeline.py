@@ -8,14 +8,13 @@ from typing import Any
 from redis.client import Pipeline
 from redis.exceptions import RedisError, ResponseError, WatchError
 
-from antipode_redis import field
 from antipode_redis.binding import Binding
 from antipode_redis.calls import WriteCall
 from antipode_redis.client import Recording, ask_apart, drive, hear, recording_class
-from antipode_redis.commands import Kind, classify, command_name
+from antipode_redis.commands import Kind, classify
 from antipode_redis.info import QUESTION
 from antipode_redis.reads import ReadCall, parsed, read_call, wait_steps
-from antipode_redis.serving import CALL, Batch, Hidden, all_failed, certain, may_write
+from antipode_redis.serving import CALL, Batch, all_failed, certain, hidden, may_write, without_lineage
 
 
 class Facade:
@@ -43,12 +42,20 @@ class Facade:
 
     def read_response(self, *args: Any, **options: Any) -> Any:
         """One reply."""
+        decode = self._reading(options)
         try:
             value = self._connection.read_response(*args, **options)
         except ResponseError:
             self._batch.passed(None, self._transaction)
             raise
-        return self._batch.passed(value, self._transaction)
+        return self._batch.passed(value, self._transaction, decode=decode)
+
+    def _reading(self, options: dict[str, Any]) -> bool:
+        """Has a reply that is to be opened read without decoding; whether it is to be decoded then."""
+        decode = not options.get("disable_decoding", False)
+        if self._batch.raw(self._transaction):
+            options["disable_decoding"] = True
+        return decode
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._connection, name)
@@ -68,6 +75,8 @@ class RecordingPipeline(Recording, Pipeline):
     def pipeline_execute_command(self, *args: Any, **options: Any) -> Any:
         """Queues a command: from the first one that may write, the scope has a write in flight."""
         binding = self._antipode
+        if binding is not None:
+            binding.check(args)
         if binding is not None and self._antipode_call is None and may_write(args):
             binding.refresh()
             if binding.records:
@@ -81,14 +90,15 @@ class RecordingPipeline(Recording, Pipeline):
         if binding is None or kind in {Kind.OTHER, Kind.TRANSACTION}:
             return super().immediate_execute_command(*args, **options)  # type: ignore[no-untyped-call]
         binding.refresh()
+        binding.check(args)
         if not binding.records:
+            args = tuple(without_lineage(binding, args, options))
             return super().immediate_execute_command(*args, **options)  # type: ignore[no-untyped-call]
         if kind is Kind.READ:
             read = read_call(binding)
-            if read is None and binding.rests and command_name(args) in field.READS:
-                options[CALL] = Hidden(binding)
-            elif read is not None:
-                options[CALL] = read
+            special = read or hidden(binding, args)
+            if special is not None:
+                options[CALL] = special
             response = super().immediate_execute_command(*args, **options)  # type: ignore[no-untyped-call]
             if read is not None:
                 read.finish()

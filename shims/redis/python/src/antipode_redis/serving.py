@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
+from antipode.errors import ConfigurationError
 from antipode.server import Server
+from redis.client import NEVER_DECODE
 from redis.exceptions import ResponseError
 
 from antipode_redis import field
@@ -13,6 +15,7 @@ from antipode_redis.binding import Binding
 from antipode_redis.calls import WriteCall
 from antipode_redis.commands import Kind, classify, command_name
 from antipode_redis.info import QUESTION
+from antipode_redis.reads import ReadCall
 
 CALL: Final = "_antipode_call"
 """The option by which a call's record travels to the place where its connection is known."""
@@ -69,18 +72,57 @@ def server_of(binding: Binding, connection: Any) -> Server | None:
 
 def packed_write(call: WriteCall, connection: Any, args: Sequence[Any], asks: bool) -> Sequence[bytes]:
     """The bytes of a write, with the question behind them."""
-    if call.binding.rests and command_name(args) in field.WRITES:
-        args = with_lineage(call, args)
+    args = with_lineage(call.binding, call, args)
     chunks: Sequence[bytes] = connection.pack_command(*args)
     return [*chunks[:-1], chunks[-1] + QUESTION] if asks else chunks
 
 
-def with_lineage(call: WriteCall, args: Sequence[Any]) -> Sequence[Any]:
-    """A hash write with the scope's lineage beside it."""
-    text = field.text_of(call.lineage_beside(), call.binding.options.lineage_out)
-    if not text and command_name(args) != "HDEL":
-        return args
-    return field.wire_write(args, text)
+def with_lineage(binding: Binding, call: WriteCall | None, args: Sequence[Any]) -> Sequence[Any]:
+    """A command as it is sent: where a lineage rests beside what it writes, with the scope's."""
+    if binding.rests and call is not None and command_name(args) in field.WRITES:
+        text = text_beside(call)
+        return field.wire_write(args, text) if text or command_name(args) == "HDEL" else args
+    if binding.envelopes is not None and binding.envelopes.writes(args):
+        return binding.envelopes.closed(args, text_beside(call))
+    return args
+
+
+def text_beside(call: WriteCall | None) -> str:
+    """What rests beside a write's value, as text; empty where nothing does."""
+    return "" if call is None else field.text_of(call.lineage_beside(), call.binding.options.lineage_out)
+
+
+def hidden(binding: Binding, args: Sequence[Any]) -> Hidden | None:
+    """What a plain read needs where its reply is not what the application is to get."""
+    return Hidden(binding) if (binding.rests and command_name(args) in field.READS) or binding.opens(args) else None
+
+
+def wire_read(binding: Binding, args: Sequence[Any]) -> Sequence[Any]:
+    """A read as it is sent."""
+    return field.wire_read(args) if binding.rests else args
+
+
+def shown(binding: Binding, args: Sequence[Any], value: Any, options: Any, call: Any) -> Any:
+    """A reply as the application gets it, before redis-py's own parsing. `call`: who wants to know what was beside."""
+    envelopes = binding.envelopes
+    if binding.rests:
+        return field.hide(args, value)[0]
+    if envelopes is not None and envelopes.answers(args):
+        value, found = envelopes.opened(args, value, decode=NEVER_DECODE not in options)
+        if isinstance(call, WriteCall):
+            call.beside = found
+        elif isinstance(call, ReadCall) and call.collects:
+            call.saw_beside(envelopes.lineage(found))
+    return value
+
+
+def without_lineage(binding: Binding, args: Sequence[Any], options: Any) -> Sequence[Any]:
+    """A command where nothing is recorded: what is in envelopes is opened all the same, and closed where it must be."""
+    if binding.envelopes is not None:
+        args = with_lineage(binding, None, args)
+        if binding.opens(args):
+            options[CALL] = Hidden(binding)
+    return args
 
 
 class Batch:
@@ -97,38 +139,68 @@ class Batch:
         self._rests = binding.rests and any(
             command_name(args) in field.WRITES or command_name(args) in field.READS for args in self.commands
         )
+        self._opens = [binding.opens(args) for args in self.commands] if binding.envelopes is not None else []
+        self._closes = binding.envelopes is not None and any(map(binding.envelopes.writes, self.commands))
 
     @property
     def plain(self) -> bool:
         """Nothing of ours is to be sent or changed."""
-        return not self.asks and not self._rests
+        return not (self.asks or self._rests or self._closes or any(self._opens))
 
     @property
     def apart(self) -> bool:
         """redis-py sends commands of its own before these."""
-        return any(command_name(args) == "HIMPORT" for args in self.commands)
+        found = any(command_name(args) == "HIMPORT" for args in self.commands)
+        if found and (self._closes or any(self._opens)):
+            raise ConfigurationError("HIMPORT and keys of envelope_keys= cannot be in one pipeline")
+        return found
 
     def wire(self, commands: Sequence[Any]) -> Sequence[Any]:
         """The commands as they are sent."""
-        if not self._rests:
+        if not (self._rests or self._closes):
             return commands
-        return [self._wire(args) for args in commands]
+        return [wire_read(self.binding, with_lineage(self.binding, self.call, args)) for args in commands]
 
-    def _wire(self, args: Sequence[Any]) -> Sequence[Any]:
-        name = command_name(args)
-        if name in field.WRITES and self.call is not None:
-            return with_lineage(self.call, args)
-        return field.wire_read(args) if name in field.READS else args
+    def raw(self, transaction: bool) -> bool:
+        """Whether the next reply holds values out of envelopes, and so is to be read without decoding."""
+        if transaction:
+            return self._replies == len(self.commands) + 1 and any(self._opens)
+        return self._replies < len(self._opens) and self._opens[self._replies]
 
-    def passed(self, value: Any, transaction: bool) -> Any:
-        """A reply as the application gets it, without our field."""
+    def passed(self, value: Any, transaction: bool, *, decode: bool = True) -> Any:
+        """A reply as the application gets it, without what rests beside it. `decode`: it was read without decoding."""
+        opens = self.raw(transaction)
         place, self._replies = self._replies, self._replies + 1
+        if opens:
+            return self._opened(place, value, transaction, decode)
         if not self._rests:
             return value
         if not transaction:
             return self._hide(self.commands[place], value) if place < len(self.commands) else value
         if place == len(self.commands) + 1 and isinstance(value, list) and len(value) == len(self.commands):
             return [self._hide(args, each) for args, each in zip(self.commands, value, strict=True)]
+        return value
+
+    def _opened(self, place: int, value: Any, transaction: bool, decode: bool) -> Any:
+        envelopes = self.binding.envelopes
+        if envelopes is None or not transaction:
+            return self._open(self.commands[place], value, decode)
+        if not isinstance(value, list) or len(value) != len(self.commands):
+            return envelopes.decoded(value, decode)
+        return [
+            self._open(args, each, decode) if opens else envelopes.decoded(each, decode)
+            for args, opens, each in zip(self.commands, self._opens, value, strict=True)
+        ]
+
+    def _open(self, args: Sequence[Any], value: Any, decode: bool) -> Any:
+        envelopes = self.binding.envelopes
+        if envelopes is None:
+            return value
+        value, found = envelopes.opened(args, value, decode=decode)
+        if self.reading is not None and self.reading.collects:
+            self.reading.saw_beside(envelopes.lineage(found))
+        elif self.call is not None:
+            self.call.beside = [*(self.call.beside or ()), *found]
         return value
 
     def _hide(self, args: Sequence[Any], value: Any) -> Any:

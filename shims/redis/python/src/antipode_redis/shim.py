@@ -25,7 +25,7 @@ class RedisShim(Shim):
 
     kind: ClassVar[str] = "redis"
     capabilities: ClassVar[Capabilities] = Capabilities(
-        versions="position", push=True, tombstones=True, rest=("field",), marks="in_band"
+        versions="position", push=True, tombstones=True, rest=("field", "envelope"), marks="in_band"
     )
     schemes: ClassVar[tuple[str, ...]] = SCHEMES
     """URLs of these schemes are ours (`antipode epoch`, `antipode doctor`, `antipode init`)."""

@@ -19,6 +19,7 @@ from antipode_redis import marks
 from antipode_redis.aio import AsyncRecordingRedis
 from antipode_redis.binding import Binding
 from antipode_redis.client import RecordingRedis, recording_class
+from antipode_redis.envelopes import Envelopes
 from antipode_redis.marker import Marker, marker
 from antipode_redis.probe import CLUSTER, Facts, probe
 from antipode_redis.session import Session
@@ -36,7 +37,7 @@ def wrap(
     replicas: Replicas = None,
     wait_on_read: bool = False,
     timeout: float | timedelta | None = None,
-    rest: Literal["none", "field"] = "none",
+    rest: Literal["none", "field", "envelope"] = "none",
     lineage_in: bool = True,
     lineage_out: bool = True,
     on_unfit: Literal["raise", "unproven"] = "raise",
@@ -53,7 +54,9 @@ def wrap(
     replicas: the servers that readers of this region may use, as URLs or clients, or a callable that lists them and is
     asked again every 5 s; without, the client's own server. A client of `Sentinel.slave_for` lists them by itself.
     wait_on_read: each read first waits for the scope's writes to this store, on its own connection, up to `timeout`
-    seconds. rest: where the lineage rests beside a value: `none`, or `field` (a field `antipode` in hashes).
+    seconds. rest: where the lineage rests beside a value: `none`, `field` (a field `antipode` in hashes), or
+    `envelope`: in the value of the string keys that match `envelope_keys` (a pattern as for KEYS), then to be read
+    through such a client only; commands that would see or change the octets inside raise ConfigurationError.
     lineage_in, lineage_out: whether lineages at rest are taken and given. on_unfit: a topology that allows no proof
     raises UnfitStoreError here, or is `unproven` later. marks_key: the hash that holds the marks of epochs.
 
@@ -61,12 +64,10 @@ def wrap(
     answer now is no error: what it lacks is then said when it is first used.
     """
     _check_client(client)
-    if rest == "envelope" or envelope_keys is not None:  # type: ignore[comparison-overlap]
-        raise ConfigurationError(
-            "rest='envelope' (envelope_keys=) is not there yet: use rest='field' for hashes, or rest='none'"
-        )
-    if rest not in ("none", "field"):
-        raise ConfigurationError(f"rest={rest!r}: want none or field")
+    if rest not in ("none", "field", "envelope"):
+        raise ConfigurationError(f"rest={rest!r}: want none, field or envelope")
+    if (rest == "envelope") != bool(envelope_keys):
+        raise ConfigurationError("rest='envelope' and envelope_keys='post:*' (as for KEYS) go together")
     plain: Any = getattr(client, "_antipode_plain", None) or client
     target = target_of(plain)
     if replicas is None and not store_settings(store).replicas:
@@ -81,6 +82,7 @@ def wrap(
         on_unfit=on_unfit,
         on_replica_out=on_replica_out,
         mode=mode,
+        envelope_keys=envelope_keys,
         hash_keys=hash_keys,
         extra=_extra(marks_key),
     )
@@ -93,7 +95,8 @@ def wrap(
     own_marker = marker(joined, target, marks_key)
     if facts.reached:
         own_marker.facts = facts
-    wrapped: _C = _copy(plain, Binding(joined, target, server, own_marker, options), own_marker)
+    envelopes = Envelopes(store, options, plain.connection_pool.get_encoder()) if envelope_keys else None
+    wrapped: _C = _copy(plain, Binding(joined, target, server, own_marker, options, envelopes), own_marker)
     return wrapped
 
 
