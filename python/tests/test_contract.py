@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import antipode
+import antipode.memory
 import pytest
 from antipode import Lineage, WriteId, telemetry
 from antipode.messages import outgoing_message
@@ -174,6 +175,28 @@ class PushShim(FakeShim):
         channel = _Pushing(on_change)
         self.channels.append(channel)
         return channel
+
+
+def test_an_entry_without_an_epoch_is_judged_by_its_own_version() -> None:
+    """EPOCH-25: not by the position that a server has reached, and not by another object's version."""
+    log = antipode.memory.Store("posts")
+    writer = log.client("a")
+    objects = antipode.memory.Store("images", versions="object")
+    images = objects.client("a")
+    log.register("b")
+    objects.register("b")
+    with antipode.scope():
+        for number in range(20):
+            writer.set(f"k{number}", "v")
+        assert antipode.barrier(timeout=20).satisfied
+        forged = Lineage([WriteId("posts", b"k1", antipode.Ordered("", 1))])
+        assert not antipode.barrier(forged, timeout=0.2, on_timeout="proceed", on_unproven="proceed").satisfied
+    with antipode.scope() as scope:
+        images.set("mine", "v")
+        assert antipode.barrier(timeout=20).satisfied
+        [entry] = scope.lineage
+        other = WriteId("images", b"other", entry.version)
+        assert not antipode.barrier(Lineage([other]), timeout=0.2, on_timeout="proceed").satisfied
 
 
 def test_a_push_is_only_a_hint() -> None:

@@ -24,7 +24,8 @@ class Values(Cases):
         assert store.shows(key, "v")
 
     def test_declared_versions(self, store: StoreUnderTest) -> None:
-        """The versions that writes get are of the kind that the shim declares (SHIM-18)."""
+        """The versions that writes get are of the kind that the shim declares (SHIM-18): never objects beside
+        positions, whose counters would need one clock (LIN-5)."""
         declared = store.capabilities.versions
         for write_id in store.written(store.new_key()).of_store(store.name):
             assert isinstance(write_id.version, Opaque if declared == "opaque" else Ordered)
