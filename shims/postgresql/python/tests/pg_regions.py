@@ -53,6 +53,7 @@ class Posts:
         self.lab = lab
         self.options = options
         self._open: list[psycopg.Connection[Any]] = []
+        self._writers: dict[str, psycopg.Connection[Any]] = {}
 
     def wrap(self, name: str, *, autocommit: bool = True, **options: Any) -> psycopg.Connection[Any]:
         """A wrapped connection to a server."""
@@ -68,7 +69,10 @@ class Posts:
 
     def write(self, key: str, value: str = "v", *, at: str | None = None) -> Lineage:
         """Writes through a wrapped connection, at the primary unless said otherwise; the scope's lineage."""
-        wrapped = self.wrap(at or self.lab.primary)
+        name = at or self.lab.primary
+        wrapped = self._writers.get(name)
+        if wrapped is None or wrapped.closed:
+            wrapped = self._writers[name] = self.wrap(name)
         with antipode.scope() as scope:
             wrapped.execute(
                 "INSERT INTO posts (key, value) VALUES (%s, %s) ON CONFLICT (key) DO UPDATE SET value = excluded.value",

@@ -33,6 +33,7 @@ from antipode_postgresql.statements import Kind
 
 IDLE: Final = pq.TransactionStatus.IDLE
 INTRANS: Final = pq.TransactionStatus.INTRANS
+_NO_WRITE: Final = (Kind.READ, Kind.ROLLBACK, Kind.COMMIT, Kind.PREPARE)
 OPEN: Final = (pq.TransactionStatus.INTRANS, pq.TransactionStatus.INERROR)
 OK: Final = pq.ConnStatus.OK
 _FACTS: Final = f"SELECT system_identifier::text, {may_call('mark')} FROM pg_control_system()".encode()
@@ -87,7 +88,7 @@ class Flow:
 
     def begins(self, kind: Kind) -> None:
         """A statement is about to be sent."""
-        if kind is Kind.READ or kind is Kind.ROLLBACK or kind is Kind.COMMIT:
+        if kind in _NO_WRITE:
             return
         if self.write is None:
             self.alone = self.pgconn.transaction_status == IDLE
@@ -141,7 +142,7 @@ class Flow:
         if self.pgconn.status != OK:
             self._gone(write)
         elif self.pgconn.transaction_status == IDLE:
-            if kind is not Kind.MAYBE:
+            if kind not in (Kind.MAYBE, Kind.END_PREPARED):
                 self._forget().abandon()
             else:
                 self._forget().record_incomplete("pending", "it failed, and may have committed a part before")

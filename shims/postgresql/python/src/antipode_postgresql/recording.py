@@ -68,24 +68,31 @@ class RecordingBaseConnection:
     def _antipode_two_phase(self, flow: Flow, words: str, plain: Any) -> Any:
         if words.startswith("PREPARE TRANSACTION"):
             flow.committing = True
-            result = yield from plain()
-            flow.prepared, flow.write = flow.write, None
-            flow.committing = False
-            return result
-        if words.endswith("") and " PREPARED " in words:
-            if flow.write is None:
-                flow.write, flow.prepared = flow.prepared, None
-            if words.startswith("COMMIT"):
-                flow.alone = True
-                if flow.write is None:
-                    flow.begins(Kind.WRITE)
+            try:
                 result = yield from plain()
-                yield from flow.settle_apart_gen()
-                return result
+            except BaseException as error:
+                flow.failed(Kind.WRITE, error)
+                raise
+            flow.committing = False
+            flow.prepared, flow.write = flow.write, None  # pending until somebody commits it
+            return result
+        if not words.startswith(("COMMIT PREPARED", "ROLLBACK PREPARED")):
+            return (yield from plain())
+        if flow.write is None:
+            flow.write, flow.prepared = flow.prepared, None
+        if words.startswith("ROLLBACK"):
             result = yield from plain()
             flow.rolled_back()
             return result
-        return (yield from plain())
+        flow.begins(Kind.WRITE)
+        flow.alone = flow.certain = True
+        try:
+            result = yield from plain()
+        except BaseException as error:
+            flow.failed(Kind.WRITE, error)
+            raise
+        yield from flow.settle_apart_gen()
+        return result
 
 
 class RecordingBaseCursor:
@@ -132,6 +139,8 @@ class RecordingBaseCursor:
             self._query = pgq
             yield from self._antipode_commit_text(flow)
             return
+        if kind is Kind.END_PREPARED and flow.write is None:
+            flow.write, flow.prepared = flow.prepared, None
         flow.begins(kind)
         if kind is Kind.WRITE and not piped and status == IDLE:
             yield from self._antipode_alone(flow, pgq, prepare, binary)
@@ -148,7 +157,9 @@ class RecordingBaseCursor:
         flow.has_snapshot = True
         if piped or flow.write is None or flow.pgconn.transaction_status != IDLE:
             return
-        if kind is Kind.ROLLBACK or kind is Kind.COMMIT:
+        if kind is Kind.PREPARE:
+            flow.prepared, flow.write = flow.write, None  # pending until somebody commits it
+        elif kind is Kind.ROLLBACK or kind is Kind.COMMIT:
             flow.rolled_back()  # a COMMIT of a transaction in error rolls it back
         else:
             yield from flow.settle_apart_gen()

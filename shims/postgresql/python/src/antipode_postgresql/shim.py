@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Final
 
 import psycopg
+from antipode.administration import EpochRecord, Finding, Step, Wanted
 from antipode.shim import Capabilities, Server, Shim, Visibility, unproven
 from antipode.store import Store
 from antipode.verdict import Verdict
 from antipode.writeid import Ordered, WriteId
 
+from antipode_postgresql import doctor, operating, preparing
 from antipode_postgresql.judging import Seen, judge
 from antipode_postgresql.looking import Look
 from antipode_postgresql.positions import epoch_of
@@ -76,6 +78,30 @@ class PostgresqlShim(Shim):
             look = server.session = Look(target, self.store.name, server.ask_timeout, unique_timelines=unique)
         look.set_timeout(server.ask_timeout)
         return look
+
+    # What the command line asks for; `target` is a URL
+
+    @classmethod
+    def epochs(cls, target: Any) -> list[EpochRecord]:
+        """The epochs in the server's table, oldest first."""
+        return operating.list_epochs(target)
+
+    @classmethod
+    def settle(cls, target: Any, epoch: str, position: int | None = None) -> None:
+        """The operator's word that the store holds an ended epoch: a row, at the primary. Raises ValueError."""
+        operating.settle(target, epoch, position)
+
+    @classmethod
+    def diagnose(cls, target: Any) -> list[Finding]:
+        """What of this server matters to Antipode: what would be unproven there, why, and what cures it."""
+        return doctor.diagnose(target)
+
+    preparation_options: ClassVar[Mapping[str, str]] = preparing.OPTIONS
+
+    @classmethod
+    def preparations(cls, url: str, wanted: Wanted) -> Sequence[Step]:
+        """What `antipode init` prints and runs."""
+        return preparing.preparations(url, wanted)
 
 
 def _judge(write_id: WriteId, seen: Seen) -> Visibility:

@@ -22,6 +22,10 @@ class Kind(Enum):
     """A function, a procedure, DDL, several statements: whatever it is, it may write."""
     COMMIT = "commit"
     ROLLBACK = "rollback"
+    PREPARE = "prepare"
+    """PREPARE TRANSACTION: the transaction is not over, though the connection is free."""
+    END_PREPARED = "end prepared"
+    """COMMIT PREPARED, ROLLBACK PREPARED."""
 
 
 _COMMENT: Final = re.compile(rb"--[^\n]*(?:\n|\Z)|/\*.*?\*/", re.DOTALL)
@@ -35,9 +39,11 @@ _READS: Final = frozenset(
 )
 _ROLLBACK_PART: Final = re.compile(rb"(?i)\s*(?:rollback|abort)\b.*\bto\b", re.DOTALL)
 _PREPARED: Final = re.compile(rb"(?i)\s*(?:commit|rollback)\s+prepared\b")
+_TWO_PHASE: Final = re.compile(rb"(?i)\s*prepare\s+transaction\b")
 _CHAIN: Final = re.compile(rb"(?i)\band\s+chain\b")
 # What stands before a parenthesis in a plain query, and changes nothing.
 _HARMLESS: Final = frozenset(
+    b"copy "
     b"select from where in and or not exists any all some as on using values with over by having when then else case "
     b"count sum min max avg coalesce nullif greatest least lower upper length substr substring trim left right replace "
     b"concat concat_ws now current_timestamp clock_timestamp date_trunc extract to_char to_date to_timestamp cast "
@@ -63,15 +69,20 @@ def _classify(text: bytes) -> Kind:
         return _ending(first, body)
     if first in _CHANGES:
         return Kind.WRITE
+    if first == b"prepare" and _TWO_PHASE.match(body):
+        return Kind.PREPARE
     if first == b"copy":
-        return Kind.READ if re.search(rb"(?i)\bto\b", body) and not re.search(rb"(?i)\bfrom\b", body) else Kind.MAYBE
+        out = re.search(rb"(?i)\bto\b", body) and not re.search(rb"(?i)\bfrom\s+(stdin|program|')", body)
+        return _query(first, body) if out else Kind.MAYBE
     if first in (b"select", b"with", b"explain", b"values", b"table", b"declare"):
         return _query(first, body)
     return Kind.READ if first in _READS else Kind.MAYBE
 
 
 def _ending(first: bytes, body: bytes) -> Kind:
-    if _PREPARED.match(body) or _CHAIN.search(body):
+    if _PREPARED.match(body):
+        return Kind.END_PREPARED
+    if _CHAIN.search(body):
         return Kind.MAYBE
     if first in (b"commit", b"end"):
         return Kind.COMMIT
@@ -80,7 +91,7 @@ def _ending(first: bytes, body: bytes) -> Kind:
 
 def _query(first: bytes, body: bytes) -> Kind:
     words = {word.lower() for word in _WORD.findall(body)}
-    if words & _CHANGES and first in (b"with", b"explain"):
+    if words & _CHANGES and first != b"select":
         return Kind.WRITE if first == b"with" else Kind.MAYBE
     if words & {b"into", b"execute", b"analyze"} and first in (b"select", b"with", b"explain"):
         return Kind.MAYBE

@@ -1,0 +1,113 @@
+"""`antipode doctor`: what of a server matters to Antipode, what would be unproven there, and what cures it."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from antipode.administration import Finding, Level
+
+from antipode_postgresql.looking import Look
+from antipode_postgresql.positions import lsn_of
+from antipode_postgresql.probe import Facts, probe
+from antipode_postgresql.targets import Target, target_of
+
+_TIMEOUT_S: Final = 2.0
+_INIT: Final = "antipode init STORE --at URL-OF-THE-PRIMARY --user {user} --run"
+
+
+def diagnose(target: Any) -> list[Finding]:
+    """Role, log, rights, settings, the pooler before it, the table of epochs. Raises what psycopg raises."""
+    place = target_of(target)
+    facts = probe(place, _TIMEOUT_S)
+    return [*_server(facts), *_settings(facts), *_history(place, facts)]
+
+
+def _server(facts: Facts) -> list[Finding]:
+    version = f"PostgreSQL {facts.version // 10000}"
+    if facts.recovering:
+        return [Finding(Level.OK, f"role: hot standby, {version}")]
+    found = [Finding(Level.OK, f"role: primary, {version}")]
+    if facts.replicas:
+        found.append(Finding(Level.OK, f"standbys that follow it: {facts.replicas}"))
+    else:
+        found.append(
+            Finding(
+                Level.WARNING,
+                "standbys that follow it: none",
+                "Barriers elsewhere wait for servers that get nothing.",
+                "Make a standby (pg_basebackup -R). A logical subscriber is none: its positions are its own.",
+            )
+        )
+    return found
+
+
+def _settings(facts: Facts) -> list[Finding]:
+    found: list[Finding] = []
+    if facts.pooler:
+        bad = facts.pooler == "transaction"
+        found.append(
+            Finding(
+                Level.UNPROVEN if bad else Level.OK,
+                f"a pooler in {facts.pooler} mode is before it",
+                "A statement and the question for its position may go to different servers." if bad else "",
+                "pool_mode = session for this database, or connect to the server." if bad else "",
+            )
+        )
+    if facts.wal_level == "minimal":
+        found.append(
+            Finding(Level.UNPROVEN, "wal_level: minimal", "No standby can follow it.", "wal_level = replica, restart.")
+        )
+    else:
+        found.append(Finding(Level.OK, f"wal_level: {facts.wal_level}"))
+    if facts.synchronous == "off":
+        found.append(
+            Finding(
+                Level.WARNING,
+                "synchronous_commit: off",
+                "A crash may lose what was committed: each recorded write is flushed by a small commit behind it.",
+                f"ALTER ROLE {facts.user} SET synchronous_commit = on, or wrap(async_commits='incomplete').",
+            )
+        )
+    else:
+        found.append(Finding(Level.OK, f"synchronous_commit: {facts.synchronous}"))
+    return found
+
+
+def _history(place: Target, facts: Facts) -> list[Finding]:
+    look = Look(place, "STORE", _TIMEOUT_S, unique_timelines=False)
+    init = _INIT.format(user=facts.user)
+    try:
+        seen = look.look()
+        found: list[Finding] = []
+        if look.hidden:
+            found.append(
+                Finding(
+                    Level.UNPROVEN, "timeline: hidden from this user", "Nothing can be proved here.", f"Run: {init}"
+                )
+            )
+        elif len(seen.histories) > 1:
+            found.append(
+                Finding(
+                    Level.WARNING,
+                    "timeline: not certain, its receiver is down",
+                    "Only what holds on every timeline that it may follow is proved.",
+                    "Look at primary_conninfo and at the primary.",
+                )
+            )
+        else:
+            timelines = ", ".join(str(history.timeline) for history in seen.histories)
+            found.append(Finding(Level.OK, f"timeline: {timelines}, at {lsn_of(seen.reached)}"))
+        if facts.marks:
+            found.append(Finding(Level.OK, "epochs: the table is there, and its user may use it"))
+        else:
+            found.append(
+                Finding(
+                    Level.UNPROVEN,
+                    "epochs: no table, or no right to it",
+                    "After a failover positions of its user are unproven.",
+                    f"Run: {init}",
+                )
+            )
+        return found
+    finally:
+        look.close()

@@ -1,0 +1,211 @@
+"""Timelines on real servers: what was lost never passes, what is there is proved, at every kind of server (EPOCH)."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+
+import antipode
+import antipode_postgresql
+import psycopg
+import pytest
+from antipode import Lineage, Ordered, Verdict
+from antipode.testing import isolated
+from antipode_lab.fixtures import LabFactory
+from antipode_lab.stores.postgresql import PostgresqlStore
+from antipode_postgresql.positions import epoch_of
+from pg_regions import STORE, Posts, prepare
+
+NAMES = ("a", "b1", "b2")
+PATIENCE_S = 15.0
+
+
+@pytest.fixture
+def lab(lab_factory: LabFactory) -> PostgresqlStore:
+    lab = lab_factory("postgresql", replicas=2, lag=["2ms", "8ms"]).get(PostgresqlStore)
+    prepare(lab)
+    return lab
+
+
+@pytest.fixture
+def posts(lab: PostgresqlStore) -> Iterator[Posts]:
+    with isolated():
+        antipode.configure(free_path_ttl=0)
+        posts = Posts(lab)
+        antipode_postgresql.register(STORE, replicas=[lab.url(name) for name in NAMES])
+        yield posts
+        posts.close()
+
+
+def timeline(lineage: Lineage) -> int:
+    [write_id] = lineage.of_store(STORE)
+    assert isinstance(write_id.version, Ordered)
+    epoch = epoch_of(write_id.version.epoch)
+    assert epoch is not None
+    return epoch.timeline
+
+
+def lose(posts: Posts, to: str, key: str, count: int = 3) -> Lineage:
+    """Promotes a standby; the old primary's last writes are lost."""
+    found: list[Lineage] = []
+    old = posts.lab.primary
+    posts.lab.promote(to, lose=lambda _: found.extend(posts.write(f"{key}-{n}", at=old) for n in range(count)))
+    return found[0]
+
+
+def test_three_timelines_with_lost_tails(posts: Posts, lab: PostgresqlStore) -> None:
+    kept, lost = {}, {}
+    kept[1] = posts.write("kept-1")
+    lost[1] = lose(posts, "b1", "lost-1")
+    lab.heal()
+    lab.repoint("a", "b1")
+    kept[2] = posts.write("kept-2")
+    lost[2] = lose(posts, "b2", "lost-2")
+    lab.heal()
+    lab.repoint("b1", "b2")
+    lab.repoint("a", "b2")
+    for number in range(20):  # further than what was lost: numbers alone would pass
+        kept[3] = posts.write(f"kept-3-{number}")
+    assert [timeline(one) for one in kept.values()] == [1, 2, 3]
+    for name in NAMES:
+        assert posts.at(name, kept[3], PATIENCE_S) is Verdict.VISIBLE
+        for number in (1, 2):
+            assert posts.at(name, kept[number], PATIENCE_S) is Verdict.VISIBLE
+            assert posts.shows(name, f"kept-{number}") == "v"
+            assert posts.shows(name, f"lost-{number}-0") is None
+            assert posts.at(name, lost[number], 0.3) is Verdict.UNPROVEN
+    result = posts.look(lost[2], PATIENCE_S)
+    assert result.waited < PATIENCE_S / 2, "an ended timeline is answered at once"
+    assert "ended there" in result.stores[STORE].reason
+
+
+def test_a_standby_on_the_old_branch_that_got_further(posts: Posts, lab: PostgresqlStore) -> None:
+    """It has replayed more than the position, of another history."""
+    assert posts.look(posts.write("before"), PATIENCE_S).satisfied
+    lab.partition("b1")
+    lab.promote("b1", lose=None, repoint=False, wait=False)
+    for number in range(200):
+        posts.write(f"old branch {number}", at="a")
+    new = posts.write("new branch", at="b1")
+    assert timeline(new) == 2
+    [write_id] = new.of_store(STORE)
+    assert isinstance(write_id.version, Ordered)
+    assert lab.place("b2").position > write_id.version.counter
+    assert posts.at("b2", new, 0.5) is not Verdict.VISIBLE
+    assert posts.at("a", new, 0.5) is not Verdict.VISIBLE
+    assert posts.at("b1", new, PATIENCE_S) is Verdict.VISIBLE
+    lab.heal(wait=False)
+    lab.repoint("b2", "b1")
+    assert posts.at("b2", new, PATIENCE_S) is Verdict.VISIBLE
+    assert posts.shows("b2", "new branch") == "v"
+
+
+def test_two_standbys_promoted_apart(posts: Posts, lab: PostgresqlStore) -> None:
+    """Both call it timeline 2 of the same system, forked at the same place: only the word tells them apart."""
+    posts.look(posts.write("before"), PATIENCE_S)
+    lab.partition("b1")
+    lab.partition("b2")
+    lab.promote("b1", lose=None, repoint=False, wait=False)
+    lab.promote_apart("b2")
+    mine = posts.write("at b1", at="b1")
+    for number in range(100):
+        other = posts.write(f"at b2 {number}", at="b2")
+    assert timeline(mine) == timeline(other) == 2
+    assert lab.place("b2").position > max(w.version.counter for w in mine.of_store(STORE))  # type: ignore[union-attr]
+    assert posts.at("b1", mine, PATIENCE_S) is Verdict.VISIBLE
+    assert posts.at("b2", other, PATIENCE_S) is Verdict.VISIBLE
+    assert posts.at("b2", mine, 2.0) is Verdict.UNPROVEN
+    assert posts.shows("b2", "at b1") is None
+    lab.heal(wait=False)
+    lab.repoint("b2", "b1")
+    assert posts.at("b2", mine, PATIENCE_S) is Verdict.VISIBLE
+    assert posts.at("b2", other, 0.5) is Verdict.UNPROVEN
+
+
+def test_a_connection_lives_through_its_servers_promotion(posts: Posts, lab: PostgresqlStore) -> None:
+    wrapped = posts.wrap("b1")
+    wrapped.execute("SELECT 1")
+    before = posts.write("before")
+    with antipode.scope() as scope, pytest.raises(psycopg.errors.ReadOnlySqlTransaction):
+        wrapped.execute("INSERT INTO posts (key, value) VALUES ('at a standby', 'v')")
+    assert not scope.pending
+    lab.promote("b1", lose=0)
+    with antipode.scope() as scope:
+        wrapped.execute("INSERT INTO posts (key, value) VALUES ('same connection', 'v')")
+        after = scope.lineage
+    assert timeline(after) == 2
+    for lineage in (before, after):
+        assert posts.at("b1", lineage, PATIENCE_S) is Verdict.VISIBLE, "also at the promoted server itself"
+        assert posts.at("b2", lineage, PATIENCE_S) is Verdict.VISIBLE
+
+
+@pytest.mark.stores
+def test_barriers_parked_across_a_promotion_and_the_primary_gone(posts: Posts, lab: PostgresqlStore) -> None:
+    posts.look(posts.write("before"), PATIENCE_S)
+    lab.lag("b2", "400ms")
+    last = posts.write("last")
+    verdicts: dict[str, Verdict] = {}
+    waiters = [
+        threading.Thread(target=lambda name=name: verdicts.update({name: posts.at(name, last, PATIENCE_S)}))
+        for name in ("b1", "b2")
+    ]
+    for waiter in waiters:
+        waiter.start()
+    lab.wait_caught_up("b1")
+    lab.kill("a")
+    lab.promote("b1")
+    for waiter in waiters:
+        waiter.join()
+    assert verdicts == {"b1": Verdict.VISIBLE, "b2": Verdict.VISIBLE}
+    assert posts.shows("b2", "last") == "v"
+
+
+def test_an_operator_settles_an_epoch(posts: Posts, lab: PostgresqlStore) -> None:
+    lost = lose(posts, "b1", "lost")
+    lab.heal()
+    lab.repoint("a", "b1")
+    after = posts.write("after")
+    for name in NAMES:
+        assert posts.at(name, after, PATIENCE_S) is Verdict.VISIBLE
+        assert posts.at(name, lost, 0.5) is Verdict.UNPROVEN
+    [write_id] = lost.of_store(STORE)
+    [current] = after.of_store(STORE)
+    assert isinstance(write_id.version, Ordered)
+    assert isinstance(current.version, Ordered)
+    url = lab.url("b1", user="postgres")
+    shim = antipode_postgresql.PostgresqlShim
+    with pytest.raises(ValueError, match="written now"):
+        shim.settle(url, current.version.epoch)
+    with pytest.raises(ValueError, match="no epoch"):
+        shim.settle(url, "nonsense!")
+    with pytest.raises(ValueError, match="standby"):
+        shim.settle(lab.url("b2", user="postgres"), write_id.version.epoch)
+    shim.settle(url, write_id.version.epoch)
+    records = {record.epoch: record for record in shim.epochs(url)}
+    assert records[write_id.version.epoch].settled
+    assert records[current.version.epoch].current
+    for name in NAMES:
+        lab.wait_caught_up(name) if name != "b1" else None
+        assert posts.at(name, lost, PATIENCE_S) is Verdict.VISIBLE
+
+
+@pytest.mark.stores
+def test_without_the_table_only_the_first_timeline_is_proved(lab_factory: LabFactory) -> None:
+    """Positions are given; what might be another branch of the same number is unproven (EPOCH-6, EPOCH-26)."""
+    lab = lab_factory("postgresql", replicas=2, lag=["2ms", "2ms"]).get(PostgresqlStore)
+    with lab.connect("a", user="app") as connection:
+        connection.execute("CREATE TABLE posts (key text PRIMARY KEY, value text)")
+    lab.wait_links()
+    with lab.connect("a") as connection:
+        connection.execute("ALTER ROLE app REPLICATION")
+    for unique, wanted in ((False, Verdict.UNPROVEN), (True, Verdict.VISIBLE)):
+        with isolated():
+            posts = Posts(lab, unique_timelines=unique)
+            first = posts.write("first", "v") if lab.primary == "a" else None
+            if first is not None:
+                assert posts.at("b2", first, PATIENCE_S) is Verdict.VISIBLE
+                lab.promote("b1", lose=0)
+            second = posts.write(f"second-{unique}")
+            assert timeline(second) == 2
+            assert posts.at("b2", second, 3.0) is wanted
+            posts.close()

@@ -1,0 +1,159 @@
+"""The proofs and the classification of statements, without a server."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import pytest
+from antipode import Verdict
+from antipode_postgresql.judging import FOR_EVER, History, Seen, judge, parse_history
+from antipode_postgresql.positions import Epoch, epoch_of, lsn_of, number_of
+from antipode_postgresql.statements import Kind, classify
+from hypothesis import given
+from hypothesis import strategies as st
+
+SYSTEM = 7512345678901234567
+WORDS = {(SYSTEM, 1): "one", (SYSTEM, 2): "two", (SYSTEM, 3): "three"}
+THIRD = History(3, {1: 1000, 2: 2000})
+
+
+def seen(reached: int, *histories: History, words: Mapping[tuple[int, int], str] = WORDS, **more: object) -> Seen:
+    return Seen(SYSTEM, True, reached, histories, words, **more)  # type: ignore[arg-type]
+
+
+def name(timeline: int, word: str, system: int = SYSTEM) -> str:
+    return str(Epoch(system, timeline, word))
+
+
+@pytest.mark.parametrize(
+    ("epoch", "wanted", "look", "verdict", "words"),
+    [
+        (name(3, "three"), 2500, seen(2500, THIRD), Verdict.VISIBLE, ""),
+        (name(3, "three"), 2501, seen(2500, THIRD), Verdict.NOT_YET, "at 0/9C4"),
+        (name(1, "one"), 1000, seen(2500, THIRD), Verdict.VISIBLE, ""),
+        (name(1, "one"), 1001, seen(2500, THIRD), Verdict.UNPROVEN, "ended there at 0/3E8"),
+        (name(2, "two"), 1500, seen(1200, THIRD), Verdict.NOT_YET, "at 0/4B0"),
+        (name(4, "four"), 100, seen(2500, THIRD), Verdict.NOT_YET, "wanted timeline 4"),
+        (name(2, "two"), 1200, seen(2500, History(3, {1: 1000})), Verdict.UNPROVEN, "no part of the history"),
+        (name(3, "other"), 2100, seen(2500, THIRD), Verdict.UNPROVEN, "promoted apart"),
+        (name(3, "three"), 2100, seen(2500, THIRD, words={}), Verdict.UNPROVEN, "antipode init"),
+        (name(3, "three"), 2100, seen(2500, THIRD, words={}, words_fresh=False), Verdict.NOT_YET, ""),
+        (name(3, "three"), 2600, seen(2500, THIRD, words={}), Verdict.NOT_YET, ""),
+        (name(3, "three", 5), 10, seen(2500, THIRD), Verdict.NOT_YET, "another system"),
+        (name(3, "three", 5), 10, seen(2500, THIRD, settled={name(3, "three", 5): 10}), Verdict.VISIBLE, ""),
+        (name(1, "", SYSTEM), 10, seen(2500, History(1), words={}), Verdict.VISIBLE, ""),
+        (name(2, "", SYSTEM), 10, seen(2500, History(2, {1: 5}), words={}), Verdict.UNPROVEN, "unique_timelines"),
+        (name(2, ""), 10, seen(20, History(2, {1: 5}), words={}, unique_timelines=True), Verdict.VISIBLE, ""),
+        (name(2, ""), 10, seen(20, History(2, {1: 5})), Verdict.UNPROVEN, "before the table"),
+        (name(1, "one"), 10, seen(20, why_hidden="no right"), Verdict.UNPROVEN, "no right"),
+        # The receiver is down: it may be on its last known timeline, or on another one that it has heard of.
+        (name(1, "one"), 900, seen(2500, History(1), THIRD), Verdict.VISIBLE, ""),
+        (name(1, "one"), 1001, seen(2500, History(1), THIRD), Verdict.NOT_YET, "receiver is down"),
+        (name(3, "three"), 2100, seen(2500, History(1), THIRD), Verdict.NOT_YET, "timeline 3"),
+        ("no epoch of ours", 10, seen(20, THIRD), Verdict.UNPROVEN, "no epoch of PostgreSQL"),
+    ],
+)
+def test_verdicts(epoch: str, wanted: int, look: Seen, verdict: Verdict, words: str) -> None:
+    answer = judge(epoch, wanted, look)
+    assert answer.verdict is verdict, answer
+    assert words in answer.reason
+
+
+@given(
+    st.integers(0, 3000),
+    st.lists(st.sampled_from([History(1), History(2, {1: 1000}), THIRD, History(4, {1: 700})]), max_size=3),
+    st.sampled_from([name(1, "one"), name(2, "two"), name(3, "three"), name(3, "x"), name(2, "")]),
+    st.integers(0, 3000),
+)
+def test_what_is_proved_at_once_is_what_is_judged_visible(
+    reached: int, histories: Sequence[History], epoch: str, wanted: int
+) -> None:
+    """The free path and the judgement never differ on a pass."""
+    look = seen(reached, *histories)
+    assert (judge(epoch, wanted, look).verdict is Verdict.VISIBLE) == (wanted <= look.proved().get(epoch, -1))
+
+
+def test_epochs_and_positions_are_spelled_and_read() -> None:
+    for epoch in (Epoch(SYSTEM, 1, "abc123"), Epoch(2**64 - 1, 2**31 - 1, "1234567"), Epoch(1, 1, "")):
+        assert epoch_of(str(epoch)) == epoch
+        assert len(str(epoch)) <= 32
+    assert epoch_of("8371ab90c2d4e6f1") is None
+    assert number_of("1/2A") == (1 << 32) + 42
+    assert lsn_of((1 << 32) + 42) == "1/2A"
+    history = parse_history(3, "1\t0/3E8\tno recovery target specified\n\n2\t0/7D0\tbefore 2000-01-01\n")
+    assert history == THIRD
+    assert history.end_of(3) == FOR_EVER
+    assert history.end_of(4) is None
+
+
+READS = [
+    "SELECT 1",
+    "select * from posts where key in ('a', 'b')",
+    "SELECT count(*), max(x) FROM t",
+    "-- why\nSELECT 1",
+    "/* a comment; with this */ SELECT 1",
+    "WITH x AS (SELECT 1) SELECT * FROM x",
+    "SHOW all",
+    "VALUES (1), (2)",
+    "TABLE t",
+    "EXPLAIN SELECT 1",
+    "SET search_path = x",
+    "BEGIN",
+    "START TRANSACTION",
+    "SAVEPOINT a",
+    "ROLLBACK TO SAVEPOINT a",
+    "RELEASE a",
+    "COPY t TO STDOUT",
+    "FETCH 1 FROM c",
+    "LISTEN x",
+    "",
+    "(SELECT 1) UNION (SELECT 2)",
+    "SELECT a FROM t WHERE (b = 1 AND (c = 2))",
+    "SELECT 1;",
+]
+WRITES = [
+    "INSERT INTO t VALUES (1)",
+    "update t set a = 1",
+    "DELETE FROM t",
+    "MERGE INTO t USING s ON true WHEN MATCHED THEN DELETE",
+    "WITH x AS (DELETE FROM t RETURNING *) SELECT * FROM x",
+    "INSERT INTO t VALUES (1);",
+    "/* x */ insert into t values (1)",
+]
+MAYBES = [
+    "SELECT f(1)",
+    'SELECT "F"(1)',
+    "SELECT s.f(1)",
+    "SELECT nextval('s')",
+    "SELECT 1 INTO t",
+    "CREATE TABLE t (a int)",
+    "DROP TABLE t",
+    "TRUNCATE t",
+    "VACUUM",
+    "CALL p()",
+    "DO $$ BEGIN END $$",
+    "EXECUTE x",
+    "COPY t FROM STDIN",
+    "SELECT 1; SELECT 2",
+    "INSERT INTO t VALUES (1); COMMIT",
+    "EXPLAIN ANALYZE SELECT 1",
+    "REFRESH MATERIALIZED VIEW v",
+    "GRANT ALL ON t TO x",
+    "COMMIT AND CHAIN",
+    "COPY (INSERT INTO t VALUES (1) RETURNING a) TO STDOUT",
+    "nonsense",
+    "INSERT INTO t VALUES ('a;b')",
+    "EXPLAIN ANALYZE INSERT INTO t VALUES (1)",
+]
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [(text, kind) for texts, kind in ((READS, Kind.READ), (WRITES, Kind.WRITE), (MAYBES, Kind.MAYBE)) for text in texts]
+    + [("COMMIT", Kind.COMMIT), ("end", Kind.COMMIT), ("ROLLBACK", Kind.ROLLBACK), (" abort ;", Kind.ROLLBACK)]
+    + [("PREPARE TRANSACTION 'x'", Kind.PREPARE), ("PREPARE x AS SELECT 1", Kind.READ)]
+    + [("COMMIT PREPARED 'x'", Kind.END_PREPARED), ("ROLLBACK PREPARED 'x'", Kind.END_PREPARED)],
+)
+def test_what_a_statement_may_do(text: str, kind: Kind) -> None:
+    assert classify(text.encode()) is kind
+    assert classify(text.upper().encode() if kind is not Kind.MAYBE else text.encode()) is kind
