@@ -1,6 +1,6 @@
 # `make demo` and `make test` set up all they need; README.md says what that is.
 PY := .venv/bin/python
-STORES := redis rabbitmq dynamodb s3
+STORES := redis rabbitmq postgresql mariadb s3 dynamodb
 POST_STORAGE ?= memory
 NOTIFIER ?= memory
 OPTIONS ?=
