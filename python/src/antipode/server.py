@@ -299,7 +299,8 @@ class Server:
         self._down_since = None
         if not self._epoch:
             self._answered_at = time.monotonic()
-        telemetry.request(self.store.name, "wait" if wanted else "probe")
+        if not shim.own_pace:  # such a shim counts its questions by itself
+            telemetry.request(self.store.name, "wait" if wanted else "probe")
         with self._lock:
             released = self.waiters.answer(ids, answers, self._applied, time.monotonic())
         release_all(released)

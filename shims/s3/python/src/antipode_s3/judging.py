@@ -166,7 +166,10 @@ class Bucket:
         if status_of(error) == 403:
             return unproven(f"its user may not look at the object. {grant(self.name, *READING)}")
         if status_of(error) == 400:
-            return unproven("the bucket refuses the question (400): the version's name is not one of this store's")
+            return unproven(
+                "the bucket refuses the question (400): the object is encrypted with a customer's key, or the name of "
+                "the version is not one of this store's"
+            )
         return unproven(str(error))
 
 

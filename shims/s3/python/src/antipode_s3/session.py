@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from random import uniform
 from typing import Final
 
+from antipode import telemetry
 from antipode.shim import NOT_YET, Visibility, unproven
 from antipode.verdict import Verdict
 from antipode.writeid import WriteId
@@ -26,7 +27,9 @@ _MOST_S: Final = 0.1
 _RATE: Final = 400.0
 """Questions a second to one server, however many objects are waited for."""
 _AT_ONCE: Final = 32
-_PROBE_S: Final = 30.0
+_PROBE_S: Final = 60.0
+"""What a bucket allows is asked anew after so long; where it proves nothing, after `_UNFIT_S`."""
+_UNFIT_S: Final = 1.0
 _FORGET_S: Final = 5.0
 
 
@@ -46,13 +49,14 @@ class _Turn:
 class Session:
     """Our own connections to one bucket, and what is known there. Used by the engine's thread for that server."""
 
-    def __init__(self, target: Target, timeout: float) -> None:
+    def __init__(self, target: Target, timeout: float, store: str, known: dict[str, tuple[Facts, float]]) -> None:
         self.target = target
+        self.known = known
+        """What buckets allow, by address, and when that was asked: it outlives a session."""
+        self._store = store
         self._client = target.connect(timeout)
         self._client.meta.events.register("before-call.s3", without_proxy)
         self.bucket = Bucket(self._client, target.bucket)
-        self.facts = Facts()
-        self._probed_at = -1e9
         self._turns: dict[WriteId, _Turn] = {}
         self._pool: ThreadPoolExecutor | None = None
         self._timeout = timeout
@@ -66,20 +70,20 @@ class Session:
             self._pool = None
         self._client.close()
 
-    def refresh(self) -> Facts:
-        """What the bucket allows, asked anew every half minute; raises what the client raises out of reach."""
-        now = time.monotonic()
-        if now - self._probed_at > (_PROBE_S if not self.facts.unfit else 1.0):
-            self.facts = probe(self._client, self.target.bucket, self.target.address, reads=True)
-            self._probed_at = now
-        return self.facts
+    def _probe(self) -> Facts:
+        """What the bucket allows; raises what the client raises out of reach."""
+        facts = probe(self._client, self.target.bucket, self.target.address, reads=True)
+        self.known[self.target.address] = facts, time.monotonic()
+        return facts
 
     def answers(self, ids: Sequence[WriteId]) -> list[Visibility]:
         """One answer a write: by a question now for those that are due, else as it was at the last question."""
-        facts = self.refresh()
+        now = time.monotonic()
+        facts, probed_at = self.known.get(self.target.address, (Facts(), -1e9))
+        if not facts.reached or (facts.unfit and now - probed_at > _UNFIT_S):
+            facts = self._probe()
         if facts.unfit:
             return [unproven(facts.unfit)] * len(ids)
-        now = time.monotonic()
         due: list[WriteId] = []
         for write_id in ids:
             turn = self._turns.get(write_id)
@@ -94,6 +98,8 @@ class Session:
         self._ask(due[: self._allowed(now)])
         answers = [self._turns[write_id].answer for write_id in ids]
         self._forget(now)
+        if 0 < probed_at < now - _PROBE_S:
+            self._probe()  # after the answers: nobody waits for it
         return answers
 
     def _allowed(self, now: float) -> int:
@@ -115,7 +121,10 @@ class Session:
             errors = [error for future in futures if (error := future.exception()) is not None]
             if errors:
                 raise errors[0]
-        self._tokens -= self.bucket.requests - before
+        asked = self.bucket.requests - before
+        self._tokens -= asked
+        for _ in range(asked):
+            telemetry.request(self._store, "wait")
 
     def _ask_one(self, write_id: WriteId) -> None:
         turn = self._turns[write_id]

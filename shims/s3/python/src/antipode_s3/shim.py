@@ -15,6 +15,7 @@ from antipode.writeid import Ordered
 from botocore.exceptions import BotoCoreError
 
 from antipode_s3 import doctor
+from antipode_s3.probe import Facts
 from antipode_s3.session import POLL_S, Session
 from antipode_s3.targets import SCHEMES, target_of
 
@@ -32,6 +33,7 @@ class S3Shim(Shim):
 
     def __init__(self, store: Store) -> None:
         super().__init__(store)
+        self._known: dict[str, tuple[Facts, float]] = {}
         self.clock = HybridClock()
         """Gives this process's writes their versions. Its whole node is drawn by chance: any number of processes of
         any region may write one key, and the store settles nothing among them."""
@@ -92,5 +94,7 @@ class S3Shim(Shim):
     def _session(self, server: Server) -> Session:
         session = server.session
         if not isinstance(session, Session):
-            session = server.session = Session(target_of(server.target), server.ask_timeout)
+            session = server.session = Session(
+                target_of(server.target), server.ask_timeout, self.store.name, self._known
+            )
         return session
