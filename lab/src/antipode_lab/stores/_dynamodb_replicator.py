@@ -39,11 +39,11 @@ Change = dict[str, Any]
 
 
 class Known(NamedTuple):
-    """What a key holds here: by whose write and of what time, and a digest of the item (empty: none)."""
+    """What a key holds here: by whose write and of what time, and the item (empty: none)."""
 
     time: float
     region: str
-    digest: str
+    item: dict[str, Any]
 
 
 def to_json(value: Any) -> Any:
@@ -102,7 +102,8 @@ class Replicator:
         self.lock = threading.Condition()
         self.log: list[Change] = []
         self.known: dict[str, Known] = {}
-        self.echoes: dict[str, deque[str]] = defaultdict(deque)
+        self.echoes: dict[str, deque[Known]] = defaultdict(deque)
+        self.keys = [threading.Lock() for _ in range(64)]
         self.received = dict.fromkeys(config["sources"], 0)
         self.rounds = 0
 
@@ -160,19 +161,27 @@ class Replicator:
         """A change in our region: by a client, or the echo of what we wrote ourselves."""
         keys, image = record["dynamodb"]["Keys"], record["dynamodb"].get("NewImage")
         key, made = self._key(table, keys), digest(image)
-        with self.lock:
+        with self._one(key):
             waiting = self.echoes[key]
-            if waiting and waiting[0] == made:
-                waiting.popleft()
+            echo = next((each for each in waiting if digest(each.item) == made), None)
+            if echo is not None:
+                while waiting.popleft() is not echo:
+                    pass
+                self.known[key] = max(echo, self.known.get(key, echo), key=lambda each: each[:2])
                 return
             now = time.time() + self.config["clock_ms"] / 1000
             before = self.known.get(key)
             if before is not None:
                 now = max(now, before.time + 1e-6)
-            self.known[key] = Known(now, self.name, made)
-            change = {"table": table, "keys": to_json(keys), "image": to_json(image), "time": now}
+            self.known[key] = Known(now, self.name, image or {})
+        change = {"table": table, "keys": to_json(keys), "image": to_json(image), "time": now}
+        with self.lock:
             self.log.append(change)
             self.lock.notify_all()
+
+    def _one(self, key: str) -> threading.Lock:
+        """Held by who looks at a key and changes it: our stream, or another region's changes."""
+        return self.keys[hash(key) % len(self.keys)]
 
     @staticmethod
     def _key(table: str, keys: Any) -> str:
@@ -222,60 +231,47 @@ class Replicator:
 
     def _apply(self, source: str, change: Change) -> None:
         """Writes another region's change here, unless something later is here."""
-        client = self.clients[source]
-        table, keys, image = change["table"], from_json(change["keys"]), from_json(change["image"])
-        key, made, at = self._key(table, keys), digest(image), (change["time"], source)
-        unknown = False  # whether an earlier attempt may have written
+        table, keys = change["table"], from_json(change["keys"])
+        key = self._key(table, keys)
+        wanted = Known(change["time"], source, from_json(change["image"]) or {})
         while True:
             try:
-                with self.lock:
-                    known = self.known.get(key)
-                    if known is not None and (known.time, known.region) >= at:
+                with self._one(key):
+                    known = self.known.get(key, Known(-1e9, "", {}))
+                    if known[:2] >= wanted[:2]:
                         return
-                    found = client.get_item(TableName=table, Key=keys, ConsistentRead=True).get("Item")
-                    there = digest(found)
-                    if unknown and there == made:
-                        self.known[key] = Known(*at, made)
-                        return
-                    if there == ("" if known is None else known.digest):
-                        if unknown and made in self.echoes[key]:
-                            self.echoes[key].remove(made)
-                        unknown = False
-                        if made != there:
-                            unknown = True
-                            self._write(client, table, keys, image, found, key, made)
-                        self.known[key] = Known(*at, made)
-                        return
+                    if digest(known.item) != digest(wanted.item):
+                        self._write(self.clients[source], table, keys, known.item, wanted, key)
+                    self.known[key] = wanted
+                    return
             except ClientError as error:
-                unknown = unknown and error.response["ResponseMetadata"]["HTTPStatusCode"] >= 500
                 if error.response["Error"]["Code"] == "ResourceNotFoundException" and table not in self.tables:
                     time.sleep(TABLES_EVERY_S)  # the table is made here a little later
-                    continue
-                time.sleep(0.002)
-            except BotoCoreError:  # the server is down
+                time.sleep(0.002)  # or a client wrote here just now: our stream shows it soon
+            except (
+                BotoCoreError
+            ):  # the server is down; whether it wrote is seen when it is asked again, or in our stream
                 time.sleep(RETRY_S)
-            else:
-                time.sleep(0.002)  # a client wrote here just now: our stream shows it soon
 
-    def _write(self, client: Any, table: str, keys: Any, image: Any, found: Any, key: str, made: str) -> None:
-        """Writes if the item still is what was found: else a client was quicker."""
-        names = {f"#{index}": name for index, name in enumerate(found or keys)}
+    def _write(self, client: Any, table: str, keys: Any, there: Any, wanted: Known, key: str) -> None:
+        """Writes if the item still is what it was: else a client was quicker."""
+        names = {f"#{index}": name for index, name in enumerate(there or list(keys)[:1])}
         values: dict[str, Any] = {}
-        if found:
+        condition = "attribute_not_exists(#0)"
+        if there:
             condition = " AND ".join(f"{short} = :{short[1:]}" for short in names)
-            values = {"ExpressionAttributeValues": {f":{short[1:]}": found[name] for short, name in names.items()}}
-        else:
-            names = dict(list(names.items())[:1])
-            condition = "attribute_not_exists(#0)"
+            values = {"ExpressionAttributeValues": {f":{short[1:]}": there[name] for short, name in names.items()}}
         guarded = {"ConditionExpression": condition, "ExpressionAttributeNames": names, **values}
-        self.echoes[key].append(made)
+        again = wanted in self.echoes[key]
+        if not again:
+            self.echoes[key].append(wanted)
         try:
-            if image:
-                client.put_item(TableName=table, Item=image, **guarded)
+            if wanted.item:
+                client.put_item(TableName=table, Item=wanted.item, **guarded)
             else:
                 client.delete_item(TableName=table, Key=keys, **guarded)
         except ClientError as error:
-            if error.response["ResponseMetadata"]["HTTPStatusCode"] < 500:
+            if not again and error.response["ResponseMetadata"]["HTTPStatusCode"] < 500:
                 self.echoes[key].pop()
             raise
 

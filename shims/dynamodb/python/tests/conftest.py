@@ -16,7 +16,7 @@ def session_dynamodb_lab(session_lab_factory: LabFactory) -> DynamoDbStore:
     lab = session_lab_factory("dynamodb", replicas=len(LAGS), lag=[f"{lag}ms" for lag in LAGS.values()])
     store = lab.get(DynamoDbStore)
     for table in ("native", "mirror"):
-        store.create_table(table)
+        store.create_table(table, StreamSpecification={"StreamEnabled": False})  # not replicated
     store.create_table("lasting", time_to_live=None)
     store.create_table(
         "sorted",

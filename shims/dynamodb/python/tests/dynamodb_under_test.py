@@ -28,7 +28,7 @@ class DynamoDbUnderTest(StoreUnderTest):
         "repointed_replica": "regions of a global table have no source that could be another one",
         "overwritten_without_antipode": "an item that a plain writer put has no version: it may be older or newer",
     }
-    patience = 12.0
+    patience = 20.0
     rights_cure = "dynamodb:DescribeTable"
     unfit_cure = "add one, or correct region_name="
 

@@ -163,7 +163,7 @@ def test_requests_while_many_wait(posts: Posts) -> None:
     results: list[bool] = []
 
     def wait() -> None:
-        results.append(posts.look(lineage, 20.0).satisfied)
+        results.append(posts.look(lineage, 50.0).satisfied)
 
     threads = [threading.Thread(target=wait) for _ in range(100)]
     for thread in threads:
@@ -171,7 +171,7 @@ def test_requests_while_many_wait(posts: Posts) -> None:
     until(lambda: antipode.stores()[0].parked_threads == 100, "all wait")
     posts.lab.heal(wait=False)
     for thread in threads:
-        thread.join(30)
+        thread.join(60)
     assert results == [True] * 100
     assert len(asked) < 100
 

@@ -64,7 +64,7 @@ def test_a_read_after_a_barrier_is_strongly_consistent(posts: Posts) -> None:
 
 def test_wait_on_read(posts: Posts) -> None:
     """The read itself waits, and says so where it waits in vain."""
-    reader = posts.wrap("b1", wait_on_read=True, timeout=20.0)
+    reader = posts.wrap("b1", wait_on_read=True, timeout=50.0)
     posts.lab.lag("b1", "150ms")
     lineage = posts.write("waits")
     with antipode.scope(lineage):
@@ -79,7 +79,7 @@ def test_wait_on_read(posts: Posts) -> None:
 def test_reading_after_a_lineage(posts: Posts) -> None:
     posts.lab.lag("b1", "150ms")
     lineage = posts.write("after")
-    antipode.configure(timeout=20.0)
+    antipode.configure(timeout=50.0)
     with antipode.scope(), antipode.reading(after=lineage):
         assert "Item" in posts.wrapped["b1"].get_item(TableName=TABLE, Key=key("after"))
 
