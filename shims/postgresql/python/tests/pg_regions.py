@@ -16,7 +16,7 @@ from antipode_lab.stores.postgresql import PostgresqlStore
 from antipode_postgresql import schema
 
 STORE = "blog-posts"
-SLACK_S = 1.5
+SLACK_S = 5.0
 
 
 def until(condition: Callable[[], object], seconds: float = 20.0) -> None:
@@ -97,6 +97,10 @@ class Posts:
         verdict = wait_for_server(self.server(name), lineage, timeout)
         assert time.monotonic() - began < timeout + SLACK_S, "past its deadline"
         return verdict
+
+    def comes(self, name: str, lineage: Lineage) -> None:
+        """Becomes visible at a server, also where it was down for a while and is left out of passes still."""
+        until(lambda: self.at(name, lineage, 5.0) is Verdict.VISIBLE, 60.0)
 
     def look(self, lineage: Lineage, timeout: float = 1.0, **options: Any) -> BarrierResult:
         """A barrier that never raises for a verdict, and never takes longer than its deadline."""
