@@ -129,6 +129,7 @@ class MariaDBServers(BaseStore[MariaDBOptions]):
             "log-bin": str(folder / "binlog"),
             "relay-log": str(folder / "relaylog"),
             "gtid-strict-mode": "ON",
+            "log-bin-trust-function-creators": "ON",
             "log-slave-updates": "ON",
             "sync-binlog": "1",
             "innodb-flush-log-at-trx-commit": "1",
@@ -283,9 +284,9 @@ class MariaDBServers(BaseStore[MariaDBOptions]):
                 if wanted is None:
                     wanted = self.gtids(self.root_of(name))
                 status = self.replication(name)
-                for thread in ("IO", "SQL"):
+                for thread in ("IO", "SQL"):  # an applier that has stopped with an error stays so
                     number = int(status.get(f"Last_{thread}_Errno", 0))
-                    if number in _FATAL and status[f"Slave_{thread}_Running"] == "No":
+                    if (number in _FATAL or (number and thread == "SQL")) and status[f"Slave_{thread}_Running"] == "No":
                         raise LabError(f"mariadb {name} cannot replicate: {status[f'Last_{thread}_Error']}")
                 if status.get("Slave_IO_Running") != "Yes":
                     if "Waiting to reconnect" in str(status.get("Slave_IO_State")):  # for up to a second

@@ -188,6 +188,10 @@ class MariaDBStore(MariaDBServers):
         if source not in (None, "disk"):
             raise LabError(f"mariadb restarts from 'disk', not {source!r}")
         self.context.supervisor.stop(self.process(server), signal.SIGKILL if crash else signal.SIGTERM)
+        if crash:  # its notes of the link may be torn; where it is, is in a table
+            for pattern in ("master.info", "relay-log.info", "multi-master.info", "relaylog*"):
+                for path in self._folder(server).glob(pattern):
+                    path.unlink()
         self._spawn(server)
         self._wait_answers(server)
         if self.server(server).source is not None:

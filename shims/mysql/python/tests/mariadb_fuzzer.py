@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import random
 import sys
+import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any
 
+import antipode
 import antipode_mysql
 import pymysql
 from antipode.testing import failover
@@ -124,13 +126,24 @@ class MariaDBDriver(FailoverDriver):
         self.lab.kill(replica)
         write()
         self.lab.restart(replica, crash=True, wait=wait)
+        self._wait_noticed()
 
     def promote(self, replica: str, lost: Callable[[], None] | None) -> None:
         self.lab.promote(replica, lose=0 if lost is None else lambda _: lost(), wait=False)
+        self._wait_noticed()
 
     def rejoin(self, server: str, *, wait: bool) -> None:
         self.lab.heal(wait=False)
         self.lab.repoint(server, self.lab.primary, wait=wait)
+        self._wait_noticed()
+
+    def _wait_noticed(self) -> None:
+        """A server that was away for two seconds is left out of barriers until it has been asked again."""
+        [store] = antipode.stores()
+        deadline = time.monotonic() + 20
+        while any(server.is_out(time.monotonic()) for server in store.servers()):
+            assert time.monotonic() < deadline, "a server that answers is still left out"
+            time.sleep(0.02)
 
     def calm(self) -> None:
         self.lab.heal()
@@ -143,6 +156,7 @@ class MariaDBDriver(FailoverDriver):
     def wait_caught_up(self) -> None:
         for name in self.lab.replicas:
             self.lab.wait_caught_up(name)
+        self._wait_noticed()
 
 
 def fuzz(

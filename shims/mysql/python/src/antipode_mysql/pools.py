@@ -59,16 +59,15 @@ class RecordingPool(_Pool):  # type: ignore[misc]
 
 def wrap_pooled(pooled: Any, binding: Binding) -> Any:
     """A connection that a pool has given out."""
-    wrapped = copy.copy(pooled)
-    wrapped.__class__ = RecordingPooled
+    wrapped = object.__new__(RecordingPooled)  # copy.copy would ask it for attributes before it has any
+    wrapped._cnx_pool = pooled._cnx_pool
     wrapped._cnx = wrap_connection(pooled._cnx, binding)
     return wrapped
 
 
 def wrap_pool(pool: Any, binding: Binding) -> Any:
     """A pool over the same connections."""
-    wrapped = object.__new__(RecordingPool)
-    wrapped.__dict__ = pool.__dict__
-    wrapped = copy.copy(wrapped)
+    wrapped = copy.copy(pool)
+    wrapped.__class__ = RecordingPool
     wrapped._antipode_binding = binding
     return wrapped

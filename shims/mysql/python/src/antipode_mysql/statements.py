@@ -45,6 +45,8 @@ _QUOTED_CALL: Final = re.compile(rb"`\s*\(|\.\s*[A-Za-z_][\w$]*\s*\(")
 _SEVERAL: Final = re.compile(rb";\s*\S", re.S)
 _WRITES_IN_READ: Final = re.compile(rb"\bNEXT\s+VALUE\s+FOR\b|\bINTO\s+(?:OUTFILE|DUMPFILE)\b|/\*[!M]", re.I)
 _RETURNING: Final = re.compile(rb"\bRETURNING\b", re.I)
+_CHANGES: Final = re.compile(rb"\b(?:INSERT|UPDATE|DELETE|REPLACE)\b", re.I)
+_BEGINS: Final = re.compile(rb"\s*(?:BEGIN(?:\s+WORK)?\s*;?\s*$|START\s+TRANSACTION\b)", re.I)
 _READS: Final = frozenset({b"SELECT", b"WITH", b"VALUES", b"TABLE"})
 _HARMLESS: Final = frozenset({b"SHOW", b"DESCRIBE", b"DESC", b"EXPLAIN", b"HELP", b"CHECKSUM", b"KILL"})
 _SESSION: Final = frozenset({b"USE", b"SAVEPOINT", b"RELEASE", b"DEALLOCATE", b"GET", b"SIGNAL", b"RESIGNAL"})
@@ -114,17 +116,20 @@ def _of_word(word: bytes, sql: bytes) -> Statement:
     if word in _DML:
         return _RETURNS if _RETURNING.search(sql) else _WRITE
     if word in _READS:
-        return _READ if _only_reads(sql) else _UNSURE
+        changes = word == b"WITH" and _CHANGES.search(sql)
+        return _READ if not changes and _only_reads(sql) else _UNSURE
     if word == b"COMMIT":
         return _COMMIT
     if word == b"ROLLBACK":
         return _ROLLBACK_TO if re.search(rb"\bTO\b", sql, re.I) else _ROLLBACK
     if word in (b"BEGIN", b"START"):
-        return _BEGIN if word == b"BEGIN" or re.search(rb"\bTRANSACTION\b", sql, re.I) else _UNSURE
+        return _BEGIN if _BEGINS.match(sql) else _UNSURE
     if word in _DDL:
         return _TEMPORARY if re.search(rb"\bTEMPORARY\b", sql[:200], re.I) else _DEFINES
     if word == b"SET":
-        return _SETS if _SET_HARMLESS.match(sql) else _SETS_UNSURE
+        if _SET_HARMLESS.match(sql):
+            return _SETS
+        return _SETS_UNSURE if _only_reads(sql) else _ENDS_UNSURE
     if word in _HARMLESS:
         return _READ if b"/*!" not in sql and word not in (b"EXPLAIN", b"DESC") else _explained(sql)
     if word in _SESSION:
