@@ -54,6 +54,7 @@ def lose(posts: Posts, to: str, key: str, count: int = 3) -> Lineage:
 
 
 def test_three_timelines_with_lost_tails(posts: Posts, lab: PostgresqlStore) -> None:
+    """EPOCH-28."""
     kept, lost = {}, {}
     kept[1] = posts.write("kept-1")
     lost[1] = lose(posts, "b1", "lost-1")
@@ -100,7 +101,7 @@ def test_a_standby_on_the_old_branch_that_got_further(posts: Posts, lab: Postgre
 
 
 def test_two_standbys_promoted_apart(posts: Posts, lab: PostgresqlStore) -> None:
-    """Both call it timeline 2 of the same system, forked at the same place: only the word tells them apart."""
+    """EPOCH-29: both call it timeline 2 of the same system, forked at one place: only the word tells them apart."""
     posts.look(posts.write("before"), PATIENCE_S)
     lab.partition("b1")
     lab.partition("b2")
@@ -191,7 +192,7 @@ def test_an_operator_settles_an_epoch(posts: Posts, lab: PostgresqlStore) -> Non
 
 @pytest.mark.stores
 def test_without_the_table_only_the_first_timeline_is_proved(lab_factory: LabFactory) -> None:
-    """Positions are given; what might be another branch of the same number is unproven (EPOCH-6, EPOCH-26)."""
+    """Positions are given; what may be another branch of one number is unproven (EPOCH-6, EPOCH-26, EPOCH-29)."""
     lab = lab_factory("postgresql", replicas=2, lag=["2ms", "2ms"]).get(PostgresqlStore)
     with lab.connect("a", user="app") as connection:
         connection.execute("CREATE TABLE posts (key text PRIMARY KEY, value text)")

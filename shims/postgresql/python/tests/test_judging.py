@@ -54,6 +54,7 @@ def name(timeline: int, word: str, system: int = SYSTEM) -> str:
     ],
 )
 def test_verdicts(epoch: str, wanted: int, look: Seen, verdict: Verdict, words: str) -> None:
+    """EPOCH-28."""
     answer = judge(epoch, wanted, look)
     assert answer.verdict is verdict, answer
     assert words in answer.reason
