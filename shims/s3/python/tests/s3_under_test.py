@@ -31,7 +31,7 @@ class S3UnderTest(StoreUnderTest):
     }
     patience = 30.0
     brief = 0.5
-    slack = 3.0
+    slack = 10.0
     rights_cure = "s3:GetBucketVersioning"
     unfit_cure = "put-bucket-versioning"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -10,6 +11,7 @@ import antipode
 import antipode_s3
 import pytest
 from antipode import Lineage, Opaque, Ordered, WriteId, barrier, reading
+from antipode.store import registry
 from antipode_s3 import metadata
 from botocore.exceptions import ClientError
 from s3_regions import BUCKET, STORE, Images, new_key, until
@@ -132,11 +134,19 @@ def test_lineages_are_neither_given_nor_taken_where_that_is_said(images: Images)
 def test_wait_on_read(images: Images) -> None:
     key = new_key()
     patient: Any = antipode_s3.wrap(images.plain_b, STORE, bucket=BUCKET, wait_on_read=True, timeout=30)
-    images.lab.lag("b1", "300ms")
+    images.lab.partition("b1", mode="silent")
+
+    def heal() -> None:
+        until(lambda: registry().need(STORE).parked_threads == 1)
+        images.lab.heal(wait=False)
+
     with antipode.scope():
         images.a.put_object(Bucket=BUCKET, Key=key, Body=b"v")
-        assert images.body(key) is None, "the lag does not lag"
+        assert images.body(key) is None, "the partition does not part"
+        healing = threading.Thread(target=heal)
+        healing.start()
         assert patient.get_object(Bucket=BUCKET, Key=key)["Body"].read() == b"v"
+        healing.join()
 
 
 def test_wait_on_read_ends_with_its_deadline(images: Images) -> None:
