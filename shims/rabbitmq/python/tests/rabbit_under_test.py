@@ -54,6 +54,7 @@ class RabbitUnderTest(StoreUnderTest):
         return queue
 
     def close(self) -> None:
+        self.b.own.queue_purge(EXCHANGE)  # the lab's own queue of that name got all that was published
         self.b.close()
         self.a.close()
         self._link.cut()
