@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from datetime import timedelta
+from typing import Any
 
 import antipode
 import antipode.memory
@@ -14,7 +15,7 @@ from antipode.verdict import NOT_YET, VISIBLE, unproven
 from fakes import FakeShim, Target, always, down, fake_store
 
 
-def posts(lag: float = 0.05, **options: object) -> antipode.memory.Store:
+def posts(lag: float = 0.05, **options: Any) -> antipode.memory.Store:
     return antipode.memory.Store("blog-posts", regions=["a", "b"], lag=lag, **options)
 
 

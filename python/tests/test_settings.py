@@ -183,7 +183,7 @@ def test_a_bad_value_is_an_error_that_names_its_setting(
         ({"max_waiters": 1.5}, "whole number"),
         ({"mode": "dry_run"}, "enforce, dry-run, off"),
         ({"keys": {"a": b"short"}}, "at least 16"),
-        ({"keys": {"a": "a text of enough characters"}}, "want bytes"),  # type: ignore[dict-item]
+        ({"keys": {"a": "a text of enough characters"}}, "want bytes"),
     ],
 )
 def test_a_mistake_in_code_is_an_error_and_changes_nothing(words: SettingsWords, says: str) -> None:
