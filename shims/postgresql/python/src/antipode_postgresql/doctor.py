@@ -79,7 +79,7 @@ def _history(place: Target, facts: Facts) -> list[Finding]:
     try:
         seen = look.look()
         found: list[Finding] = []
-        if look.hidden:
+        if not seen.histories:
             found.append(
                 Finding(
                     Level.UNPROVEN, "timeline: hidden from this user", "Nothing can be proved here.", f"Run: {init}"

@@ -24,6 +24,7 @@ from antipode_postgresql.packets import (
     ends_connection,
     piped,
     place_of,
+    record_end,
     refusal_of,
     simple,
 )
@@ -36,7 +37,10 @@ INTRANS: Final = pq.TransactionStatus.INTRANS
 _NO_WRITE: Final = (Kind.READ, Kind.ROLLBACK, Kind.COMMIT, Kind.PREPARE)
 OPEN: Final = (pq.TransactionStatus.INTRANS, pq.TransactionStatus.INERROR)
 OK: Final = pq.ConnStatus.OK
-_FACTS: Final = f"SELECT system_identifier::text, {may_call('mark')} FROM pg_control_system()".encode()
+_FACTS: Final = (
+    f"SELECT system_identifier::text, {may_call('mark')},"
+    " (SELECT setting::bigint FROM pg_settings WHERE name = 'wal_segment_size') FROM pg_control_system()"
+).encode()
 _MARK: Final = b"SELECT antipode.mark()"
 NO_TABLE: Final = (
     "there is no table of epochs that its user may use: after a failover its positions are unproven. Run: "
@@ -47,10 +51,11 @@ NO_TABLE: Final = (
 class Known:
     """What one connection has found out about its server; shared by all wraps of the connection."""
 
-    __slots__ = ("epoch", "system", "timeline")
+    __slots__ = ("epoch", "segment", "system", "timeline")
 
     def __init__(self) -> None:
         self.system = 0
+        self.segment = 0
         self.timeline = 0
         self.epoch = ""
         """Of `timeline`; empty until it was asked for."""
@@ -250,11 +255,10 @@ class Flow:
             if place is None and answer and refusal_of(answer):
                 self._refused(refusal_of(answer))
                 return
-            if place is None or asynchronous or not place.certain:
-                place = yield from self._flush_gen()
+            place = yield from self._bounded_gen(place, asynchronous=asynchronous)
             if place is not None and (place.timeline != self.known.timeline or not self.known.epoch):
                 yield from self._learn_gen(place.timeline)
-                place = yield from self._flush_gen()
+                place = yield from self._flush_gen()  # behind the row of the epoch
         except BaseException as error:
             self._incomplete("pending", f"the connection broke before its position came: {type(error).__name__}")
             if not isinstance(error, OperationalError):
@@ -266,6 +270,20 @@ class Flow:
             self._incomplete("pending", "the server was promoted behind the commit")
             return
         self._record(Ordered(self.known.epoch, place.position))
+
+    def _bounded_gen(self, place: Place | None, *, asynchronous: bool) -> Any:
+        """The least position that covers the commit, and that is flushed."""
+        segment = self.known.segment
+        if place is None:
+            return (yield from self._flush_gen())
+        if not asynchronous and place.certain(segment):
+            return place
+        flushed = yield from self._flush_gen()
+        if flushed is None or not segment or flushed.timeline != place.timeline:
+            return flushed
+        if not asynchronous:
+            return place
+        return place._replace(position=record_end(place.inserted, segment))
 
     def settle_apart_gen(self) -> Any:
         """After what could not carry the question: a flushed commit of nothing, then the question."""
@@ -287,7 +305,7 @@ class Flow:
                 self._refused(refusal_of(flushed) or refusal_of(answer))
                 return None
             place = place_of(answer)
-            if place is None or place.certain:
+            if place is None or place.certain(self.known.segment):
                 break
         return place
 
@@ -298,6 +316,7 @@ class Flow:
         if facts.status != pq.ExecStatus.TUPLES_OK:
             return
         known.system = int(facts.get_value(0, 0))
+        known.segment = int(facts.get_value(0, 2))
         word = ""
         if facts.get_value(0, 1) == b"t":
             marked = (yield from simple(self.pgconn, _MARK))[-1]
@@ -389,7 +408,12 @@ class _Rider:
         if how.get_value(0, 1) == b"f":
             self.write.abandon()
             return
-        plain = place is not None and place.certain and how.get_value(0, 0) != b"off" and not flow.binding.unfit
+        plain = (
+            place is not None
+            and place.certain(flow.known.segment)
+            and how.get_value(0, 0) != b"off"
+            and not flow.binding.unfit
+        )
         if plain and place is not None and flow.known.epoch and place.timeline == flow.known.timeline:
             self.write.record_position(Ordered(flow.known.epoch, place.position))
         elif results and results[-1].status == pq.ExecStatus.PIPELINE_ABORTED:

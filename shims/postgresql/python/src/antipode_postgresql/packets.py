@@ -12,7 +12,8 @@ from antipode_postgresql.positions import number_of
 
 # The timeline in force now: a connection lives on when its standby is promoted. Never the insert position: it may lie
 # behind the next page's header, where no record ends, or behind what somebody else has not committed.
-QUESTION: Final = b"SELECT pg_walfile_name('0/1000000'), pg_current_wal_flush_lsn()"
+# It is asked for only as a bound for what was not flushed when it was read.
+QUESTION: Final = b"SELECT pg_walfile_name('0/1000000'), pg_current_wal_flush_lsn(), pg_current_wal_insert_lsn()"
 # Before the COMMIT: what SET LOCAL said is gone after it.
 HOW: Final = b"SHOW synchronous_commit"
 HOW_AND_WHETHER: Final = b"SELECT current_setting('synchronous_commit'), pg_current_xact_id_if_assigned() IS NOT NULL"
@@ -22,6 +23,9 @@ FLUSH: Final = (
     b" set_config('synchronous_commit', 'local', true) END, pg_logical_emit_message(true, 'antipode', '')"
 )
 _PAGE: Final = 8192
+_HEADER: Final = 24
+_LONG_HEADER: Final = 40
+"""Of the first page of a segment."""
 
 Results = list[Any]
 
@@ -31,21 +35,30 @@ class Place(NamedTuple):
 
     timeline: int
     position: int
+    """Flushed up to here."""
+    inserted: int = 0
+    """Written up to here, or to behind the next page's header."""
 
-    @property
-    def certain(self) -> bool:
+    def certain(self, segment: int) -> bool:
         """False at the start of a page: a record may only be flushed up to there, and be waited for in vain."""
-        return self.position % _PAGE != 0
+        return self.position % _PAGE != 0 or self.position == record_end(self.inserted, segment)
 
 
 def place_of(results: Sequence[Any]) -> Place | None:
     """The place in the last of these results; None where it is no answer."""
-    if not results or results[-1].status != pq.ExecStatus.TUPLES_OK or results[-1].nfields != 2:
+    if not results or results[-1].status != pq.ExecStatus.TUPLES_OK or results[-1].nfields != 3:
         return None
-    name, lsn = results[-1].get_value(0, 0), results[-1].get_value(0, 1)
-    if name is None or lsn is None:
+    name, lsn, inserted = (results[-1].get_value(0, column) for column in range(3))
+    if name is None or lsn is None or inserted is None:
         return None
-    return Place(int(name[:8], 16), number_of(lsn.decode()))
+    return Place(int(name[:8], 16), number_of(lsn.decode()), number_of(inserted.decode()))
+
+
+def record_end(inserted: int, segment: int) -> int:
+    """The end of the last record before an insert position, which may already lie behind the next page's header."""
+    if segment and inserted % segment == _LONG_HEADER:
+        return inserted - _LONG_HEADER
+    return inserted - _HEADER if inserted % _PAGE == _HEADER else inserted
 
 
 def refusal_of(results: Sequence[Any]) -> str:

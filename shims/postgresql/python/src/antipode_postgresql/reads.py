@@ -21,7 +21,7 @@ from psycopg import OperationalError, pq
 from antipode_postgresql.column import COLUMN, lineage_of
 from antipode_postgresql.flow import INTRANS, Flow
 from antipode_postgresql.looking import Look
-from antipode_postgresql.packets import simple
+from antipode_postgresql.packets import record_end, simple
 from antipode_postgresql.positions import Epoch, number_of, position_in
 from antipode_postgresql.statements import Kind, classify
 from antipode_postgresql.targets import target_of
@@ -34,7 +34,6 @@ _COVER: Final = b"""SELECT p.recovering, p.reached, p.timeline, p.system,
   WHERE e.system = p.system AND e.timeline = p.timeline AND e.counter = 0 LIMIT 1),
  (SELECT setting::bigint FROM pg_settings WHERE name = 'wal_segment_size')
 FROM antipode.place() AS p"""
-_PAGE: Final = 8192
 
 
 class ReadCall:
@@ -151,7 +150,7 @@ class ReadCall:
             return
         counter = number_of(reached)
         if inserted is not None:
-            counter = max(counter, _record_end(number_of(inserted), int(segment or 0)))
+            counter = max(counter, record_end(number_of(inserted), int(segment or 0)))
         epoch = str(Epoch(int(system), int(timeline), word or ""))
         position = WriteId(self.binding.store.name, b"", position_in(epoch, counter))
         for reading in (self.reading, self._merged):
@@ -207,13 +206,6 @@ class ReadCall:
             raise Redeliver(f"give the message back: {error}", result) from error
         if policy != "proceed":
             raise error
-
-
-def _record_end(inserted: int, segment: int) -> int:
-    """An insert position that lies behind a page's header names no record's end: the page's beginning does."""
-    if segment and inserted % segment == 40:
-        return inserted - 40
-    return inserted - 24 if inserted % _PAGE == 24 else inserted
 
 
 def read_call(flow: Flow, query: Any) -> ReadCall | None:
