@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from antipode.settings import configure
 from antipode.testing import isolated
 from antipode_lab.fixtures import LabFactory
 from antipode_lab.stores.dynamodb import DynamoDbStore
@@ -41,6 +42,7 @@ def session_dynamodb_lab(session_lab_factory: LabFactory) -> DynamoDbStore:
 @pytest.fixture
 def dynamodb_lab(session_dynamodb_lab: DynamoDbStore) -> Iterator[DynamoDbStore]:
     with isolated():
+        configure(replica_out_after=30.0)  # on a loaded machine a server may take seconds for an answer
         yield session_dynamodb_lab
     restore(session_dynamodb_lab)
 

@@ -39,7 +39,7 @@ def restore(lab: DynamoDbStore) -> None:
         lab.heal()
 
 
-def until(condition: Callable[[], object], why: str, seconds: float = 50.0) -> None:
+def until(condition: Callable[[], object], why: str, seconds: float = 90.0) -> None:
     """Polls a condition, with a deadline."""
     deadline = time.monotonic() + seconds
     while not condition():
@@ -87,7 +87,7 @@ class Posts:
         found = (self.raw(at, name) or {}).get("value")
         return None if found is None else str(found["S"])
 
-    def look(self, lineage: Lineage, timeout: float = 50.0, **options: Any) -> BarrierResult:
+    def look(self, lineage: Lineage, timeout: float = 90.0, **options: Any) -> BarrierResult:
         """A barrier that never raises for a verdict, and never takes longer than its deadline."""
         began = time.monotonic()
         result = antipode.barrier(
@@ -96,7 +96,7 @@ class Posts:
         assert time.monotonic() - began < timeout + DEADLINE_SLACK_S, "past its deadline"
         return result
 
-    def verdict(self, lineage: Lineage, timeout: float = 50.0) -> Verdict:
+    def verdict(self, lineage: Lineage, timeout: float = 90.0) -> Verdict:
         """The verdict for this store."""
         return self.look(lineage, timeout).stores[STORE].verdict
 

@@ -109,7 +109,7 @@ class DynamoDbUnderTest(StoreUnderTest):
     # Troubles
 
     def write_with_unknown_outcome(self, key: str, value: str) -> None:
-        plain = self._impatient()
+        plain = self._client(0.5)
         client = antipode_dynamodb.wrap(plain, store=self.name, tables=[TABLE])
         self.lab.freeze(self.primary)
         try:
@@ -117,14 +117,14 @@ class DynamoDbUnderTest(StoreUnderTest):
         finally:
             self.lab.thaw(self.primary)
 
-    def _impatient(self) -> Any:
+    def _client(self, timeout: float) -> Any:
         return boto3.client(
             "dynamodb",
             region_name=self.lab.region(self.primary),
             endpoint_url=self.lab.url(self.primary),
             aws_access_key_id=ACCESS_KEY,
             aws_secret_access_key=ACCESS_KEY,
-            config=Config(connect_timeout=0.5, read_timeout=0.5, retries={"total_max_attempts": 1}),
+            config=Config(connect_timeout=timeout, read_timeout=timeout, retries={"total_max_attempts": 1}),
         )
 
     def write_refused(self, key: str) -> None:
@@ -133,7 +133,7 @@ class DynamoDbUnderTest(StoreUnderTest):
         )
 
     def write_without_rights(self, key: str, value: str) -> None:
-        plain = self._impatient()
+        plain = self._client(30.0)
         with answering(plain, "DescribeTable", denied):
             client = antipode_dynamodb.wrap(plain, store=self.name)
             client.put_item(TableName=TABLE, Item=item(key, value))

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Callable
 from typing import Any, Final
 
-from antipode.errors import BarrierTimeout, BarrierUnproven
 from antipode.lineage import Lineage
 from antipode.reading import Reading, current_reading
 from antipode.scope import current_scope
-from antipode.verdict import Verdict
-from antipode.waiting import wait_for_server
 from antipode.writeid import Ordered
 
 from antipode_dynamodb.attributes import (
@@ -28,9 +26,13 @@ from antipode_dynamodb.binding import Binding
 from antipode_dynamodb.keys import key_octets
 from antipode_dynamodb.opaque import content_version
 from antipode_dynamodb.tables import Table
+from antipode_dynamodb.waits import wait_first
 from antipode_dynamodb.writing import known_table
 
 _LEGACY: Final = frozenset({"QueryFilter", "ScanFilter", "AttributesToGet", "ConditionalOperator", "KeyConditions"})
+_AFTER_A_PROOF_S: Final = 10.0
+"""So long after a barrier has passed all reads that do not say otherwise are strongly consistent."""
+_ON_INDEX: Final = re.compile(r"\bFROM\s+(\"[^\"]+\"|[\w-]+)\s*\.\s*[\w\"]", re.IGNORECASE)
 _PARTS: Final = frozenset({"IndexName", "ProjectionExpression", "AttributesToGet"})
 _SELECT: Final = re.compile(r"^\s*SELECT\s+(?!\*)", re.IGNORECASE)
 
@@ -62,21 +64,16 @@ class Read:
         """
         if self.binding.consistent != "dependent":
             return self.binding.consistent == "always"
-        return self.depends or (self._reading is not None and self._reading.after is not None)
+        if self.depends or (self._reading is not None and self._reading.after is not None):
+            return True
+        # A barrier may have been given its lineage, which the scope has not.
+        proved_at: float = getattr(self.binding.store.shim, "proved_at", 0.0)
+        return time.monotonic() - proved_at < _AFTER_A_PROOF_S
 
     def wait(self) -> None:
         """Waits for what the read has to come after (wait on read, `reading(after=…)`)."""
-        after = self._reading.after if self._reading is not None else None
-        if after is None and self.binding.waits and self._scope is not None:
-            after = self._scope.lineage
-        if after is None or not self._after(after):
-            return
-        store, timeout = self.binding.store, self.binding.store.timeout
-        verdict = wait_for_server(self.binding.server, after, timeout)
-        if verdict is Verdict.VISIBLE:
-            return
-        words = f"{store.name} at {self.binding.server.address}: {verdict} after {timeout * 1000:.0f} ms (wait on read)"
-        raise BarrierUnproven(words) if verdict is Verdict.UNPROVEN else BarrierTimeout(words)
+        if self.binding.records:
+            wait_first(self.binding, self._reading, self._scope)
 
     def saw(self, table: Table | None, item: Item, *, whole: bool) -> None:
         """A value was read; `whole`: with every attribute that it has."""
@@ -182,17 +179,19 @@ def _ask_transact(read: Read, params: dict[str, Any]) -> None:
 
 
 def _ask_statement(read: Read, params: dict[str, Any]) -> None:
-    params["Statement"] = _SELECT.sub(_selected(read), params.get("Statement", ""))
-    _strengthen(read, params)
+    if _ON_INDEX.search(params.get("Statement", "")) is None:  # an index need not have our attributes
+        params["Statement"] = _SELECT.sub(_selected(read), params.get("Statement", ""))
+        _strengthen(read, params)
 
 
 def _ask_statements(read: Read, params: dict[str, Any]) -> None:
     word = "Statements" if "Statements" in params else "TransactStatements"
     statements = []
     for statement in params.get(word, ()):
-        changed = {**statement, "Statement": _SELECT.sub(_selected(read), statement.get("Statement", ""))}
-        if word == "Statements":
-            _strengthen(read, changed)
+        changed = dict(statement)
+        _ask_statement(read, changed)
+        if word != "Statements":
+            changed.pop("ConsistentRead", None)  # a transaction is so by itself, and takes no such word
         statements.append(changed)
     params[word] = statements
 
@@ -271,7 +270,7 @@ def _is_whole(params: dict[str, Any]) -> bool:
 
 def _shown(read: Read, table: Table | None, item: Item, key: Item | None, whole: bool) -> Item | None:
     """An item as the application sees it; None where it was deleted."""
-    if read.collects and not is_tombstone(item):
+    if read.collects:  # of a tombstone, too: that nothing is there depends on the deletion
         read.saw(table, {**item, **(key or {})}, whole=whole)
     return None if is_tombstone(item) else stripped(item)
 

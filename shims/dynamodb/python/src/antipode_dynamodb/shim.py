@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Final
 
@@ -43,6 +44,8 @@ class DynamoDbShim(Shim):
         self._lock = threading.Lock()
         self._clocks: dict[str, HybridClock] = {}
         self._places: dict[str, int] = {}
+        self.proved_at = -1e9
+        """When a write was last seen, `time.monotonic()`: reads have to show what was proved."""
 
     # Clocks
 
@@ -101,6 +104,8 @@ class DynamoDbShim(Shim):
                 answers[index] = (
                     found_item if isinstance(found_item, Visibility) else judge(ids[index], found_item or None)
                 )
+        if VISIBLE in answers:
+            self.proved_at = time.monotonic()
         return [answer if answer is not None else not_yet("not asked") for answer in answers]
 
     def _parse(self, session: _Session, write_id: WriteId) -> tuple[str, Item] | Visibility:
