@@ -254,3 +254,24 @@ def test_a_shim_imports_no_other_shim_and_no_tool(folder: Path) -> None:
     for path in files:
         ours = {name for name in _imported(path) if name.startswith("antipode_")}
         assert ours <= {folder.name}, path
+
+
+PAGE = (
+    "What a version is",
+    "What visible means",
+    "What it costs",
+    "What it needs from",
+    "Failover",
+    "What it cannot do",
+)
+"""How the headings of a store's page begin."""
+
+
+@pytest.mark.parametrize("folder", SHIMS, ids=lambda folder: folder.parents[2].name)
+def test_each_store_has_its_page(folder: Path) -> None:
+    """SHIM-22: under the same headings; what it says there is for readers to judge."""
+    page = (folder.parents[2] / "README.md").read_text("utf-8")
+    headings = [line.removeprefix("## ") for line in page.splitlines() if line.startswith("## ")]
+    missing = [each for each in PAGE if not any(heading.startswith(each) for heading in headings)]
+    assert not missing
+    assert "restore" in page.lower()
