@@ -260,7 +260,7 @@ PAGE = (
     "What a version is",
     "What visible means",
     "What it costs",
-    "What it needs from",
+    "What it needs",
     "Failover",
     "What it cannot do",
 )
