@@ -22,9 +22,11 @@ import socketserver
 import sys
 import threading
 import time
+import traceback
 from collections import defaultdict, deque
 from collections.abc import Iterator
 from contextlib import suppress
+from decimal import Decimal
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
@@ -35,6 +37,8 @@ from botocore.exceptions import BotoCoreError, ClientError
 POLL_S = (0.01, 0.1)
 TABLES_EVERY_S = 0.25
 RETRY_S = 0.05
+SILENCE_S = 10.0
+"""Others say twice a second that there is nothing new: a connection that is silent for longer is made anew."""
 Change = dict[str, Any]
 
 
@@ -73,12 +77,18 @@ def digest(item: Any) -> str:
 
 
 def _sorted(value: Any) -> Any:
+    """Sets in one order, and numbers in one form: DynamoDB Local gives 1.50 or 1.5 for the same key."""
     if isinstance(value, dict):
-        return {
-            name: sorted(inner, key=str) if name in {"SS", "NS", "BS"} else _sorted(inner)
-            for name, inner in value.items()
-        }
+        return {name: _canonical(name, inner) for name, inner in value.items()}
     return [_sorted(inner) for inner in value] if isinstance(value, list) else value
+
+
+def _canonical(kind: str, inner: Any) -> Any:
+    if kind == "N" and isinstance(inner, str):
+        return str(Decimal(inner).normalize())
+    if kind == "NS" and isinstance(inner, list):
+        return sorted(str(Decimal(each).normalize()) for each in inner)
+    return sorted(inner, key=str) if kind in {"SS", "BS"} and isinstance(inner, list) else _sorted(inner)
 
 
 class Replicator:
@@ -185,7 +195,7 @@ class Replicator:
 
     @staticmethod
     def _key(table: str, keys: Any) -> str:
-        return json.dumps([table, to_json(keys)], sort_keys=True)
+        return json.dumps([table, _sorted(to_json(keys))], sort_keys=True)
 
     def changes(self, after: int) -> Iterator[tuple[int, Change | None]]:
         """Our changes from a number on, for ever; None while there is nothing new."""
@@ -215,11 +225,9 @@ class Replicator:
     def follow(self, source: str) -> None:
         """Takes a region's changes for ever, through the link, beginning where the last connection ended."""
         while True:
-            with suppress(OSError, ValueError):
+            try:
                 port = self.config["sources"][source]
-                with socket.create_connection(("127.0.0.1", port), timeout=5) as connection:
-                    connection.settimeout(None)  # a silent link may be silent for long
-                    connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+                with socket.create_connection(("127.0.0.1", port), timeout=SILENCE_S) as connection:
                     connection.sendall(json.dumps({"after": self.received[source]}).encode() + b"\n")
                     with connection.makefile("rb") as lines:
                         for line in lines:
@@ -227,6 +235,10 @@ class Replicator:
                             if change:
                                 self._apply(source, change)
                             self.received[source] = number
+            except (OSError, ValueError):
+                pass  # cut, silent, or half of a line
+            except Exception:
+                traceback.print_exc()
             time.sleep(RETRY_S)
 
     def _apply(self, source: str, change: Change) -> None:
