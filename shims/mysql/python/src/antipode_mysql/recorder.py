@@ -77,18 +77,19 @@ class Recorder:
             self.snapshot = None
         statement = classify(sql, several=several)
         kind, began = statement.kind, not self.writes
+        reads = kind is Kind.READ and b"FROM" in sql.upper()  # without, it reads no data: variables, SHOW
         if statement.may_write:
             self._begin_write()
         elif not self.writes:
-            read = read_call(binding) if kind is Kind.READ else None
-            if kind is Kind.READ:
+            read = read_call(binding) if reads else None
+            if reads:
                 self.snapshot = self.snapshot or Snapshot()
                 self.snapshot.taken = self.snapshot.taken or read is None
             elif kind is Kind.ENDS and b"SNAPSHOT" in sql.upper():
                 self.snapshot = Snapshot()
                 self.snapshot.taken = True
             return None if read is None else Call(statement, asks=False, read=read, assigns=None, began=False)
-        read = read_call(binding) if kind is Kind.READ else None
+        read = read_call(binding) if reads else None
         if self.snapshot is None:
             self.snapshot = Snapshot()
         asks = statement.packs and self._will_end(statement)

@@ -1,0 +1,75 @@
+"""Reads that wait on their own connection, by both clients (spec BAR, SHIM-12, SHIM-13)."""
+
+from __future__ import annotations
+
+import threading
+from contextlib import closing
+from typing import Any
+
+import antipode
+import pytest
+from antipode import BarrierTimeout, BarrierUnproven
+from mariadb_regions import Posts, connector, position
+
+SELECT = "SELECT body FROM posts WHERE id = %s"
+
+
+@pytest.fixture(params=["pymysql", "connector"])
+def client(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+def reader(posts: Posts, client: str, *, autocommit: bool = True, **options: Any) -> Any:
+    lab = posts.lab
+    plain = (
+        lab.client("b1", autocommit=autocommit) if client == "pymysql" else connector(lab, "b1", autocommit=autocommit)
+    )
+    return posts.wrap(plain, **options)
+
+
+def read(connection: Any, key: str) -> Any:
+    with closing(connection.cursor()) as cursor:
+        cursor.execute(SELECT, (key,))
+        rows = cursor.fetchall()
+    return rows[0][0] if rows else None
+
+
+def test_a_read_waits_for_what_its_scope_depends_on(posts: Posts, client: str) -> None:
+    connection = reader(posts, client, wait_on_read=True, timeout=20.0)
+    posts.lab.partition("b1")
+    lineage = posts.write(f"waits-{client}")
+    healer = threading.Timer(0.3, lambda: posts.lab.heal("b1"))
+    healer.start()
+    try:
+        with antipode.scope(lineage):
+            assert read(connection, f"waits-{client}") == "v"
+    finally:
+        healer.join()
+
+
+def test_a_read_in_vain_says_so(posts: Posts, client: str) -> None:
+    connection = reader(posts, client, wait_on_read=True, timeout=0.2)
+    posts.lab.partition("b1")
+    lineage = posts.write("vain")
+    with antipode.scope(lineage), pytest.raises(BarrierTimeout):
+        read(connection, "vain")
+    posts.lab.heal("b1")
+
+
+def test_an_old_snapshot_is_not_read(posts: Posts, client: str) -> None:
+    connection = reader(posts, client, autocommit=False, wait_on_read=True, timeout=20.0)
+    assert read(connection, f"snapshot-{client}") is None  # the transaction reads what is there now
+    lineage = posts.write(f"snapshot-{client}")
+    with antipode.scope(lineage):
+        with pytest.raises(BarrierUnproven, match="COMMIT or ROLLBACK"):
+            read(connection, f"snapshot-{client}")
+        connection.rollback()
+        assert read(connection, f"snapshot-{client}") == "v"
+
+
+def test_what_was_read_is_covered(posts: Posts, client: str) -> None:
+    lineage = posts.write(f"covered-{client}")
+    assert posts.look(lineage, 20).satisfied
+    with antipode.reading() as seen:
+        assert read(reader(posts, client), f"covered-{client}") == "v"
+    assert position(seen.lineage) >= position(lineage)
