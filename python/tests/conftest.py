@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import antipode.settings
 import pytest
 from antipode.testing import isolated
 
@@ -12,3 +13,17 @@ from antipode.testing import isolated
 def _isolated() -> Iterator[None]:
     with isolated():
         yield
+
+
+@pytest.fixture
+def monkeypatch(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
+    """As ever; and a variable of ours that is set is read, though a thread of an earlier test has looked meanwhile."""
+    plain = monkeypatch.setenv
+
+    def setenv(name: str, value: str, prepend: str | None = None) -> None:
+        plain(name, value, prepend)
+        if name.startswith("ANTIPODE_"):
+            vars(antipode.settings)["_current"] = None  # what code has configured stays
+
+    vars(monkeypatch)["setenv"] = setenv
+    return monkeypatch
