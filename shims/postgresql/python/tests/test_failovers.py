@@ -57,10 +57,12 @@ def test_three_timelines_with_lost_tails(posts: Posts, lab: PostgresqlStore) -> 
     """EPOCH-28."""
     kept, lost = {}, {}
     kept[1] = posts.write("kept-1")
+    posts.comes("b1", kept[1])
     lost[1] = lose(posts, "b1", "lost-1")
     lab.heal()
     lab.repoint("a", "b1")
     kept[2] = posts.write("kept-2")
+    posts.comes("b2", kept[2])
     lost[2] = lose(posts, "b2", "lost-2")
     lab.heal()
     lab.repoint("b1", "b2")
