@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 
-import antipode.settings
 import pytest
 from antipode.testing import isolated
 
@@ -23,7 +23,7 @@ def monkeypatch(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     def setenv(name: str, value: str, prepend: str | None = None) -> None:
         plain(name, value, prepend)
         if name.startswith("ANTIPODE_"):
-            vars(antipode.settings)["_current"] = None  # what code has configured stays
+            sys.modules["antipode.settings"].__dict__["_current"] = None  # what code has configured stays
 
     vars(monkeypatch)["setenv"] = setenv
     return monkeypatch
