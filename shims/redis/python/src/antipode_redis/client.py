@@ -30,7 +30,7 @@ from antipode_redis.serving import (
     wire_read,
     without_lineage,
 )
-from antipode_redis.short import MISSING, exchange, is_common, pack
+from antipode_redis.short import BLOCKING, MISSING, exchange, is_common, pack
 
 _BROKEN = (RedisError, OSError)
 _OTHER, _READ, _WRITE, _TRANSACTION = Kind.OTHER, Kind.READ, Kind.WRITE, Kind.TRANSACTION
@@ -116,7 +116,8 @@ class Recording:
             return super()._send_command_parse_response(conn, command_name, *args, **options)  # type: ignore[misc]
         if type(call) is WriteCall:
             binding = call.binding
-            if binding.short and self._antipode_short and call.certain and not options and is_common(conn):
+            is_short = binding.short and self._antipode_short and call.certain and not options
+            if is_short and args[0] not in BLOCKING and is_common(conn):
                 return self._antipode_short_write(call, conn, args)
             binding.check_by_hand(args, conn)
             if binding.by_hand and conn in binding.open:

@@ -30,6 +30,12 @@ _new: Final[Any] = tuple.__new__
 _templates: dict[tuple[Any, int], bytes] = {}
 
 
+BLOCKING: Final = frozenset(
+    {"BLMOVE", "BLMPOP", "BLPOP", "BRPOP", "BRPOPLPUSH", "BZMPOP", "BZPOPMAX", "BZPOPMIN", "XREADGROUP"}
+)
+"""Commands that may wait at the server, and give no common reply: redis-py reads theirs."""
+
+
 def is_common(connection: Any) -> bool:
     """Whether a connection is redis-py's own, with the parser that is written in Python."""
     return type(connection) is Connection and type(connection._parser) in _READERS
