@@ -42,7 +42,7 @@ def test_the_printed_command_is_the_one_that_works(lab: RedisStore) -> None:
     lab.create_user("ann", PASSWORD, "+get", "+hello", "+discard", "~app:*")
     grant, _ = RedisShim.preparations(lab.url(lab.primary), Wanted("blog-posts"))
     assert grant.run is None  # nobody said to whom
-    lab.client(lab.primary).execute_command(*grant.text.replace("USER +", "ann +").split())
+    lab.client(lab.primary).execute_command(*grant.text.replace("USER +", "ann +").split())  # type: ignore[no-untyped-call]
     assert unproven(lab, f"ann:{PASSWORD}@") == []
 
 
