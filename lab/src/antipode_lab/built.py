@@ -98,7 +98,7 @@ class GoProgram:
         go = shutil.which("go") or shutil.which("go", path="/usr/local/go/bin:/usr/lib/go/bin")
         if go is None:
             raise InstallError(
-                f"{self.name} is built with Go, and there is no `go` on the PATH. Install Go 1.23 or newer "
+                f"{self.name} is built with Go, and there is no `go` on the PATH. Install Go 1.24 or newer "
                 "(https://go.dev/dl), then run: antipode-lab install"
             )
         return go

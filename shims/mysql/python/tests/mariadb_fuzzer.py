@@ -35,8 +35,6 @@ class MariaDBDriver(FailoverDriver):
         self.claimed = claimed
 
     def __enter__(self) -> MariaDBDriver:
-        # Servers take seconds to start on a loaded machine: one that is away is late here, and not left out.
-        antipode.configure(replica_out_after=30)
         options = {"mariadb": {"fresh_server_ids": self.fresh_ids}}
         self._whole = Lab("mariadb", replicas=2, lag=["2ms", "10ms"], options=options).start()
         try:
