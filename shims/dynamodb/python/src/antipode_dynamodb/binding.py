@@ -7,13 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from antipode import telemetry
-from antipode.exchange import give, take
+from antipode.at_rest import lineage_at_rest, text_at_rest
 from antipode.hybrid_clock import HybridClock
 from antipode.lineage import EMPTY, Lineage
 from antipode.scope import current_scope
 from antipode.settings import settings
 from antipode.shim import Server, Store
-from antipode.trust import Direction, judge_message_in, judge_message_out, report, trust_settings
 from antipode.writeid import Ordered
 
 from antipode_dynamodb.plain import Conversion
@@ -73,27 +72,11 @@ class Binding:
 
     def text_of(self, lineage: Lineage) -> str:
         """A lineage's text as it may rest in the store."""
-        if not lineage:
-            return ""
-        trust = trust_settings()
-        decision = judge_message_out(trust, None if self.store.options.lineage_out else False)
-        if not decision.accepted:
-            report(decision, Direction.MESSAGE_OUT)
-            return ""
-        return give(lineage, trust, Direction.MESSAGE_OUT) or ""
+        return text_at_rest(lineage, self.store.options.lineage_out)
 
     def lineage_of(self, texts: Sequence[str]) -> Lineage:
         """The lineage that rests in these texts; what cannot be read is incomplete for the store (SHIM-14)."""
-        if not texts or not self.store.options.lineage_in:
-            return EMPTY
-        trust = trust_settings()
-        name = self.store.name
-        taken = take(
-            texts, lambda text: judge_message_in(text, trust, None), Direction.MESSAGE_IN, f"an item of {name}"
-        )
-        if any(reason == "malformed" for reason, _ in taken.gaps):
-            return taken.lineage.vouched().marked_incomplete(name)
-        return taken.lineage
+        return lineage_at_rest(texts, self.store.name, self.store.options.lineage_in)
 
     def incomplete(self, reason: str) -> None:
         """Counts a lineage that became incomplete here."""

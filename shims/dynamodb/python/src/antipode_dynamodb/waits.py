@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import time
 
-from antipode import telemetry
-from antipode.errors import BarrierError, BarrierTimeout, BarrierUnproven, Redeliver
 from antipode.lineage import Lineage
 from antipode.reading import Reading
-from antipode.result import BarrierResult, StoreResult
 from antipode.scope import Scope
-from antipode.settings import Mode, settings
-from antipode.site import call_site
+from antipode.settings import Mode
 from antipode.verdict import Verdict
+from antipode.wait_on_read import behind, waited_in_vain
 from antipode.waiting import wait_for_server
 
 from antipode_dynamodb.binding import Binding
@@ -35,24 +32,8 @@ def wait_first(binding: Binding, reading: Reading | None, scope: Scope | None) -
     if verdict is Verdict.VISIBLE:
         return
     if follows:
-        telemetry.finding("behind", call_site())
+        behind()
         return
-    _enforce(binding, scope, verdict, timeout, time.monotonic() - began)
-
-
-def _enforce(binding: Binding, scope: Scope | None, verdict: Verdict, timeout: float, waited: float) -> None:
-    now = settings()
-    unproven = verdict is Verdict.UNPROVEN
-    policy = now.on_unproven if unproven and now.on_unproven != "as_timeout" else now.on_timeout
     name = binding.store.name
-    words = (
-        f"{name} at {binding.server.address}: {'unproven' if unproven else 'not visible'} after "
-        f"{timeout * 1000:.0f} ms (wait on read)"
-    )
-    answer = StoreResult(Verdict.UNPROVEN if unproven else Verdict.TIMED_OUT, words, waited)
-    result = BarrierResult(satisfied=False, waited=waited, _judge=lambda: {name: answer})
-    error: BarrierError = BarrierUnproven(words, result) if unproven else BarrierTimeout(words, result)
-    if policy == "redeliver" and scope is not None and scope.delivery is not None:
-        raise Redeliver(f"give the message back: {error}", result) from error
-    if policy != "proceed":
-        raise error
+    words = f"{name} at {binding.server.address}: {verdict}. The read waited for it {timeout * 1000:.0f} ms"
+    waited_in_vain(name, words, time.monotonic() - began, scope, unproven=verdict is Verdict.UNPROVEN)

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from antipode.at_rest import text_at_rest
 from antipode.lineage import EMPTY, Lineage
-from antipode.wire import MAX_BYTES
 
 NAME: Final = "antipode_lineage"
 """The column's name, and the session variable's."""
@@ -52,34 +52,16 @@ def _counter(text: str) -> str:
     return f"CAST(SUBSTRING_INDEX({text}, '.', -1) AS UNSIGNED)"
 
 
-def text_of(lineage: Lineage) -> str:
+def text_of(lineage: Lineage, lineage_out: bool) -> str:
     """What rests beside a row; empty for nothing."""
-    if lineage == EMPTY and lineage.is_complete():
-        return ""
-    text = lineage.serialize()
-    return text if len(text) <= _MOST else "1~_.i"
+    text = text_at_rest(lineage, lineage_out)
+    return text if len(text) <= _MOST else text_at_rest(EMPTY.marked_incomplete(), lineage_out)
 
 
 def assignment(text: str) -> bytes:
     """The statement that sets the session's variable; a lineage's characters need no quoting."""
     value = f"'{text}'" if text else "NULL"
     return f"SET @{NAME}={value}".encode("ascii")
-
-
-def lineage_of(value: object, store: str) -> Lineage:
-    """The lineage beside a row, as it was read. One that cannot be read is incomplete for its store."""
-    if value is None:
-        return EMPTY
-    text = bytes(value).decode("ascii", "replace") if isinstance(value, bytes | bytearray) else str(value)
-    found = EMPTY
-    if len(text) > MAX_BYTES + 64:
-        return found.marked_incomplete(store)
-    for one in text.split():
-        try:
-            found = found | Lineage.deserialize(one)
-        except ValueError:
-            found = found.marked_incomplete(store)
-    return found
 
 
 def places(names: Sequence[str]) -> list[int]:

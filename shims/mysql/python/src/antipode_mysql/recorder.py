@@ -116,7 +116,7 @@ class Recorder:
             own = {id(write) for _, write in self.writes}
             others = sorted({write.store for write in scope.pending if id(write) not in own})
             lineage = lineage.marked_incomplete(*others) if others else lineage
-        text = column.text_of(lineage) if self.binding.gives else ""
+        text = column.text_of(lineage, self.binding.gives)
         if text == self.rests:
             return None
         self.rests = text

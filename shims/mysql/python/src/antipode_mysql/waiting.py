@@ -6,16 +6,13 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
-from antipode import telemetry
-from antipode.errors import BarrierError, BarrierTimeout, BarrierUnproven, Redeliver
+from antipode.at_rest import lineage_at_rest
 from antipode.lineage import EMPTY, Lineage
 from antipode.reading import Reading, current_reading
-from antipode.result import BarrierResult, StoreResult
 from antipode.scope import Scope, current_scope
-from antipode.settings import settings
 from antipode.shim import unproven
-from antipode.site import call_site
 from antipode.verdict import Verdict, Visibility
+from antipode.wait_on_read import behind, waited_in_vain
 from antipode.writeid import Ordered, WriteId
 
 from antipode_mysql import column
@@ -143,7 +140,7 @@ class ReadCall:
         for row in rows:
             values = [row[column.NAME]] if isinstance(row, Mapping) else [row[place] for place in places_]
             for value in values:
-                beside = column.lineage_of(value, name)
+                beside = lineage_at_rest(value, name, True)
                 for reading in self._readings:
                     reading.saw(lineage=beside)
 
@@ -156,24 +153,15 @@ class ReadCall:
             return
         binding = self.binding
         if binding.follows:
-            telemetry.finding("behind", call_site())
+            behind()
             return
-        now = settings()
-        is_unproven = trouble.verdict is Verdict.UNPROVEN or trouble.unknown_epoch
-        policy = now.on_unproven if is_unproven and now.on_unproven != "as_timeout" else now.on_timeout
+        name = binding.store.name
         words = (
-            f"{binding.store.name} at {binding.target.address}: {trouble.reason}. The read waited for it "
-            f"{binding.timeout * 1000:.0f} ms at most (wait on read)"
+            f"{name} at {binding.target.address}: {trouble.reason}. The read waited for it "
+            f"{binding.timeout * 1000:.0f} ms at most"
         )
-        verdict = Verdict.UNPROVEN if is_unproven else Verdict.TIMED_OUT
-        waited = time.monotonic() - self._began
-        store = StoreResult(verdict, trouble.reason, waited)
-        result = BarrierResult(satisfied=False, waited=waited, _judge=lambda: {binding.store.name: store})
-        error: BarrierError = BarrierUnproven(words, result) if is_unproven else BarrierTimeout(words, result)
-        if policy == "redeliver" and self._scope is not None and self._scope.delivery is not None:
-            raise Redeliver(f"give the message back: {error}", result) from error
-        if policy != "proceed":
-            raise error
+        is_unproven = trouble.verdict is Verdict.UNPROVEN or trouble.unknown_epoch
+        waited_in_vain(name, words, time.monotonic() - self._began, self._scope, unproven=is_unproven)
 
 
 def read_call(binding: Binding) -> ReadCall | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
+from antipode.at_rest import text_at_rest
 from antipode.reading import current_reading
 from antipode.scope import current_scope
 from antipode.store import Write, note_marks
@@ -12,7 +13,7 @@ from antipode.writeid import Ordered, WriteId
 from psycopg import Error, OperationalError, generators, pq
 
 from antipode_postgresql.binding import Binding
-from antipode_postgresql.column import RESET, set_local, set_session, text_of
+from antipode_postgresql.column import RESET, set_local, set_session
 from antipode_postgresql.packets import (
     FLUSH,
     HOW,
@@ -113,7 +114,7 @@ class Flow:
         stores = sorted({write.store for write in scope.pending if write is not self.write})
         if stores:
             lineage = lineage.marked_incomplete(*stores)
-        return text_of(lineage, self.binding.options.lineage_out)
+        return text_at_rest(lineage, self.binding.options.lineage_out)
 
     def beside_gen(self, pipeline: Any) -> Any:
         """Tells the server before a write; for one that commits by itself until `reset_gen`."""

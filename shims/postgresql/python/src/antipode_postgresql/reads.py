@@ -5,20 +5,17 @@ from __future__ import annotations
 import time
 from typing import Any, Final
 
-from antipode import telemetry
-from antipode.errors import BarrierError, BarrierTimeout, BarrierUnproven, Redeliver
+from antipode.at_rest import lineage_at_rest
 from antipode.lineage import Lineage
 from antipode.reading import Reading, current_reading
-from antipode.result import BarrierResult, StoreResult
 from antipode.scope import Scope, current_scope
-from antipode.settings import settings
-from antipode.site import call_site
 from antipode.verdict import Verdict
+from antipode.wait_on_read import behind, waited_in_vain
 from antipode.waiting import wait_for_server, wait_for_server_async
 from antipode.writeid import WriteId
 from psycopg import OperationalError, pq
 
-from antipode_postgresql.column import COLUMN, lineage_of
+from antipode_postgresql.column import COLUMN
 from antipode_postgresql.flow import INTRANS, Flow
 from antipode_postgresql.looking import Look
 from antipode_postgresql.packets import record_end, simple
@@ -168,7 +165,7 @@ class ReadCall:
         options = self.binding.options
         for row in range(result.ntuples):
             for column in columns:
-                beside = lineage_of(result.get_value(row, column), self.binding.store.name, options.lineage_in)
+                beside = lineage_at_rest(result.get_value(row, column), self.binding.store.name, options.lineage_in)
                 for reading in (self.reading, self._merged):
                     if reading is not None and beside:
                         reading.saw(lineage=beside)
@@ -189,23 +186,11 @@ class ReadCall:
             return
         binding = self.binding
         if binding.follows:
-            telemetry.finding("behind", call_site())
+            behind()
             return
-        now = settings()
-        policy = now.on_unproven if self.unproven and now.on_unproven != "as_timeout" else now.on_timeout
-        words = (
-            f"{binding.store.name}: {self.trouble}. The read waited for it {self.timeout * 1000:.0f} ms at most (wait "
-            "on read)"
-        )
-        verdict = Verdict.UNPROVEN if self.unproven else Verdict.TIMED_OUT
-        store = StoreResult(verdict, self.trouble, time.monotonic() - self._began)
-        waited = time.monotonic() - self._began
-        result = BarrierResult(satisfied=False, waited=waited, _judge=lambda: {binding.store.name: store})
-        error: BarrierError = BarrierUnproven(words, result) if self.unproven else BarrierTimeout(words, result)
-        if policy == "redeliver" and self._scope is not None and self._scope.delivery is not None:
-            raise Redeliver(f"give the message back: {error}", result) from error
-        if policy != "proceed":
-            raise error
+        name = binding.store.name
+        words = f"{name}: {self.trouble}. The read waited for it {self.timeout * 1000:.0f} ms at most"
+        waited_in_vain(name, words, time.monotonic() - self._began, self._scope, unproven=self.unproven)
 
 
 def read_call(flow: Flow, query: Any) -> ReadCall | None:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
 from antipode import logs, telemetry
+from antipode.at_rest import lineage_at_rest
 from antipode.envelope import Opened, close_envelope, open_envelope
 from antipode.errors import ConfigurationError
 from antipode.lineage import EMPTY, Lineage
@@ -18,7 +19,6 @@ from antipode.trust import Direction
 from redis.exceptions import DataError
 
 from antipode_redis.commands import command_name
-from antipode_redis.field import lineage_of
 
 _VALUES: Final = {"SET": 2, "SETNX": 2, "GETSET": 2, "SETEX": 3, "PSETEX": 3}
 """Commands that write one whole value, and where it stands."""
@@ -155,7 +155,7 @@ class Envelopes:
             if opened.fault:
                 result = result.marked_incomplete(self.store)
             elif opened.text:
-                result |= lineage_of(opened.text, self.store, True)
+                result |= lineage_at_rest(opened.text, self.store, True)
         return result
 
 

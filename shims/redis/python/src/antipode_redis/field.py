@@ -9,10 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from antipode.exchange import give, take
-from antipode.lineage import Lineage
-from antipode.trust import Direction, judge_message_in, judge_message_out, report, trust_settings
-
 from antipode_redis.commands import command_name
 
 FIELD: Final = "antipode"
@@ -136,29 +132,3 @@ def hide(args: Sequence[Any], raw: Any) -> tuple[Any, Any]:
 
 def _is_ours(field: Any) -> bool:
     return isinstance(field, bytes | str) and field in {_FIELD_B, FIELD}
-
-
-def text_of(lineage: Lineage, lineage_out: bool) -> str:
-    """The text that rests beside a value; empty where none does."""
-    if not lineage:
-        return ""
-    trust = trust_settings()
-    decision = judge_message_out(trust, None if lineage_out else False)
-    if not decision.accepted:
-        report(decision, Direction.MESSAGE_OUT)
-        return ""
-    return give(lineage, trust, Direction.MESSAGE_OUT) or ""
-
-
-def lineage_of(value: Any, store: str, lineage_in: bool) -> Lineage:
-    """The lineage that rests in a field's value; what cannot be read is incomplete for the store (SHIM-14)."""
-    if value is None or not lineage_in:
-        return Lineage()
-    text = value.decode("latin-1") if isinstance(value, bytes | bytearray) else str(value)
-    trust = trust_settings()
-    taken = take(
-        text.split(), lambda each: judge_message_in(each, trust, None), Direction.MESSAGE_IN, f"a value of {store}"
-    )
-    if any(reason == "malformed" for reason, _ in taken.gaps):
-        return taken.lineage.vouched().marked_incomplete(store)
-    return taken.lineage

@@ -9,15 +9,12 @@ import time
 from collections.abc import Generator, Sequence
 from typing import Any, Final, NamedTuple, TypeAlias
 
-from antipode import telemetry
-from antipode.errors import BarrierError, BarrierTimeout, BarrierUnproven, Redeliver
+from antipode.at_rest import lineage_at_rest
 from antipode.lineage import EMPTY, Lineage
 from antipode.reading import Reading, current_reading
-from antipode.result import BarrierResult, StoreResult
 from antipode.scope import Scope, current_scope
-from antipode.settings import settings
-from antipode.site import call_site
 from antipode.verdict import Verdict, Visibility
+from antipode.wait_on_read import behind, waited_in_vain
 from antipode.writeid import Ordered, WriteId
 from redis.exceptions import NoPermissionError, ResponseError
 
@@ -146,24 +143,15 @@ class ReadCall:
             return
         binding = self.binding
         if binding.follows:
-            telemetry.finding("behind", call_site())
+            behind()
             return
-        now = settings()
-        unproven = trouble.verdict is Verdict.UNPROVEN or trouble.unknown_epoch
-        policy = now.on_unproven if unproven and now.on_unproven != "as_timeout" else now.on_timeout
+        name = binding.store.name
         words = (
-            f"{binding.store.name} at {binding.target.address}: {trouble.reason}. The read waited for it "
-            f"{self.timeout * 1000:.0f} ms at most (wait on read)"
+            f"{name} at {binding.target.address}: {trouble.reason}. The read waited for it "
+            f"{self.timeout * 1000:.0f} ms at most"
         )
-        verdict = Verdict.UNPROVEN if unproven else Verdict.TIMED_OUT
-        waited = time.monotonic() - self._began
-        store = StoreResult(verdict, trouble.reason, waited)
-        result = BarrierResult(satisfied=False, waited=waited, _judge=lambda: {binding.store.name: store})
-        error: BarrierError = BarrierUnproven(words, result) if unproven else BarrierTimeout(words, result)
-        if policy == "redeliver" and self._scope is not None and self._scope.delivery is not None:
-            raise Redeliver(f"give the message back: {error}", result) from error
-        if policy != "proceed":
-            raise error
+        unproven = trouble.verdict is Verdict.UNPROVEN or trouble.unknown_epoch
+        waited_in_vain(name, words, time.monotonic() - self._began, self._scope, unproven=unproven)
 
 
 def read_call(binding: Binding) -> ReadCall | None:
@@ -268,7 +256,7 @@ def read_steps(call: ReadCall, args: Sequence[Any], *, raw: bool, multi: bool) -
             rest = whole[-2] if beside else None
             store, options = call.binding.store.name, call.binding.options
             rest = None if isinstance(rest, Exception) else rest
-            call.saw(found.replication, field.lineage_of(rest, store, options.lineage_in))
+            call.saw(found.replication, lineage_at_rest(rest, store, options.lineage_in))
         return whole[-1]
 
 

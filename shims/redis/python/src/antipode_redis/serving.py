@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
+from antipode.at_rest import lineage_at_rest, text_at_rest
 from antipode.errors import ConfigurationError
 from antipode.server import Server
 from redis.client import NEVER_DECODE
@@ -89,7 +90,7 @@ def with_lineage(binding: Binding, call: WriteCall | None, args: Sequence[Any]) 
 
 def text_beside(call: WriteCall | None) -> str:
     """What rests beside a write's value, as text; empty where nothing does."""
-    return "" if call is None else field.text_of(call.lineage_beside(), call.binding.options.lineage_out)
+    return "" if call is None else text_at_rest(call.lineage_beside(), call.binding.options.lineage_out)
 
 
 def hidden(binding: Binding, args: Sequence[Any]) -> Hidden | None:
@@ -209,7 +210,7 @@ class Batch:
         if self.reading is not None and name in field.READS:
             options = self.binding.options
             if name in {"HGETALL", "HVALS"}:
-                self.reading.saw_beside(field.lineage_of(rest, self.binding.store.name, options.lineage_in))
+                self.reading.saw_beside(lineage_at_rest(rest, self.binding.store.name, options.lineage_in))
             elif options.lineage_in:
                 self.reading.missed()
         return value

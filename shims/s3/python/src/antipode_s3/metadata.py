@@ -12,9 +12,9 @@ from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
 from antipode import telemetry
-from antipode.exchange import give, take
+from antipode.at_rest import lineage_at_rest, text_at_rest
 from antipode.lineage import EMPTY, Lineage
-from antipode.trust import Direction, judge_message_in, judge_message_out, report, trust_settings
+from antipode.trust import trust_settings
 from antipode.wire import MAX_COUNTER
 
 NAME: Final = "antipode"
@@ -61,31 +61,11 @@ def read(metadata: Mapping[str, str] | None) -> Rest:
     return Rest(counter, lineage.strip())
 
 
-def text_of(lineage: Lineage, lineage_out: bool) -> str:
-    """The text that rests beside an object; empty where none does."""
-    if not lineage:
-        return ""
-    trust = trust_settings()
-    decision = judge_message_out(trust, None if lineage_out else False)
-    if not decision.accepted:
-        report(decision, Direction.MESSAGE_OUT)
-        return ""
-    return give(lineage, trust, Direction.MESSAGE_OUT) or ""
-
-
 def lineage_of(rest: Rest, store: str, lineage_in: bool) -> Lineage:
     """The lineage that rests beside an object; what cannot be read is incomplete for the store (SHIM-14)."""
     if rest.broken:
         return EMPTY.marked_incomplete(store)
-    if not rest.lineage or not lineage_in:
-        return EMPTY
-    trust = trust_settings()
-    taken = take(
-        [rest.lineage], lambda each: judge_message_in(each, trust, None), Direction.MESSAGE_IN, f"an object of {store}"
-    )
-    if any(reason == "malformed" for reason, _ in taken.gaps):
-        return taken.lineage.vouched().marked_incomplete(store)
-    return taken.lineage
+    return lineage_at_rest(rest.lineage or None, store, lineage_in)
 
 
 def with_rest(
@@ -101,12 +81,12 @@ def with_rest(
     room = MOST_BYTES - used - _PREFIX - len(NAME) - len(version)
     if room < 0:
         return None
-    text = text_of(lineage, lineage_out)
+    text = text_at_rest(lineage, lineage_out)
     if text and len(text) + 1 > room:
         telemetry.incomplete("budget", store)
-        text = text_of(lineage.fit(max(room - 1 - trust_settings().seal_length, 0)), lineage_out)
+        text = text_at_rest(lineage.fit(max(room - 1 - trust_settings().seal_length, 0)), lineage_out)
         if len(text) + 1 > room:
-            text = text_of(EMPTY.marked_incomplete(), lineage_out)
+            text = text_at_rest(EMPTY.marked_incomplete(), lineage_out)
         if len(text) + 1 > room:
             return None
     metadata[NAME] = f"{version} {text}" if text else version

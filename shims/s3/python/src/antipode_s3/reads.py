@@ -5,15 +5,11 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from antipode import telemetry
-from antipode.errors import BarrierError, BarrierTimeout, BarrierUnproven, Redeliver
 from antipode.lineage import Lineage
 from antipode.reading import Reading, current_reading
-from antipode.result import BarrierResult, StoreResult
 from antipode.scope import Scope, current_scope
-from antipode.settings import settings
-from antipode.site import call_site
 from antipode.verdict import Verdict
+from antipode.wait_on_read import behind, waited_in_vain
 from antipode.waiting import wait_for_server
 from antipode.writeid import Opaque, Ordered, WriteId
 from botocore.exceptions import ClientError
@@ -138,24 +134,8 @@ def _wait_first(binding: Binding, reading: Reading | None, scope: Scope | None) 
     if verdict is Verdict.VISIBLE:
         return
     if binding.follows:
-        telemetry.finding("behind", call_site())
+        behind()
         return
-    _enforce(binding, scope, verdict, timeout, time.monotonic() - began)
-
-
-def _enforce(binding: Binding, scope: Scope | None, verdict: Verdict, timeout: float, waited: float) -> None:
-    now = settings()
-    unproven = verdict is Verdict.UNPROVEN
-    policy = now.on_unproven if unproven and now.on_unproven != "as_timeout" else now.on_timeout
     name = binding.store.name
-    words = (
-        f"{name} at {binding.target.address}: {'unproven' if unproven else 'not there'} after "
-        f"{timeout * 1000:.0f} ms (wait on read)"
-    )
-    answer = StoreResult(Verdict.UNPROVEN if unproven else Verdict.TIMED_OUT, words, waited)
-    result = BarrierResult(satisfied=False, waited=waited, _judge=lambda: {name: answer})
-    error: BarrierError = BarrierUnproven(words, result) if unproven else BarrierTimeout(words, result)
-    if policy == "redeliver" and scope is not None and scope.delivery is not None:
-        raise Redeliver(f"give the message back: {error}", result) from error
-    if policy != "proceed":
-        raise error
+    words = f"{name} at {binding.target.address}: {verdict}. The read waited for it {timeout * 1000:.0f} ms"
+    waited_in_vain(name, words, time.monotonic() - began, scope, unproven=verdict is Verdict.UNPROVEN)

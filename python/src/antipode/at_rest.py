@@ -1,0 +1,46 @@
+"""Lineages beside values: what may be written there, and what is taken from there (spec TRUST, SHIM-14)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from antipode.exchange import give, take
+from antipode.lineage import EMPTY, Lineage
+from antipode.trust import Direction, judge_message_in, judge_message_out, report, trust_settings
+
+
+def text_at_rest(lineage: Lineage, lineage_out: bool) -> str:
+    """The text that rests beside a value, sealed where seals are asked for; empty where none does."""
+    if not lineage:
+        return ""
+    trust = trust_settings()
+    decision = judge_message_out(trust, None if lineage_out else False)
+    if not decision.accepted:
+        report(decision, Direction.MESSAGE_OUT)
+        return ""
+    return give(lineage, trust, Direction.MESSAGE_OUT) or ""
+
+
+def lineage_at_rest(value: Any, store: str, lineage_in: bool) -> Lineage:
+    """The lineage that rests beside a value: text, octets, or several texts; None for none.
+
+    Texts between white space are joined. What cannot be read is incomplete for the store (SHIM-14).
+    """
+    if value is None or not lineage_in:
+        return EMPTY
+    trust = trust_settings()
+    taken = take(
+        _texts(value), lambda text: judge_message_in(text, trust, None), Direction.MESSAGE_IN, f"a value of {store}"
+    )
+    if any(reason == "malformed" for reason, _ in taken.gaps):
+        return taken.lineage.vouched().marked_incomplete(store)
+    return taken.lineage
+
+
+def _texts(value: Any) -> list[str]:
+    if isinstance(value, bytes | bytearray | memoryview):
+        return bytes(value).decode("latin-1").split()
+    if isinstance(value, str) or not isinstance(value, Iterable):
+        return str(value).split()
+    return [text for each in value for text in _texts(each)]
