@@ -22,6 +22,7 @@ from antipode import Lineage, WriteId, records
 from antipode.propagation import Inbound
 from antipode.record_writer import FILES_KEPT, RecordWriter
 from antipode.scope import activate
+from antipode.testing import isolated
 from antipode.verdict import NOT_YET, VISIBLE
 from fakes import Target, always, fake_store
 from flask import Flask
@@ -137,6 +138,17 @@ def test_a_request_of_asgi_is_named_by_its_route_and_never_by_its_path(folder: P
     record = wait_for(folder, "barrier")
     assert record["origin"] == {"scope": "request", "opened_by": "GET /posts/{post}"}
     assert "private-key" not in json.dumps(record)
+
+
+def test_what_one_test_left_is_no_record_of_the_next(folder: Path) -> None:
+    with isolated():
+        antipode.configure(mode="dry-run", records=folder, region="b")
+        fake_store("posts", Target("p", always(NOT_YET)))
+        with antipode.scope(LINEAGE):
+            antipode.barrier()
+    antipode.configure(mode="dry-run", records=folder, region="b")
+    records.end()
+    assert [line for line in lines_of(folder) if line["kind"] == "barrier"] == []
 
 
 def test_an_asgi_application_without_routes_is_named_by_what_is_known(folder: Path) -> None:

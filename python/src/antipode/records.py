@@ -121,6 +121,17 @@ def end() -> None:
         flush(_EXIT_S)
 
 
+def forget() -> None:
+    """Follows nothing any more, and records nothing of it (tests: what one left is no record of the next)."""
+    with _lock:
+        followed = list(_followed)
+        _followed.clear()
+    for group in followed:
+        for need in group.needs:
+            if not need.done:
+                need.server.give_up(need)
+
+
 def _origin(scope: Scope | None) -> dict[str, Any]:
     """Where a lineage came from (REC-7); asked while the request runs, which knows its route by now."""
     if scope is None:

@@ -128,7 +128,8 @@ def test_a_pass_means_that_the_row_is_there(posts: Posts) -> None:
         posts.lab.run("b1", "STOP SLAVE", "SET GLOBAL slave_parallel_threads = 0", "START SLAVE")
 
 
-def test_domains_are_waited_for_each_by_itself(posts: Posts) -> None:
+def test_domains_are_waited_for_each_by_itself(fresh_posts: Posts) -> None:
+    posts = fresh_posts  # a domain stays in the state of its servers
     client = posts.wrap(posts.lab.client("a"))
     with antipode.scope() as scope, client.cursor() as cursor:
         cursor.execute("REPLACE INTO posts VALUES ('zero', 'v')")
