@@ -25,6 +25,7 @@ from antipode_lab.store import BaseStore, Package, verb
 
 VERSION = "15"
 BIN = Path(f"/usr/lib/postgresql/{VERSION}/bin")
+POOLER = "/usr/sbin/pgbouncer"
 SUPERUSER = "postgres"
 APP_USER = "app"
 """An ordinary role that owns the database `app`; applications in tests connect as it."""
@@ -77,7 +78,10 @@ class PostgresqlServers(BaseStore[PostgresqlOptions]):
     """Starting the servers, reaching them, and waiting for their links; the verbs are `PostgresqlStore`'s."""
 
     kind: ClassVar[str] = "postgresql"
-    packages: ClassVar[Sequence[Package]] = (Package(f"postgresql-{VERSION}", str(BIN / "postgres")),)
+    packages: ClassVar[Sequence[Package]] = (
+        Package(f"postgresql-{VERSION}", str(BIN / "postgres")),
+        Package("pgbouncer", POOLER),
+    )
     options_type: ClassVar[type[Any]] = PostgresqlOptions
 
     # -- start -------------------------------------------------------------------------------------

@@ -15,9 +15,11 @@ from antipode_lab.store import verb
 from antipode_lab.stores._postgresql_servers import (
     APP_USER,
     DATABASE,
+    POOLER,
     SUPERUSER,
     PostgresqlOptions,
     PostgresqlServers,
+    unprivileged,
 )
 
 LOST_TABLE = "antipode_lab_lost"
@@ -147,6 +149,36 @@ class PostgresqlStore(PostgresqlServers):
                     self._write_source(other, server)
         if wait:
             self.wait_links()
+
+    @verb
+    def pooler(self, server: str, mode: str = "transaction") -> int:
+        """Starts a PgBouncer before a server; returns its port. `mode`: session, transaction or statement."""
+        if mode not in ("session", "transaction", "statement"):
+            raise LabError(f"a pooler's mode is session, transaction or statement, not {mode!r}")
+        [port] = self.context.supervisor.ports(1)
+        name = f"{self.process(server)}-pooler-{port}"
+        settings = self.context.folder / f"pgbouncer-{port}.ini"
+        settings.write_text(
+            f"[databases]\n* = host=127.0.0.1 port={self.server(server).port}\n"
+            f"[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = {port}\nunix_socket_dir =\nauth_type = trust\n"
+            f"auth_file = {settings.with_suffix('.users')}\npool_mode = {mode}\n"
+        )
+        settings.with_suffix(".users").write_text(f'"{APP_USER}" ""\n"{SUPERUSER}" ""\n')
+        for file in (settings, settings.with_suffix(".users")):
+            file.chmod(0o644)
+        self.context.supervisor.spawn(name, [POOLER, "-q", str(settings)], user=unprivileged())
+
+        def answers() -> bool:
+            try:
+                url = f"postgresql://{APP_USER}@127.0.0.1:{port}/{DATABASE}"
+                psycopg.connect(url, connect_timeout=2).close()
+            except psycopg.Error:
+                time.sleep(0.02)
+                return False
+            return True
+
+        self.context.supervisor.wait_ready(name, answers, 30)
+        return port
 
     @verb
     def promote_apart(self, server: str) -> None:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import antipode
+import antipode_postgresql
 import psycopg
 import pytest
 from antipode.administration import Administration, Level, Preparing, Wanted, administration_of
+from antipode.errors import UnfitStoreError
+from antipode.testing import isolated
 from antipode_lab.fixtures import LabFactory
 from antipode_lab.stores.postgresql import PostgresqlStore
 from antipode_postgresql import PostgresqlShim
@@ -50,6 +54,25 @@ def test_init_and_doctor(lab: PostgresqlStore) -> None:
     finally:
         with lab.connect("a", user="app") as connection:
             connection.execute("ALTER ROLE app RESET synchronous_commit")
+
+
+@pytest.mark.parametrize("mode", ["session", "transaction", "statement"])
+def test_a_pooler_before_the_server(lab: PostgresqlStore, mode: str) -> None:
+    """A real PgBouncer: one that gives each transaction another server process is refused, and said to doctors."""
+    url = f"postgresql://app@127.0.0.1:{lab.pooler('a', mode)}/app"
+    with psycopg.connect(url, autocommit=True) as plain, isolated():
+        if mode == "session":
+            wrapped = antipode_postgresql.wrap(plain, store="blog-posts")
+            with antipode.scope() as scope:
+                wrapped.execute("CREATE TABLE IF NOT EXISTS pooled (key text)")
+                wrapped.execute("INSERT INTO pooled VALUES ('k')")
+            assert scope.lineage.is_complete()
+            assert len(scope.lineage.of_store("blog-posts")) == 1
+        else:
+            with pytest.raises(UnfitStoreError, match="pool_mode = session"):
+                antipode_postgresql.wrap(plain, store="blog-posts")
+    [told] = [level for what, level in levels(url).items() if what.startswith("a pooler")]
+    assert told is (Level.OK if mode == "session" else Level.UNPROVEN)
 
 
 def test_what_init_prints_asks_no_server() -> None:

@@ -44,7 +44,7 @@ def _server(facts: Facts) -> list[Finding]:
 def _settings(facts: Facts) -> list[Finding]:
     found: list[Finding] = []
     if facts.pooler:
-        bad = facts.pooler == "transaction"
+        bad = facts.pooler != "session"
         found.append(
             Finding(
                 Level.UNPROVEN if bad else Level.OK,

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from antipode import logs
+from psycopg import OperationalError
 
 from antipode_postgresql.schema import may_call
-from antipode_postgresql.session import Session
+from antipode_postgresql.session import Refused, Session
 from antipode_postgresql.targets import Target
 
 _FACTS: Final = f"""SELECT pg_is_in_recovery(), pg_backend_pid(), current_setting('synchronous_commit'),
@@ -16,7 +17,7 @@ _FACTS: Final = f"""SELECT pg_is_in_recovery(), pg_backend_pid(), current_settin
  {may_call("mark")},
  (SELECT count(*) FROM pg_stat_replication), current_setting('max_wal_senders')"""
 POOLER: Final = (
-    "is reached through a pooler in transaction mode: a statement and the question for its position may go to "
+    "is reached through a pooler in {mode} mode: a statement and the question for its position may go to "
     "different servers. Connect to the server, or set pool_mode = session for this database"
 )
 NO_LOG: Final = "has wal_level = {level}: no standby can follow it. Set wal_level = replica, and restart it"
@@ -35,13 +36,13 @@ class Facts:
     marks: bool = False
     replicas: int = 0
     pooler: str = ""
-    """`session` or `transaction` where there is one; empty where there is none."""
+    """The mode of a pooler, `session`, `transaction` or `statement`; empty where there is none."""
 
     @property
     def unfit(self) -> str:
         """Why positions from here would prove nothing; empty where they do."""
-        if self.pooler == "transaction":
-            return POOLER
+        if self.pooler not in ("", "session"):
+            return POOLER.format(mode=self.pooler)
         if self.reached and self.wal_level == "minimal":
             return NO_LOG.format(level=self.wal_level)
         return ""
@@ -72,7 +73,10 @@ def _pooler(target: Target, first: Session, backend: int, timeout: float) -> str
     """The mode of the pooler between: whether a connection keeps its server process between transactions."""
     second = Session(target, timeout)
     try:
-        second.run("BEGIN")
+        try:
+            second.run("BEGIN")
+        except (OperationalError, Refused):
+            return "statement"  # which takes no transactions
         taken = int(second.row("SELECT pg_backend_pid()")[0] or 0)
         # In transaction mode the first one has given its process back, and gets another while that one is in use.
         again = int(first.row("SELECT pg_backend_pid()")[0] or 0)
