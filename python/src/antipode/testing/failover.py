@@ -431,12 +431,17 @@ def run(
     return tally
 
 
-def check(tally: Tally, *, most_unproven: float | None = None) -> None:
+def check(tally: Tally, *, most_unproven: float | None = None, most_rash: float = 0.0) -> None:
     """Asserts that nothing passed falsely, hung or was called unproven rashly, and that the runs were worth something.
 
-    `most_unproven`: the share of the present writes that may be unproven at the end.
+    `most_unproven`: the share of the present writes that may be unproven at the end. `most_rash`: the share of the
+    answers that may be unproven for what is seen within the deadline: where a position lies behind its write, a
+    history may fork between the two.
     """
-    assert not tally.faults, "\n".join([str(tally), *tally.faults[:20]])
+    faults = [*tally.lost_passed, *tally.hangs, *tally.looked_empty]
+    if len(tally.rash) > most_rash * tally.judged.total():
+        faults += tally.rash
+    assert not faults, "\n".join([str(tally), *faults[:20]])
     assert tally.lost > 0, f"no write was lost: {tally}"
     assert tally.judged["visible"] > 0, f"nothing was proved: {tally}"
     assert most_unproven is None or tally.unproven_share <= most_unproven, str(tally)
