@@ -16,6 +16,7 @@ import antipode.memory
 import jsonschema
 import pytest
 from antipode import Lineage, Verdict, WriteId, records
+from antipode.testing import isolated
 from antipode.verdict import NOT_YET, VISIBLE
 from fakes import Target, always, fake_store
 
@@ -264,3 +265,33 @@ async def test_read_or_fallback_for_asyncio() -> None:
         store.freeze("b")
         a.set("k", "w")
         assert await antipode.read_or_fallback_async(here, there, timeout=0.02) == b"there"
+
+
+def frozen_read() -> tuple[bytes | None, float]:
+    """Reads a write of the scope at a frozen replica by a client that waits; the value, and how long it took."""
+    store = antipode.memory.Store("posts", regions=("a", "b"))
+    writer, reader = store.client("a"), store.client("b", wait_on_read=True)
+    store.freeze("b")
+    try:
+        with antipode.scope():
+            writer.set("k", "v")
+            began = time.monotonic()
+            return reader.get("k"), time.monotonic() - began
+    finally:
+        store.heal("b")
+
+
+def test_a_read_of_the_embedded_store_that_waits_obeys_the_mode_and_the_policy() -> None:
+    """BAR-48, BAR-50: a double that raised where the real store goes on would hide what dry-run is for."""
+    with isolated():
+        antipode.configure(timeout=0.2)
+        with pytest.raises(antipode.BarrierTimeout, match="wait on read"):
+            frozen_read()
+    with isolated():
+        antipode.configure(timeout=0.2, on_timeout="proceed")
+        assert frozen_read()[0] is None
+    with isolated():
+        antipode.configure(timeout=20, mode="dry-run")
+        value, took = frozen_read()
+        assert value is None
+        assert took < 10, "it only looked"

@@ -2,13 +2,49 @@
 
 from __future__ import annotations
 
+import time
+
 from antipode import telemetry
 from antipode.errors import BarrierError, BarrierTimeout, BarrierUnproven, Redeliver
+from antipode.lineage import Lineage
+from antipode.reading import Reading
 from antipode.result import BarrierResult, StoreResult
 from antipode.scope import Scope
-from antipode.settings import settings
+from antipode.server import Server
+from antipode.settings import Mode, settings
 from antipode.site import call_site
 from antipode.verdict import Verdict
+from antipode.waiting import wait_for_server
+
+
+def wait_first(server: Server, timeout: float, reading: Reading | None, scope: Scope | None, *, waits: bool) -> None:
+    """Waits at the read's own server for what `reading(after=…)`, or with `waits` the scope, wants to see of its store.
+
+    `timeout`: seconds; the request's own deadline tightens it. In dry-run it only looks. Raises what a barrier raises
+    that waited in vain, by the policies.
+    """
+    if reading is not None and reading.after is not None:
+        lineage = reading.after
+    elif waits and scope is not None:
+        lineage = scope.lineage
+    else:
+        return
+    store = server.store
+    ids = lineage.of_store(store.name)
+    if not ids or store.mode is Mode.OFF:
+        return
+    began = time.monotonic()
+    if scope is not None and scope.deadline is not None:
+        timeout = min(timeout, max(scope.deadline - began, 0.0))
+    follows = store.mode is Mode.DRY_RUN
+    verdict = wait_for_server(server, Lineage(ids), 0.0 if follows else timeout)
+    if verdict is Verdict.VISIBLE:
+        return
+    if follows:
+        behind()
+        return
+    words = f"{store.name} at {server.address}: {verdict}. The read waited for it {timeout * 1000:.0f} ms"
+    waited_in_vain(store.name, words, time.monotonic() - began, scope, unproven=verdict is Verdict.UNPROVEN)
 
 
 def behind() -> None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from antipode.errors import BarrierTimeout, BarrierUnproven
-from antipode.lineage import EMPTY, Lineage
+from antipode.at_rest import lineage_at_rest, text_at_rest
+from antipode.lineage import Lineage
 from antipode.memory.log import ReplicatedLog, octets
 from antipode.memory.node import Cell, Node
 from antipode.memory.shim import SHIMS, Target
@@ -12,8 +12,7 @@ from antipode.scope import current_scope
 from antipode.settings import settings
 from antipode.shim import Server, StoreOptions, join_store
 from antipode.shim import Store as RegisteredStore
-from antipode.verdict import Verdict
-from antipode.waiting import wait_for_server
+from antipode.wait_on_read import wait_first
 from antipode.writeid import Ordered, WriteId
 
 __all__ = ["Client", "Store"]
@@ -61,10 +60,8 @@ class Client:
         """Reads a value at this server. Inside `reading()` its lineage is collected, with `auto_merge` transferred."""
         reading = current_reading()
         scope = current_scope()
-        if reading is not None and reading.after is not None:
-            self._wait(reading.after)
-        elif self._joined.options.wait_on_read and scope is not None:
-            self._wait(scope.lineage)
+        waits = self._joined.options.wait_on_read
+        wait_first(self._server, self._joined.timeout, reading, scope, waits=waits)
         found, position = self._store.read(self._node, octets(key))
         merges = scope is not None and settings().auto_merge and self._joined.records
         if reading is not None or merges:
@@ -77,7 +74,8 @@ class Client:
 
     def _depends(self, found: Cell | None, key: bytes, position: Ordered) -> Lineage:
         """The lineage beside a value, with an identifier that covers the value itself (SHIM-13)."""
-        rest = EMPTY if found is None or not found.lineage else Lineage.deserialize(found.lineage)
+        text = None if found is None else found.lineage
+        rest = lineage_at_rest(text or None, self._store.name, self._joined.options.lineage_in)
         if self._store.versions == "position":
             return rest.including(WriteId(self._store.name, b"", position))
         return rest if found is None else rest.including(self._joined.write_id(key, found.version))
@@ -87,10 +85,11 @@ class Client:
             self._store.write(self._node, key, value, "")
             return
         scope = current_scope()
-        beside = scope.outgoing().serialize() if scope is not None and self._joined.options.rest == "field" else ""
+        rests = scope is not None and self._joined.options.rest == "field"
+        beside = text_at_rest(scope.outgoing(), self._joined.options.lineage_out) if scope is not None and rests else ""
         with self._joined.writing(key) as write:
             try:
-                version = self._store.write(self._node, key, value, "" if beside == "1" else beside)
+                version = self._store.write(self._node, key, value, beside)
             except PermissionError:
                 write.abandon()
                 raise
@@ -98,11 +97,3 @@ class Client:
                 write.abandon()
             else:
                 write.record(version)
-
-    def _wait(self, lineage: Lineage) -> None:
-        timeout = self._joined.timeout
-        verdict = wait_for_server(self._server, lineage, timeout)
-        if verdict is Verdict.VISIBLE:
-            return
-        words = f"{self._joined.name} at {self._server.address}: {verdict} after {timeout * 1000:.0f} ms (wait on read)"
-        raise BarrierUnproven(words) if verdict is Verdict.UNPROVEN else BarrierTimeout(words)

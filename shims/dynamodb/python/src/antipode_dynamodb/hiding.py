@@ -10,6 +10,7 @@ from typing import Any, Final
 from antipode.lineage import Lineage
 from antipode.reading import Reading, current_reading
 from antipode.scope import current_scope
+from antipode.wait_on_read import wait_first
 from antipode.writeid import Ordered
 
 from antipode_dynamodb.attributes import (
@@ -26,7 +27,6 @@ from antipode_dynamodb.binding import Binding
 from antipode_dynamodb.keys import key_octets
 from antipode_dynamodb.opaque import content_version
 from antipode_dynamodb.tables import Table
-from antipode_dynamodb.waits import wait_first
 from antipode_dynamodb.writing import known_table
 
 _LEGACY: Final = frozenset({"QueryFilter", "ScanFilter", "AttributesToGet", "ConditionalOperator", "KeyConditions"})
@@ -73,7 +73,8 @@ class Read:
     def wait(self) -> None:
         """Waits for what the read has to come after (wait on read, `reading(after=…)`)."""
         if self.binding.records:
-            wait_first(self.binding, self._reading, self._scope)
+            own = self.binding
+            wait_first(own.server, own.store.timeout, self._reading, self._scope, waits=own.waits)
 
     def saw(self, table: Table | None, item: Item, *, whole: bool) -> None:
         """A value was read; `whole`: with every attribute that it has."""

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
-from antipode.lineage import Lineage
 from antipode.reading import Reading, current_reading
 from antipode.scope import Scope, current_scope
-from antipode.verdict import Verdict
-from antipode.wait_on_read import behind, waited_in_vain
-from antipode.waiting import wait_for_server
+from antipode.wait_on_read import wait_first
 from antipode.writeid import Opaque, Ordered, WriteId
 from botocore.exceptions import ClientError
 
@@ -26,7 +22,7 @@ def do(client: Any, binding: Binding, operation: str, params: dict[str, Any]) ->
     """Does one operation that reads: after what it has to wait for, and noting what it depends on."""
     reading = current_reading()
     scope = current_scope()
-    _wait_first(binding, reading, scope)
+    wait_first(binding.server, binding.timeout, reading, scope, waits=binding.waits)
     merged = Reading() if binding.merges and scope is not None else None
     collecting = [each for each in (reading, merged) if each is not None]
     try:
@@ -110,32 +106,3 @@ def _saw_part(
         if operation in READS_PART and version and version != "null":
             reading.saw(binding.store.write_id(octets(params.get("Key", "")), Opaque(version)))
         reading.marked(binding.store.name)
-
-
-# What is waited for before
-
-
-def _wait_first(binding: Binding, reading: Reading | None, scope: Scope | None) -> None:
-    """Waits for what the reading block, or the scope where the client was wrapped so, wants to see here."""
-    if reading is not None and reading.after is not None:
-        lineage = reading.after
-    elif binding.waits and scope is not None:
-        lineage = scope.lineage
-    else:
-        return
-    ids = lineage.of_store(binding.store.name)
-    if not ids:
-        return
-    began = time.monotonic()
-    timeout = binding.timeout
-    if scope is not None and scope.deadline is not None:
-        timeout = min(timeout, max(scope.deadline - began, 0.0))
-    verdict = wait_for_server(binding.server, Lineage(ids), 0.0 if binding.follows else timeout)
-    if verdict is Verdict.VISIBLE:
-        return
-    if binding.follows:
-        behind()
-        return
-    name = binding.store.name
-    words = f"{name} at {binding.target.address}: {verdict}. The read waited for it {timeout * 1000:.0f} ms"
-    waited_in_vain(name, words, time.monotonic() - began, scope, unproven=verdict is Verdict.UNPROVEN)
