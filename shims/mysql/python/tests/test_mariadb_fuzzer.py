@@ -2,34 +2,30 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import pytest
-from antipode.testing.failover import Tally
+from antipode.testing.failover import Tally, check
 from mariadb_fuzzer import fuzz
 
-
-def check(tally: Tally) -> None:
-    """No false pass, no hang, nothing lost that looks empty.
-
-    What was called unproven rashly is counted, and asserted in the whole run alone: a server whose link takes longer
-    than a barrier's deadline to come back does not know a new epoch for so long (EPOCH-13): that is the machine's load.
-    """
-    print(tally)
-    faults = [*tally.lost_passed, *tally.hangs, *tally.looked_empty]
-    assert not faults, "\n".join([str(tally), *faults[:20]])
-    assert tally.lost > 0
+MOST_RASH: Final = 0.01
+"""A server whose link takes longer than a deadline to come back does not know a new epoch for so long (EPOCH-13)."""
 
 
 def check_reused(tally: Tally) -> None:
     """With ids that are used again nobody can tell what was lost, so nothing passes."""
-    check(tally)
+    print(tally)
+    faults = [*tally.lost_passed, *tally.hangs, *tally.looked_empty]
+    assert not faults, "\n".join([str(tally), *faults[:20]])
+    assert tally.lost > 0
     assert not tally.judged["visible"]
 
 
 @pytest.mark.timeout(300)
 def test_a_few_random_failovers_with_fresh_ids() -> None:
     tally = fuzz(2, seed=11)
-    check(tally)
-    assert tally.judged["visible"] > 0
+    print(tally)
+    check(tally, most_rash=0.1)  # few answers, and barriers are parked at three servers at once
 
 
 @pytest.mark.timeout(300)
@@ -41,10 +37,9 @@ def test_a_few_random_failovers_with_reused_ids() -> None:
 @pytest.mark.timeout(5400)
 def test_the_whole_fuzzer_with_fresh_ids() -> None:
     tally = fuzz(100, seed=1000, say=print)
-    check(tally)
+    print(tally)
+    check(tally, most_unproven=0.02, most_rash=MOST_RASH)
     assert tally.lost >= 500
-    assert tally.unproven_share <= 0.02
-    assert len(tally.rash) <= 0.01 * tally.judged.total(), tally.rash
 
 
 @pytest.mark.stores
