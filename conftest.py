@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import signal
 
+pytest_plugins = ["pytester"]
+"""For tests of our own fixtures and cases, in a run of their own."""
+
 
 def pytest_configure() -> None:
     """Has Ctrl-C do what it does at a terminal.

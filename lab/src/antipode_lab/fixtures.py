@@ -3,13 +3,13 @@ import.
 
 ``redis_lab`` is a fresh Redis for the test, as ``@pytest.mark.redis_lab(replicas=2, lag="80ms")`` says;
 ``module_redis_lab`` one for the module, healed before each test; ``rabbitmq_lab`` one RabbitMQ (two regions
-in one broker) for the whole run, healed likewise; ``lab_factory`` starts what a test wants of its own. All
-end with the run, however it ends.
+in one broker) for the whole run, healed likewise; ``lab_factory`` starts what a test wants of its own,
+``folder_lab_factory`` what the tests of one folder share. All end with the run, however it ends.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -34,6 +34,26 @@ def pytest_configure(config: pytest.Config) -> None:
     )
 
 
+_FOLDER_LABS: pytest.StashKey[ExitStack] = pytest.StashKey()
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """A run visits a folder once, also where its command line names one twice: its labs are gone when it is left."""
+    seen: dict[object, int] = {}
+    items.sort(key=lambda item: seen.setdefault(item.path.parent, len(seen)))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> Generator[None]:
+    """Closes a folder's labs behind its last test."""
+    try:
+        return (yield)
+    finally:
+        if nextitem is None or nextitem.path.parent != item.path.parent:
+            item.config.stash.setdefault(_FOLDER_LABS, ExitStack()).close()
+
+
 def _factory(stack: ExitStack) -> LabFactory:
     # Imported here: a plugin must not cost every pytest run in this environment its start.
     from antipode_lab.lab import Lab
@@ -55,6 +75,13 @@ def lab_factory() -> Iterator[LabFactory]:
 def module_lab_factory() -> Iterator[LabFactory]:
     """Starts labs that end with the module."""
     with ExitStack() as stack:
+        yield _factory(stack)
+
+
+@pytest.fixture(scope="session")
+def folder_lab_factory(pytestconfig: pytest.Config) -> Iterator[LabFactory]:
+    """Starts labs that end when the run leaves the folder of the test that wanted them."""
+    with pytestconfig.stash.setdefault(_FOLDER_LABS, ExitStack()) as stack:  # an interrupted run leaves no folder
         yield _factory(stack)
 
 

@@ -1,4 +1,4 @@
-"""One lab of three regions for the whole run: what a test changes of it is undone."""
+"""One lab of three regions for this folder: what a test changes of it is undone."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from dynamodb_regions import LAGS, Posts, restore
 
 
 @pytest.fixture(scope="session")
-def session_dynamodb_lab(session_lab_factory: LabFactory) -> DynamoDbStore:
-    lab = session_lab_factory("dynamodb", replicas=len(LAGS), lag=[f"{lag}ms" for lag in LAGS.values()])
+def folder_dynamodb_lab(folder_lab_factory: LabFactory) -> DynamoDbStore:
+    lab = folder_lab_factory("dynamodb", replicas=len(LAGS), lag=[f"{lag}ms" for lag in LAGS.values()])
     store = lab.get(DynamoDbStore)
     for table in ("native", "mirror"):
         store.create_table(table, StreamSpecification={"StreamEnabled": False})  # not replicated
@@ -40,11 +40,11 @@ def session_dynamodb_lab(session_lab_factory: LabFactory) -> DynamoDbStore:
 
 
 @pytest.fixture
-def dynamodb_lab(session_dynamodb_lab: DynamoDbStore) -> Iterator[DynamoDbStore]:
+def dynamodb_lab(folder_dynamodb_lab: DynamoDbStore) -> Iterator[DynamoDbStore]:
     with isolated():
         configure(replica_out_after=30.0)  # on a loaded machine a server may take seconds for an answer
-        yield session_dynamodb_lab
-    restore(session_dynamodb_lab)
+        yield folder_dynamodb_lab
+    restore(folder_dynamodb_lab)
 
 
 @pytest.fixture

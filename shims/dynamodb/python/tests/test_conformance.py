@@ -11,5 +11,5 @@ from dynamodb_under_test import DynamoDbUnderTest
 class TestConformance(ShimConformance):
     @pytest.fixture(scope="class")
     @classmethod
-    def under_test(cls, session_dynamodb_lab: DynamoDbStore) -> DynamoDbUnderTest:
-        return DynamoDbUnderTest(session_dynamodb_lab)
+    def under_test(cls, folder_dynamodb_lab: DynamoDbStore) -> DynamoDbUnderTest:
+        return DynamoDbUnderTest(folder_dynamodb_lab)

@@ -19,9 +19,9 @@ def alone() -> Iterator[None]:
         yield
 
 
-@pytest.fixture(scope="package")
-def _quiet_lab(session_lab_factory: LabFactory) -> MariaDBStore:
-    lab = session_lab_factory("mariadb", replicas=2, lag=["5ms", "20ms"]).get(MariaDBStore)
+@pytest.fixture(scope="session")
+def _quiet_lab(folder_lab_factory: LabFactory) -> MariaDBStore:
+    lab = folder_lab_factory("mariadb", replicas=2, lag=["5ms", "20ms"]).get(MariaDBStore)
     make_table(lab)
     return lab
 

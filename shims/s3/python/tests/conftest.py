@@ -1,4 +1,4 @@
-"""Real servers: one MinIO a region for the run, with a bucket that is replicated from A to B."""
+"""Real servers: one MinIO a region for this folder, with a bucket that is replicated from A to B."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ def _isolated() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def _session_s3(session_lab_factory: LabFactory) -> S3Store:
-    return session_lab_factory("s3", lag=LAG).get(S3Store)
+def _folder_s3(folder_lab_factory: LabFactory) -> S3Store:
+    return folder_lab_factory("s3", lag=LAG).get(S3Store)
 
 
 @pytest.fixture
-def s3_lab(_session_s3: S3Store) -> Iterator[S3Store]:
-    """One lab for the run; a test heals what it has parted."""
-    yield _session_s3
-    _session_s3.heal(wait=False)
-    _session_s3.lag("b1", LAG)
+def s3_lab(_folder_s3: S3Store) -> Iterator[S3Store]:
+    """One lab for all; a test heals what it has parted."""
+    yield _folder_s3
+    _folder_s3.heal(wait=False)
+    _folder_s3.lag("b1", LAG)
 
 
 @pytest.fixture
