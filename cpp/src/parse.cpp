@@ -1,0 +1,177 @@
+#include "parse.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+
+#include "antipode/wire.h"
+#include "quote.h"
+#include "spelling.h"
+
+namespace antipode {
+namespace {
+
+using wire::ScanName;
+
+constexpr std::size_t kShown = 80;
+
+bool IsDigit(char c) { return c >= '0' && c <= '9'; }
+
+// Reads one text from left to right; every `Read…` moves `p_` behind what it read, or answers false.
+class Reader {
+ public:
+  explicit Reader(std::string_view text) : p_(text.data()), end_(p_ + text.size()) {}
+
+  bool Read(Parsed& parsed) {
+    if (p_ == end_ || *p_ != '1') return false;
+    ++p_;
+    while (p_ != end_) {
+      if (*p_ != '~') return false;
+      ++p_;
+      const char* const begin = p_;
+      if (end_ - p_ >= 2 && p_[0] == '_' && p_[1] == '.') {
+        if (!ReadExtension(begin, parsed)) return false;
+      } else {
+        if (extended_ || !ReadSection()) return false;
+        parsed.sections.emplace_back(begin, static_cast<std::size_t>(p_ - begin));
+      }
+    }
+    return true;
+  }
+
+  std::size_t entries() const { return entries_; }
+  bool extended() const { return extended_; }
+  std::string_view complaint() const { return complaint_; }
+
+ private:
+  bool AtDot() const { return p_ != end_ && *p_ == '.'; }
+  bool AtPartEnd() const { return p_ == end_ || *p_ == '~'; }
+
+  bool ReadSection() {
+    std::size_t octets = 0;
+    if (!ScanName(p_, end_, octets) || octets == 0 || octets > wire::kMaxStore || !AtDot()) return false;
+    do {
+      if (!ReadEntry()) return false;
+      ++entries_;
+    } while (AtDot());
+    return AtPartEnd();
+  }
+
+  bool ReadEntry() {
+    const char* const key = ++p_;
+    std::size_t octets = 0;
+    if (!ScanName(p_, end_, octets) || !AtDot()) return false;
+    const bool position = p_ == key;
+    if (static_cast<std::size_t>(p_ - key) > wire::kMaxKey) {
+      complaint_ = "a key of more than 1024 characters";
+      return false;
+    }
+    ++p_;
+    if (end_ - p_ >= 2 && p_[0] == '_' && p_[1] == '.') {
+      p_ += 2;
+      return !position && ScanName(p_, end_, octets) && octets > 0;
+    }
+    if (!ScanName(p_, end_, octets) || octets > wire::kMaxEpoch || (position && octets == 0) || !AtDot()) return false;
+    ++p_;
+    return ReadCounter();
+  }
+
+  bool ReadCounter() {
+    constexpr std::uint64_t kMost = std::numeric_limits<std::uint64_t>::max();
+    const char* const begin = p_;
+    std::uint64_t counter = 0;
+    for (; p_ != end_ && IsDigit(*p_); ++p_) {
+      const auto digit = static_cast<std::uint64_t>(*p_ - '0');
+      if (counter > (kMost - digit) / 10) return false;
+      counter = counter * 10 + digit;
+    }
+    return p_ != begin && (*begin != '0' || p_ - begin == 1);
+  }
+
+  bool ReadExtension(const char* begin, Parsed& parsed) {
+    if (sealed_) {
+      complaint_ = "something follows the seal of a lineage";
+      return false;
+    }
+    extended_ = true;
+    p_ += 2;
+    const char* const tag = p_;
+    while (p_ != end_ && (IsDigit(*p_) || (*p_ >= 'a' && *p_ <= 'z'))) ++p_;
+    const std::string_view name(tag, static_cast<std::size_t>(p_ - tag));
+    if (name.empty()) return false;
+    const bool flag = name == "i";
+    if (flag && AtPartEnd()) parsed.incomplete.emplace_back();
+    while (AtDot()) {
+      const char* const field = ++p_;
+      std::size_t octets = 0;
+      if (!ScanName(p_, end_, octets)) return false;
+      if (!flag) continue;
+      if (octets == 0 || octets > wire::kMaxStore) return false;
+      parsed.incomplete.emplace_back(field, static_cast<std::size_t>(p_ - field));
+    }
+    if (!AtPartEnd()) return false;
+    sealed_ = name == "h";  // it speaks of the text that it came with, and is made anew on the way out
+    if (!flag && !sealed_) parsed.extensions.emplace_back(begin, static_cast<std::size_t>(p_ - begin));
+    return true;
+  }
+
+  const char* p_;
+  const char* const end_;
+  std::size_t entries_ = 0;
+  bool extended_ = false;
+  bool sealed_ = false;
+  std::string_view complaint_;
+};
+
+Error Malformed(std::string message) { return Error{ErrorCode::kMalformedLineage, std::move(message), nullptr}; }
+
+void SortEachOnce(std::vector<std::string_view>& texts) {
+  std::sort(texts.begin(), texts.end());
+  texts.erase(std::unique(texts.begin(), texts.end()), texts.end());
+}
+
+bool HeadBefore(std::string_view a, std::string_view b) { return SectionHead(a) < SectionHead(b); }
+
+}  // namespace
+
+std::size_t CountEntries(std::string_view section) {
+  return static_cast<std::size_t>(std::count(section.begin(), section.end(), '.')) / 3;
+}
+
+std::uint64_t CounterOf(std::string_view digits) {
+  std::uint64_t counter = 0;
+  for (const char digit : digits) counter = counter * 10 + static_cast<std::uint64_t>(digit - '0');
+  return counter;
+}
+
+Result<Parsed> Parse(std::string_view text) {
+  if (text.size() > wire::kMaxBytes) {
+    return Malformed("a lineage of " + std::to_string(text.size()) + " bytes; at most " +
+                     std::to_string(wire::kMaxBytes) + " are taken");
+  }
+  Parsed parsed;
+  parsed.sections.reserve(8);
+  Reader reader(text);
+  if (!reader.Read(parsed)) {
+    if (!reader.complaint().empty()) return Malformed(std::string(reader.complaint()));
+    return Malformed("not a lineage: " + Quoted(text.substr(0, kShown)));
+  }
+  if (reader.entries() > wire::kMaxEntries) {
+    return Malformed("a lineage of " + std::to_string(reader.entries()) + " entries; at most " +
+                     std::to_string(wire::kMaxEntries) + " are taken");
+  }
+  auto& sections = parsed.sections;
+  const bool ordered = std::is_sorted(sections.begin(), sections.end(), HeadBefore);
+  if (!ordered) std::sort(sections.begin(), sections.end(), HeadBefore);
+  const auto twice = std::adjacent_find(sections.begin(), sections.end(), [](std::string_view a, std::string_view b) {
+    return SectionHead(a) == SectionHead(b);
+  });
+  if (twice != sections.end()) return Malformed("a store stands twice in a lineage");
+  parsed.plain = ordered && !reader.extended();
+  SortEachOnce(parsed.extensions);
+  SortEachOnce(parsed.incomplete);
+  if (!parsed.incomplete.empty() && parsed.incomplete.front().empty()) parsed.incomplete.resize(1);
+  return parsed;
+}
+
+}  // namespace antipode

@@ -1,0 +1,18 @@
+// Text from outside, or from a programmer, as it may stand in a message.
+#ifndef ANTIPODE_SRC_QUOTE_H_
+#define ANTIPODE_SRC_QUOTE_H_
+
+#include <string>
+#include <string_view>
+
+namespace antipode {
+
+// In single quotes, with what is no printable ASCII as `\xNN`.
+std::string Quoted(std::string_view text);
+
+// As it is where it is short and printable, else cut at 64 characters and quoted.
+std::string Shown(std::string_view text);
+
+}  // namespace antipode
+
+#endif  // ANTIPODE_SRC_QUOTE_H_
