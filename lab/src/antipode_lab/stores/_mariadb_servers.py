@@ -134,7 +134,7 @@ class MariaDBServers(BaseStore[MariaDBOptions]):
             "sync-binlog": "1",
             "innodb-flush-log-at-trx-commit": "1",
             "read-only": "ON" if server.role == "replica" else "OFF",
-            "init-file": str(self._init_file()),
+            "init-file": str(self._init_file(name)),
             **_SMALL,
             **self.options.config,
             **self.options.server_config.get(name, {}),
@@ -145,9 +145,14 @@ class MariaDBServers(BaseStore[MariaDBOptions]):
         argv += [f"--{setting}={value}" for setting, value in settings.items()]
         server.pid = self.context.supervisor.spawn(self.process(name), argv)
 
-    def _init_file(self) -> Path:
-        """What each server runs when it starts: users and the database, which are no part of replication."""
-        path = self.context.folder / "init.sql"
+    def _init_file(self, name: str) -> Path:
+        """What a server runs when it starts. A file of its own: it may be read while the next server's is written."""
+        path = self.context.folder / f"init-{name}.sql"
+        path.write_text("\n".join(self._init_statements()) + "\n")
+        return path
+
+    def _init_statements(self) -> list[str]:
+        """Users and the database, which are no part of replication."""
         lines = [
             "SET sql_log_bin=0;",
             f"CREATE DATABASE IF NOT EXISTS {DATABASE} DEFAULT CHARACTER SET utf8mb4;",
@@ -155,10 +160,9 @@ class MariaDBServers(BaseStore[MariaDBOptions]):
             *_user("root", "", ["ALL PRIVILEGES ON *.*"]),
         ]
         users: dict[str, list[Any]] = self.state.details["users"]
-        for name, (password, grants) in users.items():
-            lines += _user(name, password, grants)
-        path.write_text("\n".join(lines) + "\n")
-        return path
+        for user, (password, grants) in users.items():
+            lines += _user(user, password, grants)
+        return lines
 
     def _wait_answers(self, name: str) -> None:
         def answers() -> bool:

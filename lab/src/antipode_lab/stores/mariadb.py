@@ -211,10 +211,9 @@ class MariaDBStore(MariaDBServers):
         It is no part of replication. Without grants it may do everything with the lab's database, and nothing else.
         """
         self.state.details["users"][name] = [password, list(grants or (f"ALL PRIVILEGES ON {DATABASE}.*",))]
-        statements = self._init_file().read_text().splitlines()
         for server in self.state.servers:
             if self.running(server):
-                self.run(server, *statements)
+                self.run(server, *self._init_statements())
 
 
 STORE = MariaDBStore
