@@ -60,6 +60,14 @@ def test_what_an_operator_settled_is_there() -> None:
     assert at.proved() == {"0-1": 2**64 - 1, "0-2": 10}
 
 
+@pytest.mark.parametrize(("state", "server_id"), [("0-1-10", 9), ("0-2-8,0-1-10", 9), ("0-2-10", 1)])
+def test_what_another_system_s_operator_settled_is_not(state: str, server_id: int) -> None:
+    """EPOCH-22: the table came with a dump, and here a server with that very id is written now."""
+    at = Seen(State(state), places(state), server_id, "", {"0-1": 2**64 - 1})
+    assert verdict("0-1-12", at) is not Verdict.VISIBLE
+    assert at.proved().get("0-1", 0) <= 10
+
+
 @pytest.mark.parametrize("epoch", ["", "0", "0-", "-1", "0-1-2", "x-y", "00-1", "٣-1", "0-1x"])
 def test_what_is_no_epoch_of_ours(epoch: str) -> None:
     assert parse_epoch(epoch) is None

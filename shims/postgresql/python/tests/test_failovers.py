@@ -12,7 +12,7 @@ import pytest
 from antipode import Lineage, Ordered, Verdict
 from antipode.testing import isolated
 from antipode_lab.fixtures import LabFactory
-from antipode_lab.stores.postgresql import PostgresqlStore
+from antipode_lab.stores.postgresql import PostgresqlOptions, PostgresqlStore
 from antipode_postgresql.positions import epoch_of
 from pg_regions import STORE, Posts, prepare
 
@@ -190,6 +190,42 @@ def test_an_operator_settles_an_epoch(posts: Posts, lab: PostgresqlStore) -> Non
     for name in NAMES:
         lab.wait_caught_up(name) if name != "b1" else None
         posts.comes(name, lost)
+
+
+def test_a_dump_s_epochs_prove_nothing_in_another_system(lab_factory: LabFactory) -> None:
+    """EPOCH-22: the rows name the system that they came from; on the operator's word they count."""
+    labs = []
+    for _ in range(2):
+        options = {"postgresql": PostgresqlOptions(fresh=True)}
+        labs.append(lab_factory("postgresql", replicas=1, lag="1ms", options=options).get(PostgresqlStore))
+        prepare(labs[-1])
+    source, copy = labs
+    with isolated():
+        original = Posts(source)
+        written = original.write("post")
+        original.close()
+    with isolated():
+        restored = Posts(copy)
+        restored.write("its own")
+        for table, columns in (("antipode.epochs", "*"), ("posts", "key, value")):
+            with source.connect("a", database="app") as giver, copy.connect("a", database="app") as taker:
+                rows = giver.execute(f"SELECT {columns} FROM {table}").fetchall()
+                names = "" if columns == "*" else f" ({columns})"
+                for row in rows:
+                    places = ", ".join(["%s"] * len(row))
+                    taker.execute(f"INSERT INTO {table}{names} VALUES ({places})", row)
+        [write_id] = written.of_store(STORE)
+        assert isinstance(write_id.version, Ordered)
+        assert restored.shows("a", "post") == "v"
+        for name in ("a", "b1"):
+            assert restored.at(name, written, 0.5) is Verdict.UNPROVEN, "its positions mean nothing here"
+        shim, url = antipode_postgresql.PostgresqlShim, copy.url("a", user="postgres")
+        [foreign] = [record for record in shim.epochs(url) if record.epoch == write_id.version.epoch]
+        assert "another system" in foreign.detail
+        shim.settle(url, write_id.version.epoch)
+        for name in ("a", "b1"):
+            restored.comes(name, written)
+        restored.close()
 
 
 @pytest.mark.stores

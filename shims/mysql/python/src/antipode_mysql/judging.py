@@ -37,6 +37,18 @@ class Seen:
     marks: Mapping[str, int] = field(default_factory=dict)
     """What operators have settled: epoch -> up to where it is there."""
 
+    def settled(self, epoch: str) -> int:
+        """Up to where an operator has settled an epoch; -1 where that does not hold here.
+
+        Only ended epochs can be settled. One that is written now is another server's that has the same id: the table
+        came with a dump of another system (EPOCH-22).
+        """
+        named = parse_epoch(epoch)
+        last = None if named is None else self.state.last(named[0])
+        if named is None or named[1] == self.server_id or (last is not None and last.server == named[1]):
+            return -1
+        return self.marks.get(epoch, -1)
+
     def reached(self, domain: int, server: int, *, idle: bool = False) -> int:
         """Up to where everything that this server wrote in this domain can be read here; -1 for nothing.
 
@@ -52,8 +64,8 @@ class Seen:
         if self.unfit:
             return {}
         found = {f"{domain}-{server}": self.reached(domain, server) for domain, server in self.state}
-        for epoch, counter in self.marks.items():
-            found[epoch] = max(counter, found.get(epoch, -1))
+        for epoch in self.marks:
+            found[epoch] = max(self.settled(epoch), found.get(epoch, -1))
         return {epoch: counter for epoch, counter in found.items() if counter >= 0}
 
     @property
@@ -72,7 +84,7 @@ def judge(write_id: WriteId, seen: Seen, is_idle: Callable[[], bool]) -> Visibil
     named = parse_epoch(epoch)
     if named is None:
         return unproven(f"{epoch} is no epoch of MariaDB: it is domain-server_id")
-    if wanted <= seen.marks.get(epoch, -1):
+    if wanted <= seen.settled(epoch):
         return VISIBLE
     if seen.unfit:
         return unproven(seen.unfit)
