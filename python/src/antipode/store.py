@@ -81,6 +81,8 @@ class Store:
         self._lists: list[Callable[[], Sequence[Any]]] = []
         self._asked_at = 0.0
         self._refreshing = threading.Lock()
+        self._envelopes: list[str | None] = []
+        """Which keys hold envelopes, once a wrap has said it."""
 
     @property
     def kind(self) -> str:
@@ -112,6 +114,20 @@ class Store:
         """Whether its object keys travel as hashes."""
         option = self.options.hash_keys
         return settings().hash_keys if option is None else option
+
+    def agree_on_envelopes(self, keys: str | None) -> None:
+        """A wrap says which keys hold envelopes (None: no key does); every wrap of the store has to say the same.
+
+        Raises ConfigurationError where an earlier one said otherwise: one would misread the other's values (SHIM-37).
+        """
+        with self.lock:
+            said = self._envelopes[0] if self._envelopes else keys
+            self._envelopes = [said]
+        if said != keys:
+            raise ConfigurationError(
+                f"{self.name} was wrapped with envelope_keys={said!r} before, and now with {keys!r}: one would "
+                "misread the other's values. Give every wrap of this store, in every process, the same envelope_keys="
+            )
 
     # Servers
 

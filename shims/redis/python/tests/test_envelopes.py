@@ -410,3 +410,19 @@ PATTERNS: tuple[tuple[str, list[str], list[str]], ...] = (
     ("a.b+(c)", ["a.b+(c)"], ["axb+(c)"]),
     ("*", ["", "é"], []),
 )
+
+
+@pytest.mark.parametrize(("first", "second"), [("post:*", "user:*"), ("post:*", None), (None, "post:*")])
+def test_wraps_of_one_store_agree_on_the_keys(redis_lab: RedisStore, first: str | None, second: str | None) -> None:
+    """SHIM-37: each would misread what the other writes. Whoever only waits has no say."""
+
+    def wrap(keys: str | None) -> redis.Redis:
+        return antipode_redis.wrap(
+            redis_lab.client("a"), store=STORE, rest="envelope" if keys else "none", envelope_keys=keys
+        )
+
+    antipode_redis.register(STORE, replicas=[redis_lab.url("b1")])
+    wrap(first)
+    wrap(first)
+    with pytest.raises(antipode.ConfigurationError, match="the same envelope_keys="):
+        wrap(second)

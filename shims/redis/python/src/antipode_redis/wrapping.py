@@ -90,6 +90,7 @@ def wrap(
     if facts.cluster and on_unfit == "raise":
         raise UnfitStoreError(f"{target.address} {CLUSTER}. wrap(…, on_unfit='unproven') lets the service start")
     joined = join_store(store, RedisShim, options)
+    joined.agree_on_envelopes(envelope_keys)
     many = replicas_by_sentinel(plain) is not None
     server = None if many else joined.use_server(target, target.address)
     own_marker = marker(joined, target, marks_key)
