@@ -1,0 +1,39 @@
+/// \file
+/// The log `antipode`: each kind of line at most once a minute, with how often it happened meanwhile (OBS-7).
+#ifndef ANTIPODE_LOGS_H_
+#define ANTIPODE_LOGS_H_
+
+#include <functional>
+#include <string>
+#include <string_view>
+
+namespace antipode {
+
+enum class LogLevel { kInfo, kWarning, kError };
+
+/// `INFO`, `WARNING`, `ERROR`.
+std::string_view ToString(LogLevel level);
+
+/// What takes the lines; it is called by any thread and must not throw.
+using LogSink = std::function<void(LogLevel level, std::string_view line)>;
+
+/// Sends the lines there from now on; an empty one takes the default back: `WARNING antipode: …` to standard error,
+/// informative lines not at all.
+void SetLogSink(LogSink sink);
+
+namespace logs {
+
+/// Says a line now.
+void Say(LogLevel level, std::string_view line);
+
+/// Says a line unless one of this kind came within the minute; `count_as` names the running count.
+void Warn(const std::string& kind, const std::string& message, std::string_view count_as = {});
+void Info(const std::string& kind, const std::string& message, std::string_view count_as = {});
+
+/// Forgets what was said (tests).
+void Reset();
+
+}  // namespace logs
+}  // namespace antipode
+
+#endif  // ANTIPODE_LOGS_H_

@@ -1,0 +1,80 @@
+#include "context.h"
+
+#include <atomic>
+#include <utility>
+#include <vector>
+
+#include "fork.h"
+#include "hooks.h"
+
+namespace antipode::context {
+namespace {
+
+struct Layer {
+  std::uint64_t number;
+  Context context;
+  std::uint64_t token;  // of the library whose own context follows ours, if one does
+};
+
+struct Layers {
+  std::vector<Layer> stack;
+  ~Layers() { alive = false; }
+  static thread_local bool alive;
+};
+
+thread_local bool Layers::alive = true;
+
+Layers& TheLayers() {
+  thread_local Layers layers;
+  return layers;
+}
+
+std::uint64_t NextNumber() {
+  static std::atomic<std::uint64_t> last{0};
+  return ++last;
+}
+
+// A child begins without any: what runs there is not the parent's request (SCOPE-13).
+void ForgetInChild() {
+  static const bool once = [] {
+    OnForkInChild([] {
+      if (Layers::alive) TheLayers().stack.clear();
+    });
+    return true;
+  }();
+  static_cast<void>(once);
+}
+
+}  // namespace
+
+const Context& Current() {
+  static const auto* const none = new Context();
+  if (!Layers::alive) return *none;
+  const std::vector<Layer>& stack = TheLayers().stack;
+  return stack.empty() ? *none : stack.back().context;
+}
+
+std::uint64_t Enter(Context context) {
+  if (!Layers::alive) return 0;
+  ForgetInChild();
+  const std::uint64_t number = NextNumber();
+  const std::uint64_t token = hooks::Entered(context.scope);
+  TheLayers().stack.push_back({number, std::move(context), token});
+  return number;
+}
+
+void Leave(std::uint64_t entered) {
+  if (!Layers::alive) return;
+  std::vector<Layer>& stack = TheLayers().stack;
+  for (std::size_t i = stack.size(); i-- > 0;) {
+    if (stack[i].number != entered) continue;
+    while (stack.size() > i) {
+      const Layer left = std::move(stack.back());  // taken off first: what it held may look at the context
+      stack.pop_back();
+      hooks::Left(left.token);
+    }
+    return;
+  }
+}
+
+}  // namespace antipode::context

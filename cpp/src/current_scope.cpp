@@ -1,0 +1,126 @@
+// The calling thread's scope, and the paper's verbs on it (SCOPE-21).
+#include <utility>
+#include <vector>
+
+#include "antipode/logs.h"
+#include "antipode/scope.h"
+#include "context.h"
+#include "hooks.h"
+#include "telemetry.h"
+
+namespace antipode {
+namespace {
+
+std::uint64_t EnterScope(ScopePtr scope) {
+  Context next = context::Current();
+  next.scope = std::move(scope);
+  return context::Enter(std::move(next));
+}
+
+// What `Root` opened on this thread, each with what `Stop` is to leave.
+std::vector<std::pair<ScopePtr, std::uint64_t>>& Roots() {
+  thread_local std::vector<std::pair<ScopePtr, std::uint64_t>> roots;
+  return roots;
+}
+
+}  // namespace
+
+Scope::Scope(Lineage lineage, Site site)
+    : Scope(std::make_shared<LineageScope>(std::move(lineage), ScopeKind::kRoot, std::nullopt, site)) {}
+
+Scope::Scope(ScopePtr scope) : scope_(std::move(scope)), entered_(EnterScope(scope_)) {}
+
+Scope::Scope(Scope&& other) noexcept : scope_(std::move(other.scope_)), entered_(std::exchange(other.entered_, 0)) {}
+
+Scope::~Scope() {
+  if (scope_ == nullptr) return;
+  scope_->Stop();
+  context::Leave(entered_);
+}
+
+Activation::Activation(ScopePtr scope) : entered_(EnterScope(std::move(scope))) {}
+
+Activation::~Activation() { context::Leave(entered_); }
+
+ScopePtr CurrentScope() {
+  if (std::optional<ScopePtr> followed = hooks::Current()) return *std::move(followed);
+  return context::Current().scope;
+}
+
+Scope DetachedScope(Site site) {
+  const ScopePtr outer = CurrentScope();
+  Lineage lineage = outer == nullptr ? Lineage() : outer->Marked();
+  return Scope(std::make_shared<LineageScope>(std::move(lineage), ScopeKind::kDetached, std::nullopt, site));
+}
+
+ScopePtr Root(Site site) {
+  auto scope = std::make_shared<LineageScope>(Lineage(), ScopeKind::kRoot, std::nullopt, site);
+  Roots().emplace_back(scope, EnterScope(scope));
+  return scope;
+}
+
+void Stop() {
+  const ScopePtr scope = CurrentScope();
+  if (scope == nullptr) return;
+  scope->Stop();
+  auto& roots = Roots();
+  if (!roots.empty() && roots.back().first == scope) {
+    const std::uint64_t entered = roots.back().second;
+    roots.pop_back();
+    context::Leave(entered);
+  }
+}
+
+void Append(const WriteId& id, Site site) { Append(std::vector<WriteId>{id}, site); }
+
+void Append(const std::vector<WriteId>& ids, Site site) {
+  if (const ScopePtr scope = CurrentScope()) {
+    scope->Append(ids, site);
+  } else if (!ids.empty()) {
+    CountOrphan(ids.front().store(), site);
+  }
+}
+
+void CountOrphan(const std::string& store, const Site& site) {
+  const std::string where = site.ToString();
+  telemetry::WriteLost("orphan", store, where);
+  logs::Warn("orphan " + where, "a write to " + store + " was made outside any scope, so nothing can wait for it. Open "
+                                "one with a middleware or antipode::Scope; in a thread use antipode::Carry(). site=" +
+                                    where);
+}
+
+Removed Remove(const WriteId& id) { return Remove(Lineage(id)); }
+
+Removed Remove(const Lineage& lineage) {
+  const ScopePtr scope = CurrentScope();
+  return scope == nullptr ? Removed() : scope->Remove(lineage);
+}
+
+Removed RemoveStore(const std::string& store) {
+  const ScopePtr scope = CurrentScope();
+  return scope == nullptr ? Removed() : scope->RemoveStore(store);
+}
+
+void Transfer(const Lineage& lineage, Site site) {
+  if (const ScopePtr scope = CurrentScope()) {
+    scope->Transfer(lineage, site);
+  } else if (!lineage.empty()) {
+    const std::vector<std::string> stores = lineage.stores();
+    CountOrphan(stores.empty() ? std::string() : stores.front(), site);
+  }
+}
+
+Result<std::string> Serialize(Site site) {
+  const ScopePtr scope = CurrentScope();
+  if (scope == nullptr) {
+    return Error{ErrorCode::kConfiguration,
+                 "antipode::Serialize() was called outside any scope. (site: " + site.ToString() + ")", nullptr};
+  }
+  const Result<Lineage> outgoing = scope->Outgoing(site);
+  if (!outgoing) return outgoing.error();
+  return outgoing->Serialize();
+}
+
+Result<Lineage> Deserialize(std::string_view text) { return Lineage::Deserialize(text); }
+
+}  // namespace antipode

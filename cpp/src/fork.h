@@ -1,0 +1,32 @@
+// Forks: no lock of ours is held by a thread that the child does not have, and what must not cross begins anew (SCOPE-13).
+#ifndef ANTIPODE_SRC_FORK_H_
+#define ANTIPODE_SRC_FORK_H_
+
+#include <functional>
+#include <mutex>
+
+namespace antipode {
+
+// In which order locks are taken before a fork: as the library itself takes them, outer ones first.
+enum class LockOrder { kOuter, kInner };
+
+// Holds this lock round every fork, so that the child finds it free and what it guards whole; for the life of the process.
+void HoldRoundForks(std::mutex& mutex, LockOrder order);
+
+// Calls this in the child of every fork, after locks are free again; for the life of the process.
+void OnForkInChild(std::function<void()> action);
+
+// Something with a lock `mutex` that a fork leaves whole in parent and child. It is never destroyed.
+template <typename T, LockOrder order>
+T& ForkSafe() {
+  static T& held = []() -> T& {
+    auto* const made = new T();
+    HoldRoundForks(made->mutex, order);
+    return *made;
+  }();
+  return held;
+}
+
+}  // namespace antipode
+
+#endif  // ANTIPODE_SRC_FORK_H_

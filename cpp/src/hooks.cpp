@@ -1,0 +1,34 @@
+#include "hooks.h"
+
+#include <atomic>
+
+namespace antipode {
+namespace {
+
+std::atomic<const ContextHooks*> installed{nullptr};
+
+}  // namespace
+
+void SetContextHooks(const ContextHooks& hooks) {
+  installed.store(new ContextHooks(hooks), std::memory_order_release);  // another thread may still look at the old ones
+}
+
+namespace hooks {
+
+std::uint64_t Entered(const ScopePtr& scope) {
+  const ContextHooks* now = installed.load(std::memory_order_acquire);
+  return now != nullptr && now->entered != nullptr ? now->entered(scope) : 0;
+}
+
+void Left(std::uint64_t token) {
+  const ContextHooks* now = installed.load(std::memory_order_acquire);
+  if (token != 0 && now != nullptr && now->left != nullptr) now->left(token);
+}
+
+std::optional<ScopePtr> Current() {
+  const ContextHooks* now = installed.load(std::memory_order_acquire);
+  return now != nullptr && now->current != nullptr ? now->current() : std::nullopt;
+}
+
+}  // namespace hooks
+}  // namespace antipode

@@ -1,0 +1,139 @@
+// Writes in flight of a scope, and what happens where a lineage leaves meanwhile (SCOPE-14 to SCOPE-19).
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "antipode/logs.h"
+#include "antipode/scope.h"
+#include "antipode/settings.h"
+#include "telemetry.h"
+
+namespace antipode {
+namespace {
+
+// A lineage leaves before the commit of this thread's own writes: the commonest form of the bug (SCOPE-18).
+Result<void> ApplyOnPending(const std::vector<PendingPtr>& uncommitted, const Site& site) {
+  std::set<std::string> stores;
+  for (const PendingPtr& write : uncommitted) stores.insert(write->store());
+  std::string names;
+  for (const std::string& store : stores) names.append(names.empty() ? "" : ", ").append(store);
+  const std::string where = site.ToString();
+  telemetry::Finding("published_before_commit", where);
+  const auto settings = CurrentSettings();
+  if (settings->on_pending == OnPending::kRaise) {
+    return Error{ErrorCode::kPendingWrite,
+                 "a lineage leaves before the commit of " + names +
+                     ": readers cannot wait for it. Publish after commit. (site: " + where + ")",
+                 nullptr};
+  }
+  if (settings->on_pending == OnPending::kWarn || settings->mode == Mode::kDryRun) {
+    logs::Warn("pending " + where, "sent a lineage before the commit of " + names +
+                                       ": readers cannot wait for it. Publish after commit. site=" + where);
+  }
+  return {};
+}
+
+}  // namespace
+
+PendingWrite::PendingWrite(std::string store, Lineage lineage, std::string site)
+    : store_(std::move(store)),
+      lineage_(std::move(lineage)),
+      site_(std::move(site)),
+      thread_(std::this_thread::get_id()) {}
+
+Lineage LineageScope::Marked() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (pending_.empty()) return lineage_;
+  std::vector<std::string> stores;
+  stores.reserve(pending_.size());
+  for (const PendingPtr& write : pending_) stores.push_back(write->store());
+  return lineage_.MarkedIncomplete(stores);
+}
+
+Result<Lineage> LineageScope::Outgoing(Site site) const {
+  const std::vector<PendingPtr> uncommitted = PublishedBeforeCommit();
+  if (!uncommitted.empty()) {
+    if (auto allowed = ApplyOnPending(uncommitted, site); !allowed) return allowed.error();
+  }
+  return Marked();
+}
+
+PendingPtr LineageScope::Begin(const std::string& store, Site site) {
+  const auto settings = CurrentSettings();
+  const bool notes = settings->on_pending != OnPending::kMark || settings->mode == Mode::kDryRun;
+  const std::lock_guard<std::mutex> lock(mutex_);
+  auto write = std::make_shared<PendingWrite>(store, lineage_, notes ? site.ToString() : std::string());
+  pending_.push_back(write);
+  return write;
+}
+
+void LineageScope::End(const PendingPtr& write) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  pending_.erase(std::remove(pending_.begin(), pending_.end(), write), pending_.end());
+}
+
+void LineageScope::OutcomeUnknown(const PendingPtr& write) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  write->unknown_ = true;
+}
+
+std::vector<PendingPtr> LineageScope::pending() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return pending_;
+}
+
+std::vector<PendingPtr> LineageScope::PublishedBeforeCommit() const {
+  std::vector<PendingPtr> found;
+  const std::lock_guard<std::mutex> lock(mutex_);
+  for (const PendingPtr& write : pending_) {
+    if (write->thread() == std::this_thread::get_id() && !write->unknown_) found.push_back(write);
+  }
+  return found;
+}
+
+void LineageScope::Written(const PendingPtr& write, const WriteId& id, Site site) {
+  std::string implausible;
+  bool closed = false;
+  bool late = false;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    closed = closed_;
+    if (!closed) {
+      if (DropImplausible(*write, id, implausible)) {
+        lineage_ = lineage_.MarkedIncomplete({id.store()});
+        AddGap({"implausible", id.store(), implausible});
+      }
+      lineage_ = lineage_.Including(id);
+    }
+    pending_.erase(std::remove(pending_.begin(), pending_.end(), write), pending_.end());
+    late = sent_;
+  }
+  if (!implausible.empty()) {
+    telemetry::Dropped("implausible", "write");
+    telemetry::Incomplete("implausible", id.store());
+    logs::Warn("implausible " + id.store(), "dropped an impossible entry of " + id.store() + ": " + implausible +
+                                                ". It is forged, or the store was rolled back.");
+  }
+  if (closed) {
+    TooLate(id.store(), site);
+  } else if (late) {
+    telemetry::WriteLate(id.store(), site.ToString());
+  }
+}
+
+// A lineage as it was when a write was sent cannot hold a greater position of that epoch than the write received (LIN-28).
+bool LineageScope::DropImplausible(const PendingWrite& write, const WriteId& id, std::string& detail) {
+  if (!id.is_position()) return false;
+  for (const WriteId& known : write.lineage().OfStore(id.store())) {
+    if (!known.is_position() || known.ordered()->epoch != id.ordered()->epoch ||
+        known.ordered()->counter <= id.ordered()->counter) {
+      continue;
+    }
+    detail = "position " + ToString(known.version()) + " came in before a write that got " + ToString(id.version());
+    lineage_ = lineage_.Without(known);
+    return true;
+  }
+  return false;
+}
+
+}  // namespace antipode

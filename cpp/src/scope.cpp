@@ -1,0 +1,230 @@
+#include "antipode/scope.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "antipode/logs.h"
+#include "context.h"
+#include "hooks.h"
+#include "telemetry.h"
+
+namespace antipode {
+namespace {
+
+constexpr std::size_t kMostGaps = 100;
+
+std::string FirstStore(const Lineage& lineage) {
+  const std::vector<std::string> stores = lineage.stores();
+  return stores.empty() ? std::string() : stores.front();
+}
+
+}  // namespace
+
+std::string_view ToString(ScopeKind kind) {
+  switch (kind) {
+    case ScopeKind::kRoot:
+      return "root";
+    case ScopeKind::kRequest:
+      return "request";
+    case ScopeKind::kMessage:
+      return "message";
+    case ScopeKind::kDetached:
+      return "detached";
+  }
+  return "root";
+}
+
+LineageScope::LineageScope(Lineage lineage, ScopeKind kind, std::optional<Delivery> delivery, Site site)
+    : kind_(kind),
+      delivery_(std::move(delivery)),
+      site_(site.ToString()),
+      lineage_(lineage),
+      inbound_lineage_(std::move(lineage)) {}
+
+// Reading it
+
+Lineage LineageScope::lineage() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return lineage_;
+}
+
+bool LineageScope::closed() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return closed_;
+}
+
+std::vector<Gap> LineageScope::gaps() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return gaps_;
+}
+
+Lineage LineageScope::Additions() const {
+  const Lineage marked = Marked();
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return marked.IsSame(inbound_lineage_) ? Lineage() : marked.AddedTo(inbound_lineage_);
+}
+
+std::optional<std::chrono::steady_clock::time_point> LineageScope::deadline() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return deadline_;
+}
+
+void LineageScope::set_deadline(std::chrono::steady_clock::time_point deadline) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  deadline_ = deadline;
+}
+
+std::string LineageScope::opened_by() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return opened_by_.empty() ? site_ : opened_by_;
+}
+
+void LineageScope::set_opened_by(std::string what) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  opened_by_ = std::move(what);
+}
+
+bool LineageScope::sent() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return sent_;
+}
+
+void LineageScope::NoteSent() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  sent_ = true;
+}
+
+std::shared_ptr<Inbound> LineageScope::inbound() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return inbound_;
+}
+
+void LineageScope::set_inbound(std::shared_ptr<Inbound> inbound) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  inbound_ = std::move(inbound);
+}
+
+// Changing it
+
+void LineageScope::Append(const WriteId& id, Site site) { Append(std::vector<WriteId>{id}, site); }
+
+void LineageScope::Append(const std::vector<WriteId>& ids, Site site) {
+  if (ids.empty()) return;
+  bool closed = false;
+  bool late = false;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    closed = closed_;
+    late = sent_;
+    if (!closed) lineage_ = lineage_.Including(ids);
+  }
+  if (closed) {
+    TooLate(ids.front().store(), site);
+  } else if (late) {
+    telemetry::WriteLate(ids.front().store(), site.ToString());
+  }
+}
+
+void LineageScope::Transfer(const Lineage& lineage, Site site) { Join(lineage, false, site); }
+
+void LineageScope::Merge(const Lineage& lineage, Site site) { Join(lineage, true, site); }
+
+void LineageScope::Receive(const Lineage& lineage) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (closed_) return;
+  lineage_ |= Filtered(lineage);
+  inbound_lineage_ |= lineage;
+}
+
+void LineageScope::Join(const Lineage& lineage, bool filtered, const Site& site) {
+  if (lineage.empty()) return;
+  bool closed = false;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    closed = closed_;
+    if (!closed) lineage_ |= filtered ? Filtered(lineage) : lineage;
+  }
+  if (closed) TooLate(FirstStore(lineage), site);
+}
+
+Lineage LineageScope::Filtered(Lineage lineage) const {
+  for (const std::string& store : removed_stores_) lineage = lineage.WithoutStore(store);
+  return lineage.Without(removed_);
+}
+
+Removed LineageScope::TakeOut(Lineage after, const Lineage& named) {
+  Lineage taken = lineage_.Beyond(after);
+  removed_ = removed_ | taken | named.Vouched();
+  lineage_ = std::move(after);
+  Removed removed{std::move(taken), {}};
+  for (const WriteId& id : named.ids()) {
+    if (lineage_.Covers(id)) removed.still_covered.push_back(id);
+  }
+  return removed;
+}
+
+Removed LineageScope::Remove(const WriteId& id) { return Remove(Lineage(id)); }
+
+Removed LineageScope::Remove(const Lineage& lineage) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return TakeOut(lineage_.Without(lineage), lineage);
+}
+
+Removed LineageScope::RemoveStore(const std::string& store) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  removed_stores_.push_back(store);
+  return TakeOut(lineage_.WithoutStore(store), {});
+}
+
+void LineageScope::Vouch() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  lineage_ = lineage_.Vouched();
+}
+
+void LineageScope::MarkIncomplete(std::string_view reason, const std::vector<std::string>& stores, std::string detail) {
+  const std::vector<std::string> named = stores.empty() ? std::vector<std::string>{std::string()} : stores;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    lineage_ = lineage_.MarkedIncomplete(stores);
+    for (const std::string& store : named) AddGap({std::string(reason), store, detail});
+  }
+  for (const std::string& store : named) telemetry::Incomplete(reason, store);
+}
+
+void LineageScope::NoteGap(std::string reason, std::string store, std::string detail) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  AddGap({std::move(reason), std::move(store), std::move(detail)});
+}
+
+void LineageScope::AddGap(Gap gap) {
+  if (gaps_.size() < kMostGaps) gaps_.push_back(std::move(gap));
+}
+
+// Ending it
+
+void LineageScope::Stop() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  stopped_ = true;
+  closed_ = holds_ == 0;
+}
+
+void LineageScope::Hold() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  ++holds_;
+}
+
+void LineageScope::Release() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  --holds_;
+  closed_ = stopped_ && holds_ == 0;
+}
+
+void LineageScope::TooLate(const std::string& store, const Site& site) const {
+  const std::string where = site.ToString();
+  telemetry::WriteLost("closed", store, where);
+  logs::Warn("closed-scope " + where, "dropped a write to " + (store.empty() ? "a store" : store) + ": its scope (" +
+                                          site_ + ") has ended. For work that outlives the request use "
+                                          "antipode::DetachedScope(). site=" + where);
+}
+
+}  // namespace antipode
