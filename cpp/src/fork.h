@@ -16,6 +16,16 @@ void HoldRoundForks(std::mutex& mutex, LockOrder order);
 // Calls this in the child of every fork, after locks are free again; for the life of the process.
 void OnForkInChild(std::function<void()> action);
 
+// What a part with locks of its own does round a fork: it takes them before any other of ours, and gives them back after.
+struct ForkPart {
+  std::function<void()> before;
+  std::function<void()> in_parent;
+  std::function<void()> in_child;
+};
+
+// One more such part, for the life of the process; parts that were added later take their locks first.
+void AddForkPart(ForkPart part);
+
 // Something with a lock `mutex` that a fork leaves whole in parent and child. It is never destroyed.
 template <typename T, LockOrder order>
 T& ForkSafe() {

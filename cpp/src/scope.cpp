@@ -200,6 +200,17 @@ void LineageScope::AddGap(Gap gap) {
   if (gaps_.size() < kMostGaps) gaps_.push_back(std::move(gap));
 }
 
+std::shared_ptr<const void> LineageScope::Proof() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return proof_ != nullptr && proved_.IsSame(lineage_) ? proof_ : nullptr;
+}
+
+void LineageScope::KeepProof(const Lineage& lineage, std::shared_ptr<const void> proof) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  proved_ = lineage;
+  proof_.swap(proof);  // what was kept before is let go after the lock
+}
+
 // Ending it
 
 void LineageScope::Stop() {

@@ -156,6 +156,13 @@ class LineageScope : public std::enable_shared_from_this<LineageScope> {
   /// The pending writes of the calling thread itself: what leaves now leaves before their commit (SCOPE-18).
   std::vector<PendingPtr> PublishedBeforeCommit() const;
 
+  // What the last barrier proved, for its free path
+
+  /// What was kept for the lineage as it is now; null where it has changed since, or nothing was kept.
+  std::shared_ptr<const void> Proof() const;
+  /// Keeps this for as long as the lineage is that one.
+  void KeepProof(const Lineage& lineage, std::shared_ptr<const void> proof);
+
   // Ending it
 
   /// Ends the scope; a detached one lives on until the work that carries it has ended (SCOPE-3, SCOPE-12).
@@ -190,6 +197,8 @@ class LineageScope : public std::enable_shared_from_this<LineageScope> {
   std::optional<std::chrono::steady_clock::time_point> deadline_;
   std::string opened_by_;
   std::shared_ptr<Inbound> inbound_;
+  Lineage proved_;
+  std::shared_ptr<const void> proof_;
   int holds_ = 0;
   bool sent_ = false;
   bool stopped_ = false;
