@@ -1,0 +1,198 @@
+package dev.antipode;
+
+import dev.antipode.configuration.ProcessSettings;
+import dev.antipode.telemetry.CallSite;
+import java.util.Optional;
+import java.util.concurrent.Callable;
+import java.util.concurrent.ExecutorService;
+import java.util.function.Function;
+
+/**
+ * The verbs, on the scope of the running request, message or task (paper table 2).
+ *
+ * <p>Three lines are enough: wrap the client, add the filter, call {@code barrier()} before a read.
+ */
+public final class Antipode {
+  private Antipode() {}
+
+  // Scopes
+
+  /** Opens a new, empty scope and makes it current; it never clears a shared one (paper table 2, SCOPE-5). */
+  public static LineageScope root() {
+    return LineageScope.open(Lineage.EMPTY, ScopeKind.ROOT);
+  }
+
+  /** A new empty scope, for try-with-resources: {@link #root} … {@link #stop}. */
+  public static LineageScope scope() {
+    return root();
+  }
+
+  /** A new scope that begins with a lineage: an outbox row's, an earlier request's. */
+  public static LineageScope scope(Lineage lineage) {
+    return LineageScope.open(lineage, ScopeKind.ROOT);
+  }
+
+  /** A copy of the current scope, for work that outlives the request (SCOPE-7); {@link #carry} keeps it open. */
+  public static LineageScope detachedScope() {
+    LineageScope outer = LineageScope.current();
+    return LineageScope.open(outer == null ? Lineage.EMPTY : outer.marked(), ScopeKind.DETACHED);
+  }
+
+  /** The scope of the running request, message or task. */
+  public static Optional<LineageScope> currentScope() {
+    return Optional.ofNullable(LineageScope.current());
+  }
+
+  /** Ends the current scope (paper table 2); what was current before it is current again. */
+  public static void stop() {
+    LineageScope current = LineageScope.current();
+    if (current != null) {
+      current.close();
+    }
+  }
+
+  // The lineage of the current scope
+
+  /** Adds writes to the current scope; outside any they are counted as orphans, with the site (SCOPE-9). */
+  public static void append(WriteId... ids) {
+    LineageScope current = LineageScope.current();
+    if (current != null) {
+      current.append(ids);
+    } else if (ids.length > 0) {
+      LineageScope.orphan(ids[0].store());
+    }
+  }
+
+  /** Takes a write, and all that it covers, out of the current scope; see {@link LineageScope#remove(WriteId)}. */
+  public static Removed remove(WriteId id) {
+    LineageScope current = LineageScope.current();
+    return current == null ? Removed.NOTHING : current.remove(id);
+  }
+
+  /** Takes out what a lineage covers. */
+  public static Removed remove(Lineage lineage) {
+    LineageScope current = LineageScope.current();
+    return current == null ? Removed.NOTHING : current.remove(lineage);
+  }
+
+  /** Takes out a whole store, with its mark of incompleteness. */
+  public static Removed remove(String store) {
+    LineageScope current = LineageScope.current();
+    return current == null ? Removed.NOTHING : current.remove(store);
+  }
+
+  /** The application vouches that nothing is missing: every mark of incompleteness goes (LIN-23). */
+  public static void removeIncomplete() {
+    LineageScope current = LineageScope.current();
+    if (current != null) {
+      current.removeIncomplete();
+    }
+  }
+
+  /** Makes the current scope depend on a lineage (paper table 2). */
+  public static void transfer(Lineage lineage) {
+    LineageScope current = LineageScope.current();
+    if (current != null) {
+      current.transfer(lineage);
+    } else if (lineage.hasContent()) {
+      LineageScope.orphan(lineage.stores().stream().findFirst().orElse(""));
+    }
+  }
+
+  /**
+   * The current scope's lineage as text, as it may leave now (paper table 2, SCOPE-20).
+   *
+   * @throws ConfigurationException outside any scope: that is no empty lineage (SCOPE-22)
+   */
+  public static String serialize() {
+    LineageScope current = LineageScope.current();
+    if (current == null) {
+      throw new ConfigurationException(
+          "Antipode.serialize() was called outside any scope. (site: " + CallSite.current() + ")");
+    }
+    return current.outgoing().serialize();
+  }
+
+  /**
+   * Reads a lineage text (paper table 2).
+   *
+   * @throws MalformedLineageException for a text that is no lineage
+   */
+  public static Lineage deserialize(String text) {
+    return Lineage.deserialize(text);
+  }
+
+  // Reading
+
+  /** Collects what the reads inside the block depend on. */
+  public static Reading reading() {
+    return new Reading(null);
+  }
+
+  /** The same; each read first waits until this lineage's writes to its own store are visible on its own connection. */
+  public static Reading reading(Lineage after) {
+    return new Reading(after);
+  }
+
+  // Threads and executors
+
+  /**
+   * Work that runs in the scope that is current now, in whichever thread it runs (SCOPE-12). A detached scope stays open
+   * until the work has run once.
+   */
+  public static Runnable carry(Runnable work) {
+    Carrying carrying = new Carrying();
+    return () -> {
+      try (var in = carrying.enter()) {
+        work.run();
+      }
+    };
+  }
+
+  /** The same for work with a result. */
+  public static <T> Callable<T> carry(Callable<T> work) {
+    Carrying carrying = new Carrying();
+    return () -> {
+      try (var in = carrying.enter()) {
+        return work.call();
+      }
+    };
+  }
+
+  /** The same for a function: a stage of a {@link java.util.concurrent.CompletableFuture}. */
+  public static <T, R> Function<T, R> carry(Function<T, R> work) {
+    Carrying carrying = new Carrying();
+    return value -> {
+      try (var in = carrying.enter()) {
+        return work.apply(value);
+      }
+    };
+  }
+
+  /** An executor around this one, whose work runs in the scope in which it was submitted. */
+  public static ExecutorService carryAll(ExecutorService executor) {
+    return new CarryingExecutor(executor);
+  }
+
+  // Settings
+
+  /**
+   * Sets what is said here for the process, at once and also while it runs; the rest stays as it is (CONF-2). The
+   * environment is read again.
+   *
+   * @return the settings then in force
+   * @throws ConfigurationException for a bad value; nothing is changed then
+   */
+  public static Settings configure(Settings settings) {
+    return ProcessSettings.configure(settings);
+  }
+
+  /**
+   * The settings in force. Cheap enough for every request.
+   *
+   * @throws ConfigurationException at the first call, where a variable cannot be read; the message names it
+   */
+  public static Settings settings() {
+    return ProcessSettings.inForce();
+  }
+}

@@ -1,0 +1,44 @@
+package dev.antipode;
+
+import io.opentelemetry.context.Context;
+import io.opentelemetry.context.Scope;
+import java.util.concurrent.atomic.AtomicBoolean;
+
+/**
+ * Takes the Context of the caller along to where the work runs, and puts that thread's own back (SCOPE-12). A detached
+ * scope stays open until each piece of work that carries it has run once.
+ */
+final class Carrying {
+  private final Context context = Context.current();
+  private final LineageScope scope = LineageScope.in(context);
+  private final AtomicBoolean holding = new AtomicBoolean();
+
+  Carrying() {
+    if (scope != null && scope.kind() == ScopeKind.DETACHED) {
+      holding.set(true);
+      scope.hold();
+    }
+  }
+
+  /** Runs what follows in the carried Context; closing ends that. */
+  AutoCloseableQuietly enter() {
+    Scope current = context.makeCurrent();
+    return () -> {
+      current.close();
+      release();
+    };
+  }
+
+  /** The work will not run, or has run. */
+  void release() {
+    if (holding.compareAndSet(true, false)) {
+      scope.release();
+    }
+  }
+
+  /** A block's end that throws nothing. */
+  interface AutoCloseableQuietly extends AutoCloseable {
+    @Override
+    void close();
+  }
+}

@@ -1,0 +1,509 @@
+package dev.antipode;
+
+import dev.antipode.configuration.ProcessSettings;
+import dev.antipode.records.Records;
+import dev.antipode.telemetry.CallSite;
+import dev.antipode.telemetry.Telemetry;
+import io.opentelemetry.context.Context;
+import io.opentelemetry.context.ContextKey;
+import io.opentelemetry.context.ImplicitContextKeyed;
+import io.opentelemetry.context.Scope;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Collection;
+import java.util.Collections;
+import java.util.HashSet;
+import java.util.IdentityHashMap;
+import java.util.List;
+import java.util.OptionalLong;
+import java.util.Set;
+import java.util.TreeSet;
+import java.util.function.Supplier;
+import java.util.stream.Collectors;
+
+/**
+ * What one request, message or task depends on, held by OpenTelemetry's {@link Context} (chapter SCOPE of the
+ * specification). Joins are atomic: its threads and tasks share it.
+ *
+ * <p>It closes when the middleware, callback or block that opened it ends, or by {@link #stop}; what is appended later is
+ * dropped and counted, with a warning that names the site.
+ */
+public final class LineageScope implements AutoCloseable, ImplicitContextKeyed {
+  private static final ContextKey<LineageScope> KEY = ContextKey.named("antipode-scope");
+  private static final int MOST_GAPS = 100;
+
+  private final ScopeKind kind;
+  private final Delivery delivery;
+  private final String site;
+  private final Object lock = new Object();
+
+  // Under the lock; what is volatile is read without it.
+  private volatile Lineage lineage;
+  private Lineage inbound;
+  private Lineage removed = Lineage.EMPTY;
+  private final Set<String> removedStores = new HashSet<>();
+  private volatile Set<PendingWrite> pending = Set.of(); // copied when it changes: it is looked at more often
+  private final List<Gap> gaps = new ArrayList<>();
+  private volatile boolean closed;
+  private boolean stopped;
+  private int holds;
+
+  private volatile boolean sent;
+  private volatile OptionalLong deadline = OptionalLong.empty();
+  private volatile Object proof;
+  private volatile Supplier<String> endpoint;
+  private volatile String queue = "";
+
+  // Where it was made current by `open`; null for scopes that a middleware makes current itself.
+  private Scope current;
+  private Thread opener;
+
+  private LineageScope(Lineage lineage, ScopeKind kind, Delivery delivery) {
+    this.kind = kind;
+    this.delivery = delivery;
+    this.lineage = lineage;
+    this.inbound = lineage;
+    this.site = kind == ScopeKind.REQUEST ? kind.word() : CallSite.current();
+  }
+
+  // Making one
+
+  /** A scope that nobody is in yet, for middlewares: they make it current where they run the application. */
+  public static LineageScope create(Lineage lineage, ScopeKind kind) {
+    return new LineageScope(lineage, kind, null);
+  }
+
+  /** A scope that is current in this thread until it is closed: for try-with-resources. */
+  public static LineageScope open(Lineage lineage, ScopeKind kind) {
+    return open(lineage, kind, null);
+  }
+
+  /** The same for a message; {@code delivery} says whether a barrier may give it back, null where nobody can. */
+  public static LineageScope open(Lineage lineage, ScopeKind kind, Delivery delivery) {
+    LineageScope scope = new LineageScope(lineage, kind, delivery);
+    scope.current = scope.makeCurrent();
+    scope.opener = Thread.currentThread();
+    return scope;
+  }
+
+  /** The scope of the running request, message or task; null outside any. */
+  public static LineageScope current() {
+    return Context.current().get(KEY);
+  }
+
+  /** The scope that a Context holds; null where it holds none. */
+  public static LineageScope in(Context context) {
+    return context.get(KEY);
+  }
+
+  @Override
+  public Context storeInContext(Context context) {
+    return context.with(KEY, this);
+  }
+
+  // Reading it
+
+  /** The lineage as it is now. */
+  public Lineage lineage() {
+    return lineage;
+  }
+
+  /** What opened it. */
+  public ScopeKind kind() {
+    return kind;
+  }
+
+  /** The message that it was opened for; null for anything else. */
+  public Delivery delivery() {
+    return delivery;
+  }
+
+  /** Whether it has ended. */
+  public boolean isClosed() {
+    return closed;
+  }
+
+  /** Why its lineage is not complete, as far as this process knows. */
+  public List<Gap> gaps() {
+    synchronized (lock) {
+      return List.copyOf(gaps);
+    }
+  }
+
+  /** The lineage as a copy of it may rest beside a value: stores with a write in flight are marked (SCOPE-16). */
+  public Lineage marked() {
+    if (pending.isEmpty()) {
+      return lineage;
+    }
+    synchronized (lock) {
+      return pending.isEmpty() ? lineage : lineage.markedIncomplete(pendingStores());
+    }
+  }
+
+  /**
+   * The lineage as it may leave with a request, message or response: marked, and {@code on_pending} applied.
+   *
+   * @throws PendingWriteException with {@code on_pending=raise} where a write of this very task has not been committed
+   */
+  public Lineage outgoing() {
+    if (pending.isEmpty()) {
+      return lineage;
+    }
+    List<PendingWrite> uncommitted = publishedBeforeCommit();
+    if (!uncommitted.isEmpty()) {
+      applyOnPending(uncommitted);
+    }
+    return marked();
+  }
+
+  /** What this scope has beyond what it was opened with: what a response carries back (PROP-13). */
+  public Lineage additions() {
+    Lineage now = marked();
+    Lineage before;
+    synchronized (lock) {
+      before = inbound;
+    }
+    return now == before ? Lineage.EMPTY : now.addedTo(before);
+  }
+
+  // Changing it
+
+  /** Adds writes to the lineage (paper table 2). In a closed scope they are dropped and counted (SCOPE-4). */
+  public void append(WriteId... ids) {
+    append(Arrays.asList(ids));
+  }
+
+  /** Adds writes to the lineage. */
+  public void append(Collection<WriteId> ids) {
+    if (ids.isEmpty()) {
+      return;
+    }
+    boolean late;
+    synchronized (lock) {
+      late = closed;
+      if (!late) {
+        lineage = lineage.including(ids);
+      }
+    }
+    appended(late, ids.iterator().next().store());
+  }
+
+  private void appended(boolean late, String store) {
+    if (late) {
+      tooLate(store);
+    } else if (sent) {
+      Telemetry.writeLate(store, CallSite.current());
+    }
+  }
+
+  /** Makes this scope depend on a lineage (paper table 2): a value that was read, an earlier request. */
+  public void transfer(Lineage other) {
+    join(other, false);
+  }
+
+  /** Joins what came in by a response: without what was removed from this scope before (LIN-24). */
+  public void merge(Lineage other) {
+    join(other, true);
+  }
+
+  /** Joins what the request or message itself brought: it is not sent back with the response. */
+  public void receive(Lineage other) {
+    synchronized (lock) {
+      if (!closed) {
+        lineage = lineage.union(filtered(other));
+        inbound = inbound.union(other);
+      }
+    }
+  }
+
+  private void join(Lineage other, boolean filter) {
+    if (!other.hasContent()) {
+      return;
+    }
+    boolean late;
+    synchronized (lock) {
+      late = closed;
+      if (!late) {
+        lineage = lineage.union(filter ? filtered(other) : other);
+      }
+    }
+    if (late) {
+      tooLate(other.stores().stream().findFirst().orElse(""));
+    }
+  }
+
+  /** What comes in by itself, without what was removed from this scope (LIN-24). */
+  private Lineage filtered(Lineage other) {
+    Lineage rest = other;
+    for (String store : removedStores) {
+      rest = rest.without(store);
+    }
+    return removed.isEmpty() ? rest : rest.without(removed);
+  }
+
+  /** Takes a write out, and all that it covers; it holds for the scope: a response does not bring it back (LIN-21). */
+  public Removed remove(WriteId id) {
+    return remove(Lineage.of(id));
+  }
+
+  /** Takes out what a lineage covers, likewise. */
+  public Removed remove(Lineage what) {
+    Lineage after;
+    Lineage taken;
+    synchronized (lock) {
+      after = lineage.without(what);
+      taken = lineage.beyond(after);
+      lineage = after;
+      removed = removed.union(taken).union(what.beyond(Lineage.EMPTY));
+    }
+    return new Removed(taken, what.ids().stream().filter(after::covers).toList());
+  }
+
+  /** Takes a whole store out, positions and its mark of incompleteness included, likewise (LIN-22). */
+  public Removed remove(String store) {
+    synchronized (lock) {
+      Lineage after = lineage.without(store);
+      Lineage taken = lineage.beyond(after);
+      lineage = after;
+      removed = removed.union(taken);
+      removedStores.add(store);
+      return new Removed(taken, List.of());
+    }
+  }
+
+  /** The application vouches that nothing is missing: every mark of incompleteness goes (LIN-23, LIN-26). */
+  public void removeIncomplete() {
+    synchronized (lock) {
+      lineage = lineage.vouched();
+    }
+  }
+
+  /** Records that something which belonged here is missing, in these stores or anywhere (LIN-17). */
+  public void markIncomplete(String reason, String detail, String... stores) {
+    synchronized (lock) {
+      lineage = lineage.markedIncomplete(stores);
+    }
+    for (String store : stores.length == 0 ? new String[] {""} : stores) {
+      noteGap(reason, store, detail);
+      Telemetry.incomplete(reason, store);
+    }
+  }
+
+  /** Keeps a reason for the gaps of a barrier without marking the lineage: an untrusted one was dropped (TRUST-27). */
+  public void noteGap(String reason, String store, String detail) {
+    synchronized (lock) {
+      if (gaps.size() < MOST_GAPS) {
+        gaps.add(new Gap(reason, store, detail));
+      }
+    }
+  }
+
+  // Writes in flight
+
+  /** Notes a write that is in flight, with the lineage as it is now; copies that leave meanwhile are marked. */
+  public void begin(PendingWrite write) {
+    synchronized (lock) {
+      write.sentWith(lineage);
+      Set<PendingWrite> more = Collections.newSetFromMap(new IdentityHashMap<>());
+      more.addAll(pending);
+      more.add(write);
+      pending = more;
+    }
+  }
+
+  /** The write has its identifier, or is known not to have happened. */
+  public void end(PendingWrite write) {
+    synchronized (lock) {
+      forget(write);
+    }
+  }
+
+  private void forget(PendingWrite write) {
+    if (pending.contains(write)) {
+      Set<PendingWrite> fewer = Collections.newSetFromMap(new IdentityHashMap<>());
+      fewer.addAll(pending);
+      fewer.remove(write);
+      pending = fewer.isEmpty() ? Set.of() : fewer;
+    }
+  }
+
+  /** The write has this identifier: {@link #append} and {@link #end} in one step. */
+  public void written(PendingWrite write, WriteId id) {
+    boolean late;
+    synchronized (lock) {
+      late = closed;
+      if (!late) {
+        lineage = lineage.including(id);
+      }
+      forget(write);
+    }
+    appended(late, id.store());
+  }
+
+  /** The writes that are in flight now, those of unknown outcome included. */
+  public List<PendingWrite> pending() {
+    return List.copyOf(pending);
+  }
+
+  /** Names of the stores with a write in flight, in order. */
+  public List<String> pendingStores() {
+    return pending.stream().map(PendingWrite::store).collect(Collectors.toCollection(TreeSet::new)).stream().toList();
+  }
+
+  /** The pending writes of the calling task itself: what leaves now leaves before their commit (SCOPE-18). */
+  public List<PendingWrite> publishedBeforeCommit() {
+    Thread task = Thread.currentThread();
+    return pending.stream().filter(write -> write.isOf(task) && !write.isUnknown()).toList();
+  }
+
+  /** Drops an entry that cannot be true, and marks its store: what it absorbed is lost (LIN-28). */
+  public void discardImplausible(WriteId id, String detail) {
+    synchronized (lock) {
+      lineage = lineage.without(id);
+    }
+    Telemetry.dropped("implausible", "write");
+    markIncomplete("implausible", detail, id.store());
+  }
+
+  // Ending it
+
+  /** Ends the scope (paper table 2); a detached one lives on until the work that carries it has ended (SCOPE-12). */
+  public void stop() {
+    synchronized (lock) {
+      stopped = true;
+      closed = holds == 0;
+    }
+  }
+
+  /** Ends the scope; what was current in this thread before it was opened is current again. Twice is harmless. */
+  @Override
+  public void close() {
+    stop();
+    Scope restored = null;
+    synchronized (lock) {
+      if (opener == Thread.currentThread()) { // another thread has a Context of its own
+        restored = current;
+        current = null;
+        opener = null;
+      }
+    }
+    if (restored != null) {
+      restored.close();
+    }
+  }
+
+  /** Keeps a detached scope open for work that carries it. */
+  void hold() {
+    synchronized (lock) {
+      holds++;
+    }
+  }
+
+  /** The work that carried the scope has ended; the last one closes a scope that was stopped meanwhile. */
+  void release() {
+    synchronized (lock) {
+      holds--;
+      closed = stopped && holds == 0;
+    }
+  }
+
+  /** Counts a write that no scope records, with its site (SCOPE-9). */
+  public static void orphan(String store) {
+    String where = CallSite.current();
+    Telemetry.writeLost("orphan", store, where);
+    if (ProcessSettings.inForce().mode() == Mode.DRY_RUN) {
+      Records.orphan(where, store);
+    }
+    Logs.warn(
+        "orphan " + where,
+        "a write to " + store + " was made outside any scope, so nothing can wait for it. Open one with a middleware or "
+            + "Antipode.scope(); in a thread use Antipode.carry(). site=" + where);
+  }
+
+  private void tooLate(String store) {
+    String where = CallSite.current();
+    Telemetry.writeLost("closed", store, where);
+    Logs.warn(
+        "closed-scope " + where,
+        "dropped a write to " + (store.isEmpty() ? "a store" : store) + ": its scope (" + site + ") has ended. For work "
+            + "that outlives the request use Antipode.detachedScope(). site=" + where);
+  }
+
+  /** A lineage leaves before the commit of this task's own writes: the commonest form of the bug (SCOPE-18). */
+  private static void applyOnPending(List<PendingWrite> uncommitted) {
+    String where = CallSite.current();
+    String names = uncommitted.stream().map(PendingWrite::store).distinct().sorted().collect(Collectors.joining(", "));
+    Settings now = ProcessSettings.inForce();
+    boolean dryRun = now.mode() == Mode.DRY_RUN;
+    Telemetry.finding("published_before_commit", where);
+    if (dryRun) {
+      uncommitted.forEach(write -> Records.publishedBeforeCommit(where, write.store(), write.site()));
+    }
+    if (now.onPending() == OnPending.RAISE) {
+      throw new PendingWriteException(
+          "a lineage leaves before the commit of " + names + ": readers cannot wait for it. Publish after commit. (site: "
+              + where + ")");
+    }
+    if (now.onPending() == OnPending.WARN || dryRun) {
+      Logs.warn(
+          "pending " + where,
+          "sent a lineage before the commit of " + names + ": readers cannot wait for it. Publish after commit. site="
+              + where);
+    }
+  }
+
+  // What middlewares, consumers and barriers note in it
+
+  /** When the request itself gives up, by {@link System#nanoTime}; it tightens every barrier in it (PROP-25). */
+  public OptionalLong deadline() {
+    return deadline;
+  }
+
+  /** Says when the request itself gives up, by {@link System#nanoTime}. */
+  public void deadline(long nanoTime) {
+    deadline = OptionalLong.of(nanoTime);
+  }
+
+  /** The response's header has left: what is written from now on comes too late for the caller (PROP-16). */
+  public void sent() {
+    sent = true;
+  }
+
+  /** What the last barrier proved, kept by the barrier for its free path. */
+  public Object proof() {
+    return proof;
+  }
+
+  /** Keeps what a barrier has proved. */
+  public void proof(Object proved) {
+    proof = proved;
+  }
+
+  /** Of a request: its route as the framework knows it by the time it is asked, never the path (REC-7, REC-8). */
+  public void endpoint(Supplier<String> route) {
+    endpoint = route;
+  }
+
+  /** What opened it: a request's route where that is known, else the site. */
+  public String openedBy() {
+    Supplier<String> route = endpoint;
+    String known = route == null ? null : route.get();
+    return known == null ? site : known;
+  }
+
+  /** Of a message: the logical name of the store that it came from; empty where no shim knows it. */
+  public String queue() {
+    return queue;
+  }
+
+  /** Says which store a message came from. */
+  public void queue(String store) {
+    queue = store;
+  }
+
+  /** The kind and whether it has ended; never the lineage, which holds keys (OBS-5). */
+  @Override
+  public String toString() {
+    return "LineageScope[" + kind + (closed ? ", closed]" : ", open]");
+  }
+}

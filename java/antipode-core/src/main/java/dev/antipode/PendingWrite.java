@@ -1,0 +1,61 @@
+package dev.antipode;
+
+import dev.antipode.configuration.ProcessSettings;
+import dev.antipode.telemetry.CallSite;
+
+/**
+ * One write in flight to a store, as it was when it was sent: an unanswered command, an open transaction, an unknown
+ * outcome (SCOPE-14). Shims make them.
+ */
+public final class PendingWrite {
+  private final String store;
+  private final String site;
+  private final Thread task = Thread.currentThread();
+  private volatile Lineage lineage = Lineage.EMPTY;
+  private volatile boolean unknown;
+
+  /** A write to this store, made by the calling thread. */
+  public PendingWrite(String store) {
+    this.store = store;
+    this.site = notesSites() ? CallSite.current() : ""; // a walk through the stack costs more than the rest
+  }
+
+  /** Whether writes in flight note where they were begun: in dry-run, and with another policy than {@code mark}. */
+  private static boolean notesSites() {
+    Settings now = ProcessSettings.inForce();
+    return now.onPending() != OnPending.MARK || now.mode() == Mode.DRY_RUN;
+  }
+
+  /** The store that it goes to. */
+  public String store() {
+    return store;
+  }
+
+  /** Where it was begun; empty where nobody asks for that. */
+  public String site() {
+    return site;
+  }
+
+  /** The scope's lineage when the write was sent: what the write's own position must not be below (LIN-28). */
+  public Lineage lineage() {
+    return lineage;
+  }
+
+  /** Whether its outcome stays unknown: the mark of incompleteness then stays for the life of the scope (SCOPE-17). */
+  public boolean isUnknown() {
+    return unknown;
+  }
+
+  /** Nobody will ever say whether it happened: a broken connection, a timeout. */
+  public void outcomeUnknown() {
+    unknown = true;
+  }
+
+  void sentWith(Lineage now) {
+    lineage = now;
+  }
+
+  boolean isOf(Thread thread) {
+    return task == thread;
+  }
+}
