@@ -1,0 +1,11 @@
+package dev.antipode;
+
+/** No proof is possible that a write is visible here, however long one waits. */
+public class BarrierUnprovenException extends BarrierException {
+  private static final long serialVersionUID = 1L;
+
+  /** An exception that says what happened, why, and what to do. */
+  public BarrierUnprovenException(String message, BarrierResult result) {
+    super(message, result);
+  }
+}

@@ -1,0 +1,25 @@
+package dev.antipode;
+
+import java.time.Duration;
+import java.util.List;
+
+/**
+ * What a barrier found out about one store (BAR-10).
+ *
+ * @param verdict the worst of its servers and writes (BAR-12)
+ * @param reason why, in a sentence
+ * @param waited how long this store was waited for
+ * @param servers the servers that were judged, and those left out (BAR-23)
+ */
+public record StoreResult(Verdict verdict, String reason, Duration waited, List<ServerResult> servers) {
+
+  /** A verdict that no server was asked for. */
+  public StoreResult(Verdict verdict, String reason) {
+    this(verdict, reason, Duration.ZERO, List.of());
+  }
+
+  /** The servers that did not answer, and of which a pass does not speak (BAR-26). */
+  public List<String> leftOut() {
+    return servers.stream().filter(ServerResult::leftOut).map(ServerResult::address).toList();
+  }
+}

@@ -1,0 +1,14 @@
+package dev.antipode.barrier;
+
+import dev.antipode.WriteId;
+import dev.antipode.shim.RegisteredStore;
+import java.util.List;
+
+/**
+ * One store that a barrier asks for.
+ *
+ * @param store the store
+ * @param ids the writes to it
+ * @param servers the servers that a pass has to speak of
+ */
+record Asked(RegisteredStore store, List<WriteId> ids, List<ServerEngine> servers) {}

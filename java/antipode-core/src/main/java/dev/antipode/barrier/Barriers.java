@@ -1,0 +1,180 @@
+package dev.antipode.barrier;
+
+import dev.antipode.BarrierOptions;
+import dev.antipode.BarrierResult;
+import dev.antipode.Gap;
+import dev.antipode.LineageScope;
+import dev.antipode.Logs;
+import dev.antipode.Mode;
+import dev.antipode.StoreResult;
+import dev.antipode.Verdict;
+import dev.antipode.configuration.ProcessSettings;
+import dev.antipode.shim.Registry;
+import dev.antipode.telemetry.CallSite;
+import dev.antipode.telemetry.Outcome;
+import io.opentelemetry.context.Context;
+import java.time.Duration;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+import java.util.function.Supplier;
+
+/** What {@code Antipode.barrier} and {@code Antipode.barrierAsync} do (paper section 5.2, spec BAR). */
+public final class Barriers {
+  private static final BarrierResult PASSED_THROUGH =
+      new BarrierResult.Builder(true).leftUnjudged(true).off(null).build();
+
+  private Barriers() {}
+
+  /** Blocks until the writes of the lineage are visible here, or says why not. */
+  public static BarrierResult barrier(BarrierOptions options) {
+    EventLoops.refuse();
+    BarrierResult passed = FreePath.pass(options);
+    if (passed != null) {
+      return passed;
+    }
+    if (ProcessSettings.inForce().mode() == Mode.OFF) {
+      return PASSED_THROUGH;
+    }
+    Plan plan = begin(options);
+    if (plan.dryRun()) {
+      return recordOnly(plan);
+    }
+    return finish(plan, Waiting.block(plan.asked(), plan.timeout()), Context.current(), null);
+  }
+
+  /** The same without a thread that waits. What is wrong with the call itself is thrown at once. */
+  public static CompletableFuture<BarrierResult> barrierAsync(BarrierOptions options) {
+    BarrierResult passed = FreePath.pass(options);
+    if (passed != null) {
+      return CompletableFuture.completedFuture(passed);
+    }
+    if (ProcessSettings.inForce().mode() == Mode.OFF) {
+      return CompletableFuture.completedFuture(PASSED_THROUGH);
+    }
+    Plan plan = begin(options);
+    return plan.dryRun()
+        ? CompletableFuture.completedFuture(recordOnly(plan))
+        : BarrierFuture.start(plan, options.executor());
+  }
+
+  private static Plan begin(BarrierOptions options) {
+    Plan plan = Planner.plan(LineageScope.current(), options);
+    BarrierLog log = BarrierLog.current();
+    if (log != null) {
+      plan.asked().forEach(asked -> log.note(asked.store().name()));
+    }
+    if (!plan.dryRun() && !plan.recorded().isEmpty()) {
+      FollowedBarriers.follow(plan.ofRecorded(), CallSite.current());
+    }
+    return plan;
+  }
+
+  /** What both forms do when the wait is over; throws what the policies say. */
+  static BarrierResult finish(Plan plan, Group group, Context context, String site) {
+    long waited = Ticks.now() - group.since;
+    List<Need> needs = group.needs;
+    boolean looked = plan.looks();
+    BarrierResult result;
+    boolean leftOut = false;
+    // A store without a single server has nothing to ask, and no needs: that is no pass.
+    if (plan.expected().isEmpty()
+        && group.allVisible()
+        && plan.asked().stream().noneMatch(asked -> asked.servers().isEmpty())) {
+      result = result(plan, true, waited, () -> Judgement.judge(plan, needs, waited, looked), false, false);
+    } else {
+      Map<String, StoreResult> verdicts = Judgement.judge(plan, needs, waited, looked);
+      boolean satisfied = plan.expected().isEmpty()
+          && plan.asked().stream()
+              .allMatch(asked -> verdicts.get(asked.store().name()).verdict() == Verdict.VISIBLE);
+      leftOut = hasLeftOut(verdicts);
+      result = result(plan, satisfied, waited, () -> verdicts, leftOut, false);
+    }
+    tell(plan, result, group, context, site);
+    if (result.satisfied() && !leftOut) {
+      FreePath.remember(plan, result);
+    }
+    Enforcement.enforce(plan, result);
+    return result;
+  }
+
+  private static boolean hasLeftOut(Map<String, StoreResult> verdicts) {
+    return verdicts.values().stream().anyMatch(store -> !store.leftOut().isEmpty());
+  }
+
+  private static BarrierResult result(
+      Plan plan,
+      boolean satisfied,
+      long waited,
+      Supplier<Map<String, StoreResult>> verdicts,
+      boolean leftOut,
+      boolean dryRun) {
+    List<Gap> gaps = plan.scope() == null ? List.of() : plan.scope().gaps();
+    boolean unjudged = leftOut
+        || dryRun
+        || !plan.elsewhere().isEmpty()
+        || !plan.expected().isEmpty()
+        || !plan.recorded().isEmpty()
+        || !plan.switchedOff().isEmpty()
+        || !(plan.lineage().isComplete() || plan.lineage().isComplete(plan.askedNames()))
+        || gaps.stream().anyMatch(gap -> gap.reason().equals("seal"));
+    return new BarrierResult.Builder(satisfied)
+        .waited(Duration.ofNanos(waited))
+        .vacuous(plan.isVacuous())
+        .dryRun(dryRun)
+        .judge(verdicts)
+        .leftUnjudged(unjudged)
+        .off(plan.switchedOff())
+        .gaps(gaps)
+        .build();
+  }
+
+  /** Counts a barrier, and makes its spans if something had to be waited for (OBS-1, OBS-9). */
+  private static void tell(Plan plan, BarrierResult result, Group group, Context context, String site) {
+    boolean waited = group.waited();
+    Outcome outcome = outcome(plan, result, group);
+    (waited || outcome != Outcome.SATISFIED ? outcome : Outcome.FREE).count();
+    if (plan.isVacuous()) {
+      warnVacuous(plan, site == null ? CallSite.current() : site);
+    }
+    if (waited) {
+      BarrierTelemetry.waited(plan, result, group, outcome, context, site);
+    }
+  }
+
+  private static Outcome outcome(Plan plan, BarrierResult result, Group group) {
+    if (result.vacuous()) {
+      return Outcome.VACUOUS;
+    }
+    if (result.satisfied()) {
+      return plan.requireComplete() && !result.complete() ? Outcome.INCOMPLETE : Outcome.SATISFIED;
+    }
+    if (group.overloaded) {
+      return Outcome.OVERLOADED;
+    }
+    boolean lost = result.stores().values().stream().anyMatch(store -> store.verdict() == Verdict.UNPROVEN);
+    return lost ? Outcome.UNPROVEN : Outcome.TIMED_OUT;
+  }
+
+  /** Says once a minute and site that a barrier judged nothing, with both lists of names (BAR-20). */
+  private static void warnVacuous(Plan plan, String site) {
+    Logs.warn(
+        "vacuous " + site,
+        ("a barrier judged nothing: the lineage has writes to %s; registered in this process: %s. If these are one "
+                + "store, give it one name. site=%s")
+            .formatted(
+                String.join(", ", plan.elsewhere()), String.join(", ", Registry.current().names()), site));
+  }
+
+  /** Waits for nothing and enforces nothing: what is not visible is followed in the background and recorded. */
+  private static BarrierResult recordOnly(Plan plan) {
+    String site = CallSite.current();
+    if (plan.isVacuous()) {
+      warnVacuous(plan, site);
+    }
+    Group group = FollowedBarriers.follow(plan, site);
+    Map<String, StoreResult> verdicts = Judgement.judge(plan, group.needs, 0, true);
+    (plan.isVacuous() ? Outcome.VACUOUS : Outcome.SATISFIED).count();
+    return result(plan, true, 0, () -> verdicts, hasLeftOut(verdicts), true);
+  }
+}

@@ -1,0 +1,89 @@
+package dev.antipode.barrier;
+
+import dev.antipode.BarrierException;
+import dev.antipode.BarrierIncompleteException;
+import dev.antipode.BarrierResult;
+import dev.antipode.BarrierTimeoutException;
+import dev.antipode.BarrierUnprovenException;
+import dev.antipode.Policy;
+import dev.antipode.RedeliverException;
+import dev.antipode.Verdict;
+import dev.antipode.configuration.ProcessSettings;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Set;
+import java.util.stream.Collectors;
+
+/** What the policies make of a result (BAR-42 to BAR-47). */
+final class Enforcement {
+  private Enforcement() {}
+
+  /** Throws what the policies say of a result; returns where the application goes on. */
+  static void enforce(Plan plan, BarrierResult result) {
+    if (!result.satisfied()) {
+      enforceSatisfied(plan, result);
+    }
+    if (result.vacuous() && plan.onVacuous() == Policy.RAISE) {
+      throw new BarrierIncompleteException(
+          "a barrier judged nothing: " + String.join(", ", plan.elsewhere()) + " not registered in this process",
+          result);
+    }
+    if (plan.requireComplete() && !result.complete()) {
+      throw new BarrierIncompleteException(
+          "requireComplete: something was left unjudged\n" + result.explain(), result);
+    }
+  }
+
+  private static void enforceSatisfied(Plan plan, BarrierResult result) {
+    Set<String> recorded =
+        plan.recorded().stream().map(asked -> asked.store().name()).collect(Collectors.toSet());
+    List<String> late = new ArrayList<>();
+    List<String> lost = new ArrayList<>();
+    result.stores().forEach((name, store) -> {
+      if (store.verdict() == Verdict.UNPROVEN) {
+        lost.add(name);
+      } else if (!recorded.contains(name)
+          && (store.verdict() == Verdict.TIMED_OUT || store.verdict() == Verdict.NOT_YET)) {
+        late.add(name);
+      }
+    });
+    if (!lost.isEmpty() && plan.onUnproven() != Policy.AS_TIMEOUT) {
+      apply(plan.onUnproven(), new BarrierUnprovenException(unprovenWords(result, lost), result));
+    }
+    if (!late.isEmpty()) {
+      apply(plan.onTimeout(), new BarrierTimeoutException(timeoutWords(plan, result, late), result));
+    } else if (!lost.isEmpty() && plan.onUnproven() == Policy.AS_TIMEOUT) {
+      apply(plan.onTimeout(), new BarrierUnprovenException(unprovenWords(result, lost), result));
+    }
+  }
+
+  private static void apply(Policy policy, BarrierException error) {
+    if (policy == Policy.RAISE) {
+      throw error;
+    }
+    if (policy == Policy.REDELIVER) {
+      throw new RedeliverException("give the message back: " + error.getMessage(), error.result(), error);
+    }
+  }
+
+  private static String timeoutWords(Plan plan, BarrierResult result, List<String> names) {
+    String region = ProcessSettings.inForce().region();
+    String where = region.isEmpty() ? "" : " in region " + region;
+    String told = names.stream()
+        .map(name -> "%s is not visible%s after %d ms: %s"
+            .formatted(name, where, Math.round(result.waited().toNanos() / 1e6), result.store(name).reason()))
+        .collect(Collectors.joining("; "));
+    return "%s.\n  Raise the timeout (it was %d ms), or read the primary with Antipode.readOrFallback()."
+        .formatted(told, Math.round(plan.timeout() / 1e6));
+  }
+
+  private static String unprovenWords(BarrierResult result, List<String> names) {
+    String told = names.stream()
+        .map(name -> name + ": " + result.store(name).reason())
+        .collect(Collectors.joining("; "));
+    return told
+        + ": the write may be lost.\n  After a restore or failover, check it and run: antipode epoch settle "
+        + names.get(0)
+        + " EPOCH --at URL";
+  }
+}

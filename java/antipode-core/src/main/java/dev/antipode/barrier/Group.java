@@ -1,0 +1,88 @@
+package dev.antipode.barrier;
+
+import dev.antipode.WriteId;
+import dev.antipode.shim.Visibility;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.atomic.AtomicInteger;
+
+/** The needs of one barrier. It is over when every need is settled, or when the barrier gives up. */
+final class Group {
+  /** Nanoseconds; zero looks without waiting. */
+  final long timeout;
+
+  final long since = Ticks.now();
+  final List<Need> needs = new ArrayList<>(2);
+
+  /** The barrier was cancelled or interrupted: nobody goes on asking for it. */
+  volatile boolean cancelled;
+
+  /** All places for waiting were taken. */
+  boolean overloaded;
+
+  private final Runnable onRelease;
+  private final AtomicInteger left = new AtomicInteger(1); // one for the barrier itself, until all is parked
+
+  /** {@code onRelease} is called once, by a thread of the engine, without any lock. */
+  Group(long timeout, Runnable onRelease) {
+    this.timeout = timeout;
+    this.onRelease = onRelease;
+  }
+
+  /** One more need; to be parked at its server. */
+  Need add(WriteId writeId, ServerEngine server) {
+    Need need = new Need(writeId, server, this);
+    needs.add(need);
+    left.incrementAndGet();
+    return need;
+  }
+
+  /** Everything is parked; true if something is still to be waited for. */
+  boolean parked() {
+    return left.decrementAndGet() != 0;
+  }
+
+  /**
+   * A need is over, one way or another; true where it was the last one and the group is to be released. With the
+   * lock of the need's server held.
+   */
+  boolean settle(Need need, Visibility answer) {
+    if (need.isDone()) {
+      return false;
+    }
+    need.finish(answer);
+    return left.decrementAndGet() == 0;
+  }
+
+  /** Wakes the barrier. */
+  void release() {
+    onRelease.run();
+  }
+
+  /** Wakes the barriers. */
+  static void releaseAll(List<Group> groups) {
+    for (Group group : groups) {
+      group.release();
+    }
+  }
+
+  /** Whether every need was seen. */
+  boolean allVisible() {
+    for (Need need : needs) {
+      if (!need.isVisible()) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  /** Whether anything had to be waited for. */
+  boolean waited() {
+    for (Need need : needs) {
+      if (need.parked) {
+        return true;
+      }
+    }
+    return false;
+  }
+}

@@ -1,0 +1,148 @@
+package dev.antipode.barrier;
+
+import dev.antipode.OnReplicaOut;
+import dev.antipode.Ordered;
+import dev.antipode.ServerResult;
+import dev.antipode.StoreResult;
+import dev.antipode.Verdict;
+import dev.antipode.WriteId;
+import dev.antipode.configuration.ProcessSettings;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.stream.Collectors;
+
+/** From the needs of a barrier to the verdict of each store (BAR-10 to BAR-13, BAR-26). */
+final class Judgement {
+  private static final List<Verdict> WORST_FIRST = List.of(Verdict.UNPROVEN, Verdict.TIMED_OUT, Verdict.NOT_YET);
+
+  private Judgement() {}
+
+  /**
+   * The verdict of each store.
+   *
+   * @param waited nanoseconds
+   * @param looked nobody waited, so that what is not visible is not yet
+   */
+  static Map<String, StoreResult> judge(Plan plan, List<Need> needs, long waited, boolean looked) {
+    Map<String, StoreResult> verdicts = new LinkedHashMap<>();
+    for (Asked asked : plan.asked()) {
+      List<Need> own = needs.stream().filter(need -> need.server.store() == asked.store()).toList();
+      verdicts.put(asked.store().name(), judgeStore(asked, own, waited, looked));
+    }
+    for (Asked asked : plan.recorded()) {
+      verdicts.putIfAbsent(
+          asked.store().name(), new StoreResult(Verdict.NOT_YET, "in dry-run: recorded, not waited for"));
+    }
+    for (String name : plan.expected()) {
+      verdicts.put(name, new StoreResult(Verdict.UNPROVEN, "listed in ANTIPODE_STORES, and not registered yet"));
+    }
+    for (String name : plan.elsewhere()) {
+      verdicts.put(name, new StoreResult(Verdict.ELSEWHERE, "not registered in this process"));
+    }
+    return verdicts;
+  }
+
+  private static StoreResult judgeStore(Asked asked, List<Need> needs, long waited, boolean looked) {
+    List<ServerResult> servers = new ArrayList<>();
+    for (ServerEngine server : asked.servers()) {
+      servers.add(judgeServer(server, needs.stream().filter(need -> need.server == server).toList(), looked));
+    }
+    List<ServerResult> judged = servers.stream().filter(server -> !server.leftOut()).toList();
+    List<ServerResult> left = servers.stream().filter(ServerResult::leftOut).toList();
+    if (judged.isEmpty() || (!left.isEmpty() && onReplicaOut(asked) == OnReplicaOut.FAIL)) {
+      String reason = left.isEmpty()
+          ? "no server is registered"
+          : left.stream().map(server -> server.address() + " " + server.reason()).collect(Collectors.joining("; "));
+      return new StoreResult(Verdict.UNPROVEN, reason, Duration.ofNanos(waited), servers);
+    }
+    for (Verdict verdict : WORST_FIRST) {
+      List<ServerResult> bad = judged.stream().filter(server -> server.verdict() == verdict).toList();
+      if (!bad.isEmpty()) {
+        return new StoreResult(verdict, reasonOf(bad, judged), Duration.ofNanos(waited), servers);
+      }
+    }
+    String reason = "%d of %d %s at %s"
+        .formatted(judged.size(), servers.size(), servers.size() == 1 ? "replica" : "replicas", wanted(asked));
+    if (!left.isEmpty()) {
+      reason += left.stream()
+          .map(server -> server.address() + " (" + server.reason() + ")")
+          .collect(Collectors.joining(", ", "; left out: ", ""));
+    }
+    return new StoreResult(Verdict.VISIBLE, reason, Duration.ofNanos(Math.min(late(needs), waited)), servers);
+  }
+
+  private static OnReplicaOut onReplicaOut(Asked asked) {
+    OnReplicaOut said = asked.store().options().onReplicaOut();
+    return said != null ? said : ProcessSettings.inForce().onReplicaOut();
+  }
+
+  private static String reasonOf(List<ServerResult> bad, List<ServerResult> judged) {
+    String reason = bad.stream().map(ServerResult::reason).collect(Collectors.joining("; "));
+    List<String> there =
+        judged.stream().filter(server -> server.verdict() == Verdict.VISIBLE).map(ServerResult::address).toList();
+    return there.isEmpty()
+        ? reason
+        : "%s (%s %s there)".formatted(reason, String.join(", ", there), there.size() == 1 ? "is" : "are");
+  }
+
+  /** How long after the call the last of these needs was settled, in nanoseconds. */
+  static long late(List<Need> needs) {
+    long late = 0;
+    for (Need need : needs) {
+      if (need.isDone()) {
+        late = Math.max(late, need.seenAt - need.group.since);
+      }
+    }
+    return late;
+  }
+
+  private static String wanted(Asked asked) {
+    WriteId first = asked.ids().get(0);
+    if (asked.ids().size() == 1 && first.isPosition() && first.version() instanceof Ordered version) {
+      return EpochJudge.place(version.epoch(), version.counter()) + " or later";
+    }
+    return asked.ids().size() + " writes or later";
+  }
+
+  private static ServerResult judgeServer(ServerEngine server, List<Need> needs, boolean looked) {
+    String address = server.address();
+    if (needs.stream().anyMatch(need -> need.leftOut)) {
+      String words = server.down().isEmpty() ? "does not answer" : server.down();
+      return new ServerResult(address, Verdict.UNPROVEN, "does not answer: " + words, true);
+    }
+    for (Need need : needs) {
+      if (need.answer != null && need.answer.isUnproven()) {
+        return new ServerResult(address, Verdict.UNPROVEN, address + ": " + need.answer.reason(), false);
+      }
+    }
+    for (Need need : needs) {
+      if (need.isVisible()) {
+        continue;
+      }
+      if (need.answer != null && need.answer.unknownEpoch() && !looked) {
+        return new ServerResult(
+            address, Verdict.UNPROVEN, address + ": unknown epoch: " + need.answer.reason(), false);
+      }
+      return new ServerResult(address, looked ? Verdict.NOT_YET : Verdict.TIMED_OUT, missing(need), false);
+    }
+    return new ServerResult(address, Verdict.VISIBLE, "", false);
+  }
+
+  private static String missing(Need need) {
+    ServerEngine server = need.server;
+    if (!server.down().isEmpty()) {
+      return "replica " + server.address() + " does not answer: " + server.down();
+    }
+    if (need.answer != null && !need.answer.reason().isEmpty()) {
+      return "replica " + server.address() + ": " + need.answer.reason();
+    }
+    if (need.isPosition) {
+      return "replica %s is at %s, wanted %s"
+          .formatted(server.address(), server.position(), EpochJudge.place(need.epoch, need.counter));
+    }
+    return "replica " + server.address() + " has not got " + need.writeId;
+  }
+}

@@ -1,0 +1,71 @@
+package dev.antipode.barrier;
+
+import dev.antipode.Lineage;
+import dev.antipode.LineageScope;
+import dev.antipode.Policy;
+import dev.antipode.Reach;
+import dev.antipode.shim.Registry;
+import java.util.Collection;
+import java.util.List;
+
+/**
+ * One barrier, before anything is waited for.
+ *
+ * @param scope the current scope, or null
+ * @param lineage what is waited for
+ * @param asked the stores that are waited for
+ * @param elsewhere stores of the lineage that this process has not registered
+ * @param expected those of them that {@code ANTIPODE_STORES} says it will register: unproven until then (BAR-7)
+ * @param recorded stores in dry-run while the process enforces: followed and recorded, not waited for (BAR-49)
+ * @param switchedOff stores in mode off: not judged, so that the result is not complete (BAR-49)
+ * @param timeout nanoseconds
+ * @param reach how far a pass has to hold
+ * @param onTimeout what happens where a write is not visible in time
+ * @param onUnproven what happens where no proof is possible
+ * @param onVacuous what happens where nothing could be judged
+ * @param requireComplete whether to fail also where something was left unjudged
+ * @param dryRun whether only to look and record
+ * @param names the stores named in the call; null where all registered ones are asked for
+ */
+record Plan(
+    LineageScope scope,
+    Lineage lineage,
+    List<Asked> asked,
+    List<String> elsewhere,
+    List<String> expected,
+    List<Asked> recorded,
+    List<String> switchedOff,
+    long timeout,
+    Reach reach,
+    Policy onTimeout,
+    Policy onUnproven,
+    Policy onVacuous,
+    boolean requireComplete,
+    boolean dryRun,
+    List<String> names) {
+
+  /** The same, for the stores in dry-run alone. */
+  Plan ofRecorded() {
+    return new Plan(scope, lineage, recorded, elsewhere, expected, recorded, switchedOff, timeout, reach, onTimeout,
+        onUnproven, onVacuous, requireComplete, dryRun, names);
+  }
+
+  /** The lineage has writes, and none of their stores is registered here (BAR-17). */
+  boolean isVacuous() {
+    return !elsewhere.isEmpty()
+        && asked.isEmpty()
+        && expected.isEmpty()
+        && recorded.isEmpty()
+        && switchedOff.isEmpty();
+  }
+
+  /** The stores whose marks of incompleteness count for {@code complete} (BAR-15, BAR-16). */
+  Collection<String> askedNames() {
+    return names != null ? names : Registry.current().names();
+  }
+
+  /** Only looked at, without waiting. */
+  boolean looks() {
+    return timeout == 0;
+  }
+}

@@ -1,0 +1,189 @@
+package dev.antipode.barrier;
+
+import dev.antipode.BarrierOptions;
+import dev.antipode.ConfigurationException;
+import dev.antipode.Lineage;
+import dev.antipode.LineageScope;
+import dev.antipode.Mode;
+import dev.antipode.Policy;
+import dev.antipode.Reach;
+import dev.antipode.Settings;
+import dev.antipode.configuration.ProcessSettings;
+import dev.antipode.shim.RegisteredStore;
+import dev.antipode.shim.Registry;
+import dev.antipode.telemetry.CallSite;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+
+/** Checks a barrier's call and takes its lineage apart by store. The programmer's mistakes throw here, at once. */
+final class Planner {
+  private static final int MOST_NAMES = 1024;
+  private static final Map<String, Long> CHECKED = new ConcurrentHashMap<>(); // name to the registry's generation
+
+  private Planner() {}
+
+  static Plan plan(LineageScope scope, BarrierOptions options) {
+    Settings now = ProcessSettings.inForce();
+    Lineage lineage = options.lineage();
+    if (lineage == null) {
+      if (scope == null) {
+        throw new ConfigurationException(
+            "Antipode.barrier() was called outside any scope, so there is no lineage to wait for. Add a middleware, "
+                + "open Antipode.scope(), or give it a lineage. (site: " + CallSite.current() + ")");
+      }
+      lineage = scope.lineage();
+    }
+    Registry known = Registry.current();
+    if (known.all().isEmpty() && now.stores().isEmpty()) {
+      throw new ConfigurationException(
+          "Antipode.barrier() was called in a process that has registered no store: wrap a client, or register the "
+              + "store that it should wait for. (site: " + CallSite.current() + ")");
+    }
+    Announcement.announce();
+    List<String> names = options.stores();
+    if (names != null) {
+      names.forEach(known::need);
+    }
+    Reach reach = checkedReach(options.reach());
+    List<Asked> asked = new ArrayList<>(2);
+    List<String> elsewhere = new ArrayList<>(0);
+    List<String> expected = new ArrayList<>(0);
+    List<Asked> recorded = new ArrayList<>(0);
+    List<String> switchedOff = new ArrayList<>(0);
+    boolean dryRun = options.dryRun() || now.mode() == Mode.DRY_RUN;
+    for (String name : lineage.stores()) {
+      RegisteredStore store = known.get(name);
+      if (store == null) {
+        checkName(name, known);
+      }
+      if (names != null && !names.contains(name)) {
+        continue;
+      }
+      if (store == null) {
+        (now.stores().contains(name) ? expected : elsewhere).add(name);
+        continue;
+      }
+      Mode mode = store.mode();
+      if (mode == Mode.OFF) {
+        switchedOff.add(name);
+      } else {
+        List<Asked> group = !dryRun && mode == Mode.DRY_RUN ? recorded : asked;
+        group.add(new Asked(store, lineage.ofStore(name), store.servers(reach == Reach.REPLICA)));
+      }
+    }
+    return new Plan(
+        scope,
+        lineage,
+        asked,
+        elsewhere,
+        expected,
+        recorded,
+        switchedOff,
+        deadline(options.timeout(), scope, asked),
+        reach,
+        onTimeout(options.onTimeout() != null ? options.onTimeout() : now.onTimeout(), scope),
+        onUnproven(options.onUnproven() != null ? options.onUnproven() : now.onUnproven(), scope),
+        onVacuous(options.onVacuous() != null ? options.onVacuous() : now.onVacuous()),
+        options.requireComplete(),
+        dryRun,
+        names);
+  }
+
+  private static Reach checkedReach(Reach reach) {
+    if (reach == Reach.SESSION) {
+      throw new ConfigurationException(
+          "reach(SESSION) speaks of one connection, which a barrier does not have: use Antipode.reading(after) or "
+              + "StoreOptions.waitOnRead(true)");
+    }
+    return reach == null ? Reach.REGION : reach;
+  }
+
+  private static long deadline(Duration timeout, LineageScope scope, List<Asked> asked) {
+    Duration wanted = timeout;
+    if (wanted == null) {
+      for (Asked each : asked) {
+        Duration own = each.store().timeout();
+        wanted = wanted == null || own.compareTo(wanted) > 0 ? own : wanted;
+      }
+      if (wanted == null) {
+        wanted = ProcessSettings.timeoutOf(null, null);
+      }
+    }
+    return tightened(nanos(wanted), scope);
+  }
+
+  /** Nanoseconds; a duration beyond their range is as long as they are. */
+  static long nanos(Duration duration) {
+    return duration.getSeconds() >= Integer.MAX_VALUE ? Integer.MAX_VALUE * 1_000_000_000L : duration.toNanos();
+  }
+
+  /** A deadline, tightened by the request's own (BAR-28). */
+  static long tightened(long nanos, LineageScope scope) {
+    if (scope == null || scope.deadline().isEmpty()) {
+      return nanos;
+    }
+    return Math.min(nanos, Math.max(scope.deadline().getAsLong() - System.nanoTime(), 0));
+  }
+
+  private static Policy onTimeout(Policy policy, LineageScope scope) {
+    if (policy == Policy.AS_TIMEOUT) {
+      throw new ConfigurationException("onTimeout(AS_TIMEOUT): want RAISE, PROCEED, REDELIVER");
+    }
+    checkRedeliver(policy, scope);
+    return policy;
+  }
+
+  private static Policy onUnproven(Policy policy, LineageScope scope) {
+    checkRedeliver(policy, scope);
+    return policy;
+  }
+
+  private static Policy onVacuous(Policy policy) {
+    if (policy != Policy.RAISE && policy != Policy.PROCEED) {
+      throw new ConfigurationException("onVacuous(" + policy.name() + "): want RAISE, PROCEED");
+    }
+    return policy;
+  }
+
+  private static void checkRedeliver(Policy policy, LineageScope scope) {
+    if (policy != Policy.REDELIVER) {
+      return;
+    }
+    if (scope == null || scope.delivery() == null) {
+      throw new ConfigurationException(
+          "onTimeout(REDELIVER) needs a message to give back: this is not a consumer's scope");
+    }
+    if (!scope.delivery().canRedeliver()) {
+      throw new ConfigurationException(
+          "onTimeout(REDELIVER): the message cannot go back: " + scope.delivery().detail());
+    }
+  }
+
+  /** Refuses a lineage's store that differs from a registered one in case, - and _ only: a misspelling (BAR-6). */
+  private static void checkName(String name, Registry known) {
+    Long checked = CHECKED.get(name);
+    if (checked != null && checked == known.generation()) {
+      return;
+    }
+    String plain = plain(name);
+    for (RegisteredStore store : known.all()) {
+      if (!store.name().equals(name) && plain(store.name()).equals(plain)) {
+        throw new ConfigurationException(
+            "the lineage names store \"%s\", this process has registered \"%s\": the same name but for case, - and _. A store has one name in every service."
+                .formatted(name, store.name()));
+      }
+    }
+    if (CHECKED.size() >= MOST_NAMES) {
+      CHECKED.clear();
+    }
+    CHECKED.put(name, known.generation());
+  }
+
+  private static String plain(String name) {
+    return name.toUpperCase(Locale.ROOT).toLowerCase(Locale.ROOT).replace("-", "").replace("_", "");
+  }
+}

@@ -1,0 +1,38 @@
+package dev.antipode.barrier;
+
+import dev.antipode.Lineage;
+import dev.antipode.Verdict;
+import dev.antipode.shim.Server;
+import java.time.Duration;
+import java.util.List;
+
+/** Waiting at one server for one lineage, nothing enforced: what wait on read and the failover fuzzer use. */
+public final class ServerWait {
+  private ServerWait() {}
+
+  /** Blocks until the server has shown every write of the lineage to its store; the verdict. */
+  public static Verdict at(Server server, Lineage lineage, Duration timeout) {
+    return at(server, lineage, Planner.nanos(timeout));
+  }
+
+  static Verdict at(Server server, Lineage lineage, long nanos) {
+    ServerEngine engine = (ServerEngine) server;
+    Asked asked = new Asked(engine.store(), lineage.ofStore(engine.store().name()), List.of(engine));
+    return verdict(Waiting.block(List.of(asked), nanos).needs);
+  }
+
+  private static Verdict verdict(List<Need> needs) {
+    for (Need need : needs) {
+      if (need.leftOut || (need.answer != null && need.answer.isUnproven())) {
+        return Verdict.UNPROVEN;
+      }
+    }
+    if (needs.stream().allMatch(Need::isVisible)) {
+      return Verdict.VISIBLE;
+    }
+    if (needs.stream().anyMatch(need -> need.answer != null && need.answer.unknownEpoch())) {
+      return Verdict.UNPROVEN;
+    }
+    return Verdict.TIMED_OUT;
+  }
+}

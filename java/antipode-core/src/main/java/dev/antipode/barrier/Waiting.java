@@ -1,0 +1,119 @@
+package dev.antipode.barrier;
+
+import dev.antipode.BarrierInterruptedException;
+import dev.antipode.Settings;
+import dev.antipode.WriteId;
+import dev.antipode.configuration.ProcessSettings;
+import dev.antipode.shim.RegisteredStore;
+import dev.antipode.shim.Visibility;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+
+/** Waiting for writes at servers: places, deadlines, giving up (BAR-28, BAR-32, BAR-39). */
+final class Waiting {
+  /** How long a look without waiting may take to ask the servers, in nanoseconds. */
+  private static volatile long look = TimeUnit.MILLISECONDS.toNanos(100);
+
+  private Waiting() {}
+
+  /**
+   * Blocks until every write is settled at its servers, or {@code timeout} nanoseconds have passed.
+   *
+   * @throws BarrierInterruptedException where the thread is interrupted while it waits; its flag is set again
+   */
+  static Group block(List<Asked> wanted, long timeout) {
+    CountDownLatch done = new CountDownLatch(1);
+    Group group = new Group(timeout, done::countDown);
+    boolean whole = false;
+    try {
+      if (park(group, wanted)) {
+        List<RegisteredStore> places = takePlaces(group, false);
+        if (places != null) {
+          try {
+            done.await(patience(group), TimeUnit.NANOSECONDS);
+          } finally {
+            giveBack(places, false);
+          }
+        }
+      }
+      whole = true;
+    } catch (InterruptedException interrupted) {
+      Thread.currentThread().interrupt();
+      throw new BarrierInterruptedException("the thread was interrupted while a barrier waited", interrupted);
+    } finally {
+      group.cancelled = !whole;
+      giveUp(group);
+    }
+    return group;
+  }
+
+  /** Parks every write at its servers; true where something is to be waited for. */
+  static boolean park(Group group, List<Asked> wanted) {
+    for (Asked asked : wanted) {
+      for (ServerEngine server : asked.servers()) {
+        for (WriteId id : asked.ids()) {
+          server.park(group.add(id, server));
+        }
+      }
+    }
+    return group.parked();
+  }
+
+  /** Nanoseconds until the deadline; a look without waiting still asks each server once. */
+  static long patience(Group group) {
+    return Math.max(group.since + (group.timeout > 0 ? group.timeout : look) - Ticks.now(), 0);
+  }
+
+  /** What is not settled by now is not waited for any more. */
+  static void giveUp(Group group) {
+    for (Need need : group.needs) {
+      if (!need.isDone()) {
+        need.server.giveUp(need);
+      }
+    }
+  }
+
+  /** A place among those that wait, counted a store and process; null where all are taken (BAR-39). */
+  static List<RegisteredStore> takePlaces(Group group, boolean tasks) {
+    Settings now = ProcessSettings.inForce();
+    int limit = tasks ? now.maxTasks() : now.maxWaiters();
+    List<RegisteredStore> taken = new ArrayList<>(1);
+    for (Need need : group.needs) {
+      RegisteredStore store = need.server.store();
+      if (need.isDone() || taken.contains(store)) {
+        continue;
+      }
+      if (!store.takePlace(limit, tasks)) {
+        giveBack(taken, tasks);
+        overloaded(group);
+        return null;
+      }
+      taken.add(store);
+    }
+    return taken;
+  }
+
+  /** The barrier is parked no more. */
+  static void giveBack(List<RegisteredStore> places, boolean tasks) {
+    for (RegisteredStore store : places) {
+      store.givePlaceBack(tasks);
+    }
+  }
+
+  private static void overloaded(Group group) {
+    group.overloaded = true;
+    Visibility answer = Visibility.notYet("overloaded: as many barriers wait for it as this process allows");
+    for (Need need : group.needs) {
+      need.server.refuse(need, answer);
+    }
+  }
+
+  /** Sets how long a look may take; returns what it was, in nanoseconds (tests). */
+  static long lookFor(long nanos) {
+    long before = look;
+    look = nanos;
+    return before;
+  }
+}

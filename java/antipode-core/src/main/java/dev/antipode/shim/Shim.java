@@ -1,0 +1,100 @@
+package dev.antipode.shim;
+
+import dev.antipode.WriteId;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.time.Duration;
+import java.util.List;
+import java.util.Set;
+
+/**
+ * What knows one kind of store (spec SHIM). It says what its store can do and answers one question; the core does
+ * deadlines, parallel waits, polling, single flight and overload. One instance serves one named store of this process.
+ *
+ * <p>Shims are found by {@link java.util.ServiceLoader} ({@code META-INF/services/dev.antipode.shim.Shim}) and have a
+ * constructor without parameters.
+ *
+ * <p>All methods that ask a server are called by the engine's one thread for that server, never concurrently for the
+ * same server and never in a request. They may block for {@link Server#askTimeout} at most, and then throw.
+ */
+public abstract class Shim {
+  private RegisteredStore store;
+
+  /** Makes a shim that serves no store yet. */
+  protected Shim() {}
+
+  /** The kind of store: {@code redis}, {@code memory}. */
+  public abstract String kind();
+
+  /** What this kind of store can do. */
+  public abstract Capabilities capabilities();
+
+  /**
+   * One answer a write, in order: visible, not yet and where the server is, or unproven and why. Never guesses.
+   *
+   * <p>{@code ids} may be empty: a sign of life is asked for. A positional shim calls {@link Server#applied} with what
+   * the same reply proved, so that one question releases everybody up to there.
+   *
+   * @throws Exception what {@link #unreachable} knows means that the server is out of reach; anything else is the
+   *     server's own answer, and makes the writes unproven with its words (BAR-13)
+   */
+  public abstract List<Visibility> visible(List<WriteId> ids, Server server) throws Exception;
+
+  /**
+   * Opens a push channel to a server ({@link Capabilities#push}).
+   *
+   * @throws UnsupportedOperationException where this very server cannot push: it is polled then
+   * @throws Exception as {@link #visible} does
+   */
+  public Watch watch(Server server) throws Exception {
+    throw new UnsupportedOperationException(kind() + " has no push");
+  }
+
+  /**
+   * Like {@link #visible}, but blocks at the server up to {@code timeout} for the first of the writes ({@link
+   * Capabilities#blockingWait}). One that can end early looks at {@link Server#interrupted}.
+   *
+   * @throws Exception as {@link #visible} does
+   */
+  public List<Visibility> await(List<WriteId> ids, Server server, Duration timeout) throws Exception {
+    throw new UnsupportedOperationException(kind() + " has no blocking wait");
+  }
+
+  /** Gives up the connection to a server ({@link Server#session}); never throws. */
+  public void close(Server server) {
+    server.session(null);
+  }
+
+  /** A name for the server behind a client or URL, for results and errors; without credentials. */
+  public String address(Object target) {
+    return target instanceof String text ? text : kind() + ":" + Integer.toHexString(System.identityHashCode(target));
+  }
+
+  /** The schemes of the URLs that this shim can reach servers by: {@code redis}, {@code rediss}. */
+  public Set<String> schemes() {
+    return Set.of();
+  }
+
+  /** Whether this error of the client means that the server is out of reach; anything else is the server's answer. */
+  public boolean unreachable(Exception error) {
+    return error instanceof IOException || error instanceof UncheckedIOException;
+  }
+
+  /**
+   * For stores that neither push nor block: the shim itself spaces its questions, object by object, and {@link
+   * #visible} answers between them from the last one. It is called so often while somebody waits, without back-off,
+   * and counts its questions by itself. Zero where the core does all that.
+   */
+  public Duration ownPace() {
+    return Duration.ZERO;
+  }
+
+  /** The store that it serves. */
+  public final RegisteredStore store() {
+    return store;
+  }
+
+  final void serve(RegisteredStore served) {
+    store = served;
+  }
+}

@@ -1,0 +1,107 @@
+package dev.antipode.shim;
+
+import dev.antipode.BarrierException;
+import dev.antipode.BarrierResult;
+import dev.antipode.BarrierTimeoutException;
+import dev.antipode.BarrierUnprovenException;
+import dev.antipode.Lineage;
+import dev.antipode.LineageScope;
+import dev.antipode.Mode;
+import dev.antipode.Policy;
+import dev.antipode.Reading;
+import dev.antipode.RedeliverException;
+import dev.antipode.Settings;
+import dev.antipode.StoreResult;
+import dev.antipode.Verdict;
+import dev.antipode.WriteId;
+import dev.antipode.barrier.ServerWait;
+import dev.antipode.configuration.ProcessSettings;
+import dev.antipode.telemetry.CallSite;
+import dev.antipode.telemetry.Telemetry;
+import java.time.Duration;
+import java.util.List;
+import java.util.Map;
+
+/** What a read of a wrapped client waits for, and what becomes of one that waited in vain (BAR-50, BAR-51). */
+public final class WaitOnRead {
+  private WaitOnRead() {}
+
+  /**
+   * Waits at the read's own server for what {@code reading} after a lineage, or where {@code waits} the scope, wants to
+   * see of its store. In dry-run it only looks.
+   *
+   * @param timeout tightened by the request's own deadline
+   * @throws BarrierException what a barrier throws that waited in vain, by the policies
+   */
+  public static void waitFirst(
+      Server server, Duration timeout, Reading reading, LineageScope scope, boolean waits) {
+    Lineage lineage;
+    if (reading != null && reading.after().isPresent()) {
+      lineage = reading.after().get();
+    } else if (waits && scope != null) {
+      lineage = scope.lineage();
+    } else {
+      return;
+    }
+    RegisteredStore store = server.store();
+    List<WriteId> ids = lineage.ofStore(store.name());
+    Mode mode = store.mode();
+    if (ids.isEmpty() || mode == Mode.OFF) {
+      return;
+    }
+    boolean follows = mode == Mode.DRY_RUN;
+    Duration patience = follows ? Duration.ZERO : tightened(timeout, scope);
+    long began = System.nanoTime();
+    Verdict verdict = ServerWait.at(server, Lineage.of(ids), patience);
+    if (verdict == Verdict.VISIBLE) {
+      return;
+    }
+    if (follows) {
+      behind();
+      return;
+    }
+    String words = "%s at %s: %s. The read waited for it %d ms"
+        .formatted(store.name(), server.address(), verdict, patience.toMillis());
+    Duration waited = Duration.ofNanos(System.nanoTime() - began);
+    waitedInVain(store.name(), words, waited, scope, verdict == Verdict.UNPROVEN);
+  }
+
+  private static Duration tightened(Duration timeout, LineageScope scope) {
+    if (scope == null || scope.deadline().isEmpty()) {
+      return timeout;
+    }
+    Duration left = Duration.ofNanos(Math.max(scope.deadline().getAsLong() - System.nanoTime(), 0));
+    return left.compareTo(timeout) < 0 ? left : timeout;
+  }
+
+  /** In dry-run a read that would have had to wait is a finding, and goes on. */
+  public static void behind() {
+    Telemetry.finding("behind", CallSite.current());
+  }
+
+  /**
+   * Throws what the policies say of a read that waited in vain; returns where it goes on.
+   *
+   * @param words the store and server, where it is, and how long the read waited
+   * @throws BarrierException by the policies; {@link RedeliverException} in the scope of a message alone
+   */
+  public static void waitedInVain(
+      String store, String words, Duration waited, LineageScope scope, boolean unproven) {
+    Settings now = ProcessSettings.inForce();
+    Policy policy = unproven && now.onUnproven() != Policy.AS_TIMEOUT ? now.onUnproven() : now.onTimeout();
+    if (policy == Policy.PROCEED) {
+      return;
+    }
+    String told = words + " (wait on read)";
+    StoreResult answer =
+        new StoreResult(unproven ? Verdict.UNPROVEN : Verdict.TIMED_OUT, told, waited, List.of());
+    BarrierResult result =
+        new BarrierResult.Builder(false).waited(waited).judge(() -> Map.of(store, answer)).build();
+    BarrierException error =
+        unproven ? new BarrierUnprovenException(told, result) : new BarrierTimeoutException(told, result);
+    if (policy == Policy.REDELIVER && scope != null && scope.delivery() != null) {
+      throw new RedeliverException("give the message back: " + told, result, error);
+    }
+    throw error;
+  }
+}

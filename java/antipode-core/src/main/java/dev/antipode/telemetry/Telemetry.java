@@ -1,0 +1,159 @@
+package dev.antipode.telemetry;
+
+import io.opentelemetry.api.GlobalOpenTelemetry;
+import io.opentelemetry.api.OpenTelemetry;
+import io.opentelemetry.api.common.AttributeKey;
+import io.opentelemetry.api.common.Attributes;
+import io.opentelemetry.api.metrics.MeterProvider;
+import io.opentelemetry.api.trace.Tracer;
+import io.opentelemetry.api.trace.TracerProvider;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+
+/**
+ * Metrics and spans by OpenTelemetry (spec OBS). Nothing here is called on the barrier's free path. Names, units and
+ * attributes are those of the specification; without an OpenTelemetry SDK all of it does nothing (OBS-10).
+ */
+public final class Telemetry {
+  /** The name of the tracer and of the meter. */
+  public static final String INSTRUMENTATION = "dev.antipode";
+
+  private static final int MOST_SITES = 1000;
+  private static final AttributeKey<String> REASON = AttributeKey.stringKey("antipode.reason");
+  private static final AttributeKey<String> DIRECTION = AttributeKey.stringKey("antipode.direction");
+  private static final AttributeKey<String> STORE = AttributeKey.stringKey("antipode.store");
+  private static final AttributeKey<String> SITE = AttributeKey.stringKey("antipode.site");
+  private static final AttributeKey<String> KIND = AttributeKey.stringKey("antipode.kind");
+  private static final AttributeKey<String> OUTCOME = AttributeKey.stringKey("antipode.outcome");
+  private static final AttributeKey<String> PURPOSE = AttributeKey.stringKey("antipode.purpose");
+
+  private static final Set<String> SITES = ConcurrentHashMap.newKeySet();
+  private static final Map<String, String> MARKS_MISSING = new ConcurrentHashMap<>();
+  private static volatile OpenTelemetry given;
+  private static volatile Instruments instruments;
+
+  private Telemetry() {}
+
+  /** Uses this OpenTelemetry from now on, not the global one; null: that again. */
+  public static void use(OpenTelemetry openTelemetry) {
+    given = openTelemetry;
+  }
+
+  /** The OpenTelemetry in use. Asking for the global one does not keep the application from setting it later. */
+  private static OpenTelemetry openTelemetry() {
+    OpenTelemetry own = given;
+    return own != null ? own : GlobalOpenTelemetry.getOrNoop();
+  }
+
+  /** The instruments of the OpenTelemetry in use, which an application may set after we have begun. */
+  public static Instruments instruments() {
+    OpenTelemetry now = openTelemetry();
+    Instruments known = instruments;
+    if (known != null && known.openTelemetry() == now) {
+      return known;
+    }
+    synchronized (Telemetry.class) {
+      known = instruments;
+      if (known == null || known.openTelemetry() != now) {
+        if (known != null) {
+          known.close();
+        }
+        known = new Instruments(now, MARKS_MISSING);
+        instruments = known;
+      }
+      return known;
+    }
+  }
+
+  /** The tracer of the {@code antipode.barrier} and {@code antipode.wait} spans. */
+  public static Tracer tracer() {
+    return openTelemetry().getTracer(INSTRUMENTATION);
+  }
+
+  /** Whether spans are collected by anybody. */
+  public static boolean isTraced() {
+    return openTelemetry().getTracerProvider() != TracerProvider.noop();
+  }
+
+  /** Whether spans or metrics are collected by anybody. */
+  public static boolean isCollected() {
+    return isTraced() || openTelemetry().getMeterProvider() != MeterProvider.noop();
+  }
+
+  /** Makes the instruments, so that the observable ones are read even where no other is ever called. */
+  public static void start() {
+    instruments();
+  }
+
+  /** A call site as an attribute: past so many different ones, {@code other} (OBS-6). */
+  public static String bounded(String site) {
+    if (SITES.contains(site)) {
+      return site;
+    }
+    return SITES.size() < MOST_SITES && SITES.add(site) ? site : SITES.contains(site) ? site : CallSite.UNKNOWN;
+  }
+
+  /** Forgets instruments and counts (tests). */
+  public static void reset() {
+    synchronized (Telemetry.class) {
+      if (instruments != null) {
+        instruments.close();
+      }
+      instruments = null;
+    }
+    Outcome.reset();
+    SITES.clear();
+    MARKS_MISSING.clear();
+  }
+
+  /** A lineage was not taken: {@code untrusted}, {@code malformed}, {@code seal} or {@code implausible}. */
+  public static void dropped(String reason, String direction) {
+    instruments().lineageDropped.add(1, Attributes.of(REASON, reason, DIRECTION, direction));
+  }
+
+  /** A lineage became incomplete in this process. */
+  public static void incomplete(String reason, String store) {
+    instruments().lineageIncomplete.add(1, Attributes.of(REASON, reason, STORE, store));
+  }
+
+  /** A lineage of so many bytes went in this direction. */
+  public static void size(String direction, int length) {
+    instruments().lineageSize.record(length, Attributes.of(DIRECTION, direction));
+  }
+
+  /** A write was appended outside any scope ({@code orphan}) or after its scope had ended ({@code closed}). */
+  public static void writeLost(String reason, String store, String site) {
+    instruments().writeLost.add(1, Attributes.of(REASON, reason, STORE, store, SITE, bounded(site)));
+  }
+
+  /** A write was made after the response's header had left. */
+  public static void writeLate(String store, String site) {
+    instruments().writeLate.add(1, Attributes.of(STORE, store, SITE, bounded(site)));
+  }
+
+  /** Dry-run found something: {@code behind}, {@code stale}, {@code published_before_commit}. */
+  public static void finding(String kind, String site) {
+    instruments().findingCount.add(1, Attributes.of(KIND, kind, SITE, bounded(site)));
+  }
+
+  /** A fallback read was {@code run} or {@code refused}. */
+  public static void fallback(String outcome) {
+    instruments().fallbackCount.add(1, Attributes.of(OUTCOME, outcome));
+  }
+
+  /** A server was asked because somebody waits: {@code wait}, {@code probe} or {@code mark}. */
+  public static void request(String store, String purpose) {
+    instruments().waitRequests.add(1, Attributes.of(STORE, store, PURPOSE, purpose));
+  }
+
+  /** A shim says that it may not mark this store's epochs, and why; null: it may (EPOCH-26). */
+  public static void marksMissing(String store, String reason) {
+    start();
+    if (reason == null) {
+      MARKS_MISSING.remove(store);
+    } else {
+      MARKS_MISSING.put(store, reason);
+    }
+  }
+}
