@@ -15,9 +15,7 @@ import psycopg
 from antipode.testing import isolated
 from antipode_lab import Lab
 from antipode_lab.stores.postgresql import PostgresqlOptions, PostgresqlStore
-from pg_regions import Posts, prepare
-
-INSERT = "INSERT INTO posts (key, value) VALUES (%s, 'v')"
+from pg_regions import INSERT, Posts, prepare
 
 
 def timed(action: Callable[[], object]) -> float:

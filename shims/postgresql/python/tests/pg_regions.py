@@ -9,7 +9,7 @@ from typing import Any
 import antipode
 import antipode_postgresql
 import psycopg
-from antipode import BarrierResult, Lineage, Verdict
+from antipode import BarrierResult, Lineage, Ordered, Verdict
 from antipode.shim import Server
 from antipode.waiting import wait_for_server
 from antipode_lab.stores.postgresql import PostgresqlStore
@@ -17,6 +17,7 @@ from antipode_postgresql import schema
 
 STORE = "blog-posts"
 SLACK_S = 5.0
+INSERT = "INSERT INTO posts (key, value) VALUES (%s, 'v')"
 
 
 def until(condition: Callable[[], object], seconds: float = 20.0) -> None:
@@ -110,3 +111,14 @@ class Posts:
         )
         assert time.monotonic() - began < timeout + SLACK_S, "past its deadline"
         return result
+
+
+def proved(scope: antipode.Scope) -> int:
+    """The counter of the one position that the scope has; nothing is pending."""
+    assert not scope.pending
+    [write_id] = scope.lineage.of_store(STORE)
+    assert isinstance(write_id.version, Ordered)
+    return write_id.version.counter
+
+
+# Transactions

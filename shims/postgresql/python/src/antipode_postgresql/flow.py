@@ -22,9 +22,13 @@ from antipode_postgresql.packets import (
     Place,
     Results,
     asked,
+    asked_prepared,
     ends_connection,
+    is_prepared,
+    is_unknown_statement,
     piped,
     place_of,
+    preparing,
     record_end,
     refusal_of,
     simple,
@@ -52,7 +56,7 @@ NO_TABLE: Final = (
 class Known:
     """What one connection has found out about its server; shared by all wraps of the connection."""
 
-    __slots__ = ("epoch", "segment", "system", "timeline")
+    __slots__ = ("epoch", "prepared", "questions", "segment", "system", "timeline")
 
     def __init__(self) -> None:
         self.system = 0
@@ -60,6 +64,10 @@ class Known:
         self.timeline = 0
         self.epoch = ""
         """Of `timeline`; empty until it was asked for."""
+        self.questions = 0
+        """How often the position was asked for by the extended protocol; as psycopg counts its statements."""
+        self.prepared = False
+        """Whether the server has the question as a prepared statement."""
 
 
 class Flow:
@@ -228,9 +236,10 @@ class Flow:
         """One write in autocommit mode, with the questions in the same packet; its own results."""
         pgconn = self.pgconn
         before = [set_local(pgconn, self.text_beside())] if self.binding.rests else []
-        groups = [[*before, send, asked(pgconn, HOW)], [asked(pgconn, QUESTION)]]
+        question, prepares = self._question()
+        groups = [[*before, send, asked(pgconn, HOW)], [question], *prepares]
         try:
-            *_, own, how, answer = yield from piped(pgconn, groups)
+            own, how, answer, *prepared = (yield from piped(pgconn, groups))[len(before) :]
         except BaseException as error:
             self._lost(error)
             raise
@@ -241,8 +250,26 @@ class Flow:
                 self.rolled_back()
             return own
         asynchronous = not how or not how[0].ntuples or how[0].get_value(0, 0) == b"off"
+        if prepared:
+            self.known.prepared, self.known.questions = is_prepared(prepared[0]), 0
+        elif is_unknown_statement(answer):
+            self.known.prepared, self.known.questions, answer = False, 0, []
         yield from self.settle_gen(answer, asynchronous=asynchronous)
         return own
+
+    def _question(self) -> tuple[Callable[[], None], list[list[Callable[[], None]]]]:
+        """The question, and what prepares it in the same packet: as often asked as psycopg asks before it prepares.
+
+        In a group of its own: should the server have forgotten it, the write before is not touched.
+        """
+        known, threshold = self.known, self.connection.prepare_threshold
+        if threshold is None:
+            return asked(self.pgconn, QUESTION), []
+        if known.prepared:
+            return asked_prepared(self.pgconn), []
+        known.questions += 1
+        due = known.questions > threshold
+        return asked(self.pgconn, QUESTION), [[preparing(self.pgconn)]] if due else []
 
     def settle_gen(self, answer: Results, *, asynchronous: bool) -> Any:
         """The commit is done: its position joins the scope. Errors of our own questions end here."""

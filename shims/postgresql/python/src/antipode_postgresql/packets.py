@@ -14,6 +14,8 @@ from antipode_postgresql.positions import number_of
 # behind the next page's header, where no record ends, or behind what somebody else has not committed.
 # It is asked for only as a bound for what was not flushed when it was read.
 QUESTION: Final = b"SELECT pg_walfile_name('0/1000000'), pg_current_wal_flush_lsn(), pg_current_wal_insert_lsn()"
+# The name of QUESTION as a prepared statement.
+PREPARED: Final = b"_antipode_question"
 # Before the COMMIT: what SET LOCAL said is gone after it.
 HOW: Final = b"SHOW synchronous_commit"
 HOW_AND_WHETHER: Final = b"SELECT current_setting('synchronous_commit'), pg_current_xact_id_if_assigned() IS NOT NULL"
@@ -69,6 +71,20 @@ def refusal_of(results: Sequence[Any]) -> str:
     return ""
 
 
+def _has_state(results: Sequence[Any], state: bytes) -> bool:
+    return any(result.error_field(pq.DiagnosticField.SQLSTATE) == state for result in results)
+
+
+def is_unknown_statement(results: Sequence[Any]) -> bool:
+    """Whether the server refused because it has no prepared statement of that name (`DISCARD ALL` forgets them)."""
+    return _has_state(results, b"26000")
+
+
+def is_prepared(results: Sequence[Any]) -> bool:
+    """Whether the server has the statement now, or had it before."""
+    return not refusal_of(results) or _has_state(results, b"42P05")
+
+
 def ends_connection(result: Any) -> bool:
     """Whether this error is the last word of its server process: what it was told before may have happened."""
     severity = result.error_field(pq.DiagnosticField.SEVERITY_NONLOCALIZED)
@@ -104,3 +120,13 @@ def piped(pgconn: Any, groups: Sequence[Sequence[Callable[[], None]]]) -> Any:
 def asked(pgconn: Any, text: bytes) -> Callable[[], None]:
     """A command of `piped`: a statement without parameters."""
     return lambda: pgconn.send_query_params(text, None)
+
+
+def asked_prepared(pgconn: Any) -> Callable[[], None]:
+    """QUESTION as the statement that `preparing` prepared."""
+    return lambda: pgconn.send_query_prepared(PREPARED, None)
+
+
+def preparing(pgconn: Any) -> Callable[[], None]:
+    """Prepares QUESTION."""
+    return lambda: pgconn.send_prepare(PREPARED, QUESTION)

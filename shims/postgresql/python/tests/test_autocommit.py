@@ -1,0 +1,75 @@
+"""Statements that are transactions by themselves: the question rides in their packet (spec SHIM-1, EPOCH-1)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import antipode
+import psycopg
+import pytest
+from pg_regions import INSERT, Posts, proved
+
+
+def test_an_error_in_autocommit_mode_leaves_nothing(wrapped: psycopg.Connection[Any]) -> None:
+    wrapped.autocommit = True
+    wrapped.execute(INSERT, ("1",))
+    with antipode.scope() as scope:
+        with pytest.raises(psycopg.errors.UniqueViolation):
+            wrapped.execute(INSERT, ("1",))
+        with pytest.raises(psycopg.errors.SyntaxError):
+            wrapped.execute("INSERT nonsense")
+        with pytest.raises(psycopg.errors.UniqueViolation):
+            wrapped.cursor().executemany(INSERT, [("2",), ("1",)])
+        with (
+            pytest.raises(psycopg.errors.UniqueViolation),
+            wrapped.cursor().copy("COPY posts (key, value) FROM STDIN") as copy,
+        ):
+            copy.write_row(("1", "v"))
+        assert not scope.pending
+        assert not scope.lineage
+        assert wrapped.execute("SELECT 1").fetchone() == (1,), "the connection is usable"
+
+
+def test_prepared_statements_and_results_are_the_clients_own(wrapped: psycopg.Connection[Any]) -> None:
+    wrapped.autocommit = True
+    with antipode.scope() as scope:
+        for number in range(10):  # prepared from the sixth on
+            cursor = wrapped.execute("INSERT INTO posts (key, value) VALUES (%s, %s) RETURNING key", (str(number), "v"))
+            assert cursor.fetchone() == (str(number),)
+            assert cursor.rowcount == 1
+            assert cursor.statusmessage == "INSERT 0 1"
+        cursor = wrapped.execute("UPDATE posts SET value = 'w' WHERE key < %s", ("5",), binary=True)
+        assert cursor.rowcount == 5
+        ours = [
+            row[0] for row in wrapped.execute("SELECT name FROM pg_prepared_statements WHERE name LIKE '%antipode%'")
+        ]
+        assert ours == ["_antipode_question"], (
+            "nothing of ours stays on the connection but what the page names (SHIM-5)"
+        )
+        assert proved(scope)
+
+
+def test_the_question_is_prepared_as_the_client_prepares(quiet_posts: Posts) -> None:
+    """As often asked as `prepare_threshold` says; what the application discards does no harm, and costs no write."""
+    always = quiet_posts.wrap("a")
+    always.prepare_threshold = 2
+    prepared = "SELECT count(*) FROM pg_prepared_statements WHERE name = '_antipode_question'"
+    found = []
+    for number in range(12):
+        if number == 6:
+            always.execute("DISCARD ALL")
+        with antipode.scope() as scope:
+            always.execute(INSERT, (f"{number}",))
+            found.append(proved(scope))
+            quiet_posts.comes("b1", scope.lineage)
+            assert quiet_posts.shows("b1", f"{number}") == "v"
+    assert found == sorted(set(found))
+    assert always.execute(prepared).fetchone() == (1,)
+    assert always.execute("SELECT count(*) FROM posts").fetchone() == (12,)
+    never = quiet_posts.wrap("a")
+    never.prepare_threshold = None
+    for number in range(12):
+        with antipode.scope() as scope:
+            never.execute(INSERT, (f"never-{number}",))
+            assert proved(scope) > found[-1]
+    assert never.execute(prepared).fetchone() == (0,)

@@ -1,0 +1,92 @@
+"""What reads depend on, and reads that wait (spec SHIM, BAR-50)."""
+
+from __future__ import annotations
+
+import antipode
+import psycopg
+import pytest
+from antipode import Ordered
+from antipode.errors import BarrierTimeout
+from antipode_lab.stores.postgresql import PostgresqlStore
+from pg_regions import INSERT, STORE, Posts
+
+
+def test_wait_on_read(quiet_posts: Posts, quiet_lab: PostgresqlStore) -> None:
+    reader = quiet_posts.wrap("b1", wait_on_read=True, timeout=10)
+    quiet_lab.lag("b1", "100ms")
+    try:
+        with antipode.scope():
+            writer = quiet_posts.wrap("a")
+            for number in range(3):
+                writer.execute(INSERT, (f"read-{number}",))
+                found = reader.execute("SELECT value FROM posts WHERE key = %s", (f"read-{number}",)).fetchone()
+                assert found == ("v",)
+            quiet_lab.partition("b1")
+            impatient = quiet_posts.wrap("b1", wait_on_read=True, timeout=0.2)
+            writer.execute(INSERT, ("parted",))
+            with pytest.raises(BarrierTimeout, match="wait on read"):
+                impatient.execute("SELECT 1")
+    finally:
+        quiet_lab.lag("b1", "3ms")
+        quiet_lab.heal()
+
+
+def test_a_snapshot_taken_before_is_not_waited_for(quiet_posts: Posts) -> None:
+    reader = quiet_posts.wrap("b1", wait_on_read=True, autocommit=False, timeout=5)
+    reader.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
+    reader.execute("SELECT 1")
+    with antipode.scope():
+        quiet_posts.wrap("a").execute(INSERT, ("behind the snapshot",))
+        with pytest.raises(BarrierTimeout, match="snapshot"):
+            reader.execute("SELECT value FROM posts")
+        reader.rollback()
+        assert reader.execute("SELECT value FROM posts").fetchone() == ("v",)
+
+
+def test_reading_covers_and_gives_what_rests_beside(quiet_posts: Posts, quiet_lab: PostgresqlStore) -> None:
+    writer = quiet_posts.wrap("a", rest="column")
+    reader = quiet_posts.wrap("b1", rest="column")
+    other = antipode.Lineage([antipode.WriteId("elsewhere", "key", Ordered("", 7))])
+    with antipode.scope(other) as scope:
+        writer.execute(INSERT, ("beside",))
+        with writer.transaction():
+            writer.execute("UPDATE posts SET value = 'w' WHERE key = 'beside'")
+        with writer.cursor().copy("COPY posts (key, value) FROM STDIN") as copy:
+            copy.write_row(("copied", "v"))
+        assert antipode.barrier(timeout=10, stores=[STORE]).satisfied
+        mine = scope.lineage
+    assert writer.execute("SELECT current_setting('antipode.lineage', true)").fetchone() in ((None,), ("",))
+    for key in ("beside", "copied"):
+        with antipode.reading() as seen:
+            reader.execute("SELECT * FROM posts WHERE key = %s", (key,))
+        assert other <= seen.lineage
+        assert seen.lineage.is_complete()
+        [covering] = seen.lineage.of_store(STORE)
+        assert isinstance(covering.version, Ordered)
+        [written] = mine.of_store(STORE)
+        assert isinstance(written.version, Ordered)
+        assert covering.version >= written.version
+    with antipode.reading() as seen:
+        reader.execute("SELECT value FROM posts")
+    assert STORE in seen.lineage.incomplete, "the column was not read"
+    with quiet_lab.connect("a", user="app") as plain:
+        plain.execute("INSERT INTO posts (key, value) VALUES ('plain', 'v')")
+        assert plain.execute("SELECT antipode FROM posts WHERE key = 'plain'").fetchone() == (None,)
+
+
+def test_lineages_beside_a_row_are_joined(quiet_lab: PostgresqlStore) -> None:
+    cases = [
+        ("1~s..e.5", "1~s..e.7", "1~s..e.7"),
+        ("1~s..e.7", "1~s..e.5", "1~s..e.7"),
+        ("1~s..e.7", "1~s..f.5", "1~s..e.7..f.5"),
+        ("1~t..e.7", "1~s..f.5", "1~s..f.5~t..e.7"),
+        (None, "1~s..f.5", "1~s..f.5"),
+        ("1~s.key..5", "1~s..f.5", "1~s..f.5 1~s.key..5"),
+        ("1~s..e.18446744073709551615", "1~s..e.9", "1~s..e.18446744073709551615"),
+        ("1~_.i", "1~s..f.5", "1~s..f.5 1~_.i"),
+        ("1~s..f.5 1~_.i", "1~s..f.6", "1~s..f.6 1~_.i"),
+        ("1~s.k..1" + "x" * 4000, "1~s..f.6", "1~_.i"),
+    ]
+    with quiet_lab.connect("a", database="app") as connection:
+        for kept, added, joined in cases:
+            assert connection.execute("SELECT antipode.joined(%s, %s)", (kept, added)).fetchone() == (joined,)
