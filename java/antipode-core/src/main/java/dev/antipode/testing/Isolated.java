@@ -1,0 +1,44 @@
+package dev.antipode.testing;
+
+import dev.antipode.Logs;
+import dev.antipode.barrier.Announcement;
+import dev.antipode.barrier.BarrierLog;
+import dev.antipode.barrier.FollowedBarriers;
+import dev.antipode.configuration.ProcessSettings;
+import dev.antipode.shim.RegisteredStore;
+import dev.antipode.shim.Registry;
+import dev.antipode.telemetry.Telemetry;
+
+/**
+ * A fresh registry, fresh settings (from the environment) and counts, until it is closed: for tests.
+ *
+ * <p>With JUnit use {@link AntipodeIsolated}. Tests that run at the same time in one process share all of it.
+ */
+public final class Isolated implements AutoCloseable {
+  private final Registry before;
+  private final BarrierLog logBefore;
+
+  /** Begins. */
+  public Isolated() {
+    before = Registry.replace(new Registry());
+    logBefore = BarrierLog.keep(new BarrierLog());
+    reset();
+  }
+
+  private static void reset() {
+    ProcessSettings.reset();
+    Logs.reset();
+    Announcement.reset();
+    Telemetry.reset();
+  }
+
+  /** What was before is so again; the servers of what was registered meanwhile are given up. */
+  @Override
+  public void close() {
+    FollowedBarriers.forget();
+    Registry.replace(before).all().forEach(RegisteredStore::forget);
+    BarrierLog.keep(logBefore);
+    ProcessSettings.reset();
+    Telemetry.reset();
+  }
+}
