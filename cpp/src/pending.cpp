@@ -123,12 +123,13 @@ void LineageScope::Written(const PendingPtr& write, const WriteId& id, Site site
 
 // A lineage as it was when a write was sent cannot hold a greater position of that epoch than the write received (LIN-28).
 bool LineageScope::DropImplausible(const PendingWrite& write, const WriteId& id, std::string& detail) {
-  if (!id.is_position()) return false;
+  const Ordered* received = id.ordered();
+  if (received == nullptr) return false;
+  const auto only = write.lineage().OnlyPosition(id.store(), received->epoch);
+  if (only && *only <= received->counter) return false;
   for (const WriteId& known : write.lineage().OfStore(id.store())) {
-    if (!known.is_position() || known.ordered()->epoch != id.ordered()->epoch ||
-        known.ordered()->counter <= id.ordered()->counter) {
-      continue;
-    }
+    if (!known.is_position() || known.ordered()->epoch != received->epoch) continue;
+    if (known.ordered()->counter <= received->counter) continue;
     detail = "position " + ToString(known.version()) + " came in before a write that got " + ToString(id.version());
     lineage_ = lineage_.Without(known);
     return true;

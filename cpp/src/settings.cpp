@@ -13,6 +13,7 @@
 #include "quote.h"
 #include "setting_words.h"
 #include "text.h"
+#include "trust.h"
 
 extern char** environ;
 
@@ -162,6 +163,7 @@ Resolved Resolve(const SettingWords& code) {
   ReadStores(environment, resolved);
   ReadUnknown(environment, resolved);
   AddKeys(settings, resolved);
+  if (Result<Peers> peers = Peers::Make(settings.peers); !peers && !resolved.error) resolved.error = peers.error();
   if (resolved.error) settings.trust = Trust::kNone;
   const std::vector<Word>& words = SettingWordTable();
   for (std::size_t i = 0; i < words.size(); ++i) resolved.origins[i].value = words[i].show(settings);

@@ -1,0 +1,100 @@
+#include "exchange.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <tuple>
+
+#include "antipode/logs.h"
+#include "antipode/settings.h"
+#include "telemetry.h"
+
+namespace antipode {
+namespace {
+
+void Refuse(Taken& taken, const Decision& decision, Direction direction, std::string_view sender) {
+  Report(decision, direction, sender);
+  const std::string dropped = "a lineage (" + Words(direction) + ") was dropped: ";
+  if (decision.reason == Reason::kSeal) {
+    taken.gaps.emplace_back("seal", dropped + decision.about);
+    telemetry::Incomplete("seal", "");
+    taken.lineage = taken.lineage.MarkedIncomplete();
+  } else {
+    taken.gaps.emplace_back("untrusted", dropped + std::string(ToString(decision.reason)));
+  }
+}
+
+}  // namespace
+
+bool Taken::HasGap(std::string_view reason) const {
+  return std::any_of(gaps.begin(), gaps.end(), [reason](const auto& gap) { return gap.first == reason; });
+}
+
+void Taken::NoteIn(LineageScope& scope) const {
+  for (const auto& [reason, detail] : gaps) scope.NoteGap(reason, "", detail);
+}
+
+Taken Take(const std::vector<std::string>& texts, const Judge& judge, Direction direction, std::string_view sender) {
+  Taken taken;
+  std::map<std::tuple<Reason, std::string, std::string>, Decision> refused;
+  bool malformed = false;
+  for (const std::string& text : texts) {
+    Decision decision = judge(text);
+    if (!decision.accepted) {
+      auto kind = std::make_tuple(decision.reason, decision.about, decision.header);
+      refused.insert_or_assign(std::move(kind), std::move(decision));
+      continue;
+    }
+    if (Result<Lineage> lineage = Lineage::Deserialize(decision.text); lineage) {
+      taken.lineage |= *lineage;
+    } else {
+      malformed = true;
+      telemetry::Dropped("malformed", ToString(direction));
+    }
+  }
+  for (const auto& [kind, decision] : refused) Refuse(taken, decision, direction, sender);
+  if (malformed) {
+    const std::string detail = "a lineage from " + std::string(sender.empty() ? "a local peer" : sender) + " (" +
+                               Words(direction) + ") could not be read";
+    taken.gaps.emplace_back("malformed", detail);
+    telemetry::Incomplete("malformed", "");
+    logs::Warn("malformed " + Words(direction), detail + ": what it held is missing.", "dropped");
+    taken.lineage = taken.lineage.MarkedIncomplete();
+  } else if (!taken.lineage.empty()) {
+    telemetry::Size(ToString(direction), taken.lineage.Serialize().size());
+  }
+  return taken;
+}
+
+std::optional<std::string> Give(const Lineage& lineage, const TrustSettings& trust, Direction direction) {
+  if (lineage.empty()) return std::nullopt;
+  const auto budget = static_cast<std::size_t>(CurrentSettings()->budget_bytes);
+  const std::size_t seal = std::min(trust.SealLength(), budget);
+  const Lineage fitted = lineage.Fit(budget - seal);
+  if (!fitted.IsSame(lineage)) {
+    const std::vector<std::string> before = lineage.incomplete();
+    for (const std::string& store : fitted.incomplete()) {
+      if (std::find(before.begin(), before.end(), store) != before.end()) continue;
+      telemetry::Incomplete("budget", store);
+      logs::Warn("budget " + store, "a lineage of " + std::to_string(lineage.Serialize().size()) +
+                                        " bytes passes the budget: what it holds of " +
+                                        (store.empty() ? "some stores" : store) + " was left out (" + Words(direction) +
+                                        "). Raise ANTIPODE_BUDGET_BYTES (" + std::to_string(budget) + " now).");
+    }
+  }
+  std::string text = OutgoingText(fitted.Serialize(), trust, UnixTime());
+  telemetry::Size(ToString(direction), text.size());
+  return text;
+}
+
+Result<Lineage> Leaving(const LineageScope& scope, const Site& site) {
+  Result<Lineage> lineage = scope.Outgoing(site);
+  if (lineage) {
+    std::set<std::string> stores;
+    for (const PendingPtr& write : scope.pending()) stores.insert(write->store());
+    for (const std::string& store : stores) telemetry::Incomplete("pending", store);
+  }
+  return lineage;
+}
+
+}  // namespace antipode

@@ -1,0 +1,44 @@
+// Between a scope and the texts that come and go: trust, budget, pending writes (spec PROP, TRUST).
+#ifndef ANTIPODE_SRC_EXCHANGE_H_
+#define ANTIPODE_SRC_EXCHANGE_H_
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "antipode/lineage.h"
+#include "antipode/scope.h"
+#include "trust.h"
+
+namespace antipode {
+
+using Judge = std::function<Decision(std::string_view text)>;
+
+// What came of texts that arrived: the lineage to join, and why something is missing from it.
+struct Taken {
+  Lineage lineage;
+  std::vector<std::pair<std::string, std::string>> gaps;  // reason and detail
+
+  bool HasGap(std::string_view reason) const;
+  // Keeps the reasons for the gaps of this scope's barriers (TRUST-27).
+  void NoteIn(LineageScope& scope) const;
+};
+
+// Judges each text and reads what is believed (TRUST-1, WIRE-25).
+//
+// What cannot be read makes the result incomplete anywhere; what is not believed does so only under `key`, or anybody could
+// switch strict barriers off from outside (TRUST-28).
+Taken Take(const std::vector<std::string>& texts, const Judge& judge, Direction direction, std::string_view sender);
+
+// The text that leaves: within the budget, sealed if seals are asked for; nothing where nothing need leave.
+std::optional<std::string> Give(const Lineage& lineage, const TrustSettings& trust, Direction direction);
+
+// The scope's lineage as it may leave now; writes in flight are marked in the copy and counted (SCOPE-16).
+Result<Lineage> Leaving(const LineageScope& scope, const Site& site);
+
+}  // namespace antipode
+
+#endif  // ANTIPODE_SRC_EXCHANGE_H_

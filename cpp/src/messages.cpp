@@ -1,0 +1,110 @@
+#include "antipode/messages.h"
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "antipode/propagation.h"
+#include "antipode/wire.h"
+#include "carriers.h"
+#include "exchange.h"
+#include "text.h"
+#include "trust.h"
+
+namespace antipode {
+namespace {
+
+// Headers of a message hold the lineage in its own name alone: a message is no request with baggage.
+std::vector<std::string> TextsIn(const Carrier& headers) {
+  std::vector<std::string> texts;
+  for (const std::string_view name : {kLineageHeader, kJmsProperty}) {
+    const std::vector<std::string> values = ValuesOf(headers, name);
+    for (std::string& text : wire::UnwrapHeader({values.begin(), values.end()})) texts.push_back(std::move(text));
+  }
+  return texts;
+}
+
+std::vector<std::string> TextsIn(std::string_view text) {
+  return text.empty() ? std::vector<std::string>() : wire::UnwrapHeader({text});
+}
+
+void ReceiveTexts(LineageScope& scope, const std::vector<std::string>& texts, const MessageOptions& options) {
+  if (texts.empty()) return;
+  const std::shared_ptr<const TrustSettings> trust = CurrentTrust();
+  const double now = UnixTime();
+  const Taken taken = Take(
+      texts, [&](std::string_view text) { return JudgeMessageIn(text, *trust, options.lineage_in, now); },
+      Direction::kMessageIn, options.sender);
+  scope.Receive(taken.lineage);
+  taken.NoteIn(scope);
+}
+
+Scope OpenMessage(const std::vector<std::string>& texts, const MessageOptions& options, const Site& site) {
+  auto scope = std::make_shared<LineageScope>(Lineage(), ScopeKind::kMessage, options.delivery, site);
+  ReceiveTexts(*scope, texts, options);
+  return Scope(std::move(scope));
+}
+
+std::vector<std::string> BetweenWhiteSpace(std::string_view text) {
+  constexpr std::string_view kSpace = " \t\r\n\v\f";
+  std::vector<std::string> parts;
+  while (!(text = Trim(text, kSpace)).empty()) {
+    const std::size_t end = std::min(text.find_first_of(kSpace), text.size());
+    parts.emplace_back(text.substr(0, end));
+    text.remove_prefix(end);
+  }
+  return parts;
+}
+
+}  // namespace
+
+Scope MessageScope(const Carrier& headers, const MessageOptions& options, Site site) {
+  return OpenMessage(TextsIn(headers), options, site);
+}
+
+Scope MessageScope(std::string_view text, const MessageOptions& options, Site site) {
+  return OpenMessage(TextsIn(text), options, site);
+}
+
+void ReceiveText(LineageScope& scope, std::string_view text, const MessageOptions& options) {
+  ReceiveTexts(scope, wire::UnwrapHeader({text}), options);
+}
+
+Result<std::optional<std::string>> OutgoingMessage(std::optional<bool> lineage_out, Site site) {
+  const ScopePtr scope = CurrentScope();
+  if (scope == nullptr) return std::optional<std::string>();
+  const Result<Lineage> leaving = Leaving(*scope, site);
+  if (!leaving) return leaving.error();
+  if (leaving->empty()) return std::optional<std::string>();
+  const std::shared_ptr<const TrustSettings> trust = CurrentTrust();
+  const Decision decision = JudgeMessageOut(*trust, lineage_out);
+  if (!decision.accepted) {
+    Report(decision, Direction::kMessageOut);
+    return std::optional<std::string>();
+  }
+  return Give(*leaving, *trust, Direction::kMessageOut);
+}
+
+std::string TextAtRest(const Lineage& lineage, bool lineage_out) {
+  if (lineage.empty()) return {};
+  const std::shared_ptr<const TrustSettings> trust = CurrentTrust();
+  const Decision decision = JudgeMessageOut(*trust, lineage_out ? std::nullopt : std::optional<bool>(false));
+  if (!decision.accepted) {
+    Report(decision, Direction::kMessageOut);
+    return {};
+  }
+  return Give(lineage, *trust, Direction::kMessageOut).value_or(std::string());
+}
+
+Lineage LineageAtRest(std::string_view text, const std::string& store, bool lineage_in) {
+  const std::vector<std::string> texts = BetweenWhiteSpace(text);
+  if (texts.empty() || !lineage_in) return {};
+  const std::shared_ptr<const TrustSettings> trust = CurrentTrust();
+  const double now = UnixTime();
+  const Taken taken = Take(
+      texts, [&](std::string_view each) { return JudgeMessageIn(each, *trust, std::nullopt, now); },
+      Direction::kMessageIn, "a value of " + store);
+  return taken.HasGap("malformed") ? taken.lineage.Vouched().MarkedIncomplete({store}) : taken.lineage;
+}
+
+}  // namespace antipode

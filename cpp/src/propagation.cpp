@@ -1,0 +1,136 @@
+#include "antipode/propagation.h"
+
+#include <utility>
+
+#include "antipode/settings.h"
+#include "antipode/wire.h"
+#include "carriers.h"
+#include "exchange.h"
+#include "trust.h"
+
+namespace antipode {
+namespace {
+
+Formats FormatsOf(const Carrier& headers) {
+  Formats formats = DeclaredFormats();
+  formats.jaeger = formats.jaeger || !ValuesOf(headers, kJaegerTrace).empty();
+  return formats;
+}
+
+void CountOrphans(const Lineage& lineage, const Site& site) {
+  for (const std::string& store : lineage.stores()) CountOrphan(store, site);
+}
+
+void AnswerWith(Carrier& headers, LineageScope& scope, std::optional<bool> is_public) {
+  const std::shared_ptr<Inbound> inbound = scope.inbound();
+  if (inbound == nullptr) return;
+  const std::optional<std::string> text = inbound->ResponseText(scope, is_public.value_or(IsPublic(headers)));
+  if (text) {
+    headers.Set(kLineageHeader, *text);
+  } else if (!inbound->MayAnswer()) {
+    headers.Remove(kLineageHeader);
+  }
+}
+
+}  // namespace
+
+Inbound::Inbound(std::string peer, std::vector<std::pair<std::string, std::string>> forwarded, std::optional<bool> edge)
+    : peer_(std::move(peer)), forwarded_(std::move(forwarded)), edge_(edge) {}
+
+ScopePtr Inbound::Open(const Arrived& came, std::string_view peer, std::optional<bool> edge, Site site) {
+  const TrustSettings trust = CurrentTrust()->AtEdge(edge);
+  const double now = UnixTime();
+  const Taken taken = Take(
+      came.texts,
+      [&](std::string_view text) { return JudgeRequestIn(peer, came.forwarded, text, trust, now); },
+      Direction::kRequestIn, peer);
+  auto scope = std::make_shared<LineageScope>(taken.lineage, ScopeKind::kRequest, std::nullopt, site);
+  taken.NoteIn(*scope);
+  scope->set_inbound(std::shared_ptr<Inbound>(new Inbound(std::string(peer), came.forwarded, edge)));
+  return scope;
+}
+
+std::optional<std::string> Inbound::ResponseText(LineageScope& scope, bool is_public) {
+  scope.NoteSent();
+  if (CurrentSettings()->mode == Mode::kOff) return std::nullopt;
+  Lineage added = scope.Additions();
+  Lineage fresh;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    fresh = added.AddedTo(reported_);
+    reported_ = std::move(added);
+  }
+  if (fresh.empty() || is_public) return std::nullopt;
+  const TrustSettings trust = CurrentTrust()->AtEdge(edge_);
+  const Decision decision = JudgeResponseOut(peer_, forwarded_, trust);
+  if (!decision.accepted) {
+    Report(decision, Direction::kResponseOut);
+    return std::nullopt;
+  }
+  return Give(fresh, trust, Direction::kResponseOut);
+}
+
+bool Inbound::MayAnswer() const {
+  return JudgeResponseOut(peer_, forwarded_, CurrentTrust()->AtEdge(edge_)).accepted;
+}
+
+Scope ExtractRequest(const Carrier& headers, std::string_view peer, std::optional<bool> edge, Site site) {
+  return Scope(Inbound::Open(ReadCarrier(headers), peer, edge, site));
+}
+
+void InjectResponse(Carrier& headers, std::optional<bool> is_public) {
+  if (const ScopePtr scope = CurrentScope()) AnswerWith(headers, *scope, is_public);
+}
+
+void Scope::InjectResponse(Carrier& headers, std::optional<bool> is_public) { AnswerWith(headers, *scope_, is_public); }
+
+Result<std::optional<std::string>> TextForRequest(std::string_view host, Site site) {
+  const ScopePtr scope = CurrentScope();
+  const std::shared_ptr<const TrustSettings> trust = CurrentTrust();
+  const Decision decision = JudgeRequestOut(host, *trust);
+  if (!decision.accepted) {
+    if (scope != nullptr && !scope->lineage().empty()) Report(decision, Direction::kRequestOut);
+    return std::optional<std::string>();
+  }
+  if (scope == nullptr) return std::optional<std::string>();
+  const Result<Lineage> leaving = Leaving(*scope, site);
+  if (!leaving) return leaving.error();
+  return Give(*leaving, *trust, Direction::kRequestOut);
+}
+
+std::optional<Error> InjectRequest(Carrier& headers, std::string_view host, Site site) {
+  const Result<std::optional<std::string>> text = TextForRequest(host, site);
+  if (!text) return text.error();
+  // Outside any scope a lineage that is there already was put there by somebody: to an approved host it may go.
+  if (CurrentScope() == nullptr && JudgeRequestOut(host, *CurrentTrust()).accepted) return std::nullopt;
+  if (*text) WarnOfForwarded(host, ReadCarrier(headers).forwarded, *CurrentTrust());
+  Rewrite(headers, *text, FormatsOf(headers));
+  return std::nullopt;
+}
+
+void ExtractResponse(const Carrier& headers, std::string_view host, Site site) {
+  const std::vector<std::string> values = ValuesOf(headers, kLineageHeader);
+  if (values.empty() || CurrentSettings()->mode == Mode::kOff) return;
+  const std::vector<std::string_view> views(values.begin(), values.end());
+  const std::shared_ptr<const TrustSettings> trust = CurrentTrust();
+  const double now = UnixTime();
+  const Taken taken = Take(
+      wire::UnwrapHeader(views), [&](std::string_view text) { return JudgeResponseIn(host, text, *trust, now); },
+      Direction::kResponseIn, host);
+  if (const ScopePtr scope = CurrentScope()) {
+    taken.NoteIn(*scope);
+    scope->Merge(taken.lineage, site);
+  } else {
+    CountOrphans(taken.lineage, site);
+  }
+}
+
+void Unanswered(std::string_view host, std::string_view words) {
+  const ScopePtr scope = CurrentScope();
+  if (scope == nullptr || CurrentSettings()->mode == Mode::kOff) return;
+  if (!JudgeRequestOut(host, *CurrentTrust()).accepted) return;
+  scope->MarkIncomplete("unanswered", {},
+                        "a call to " + std::string(host) + " brought no answer: " + std::string(words));
+}
+
+}  // namespace antipode
