@@ -60,6 +60,8 @@ def test_each_language_by_itself(root: Path) -> None:
         "requirements": 4,
         "cited": 3,
         "uncited": ["WIRE-10"],
+        "excused": {},
+        "stale": [],
         "vectors_not_run": ["wire-read"],
         "unknown": {},
     }
@@ -129,3 +131,20 @@ def test_the_project_itself_is_read() -> None:
     assert told["cited"] > 200
     assert told["vectors_not_run"] == []
     assert told["unknown"] == {}
+
+
+def test_what_is_uncited_on_purpose(root: Path) -> None:
+    write(root, "python/tests/test_wire.py", 'cases("wire-read")  # WIRE-1\n')
+    write(root, "spec/uncited.json", json.dumps({"python": {"SHIM-1": "there are no shims"}}))
+    ran = run(root, "--fail-uncited")
+    assert (ran.code, "SHIM-1 is uncited on purpose: there are no shims" in ran.out) == (0, True)
+    for stale in ("WIRE-1", "WIRE-3", "WIRE-99"):  # cited, withdrawn, never there
+        write(root, "spec/uncited.json", json.dumps({"python": {"SHIM-1": "there are no shims", stale: "because"}}))
+        ran = run(root, "--fail-uncited")
+        assert (ran.code, f"excuses {stale}, which is cited or not there" in ran.out) == (1, True)
+
+
+@pytest.mark.parametrize("language", ["python"])
+def test_this_project_s_languages_are_whole(language: str) -> None:
+    ran = run(TOOL.parents[1], "--language", language, "--fail-uncited")
+    assert ran.code == 0, ran.out
