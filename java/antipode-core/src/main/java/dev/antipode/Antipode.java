@@ -1,11 +1,20 @@
 package dev.antipode;
 
+import dev.antipode.barrier.Barriers;
+import dev.antipode.barrier.Fallback;
 import dev.antipode.configuration.ProcessSettings;
+import dev.antipode.propagation.Messages;
+import dev.antipode.shim.Registry;
 import dev.antipode.telemetry.CallSite;
+import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.Callable;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ExecutorService;
 import java.util.function.Function;
+import java.util.function.Supplier;
 
 /**
  * The verbs, on the scope of the running request, message or task (paper table 2).
@@ -36,6 +45,19 @@ public final class Antipode {
   public static LineageScope detachedScope() {
     LineageScope outer = LineageScope.current();
     return LineageScope.open(outer == null ? Lineage.EMPTY : outer.marked(), ScopeKind.DETACHED);
+  }
+
+  /**
+   * The scope of one message, from its lineage's text (null: none): any queue without a shim. One a message, never one a
+   * batch (SCOPE-6). Never throws for what the text holds.
+   */
+  public static LineageScope messageScope(String text) {
+    return Messages.open(text, Messages.Options.DEFAULTS);
+  }
+
+  /** The same from the message's headers or properties. */
+  public static LineageScope messageScope(Map<String, ?> headers) {
+    return Messages.open(headers, Messages.Options.DEFAULTS);
   }
 
   /** The scope of the running request, message or task. */
@@ -120,6 +142,69 @@ public final class Antipode {
    */
   public static Lineage deserialize(String text) {
     return Lineage.deserialize(text);
+  }
+
+  // Barriers
+
+  /** {@link #barrier(BarrierOptions)} on all stores that this process has registered, as set. */
+  public static BarrierResult barrier() {
+    return Barriers.barrier(BarrierOptions.defaults());
+  }
+
+  /**
+   * Blocks until the writes of the lineage are visible here, under one deadline, in all stores at once (chapter BAR of
+   * the specification).
+   *
+   * @throws BarrierTimeoutException where a write is not visible in time, as {@code onTimeout} says
+   * @throws BarrierUnprovenException where no proof is possible, as {@code onUnproven} says
+   * @throws BarrierIncompleteException where something was left unjudged and that was to fail
+   * @throws RedeliverException where a policy gives the message back
+   * @throws ConfigurationException outside any scope, without any store, for misspelt names
+   * @throws BlockingCallException on a running event loop
+   * @throws BarrierInterruptedException where the thread is interrupted; its flag is set again
+   */
+  public static BarrierResult barrier(BarrierOptions options) {
+    return Barriers.barrier(options);
+  }
+
+  /** {@link #barrierAsync(BarrierOptions)} on all stores that this process has registered, as set. */
+  public static CompletableFuture<BarrierResult> barrierAsync() {
+    return Barriers.barrierAsync(BarrierOptions.defaults());
+  }
+
+  /**
+   * {@link #barrier(BarrierOptions)} without a thread that waits. The future completes once, with the result or with the
+   * exception of a policy; cancelling it gives the place up (BAR-32). What depends on it runs on the options' executor,
+   * else on a few threads of Antipode's own on which nothing may block.
+   *
+   * @throws ConfigurationException at once, where the call itself is wrong
+   */
+  public static CompletableFuture<BarrierResult> barrierAsync(BarrierOptions options) {
+    return Barriers.barrierAsync(options);
+  }
+
+  /**
+   * Reads here after a barrier, or by the fallback (from the primary) where the barrier does not pass in time (BAR-46).
+   *
+   * @throws BarrierTimeoutException where {@code max_fallbacks} fallbacks run already
+   * @throws Exception what the read throws that was run
+   */
+  public static <T> T readOrFallback(Callable<T> read, Callable<T> fallback, BarrierOptions options)
+      throws Exception {
+    return Fallback.readOrFallback(read, fallback, options);
+  }
+
+  /** {@link #readOrFallback} without a thread that waits; a fallback runs until what it returned completes. */
+  public static <T> CompletableFuture<T> readOrFallbackAsync(
+      Supplier<? extends CompletionStage<T>> read,
+      Supplier<? extends CompletionStage<T>> fallback,
+      BarrierOptions options) {
+    return Fallback.readOrFallbackAsync(read, fallback, options);
+  }
+
+  /** The stores that this process has registered. */
+  public static List<Store> stores() {
+    return List.copyOf(Registry.current().all());
   }
 
   // Reading

@@ -1,0 +1,250 @@
+package dev.antipode.propagation;
+
+import dev.antipode.trust.Addresses;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.Set;
+import java.util.function.UnaryOperator;
+import java.util.stream.Collectors;
+
+/** Where a lineage stands in headers: read from raw lines, taken out, put in (PROP-1 to PROP-10). No trust here. */
+public final class Carriers {
+  /** The lineage's own header: in responses, messages, metadata, and where baggage cannot carry it (PROP-2). */
+  public static final String LINEAGE_HEADER = "antipode-lineage";
+
+  /** The same in JMS, whose names are Java identifiers (PROP-18). */
+  public static final String JMS_PROPERTY = "antipode_lineage";
+
+  /** W3C baggage. */
+  public static final String BAGGAGE_HEADER = "baggage";
+
+  /** The key of the lineage's member in baggage (PROP-1). */
+  public static final String BAGGAGE_KEY = "antipode";
+
+  /** The baggage member in the format of Jaeger's clients (PROP-7). */
+  public static final String JAEGER_HEADER = "uberctx-antipode";
+
+  /** The headers that may hold a lineage. */
+  public static final List<String> ALL = List.of(BAGGAGE_HEADER, LINEAGE_HEADER, JAEGER_HEADER);
+
+  static final String JAEGER_TRACE = "uber-trace-id";
+
+  private static final int MAX_BAGGAGE_BYTES = 8192;
+  private static final int MAX_BAGGAGE_MEMBERS = 64;
+  private static final Set<String> OWN = Set.of(LINEAGE_HEADER, JMS_PROPERTY, JAEGER_HEADER);
+  private static final Set<String> FORWARDING = Set.of("x-forwarded-for", "forwarded");
+
+  private Carriers() {}
+
+  /**
+   * What headers brought, not yet judged or parsed.
+   *
+   * @param texts lineage texts; an empty one is a carrier that was there and held nothing: something was lost (WIRE-30)
+   * @param forwarded the forwarding headers beside them
+   */
+  public record Arrived(List<String> texts, List<Addresses.Line> forwarded) {
+    /** No header of ours. */
+    public static final Arrived NOTHING = new Arrived(List.of(), List.of());
+  }
+
+  /**
+   * In which formats the application propagates its own baggage.
+   *
+   * @param baggage W3C
+   * @param jaeger that of Jaeger's clients
+   */
+  public record Formats(boolean baggage, boolean jaeger) {
+    /** The formats of a propagator that sets these headers. */
+    public static Formats of(Iterable<String> fields) {
+      boolean baggage = false;
+      boolean jaeger = false;
+      for (String field : fields) {
+        baggage |= field.equalsIgnoreCase(BAGGAGE_HEADER);
+        jaeger |= field.equalsIgnoreCase(JAEGER_TRACE);
+      }
+      return new Formats(baggage, jaeger);
+    }
+  }
+
+  /** Finds the lineage texts in raw header lines, each once, and the forwarding headers (PROP-4, PROP-5). */
+  public static Arrived read(Iterable<Header> headers) {
+    Map<String, List<String>> carriers = new LinkedHashMap<>();
+    List<Addresses.Line> forwarded = new ArrayList<>();
+    for (Header header : headers) {
+      String name = header.name().toLowerCase(Locale.ROOT);
+      String value = header.value();
+      if (name.equals(BAGGAGE_HEADER)) {
+        for (String member : mayHoldOurs(value) ? value.split(",", -1) : new String[0]) {
+          if (isOurs(member)) {
+            carriers.computeIfAbsent(name, key -> new ArrayList<>()).add(member.substring(member.indexOf('=') + 1));
+          }
+        }
+      } else if (OWN.contains(name)) {
+        carriers.computeIfAbsent(name, key -> new ArrayList<>()).add(value);
+      } else if (FORWARDING.contains(name)) {
+        forwarded.add(new Addresses.Line(name, value));
+      }
+    }
+    if (carriers.isEmpty() && forwarded.isEmpty()) {
+      return Arrived.NOTHING;
+    }
+    Set<String> texts = new LinkedHashSet<>();
+    carriers.values().forEach(values -> texts.addAll(unwrap(values)));
+    return new Arrived(List.copyOf(texts), List.copyOf(forwarded));
+  }
+
+  /**
+   * The lineage texts in the values of one carrier, made strict: joined lines, white space, properties, escapes
+   * (WIRE-28). Empty items are left out; values that hold nothing else give one empty text, which nobody can read
+   * (WIRE-30).
+   */
+  public static List<String> unwrap(Iterable<String> values) {
+    List<String> texts = new ArrayList<>();
+    boolean present = false;
+    for (String value : values) {
+      present = true;
+      for (String item : value.split(",", -1)) {
+        int properties = item.indexOf(';');
+        String text = stripped(properties < 0 ? item : item.substring(0, properties));
+        if (text.indexOf('%') >= 0) {
+          text = stripped(percentDecoded(text));
+        }
+        if (!text.isEmpty()) {
+          texts.add(text);
+        }
+      }
+    }
+    return texts.isEmpty() && present ? List.of("") : texts;
+  }
+
+  private static String stripped(String text) {
+    int from = 0;
+    int to = text.length();
+    while (from < to && isWhiteSpace(text.charAt(from))) {
+      from++;
+    }
+    while (from < to && isWhiteSpace(text.charAt(to - 1))) {
+      to--;
+    }
+    return text.substring(from, to);
+  }
+
+  private static boolean isWhiteSpace(char c) {
+    return c == ' ' || c == '\t' || c == '\r' || c == '\n';
+  }
+
+  /** Each escape as the character of that octet; what is none stays. A plus sign is no space (WIRE-28). */
+  private static String percentDecoded(String text) {
+    StringBuilder decoded = new StringBuilder();
+    for (int place = 0; place < text.length(); place++) {
+      char c = text.charAt(place);
+      int octet = c == '%' && place + 2 < text.length() ? octet(text.charAt(place + 1), text.charAt(place + 2)) : -1;
+      if (octet >= 0) {
+        decoded.append((char) octet);
+        place += 2;
+      } else {
+        decoded.append(c);
+      }
+    }
+    return decoded.toString();
+  }
+
+  private static int octet(char high, char low) {
+    int value = high < 0x80 && low < 0x80 ? Character.digit(high, 16) << 4 | Character.digit(low, 16) : -1;
+    return Character.digit(high, 16) < 0 || Character.digit(low, 16) < 0 ? -1 : value;
+  }
+
+  private static boolean mayHoldOurs(String baggage) {
+    return baggage.contains(BAGGAGE_KEY) || baggage.indexOf('%') >= 0;
+  }
+
+  /** Whether a baggage member is the lineage, also where its key is spelled so that a library decodes it. */
+  private static boolean isOurs(String member) {
+    int equals = member.indexOf('=');
+    if (equals < 0) {
+      return false;
+    }
+    String key = stripped(member.substring(0, equals));
+    return key.equals(BAGGAGE_KEY)
+        || key.indexOf('%') >= 0 && percentDecoded(key.replace('+', ' ')).strip().equals(BAGGAGE_KEY);
+  }
+
+  /** A baggage line without the lineage; the application's members stay as they are spelled (PROP-10). */
+  public static String withoutMember(String baggage) {
+    if (!mayHoldOurs(baggage)) {
+      return baggage;
+    }
+    String[] members = baggage.split(",", -1);
+    List<String> kept = Arrays.stream(members).filter(member -> !isOurs(member)).toList();
+    return kept.size() == members.length ? baggage : stripped(String.join(",", kept));
+  }
+
+  /** A baggage line with the lineage as its last member; null where that passes a limit (PROP-8, PROP-9). */
+  public static String withMember(String baggage, String text) {
+    String rest = withoutMember(baggage);
+    long members = Arrays.stream(rest.split(",", -1)).filter(member -> !member.isBlank()).count();
+    String own = BAGGAGE_KEY + "=" + text;
+    String line = members == 0 ? own : rest + "," + own;
+    return members + 1 > MAX_BAGGAGE_MEMBERS || utf8Length(line) > MAX_BAGGAGE_BYTES ? null : line;
+  }
+
+  private static int utf8Length(String text) {
+    return text.codePoints().map(c -> c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4).sum();
+  }
+
+  /**
+   * The changes that make headers carry this lineage text, and no older one: name to value, null to remove. What stays as
+   * it is is not named.
+   *
+   * @param get gives a header's value by its name, several lines joined by commas, or null
+   * @param text null where an older lineage is only taken out
+   */
+  static Map<String, String> rewrite(UnaryOperator<String> get, String text, Formats formats) {
+    Map<String, String> changes = new LinkedHashMap<>();
+    String baggage = get.apply(BAGGAGE_HEADER);
+    String own = text;
+    if (baggage != null) {
+      String rest = withoutMember(baggage);
+      if (!rest.equals(baggage)) {
+        changes.put(BAGGAGE_HEADER, rest.isEmpty() ? null : rest);
+      }
+    }
+    if (text != null && formats.baggage()) {
+      String line = withMember(baggage == null ? "" : baggage, text);
+      if (line != null) {
+        changes.put(BAGGAGE_HEADER, line);
+        own = null;
+      }
+    }
+    if (text != null && formats.jaeger()) {
+      changes.put(JAEGER_HEADER, text);
+      own = formats.baggage() ? own : null;
+    } else if (get.apply(JAEGER_HEADER) != null) {
+      changes.put(JAEGER_HEADER, null);
+    }
+    if (own != null) {
+      changes.put(LINEAGE_HEADER, own);
+    } else if (get.apply(LINEAGE_HEADER) != null) {
+      changes.put(LINEAGE_HEADER, null);
+    }
+    return changes;
+  }
+
+  /** Whether {@code Cache-Control} lines let a shared cache keep the response for everybody (PROP-16). */
+  public static boolean isPublic(Iterable<String> cacheControl) {
+    for (String line : cacheControl) {
+      Set<String> directives = Arrays.stream(line.split(",", -1))
+          .map(directive -> directive.split("=", 2)[0].strip().toLowerCase(Locale.ROOT))
+          .collect(Collectors.toSet());
+      if (directives.contains("public")) {
+        return true;
+      }
+    }
+    return false;
+  }
+}

@@ -1,0 +1,146 @@
+package dev.antipode.propagation;
+
+import dev.antipode.Lineage;
+import dev.antipode.LineageScope;
+import dev.antipode.Logs;
+import dev.antipode.MalformedLineageException;
+import dev.antipode.Settings;
+import dev.antipode.configuration.ProcessSettings;
+import dev.antipode.telemetry.Telemetry;
+import dev.antipode.trust.Decision;
+import dev.antipode.trust.Direction;
+import dev.antipode.trust.Judgement;
+import dev.antipode.trust.Reason;
+import dev.antipode.trust.Seal;
+import dev.antipode.trust.TrustLog;
+import dev.antipode.trust.TrustSettings;
+import java.time.Instant;
+import java.util.ArrayList;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Set;
+import java.util.TreeSet;
+import java.util.function.Function;
+
+/** Between a scope and the texts that come and go: trust, budget, pending writes (chapters PROP and TRUST). */
+final class Exchange {
+  private Exchange() {}
+
+  /** What came of texts that arrived: the lineage to join, and why something is missing from it. */
+  static final class Taken {
+    private Lineage lineage = Lineage.EMPTY;
+    private final List<String[]> gaps = new ArrayList<>();
+
+    Lineage lineage() {
+      return lineage;
+    }
+
+    boolean isMalformed() {
+      return gaps.stream().anyMatch(gap -> gap[0].equals("malformed"));
+    }
+
+    /** Keeps the reasons for the gaps of this scope's barriers (TRUST-27). */
+    void noteIn(LineageScope scope) {
+      gaps.forEach(gap -> scope.noteGap(gap[0], "", gap[1]));
+    }
+
+    private void gap(String reason, String detail) {
+      gaps.add(new String[] {reason, detail});
+    }
+  }
+
+  /**
+   * Judges each text and reads what is believed; throws nothing (TRUST-1, WIRE-25).
+   *
+   * <p>What cannot be read makes the result incomplete anywhere; what is not believed does so only under {@code key}, or
+   * anybody could switch strict barriers off from outside (TRUST-28).
+   */
+  static Taken take(Iterable<String> texts, Function<String, Decision> judge, Direction direction, String sender) {
+    Taken taken = new Taken();
+    Set<Decision> refused = new LinkedHashSet<>();
+    boolean malformed = false;
+    for (String text : texts) {
+      Decision decision = judge.apply(text);
+      if (!decision.accepted()) {
+        refused.add(decision);
+        continue;
+      }
+      try {
+        taken.lineage = taken.lineage.union(Lineage.deserialize(decision.text()));
+      } catch (MalformedLineageException e) {
+        malformed = true;
+        Telemetry.dropped("malformed", direction.word());
+      }
+    }
+    refused.forEach(decision -> refuse(taken, decision, direction, sender));
+    if (malformed) {
+      String from = sender == null || sender.isEmpty() ? "a local peer" : sender;
+      String detail = "a lineage from " + from + " (" + words(direction) + ") could not be read";
+      taken.gap("malformed", detail);
+      Telemetry.incomplete("malformed", "");
+      Logs.warn("malformed " + direction, detail + ": what it held is missing.", "dropped");
+      taken.lineage = taken.lineage.markedIncomplete();
+    } else if (taken.lineage.hasContent()) {
+      Telemetry.size(direction.word(), taken.lineage.serialize().length());
+    }
+    return taken;
+  }
+
+  private static void refuse(Taken taken, Decision decision, Direction direction, String sender) {
+    TrustLog.report(decision, direction, sender == null ? "" : sender);
+    if (decision.reason() == Reason.SEAL) {
+      String state = Seal.State.valueOf(decision.about()).word();
+      taken.gap("seal", "a lineage (" + words(direction) + ") was dropped: " + state);
+      Telemetry.incomplete("seal", "");
+      taken.lineage = taken.lineage.markedIncomplete();
+    } else {
+      taken.gap("untrusted", "a lineage (" + words(direction) + ") was dropped: " + decision.reason().words());
+    }
+  }
+
+  private static String words(Direction direction) {
+    return direction.word().replace('_', ' ');
+  }
+
+  /**
+   * The text that leaves: within the budget, sealed if seals are asked for; null where nothing need leave (WIRE-31). What
+   * the budget leaves out is marked in the text and counted; the scope's lineage stays whole (WIRE-36).
+   */
+  static String give(Lineage lineage, TrustSettings trust, Direction direction) {
+    if (!lineage.hasContent()) {
+      return null;
+    }
+    Settings now = ProcessSettings.inForce();
+    Lineage fitted = lineage.fit(now.budgetBytes() - trust.sealLength());
+    if (fitted != lineage) {
+      Set<String> leftOut = new TreeSet<>(fitted.incomplete());
+      leftOut.removeAll(lineage.incomplete());
+      leftOut.forEach(store -> sayLeftOut(store, lineage, direction, now));
+    }
+    String text = Judgement.outgoing(fitted.serialize(), trust, Instant.now());
+    Telemetry.size(direction.word(), text.length());
+    return text;
+  }
+
+  private static void sayLeftOut(String store, Lineage lineage, Direction direction, Settings now) {
+    Telemetry.incomplete("budget", store);
+    Logs.warn(
+        "budget " + store,
+        "a lineage of " + lineage.serialize().length() + " bytes passes the budget: what it holds of "
+            + (store.isEmpty() ? "some stores" : store) + " was left out (" + words(direction)
+            + "). Raise ANTIPODE_BUDGET_BYTES (" + now.budgetBytes() + " now).");
+  }
+
+  /**
+   * The scope's lineage as it may leave now; writes in flight are marked in the copy and counted (SCOPE-16).
+   *
+   * @throws dev.antipode.PendingWriteException under {@code on_pending=raise}, for tests; nothing else
+   */
+  static Lineage leaving(LineageScope scope) {
+    Lineage lineage = scope.outgoing();
+    if (lineage != scope.lineage()) {
+      scope.pendingStores().forEach(store -> Telemetry.incomplete("pending", store));
+    }
+    return lineage;
+  }
+}

@@ -1,0 +1,147 @@
+package dev.antipode.propagation;
+
+import dev.antipode.Lineage;
+import dev.antipode.LineageScope;
+import dev.antipode.Mode;
+import dev.antipode.ScopeKind;
+import dev.antipode.barrier.Announcement;
+import dev.antipode.configuration.ProcessSettings;
+import dev.antipode.propagation.Carriers.Arrived;
+import dev.antipode.trust.Addresses;
+import dev.antipode.trust.Decision;
+import dev.antipode.trust.Direction;
+import dev.antipode.trust.Judgement;
+import dev.antipode.trust.TrustLog;
+import dev.antipode.trust.TrustSettings;
+import io.opentelemetry.api.baggage.Baggage;
+import io.opentelemetry.context.Context;
+import io.opentelemetry.context.ContextKey;
+import io.opentelemetry.context.Scope;
+import java.time.Instant;
+import java.util.List;
+
+/**
+ * One request that came in: its scope, and what its response may carry back.
+ *
+ * <p>A middleware makes one for every request, whether or not it brought a lineage (PROP-22), runs the application while
+ * it is {@linkplain #makeCurrent() current}, asks {@link #responseText} when the header leaves, and calls {@link #close}
+ * at the end.
+ */
+public final class Inbound implements AutoCloseable {
+  private static final ContextKey<Inbound> KEY = ContextKey.named("antipode-inbound");
+
+  private final String peer;
+  private final List<Addresses.Line> forwarded;
+  private final boolean edge;
+  private final LineageScope scope;
+  private Lineage reported = Lineage.EMPTY; // under the lock of this
+
+  /**
+   * A request that came in.
+   *
+   * @param came what its headers brought
+   * @param peer the socket's peer as the server names it; null (a Unix socket) counts as loopback
+   * @param edge the middleware's own word, which can only add to the setting
+   */
+  public Inbound(Arrived came, String peer, boolean edge) {
+    this.peer = peer;
+    this.edge = edge;
+    this.forwarded = came.forwarded();
+    Announcement.announce();
+    if (came.texts().isEmpty()) {
+      this.scope = LineageScope.create(Lineage.EMPTY, ScopeKind.REQUEST);
+      return;
+    }
+    TrustSettings trust = trust();
+    Instant now = Instant.now();
+    Exchange.Taken taken = Exchange.take(
+        came.texts(),
+        text -> Judgement.requestIn(peer, forwarded, text, trust, now),
+        Direction.REQUEST_IN,
+        peer);
+    this.scope = LineageScope.create(taken.lineage(), ScopeKind.REQUEST);
+    taken.noteIn(scope);
+  }
+
+  /** The request that runs now; null outside any. */
+  public static Inbound current() {
+    return Context.current().get(KEY);
+  }
+
+  private TrustSettings trust() {
+    return TrustSettings.inForce().atEdge(edge);
+  }
+
+  /** The request's scope. */
+  public LineageScope scope() {
+    return scope;
+  }
+
+  /**
+   * A Context with this request in it, and without a lineage in OpenTelemetry's baggage: an instrumentation outside of
+   * the middleware may have put it there, unjudged (TRUST-5).
+   */
+  public Context in(Context context) {
+    return withoutMember(scope.storeInContext(context.with(KEY, this)));
+  }
+
+  static Context withoutMember(Context context) {
+    Baggage baggage = Baggage.fromContextOrNull(context);
+    return baggage == null || baggage.getEntryValue(Carriers.BAGGAGE_KEY) == null
+        ? context
+        : baggage.toBuilder().remove(Carriers.BAGGAGE_KEY).build().storeInContext(context);
+  }
+
+  /** Runs what follows in this thread in the request's scope, until that is closed; it does not end the scope. */
+  public Scope makeCurrent() {
+    return in(Context.current()).makeCurrent();
+  }
+
+  /** Whether a lineage may go to this caller at all; where not, what the application set is taken out. */
+  public boolean mayAnswer() {
+    return Judgement.responseOut(peer, forwarded, trust()).accepted();
+  }
+
+  /**
+   * The header's value for what the scope added since it was last asked; null where none is to be sent. From now on what
+   * is written comes late, and is counted (PROP-13, PROP-16).
+   *
+   * @param isPublic whether shared caches may keep the response
+   */
+  public synchronized String responseText(boolean isPublic) {
+    scope.sent();
+    if (ProcessSettings.inForce().mode() == Mode.OFF) {
+      return null;
+    }
+    Lineage added = scope.additions();
+    Lineage fresh = added.addedTo(reported);
+    reported = added;
+    if (!fresh.hasContent() || isPublic) {
+      return null;
+    }
+    TrustSettings trust = trust();
+    Decision decision = Judgement.responseOut(peer, forwarded, trust);
+    if (!decision.accepted()) {
+      TrustLog.report(decision, Direction.RESPONSE_OUT, "");
+      return null;
+    }
+    return Exchange.give(fresh, trust, Direction.RESPONSE_OUT);
+  }
+
+  /** Puts what the scope added into the headers of the response, before they leave (PROP-13). */
+  public void injectResponse(HeaderCarrier headers) {
+    boolean isPublic = Carriers.isPublic(Propagation.valuesOf(headers, "cache-control"));
+    String text = responseText(isPublic);
+    if (text != null) {
+      headers.set(Carriers.LINEAGE_HEADER, text);
+    } else if (isPublic || !mayAnswer()) {
+      headers.remove(Carriers.LINEAGE_HEADER);
+    }
+  }
+
+  /** Ends the request's scope; twice is harmless. */
+  @Override
+  public void close() {
+    scope.stop();
+  }
+}

@@ -1,0 +1,184 @@
+package dev.antipode.propagation;
+
+import dev.antipode.Lineage;
+import dev.antipode.LineageScope;
+import dev.antipode.Mode;
+import dev.antipode.configuration.ProcessSettings;
+import dev.antipode.propagation.Carriers.Formats;
+import dev.antipode.trust.Addresses;
+import dev.antipode.trust.Decision;
+import dev.antipode.trust.Direction;
+import dev.antipode.trust.Judgement;
+import dev.antipode.trust.TrustLog;
+import dev.antipode.trust.TrustSettings;
+import io.opentelemetry.api.GlobalOpenTelemetry;
+import io.opentelemetry.context.Scope;
+import io.opentelemetry.context.propagation.TextMapPropagator;
+import java.time.Instant;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+
+/**
+ * How a lineage travels with requests and comes back with responses (paper section 6.2, chapter PROP).
+ *
+ * <p>The four functions {@link #extractRequest}, {@link #injectRequest}, {@link #extractResponse} and
+ * {@link #injectResponse} serve any transport; our filters and interceptors are made of them. None throws for what a
+ * header holds.
+ */
+public final class Propagation {
+  private Propagation() {}
+
+  /**
+   * Opens the scope of a request that came in with these headers, for try-with-resources.
+   *
+   * @param peer the address of the socket's peer as the server gives it; null (a Unix socket) counts as loopback
+   */
+  public static RequestScope extractRequest(HeaderCarrier headers, String peer) {
+    return new RequestScope(new Inbound(Carriers.read(headers.lines()), peer, false));
+  }
+
+  /** Puts what this request's scope added into the response's headers, before they leave (PROP-13). */
+  public static void injectResponse(HeaderCarrier headers) {
+    Inbound inbound = Inbound.current();
+    if (inbound != null) {
+      inbound.injectResponse(headers);
+    }
+  }
+
+  /**
+   * Puts the current scope's lineage into a request's headers, if the host is approved (TRUST-15); an older lineage never
+   * travels on to one that is not, as with a redirect (TRUST-26).
+   *
+   * @param host the host's name or address, with or without port
+   * @return whether a lineage goes along
+   * @throws dev.antipode.PendingWriteException under {@code on_pending=raise}; nothing else
+   */
+  public static boolean injectRequest(HeaderCarrier headers, String host) {
+    Outgoing outgoing = prepareRequest(headers, host);
+    outgoing.changes().forEach((name, value) -> {
+      if (value == null) {
+        headers.remove(name);
+      } else {
+        headers.set(name, value);
+      }
+    });
+    return outgoing.text() != null;
+  }
+
+  /** Joins what a response from this host brought back into the current scope, if it is believed (PROP-14). */
+  public static void extractResponse(HeaderCarrier headers, String host) {
+    List<String> values = valuesOf(headers, Carriers.LINEAGE_HEADER);
+    if (!values.isEmpty()) {
+      mergeResponse(values, host);
+    }
+  }
+
+  // What client hooks are made of
+
+  /**
+   * What a client hook does to one request.
+   *
+   * @param changes header name to value; null: to be removed
+   * @param text the text that leaves; null where none does
+   */
+  public record Outgoing(Map<String, String> changes, String text) {}
+
+  /** Judges a request to a host and says what its headers must become. */
+  public static Outgoing prepareRequest(HeaderCarrier headers, String host) {
+    LineageScope scope = LineageScope.current();
+    TrustSettings trust = TrustSettings.inForce();
+    Decision decision = Judgement.requestOut(host, trust);
+    Formats formats = applicationFormats();
+    if (!decision.accepted()) {
+      if (scope != null && scope.lineage().hasContent()) {
+        TrustLog.report(decision, Direction.REQUEST_OUT, "");
+      }
+      return new Outgoing(Carriers.rewrite(headers::get, null, formats), null);
+    }
+    if (scope == null) {
+      return new Outgoing(Map.of(), null);
+    }
+    String text = Exchange.give(Exchange.leaving(scope), trust, Direction.REQUEST_OUT);
+    if (text != null) {
+      TrustLog.warnOfForwarded(host, forwardingOf(headers), trust);
+    }
+    return new Outgoing(Carriers.rewrite(headers::get, text, formats), text);
+  }
+
+  private static List<Addresses.Line> forwardingOf(HeaderCarrier headers) {
+    List<Addresses.Line> lines = new ArrayList<>();
+    headers.lines().forEach(header -> lines.add(new Addresses.Line(header.name(), header.value())));
+    return lines;
+  }
+
+  /** A call may have reached the host and brought no answer: what the callee wrote is missing here (PROP-27). */
+  public static void unanswered(String host, String why) {
+    unanswered(LineageScope.current(), host, why);
+  }
+
+  /** The same for a call that ends in another thread than its scope's. */
+  public static void unanswered(LineageScope scope, String host, String why) {
+    if (scope != null
+        && ProcessSettings.inForce().mode() != Mode.OFF
+        && Judgement.requestOut(host, TrustSettings.inForce()).accepted()) {
+      scope.markIncomplete("unanswered", "a call to " + host + " brought no answer: " + why);
+    }
+  }
+
+  /** Joins the {@code antipode-lineage} values of a response or trailer, at least one, into the current scope. */
+  public static void mergeResponse(Iterable<String> values, String host) {
+    mergeResponse(LineageScope.current(), values, host);
+  }
+
+  /** The same for a call that ends in another thread than its scope's; null: outside any scope. */
+  public static void mergeResponse(LineageScope scope, Iterable<String> values, String host) {
+    if (ProcessSettings.inForce().mode() == Mode.OFF) {
+      return;
+    }
+    TrustSettings trust = TrustSettings.inForce();
+    Instant now = Instant.now();
+    List<String> texts = Carriers.unwrap(values);
+    Exchange.Taken taken = Exchange.take(
+        texts.isEmpty() ? List.of("") : texts,
+        text -> Judgement.responseIn(host, text, trust, now),
+        Direction.RESPONSE_IN,
+        host);
+    if (scope != null) {
+      taken.noteIn(scope);
+      scope.merge(taken.lineage());
+    } else {
+      Lineage lost = taken.lineage();
+      lost.stores().forEach(LineageScope::orphan);
+    }
+  }
+
+  /**
+   * Says that the calls in this block go to {@code host}, for instrumentations that call a propagator (TRUST-25). Whether
+   * a lineage goes along is judged here; closing ends it.
+   */
+  public static Scope approve(String host) {
+    return Approval.approve(host);
+  }
+
+  /** A client hook's word round one call: this text may leave with it; null: nothing, or the hook sees to it. */
+  public static Scope approved(String text) {
+    return Approval.approved(text);
+  }
+
+  static List<String> valuesOf(HeaderCarrier headers, String name) {
+    List<String> values = new ArrayList<>();
+    headers.lines().forEach(header -> {
+      if (header.name().equalsIgnoreCase(name)) {
+        values.add(header.value());
+      }
+    });
+    return values;
+  }
+
+  /** In which formats the application propagates its own baggage now. */
+  static Formats applicationFormats() {
+    TextMapPropagator present = GlobalOpenTelemetry.getOrNoop().getPropagators().getTextMapPropagator();
+    return Formats.of(present.fields());
+  }
+}

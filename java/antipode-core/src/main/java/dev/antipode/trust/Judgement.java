@@ -1,0 +1,102 @@
+package dev.antipode.trust;
+
+import dev.antipode.Trust;
+import java.time.Instant;
+
+/** Judging: the table of TRUST-3. Each direction is judged before anything is parsed; a judgement is pure. */
+public final class Judgement {
+  private Judgement() {}
+
+  /** Whether a request's lineage is taken: by socket peer, forwarding headers, and seal. */
+  public static Decision requestIn(
+      String peer, Iterable<Addresses.Line> forwarded, String text, TrustSettings trust, Instant now) {
+    if (trust.edge()) {
+      return Decision.no(Reason.EDGE);
+    }
+    return switch (trust.trust()) {
+      case ALL -> Decision.yes(Seal.strip(text));
+      case KEY -> bySeal(text, trust, now);
+      case NONE -> Decision.no(Reason.OFF);
+      case PRIVATE -> {
+        Decision decision = ofCaller(peer, forwarded, trust);
+        yield decision.accepted() ? Decision.yes(Seal.strip(text)) : decision;
+      }
+    };
+  }
+
+  /** Whether a response may carry what the scope added: to a caller inside, even if it sent no lineage. */
+  public static Decision responseOut(String peer, Iterable<Addresses.Line> forwarded, TrustSettings trust) {
+    if (trust.edge()) {
+      return Decision.no(Reason.EDGE);
+    }
+    return switch (trust.trust()) {
+      case ALL -> Decision.YES;
+      case NONE -> Decision.no(Reason.OFF);
+      case KEY, PRIVATE -> ofCaller(peer, forwarded, trust);
+    };
+  }
+
+  /** Whether a request to this host (name or address, with or without port) may carry a lineage. */
+  public static Decision requestOut(String host, TrustSettings trust) {
+    if (trust.trust() == Trust.NONE) {
+      return Decision.no(Reason.OFF, host);
+    }
+    if (trust.trust() == Trust.ALL && !trust.edge() || Hosts.areInside(host, trust.peers())) {
+      return Decision.YES;
+    }
+    return Decision.no(Reason.HOST, host);
+  }
+
+  /** Whether what a response from this host brought back is taken. */
+  public static Decision responseIn(String host, String text, TrustSettings trust, Instant now) {
+    Decision decision = requestOut(host, trust);
+    if (trust.trust() == Trust.KEY && !(trust.edge() && !decision.accepted())) {
+      return bySeal(text, trust, now);
+    }
+    return decision.accepted() ? Decision.yes(Seal.strip(text)) : decision;
+  }
+
+  /** Whether a message's or value's lineage is taken; {@code allowed} is its client's option, null if unsaid. */
+  public static Decision messageIn(String text, TrustSettings trust, Boolean allowed, Instant now) {
+    if (Boolean.FALSE.equals(allowed)) {
+      return Decision.no(Reason.OPTION);
+    }
+    if (trust.trust() == Trust.NONE) {
+      return Decision.no(Reason.OFF);
+    }
+    if (trust.edge() && allowed == null) {
+      return Decision.no(Reason.EDGE);
+    }
+    return trust.trust() == Trust.KEY ? bySeal(text, trust, now) : Decision.yes(Seal.strip(text));
+  }
+
+  /** Whether a message or value may carry a lineage; {@code allowed} is its client's option, null if unsaid. */
+  public static Decision messageOut(TrustSettings trust, Boolean allowed) {
+    if (Boolean.FALSE.equals(allowed)) {
+      return Decision.no(Reason.OPTION);
+    }
+    return trust.trust() == Trust.NONE ? Decision.no(Reason.OFF) : Decision.YES;
+  }
+
+  /** The lineage text as it leaves: sealed under {@code key} (TRUST-23). */
+  public static String outgoing(String text, TrustSettings trust, Instant now) {
+    return trust.trust() == Trust.KEY ? Seal.seal(text, trust.keys(), now, trust.sealTtl()) : text;
+  }
+
+  private static Decision ofCaller(String peer, Iterable<Addresses.Line> forwarded, TrustSettings trust) {
+    if (!Addresses.isPrivatePeer(peer)) {
+      return Decision.no(Reason.PEER, peer);
+    }
+    Addresses.Public found = trust.ignoreForwarded() ? null : Addresses.firstPublic(forwarded);
+    return found == null
+        ? Decision.YES
+        : new Decision(false, "", Reason.FORWARDED, found.address(), found.header());
+  }
+
+  private static Decision bySeal(String text, TrustSettings trust, Instant now) {
+    Seal.Opened opened = Seal.open(text, trust.keys(), now);
+    return opened.state() == Seal.State.VALID
+        ? Decision.yes(opened.text())
+        : Decision.no(Reason.SEAL, opened.state().name());
+  }
+}

@@ -1,0 +1,79 @@
+package dev.antipode.trust;
+
+import dev.antipode.Logs;
+import dev.antipode.Trust;
+import dev.antipode.telemetry.Telemetry;
+
+/** Says what came of a judgement, and which setting would change it (TRUST-27 to TRUST-30). */
+public final class TrustLog {
+  private static final int LONGEST = 64;
+
+  private TrustLog() {}
+
+  /** Counts a lineage that did not pass, and says so once a minute. */
+  public static void report(Decision decision, Direction direction, String sender) {
+    Reason reason = decision.reason();
+    Telemetry.dropped(reason == Reason.SEAL ? "seal" : "untrusted", direction.word());
+    String cure = cureOf(reason);
+    if (cure == null) {
+      return; // the operator asked for exactly this
+    }
+    String verb = direction.isOutward() ? "did not send a lineage to" : "dropped a lineage from";
+    String where = shown(reason == Reason.SEAL ? sender : decision.about());
+    // The kind leaves the address out: an attacker with many of them must not fill the log.
+    Logs.warn(
+        "trust " + direction + " " + reason.name() + " " + decision.header(),
+        verb + " " + (where.isEmpty() ? "a peer without a name" : where) + " (" + direction.words() + "): "
+            + wordsOf(decision) + ". " + cure,
+        "dropped");
+  }
+
+  private static String wordsOf(Decision decision) {
+    return switch (decision.reason()) {
+      case FORWARDED -> decision.header() + " has a public address";
+      case SEAL -> Seal.State.valueOf(decision.about()).sentence();
+      default -> decision.reason().words();
+    };
+  }
+
+  private static String cureOf(Reason reason) {
+    return switch (reason) {
+      case FORWARDED -> "If this is the edge set ANTIPODE_EDGE=true; if applications copy that header inside, "
+          + "ANTIPODE_FORWARDED=ignore.";
+      case PEER -> "If this is the edge set ANTIPODE_EDGE=true; if callers inside have public addresses, seal lineages "
+          + "with ANTIPODE_KEYS_FILE.";
+      case HOST -> "If it is one of yours add it to ANTIPODE_PEERS.";
+      case SEAL -> "Give this service and its callers the same keys: ANTIPODE_KEYS_FILE.";
+      default -> null;
+    };
+  }
+
+  /** Says at the sender that a lineage leaves beside a forwarding header for which the receiver drops it (TRUST-30). */
+  public static void warnOfForwarded(String host, Iterable<Addresses.Line> headers, TrustSettings trust) {
+    if (trust.trust() != Trust.PRIVATE || trust.ignoreForwarded()) {
+      return;
+    }
+    Addresses.Public found = Addresses.firstPublic(headers);
+    if (found != null) {
+      Logs.warn(
+          "trust beside " + found.header(),
+          "sent a lineage to " + shown(host) + " beside " + found.header() + ", which has a public address ("
+              + shown(found.address()) + "): the receiver drops it. Do not copy that header, or set "
+              + "ANTIPODE_FORWARDED=ignore at the receiver and here.",
+          "sent");
+    }
+  }
+
+  /** Text from outside as it may stand in a log line. */
+  private static String shown(String text) {
+    StringBuilder shown = new StringBuilder();
+    text.chars().limit(LONGEST).forEach(c -> {
+      if (c >= ' ' && c < 127) {
+        shown.append((char) c);
+      } else {
+        shown.append(String.format("\\u%04x", c));
+      }
+    });
+    return shown.toString();
+  }
+}
