@@ -11,6 +11,7 @@ import dev.antipode.telemetry.Telemetry;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
@@ -63,6 +64,7 @@ public final class ServerEngine implements Server {
   private volatile Exception brokenBy;
   private Watch watch;
   private boolean watchable = true;
+  private volatile long questions; // written by the thread alone
   private volatile long answeredAt = Ticks.LONG_AGO;
 
   // Reachability.
@@ -167,7 +169,8 @@ public final class ServerEngine implements Server {
   /** Whether a fresh proof covers this position: no I/O, no lock (BAR-35). */
   boolean holds(String epoch, long counter, long now) {
     Proofs known = proofs;
-    return now - known.answeredAt() <= EngineSettings.now().freePathTtl() && known.cover(epoch, counter);
+    long ttl = EngineSettings.now().freePathTtl();
+    return ttl > 0 && now - known.answeredAt() <= ttl && known.cover(epoch, counter);
   }
 
   /** Where the server was last seen, for a person. */
@@ -429,6 +432,7 @@ public final class ServerEngine implements Server {
     }
     Proofs before = proofs;
     Shim shim = store.shim();
+    questions = questions + 1;
     List<Visibility> answers;
     int askedWith;
     try {
@@ -478,7 +482,7 @@ public final class ServerEngine implements Server {
     Group.releaseAll(released);
     return !released.isEmpty()
         || !before.epoch().equals(after.epoch())
-        || !java.util.Objects.equals(before.current(), after.current());
+        || !Objects.equals(before.current(), after.current());
   }
 
   private void openWatch(Shim shim) throws Exception {
@@ -493,6 +497,7 @@ public final class ServerEngine implements Server {
   /** The server is there and does not answer the question: whoever waits is told so at once (BAR-13). */
   private void refused(Exception error) {
     closeChannel();
+    failure = null; // it answers, in its way: it is asked at the pace of a poll, not of a server that is down
     Visibility answer = Visibility.unproven(words(error));
     List<Group> released;
     lock.lock();
@@ -535,10 +540,14 @@ public final class ServerEngine implements Server {
   private void closeChannel() {
     Watch open = watch;
     watch = null;
-    if (open != null) {
-      open.close();
+    try {
+      if (open != null) {
+        open.close();
+      }
+      store.shim().close(this);
+    } catch (RuntimeException error) { // a shim's defect; the thread has to go on
+      Logs.error("giving up the connection to " + address + " failed", error);
     }
-    store.shim().close(this);
     reset();
   }
 
@@ -572,6 +581,11 @@ public final class ServerEngine implements Server {
     } finally {
       lock.unlock();
     }
+  }
+
+  /** How many questions it was asked. */
+  public long questions() {
+    return questions;
   }
 
   /** How many needs wait here. */

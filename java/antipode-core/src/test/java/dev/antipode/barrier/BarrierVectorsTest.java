@@ -1,0 +1,193 @@
+package dev.antipode.barrier;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.catchThrowable;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import dev.antipode.Antipode;
+import dev.antipode.AntipodeException;
+import dev.antipode.BarrierException;
+import dev.antipode.BarrierOptions;
+import dev.antipode.BarrierResult;
+import dev.antipode.Delivery;
+import dev.antipode.Lineage;
+import dev.antipode.LineageScope;
+import dev.antipode.Mode;
+import dev.antipode.OnReplicaOut;
+import dev.antipode.Policy;
+import dev.antipode.ScopeKind;
+import dev.antipode.Settings;
+import dev.antipode.Verdict;
+import dev.antipode.WriteId;
+import dev.antipode.barrier.FakeShim.Fake;
+import dev.antipode.configuration.ProcessSettings;
+import dev.antipode.shim.Visibility;
+import dev.antipode.testing.Isolated;
+import java.io.IOException;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.function.Consumer;
+import java.util.stream.Stream;
+import java.util.stream.StreamSupport;
+import org.junit.jupiter.api.DynamicTest;
+import org.junit.jupiter.api.TestFactory;
+
+/** The vectors {@code barrier-result}, {@code barrier-policy}, {@code epoch-judge} and {@code configuration-stores}. */
+class BarrierVectorsTest {
+  private static final Map<String, Visibility> ANSWERS = Map.of(
+      "visible", Visibility.VISIBLE,
+      "not_yet", Visibility.NOT_YET,
+      "unproven", Visibility.unproven("the test says so"));
+
+  private static Stream<DynamicTest> each(String kind, Consumer<JsonNode> run) throws IOException {
+    Path file = Path.of(System.getProperty("antipode.spec"), "vectors", kind + ".json");
+    JsonNode vectors = new ObjectMapper().readTree(file.toFile());
+    assertThat(vectors.get("kind").asText()).isEqualTo(kind);
+    List<JsonNode> cases = stream(vectors.get("cases")).toList();
+    assertThat(cases).isNotEmpty();
+    return cases.stream().map(each -> DynamicTest.dynamicTest(each.get("id").asText(), () -> {
+      try (Isolated isolated = new Isolated()) {
+        assertThat(isolated).isNotNull();
+        run.accept(each);
+      }
+    }));
+  }
+
+  private static Stream<JsonNode> stream(JsonNode array) {
+    return StreamSupport.stream(array.spliterator(), false);
+  }
+
+  private static Fake server(String name, String word) {
+    return new Fake(name, word.equals("down") ? FakeShim.DOWN : FakeShim.always(ANSWERS.get(word)));
+  }
+
+  @TestFactory
+  Stream<DynamicTest> barrierResult() throws IOException {
+    return each("barrier-result", BarrierVectorsTest::judged);
+  }
+
+  private static void judged(JsonNode vector) {
+    Antipode.configure(Settings.defaults()
+        .stores(stream(vector.get("expected")).map(JsonNode::asText).toList())
+        .onReplicaOut(OnReplicaOut.valueOf(vector.get("on_replica_out").asText().toUpperCase()))
+        .replicaOutAfter(Duration.ofMillis(50)));
+    List<String> off = vector.has("off") ? stream(vector.get("off")).map(JsonNode::asText).toList() : List.of();
+    boolean[] hasDown = {false};
+    boolean[] waits = {false};
+    vector.get("registered").properties().forEach(store -> {
+      List<Fake> servers = new ArrayList<>();
+      for (JsonNode word : store.getValue()) {
+        hasDown[0] |= word.asText().equals("down");
+        waits[0] |= word.asText().equals("not_yet");
+        servers.add(server(store.getKey() + servers.size(), word.asText()));
+      }
+      Mode mode = off.contains(store.getKey()) ? Mode.OFF : Mode.ENFORCE;
+      FakeShim.store(store.getKey(), mode, servers.toArray(Fake[]::new));
+    });
+    boolean looks = vector.get("look").asBoolean();
+    Duration patience = Duration.ofMillis(waits[0] ? 500 : 10_000); // what is answered at once ends it at once
+    BarrierOptions options = BarrierOptions.defaults()
+        .lineage(Lineage.deserialize(vector.get("lineage").asText()))
+        .timeout(looks ? Duration.ZERO : patience)
+        .onTimeout(Policy.PROCEED)
+        .onUnproven(Policy.PROCEED);
+    if (!vector.get("ask").isNull()) {
+      options = options.stores(stream(vector.get("ask")).map(JsonNode::asText).toList());
+    }
+    BarrierOptions asked = options;
+    if (vector.has("error")) {
+      Throwable error = catchThrowable(() -> Antipode.barrier(asked));
+      assertThat(error).isInstanceOf(AntipodeException.class);
+      assertThat(pythonName(error)).isEqualTo(vector.get("error").asText());
+      return;
+    }
+    if (hasDown[0] && looks) {
+      Antipode.barrier(asked.timeout(patience));
+    }
+    BarrierResult result = Antipode.barrier(asked);
+    Map<String, String> verdicts = new HashMap<>();
+    result.stores().forEach((name, store) -> verdicts.put(name, store.verdict().word()));
+    Map<String, String> wanted = new HashMap<>();
+    vector.get("verdicts").properties().forEach(each -> wanted.put(each.getKey(), each.getValue().asText()));
+    assertThat(verdicts).isEqualTo(wanted);
+    assertThat(result.satisfied()).isEqualTo(vector.get("satisfied").asBoolean());
+    assertThat(result.complete()).isEqualTo(vector.get("complete").asBoolean());
+    assertThat(result.vacuous()).isEqualTo(vector.get("vacuous").asBoolean());
+  }
+
+  @TestFactory
+  Stream<DynamicTest> barrierPolicy() throws IOException {
+    return each("barrier-policy", BarrierVectorsTest::enforced);
+  }
+
+  private static void enforced(JsonNode vector) {
+    FakeShim.store("registered", server("r", "visible"));
+    List<WriteId> ids = new ArrayList<>();
+    for (JsonNode verdict : vector.get("verdicts")) {
+      String store = "s" + ids.size();
+      ids.add(WriteId.position(store, "e", 1));
+      String word = verdict.asText().equals("timed_out") ? "not_yet" : verdict.asText();
+      if (!word.equals("elsewhere")) {
+        FakeShim.store(store, server(store, word));
+      }
+    }
+    BarrierOptions options = BarrierOptions.defaults()
+        .timeout(Duration.ofMillis(stream(vector.get("verdicts")).anyMatch(BarrierVectorsTest::isLate) ? 300 : 10_000))
+        .onTimeout(Policy.of(vector.get("on_timeout").asText()))
+        .onUnproven(Policy.of(vector.get("on_unproven").asText()))
+        .onVacuous(Policy.of(vector.get("on_vacuous").asText()))
+        .requireComplete(vector.get("require_complete").asBoolean());
+    Delivery delivery = new Delivery(true, "");
+    try (LineageScope message = LineageScope.open(Lineage.of(ids), ScopeKind.MESSAGE, delivery)) {
+      assertThat(message.delivery()).isNotNull();
+      if (vector.get("outcome").asText().equals("result")) {
+        assertThat(Antipode.barrier(options)).isNotNull();
+        return;
+      }
+      Throwable error = catchThrowable(() -> Antipode.barrier(options));
+      assertThat(pythonName(error)).isEqualTo(vector.get("outcome").asText());
+      assertThat(((BarrierException) error).result()).isNotNull(); // BAR-43
+    }
+  }
+
+  private static boolean isLate(JsonNode verdict) {
+    return verdict.asText().equals("timed_out");
+  }
+
+  /** {@code BarrierTimeoutException} is BarrierTimeout there, {@code ConfigurationException} ConfigurationError. */
+  private static String pythonName(Throwable error) {
+    String name = error.getClass().getSimpleName().replaceAll("Exception$", "");
+    return error instanceof BarrierException ? name : name + "Error";
+  }
+
+  @TestFactory
+  Stream<DynamicTest> epochJudge() throws IOException {
+    return each("epoch-judge", vector -> {
+      JsonNode server = vector.get("server");
+      Map<String, Long> marks = new HashMap<>();
+      server.get("marks").properties().forEach(
+          mark -> marks.put(mark.getKey(), Long.parseUnsignedLong(mark.getValue().asText())));
+      Visibility answer = EpochJudge.judge(
+          vector.get("epoch").asText(),
+          Long.parseUnsignedLong(vector.get("counter").asText()),
+          server.get("epoch").asText(),
+          Long.parseUnsignedLong(server.get("applied").asText()),
+          marks);
+      assertThat(answer.verdict().word()).isEqualTo(vector.get("answer").asText());
+      assertThat(answer.unknownEpoch()).isEqualTo(vector.get("unknown_epoch").asBoolean());
+      assertThat(answer.reason().isEmpty()).isEqualTo(answer.verdict() == Verdict.VISIBLE);
+    });
+  }
+
+  @TestFactory
+  Stream<DynamicTest> configurationStores() throws IOException {
+    return each("configuration-stores", vector ->
+        assertThat(ProcessSettings.replicasVariable(vector.get("store").asText()))
+            .isEqualTo(vector.get("variable").asText()));
+  }
+}

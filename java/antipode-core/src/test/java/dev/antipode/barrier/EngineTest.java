@@ -1,0 +1,686 @@
+package dev.antipode.barrier;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import dev.antipode.Antipode;
+import dev.antipode.BarrierInterruptedException;
+import dev.antipode.BarrierOptions;
+import dev.antipode.BarrierResult;
+import dev.antipode.BarrierUnprovenException;
+import dev.antipode.BlockingCallException;
+import dev.antipode.ConfigurationException;
+import dev.antipode.Lineage;
+import dev.antipode.LineageScope;
+import dev.antipode.Ordered;
+import dev.antipode.Policy;
+import dev.antipode.Settings;
+import dev.antipode.StoreOptions;
+import dev.antipode.Verdict;
+import dev.antipode.WriteId;
+import dev.antipode.barrier.FakeShim.Fake;
+import dev.antipode.configuration.ProcessSettings;
+import dev.antipode.shim.Capabilities;
+import dev.antipode.shim.RegisteredStore;
+import dev.antipode.shim.Registry;
+import dev.antipode.shim.Server;
+import dev.antipode.shim.Visibility;
+import dev.antipode.telemetry.Outcome;
+import dev.antipode.testing.AntipodeIsolated;
+import java.net.SocketException;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.CancellationException;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicReference;
+import java.util.function.BooleanSupplier;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.ExtendWith;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** The wait engine: single flight, back-off, overload, the free path, unknown epochs, futures, interrupts. */
+@ExtendWith(AntipodeIsolated.class)
+class EngineTest {
+  private static final Duration LONG = Duration.ofSeconds(20);
+
+  static void until(BooleanSupplier condition) {
+    long deadline = System.nanoTime() + LONG.toNanos();
+    while (!condition.getAsBoolean()) {
+      assertThat(System.nanoTime()).as("the condition did not come true").isLessThan(deadline);
+      try {
+        Thread.sleep(2);
+      } catch (InterruptedException interrupted) {
+        throw new AssertionError(interrupted);
+      }
+    }
+  }
+
+  /** Positions; the server says how far it is. */
+  static class LogShim extends FakeShim {
+    @Override
+    public Capabilities capabilities() {
+      return Capabilities.positions();
+    }
+  }
+
+  static final class Log extends Fake {
+    volatile String instance = "i1";
+    volatile String epoch = "e1";
+    volatile long applied;
+
+    Log() {
+      super("log-1", null);
+      answer = this::judge;
+    }
+
+    private List<Visibility> judge(List<WriteId> ids, Server server) {
+      String epochNow = epoch;
+      long appliedNow = applied;
+      server.applied(instance, epochNow, Map.of(epochNow, appliedNow));
+      return ids.stream().map(id -> one((Ordered) id.version(), epochNow, appliedNow)).toList();
+    }
+
+    private static Visibility one(Ordered wanted, String epoch, long applied) {
+      if (!wanted.epoch().equals(epoch)) {
+        return Visibility.unknownEpoch("unknown");
+      }
+      return Long.compareUnsigned(wanted.counter(), applied) <= 0
+          ? Visibility.VISIBLE
+          : Visibility.notYet("at " + applied);
+    }
+  }
+
+  private static Log logStore() {
+    Log log = new Log();
+    FakeShim.store(LogShim::new, StoreOptions.named("log").replicas(log));
+    return log;
+  }
+
+  private static RegisteredStore store() {
+    return Registry.current().need("log");
+  }
+
+  private static ServerEngine server() {
+    return store().servers(false).get(0);
+  }
+
+  private static Lineage at(long counter) {
+    return at("e1", counter);
+  }
+
+  private static Lineage at(String epoch, long counter) {
+    return Lineage.of(WriteId.position("log", epoch, counter));
+  }
+
+  private static BarrierOptions proceeding(Lineage lineage, Duration timeout) {
+    return BarrierOptions.defaults()
+        .lineage(lineage)
+        .timeout(timeout)
+        .onTimeout(Policy.PROCEED)
+        .onUnproven(Policy.PROCEED);
+  }
+
+  private static BarrierResult wait(Lineage lineage, Duration timeout) {
+    return Antipode.barrier(proceeding(lineage, timeout));
+  }
+
+  private static Lineage object(String store, String key) {
+    return Lineage.of(new WriteId(store, key, new Ordered("", 1)));
+  }
+
+  private static Thread started(Runnable work) {
+    Thread thread = new Thread(work);
+    thread.setDaemon(true);
+    thread.start();
+    return thread;
+  }
+
+  private static void join(Thread thread) throws InterruptedException {
+    thread.join(LONG.toMillis());
+    assertThat(thread.isAlive()).isFalse();
+  }
+
+  private static Duration took(Runnable work) {
+    long began = System.nanoTime();
+    work.run();
+    return Duration.ofNanos(System.nanoTime() - began);
+  }
+
+  /** BAR-38: at most 25 questions a second to a silent server. */
+  @Test
+  void onePollerHoweverManyBarriersWait() throws Exception {
+    Log log = logStore();
+    List<Thread> threads = new ArrayList<>();
+    for (int number = 1; number <= 100; number++) {
+      Lineage lineage = at(number);
+      threads.add(started(() -> wait(lineage, LONG)));
+    }
+    until(() -> store().parked() == 100);
+    Thread.sleep(300); // past the first, quick polls: what is measured is the steady state
+    int before = log.asked.get();
+    long began = System.nanoTime();
+    Thread.sleep(1000);
+    assertThat((log.asked.get() - before) / ((System.nanoTime() - began) / 1e9)).isLessThanOrEqualTo(25);
+    log.applied = 100;
+    for (Thread thread : threads) {
+      join(thread);
+    }
+  }
+
+  /** BAR-41. */
+  @Test
+  void aReleaseWakesOnlyThoseWhosePositionIsReached() throws Exception {
+    Log log = logStore();
+    List<Long> passed = new CopyOnWriteArrayList<>();
+    for (long counter : new long[] {10, 20, 30}) {
+      started(() -> {
+        if (wait(at(counter), LONG).satisfied()) {
+          passed.add(counter);
+        }
+      });
+    }
+    until(() -> store().parked() == 3);
+    log.applied = 20;
+    until(() -> passed.size() == 2);
+    assertThat(passed).containsExactlyInAnyOrder(10L, 20L);
+    until(() -> store().parked() == 1);
+    log.applied = 30;
+    until(() -> passed.size() == 3);
+  }
+
+  /** BAR-33 to BAR-35. */
+  @Test
+  void theFreePathAsksNothingAndExpires() {
+    Antipode.configure(Settings.defaults().freePathTtl(Duration.ofSeconds(1)));
+    Log log = logStore();
+    log.applied = 10;
+    try (LineageScope scope = Antipode.scope(at(5))) {
+      BarrierResult first = Antipode.barrier();
+      int asked = log.asked.get();
+      long free = Outcome.FREE.counted();
+      BarrierResult again = Antipode.barrier();
+      assertThat(log.asked.get()).isEqualTo(asked);
+      assertThat(Outcome.FREE.counted()).isEqualTo(free + 1);
+      assertThat(again.stores()).isEqualTo(first.stores());
+      until(() -> !server().holds("e1", 5, Ticks.now()));
+      Antipode.barrier();
+      assertThat(log.asked.get()).isGreaterThan(asked);
+      scope.append(WriteId.position("log", "e1", 9)); // another lineage is another question
+      assertThat(Antipode.barrier().satisfied()).isTrue();
+    }
+  }
+
+  @Test
+  void aFreePassStillRefusesMistakes() {
+    Antipode.configure(Settings.defaults().freePathTtl(LONG));
+    Log log = logStore();
+    log.applied = 10;
+    try (LineageScope scope = Antipode.scope(at(5))) {
+      assertThat(scope).isNotNull();
+      Antipode.barrier();
+      BarrierOptions plain = BarrierOptions.defaults();
+      for (BarrierOptions wrong : List.of(
+          plain.onTimeout(Policy.REDELIVER), plain.onTimeout(Policy.AS_TIMEOUT), plain.onVacuous(Policy.AS_TIMEOUT))) {
+        assertThatThrownBy(() -> Antipode.barrier(wrong)).isInstanceOf(ConfigurationException.class);
+      }
+      assertThatThrownBy(() -> plain.timeout(null)).isInstanceOf(ConfigurationException.class);
+      assertThatThrownBy(() -> plain.timeout(Duration.ofMillis(-1))).isInstanceOf(ConfigurationException.class);
+    }
+  }
+
+  /** BAR-34. */
+  @Test
+  void aFreePathOfZeroAlwaysAsks() {
+    Antipode.configure(Settings.defaults().freePathTtl(Duration.ZERO));
+    Log log = logStore();
+    log.applied = 10;
+    try (LineageScope scope = Antipode.scope(at(5))) {
+      assertThat(scope).isNotNull();
+      for (int number = 0; number < 3; number++) {
+        int asked = log.asked.get();
+        Antipode.barrier();
+        assertThat(log.asked.get()).isGreaterThan(asked);
+      }
+    }
+  }
+
+  /** BAR-33, EPOCH-15. */
+  @ParameterizedTest
+  @ValueSource(strings = {"instance", "epoch", "back"})
+  void proofsAreDroppedWithAnotherInstanceOrEpochOrAStepBack(String change) {
+    Antipode.configure(Settings.defaults().freePathTtl(LONG));
+    Log log = logStore();
+    log.applied = 10;
+    assertThat(wait(at(10), LONG).satisfied()).isTrue();
+    assertThat(server().holds("e1", 10, Ticks.now())).isTrue();
+    switch (change) {
+      case "instance" -> {
+        log.instance = "i2";
+        log.applied = 5;
+      }
+      case "epoch" -> {
+        log.epoch = "e2";
+        log.applied = 50;
+      }
+      default -> log.applied = 5;
+    }
+    wait(at(11), Duration.ofMillis(300));
+    assertThat(server().holds("e1", 10, Ticks.now())).isFalse();
+    assertThat(wait(at(10), Duration.ofMillis(50)).satisfied()).isFalse();
+  }
+
+  @Test
+  void aServerThatBreaksOffLosesItsProofs() {
+    Antipode.configure(Settings.defaults().freePathTtl(LONG));
+    Log log = logStore();
+    log.applied = 10;
+    wait(at(10), LONG);
+    FakeShim.Answer answer = log.answer;
+    log.answer = (ids, server) -> {
+      throw new SocketException("reset");
+    };
+    wait(at(11), Duration.ofMillis(300));
+    assertThat(server().holds("e1", 10, Ticks.now())).isFalse();
+    log.answer = answer;
+    assertThat(wait(at(10), LONG).satisfied()).isTrue();
+  }
+
+  /** A reply that was on its way while the data were replaced proves nothing, neither then nor later (BAR-33). */
+  @Test
+  void aReplyFromBeforeAResetProvesNothing() throws Exception {
+    Antipode.configure(Settings.defaults().freePathTtl(LONG));
+    Log log = logStore();
+    log.applied = 10;
+    FakeShim.Answer answer = log.answer;
+    AtomicBoolean replaced = new AtomicBoolean();
+    log.answer = (ids, server) -> {
+      List<Visibility> before = answer.to(ids, server);
+      if (replaced.compareAndSet(false, true)) {
+        log.applied = 0;
+        log.instance = "i2";
+        server.reset();
+      }
+      return before;
+    };
+    assertThat(wait(at(10), Duration.ofMillis(500)).satisfied()).isFalse();
+    assertThat(replaced.get()).isTrue();
+    assertThat(server().holds("e1", 10, Ticks.now())).isFalse();
+  }
+
+  /** EPOCH-12, EPOCH-13. */
+  @Test
+  void anUnknownEpochIsWaitedForThenUnprovenAtOnceUntilTheServerChanges() {
+    Log log = logStore();
+    Duration deadline = Duration.ofMillis(600);
+    AtomicReference<BarrierResult> result = new AtomicReference<>();
+    assertThat(took(() -> result.set(wait(at("e2", 7), deadline)))).isGreaterThan(Duration.ofMillis(590));
+    assertThat(result.get().store("log").verdict()).isEqualTo(Verdict.UNPROVEN);
+    assertThat(took(() -> result.set(wait(at("e2", 8), deadline)))).isLessThan(Duration.ofMillis(450));
+    assertThat(result.get().store("log").verdict()).isEqualTo(Verdict.UNPROVEN);
+    Duration longer = Duration.ofMillis(3000);
+    assertThat(took(() -> result.set(wait(at("e2", 8), longer)))).isGreaterThan(Duration.ofMillis(800));
+    assertThat(result.get().store("log").verdict()).isEqualTo(Verdict.UNPROVEN);
+    log.applied = 9;
+    log.epoch = "e2";
+    assertThat(wait(at("e2", 8), LONG).satisfied()).isTrue();
+  }
+
+  /** BAR-40. */
+  @Test
+  void theKnownLagAnswersAtOnceWhileAProberGoesOn() {
+    Log log = logStore();
+    Duration deadline = Duration.ofMillis(400);
+    assertThat(wait(at(5), deadline).satisfied()).isFalse();
+    Waiters.Probe probe = server().probe("e1");
+    assertThat(probe.counter()).isEqualTo(5);
+    until(() -> Ticks.now() - probe.since() > deadline.toNanos());
+    AtomicReference<BarrierResult> result = new AtomicReference<>();
+    assertThat(took(() -> result.set(wait(at(6), deadline)))).isLessThan(Duration.ofMillis(300));
+    assertThat(result.get().store("log").verdict()).isEqualTo(Verdict.TIMED_OUT);
+    assertThat(result.get().store("log").reason()).contains("lags");
+    assertThat(wait(at(0), LONG).satisfied()).as("a smaller position is judged by itself").isTrue();
+    log.applied = 6;
+    until(() -> wait(at(6), deadline).satisfied());
+  }
+
+  @Test
+  void anImpossiblePositionDoesNotStopOthers() {
+    Log log = logStore();
+    log.applied = 10;
+    for (int number = 0; number < 3; number++) {
+      assertThat(wait(at(-1L), Duration.ofMillis(100)).satisfied()).as("2^64-1 is not small (WIRE-9)").isFalse();
+    }
+    log.applied = 11;
+    assertThat(wait(at(11), LONG).satisfied()).isTrue();
+  }
+
+  /** BAR-39. */
+  @Test
+  void atMostSoManyPark() throws Exception {
+    Antipode.configure(Settings.defaults().maxWaiters(3).maxTasks(2));
+    Log log = logStore();
+    List<Thread> threads = new ArrayList<>();
+    for (int number = 0; number < 3; number++) {
+      threads.add(started(() -> wait(at(1), LONG)));
+    }
+    until(() -> store().parked() == 3);
+    AtomicReference<BarrierResult> result = new AtomicReference<>();
+    assertThat(took(() -> result.set(wait(at(1), LONG)))).isLessThan(Duration.ofSeconds(5));
+    assertThat(result.get().store("log").reason()).contains("overloaded");
+    assertThat(result.get().store("log").verdict()).isEqualTo(Verdict.TIMED_OUT);
+    List<CompletableFuture<BarrierResult>> futures = new ArrayList<>();
+    for (int number = 0; number < 3; number++) {
+      futures.add(Antipode.barrierAsync(proceeding(at(1), LONG)));
+    }
+    assertThat(futures.get(2).get(5, TimeUnit.SECONDS).store("log").reason()).contains("overloaded");
+    log.applied = 1;
+    for (Thread thread : threads) {
+      join(thread);
+    }
+    assertThat(futures.get(0).get(20, TimeUnit.SECONDS).satisfied()).isTrue();
+    assertThat(futures.get(1).get(20, TimeUnit.SECONDS).satisfied()).isTrue();
+    until(() -> store().parked() == 0);
+  }
+
+  /** No thread a barrier, and all of them released together; the figure is the benchmark's. */
+  @Test
+  void tenThousandFuturesAreReleasedTogether() throws Exception {
+    Log log = logStore();
+    List<CompletableFuture<BarrierResult>> futures = new ArrayList<>();
+    for (int number = 0; number < 10_000; number++) {
+      futures.add(Antipode.barrierAsync(proceeding(at(1 + number), Duration.ofSeconds(60))));
+    }
+    assertThat(store().parked()).isEqualTo(10_000);
+    log.applied = 10_000;
+    CompletableFuture.allOf(futures.toArray(CompletableFuture[]::new)).get(20, TimeUnit.SECONDS);
+    for (CompletableFuture<BarrierResult> future : futures) {
+      assertThat(future.join().satisfied()).isTrue();
+    }
+    assertThat(store().parked()).isZero();
+  }
+
+  /** BAR-32. */
+  @Test
+  void aCancelledFutureGivesItsPlaceUp() {
+    logStore();
+    CompletableFuture<BarrierResult> future = Antipode.barrierAsync(proceeding(at(1), LONG));
+    assertThat(store().parked()).isEqualTo(1);
+    assertThat(future.cancel(true)).isTrue();
+    assertThatThrownBy(future::join).isInstanceOf(CancellationException.class);
+    assertThat(store().parked()).isZero();
+    assertThat(server().live()).isZero();
+    assertThat(server().probe("e1")).as("nobody goes on asking for it").isNull();
+    CompletableFuture<BarrierResult> late =
+        Antipode.barrierAsync(proceeding(at(1), LONG)).orTimeout(10, TimeUnit.MILLISECONDS);
+    assertThatThrownBy(late::join).hasCauseInstanceOf(java.util.concurrent.TimeoutException.class);
+    assertThat(store().parked()).isZero();
+  }
+
+  /** BAR-28, BAR-32. */
+  @Test
+  void aFutureEndsAtItsDeadlineWithThePolicysException() {
+    logStore();
+    BarrierOptions raising = BarrierOptions.defaults().lineage(at(1)).timeout(Duration.ofMillis(50));
+    CompletableFuture<BarrierResult> future = Antipode.barrierAsync(raising);
+    assertThatThrownBy(() -> future.get(20, TimeUnit.SECONDS))
+        .hasCauseInstanceOf(dev.antipode.BarrierTimeoutException.class);
+    assertThat(store().parked()).isZero();
+    assertThatThrownBy(() -> Antipode.barrierAsync()).isInstanceOf(ConfigurationException.class);
+  }
+
+  /** What depends on a future runs where the call says, and nothing of the application's on the thread that asks. */
+  @Test
+  void whatDependsOnAFutureRunsOnTheExecutor() throws Exception {
+    Log log = logStore();
+    List<String> ran = new CopyOnWriteArrayList<>();
+    CountDownLatch done = new CountDownLatch(3);
+    java.util.concurrent.Executor own = work -> started(() -> {
+      Thread.currentThread().setName("the application's");
+      work.run();
+    });
+    java.util.concurrent.Executor closed = work -> {
+      throw new java.util.concurrent.RejectedExecutionException("closed");
+    };
+    for (java.util.concurrent.Executor executor : java.util.Arrays.asList(own, null, closed)) {
+      Antipode.barrierAsync(proceeding(at(1), LONG).executor(executor)).thenRun(() -> {
+        ran.add(Thread.currentThread().getName());
+        done.countDown();
+      });
+    }
+    log.applied = 1;
+    assertThat(done.await(20, TimeUnit.SECONDS)).isTrue();
+    assertThat(ran).contains("the application's").allMatch(name -> !name.startsWith("antipode-log"));
+    assertThat(ran.stream().filter(name -> name.startsWith("antipode-futures"))).hasSize(2);
+  }
+
+  /** BAR-31: also with nothing to wait for. */
+  @Test
+  void aBlockingBarrierWhereNothingMayBlockIsRefused() throws Exception {
+    Log log = logStore();
+    log.applied = 1;
+    CompletableFuture<Throwable> refused = new CompletableFuture<>();
+    EngineThreads.FUTURES.execute(() -> {
+      try {
+        Antipode.barrier(proceeding(Lineage.EMPTY, LONG));
+        refused.complete(null);
+      } catch (Throwable error) {
+        refused.complete(error);
+      }
+    });
+    assertThat(refused.get(20, TimeUnit.SECONDS))
+        .isInstanceOf(BlockingCallException.class)
+        .hasMessageContaining("barrierAsync");
+  }
+
+  @Test
+  void anInterruptEndsTheWaitAndKeepsTheFlag() throws Exception {
+    logStore();
+    AtomicReference<Throwable> thrown = new AtomicReference<>();
+    AtomicBoolean flag = new AtomicBoolean();
+    Thread waiting = started(() -> {
+      try {
+        wait(at(1), LONG);
+      } catch (BarrierInterruptedException error) {
+        thrown.set(error);
+        flag.set(Thread.currentThread().isInterrupted());
+      }
+    });
+    until(() -> store().parked() == 1);
+    waiting.interrupt();
+    join(waiting);
+    assertThat(thrown.get()).isInstanceOf(BarrierInterruptedException.class);
+    assertThat(flag).isTrue();
+    assertThat(store().parked()).isZero();
+    assertThat(server().live()).isZero();
+  }
+
+  @Test
+  void theThreadEndsWhenNobodyWaits() {
+    long before = ServerEngine.lingerFor(Duration.ofMillis(50).toNanos());
+    try {
+      Log log = logStore();
+      log.applied = 1;
+      wait(at(1), LONG);
+      until(() -> server().thread() == null);
+      log.applied = 2;
+      assertThat(wait(at(2), LONG).satisfied()).as("and begins again for the next").isTrue();
+    } finally {
+      ServerEngine.lingerFor(before);
+    }
+  }
+
+  /** BAR-12. */
+  @Test
+  void objectsAreAskedTogetherAndTheWorstDecides() {
+    Map<String, Visibility> wanted =
+        Map.of("a", Visibility.VISIBLE, "b", Visibility.NOT_YET, "c", Visibility.unproven("no"));
+    FakeShim.store("o", new Fake("o1", (ids, server) -> ids.stream().map(id -> wanted.get(id.key().text())).toList()));
+    Duration brief = Duration.ofMillis(300);
+    Lineage both = object("o", "a").union(object("o", "b"));
+    assertThat(wait(object("o", "a"), LONG).store("o").verdict()).isEqualTo(Verdict.VISIBLE);
+    assertThat(wait(both, brief).store("o").verdict()).isEqualTo(Verdict.TIMED_OUT);
+    assertThat(wait(both.union(object("o", "c")), brief).store("o").verdict()).isEqualTo(Verdict.UNPROVEN);
+  }
+
+  @Test
+  void aShimThatAnswersTooLittleProvesNothing() {
+    FakeShim.store("o", new Fake("o1", (ids, server) -> List.of()));
+    assertThatThrownBy(() -> Antipode.barrier(BarrierOptions.defaults().lineage(object("o", "k")).timeout(LONG)))
+        .isInstanceOf(BarrierUnprovenException.class)
+        .hasMessageContaining("answers");
+  }
+
+  /** A server that comes back and refuses is asked at the pace of a poll, not without a pause. */
+  @Test
+  void aServerThatWasDownAndThenRefusesIsNotAskedInALoop() throws Exception {
+    Fake fake = new Fake("o1", FakeShim.DOWN);
+    FakeShim.store("o", fake);
+    wait(object("o", "k"), Duration.ofMillis(200));
+    fake.answer = (ids, server) -> {
+      throw new IllegalStateException("NOAUTH");
+    };
+    assertThat(wait(object("o", "k"), LONG).store("o").reason()).contains("NOAUTH");
+    int before = fake.asked.get();
+    Thread.sleep(500);
+    assertThat(fake.asked.get() - before).isLessThan(50);
+  }
+
+  /** A store that waits by itself. */
+  static class BlockingShim extends FakeShim {
+    static volatile CountDownLatch arrived;
+    static final AtomicInteger WAITS = new AtomicInteger();
+
+    @Override
+    public Capabilities capabilities() {
+      return Capabilities.objects().blockingWait(true);
+    }
+
+    @Override
+    public List<Visibility> await(List<WriteId> ids, Server server, Duration timeout) throws Exception {
+      WAITS.incrementAndGet();
+      boolean there = arrived.await(timeout.toNanos(), TimeUnit.NANOSECONDS);
+      return Collections.nCopies(ids.size(), there ? Visibility.VISIBLE : Visibility.NOT_YET);
+    }
+  }
+
+  /** BAR-38. */
+  @Test
+  void aStoresOwnBlockingWaitIsUsed() {
+    BlockingShim.arrived = new CountDownLatch(1);
+    FakeShim.store(
+        BlockingShim::new,
+        StoreOptions.named("w").replicas(new Fake("w1", FakeShim.always(Visibility.NOT_YET))));
+    assertThat(wait(object("w", "k"), Duration.ofMillis(300)).satisfied()).isFalse();
+    started(() -> BlockingShim.arrived.countDown());
+    assertThat(wait(object("w", "k"), LONG).satisfied()).isTrue();
+  }
+
+  /** A store whose own wait would last long: it must be told of whoever comes, and not be used for a look. */
+  static final class InterruptedShim extends BlockingShim {
+    @Override
+    public List<Visibility> await(List<WriteId> ids, Server server, Duration timeout) throws Exception {
+      WAITS.incrementAndGet();
+      long deadline = System.nanoTime() + LONG.toNanos();
+      List<Visibility> answers = ids.stream()
+          .map(id -> id.key().text().equals("there") ? Visibility.VISIBLE : Visibility.NOT_YET)
+          .toList();
+      while (!answers.contains(Visibility.VISIBLE) && !server.interrupted() && System.nanoTime() < deadline) {
+        Thread.sleep(1);
+      }
+      return answers;
+    }
+  }
+
+  @Test
+  void aBlockingWaitIsToldOfANewcomerAndNotUsedForALook() throws Exception {
+    BlockingShim.WAITS.set(0);
+    FakeShim.store(
+        InterruptedShim::new,
+        StoreOptions.named("w").replicas(new Fake("w1", FakeShim.always(Visibility.NOT_YET))));
+    assertThat(wait(object("w", "k"), Duration.ZERO).satisfied()).isFalse();
+    assertThat(BlockingShim.WAITS.get()).as("a look does not wait at the server").isZero();
+    Thread first = started(() -> wait(object("w", "k"), Duration.ofSeconds(3)));
+    until(() -> BlockingShim.WAITS.get() > 0);
+    BarrierResult result = wait(object("w", "there"), LONG);
+    assertThat(result.satisfied()).isTrue();
+    assertThat(result.waited()).isLessThan(Duration.ofSeconds(2));
+    join(first);
+  }
+
+  /** BAR-38: at most 25 questions a second to a silent server. */
+  @Test
+  void aWaitOfTheStoresOwnThatDoesNotWaitIsSpacedLikeAPoll() {
+    class Returning extends LogShim {
+      @Override
+      public Capabilities capabilities() {
+        return Capabilities.positions().blockingWait(true);
+      }
+
+      @Override
+      public List<Visibility> await(List<WriteId> ids, Server server, Duration timeout) throws Exception {
+        return visible(ids, server);
+      }
+    }
+
+    Log log = new Log();
+    FakeShim.store(Returning::new, StoreOptions.named("log").replicas(log));
+    Duration took = took(() -> wait(at(1), Duration.ofSeconds(2)));
+    assertThat(log.asked.get()).isLessThanOrEqualTo((int) (25 * took.toMillis() / 1000.0) + 10);
+  }
+
+  /** BAR-38: with back-off the fortieth question would come after 19 s. */
+  @Test
+  void aShimWithAPaceOfItsOwnIsCalledWithoutBackOff() throws Exception {
+    class OwnPace extends FakeShim {
+      @Override
+      public Duration ownPace() {
+        return Duration.ofMillis(50);
+      }
+    }
+
+    Fake fake = new Fake("paced", FakeShim.always(Visibility.NOT_YET));
+    FakeShim.store(OwnPace::new, StoreOptions.named("paced").replicas(fake));
+    Thread waiting = started(() -> wait(object("paced", "k"), LONG));
+    long began = System.nanoTime();
+    until(() -> fake.asked.get() >= 40);
+    assertThat(Duration.ofNanos(System.nanoTime() - began)).isLessThan(Duration.ofSeconds(14));
+    fake.answer = FakeShim.always(Visibility.VISIBLE);
+    join(waiting);
+  }
+
+  /** Its barriers would wait for a thread that is gone, and nobody would start another. */
+  @Test
+  void settingsThatCannotBeReadAnewDoNotEndTheThreadThatAsks() {
+    Log log = logStore();
+    log.applied = 1;
+    assertThat(wait(at(1), LONG).satisfied()).isTrue();
+    Thread thread = server().thread();
+    assertThat(thread).isNotNull();
+    try {
+      ProcessSettings.environment(Map.of("ANTIPODE_TIMEOUT_MS", "-1"));
+      FakeShim.Answer answer = log.answer;
+      int asked = log.asked.get();
+      log.answer = (ids, server) -> {
+        throw new Error("a shim's defect");
+      };
+      server().changed();
+      started(() -> server().park(new Group(LONG.toNanos(), () -> {}).add(WriteId.position("log", "e1", 2), server())));
+      until(() -> log.asked.get() > asked + 1);
+      log.applied = 2;
+      log.answer = answer;
+    } finally {
+      ProcessSettings.environment(null);
+    }
+    assertThat(wait(at(2), LONG).satisfied()).isTrue();
+    assertThat(server().thread()).isSameAs(thread);
+  }
+}
