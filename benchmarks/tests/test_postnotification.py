@@ -147,6 +147,7 @@ def test_nothing_outlives_the_command(tmp_path: Path, number: signal.Signals) ->
     assert command.returncode == (-signal.SIGKILL if number == signal.SIGKILL else 130)
 
 
+@pytest.mark.timeout(300)
 @pytest.mark.parametrize("store", ["postgresql", "mariadb", "s3", "dynamodb"])
 def test_each_store(tmp_path: Path, store: str) -> None:
     """The posts in other stores, the notification within the process; one replica, long lag, few uploads."""
@@ -160,6 +161,7 @@ def test_each_store(tmp_path: Path, store: str) -> None:
     check(result, 20)
 
 
+@pytest.mark.timeout(300)
 def test_notifications_in_a_table(tmp_path: Path) -> None:
     """The notifier is a DynamoDB table, as in the paper; slower than a queue, so that the posts are slower still."""
     code, output, result = run(
@@ -172,6 +174,7 @@ def test_notifications_in_a_table(tmp_path: Path) -> None:
     check(result, 20)
 
 
+@pytest.mark.timeout(300)
 @pytest.mark.parametrize("barrier", ["follower", "wait-on-read"])
 def test_real_servers(tmp_path: Path, barrier: str) -> None:
     """Redis with two replicas of different lag, RabbitMQ over its own link, a process a service."""
@@ -179,7 +182,7 @@ def test_real_servers(tmp_path: Path, barrier: str) -> None:
         tmp_path,
         *("--post-storage", "redis", "--notifier", "rabbitmq", "--one-broker", "--barrier", barrier),
         *("--requests", "100", "--rate", "30", *LAGS),
-        timeout=100,
+        timeout=240,
     )
     assert code == 0, output
     check(result, 100)

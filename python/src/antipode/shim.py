@@ -120,6 +120,9 @@ class Shim(ABC):
         """Gives up the connection to a server (`server.session`); never raises."""
         server.session = None
 
+    def forget(self) -> None:  # noqa: B027  a shim without threads of its own has nothing to do
+        """The store is given up (tests): threads of the shim's own end, with what they had open."""
+
     def address(self, target: Any) -> str:
         """A name for the server behind a client or URL, for results and errors; without credentials."""
         return target if isinstance(target, str) else f"{self.kind}:{id(target):x}"

@@ -218,9 +218,10 @@ class Store:
             self._refreshing.release()
 
     def forget(self) -> None:
-        """Gives its servers up: their threads end at once, with their channels (tests)."""
+        """Gives its servers up: their threads end at once, with their channels, and the shim's own (tests)."""
         for server in {**self._own, **self._listed}.values():
             server.retire()
+        self.shim.forget()
 
     def after_fork(self) -> None:
         """In the child of a fork: nobody is parked here, and no server has been asked."""

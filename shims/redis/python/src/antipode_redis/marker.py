@@ -93,7 +93,7 @@ class Marker:
             # Whoever writes first after a pause wakes the thread; marks keep their distance by the script's clock.
             woken = self._wake.wait(pause)
             self._wake.clear()
-            if woken:
+            if woken and not self._ended:
                 time.sleep(min(SOON_S, _period()))
             with self._using:
                 if self._ended:

@@ -41,6 +41,10 @@ class RedisShim(Shim):
         """The key of the hash of marks."""
         return str(self.store.options.extra.get("marks_key", marks.DEFAULT_KEY))
 
+    def forget(self) -> None:
+        for each in self.markers.values():
+            each.stop()
+
     def visible(self, ids: Sequence[WriteId], server: Server) -> Sequence[Visibility]:
         session = self._session(server)
         epochs = sorted({w.version.epoch for w in ids if isinstance(w.version, Ordered) and not w.key})
