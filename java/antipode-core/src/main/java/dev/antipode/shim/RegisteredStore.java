@@ -274,11 +274,12 @@ public final class RegisteredStore implements Store {
     return parkedThreads.get() + parkedTasks.get();
   }
 
-  /** Gives its servers up: their threads end at once, with their channels (tests). */
+  /** Gives its servers up: their threads end at once, with their channels, and the shim's own (tests). */
   public void forget() {
     List<ServerEngine> all = new ArrayList<>(ownServers);
     all.addAll(regionServers);
     all.forEach(ServerEngine::retire);
+    shim.forget();
   }
 
   // Writes

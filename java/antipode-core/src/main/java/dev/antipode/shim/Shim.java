@@ -65,6 +65,9 @@ public abstract class Shim {
     server.session(null);
   }
 
+  /** The store is given up (tests): threads of the shim's own end, with what they had open. */
+  public void forget() {}
+
   /** A name for the server behind a client or URL, for results and errors; without credentials. */
   public String address(Object target) {
     return target instanceof String text ? text : kind() + ":" + Integer.toHexString(System.identityHashCode(target));

@@ -8,6 +8,7 @@ import dev.antipode.Ordered;
 import dev.antipode.PendingWrite;
 import dev.antipode.Version;
 import dev.antipode.WriteId;
+import java.util.List;
 import java.util.OptionalLong;
 
 /**
@@ -72,6 +73,22 @@ public final class Write implements AutoCloseable {
       scope.markIncomplete(reason, detail, store.name());
     }
     end();
+  }
+
+  /** What may rest beside this write's value: the scope as it is now, stores with other writes in flight marked. */
+  public Lineage lineageBeside() {
+    if (scope == null) {
+      return Lineage.EMPTY;
+    }
+    Lineage lineage = scope.lineage();
+    List<String> others =
+        scope.pending().stream().filter(each -> each != pending).map(PendingWrite::store).distinct().sorted().toList();
+    return others.isEmpty() ? lineage : lineage.markedIncomplete(others);
+  }
+
+  /** Whether it was neither recorded nor abandoned yet. */
+  public boolean isOpen() {
+    return open;
   }
 
   /** The write is known not to have happened: a rollback, a refusal by the server (SCOPE-17). */
