@@ -1,0 +1,129 @@
+package dev.antipode.memory;
+
+import dev.antipode.Key;
+import dev.antipode.Lineage;
+import dev.antipode.LineageScope;
+import dev.antipode.Ordered;
+import dev.antipode.Reading;
+import dev.antipode.StoreOptions;
+import dev.antipode.Version;
+import dev.antipode.WriteId;
+import dev.antipode.configuration.ProcessSettings;
+import dev.antipode.propagation.AtRest;
+import dev.antipode.shim.Capabilities.Rest;
+import dev.antipode.shim.Capabilities.Versions;
+import dev.antipode.shim.RegisteredStore;
+import dev.antipode.shim.Server;
+import dev.antipode.shim.WaitOnRead;
+import dev.antipode.shim.Write;
+import java.nio.charset.StandardCharsets;
+
+/**
+ * A client of one server of the embedded store. What it writes joins the current scope's lineage; inside {@code
+ * reading()} what it reads is collected.
+ */
+public final class MemoryClient {
+  private record Read(Cell cell, Ordered position) {}
+
+  private final Target target;
+  private final RegisteredStore store;
+  private final Server server;
+  private final boolean waitsOnRead;
+
+  MemoryClient(Target target, RegisteredStore store, Server server, boolean waitsOnRead) {
+    this.target = target;
+    this.store = store;
+    this.server = server;
+    this.waitsOnRead = waitsOnRead;
+  }
+
+  /**
+   * Writes a value.
+   *
+   * @throws ReadOnlyReplicaException at a replica
+   */
+  public void set(String key, String value) {
+    write(Key.of(key), value.getBytes(StandardCharsets.UTF_8));
+  }
+
+  /**
+   * Writes a value.
+   *
+   * @throws ReadOnlyReplicaException at a replica
+   */
+  public void set(String key, byte[] value) {
+    write(Key.of(key), value.clone());
+  }
+
+  /** Deletes a key: a write like others. */
+  public void delete(String key) {
+    write(Key.of(key), null);
+  }
+
+  /** Reads a value as text; null where there is none. */
+  public String get(String key) {
+    byte[] value = read(Key.of(key));
+    return value == null ? null : new String(value, StandardCharsets.UTF_8);
+  }
+
+  /** Reads a value; null where there is none. */
+  public byte[] getOctets(String key) {
+    byte[] value = read(Key.of(key));
+    return value == null ? null : value.clone();
+  }
+
+  private byte[] read(Key key) {
+    Reading reading = Reading.current();
+    LineageScope scope = LineageScope.current();
+    WaitOnRead.waitFirst(server, store.timeout(), reading, scope, waitsOnRead);
+    Read read = target.log().looking(
+        target.node(), node -> new Read(node.data.get(key), new Ordered(node.epoch, node.counter)));
+    boolean merges = scope != null && ProcessSettings.inForce().autoMerge() && store.records();
+    if (reading != null || merges) {
+      Lineage depends = depends(key, read);
+      if (reading != null) {
+        reading.saw(depends);
+      }
+      if (merges) {
+        scope.transfer(depends);
+      }
+    }
+    return read.cell == null ? null : read.cell.value();
+  }
+
+  /** The lineage beside a value, with an identifier that covers the value itself (SHIM-13). */
+  private Lineage depends(Key key, Read read) {
+    String text = read.cell == null ? "" : read.cell.lineage();
+    Lineage rest = AtRest.lineage(text, store.name(), store.options().lineageIn());
+    if (target.log().versions() == Versions.POSITION) {
+      return rest.including(WriteId.position(store.name(), read.position.epoch(), read.position.counter()));
+    }
+    return read.cell == null ? rest : rest.including(store.writeId(key, read.cell.version()));
+  }
+
+  private void write(Key key, byte[] value) {
+    if (!store.records()) {
+      target.log().write(target.node(), key, value, "");
+      return;
+    }
+    LineageScope scope = LineageScope.current();
+    StoreOptions options = store.options();
+    String beside = scope != null && options.restOr(Rest.FIELD) == Rest.FIELD
+        ? AtRest.text(scope.outgoing(), options.lineageOut())
+        : "";
+    try (Write write = store.begin(key)) {
+      Version version;
+      try {
+        version = target.log().write(target.node(), key, value, beside);
+      } catch (ReadOnlyReplicaException refused) {
+        write.abandon();
+        throw refused;
+      }
+      if (version == null) {
+        write.abandon();
+      } else {
+        write.record(version);
+      }
+    }
+  }
+}
