@@ -299,6 +299,10 @@ public final class Lineage implements Iterable<WriteId> {
         : OptionalLong.empty();
   }
 
+  Parts parts() {
+    return parts;
+  }
+
   // Incompleteness
 
   /** Names of the stores in which something that belonged here is missing; the empty name means anywhere (LIN-15). */
