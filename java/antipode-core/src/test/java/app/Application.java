@@ -1,0 +1,23 @@
+package app;
+
+import dev.antipode.Antipode;
+import dev.antipode.BarrierOptions;
+import dev.antipode.BarrierResult;
+
+/** Code of an application, outside our packages: its frames are call sites. */
+public final class Application {
+  private static String site = "";
+
+  private Application() {}
+
+  /** Calls a barrier, and notes where. */
+  public static BarrierResult barrier(BarrierOptions options) {
+    site = "app/Application.java:" + (new Throwable().getStackTrace()[0].getLineNumber() + 1);
+    return Antipode.barrier(options);
+  }
+
+  /** Where the last barrier was called. */
+  public static String site() {
+    return site;
+  }
+}
