@@ -7,16 +7,15 @@ import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
-import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.concurrent.TimeUnit;
 
 /**
- * A lab of real servers, driven by the commands of {@code antipode-lab} (lab/README.md). Ended by {@link #close}, or by a
- * hook when the JVM ends.
+ * A lab of real servers: {@code antipode-lab} (lab/README.md) in a process of its own, which does the verbs. Ended by {@link
+ * #close}, or with the JVM, however that ends.
  *
  * <pre>{@code
  * try (Lab lab = Lab.of("redis").replicas(2).lag("20ms", "40ms").up()) {
@@ -31,14 +30,23 @@ public final class Lab implements AutoCloseable {
   private static final Duration VERB = Duration.ofSeconds(60);
   private static final ObjectMapper JSON = new ObjectMapper();
 
-  private final Path folder;
+  private final Path output;
+  private final Driver driver;
   private final Path endpoints;
-  private final Thread hook = new Thread(this::down, "antipode-lab-down");
-  private boolean closed; // under the lock of this
 
-  private Lab(Path folder) {
-    this.folder = folder;
-    this.endpoints = folder.resolve("lab.json");
+  private Lab(Map<String, Object> wanted) {
+    try {
+      output = Files.createTempFile("antipode-lab-java-", ".log");
+    } catch (IOException error) {
+      throw new UncheckedIOException(error);
+    }
+    driver = new Driver(output);
+    try {
+      endpoints = Path.of(driver.say(wanted, UP, () -> {}).path("ready").asText());
+    } catch (RuntimeException error) {
+      close();
+      throw error;
+    }
   }
 
   /** What a lab is to have; {@link Builder#up} starts it. */
@@ -48,58 +56,47 @@ public final class Lab implements AutoCloseable {
 
   /** What a lab is to have. */
   public static final class Builder {
-    private final List<String> arguments = new ArrayList<>();
+    private final Map<String, Object> wanted = new HashMap<>();
+    private final Map<String, Map<String, Object>> options = new HashMap<>();
 
     private Builder(List<String> stores) {
-      arguments.addAll(stores);
+      wanted.put("stores", stores);
+      wanted.put("options", options);
     }
 
     /** How many replicas each store has in region B. */
     public Builder replicas(int count) {
-      return option("--replicas", Integer.toString(count));
+      wanted.put("replicas", count);
+      return this;
     }
 
     /** The one-way lag of all replicas, or of each: {@code "20ms", "40ms"}. */
     public Builder lag(String... lags) {
-      return option("--lag", String.join(",", lags));
+      wanted.put("lag", lags.length == 1 ? lags[0] : List.of(lags));
+      return this;
     }
 
-    /** An option of a store: {@code set("redis.aof", "true")}. */
+    /** An option of a store, its value as JSON or text: {@code set("redis.aof", "true")}. */
     public Builder set(String option, String value) {
-      return option("--set", option + "=" + value);
+      String[] words = option.split("\\.", 2);
+      Object parsed;
+      try {
+        parsed = JSON.readValue(value, Object.class);
+      } catch (IOException text) {
+        parsed = value;
+      }
+      options.computeIfAbsent(words[0], store -> new HashMap<>()).put(words[1], parsed);
+      return this;
     }
 
     /** Three Redis Sentinels. */
     public Builder sentinels() {
-      arguments.add("--sentinels");
-      return this;
-    }
-
-    private Builder option(String name, String value) {
-      arguments.add(name);
-      arguments.add(value);
-      return this;
+      return set("redis.sentinels", "true");
     }
 
     /** Starts it; returns when data flow. */
     public Lab up() {
-      Lab lab;
-      try {
-        lab = new Lab(Files.createTempDirectory("antipode-lab-java-"));
-      } catch (IOException error) {
-        throw new UncheckedIOException(error);
-      }
-      Runtime.getRuntime().addShutdownHook(lab.hook);
-      List<String> words = new ArrayList<>(List.of("up"));
-      words.addAll(arguments);
-      words.addAll(List.of("--no-install", "--json", lab.endpoints.toString()));
-      try {
-        lab.run(UP, words);
-      } catch (RuntimeException error) {
-        lab.close();
-        throw error;
-      }
-      return lab;
+      return new Lab(wanted);
     }
   }
 
@@ -165,126 +162,94 @@ public final class Lab implements AutoCloseable {
 
   /** Changes the one-way lag of a server's links, at once. */
   public void lag(String store, String server, Duration lag) {
-    verb("lag", store, server, lag.toMillis() + "ms");
+    verb(store, "lag", server, lag.toMillis() + "ms");
   }
 
   /** Parts a server from the others; clients still reach it. */
   public void partition(String store, String server) {
-    verb("partition", store, server);
+    verb(store, "partition", server);
   }
 
   /** Parts a server so that connections stay open, and what is on its way is held. */
   public void partitionSilently(String store, String server) {
-    verb("partition", store, server, "--silent");
+    verb(store, "partition", List.of(server), Map.of("mode", "silent"), () -> {});
   }
 
-  /** Ends all partitions; returns when data flow. */
+  /** Ends all partitions of all stores; returns when data flow. */
   public void heal() {
-    verb("heal");
+    read().path("stores").fieldNames().forEachRemaining(store -> verb(store, "heal"));
   }
 
   /** Ends a server's partitions; returns when data flow. */
   public void heal(String store, String server) {
-    verb("heal", store, server);
+    verb(store, "heal", server);
+  }
+
+  /** Ends a server's partitions, and returns at once. */
+  public void healSoon(String store, String server) {
+    verb(store, "heal", List.of(server), Map.of("wait", false), () -> {});
   }
 
   /** SIGSTOP. */
   public void freeze(String store, String server) {
-    verb("freeze", store, server);
+    verb(store, "freeze", server);
   }
 
   /** SIGCONT. */
   public void thaw(String store, String server) {
-    verb("thaw", store, server);
+    verb(store, "thaw", server);
   }
 
   /** SIGKILL; {@link #restart} brings it back. */
   public void kill(String store, String server) {
-    verb("kill", store, server);
+    verb(store, "kill", server);
   }
 
   /** Ends a server and starts it again on its port, with what it had. */
-  public void restart(String store, String server, String... options) {
-    List<String> words = new ArrayList<>(List.of("restart", store, server));
-    words.addAll(Arrays.asList(options));
-    verb(words.toArray(String[]::new));
+  public void restart(String store, String server) {
+    verb(store, "restart", server);
   }
 
   /** A replica becomes the primary, and the other replicas follow it; whatever was written arrives first. */
   public void promote(String store, String server) {
-    verb("promote", store, server);
+    verb(store, "promote", server);
   }
 
-  /** The same, and {@code writes} writes of the lab's own never arrive anywhere. */
-  public void promoteLosing(String store, String server, int writes) {
-    verb("promote", store, server, "--lose", Integer.toString(writes));
+  /** The same, but what {@code lost} writes at the old primary never arrives anywhere. */
+  public void promoteLosing(String store, String server, Runnable lost) {
+    verb(store, "promote", List.of(server), Map.of("lose", "<callback>"), lost);
   }
 
   /** A server becomes a replica of another one, as an old primary that rejoins. */
   public void repoint(String store, String server, String source) {
-    verb("repoint", store, server, source);
+    verb(store, "repoint", server, source);
   }
 
   /**
-   * Any command of the lab on this lab.
+   * Any verb of a store, as the lab's class in Python has it.
    *
-   * @throws LabException with what it printed, where it fails or does not end
+   * @throws LabException with what it said, where it fails or does not end
    */
-  public void verb(String... words) {
-    List<String> all = new ArrayList<>(Arrays.asList(words));
-    all.addAll(List.of("--lab", endpoints.toString()));
-    run(VERB, all);
+  public JsonNode verb(String store, String verb, Object... words) {
+    return verb(store, verb, Arrays.asList(words), Map.of(), () -> {});
   }
 
-  private void run(Duration patience, List<String> words) {
-    List<String> command = new ArrayList<>(List.of(Repository.root().resolve(".venv/bin/antipode-lab").toString()));
-    command.addAll(words);
-    Path output = folder.resolve("output-" + Thread.currentThread().getId());
-    try {
-      Process process = new ProcessBuilder(command)
-          .directory(folder.toFile())
-          .redirectErrorStream(true)
-          .redirectOutput(output.toFile()) // a pipe would stay open in the servers
-          .start();
-      if (!process.waitFor(patience.toMillis(), TimeUnit.MILLISECONDS)) {
-        process.destroy();
-        throw new LabException(words, "no end within " + patience + ": " + Files.readString(output));
-      }
-      if (process.exitValue() != 0) {
-        throw new LabException(words, Files.readString(output));
-      }
-    } catch (IOException error) {
-      throw new UncheckedIOException(error);
-    } catch (InterruptedException interrupted) {
-      Thread.currentThread().interrupt();
-      throw new LabException(words, "interrupted");
-    }
+  /**
+   * Any verb of a store, with keyword arguments; one whose value is {@code <callback>} calls {@code callback}.
+   *
+   * @throws LabException with what it said, where it fails or does not end
+   */
+  public JsonNode verb(String store, String verb, List<?> words, Map<String, ?> named, Runnable callback) {
+    Map<String, Object> message = Map.of("store", store, "verb", verb, "words", words, "named", named);
+    return driver.say(message, VERB, callback).path("result");
   }
 
   /** Ends every process of the lab. Twice is harmless. */
   @Override
   public void close() {
+    driver.close();
     try {
-      Runtime.getRuntime().removeShutdownHook(hook);
-    } catch (IllegalStateException ending) {
-      // the hook itself is at work
-    }
-    down();
-  }
-
-  private synchronized void down() {
-    if (closed) {
-      return;
-    }
-    closed = true;
-    if (Files.exists(endpoints)) {
-      verb("down");
-    }
-    try (var files = Files.list(folder)) {
-      for (Path file : files.toList()) {
-        Files.deleteIfExists(file);
-      }
-      Files.deleteIfExists(folder);
+      Files.deleteIfExists(output);
     } catch (IOException error) {
       throw new UncheckedIOException(error);
     }

@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import java.net.InetSocketAddress;
 import java.net.Socket;
 import java.nio.file.Files;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Test;
 
 class LabTest {
@@ -19,7 +20,9 @@ class LabTest {
       try (Socket socket = new Socket()) {
         socket.connect(new InetSocketAddress(first.host(), first.port()), 1000);
       }
-      lab.promote("redis", "b1");
+      AtomicInteger calls = new AtomicInteger();
+      lab.promoteLosing("redis", "b1", calls::incrementAndGet);
+      assertThat(calls).hasValue(1);
       assertThat(lab.primary("redis")).isEqualTo("b1");
       assertThatThrownBy(() -> lab.freeze("redis", "b9")).isInstanceOf(LabException.class).hasMessageContaining("b9");
     }
