@@ -1,0 +1,193 @@
+package dev.antipode.postgresql;
+
+import dev.antipode.ConfigurationException;
+import dev.antipode.Logs;
+import dev.antipode.Store;
+import dev.antipode.StoreOptions;
+import dev.antipode.StoreOptions.OnUnfit;
+import dev.antipode.UnfitStoreException;
+import dev.antipode.shim.Capabilities.Rest;
+import dev.antipode.shim.RegisteredStore;
+import dev.antipode.shim.Shims;
+import java.sql.Connection;
+import java.sql.SQLException;
+import java.util.Map;
+import java.util.Properties;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.FutureTask;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import javax.sql.DataSource;
+import org.postgresql.core.BaseConnection;
+
+/**
+ * Wraps DataSources of the PostgreSQL JDBC driver: what their connections commit joins the scope, and barriers elsewhere
+ * wait for it.
+ *
+ * <pre>{@code
+ * DataSource orders = AntipodePostgres.wrap(dataSource, "orders");
+ * AntipodePostgres.register(StoreOptions.named("orders").replicas("jdbc:postgresql://b1/orders"));
+ * Antipode.barrier();
+ * }</pre>
+ */
+public final class AntipodePostgres {
+  /**
+   * The word of {@link StoreOptions#extra(String, Object)} for a write with {@code synchronous_commit = off}: {@code
+   * "flush"} (a small commit behind it; the default), or {@code "incomplete"}.
+   */
+  public static final String ASYNC_COMMITS = "async_commits";
+
+  /**
+   * The word for the operator's word that all servers share one archive of the log, so that no two standbys promoted apart
+   * take the same timeline: {@code true}; for stores without the table of epochs.
+   */
+  public static final String UNIQUE_TIMELINES = "unique_timelines";
+
+  private static final long PROBE_MS = 1000;
+
+  private AntipodePostgres() {}
+
+  /** {@link #wrap(DataSource, StoreOptions)} with the options as they are by default. */
+  public static DataSource wrap(DataSource dataSource, String store) {
+    return wrap(dataSource, StoreOptions.named(store));
+  }
+
+  /**
+   * A DataSource whose connections record under the store's name. It shares the connections of the one passed in, which
+   * stays plain, and has its interfaces; {@code unwrap} gives what is inside.
+   *
+   * @throws ConfigurationException for options that cannot be
+   * @throws UnfitStoreException for a server whose positions prove nothing (a pooler in transaction mode, {@code wal_level
+   *     = minimal}); the message has the cure. A server that does not answer now is no error
+   */
+  public static DataSource wrap(DataSource dataSource, StoreOptions options) {
+    checked(options);
+    DataSource plain = (DataSource) Proxies.plain(dataSource);
+    Joined joined = new Joined(join(options, plain), options, plain);
+    joined.tryOut();
+    return RecordingDataSource.of(plain, joined::record);
+  }
+
+  /**
+   * One connection that records; for applications that hold their own.
+   *
+   * @throws SQLException where it is lost, or no connection of the PostgreSQL JDBC driver
+   */
+  public static Connection wrap(Connection connection, StoreOptions options) throws SQLException {
+    checked(options);
+    return new Joined(join(options, null), options, null).record((Connection) Proxies.plain(connection));
+  }
+
+  /** This process waits for a store's servers, and never reads or writes it. */
+  public static Store register(StoreOptions options) {
+    return Shims.join(options, PostgresqlShim::new);
+  }
+
+  private static void checked(StoreOptions options) {
+    Rest rest = options.restOr(null);
+    if (rest != null && rest != Rest.NATIVE) {
+      throw new ConfigurationException("rest(" + rest + "): want NATIVE (a column), or nothing");
+    }
+    Object asynchronous = options.extra(ASYNC_COMMITS);
+    if (asynchronous != null && !"flush".equals(asynchronous) && !"incomplete".equals(asynchronous)) {
+      throw new ConfigurationException("async_commits=" + asynchronous + ": want flush or incomplete");
+    }
+  }
+
+  private static RegisteredStore join(StoreOptions options, DataSource plain) {
+    Properties credentials = plain == null ? new Properties() : Credentials.of(plain);
+    return Shims.join(options, () -> {
+      PostgresqlShim shim = new PostgresqlShim();
+      shim.credentials(credentials);
+      return shim;
+    });
+  }
+
+  /** The very server that a connection has reached. */
+  static Target targetOf(BaseConnection physical, Binding binding) {
+    PostgresqlShim shim = (PostgresqlShim) binding.store().shim();
+    return Target.of(physical, shim.credentials(), null);
+  }
+
+  /** One wrapped client. */
+  private static final class Joined {
+    private final RegisteredStore store;
+    private final StoreOptions options;
+    private final DataSource plain;
+    private final Binding binding;
+
+    /** By address: why positions of a server prove nothing. */
+    private final Map<String, String> unfit = new ConcurrentHashMap<>();
+
+    Joined(RegisteredStore store, StoreOptions options, DataSource plain) {
+      this.store = store;
+      this.options = options;
+      this.plain = plain;
+      this.binding = new Binding(store, options);
+    }
+
+    Connection record(Connection connection) throws SQLException {
+      BaseConnection physical = Proxies.inside(connection, BaseConnection.class);
+      if (physical == null) {
+        throw new ConfigurationException(
+            "wrap() takes DataSources of the PostgreSQL JDBC driver, not of " + connection.getClass().getName());
+      }
+      physical = (BaseConnection) Proxies.plain(physical);
+      PostgresqlShim shim = (PostgresqlShim) store.shim();
+      Target target = Target.of(physical, shim.credentials(), plain);
+      String why = unfit.get(target.address());
+      if (why == null) {
+        store.useServer(target, target.address());
+        String place = physical.getQueryExecutor().getUser() + "@" + target.address();
+        why = shim.fitness.get(place);
+        if (why == null) {
+          why = Fitness.unfit(store.name(), target, physical);
+          shim.fitness.put(place, why);
+        }
+        if (!why.isEmpty() && options.onUnfit() == OnUnfit.RAISE) {
+          throw new UnfitStoreException(why + ". StoreOptions.onUnfit(UNPROVEN) lets the service start");
+        }
+        unfit.put(target.address(), why);
+      }
+      return RecordingConnection.of(connection, new Flow(binding, physical, why, isPlainChain(connection)));
+    }
+
+    /** Whether COMMIT and close go on as they are to the driver: its own connections, and HikariCP's. */
+    private static boolean isPlainChain(Connection connection) {
+      String name = connection.getClass().getName();
+      return name.startsWith("org.postgresql.") || name.startsWith("com.zaxxer.hikari.");
+    }
+
+    /** Asks a server's fitness now; one that does not answer within a second is asked at the first connection. */
+    void tryOut() {
+      FutureTask<Void> task = new FutureTask<>(() -> {
+        try (Connection connection = plain.getConnection()) {
+          record(connection);
+        }
+        return null;
+      });
+      Thread thread = new Thread(task, "antipode-wrap-" + store.name());
+      thread.setDaemon(true);
+      thread.start();
+      try {
+        task.get(PROBE_MS, TimeUnit.MILLISECONDS);
+      } catch (TimeoutException error) {
+        later("no answer within " + PROBE_MS + " ms");
+      } catch (InterruptedException error) {
+        Thread.currentThread().interrupt();
+      } catch (ExecutionException error) {
+        if (error.getCause() instanceof RuntimeException wrong) {
+          throw wrong;
+        }
+        later(String.valueOf(error.getCause().getMessage()));
+      }
+    }
+
+    private void later(String words) {
+      Logs.info(
+          "probe " + store.name(),
+          store.name() + ": its server does not answer yet (" + words + "); its rights are asked when it does");
+    }
+  }
+}

@@ -1,0 +1,83 @@
+package dev.antipode.postgresql;
+
+import dev.antipode.Logs;
+import dev.antipode.Mode;
+import dev.antipode.StoreOptions;
+import dev.antipode.configuration.ProcessSettings;
+import dev.antipode.shim.Capabilities.Rest;
+import dev.antipode.shim.RegisteredStore;
+import java.time.Duration;
+
+/** One wrapped client's tie to its store: the options, and how writes and reads are treated. */
+final class Binding {
+  private final RegisteredStore store;
+  private final StoreOptions options;
+  private final boolean rests;
+  private final boolean flushesAsynchronous;
+
+  // The settings in force; a race reads them twice, which harms nothing.
+  private volatile int generation = -1;
+  private volatile Mode mode = Mode.ENFORCE;
+  private volatile boolean merges;
+
+  Binding(RegisteredStore store, StoreOptions options) {
+    this.store = store;
+    this.options = options;
+    this.rests = options.restOr(null) == Rest.NATIVE;
+    this.flushesAsynchronous = !"incomplete".equals(options.extra(AntipodePostgres.ASYNC_COMMITS));
+  }
+
+  /** Takes the settings in force, if they have changed; called before every statement. */
+  Binding refreshed() {
+    int now = ProcessSettings.generation();
+    if (now != generation) {
+      mode = store.mode();
+      merges = ProcessSettings.inForce().autoMerge() && mode != Mode.OFF;
+      generation = now;
+    }
+    return this;
+  }
+
+  RegisteredStore store() {
+    return store;
+  }
+
+  StoreOptions options() {
+    return options;
+  }
+
+  /** Whether writes are recorded. */
+  boolean records() {
+    return mode != Mode.OFF;
+  }
+
+  /** Whether reads join the scope by themselves. */
+  boolean merges() {
+    return merges;
+  }
+
+  /** Whether each read first waits for the scope's writes. */
+  boolean waits() {
+    return options.waitOnRead() && records();
+  }
+
+  /** Whether lineages rest in a column beside rows. */
+  boolean rests() {
+    return rests;
+  }
+
+  /** Whether an asynchronous commit gets a flushed commit of nothing behind it; else it is incomplete. */
+  boolean flushesAsynchronous() {
+    return flushesAsynchronous;
+  }
+
+  /** How long a read of this client waits. */
+  Duration timeout() {
+    return ProcessSettings.timeoutOf(store.name(), options.timeout());
+  }
+
+  /** One line a minute. */
+  void say(String kind, String words) {
+    Logs.warn(kind + " " + store.name(), words);
+  }
+}

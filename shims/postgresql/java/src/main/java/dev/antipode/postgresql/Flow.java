@@ -1,0 +1,540 @@
+package dev.antipode.postgresql;
+
+import dev.antipode.Lineage;
+import dev.antipode.LineageScope;
+import dev.antipode.Ordered;
+import dev.antipode.Reading;
+import dev.antipode.WriteId;
+import dev.antipode.postgresql.Asking.Answers;
+import dev.antipode.propagation.AtRest;
+import dev.antipode.shim.Write;
+import dev.antipode.telemetry.Telemetry;
+import java.sql.SQLException;
+import java.util.List;
+import org.postgresql.core.BaseConnection;
+import org.postgresql.core.TransactionState;
+
+/**
+ * One wrapped connection's transactions: a write is pending from its first statement that may write, until its end is
+ * known. Used by one thread at a time, as the connection is.
+ */
+final class Flow {
+  /** What the application does: a call of the client's own. */
+  @FunctionalInterface
+  interface Call<T> {
+    T run() throws Throwable;
+  }
+
+  private final Binding binding;
+  private final BaseConnection physical;
+  private final Known known;
+  private final String unfit;
+  private final boolean isPlainChain;
+
+  private Write write;
+
+  /** Whether one of its statements was a plain write: then the server need not be asked whether it wrote. */
+  private boolean certain;
+
+  private boolean committing;
+
+  /** Whether the statement on its way is a transaction by itself. */
+  private boolean alone;
+
+  /** A write of a prepared transaction (two-phase commit). */
+  private Write prepared;
+
+  /** What the server was told to put beside rows, in this transaction. */
+  private String beside;
+
+  /** Whether it was told so for longer than a transaction. */
+  private boolean inSession;
+
+  /** Whether the open transaction has run a statement: a snapshot may be kept from then on. */
+  private boolean hasSnapshot;
+
+  /**
+   * The transactions of a connection.
+   *
+   * @param physical the driver's own
+   * @param unfit why its positions prove nothing; empty where they do
+   * @param isPlainChain whether all between the application and the driver hands COMMIT on as it is, and rolls back what
+   *     is open when it is closed
+   */
+  Flow(Binding binding, BaseConnection physical, String unfit, boolean isPlainChain) {
+    this.binding = binding;
+    this.physical = physical;
+    this.known = Known.of(physical);
+    this.unfit = unfit;
+    this.isPlainChain = isPlainChain;
+  }
+
+  Binding binding() {
+    return binding;
+  }
+
+  BaseConnection physical() {
+    return physical;
+  }
+
+  boolean keepsSnapshot() {
+    return hasSnapshot && Asking.isOpen(physical);
+  }
+
+  // A statement
+
+  /**
+   * Runs a statement, with what has to be done before and after it.
+   *
+   * @param several whether a part of it may be committed where it fails
+   */
+  <T> T run(Kind kind, boolean several, Call<T> call) throws Throwable {
+    binding.refreshed();
+    if (!binding.records()) {
+      return call.run();
+    }
+    boolean wasOpen = Asking.isOpen(physical);
+    if (Asking.isIdle(physical)) {
+      hasSnapshot = false;
+    }
+    if (kind == Kind.END_PREPARED && write == null) {
+      write = prepared;
+      prepared = null;
+    }
+    begins(kind);
+    T result;
+    try {
+      if (binding.rests() && (kind == Kind.WRITE || kind == Kind.MAYBE)) {
+        putBeside();
+      }
+      result = call.run();
+    } catch (Throwable error) {
+      failed(several ? Kind.MAYBE : kind, error);
+      takeBack();
+      throw error;
+    }
+    finished(kind, wasOpen);
+    return result;
+  }
+
+  /** A statement is about to be sent. */
+  void begins(Kind kind) throws SQLException {
+    if (!kind.mayWrite()) {
+      return;
+    }
+    if (write == null) {
+      alone = Asking.isIdle(physical) && physical.getAutoCommit();
+      write = binding.store().begin();
+      certain = false;
+    }
+    if (kind == Kind.END_PREPARED) {
+      alone = certain = true;
+    }
+    certain |= kind == Kind.WRITE;
+  }
+
+  /** A statement was done. */
+  void finished(Kind kind, boolean wasOpen) {
+    takeBack();
+    hasSnapshot = true;
+    if (write == null || !Asking.isIdle(physical)) {
+      return;
+    }
+    if (kind == Kind.PREPARE) {
+      prepared = write; // pending until somebody commits it
+      write = null;
+      beside = null;
+    } else if (kind == Kind.ROLLBACK || (kind == Kind.COMMIT && !wasOpen)) {
+      rolledBack(); // a COMMIT of a transaction in error rolls it back
+    } else {
+      settleApart();
+    }
+  }
+
+  /** A statement ended with an error, or was given up. */
+  void failed(Kind kind, Throwable error) {
+    if (write == null) {
+      return;
+    }
+    if (Asking.isGone(physical, error)) {
+      gone();
+    } else if (Asking.isIdle(physical)) {
+      if (kind == Kind.MAYBE || kind == Kind.END_PREPARED) {
+        incomplete("pending", "it failed, and may have committed a part before");
+      } else {
+        rolledBack();
+      }
+    }
+  }
+
+  /** The connection is lost. What had not been told to commit is rolled back by the server. */
+  private void gone() {
+    boolean told = committing || alone;
+    Write lost = forget();
+    if (told) {
+      lost.outcomeUnknown();
+    } else {
+      lost.abandon();
+    }
+  }
+
+  /** The transaction is known not to have happened. */
+  void rolledBack() {
+    if (write != null) {
+      forget().abandon();
+    }
+  }
+
+  private Write forget() {
+    Write last = write;
+    write = null;
+    certain = committing = alone = false;
+    beside = null;
+    return last;
+  }
+
+  // COPY: several calls
+
+  <T> T startCopy(Kind kind, Call<T> begin) throws Throwable {
+    binding.refreshed();
+    if (!binding.records()) {
+      return begin.run();
+    }
+    begins(kind);
+    try {
+      if (binding.rests() && kind.mayWrite()) {
+        putBeside();
+      }
+      return begin.run();
+    } catch (Throwable error) {
+      failed(Kind.WRITE, error);
+      takeBack();
+      throw error;
+    }
+  }
+
+  <T> T endCopy(Call<T> end) throws Throwable {
+    T result;
+    try {
+      result = end.run();
+    } catch (Throwable error) {
+      failed(Kind.WRITE, error);
+      takeBack();
+      throw error;
+    }
+    finished(Kind.MAYBE, false);
+    return result;
+  }
+
+  void cancelCopy(Call<?> cancel) throws Throwable {
+    cancel.run();
+    takeBack();
+    if (Asking.isIdle(physical)) {
+      rolledBack();
+    }
+  }
+
+  // Lineages beside rows
+
+  private void putBeside() {
+    LineageScope scope = LineageScope.current();
+    Lineage lineage = scope == null ? Lineage.EMPTY : scope.lineage();
+    if (scope != null) {
+      List<String> others = scope.pending().stream()
+          .map(pending -> pending.store())
+          .filter(store -> !store.equals(binding.store().name()))
+          .distinct()
+          .toList();
+      if (!others.isEmpty()) {
+        lineage = lineage.markedIncomplete(others);
+      }
+    }
+    String text = AtRest.text(lineage, binding.options().lineageOut());
+    boolean local = !alone;
+    if (local && text.equals(beside)) {
+      return;
+    }
+    String statement = "SELECT set_config('antipode.lineage', " + Questions.quoted(text) + ", " + local + ")";
+    if (local) {
+      Asking.askWithin(physical, statement);
+      beside = text;
+    } else {
+      Asking.ask(physical, statement);
+      inSession = true;
+    }
+  }
+
+  /** Takes the lineage back from the connection: nothing of ours stays on it (SHIM-5). */
+  private void takeBack() {
+    if (inSession && Asking.isIdle(physical)) {
+      inSession = false;
+      Asking.ask(physical, "RESET antipode.lineage");
+    }
+  }
+
+  // The end of a transaction
+
+  /** Commits, with the questions in the same round trip; {@code plain} is the client's own commit. */
+  void commit(Call<?> plain) throws Throwable {
+    if (write == null || !Asking.isOpen(physical) || physical.getAutoCommit()) {
+      boolean wasOpen = write != null && Asking.isOpen(physical);
+      plain.run();
+      if (!wasOpen && Asking.isIdle(physical)) {
+        rolledBack();
+      }
+      return;
+    }
+    if (!isPlainChain) {
+      commitApart(plain);
+      return;
+    }
+    committing = true;
+    Answers answers = Asking.ask(
+        physical, (certain ? Questions.HOW : Questions.HOW_AND_WHETHER) + "; COMMIT; " + Questions.PLACE);
+    committing = false;
+    if (!answers.statuses().contains("COMMIT")) {
+      notCommitted(answers, plain);
+      return;
+    }
+    String[] how = answers.rows().get(0).get(0);
+    if (how[1].equals("f")) {
+      rolledBack(); // it only read
+    } else if (answers.rows(1) != null) {
+      boolean off = how[0].equals("off");
+      settle(Place.of(answers.rows(1)), off, off);
+    } else if (Asking.isGone(physical, answers.error())) {
+      incomplete("pending", "the connection broke before its position came");
+    } else {
+      refused(answers.refusal());
+    }
+    plain.run(); // nothing is open any more, so this sends nothing: it is for who listens between
+  }
+
+  private void notCommitted(Answers answers, Call<?> plain) throws Throwable {
+    if (answers.error() == null) { // the server turned it into a rollback
+      rolledBack();
+      plain.run();
+      return;
+    }
+    if (Asking.isGone(physical, answers.error())) {
+      forget().outcomeUnknown();
+    } else if (Asking.isIdle(physical)) {
+      rolledBack();
+    }
+    throw answers.error();
+  }
+
+  /** A commit through something that is not known to hand it on: only its end is looked at. */
+  private void commitApart(Call<?> plain) throws Throwable {
+    committing = true;
+    try {
+      plain.run();
+    } catch (Throwable error) {
+      failed(Kind.WRITE, error);
+      committing = false;
+      throw error;
+    }
+    committing = false;
+    if (Asking.isIdle(physical)) {
+      settleApart();
+    }
+  }
+
+  /** The application switches autocommit; on, it commits what is open. */
+  void setAutoCommit(boolean on, Call<?> plain) throws Throwable {
+    if (!on || write == null || physical.getAutoCommit() || !Asking.isOpen(physical)) {
+      plain.run();
+      if (write != null && Asking.isIdle(physical)) {
+        rolledBack(); // one in error
+      }
+      return;
+    }
+    if (isPlainChain) {
+      commit(() -> null);
+      plain.run();
+    } else {
+      commitApart(plain);
+    }
+  }
+
+  /** Rolls back. */
+  void rollback(Call<?> plain) throws Throwable {
+    try {
+      plain.run();
+    } catch (Throwable error) {
+      if (Asking.isGone(physical, error)) {
+        rolledBack();
+      }
+      throw error;
+    }
+    if (Asking.isIdle(physical)) {
+      rolledBack();
+    }
+  }
+
+  /** The application gives the connection up: called before it does. */
+  void closing() {
+    if (prepared != null) {
+      prepared.outcomeUnknown();
+      prepared = null;
+    }
+    if (write == null) {
+      return;
+    }
+    if (Asking.isGone(physical, null)) {
+      gone();
+    } else if (isPlainChain && !Asking.isIdle(physical)) {
+      rolledBack();
+    } else {
+      forget().outcomeUnknown(); // another pool may commit it
+    }
+  }
+
+  // Positions
+
+  /**
+   * The commit is done: its position joins the scope. Errors of our own questions end here.
+   *
+   * @param asynchronous whether it may not be flushed
+   * @param saidSo whether that is the session's setting
+   */
+  private void settle(Place first, boolean asynchronous, boolean saidSo) {
+    boolean isFlushed = first != null && first.isAllFlushed(known.segment);
+    if (saidSo && !isFlushed && !binding.flushesAsynchronous()) {
+      incomplete("asynchronous", "it was committed with synchronous_commit = off, so a crash may lose it");
+      return;
+    }
+    Place place = first != null ? bounded(first, asynchronous) : flush();
+    if (place != null && (place.timeline() != known.timeline || known.epoch.isEmpty())) {
+      learn(place.timeline());
+      place = flush(); // behind the row of the epoch
+    }
+    if (write == null) {
+      return;
+    }
+    if (place == null || known.epoch.isEmpty()) {
+      incomplete("pending", "its position did not come");
+    } else if (place.timeline() != known.timeline) {
+      incomplete("pending", "the server was promoted behind the commit");
+    } else {
+      record(new Ordered(known.epoch, place.flushed()));
+    }
+  }
+
+  /** The least position that covers the commit, and that is flushed. */
+  private Place bounded(Place place, boolean asynchronous) {
+    if (asynchronous ? place.isAllFlushed(known.segment) : place.endsRecord(known.segment)) {
+      return place;
+    }
+    Place flushed = flush();
+    if (flushed == null || known.segment == 0 || flushed.timeline() != place.timeline()) {
+      return flushed;
+    }
+    return asynchronous ? place.at(place.end(known.segment)) : place;
+  }
+
+  /**
+   * Behind what could not carry the question: nobody knows how it was committed, so that only counts which is flushed up to
+   * the end of the log, or behind a flushed commit of nothing.
+   */
+  private void settleApart() {
+    Answers answers = Asking.ask(physical, Questions.PLACE);
+    if (answers.error() != null && !Asking.isGone(physical, answers.error())) {
+      refused(answers.refusal());
+      return;
+    }
+    Place place = Place.of(answers.rows(0));
+    if (place == null) {
+      incomplete("pending", "the connection broke before its position came");
+      return;
+    }
+    settle(place, true, place.synchronous().equals("off"));
+  }
+
+  private Place flush() {
+    Place place = null;
+    for (int turn = 0; turn < 3; turn++) {
+      Answers answers = Asking.ask(physical, Questions.FLUSH);
+      if (answers.error() != null) {
+        if (!Asking.isIdle(physical) && !Asking.isGone(physical, answers.error())) {
+          Asking.ask(physical, "ROLLBACK");
+        }
+        if (!Asking.isGone(physical, answers.error())) {
+          refused(answers.refusal());
+        }
+        return null;
+      }
+      place = Place.of(answers.rows(1));
+      if (place == null || place.endsRecord(known.segment)) {
+        break;
+      }
+    }
+    return place;
+  }
+
+  /** Which system and branch this is; once a connection, and again after a promotion under it. */
+  private void learn(long timeline) {
+    String[] facts = Asking.ask(physical, Questions.FACTS).lastRow();
+    if (facts == null) {
+      return;
+    }
+    known.segment = facts[2] == null ? 0 : Long.parseLong(facts[2]);
+    String store = binding.store().name();
+    String word = "";
+    if ("t".equals(facts[1])) {
+      Answers marked = Asking.ask(physical, Questions.MARK);
+      String[] row = marked.lastRow();
+      if (row != null && row[0] != null) {
+        word = row[0];
+        Telemetry.marksMissing(store, null);
+      } else {
+        Telemetry.marksMissing(store, marked.refusal());
+        binding.say("marks", "the epochs of " + store + " cannot be marked: " + marked.refusal());
+      }
+    } else {
+      String words = Fitness.noTable(store, physical.getQueryExecutor().getUser());
+      Telemetry.marksMissing(store, words);
+      binding.say("marks", store + ": " + words);
+    }
+    known.timeline = timeline;
+    known.epoch = new Epoch(Long.parseUnsignedLong(facts[0]), timeline, word).toString();
+  }
+
+  // What is recorded
+
+  private void record(Ordered position) {
+    if (!unfit.isEmpty()) {
+      incomplete("unfit", unfit);
+      return;
+    }
+    boolean wrote = certain;
+    Write done = forget();
+    if (wrote) {
+      done.record(position);
+    } else {
+      done.recordUpperBound(position);
+    }
+    Reading reading = Reading.current();
+    if (reading != null) {
+      reading.saw(Lineage.EMPTY, WriteId.position(binding.store().name(), position.epoch(), position.counter()));
+    }
+  }
+
+  private void incomplete(String reason, String detail) {
+    if (write != null) {
+      forget().recordIncomplete(reason, detail);
+    }
+  }
+
+  private void refused(String words) {
+    if (write == null) {
+      return;
+    }
+    if (words.contains("recovery") && !certain) {
+      rolledBack(); // a function that was called at a standby, which takes no writes
+      return;
+    }
+    binding.say("rights", "a write to " + binding.store().name() + " is recorded as incomplete: " + words);
+    incomplete("rights", words);
+  }
+}

@@ -1,0 +1,24 @@
+package dev.antipode.postgresql;
+
+/** What becomes of data by a statement. */
+enum Kind {
+  /** Nothing. */
+  READ,
+  /** One INSERT, UPDATE, DELETE or MERGE. */
+  WRITE,
+  /** A function, a procedure, DDL, several statements: whatever it is, it may write. */
+  MAYBE,
+  /** It ends a transaction. */
+  COMMIT,
+  /** It ends one, and nothing of it is left. */
+  ROLLBACK,
+  /** PREPARE TRANSACTION: the transaction is not over, though the connection is free. */
+  PREPARE,
+  /** COMMIT PREPARED, ROLLBACK PREPARED. */
+  END_PREPARED;
+
+  /** Whether it may change data. */
+  boolean mayWrite() {
+    return this == WRITE || this == MAYBE || this == END_PREPARED;
+  }
+}

@@ -1,0 +1,155 @@
+package dev.antipode.postgresql;
+
+import dev.antipode.Ordered;
+import dev.antipode.StoreOptions;
+import dev.antipode.Verdict;
+import dev.antipode.WriteId;
+import dev.antipode.postgresql.Look.Wanted;
+import dev.antipode.postgresql.Session.Refused;
+import dev.antipode.shim.Capabilities;
+import dev.antipode.shim.Server;
+import dev.antipode.shim.Shim;
+import dev.antipode.shim.Visibility;
+import java.io.IOException;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Properties;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.locks.LockSupport;
+
+/**
+ * What knows PostgreSQL. Positions: epoch = system, timeline and its word; counter = place in the log. Judges at a server,
+ * which it asks every millisecond while somebody waits.
+ */
+public final class PostgresqlShim extends Shim {
+  static final Set<String> SCHEMES = Set.of("postgresql", "postgres");
+
+  private static final Capabilities CAPABILITIES = Capabilities.positions()
+      .blockingWait(true)
+      .tombstones(true)
+      .rest(Capabilities.Rest.NATIVE)
+      .marks(Capabilities.Marks.NATIVE);
+  private static final long POLL = 1_000_000L;
+
+  /** By user and server address: why positions prove nothing; found out when a client was wrapped. */
+  final Map<String, String> fitness = new ConcurrentHashMap<>();
+
+  private volatile Properties credentials = new Properties();
+
+  /** A shim that serves no store yet. */
+  public PostgresqlShim() {}
+
+  /** The user, password and TLS of the wrapped client: for replicas whose URL names none. */
+  void credentials(Properties words) {
+    credentials = words;
+  }
+
+  Properties credentials() {
+    return credentials;
+  }
+
+  @Override
+  public String kind() {
+    return "postgresql";
+  }
+
+  @Override
+  public Capabilities capabilities() {
+    return CAPABILITIES;
+  }
+
+  @Override
+  public Set<String> schemes() {
+    return Set.of("postgresql", "postgres", "jdbc:postgresql");
+  }
+
+  @Override
+  public String address(Object target) {
+    return target(target).address();
+  }
+
+  private Target target(Object target) {
+    return target instanceof Target known ? known : Target.of(String.valueOf(target), credentials);
+  }
+
+  @Override
+  public List<Visibility> visible(List<WriteId> ids, Server server) throws IOException, Refused {
+    Look look = look(server);
+    Seen seen = look.look(wanted(ids));
+    List<Visibility> answers = judge(ids, seen);
+    boolean isBad = answers.stream().anyMatch(one -> one.isUnproven() || one.unknownEpoch());
+    if (isBad && look.readMarks()) {
+      // An operator may have settled its epoch since the rows were read.
+      seen = look.look(wanted(ids));
+      answers = judge(ids, seen);
+    }
+    server.applied(look.instance(), seen.epoch(), seen.proved());
+    return answers;
+  }
+
+  /**
+   * One poller a server: a short statement a millisecond, each with a snapshot of its own. A loop in one statement would
+   * hold its snapshot, and a standby does not replay what conflicts with one.
+   */
+  @Override
+  public List<Visibility> await(List<WriteId> ids, Server server, Duration timeout) throws IOException, Refused {
+    long deadline = System.nanoTime() + timeout.toNanos();
+    while (true) {
+      List<Visibility> answers = visible(ids, server);
+      boolean isOver = deadline - System.nanoTime() <= POLL
+          || server.interrupted()
+          || answers.stream().anyMatch(one -> one.verdict() != Verdict.NOT_YET);
+      if (isOver) {
+        return answers;
+      }
+      LockSupport.parkNanos(this, POLL);
+    }
+  }
+
+  private static List<Visibility> judge(List<WriteId> ids, Seen seen) {
+    List<Visibility> answers = new ArrayList<>(ids.size());
+    for (WriteId id : ids) {
+      answers.add(
+          id.isPosition() && id.version() instanceof Ordered position
+              ? Judging.judge(position.epoch(), position.counter(), seen)
+              : Visibility.unproven(id + " is no PostgreSQL position"));
+    }
+    return answers;
+  }
+
+  private static List<Wanted> wanted(List<WriteId> ids) {
+    List<Wanted> found = new ArrayList<>(ids.size());
+    for (WriteId id : ids) {
+      Epoch epoch = id.version() instanceof Ordered version ? Epoch.of(version.epoch()) : null;
+      if (epoch != null) {
+        Ordered version = (Ordered) id.version();
+        found.add(new Wanted(epoch.timeline(), version.counter(), epoch.word()));
+      }
+    }
+    return found;
+  }
+
+  private Look look(Server server) throws IOException, Refused {
+    int millis = (int) Math.max(1, server.askTimeout().toMillis());
+    if (server.session() instanceof Look look) {
+      look.timeout(millis);
+      return look;
+    }
+    StoreOptions options = store().options();
+    boolean unique = Boolean.TRUE.equals(options.extra(AntipodePostgres.UNIQUE_TIMELINES));
+    Look look = new Look(target(server.target()), store().name(), millis, unique);
+    server.session(look);
+    return look;
+  }
+
+  @Override
+  public void close(Server server) {
+    if (server.session() instanceof Look look) {
+      look.close();
+    }
+    server.session(null);
+  }
+}

@@ -1,0 +1,169 @@
+package dev.antipode.postgresql;
+
+import dev.antipode.Lineage;
+import dev.antipode.LineageScope;
+import dev.antipode.Reading;
+import dev.antipode.WriteId;
+import dev.antipode.postgresql.Asking.Answers;
+import dev.antipode.propagation.AtRest;
+import dev.antipode.shim.Server;
+import dev.antipode.shim.WaitOnRead;
+import java.sql.ResultSet;
+import java.sql.ResultSetMetaData;
+import java.sql.SQLException;
+import java.sql.Statement;
+import java.time.Duration;
+
+/** One read that waits, or that says what it depends on (SHIM-13, BAR-50, BAR-51). */
+final class Reads {
+  private static final String COLUMN = "antipode";
+
+  private final Flow flow;
+  private final Binding binding;
+  private final Reading reading;
+  private final LineageScope scope;
+  private final boolean waits;
+  private Lineage merged; // null where reads do not join the scope by themselves
+
+  private Reads(Flow flow, Reading reading, LineageScope scope, boolean waits, boolean merges) {
+    this.flow = flow;
+    this.binding = flow.binding();
+    this.reading = reading;
+    this.scope = scope;
+    this.waits = waits;
+    this.merged = merges ? Lineage.EMPTY : null;
+  }
+
+  /** What a read has to do besides reading; null where it is a plain one, or no read. */
+  static Reads of(Flow flow, Kind kind) {
+    if (kind != Kind.READ && kind != Kind.MAYBE) {
+      return null;
+    }
+    Binding binding = flow.binding().refreshed();
+    Reading reading = Reading.current();
+    if (reading == null && !binding.waits() && !binding.merges()) {
+      return null;
+    }
+    LineageScope scope = LineageScope.current();
+    boolean after = reading != null && reading.after().isPresent();
+    boolean waits = binding.records() && (after || (binding.waits() && scope != null));
+    boolean merges = binding.merges() && scope != null;
+    return reading == null && !waits && !merges ? null : new Reads(flow, reading, scope, waits, merges);
+  }
+
+  // Waiting
+
+  /** Waits until the connection's own server has the writes. */
+  void await() throws SQLException {
+    if (!waits) {
+      return;
+    }
+    Lineage wanted = reading != null && reading.after().isPresent() ? reading.after().get() : scope.lineage();
+    String store = binding.store().name();
+    if (wanted.ofStore(store).isEmpty()) {
+      return;
+    }
+    String[] facts = flow.physical().getTransactionState() == org.postgresql.core.TransactionState.FAILED
+        ? null
+        : Asking.ask(flow.physical(), Questions.LIFE).lastRow();
+    if (facts != null && flow.keepsSnapshot() && !facts[1].startsWith("read ")) {
+      inVain("its " + facts[1] + " transaction reads from a snapshot taken before: begin another one");
+      return;
+    }
+    Target target = AntipodePostgres.targetOf(flow.physical(), binding);
+    Server server = binding.store().useServer(target, target.address());
+    WaitOnRead.waitFirst(server, binding.timeout(), reading, scope, binding.waits());
+    String life = server.session() instanceof Look look ? look.life() : "";
+    if (facts != null && !life.isEmpty() && !life.equals(facts[0])) {
+      inVain(server.address() + " leads to several servers: name them one by one");
+    }
+  }
+
+  private void inVain(String trouble) {
+    String name = binding.store().name();
+    WaitOnRead.waitedInVain(name, name + ": " + trouble, Duration.ZERO, scope, true);
+  }
+
+  // Covering
+
+  /** Where the server that answered is, after the value; and what rests beside the rows. */
+  void cover(ResultSet rows, Statement statement) throws SQLException {
+    if (reading == null && merged == null) {
+      return;
+    }
+    if (binding.rests() && rows != null) {
+      sawBeside(rows, statement);
+    }
+    boolean isOpen = Asking.isOpen(flow.physical());
+    if (!isOpen && !Asking.isIdle(flow.physical())) {
+      missed();
+      return;
+    }
+    Answers answers = Asking.ask(
+        flow.physical(),
+        isOpen ? "SAVEPOINT antipode; " + Questions.COVER + "; RELEASE antipode" : Questions.COVER);
+    if (answers.error() != null) {
+      if (isOpen && !Asking.isGone(flow.physical(), answers.error())) {
+        Asking.ask(flow.physical(), "ROLLBACK TO antipode; RELEASE antipode");
+      }
+      String store = binding.store().name();
+      binding.say("cover", "what is read from " + store + " cannot be covered: run antipode init");
+      missed();
+      return;
+    }
+    String[] row = answers.lastRow();
+    if (row == null || row[0] == null || row[1] == null || row[2] == null) {
+      missed();
+      return;
+    }
+    long counter = Lsn.parse(row[0]);
+    if (row[3] != null) {
+      long inserted = Lsn.recordEnd(Lsn.parse(row[3]), row[5] == null ? 0 : Long.parseLong(row[5]));
+      counter = Long.compareUnsigned(counter, inserted) >= 0 ? counter : inserted;
+    }
+    String word = row[4] == null ? "" : row[4];
+    Epoch epoch = new Epoch(Long.parseUnsignedLong(row[2]), Long.parseLong(row[1]), word);
+    WriteId position = WriteId.position(binding.store().name(), epoch.toString(), counter);
+    saw(Lineage.of(position));
+  }
+
+  /** Rows that have been fetched and can be gone through again tell what rests beside them. */
+  private void sawBeside(ResultSet rows, Statement statement) throws SQLException {
+    ResultSetMetaData columns = rows.getMetaData();
+    int column = 0;
+    for (int number = 1; number <= columns.getColumnCount(); number++) {
+      if (columns.getColumnName(number).equals(COLUMN)) {
+        column = number;
+      }
+    }
+    boolean isWhole = rows.getType() != ResultSet.TYPE_FORWARD_ONLY;
+    if (column == 0 || !isWhole || statement.getFetchSize() != 0) {
+      missed();
+      return;
+    }
+    while (rows.next()) {
+      saw(AtRest.lineage(rows.getString(column), binding.store().name(), binding.options().lineageIn()));
+    }
+    rows.beforeFirst();
+  }
+
+  private void saw(Lineage lineage) {
+    if (reading != null) {
+      reading.saw(lineage);
+    }
+    if (merged != null) {
+      merged = merged.union(lineage);
+    }
+  }
+
+  private void missed() {
+    saw(Lineage.EMPTY.markedIncomplete(binding.store().name()));
+  }
+
+  /** The read is over: automatic merging. */
+  void finish() {
+    if (merged != null && scope != null) {
+      scope.transfer(merged);
+    }
+  }
+}

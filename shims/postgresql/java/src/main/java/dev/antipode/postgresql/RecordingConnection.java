@@ -1,0 +1,131 @@
+package dev.antipode.postgresql;
+
+import java.lang.reflect.Method;
+import java.sql.CallableStatement;
+import java.sql.Connection;
+import java.sql.DatabaseMetaData;
+import java.sql.PreparedStatement;
+import java.sql.Savepoint;
+import java.sql.Statement;
+import org.postgresql.PGConnection;
+import org.postgresql.copy.CopyManager;
+import org.postgresql.core.BaseConnection;
+import org.postgresql.core.QueryExecutor;
+import org.postgresql.fastpath.Fastpath;
+import org.postgresql.largeobject.LargeObjectManager;
+
+/** Beside a connection: its statements record, and its commits carry the question for their position. */
+final class RecordingConnection extends Proxies.Handler {
+  private final Connection plain;
+  private final Flow flow;
+  private Object driversOwn; // made when the application asks for the driver's own interfaces
+  private CopyManager copying;
+  private Fastpath fastpath;
+  private LargeObjectManager largeObjects;
+
+  private RecordingConnection(Connection plain, Flow flow) {
+    super(plain);
+    this.plain = plain;
+    this.flow = flow;
+  }
+
+  /** A connection that shares everything with a plain one, and records. */
+  static Connection of(Connection plain, Flow flow) {
+    return Proxies.of(Connection.class, plain, new RecordingConnection(plain, flow));
+  }
+
+  @Override
+  Object call(Object proxy, Method method, Object[] args) throws Throwable {
+    switch (method.getName()) {
+      case "createStatement":
+        return RecordingStatement.of(Statement.class, (Statement) plainly(method, args), null, (Connection) proxy, flow);
+      case "prepareStatement":
+        return RecordingStatement.of(
+            PreparedStatement.class,
+            (PreparedStatement) plainly(method, args),
+            (String) args[0],
+            (Connection) proxy,
+            flow);
+      case "prepareCall":
+        return RecordingStatement.of(
+            CallableStatement.class,
+            (CallableStatement) plainly(method, args),
+            (String) args[0],
+            (Connection) proxy,
+            flow);
+      case "commit":
+        flow.commit(() -> plainly(method, args));
+        return null;
+      case "rollback":
+        if (args != null && args.length == 1 && args[0] instanceof Savepoint) {
+          return plainly(method, args);
+        }
+        flow.rollback(() -> plainly(method, args));
+        return null;
+      case "setAutoCommit":
+        flow.setAutoCommit((Boolean) args[0], () -> plainly(method, args));
+        return null;
+      case "close", "abort":
+        if (!plain.isClosed()) {
+          flow.closing();
+        }
+        return plainly(method, args);
+      case "getMetaData":
+        return metaData((DatabaseMetaData) plainly(method, args), (Connection) proxy);
+      case "toString":
+        return "recording " + plain;
+      default:
+        return driversOwn(proxy, method, args);
+    }
+  }
+
+  private Object driversOwn(Object proxy, Method method, Object[] args) throws Throwable {
+    if (!(proxy instanceof BaseConnection base)) {
+      return plainly(method, args);
+    }
+    switch (method.getName()) {
+      case "getCopyAPI":
+        if (copying == null) {
+          copying = new CopyManager(base);
+        }
+        return copying;
+      case "getFastpathAPI":
+        if (fastpath == null) {
+          fastpath = new Fastpath(base);
+        }
+        return fastpath;
+      case "getLargeObjectAPI":
+        if (largeObjects == null) {
+          largeObjects = new LargeObjectManager(base);
+        }
+        return largeObjects;
+      case "getQueryExecutor":
+        return RecordingExecutor.of((QueryExecutor) plainly(method, args), flow);
+      case "execSQLUpdate", "execSQLQuery":
+        return flow.run(Statements.classify((String) args[0]), false, () -> plainly(method, args));
+      default:
+        return plainly(method, args);
+    }
+  }
+
+  /** The driver's own interfaces record, too; its classes are the way round the shim. */
+  @Override
+  Object unwrapped(Class<?> wanted, Method method, Object[] args) throws Throwable {
+    if (wanted != PGConnection.class && wanted != BaseConnection.class) {
+      return super.unwrapped(wanted, method, args);
+    }
+    if (driversOwn == null) {
+      driversOwn = of(flow.physical(), flow);
+    }
+    return driversOwn;
+  }
+
+  private static DatabaseMetaData metaData(DatabaseMetaData plain, Connection connection) {
+    return Proxies.of(DatabaseMetaData.class, plain, new Proxies.Handler(plain) {
+      @Override
+      Object call(Object proxy, Method method, Object[] args) throws Throwable {
+        return method.getName().equals("getConnection") ? connection : plainly(method, args);
+      }
+    });
+  }
+}

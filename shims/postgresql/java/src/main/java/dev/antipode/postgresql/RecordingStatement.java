@@ -1,0 +1,93 @@
+package dev.antipode.postgresql;
+
+import java.lang.reflect.Method;
+import java.sql.Connection;
+import java.sql.ResultSet;
+import java.sql.SQLException;
+import java.sql.Statement;
+
+/** Beside a statement: what may write is pending, and settled where its transaction ends. */
+final class RecordingStatement extends Proxies.Handler {
+  private final Statement plain;
+  private final String text;
+  private final Connection connection;
+  private final Flow flow;
+  private Kind batch = Kind.READ;
+
+  private RecordingStatement(Statement plain, String text, Connection connection, Flow flow) {
+    super(plain);
+    this.plain = plain;
+    this.text = text;
+    this.connection = connection;
+    this.flow = flow;
+  }
+
+  /** A statement of a recording connection; {@code text} is that of a prepared one, else null. */
+  static <S extends Statement> S of(Class<S> type, S plain, String text, Connection connection, Flow flow) {
+    return Proxies.of(type, plain, new RecordingStatement(plain, text, connection, flow));
+  }
+
+  @Override
+  Object call(Object proxy, Method method, Object[] args) throws Throwable {
+    switch (method.getName()) {
+      case "execute", "executeQuery", "executeUpdate", "executeLargeUpdate", "executeWithFlags":
+        String sent = args != null && args.length > 0 && args[0] instanceof String own ? own : text;
+        return executed(sent == null ? Kind.MAYBE : Statements.classify(sent), method, args);
+      case "executeBatch", "executeLargeBatch":
+        Kind all = batch;
+        batch = Kind.READ;
+        return flow.run(all, true, () -> plainly(method, args));
+      case "addBatch":
+        addToBatch(args == null ? text : (String) args[0]);
+        return plainly(method, args);
+      case "clearBatch":
+        batch = Kind.READ;
+        return plainly(method, args);
+      case "getConnection":
+        return connection;
+      case "getResultSet", "getGeneratedKeys":
+        return recording(plainly(method, args));
+      case "toString":
+        return plain.toString();
+      default:
+        return plainly(method, args);
+    }
+  }
+
+  private Object executed(Kind kind, Method method, Object[] args) throws Throwable {
+    Reads read = Reads.of(flow, kind);
+    if (read == null) {
+      return recording(flow.run(kind, false, () -> plainly(method, args)));
+    }
+    read.await();
+    Object result = flow.run(kind, false, () -> plainly(method, args));
+    read.cover(result instanceof ResultSet rows ? rows : null, plain);
+    read.finish();
+    return recording(result);
+  }
+
+  private void addToBatch(String sent) {
+    Kind kind = sent == null ? Kind.MAYBE : Statements.classify(sent);
+    if (kind == Kind.READ || batch == Kind.MAYBE) {
+      return;
+    }
+    batch = kind == Kind.WRITE ? Kind.WRITE : Kind.MAYBE;
+  }
+
+  /** Rows that can be changed in place write. */
+  private Object recording(Object result) throws SQLException {
+    if (!(result instanceof ResultSet rows) || rows.isClosed() || rows.getConcurrency() != ResultSet.CONCUR_UPDATABLE) {
+      return result;
+    }
+    return Proxies.of(ResultSet.class, rows, new Proxies.Handler(rows) {
+      @Override
+      Object call(Object proxy, Method method, Object[] args) throws Throwable {
+        return switch (method.getName()) {
+          case "insertRow", "updateRow", "deleteRow" -> flow.run(Kind.WRITE, false, () -> plainly(method, args));
+          case "toString" -> rows.toString();
+          default -> plainly(method, args);
+        };
+      }
+    });
+  }
+}

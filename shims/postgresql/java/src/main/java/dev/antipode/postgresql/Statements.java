@@ -1,0 +1,148 @@
+package dev.antipode.postgresql;
+
+import java.util.Arrays;
+import java.util.HashSet;
+import java.util.Locale;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+
+/**
+ * What a statement may do, by its text: whether it writes, and whether it ends a transaction.
+ *
+ * <p>Where the text does not say, it may write ({@link Kind#MAYBE}), and the server is asked whether it did: a guess may
+ * cost a question, but never a write.
+ */
+final class Statements {
+  private static final Pattern COMMENT = Pattern.compile("--[^\\n]*(?:\\n|\\z)|/\\*.*?\\*/", Pattern.DOTALL);
+  private static final Pattern FIRST = Pattern.compile("[\\s(]*([A-Za-z]+)");
+  private static final Pattern CALLED = Pattern.compile("([A-Za-z_0-9$.\"]+)\\s*\\(");
+  private static final Pattern WORD = Pattern.compile("[A-Za-z_]+");
+  private static final Pattern ROLLBACK_PART =
+      Pattern.compile("(?i)\\s*(?:rollback|abort)\\b.*\\bto\\b.*", Pattern.DOTALL);
+  private static final Pattern PREPARED = Pattern.compile("(?i)\\s*(?:commit|rollback)\\s+prepared\\b");
+  private static final Pattern TWO_PHASE = Pattern.compile("(?i)\\s*prepare\\s+transaction\\b");
+  private static final Pattern CHAIN = Pattern.compile("(?i)\\band\\s+chain\\b");
+  private static final Pattern TO = Pattern.compile("(?i)\\bto\\b");
+  private static final Pattern FROM_OUTSIDE = Pattern.compile("(?i)\\bfrom\\s+(stdin|program|')");
+  private static final Set<String> CHANGES = Set.of("insert", "update", "delete", "merge");
+  private static final Set<String> QUERIES = Set.of("select", "with", "explain", "values", "table", "declare");
+  private static final Set<String> READS = words(
+      "show values table fetch move close declare listen unlisten discard reset set deallocate prepare lock begin start "
+          + "savepoint release checkpoint notify");
+
+  /** What stands before a parenthesis in a plain query, and changes nothing. */
+  private static final Set<String> HARMLESS = words(
+      "copy "
+          + "select from where in and or not exists any all some as on using values with over by having when then else "
+          + "case count sum min max avg coalesce nullif greatest least lower upper length substr substring trim left "
+          + "right replace concat concat_ws now current_timestamp clock_timestamp date_trunc extract to_char to_date "
+          + "to_timestamp cast array array_agg string_agg json_agg jsonb_agg json_build_object jsonb_build_object "
+          + "row_to_json to_json to_jsonb jsonb_array_elements unnest generate_series row_number rank dense_rank lag "
+          + "lead abs round floor ceil ceiling mod random md5 encode decode position strpos split_part regexp_replace "
+          + "regexp_matches bool_and bool_or current_setting version current_database current_schema "
+          + "pg_is_in_recovery pg_sleep pg_backend_pid to_regclass varchar numeric char decimal bit timestamp time "
+          + "interval union except intersect limit offset distinct filter within group lateral join inner outer full "
+          + "cross format quote_literal quote_ident pg_typeof age date_part");
+
+  private static final int MOST_KEPT = 2048;
+  private static final int LONGEST_KEPT = 4096;
+  private static final Map<String, Kind> KNOWN = new ConcurrentHashMap<>();
+
+  private Statements() {}
+
+  private static Set<String> words(String text) {
+    return new HashSet<>(Arrays.asList(text.split(" ")));
+  }
+
+  /** What a statement may do. Long ones are not remembered. */
+  static Kind classify(String text) {
+    if (text.length() >= LONGEST_KEPT) {
+      return judge(text);
+    }
+    Kind known = KNOWN.get(text);
+    if (known == null) {
+      known = judge(text);
+      if (KNOWN.size() >= MOST_KEPT) {
+        KNOWN.clear();
+      }
+      KNOWN.put(text, known);
+    }
+    return known;
+  }
+
+  private static Kind judge(String text) {
+    String body = withoutEnd(COMMENT.matcher(text).replaceAll(" ").trim());
+    Matcher match = FIRST.matcher(body);
+    if (!match.lookingAt()) {
+      return body.isEmpty() ? Kind.READ : Kind.MAYBE; // JDBC's own form of a call begins with a brace
+    }
+    String first = match.group(1).toLowerCase(Locale.ROOT);
+    if (body.indexOf(';') >= 0) {
+      return Kind.MAYBE;
+    }
+    switch (first) {
+      case "commit", "end", "rollback", "abort":
+        return ending(first, body);
+      case "prepare":
+        return TWO_PHASE.matcher(body).lookingAt() ? Kind.PREPARE : Kind.READ;
+      case "copy":
+        boolean out = TO.matcher(body).find() && !FROM_OUTSIDE.matcher(body).find();
+        return out ? query(first, body) : Kind.MAYBE;
+      default:
+        break;
+    }
+    if (CHANGES.contains(first)) {
+      return Kind.WRITE;
+    }
+    if (QUERIES.contains(first)) {
+      return query(first, body);
+    }
+    return READS.contains(first) ? Kind.READ : Kind.MAYBE;
+  }
+
+  private static String withoutEnd(String body) {
+    int end = body.length();
+    while (end > 0 && body.charAt(end - 1) == ';') {
+      end--;
+    }
+    return body.substring(0, end).stripTrailing();
+  }
+
+  private static Kind ending(String first, String body) {
+    if (PREPARED.matcher(body).lookingAt()) {
+      return Kind.END_PREPARED;
+    }
+    if (CHAIN.matcher(body).find()) {
+      return Kind.MAYBE;
+    }
+    if (first.equals("commit") || first.equals("end")) {
+      return Kind.COMMIT;
+    }
+    return ROLLBACK_PART.matcher(body).matches() ? Kind.READ : Kind.ROLLBACK;
+  }
+
+  private static Kind query(String first, String body) {
+    Set<String> found = new HashSet<>();
+    for (Matcher word = WORD.matcher(body); word.find(); ) {
+      found.add(word.group().toLowerCase(Locale.ROOT));
+    }
+    if (!first.equals("select") && found.stream().anyMatch(CHANGES::contains)) {
+      return first.equals("with") ? Kind.WRITE : Kind.MAYBE;
+    }
+    if (Set.of("select", "with", "explain").contains(first)
+        && (found.contains("into") || found.contains("execute") || found.contains("analyze"))) {
+      return Kind.MAYBE;
+    }
+    for (Matcher called = CALLED.matcher(body); called.find(); ) {
+      String name = called.group(1);
+      name = name.substring(name.lastIndexOf('.') + 1).replace("\"", "").toLowerCase(Locale.ROOT);
+      if (!name.isEmpty() && !HARMLESS.contains(name)) {
+        return Kind.MAYBE;
+      }
+    }
+    return Kind.READ;
+  }
+}

@@ -1,0 +1,197 @@
+package dev.antipode.postgresql;
+
+import dev.antipode.ConfigurationException;
+import java.io.IOException;
+import java.net.URLDecoder;
+import java.nio.charset.StandardCharsets;
+import java.sql.Connection;
+import java.sql.DriverManager;
+import java.sql.SQLException;
+import java.util.List;
+import java.util.Properties;
+import javax.sql.DataSource;
+import org.postgresql.Driver;
+import org.postgresql.PGProperty;
+import org.postgresql.core.BaseConnection;
+import org.postgresql.util.HostSpec;
+
+/** How to reach a server beside the application's own connections: with its host, user, password and TLS. */
+final class Target {
+  private static final String JDBC = "jdbc:postgresql:";
+
+  /** What is the application's own business, or chooses among servers. */
+  private static final List<PGProperty> DROPPED = List.of(
+      PGProperty.OPTIONS,
+      PGProperty.APPLICATION_NAME,
+      PGProperty.REPLICATION,
+      PGProperty.TARGET_SERVER_TYPE,
+      PGProperty.LOAD_BALANCE_HOSTS,
+      PGProperty.CONNECT_TIMEOUT,
+      PGProperty.LOGIN_TIMEOUT,
+      PGProperty.SOCKET_TIMEOUT,
+      PGProperty.DEFAULT_ROW_FETCH_SIZE,
+      PGProperty.READ_ONLY,
+      PGProperty.AUTOSAVE,
+      PGProperty.PREFER_QUERY_MODE,
+      PGProperty.SOCKET_FACTORY,
+      PGProperty.SOCKET_FACTORY_ARG);
+
+  private final String address;
+  private final Properties words;
+  private final DataSource borrowed;
+
+  private Target(String address, Properties words, DataSource borrowed) {
+    this.address = address;
+    this.words = words;
+    this.borrowed = borrowed;
+    DROPPED.forEach(property -> words.remove(property.getName()));
+  }
+
+  /**
+   * The servers of a URL, {@code jdbc:postgresql://host:port/database?…} or {@code postgresql://user:password@host…}.
+   *
+   * @param credentials the user, password and TLS of the wrapped client, for a URL that names none
+   * @throws ConfigurationException for what is no URL of PostgreSQL's
+   */
+  static Target of(String url, Properties credentials) {
+    String text = url.startsWith("jdbc:") ? url.substring("jdbc:".length()) : url;
+    String rest = null;
+    for (String scheme : PostgresqlShim.SCHEMES) {
+      if (text.startsWith(scheme + ":")) {
+        rest = text.substring(scheme.length() + 1);
+      }
+    }
+    if (rest == null) {
+      throw new ConfigurationException("no server's URL: '" + withoutUser(url) + "'");
+    }
+    Properties own = new Properties();
+    int slash = rest.indexOf('/', 2);
+    int at = rest.startsWith("//") ? rest.lastIndexOf('@', slash < 0 ? rest.length() : slash) : -1;
+    if (at > 0) {
+      String[] user = rest.substring(2, at).split(":", 2);
+      own.setProperty("user", decoded(user[0]));
+      if (user.length == 2) {
+        own.setProperty("password", decoded(user[1]));
+      }
+      rest = "//" + rest.substring(at + 1);
+    }
+    Properties parsed = Driver.parseURL(JDBC + rest, new Properties());
+    if (parsed == null) {
+      throw new ConfigurationException("no server's URL: '" + withoutUser(url) + "'");
+    }
+    parsed.putAll(own);
+    boolean namesUser = parsed.getProperty("user") != null;
+    Properties words = new Properties();
+    credentials.forEach((key, value) -> {
+      if (!key.equals("password") || !namesUser || parsed.getProperty("user").equals(credentials.getProperty("user"))) {
+        words.put(key, value);
+      }
+    });
+    for (String name : parsed.stringPropertyNames()) { // with what the driver fills in by itself
+      words.setProperty(name, parsed.getProperty(name));
+    }
+    return new Target(addressOf(words), words, null);
+  }
+
+  /** The very server that a connection has reached. */
+  static Target of(BaseConnection physical, Properties credentials, DataSource borrowed) {
+    HostSpec host = physical.getQueryExecutor().getHostSpec();
+    Properties words = new Properties();
+    words.putAll(credentials);
+    words.setProperty(PGProperty.PG_HOST.getName(), host.getHost());
+    words.setProperty(PGProperty.PG_PORT.getName(), String.valueOf(host.getPort()));
+    words.setProperty(PGProperty.PG_DBNAME.getName(), physical.getQueryExecutor().getDatabase());
+    words.setProperty("user", physical.getQueryExecutor().getUser());
+    return new Target(addressOf(words), words, borrowed);
+  }
+
+  private static String addressOf(Properties words) {
+    String[] hosts = words.getProperty(PGProperty.PG_HOST.getName(), "localhost").split(",");
+    String[] ports = words.getProperty(PGProperty.PG_PORT.getName(), "5432").split(",");
+    StringBuilder places = new StringBuilder();
+    for (int i = 0; i < hosts.length; i++) {
+      boolean isNewAddress = hosts[i].contains(":") && !hosts[i].startsWith("[");
+      places.append(i == 0 ? "" : ",").append(isNewAddress ? "[" + hosts[i] + "]" : hosts[i]);
+      places.append(':').append(ports[Math.min(i, ports.length - 1)]);
+    }
+    String database = words.getProperty(PGProperty.PG_DBNAME.getName(), words.getProperty("user", ""));
+    return "postgresql://" + places + "/" + database;
+  }
+
+  private static String decoded(String text) {
+    return URLDecoder.decode(text.replace("+", "%2B"), StandardCharsets.UTF_8);
+  }
+
+  private static String withoutUser(String url) {
+    return url.substring(url.lastIndexOf('@') + 1);
+  }
+
+  /** Its name for people and for telling servers apart: no credentials. */
+  String address() {
+    return address;
+  }
+
+  /** Its user, password and TLS. */
+  Properties words() {
+    return words;
+  }
+
+  /**
+   * A connection of our own; one of the application's pool where only that knows the password.
+   *
+   * @throws IOException where there is none
+   */
+  Session open(int timeoutMillis) throws IOException {
+    return open(timeoutMillis, new Properties());
+  }
+
+  /** One on which the server speaks of its log (the attribute REPLICATION). */
+  Session openReplicating(int timeoutMillis) throws IOException {
+    Properties more = new Properties();
+    more.setProperty(PGProperty.REPLICATION.getName(), "database");
+    more.setProperty(PGProperty.ASSUME_MIN_SERVER_VERSION.getName(), "9.4");
+    more.setProperty(PGProperty.PREFER_QUERY_MODE.getName(), "simple");
+    return open(timeoutMillis, more);
+  }
+
+  private Session open(int timeoutMillis, Properties more) throws IOException {
+    String seconds = String.valueOf(Math.max(1, (timeoutMillis + 999) / 1000));
+    Properties all = new Properties();
+    all.putAll(words);
+    all.setProperty(PGProperty.APPLICATION_NAME.getName(), "antipode");
+    all.setProperty(PGProperty.CONNECT_TIMEOUT.getName(), seconds);
+    all.setProperty(PGProperty.SOCKET_TIMEOUT.getName(), seconds);
+    all.setProperty(PGProperty.PREPARE_THRESHOLD.getName(), "1");
+    all.putAll(more);
+    String hosts = address.substring("postgresql:".length());
+    try {
+      Connection connection = DriverManager.getConnection(JDBC + hosts, all);
+      return new Session(connection, timeoutMillis);
+    } catch (SQLException error) {
+      boolean isRefused = error.getSQLState() != null && error.getSQLState().startsWith("28");
+      if (!isRefused || borrowed == null || !more.isEmpty()) {
+        throw new IOException(error.getMessage(), error);
+      }
+      return borrow(timeoutMillis);
+    }
+  }
+
+  private Session borrow(int timeoutMillis) throws IOException {
+    try {
+      Connection connection = borrowed.getConnection();
+      BaseConnection physical = connection.unwrap(BaseConnection.class);
+      if (of(physical, new Properties(), null).address.equals(address)) {
+        return new Session(connection, timeoutMillis);
+      }
+      connection.close();
+      throw new IOException("the application's pool leads to another server than " + address);
+    } catch (SQLException error) {
+      throw new IOException(error.getMessage(), error);
+    }
+  }
+
+  @Override
+  public String toString() {
+    return address;
+  }
+}
