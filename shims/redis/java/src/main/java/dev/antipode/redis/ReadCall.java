@@ -1,0 +1,171 @@
+package dev.antipode.redis;
+
+import dev.antipode.Lineage;
+import dev.antipode.LineageScope;
+import dev.antipode.Ordered;
+import dev.antipode.Reading;
+import dev.antipode.WriteId;
+import dev.antipode.shim.Visibility;
+import dev.antipode.shim.WaitOnRead;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+
+/** One read: what it has to wait for, and who wants to know what it depends on. */
+final class ReadCall {
+  private final Binding binding;
+  private final Reading reading;
+  private final List<WriteId> ids;
+  private final LineageScope scope;
+  private final boolean merges;
+  private final Duration timeout;
+  private final long began = System.nanoTime();
+  private final long deadline;
+  private String epoch = ""; // the server's own, as last seen: whether it is marked decides whether older ones have ended
+  private Visibility trouble; // why the writes are not visible, once it has given up
+  private Lineage merged = Lineage.EMPTY;
+
+  private ReadCall(Binding binding, Reading reading, List<WriteId> ids, LineageScope scope, boolean merges) {
+    this.binding = binding;
+    this.reading = reading;
+    this.ids = ids;
+    this.scope = scope;
+    this.merges = merges;
+    this.timeout = binding.timeout();
+    long own = began + timeout.toNanos();
+    boolean isTightened = scope != null && scope.deadline().isPresent() && scope.deadline().getAsLong() - own < 0;
+    this.deadline = isTightened ? scope.deadline().getAsLong() : own;
+  }
+
+  /** What a read has to do besides reading; null where it is a plain one (SHIM-12). */
+  static ReadCall of(Binding binding) {
+    Reading reading = Reading.current();
+    boolean waits = binding.waits();
+    boolean isMerging = binding.merges();
+    if (reading == null && !waits && !isMerging) {
+      return null;
+    }
+    LineageScope scope = LineageScope.current();
+    Lineage after = null;
+    if (reading != null && reading.after().isPresent()) {
+      after = reading.after().get();
+    } else if (waits && scope != null) {
+      after = scope.lineage();
+    }
+    List<WriteId> ids = after == null ? List.of() : after.ofStore(binding.store().name());
+    boolean merges = isMerging && scope != null;
+    return reading == null && ids.isEmpty() && !merges ? null : new ReadCall(binding, reading, ids, scope, merges);
+  }
+
+  List<WriteId> ids() {
+    return ids;
+  }
+
+  /** Whether somebody wants to know what the value depends on. */
+  boolean collects() {
+    return reading != null || merges;
+  }
+
+  /** Nanoseconds until the deadline. */
+  long left() {
+    return deadline - System.nanoTime();
+  }
+
+  /** The epochs whose marks are asked for, the server's own first; empty where none has to be. */
+  List<String> foreign() {
+    List<String> others = ids.stream()
+        .map(WriteId::version)
+        .filter(Ordered.class::isInstance)
+        .map(version -> ((Ordered) version).epoch())
+        .filter(each -> !each.equals(epoch))
+        .distinct()
+        .sorted()
+        .toList();
+    if (others.isEmpty()) {
+      return others;
+    }
+    List<String> fields = new ArrayList<>(List.of(epoch.isEmpty() ? "-" : epoch));
+    fields.addAll(others);
+    return fields;
+  }
+
+  /** Whether the server's history was another one, so that the marks of its own have to be asked for. */
+  boolean isElsewhere(Replication now) {
+    boolean isChanged = !now.epoch().equals(epoch);
+    epoch = now.epoch();
+    return isChanged && !foreign().isEmpty();
+  }
+
+  /** What is missing at the connection's server; null where nothing is. */
+  Visibility judge(Seen seen) {
+    Visibility worst = null;
+    for (WriteId id : ids) {
+      Visibility answer = seen.judge(id);
+      if (answer.isUnproven()) {
+        return answer;
+      }
+      if (!answer.isVisible()) {
+        worst = answer;
+      }
+    }
+    return worst;
+  }
+
+  void trouble(Visibility found) {
+    trouble = found;
+  }
+
+  /** A value was read at this place in replication, with this lineage beside it (SHIM-13). */
+  void saw(Replication now, Lineage beside) {
+    Ordered position = now == null ? null : now.position();
+    String store = binding.store().name();
+    if (reading != null) {
+      if (position == null) {
+        reading.saw(beside);
+        reading.marked(store);
+      } else {
+        reading.saw(beside, WriteId.position(store, position.epoch(), position.counter()));
+      }
+    }
+    merged = merged.union(beside);
+    merged = position == null
+        ? merged.markedIncomplete(store)
+        : merged.including(WriteId.position(store, position.epoch(), position.counter()));
+  }
+
+  /** This lineage rests beside a value that was read. */
+  void sawBeside(Lineage beside) {
+    if (reading != null) {
+      reading.saw(beside);
+    }
+    merged = merged.union(beside);
+  }
+
+  /** A value was read whose lineage at rest was not. */
+  void missed() {
+    String store = binding.store().name();
+    if (reading != null) {
+      reading.marked(store);
+    }
+    merged = merged.markedIncomplete(store);
+  }
+
+  /** The read is over: automatic merging, then what the policies say of a wait in vain (BAR-50). */
+  void finish() {
+    if (merges) {
+      scope.transfer(merged);
+    }
+    if (trouble == null) {
+      return;
+    }
+    if (binding.follows()) {
+      WaitOnRead.behind();
+      return;
+    }
+    String name = binding.store().name();
+    String words = "%s at %s: %s. The read waited for it %d ms at most"
+        .formatted(name, binding.target().address(), trouble.reason(), timeout.toMillis());
+    boolean isUnproven = trouble.isUnproven() || trouble.unknownEpoch();
+    WaitOnRead.waitedInVain(name, words, Duration.ofNanos(System.nanoTime() - began), scope, isUnproven);
+  }
+}

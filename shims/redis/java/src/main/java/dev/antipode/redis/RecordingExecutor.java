@@ -1,0 +1,111 @@
+package dev.antipode.redis;
+
+import dev.antipode.ConfigurationException;
+import java.time.Duration;
+import redis.clients.jedis.CommandObject;
+import redis.clients.jedis.Connection;
+import redis.clients.jedis.executors.CommandExecutor;
+import redis.clients.jedis.executors.DefaultCommandExecutor;
+import redis.clients.jedis.executors.RetryableCommandExecutor;
+import redis.clients.jedis.providers.ConnectionProvider;
+import redis.clients.jedis.util.IOUtils;
+
+/** Executes commands as the wrapped client's own executor does, retries and all; writes are recorded, reads can wait. */
+final class RecordingExecutor implements CommandExecutor {
+  private final CommandExecutor plain;
+  private final CommandExecutor recording;
+  private final Binding binding;
+
+  private RecordingExecutor(CommandExecutor plain, CommandExecutor recording, Binding binding) {
+    this.plain = plain;
+    this.recording = recording;
+    this.binding = binding;
+  }
+
+  /**
+   * Like this executor, over the same connections.
+   *
+   * @throws ConfigurationException for an executor that is not Jedis' own
+   */
+  static RecordingExecutor like(CommandExecutor plain, ConnectionProvider provider, Binding binding) {
+    if (plain.getClass() == RetryableCommandExecutor.class) {
+      int attempts = Target.Internals.get(RetryableCommandExecutor.class, "maxAttempts", plain);
+      Duration total = Target.Internals.get(RetryableCommandExecutor.class, "maxTotalRetriesDuration", plain);
+      return new RecordingExecutor(plain, new Retrying(provider, attempts, total, binding), binding);
+    }
+    if (plain.getClass() == DefaultCommandExecutor.class) {
+      return new RecordingExecutor(plain, new Once(provider, binding), binding);
+    }
+    throw new ConfigurationException(
+        "a client that executes by " + plain.getClass().getName() + " cannot be wrapped: want one of a fixed server or "
+            + "of Sentinels");
+  }
+
+  /** Jedis' own retries, round attempts of ours. */
+  private static final class Retrying extends RetryableCommandExecutor {
+    private final Binding binding;
+
+    Retrying(ConnectionProvider provider, int attempts, Duration total, Binding binding) {
+      super(provider, attempts, total);
+      this.binding = binding;
+    }
+
+    @Override
+    protected <T> T execute(Connection connection, CommandObject<T> command) {
+      return Exchange.execute(binding, connection, command, true);
+    }
+  }
+
+  private record Once(ConnectionProvider provider, Binding binding) implements CommandExecutor {
+    @Override
+    public <T> T executeCommand(CommandObject<T> command) {
+      try (Connection connection = provider.getConnection(command.getArguments())) {
+        return Exchange.execute(binding, connection, command, true);
+      }
+    }
+
+    @Override
+    public void close() {
+      IOUtils.closeQuietly(provider);
+    }
+  }
+
+  @Override
+  public <T> T executeCommand(CommandObject<T> command) {
+    Commands.Kind kind = Commands.classify(command.getArguments());
+    if (kind == Commands.Kind.OTHER) {
+      return plain.executeCommand(command);
+    }
+    if (kind == Commands.Kind.READ) {
+      return read(command);
+    }
+    if (!binding.records()) {
+      return plain.executeCommand(command);
+    }
+    WriteCall call = new WriteCall(binding, kind == Commands.Kind.WRITE);
+    try {
+      return recording.executeCommand(new Exchange.Recorded<>(command, call, null));
+    } catch (RuntimeException | Error error) {
+      call.failed(error);
+      throw error;
+    }
+  }
+
+  private <T> T read(CommandObject<T> command) {
+    ReadCall call = binding.records() ? ReadCall.of(binding) : null;
+    if (call == null) {
+      boolean isHidden = binding.rests() && FieldRest.reads(command.getArguments());
+      return isHidden
+          ? recording.executeCommand(new Exchange.Recorded<>(command, null, null))
+          : plain.executeCommand(command);
+    }
+    T value = recording.executeCommand(new Exchange.Recorded<>(command, null, call));
+    call.finish();
+    return value;
+  }
+
+  @Override
+  public void close() throws Exception {
+    plain.close();
+  }
+}

@@ -1,0 +1,281 @@
+package dev.antipode.redis;
+
+import dev.antipode.Lineage;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Queue;
+import redis.clients.jedis.AbstractTransaction;
+import redis.clients.jedis.CommandArguments;
+import redis.clients.jedis.CommandObject;
+import redis.clients.jedis.CommandObjects;
+import redis.clients.jedis.Connection;
+import redis.clients.jedis.Protocol;
+import redis.clients.jedis.Response;
+import redis.clients.jedis.exceptions.JedisConnectionException;
+import redis.clients.jedis.exceptions.JedisDataException;
+import redis.clients.jedis.util.IOUtils;
+
+/**
+ * A transaction of a wrapped client: its writes are pending from the first queued command that may write, and get their
+ * position by a question behind EXEC (SHIM-11).
+ */
+public final class RecordingTransaction extends AbstractTransaction {
+  private record Queued(CommandArguments command, Response<?> response) {}
+
+  private final Connection connection;
+  private final Binding binding;
+  private final Queue<Queued> queued = new ArrayDeque<>();
+  private WriteCall write;
+  private ReadCall read;
+  private boolean broken;
+  private boolean inWatch;
+  private boolean inMulti;
+
+  RecordingTransaction(Connection connection, boolean doMulti, CommandObjects commandObjects, Binding binding) {
+    super(commandObjects);
+    this.connection = connection;
+    this.binding = binding;
+    if (doMulti) {
+      multi();
+    }
+  }
+
+  @Override
+  public void multi() {
+    connection.sendCommand(Protocol.Command.MULTI);
+    inMulti = true;
+  }
+
+  @Override
+  public String watch(String... keys) {
+    String status = connection.executeCommand(commandObjects.watch(keys));
+    inWatch = true;
+    return status;
+  }
+
+  @Override
+  public String watch(byte[]... keys) {
+    String status = connection.executeCommand(commandObjects.watch(keys));
+    inWatch = true;
+    return status;
+  }
+
+  @Override
+  public String unwatch() {
+    connection.sendCommand(Protocol.Command.UNWATCH);
+    String status = connection.getStatusCodeReply();
+    inWatch = false;
+    return status;
+  }
+
+  @Override
+  protected <T> Response<T> appendCommand(CommandObject<T> command) {
+    if (!inMulti) {
+      return atOnce(command);
+    }
+    CommandArguments arguments = command.getArguments();
+    Commands.Kind kind = Commands.classify(arguments);
+    CommandArguments wire = arguments;
+    if (binding.records() && (kind == Commands.Kind.WRITE || kind == Commands.Kind.MAYBE)) {
+      if (write == null) {
+        write = new WriteCall(binding, true);
+      }
+      if (kind == Commands.Kind.MAYBE) {
+        write.uncertain();
+      }
+      wire = Exchange.wire(binding, arguments, write);
+    } else if (kind == Commands.Kind.READ) {
+      if (read == null && binding.records()) {
+        read = ReadCall.of(binding);
+      }
+      wire = binding.rests() && FieldRest.reads(arguments) ? FieldRest.wireRead(arguments) : arguments;
+    }
+    connection.sendCommand(wire);
+    Response<T> response = new Response<>(command.getBuilder());
+    queued.add(new Queued(arguments, response));
+    return response;
+  }
+
+  /** A command between WATCH and MULTI is executed at once. */
+  private <T> Response<T> atOnce(CommandObject<T> command) {
+    CommandArguments arguments = command.getArguments();
+    Commands.Kind kind = Commands.classify(arguments);
+    try {
+      if (kind == Commands.Kind.READ) {
+        ReadCall call = binding.records() ? ReadCall.of(binding) : null;
+        boolean isHidden = binding.rests() && FieldRest.reads(arguments);
+        CommandObject<T> sent =
+            call == null && !isHidden ? command : new Exchange.Recorded<>(command, null, call);
+        T value = Exchange.execute(binding, connection, sent, false);
+        if (call != null) {
+          call.finish();
+        }
+        return Response.of(value);
+      }
+      if (kind == Commands.Kind.OTHER || !binding.records()) {
+        return Response.of(connection.executeCommand(command));
+      }
+      WriteCall call = new WriteCall(binding, kind == Commands.Kind.WRITE);
+      try {
+        return Response.of(
+            Exchange.execute(binding, connection, new Exchange.Recorded<>(command, call, null), false));
+      } catch (RuntimeException | Error error) {
+        call.failed(error);
+        throw error;
+      }
+    } catch (JedisDataException error) {
+      return Response.error(error);
+    }
+  }
+
+  @Override
+  public List<Object> exec() {
+    if (!inMulti) {
+      throw new IllegalStateException("EXEC without MULTI");
+    }
+    WriteCall written = write;
+    ReadCall done = read;
+    try {
+      List<Object> replies = execute(written, done);
+      if (done != null) {
+        done.finish();
+      }
+      return replies;
+    } catch (JedisConnectionException error) {
+      broken = true;
+      throw error;
+    } finally {
+      forget();
+    }
+  }
+
+  private List<Object> execute(WriteCall written, ReadCall done) {
+    List<Object> raw;
+    List<Object> queuedReplies = List.of();
+    try {
+      queuedReplies = connection.getMany(1 + queued.size());
+      raw = executeAll(written, done);
+    } catch (JedisDataException error) {
+      queuedReplies.stream()
+          .filter(Exception.class::isInstance)
+          .map(Exception.class::cast)
+          .forEach(error::addSuppressed);
+      if (written != null) {
+        written.failed(error);
+      }
+      throw error;
+    } catch (RuntimeException | Error error) {
+      if (written != null) {
+        written.broke();
+        written.failed(error);
+      }
+      throw error;
+    }
+    if (raw == null) { // a watched key was changed: nothing was done
+      if (written != null) {
+        written.abandon();
+      }
+      return null;
+    }
+    if (written != null) {
+      boolean isAllInVain = !raw.isEmpty() && raw.stream().allMatch(JedisDataException.class::isInstance);
+      if (isAllInVain && written.isCertain()) {
+        written.abandon();
+      } else {
+        written.done(raw);
+      }
+    }
+    return built(raw, done);
+  }
+
+  /** EXEC with the question behind it. */
+  private List<Object> executeAll(WriteCall written, ReadCall done) {
+    boolean asks = binding.mayAsk() && (written != null || (done != null && done.collects()));
+    if (written != null) {
+      written.begins();
+    }
+    connection.sendCommand(Protocol.Command.EXEC);
+    if (asks) {
+      connection.sendCommand(Reads.question());
+    }
+    Object reply = Exchange.one(connection, false);
+    Object answer = asks ? Exchange.hear(connection) : null;
+    if (written != null) {
+      written.answered(answer);
+    }
+    if (reply instanceof JedisDataException error) {
+      throw error;
+    }
+    if (done != null && done.collects()) {
+      done.saw(Reads.parsed(answer), Lineage.EMPTY);
+    }
+    @SuppressWarnings("unchecked") // EXEC answers with an array or null
+    List<Object> raw = (List<Object>) reply;
+    return raw;
+  }
+
+  private List<Object> built(List<Object> raw, ReadCall done) {
+    List<Object> replies = new ArrayList<>(raw.size());
+    for (Object each : raw) {
+      Queued next = queued.remove();
+      boolean isHidden =
+          binding.rests() && FieldRest.reads(next.command()) && !(each instanceof JedisDataException);
+      next.response().set(isHidden ? RecordingPipeline.shownRest(binding, done, next.command(), each) : each);
+      try {
+        replies.add(next.response().get());
+      } catch (JedisDataException error) {
+        replies.add(error);
+      }
+    }
+    return replies;
+  }
+
+  @Override
+  public String discard() {
+    if (!inMulti) {
+      throw new IllegalStateException("DISCARD without MULTI");
+    }
+    try {
+      connection.getMany(1 + queued.size());
+      connection.sendCommand(Protocol.Command.DISCARD);
+      return connection.getStatusCodeReply();
+    } catch (JedisConnectionException error) {
+      broken = true;
+      throw error;
+    } finally {
+      if (write != null) {
+        write.abandon();
+      }
+      forget();
+    }
+  }
+
+  private void forget() {
+    inMulti = false;
+    inWatch = false;
+    write = null;
+    read = null;
+    queued.clear();
+  }
+
+  /** Gives the connection back; what was queued and never executed did not happen. */
+  @Override
+  public void close() {
+    try {
+      if (write != null) {
+        write.abandon();
+      }
+      if (broken) {
+        return;
+      }
+      if (inMulti) {
+        discard();
+      } else if (inWatch) {
+        unwatch();
+      }
+    } finally {
+      IOUtils.closeQuietly(connection);
+    }
+  }
+}

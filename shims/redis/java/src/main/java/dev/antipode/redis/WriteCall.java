@@ -1,0 +1,189 @@
+package dev.antipode.redis;
+
+import dev.antipode.Lineage;
+import dev.antipode.Ordered;
+import dev.antipode.Reading;
+import dev.antipode.WriteId;
+import dev.antipode.shim.Write;
+import java.util.Collection;
+import java.util.List;
+import redis.clients.jedis.exceptions.JedisDataException;
+
+/** A command, a pipeline or a transaction that may write: pending in the scope until it ends (SCOPE-14, SHIM-6). */
+final class WriteCall {
+  private static final List<String> NOTHING_HAPPENED = List.of("NOSCRIPT", "NOPERM", "READONLY", "LOADING", "EXECABORT");
+
+  private final Binding binding;
+  private final Write write;
+  private boolean certain; // flagged as a write by the server: an error reply says that nothing was changed
+  private boolean reached; // whether anything may have left for the server
+  private boolean doubtful; // whether an attempt ended so that nobody knows what the server did
+  private Object answer; // to the question behind the write: octets, or the error
+
+  WriteCall(Binding binding, boolean certain) {
+    this.binding = binding;
+    this.certain = certain;
+    this.write = binding.store().begin();
+  }
+
+  /** One of its commands may have written though it ended with an error. */
+  void uncertain() {
+    certain = false;
+  }
+
+  boolean isCertain() {
+    return certain;
+  }
+
+  /** An attempt begins: whether the question may ride behind it. */
+  boolean begins() {
+    answer = null;
+    reached = true;
+    return binding.mayAsk();
+  }
+
+  /** The attempt failed so that nobody knows what the server did; the client may make another. */
+  void broke() {
+    doubtful = true;
+  }
+
+  /** What came as the answer to the question: octets, an error, or null where the connection broke. */
+  void answered(Object said) {
+    answer = said;
+  }
+
+  /** What may rest beside the value. */
+  Lineage lineageBeside() {
+    return write.lineageBeside();
+  }
+
+  /** The write has been answered with this reply. */
+  void done(Object reply) {
+    if (!write.isOpen()) {
+      return;
+    }
+    Ordered position = answer instanceof byte[] octets ? Replication.positionOfPrimary(octets) : null;
+    if (position == null || !binding.unfit().isEmpty()) {
+      position = withoutPosition();
+      if (position == null) {
+        return;
+      }
+    }
+    binding.marker().wrote(position);
+    if (isSomething(reply)) {
+      write.record(position);
+    } else {
+      // It may have changed nothing (a DEL of no key): where the store is now covers it all the same.
+      write.recordUpperBound(position);
+    }
+    saw(position);
+  }
+
+  /** The client throws this to the application. */
+  void failed(Throwable error) {
+    if (!write.isOpen()) {
+      return;
+    }
+    if (doubtful) {
+      write.outcomeUnknown();
+    } else if (error instanceof JedisDataException && nothingHappened(error)) {
+      write.abandon();
+    } else if (answer != null) {
+      done(null);
+    } else if (!reached) {
+      write.abandon();
+    } else if (error instanceof JedisDataException) {
+      write.recordIncomplete("pending", "an error came, and no position behind it");
+    } else {
+      write.outcomeUnknown();
+    }
+  }
+
+  /** It is known not to have happened. */
+  void abandon() {
+    if (write.isOpen()) {
+      write.abandon();
+    }
+  }
+
+  private boolean nothingHappened(Throwable error) {
+    // A script is not rolled back: what it wrote before its error stays.
+    return certain || NOTHING_HAPPENED.contains(code(error));
+  }
+
+  static String code(Throwable error) {
+    return String.valueOf(error.getMessage()).split(" ", 2)[0];
+  }
+
+  private static boolean isSomething(Object reply) {
+    if (reply == null || Boolean.FALSE.equals(reply)) {
+      return false;
+    }
+    if (reply instanceof Number number) {
+      return number.doubleValue() != 0;
+    }
+    if (reply instanceof byte[] octets) {
+      return octets.length > 0;
+    }
+    return !(reply instanceof Collection<?> many && many.isEmpty());
+  }
+
+  /** Records why the write has no position, if it was one; or finds it after all, by a full look (EPOCH-5). */
+  private Ordered withoutPosition() {
+    if (!binding.unfit().isEmpty()) {
+      write.recordIncomplete("cluster", binding.unfit());
+    } else if (answer instanceof JedisDataException error) {
+      binding.denied(error.getMessage());
+      write.recordIncomplete("rights", error.getMessage());
+    } else if (answer == null && !binding.mayAsk()) {
+      write.recordIncomplete("rights", binding.whyDenied());
+    } else if (answer == null) {
+      write.recordIncomplete("pending", "the connection broke before the write's position came");
+    } else {
+      return odd();
+    }
+    return null;
+  }
+
+  private Ordered odd() {
+    Replication now;
+    try {
+      now = Replication.parse(answer);
+    } catch (IllegalArgumentException error) {
+      write.recordIncomplete("pending", error.getMessage());
+      return null;
+    }
+    if (now.primary() && now.backlog()) {
+      return now.position();
+    }
+    if (!now.primary() && now.readOnly() && !certain) {
+      write.abandon(); // a script that only read, at a server that takes no writes
+      saw(now.position());
+    } else if (!now.primary() && now.readOnly()) {
+      write.recordIncomplete("replica", "the server became a replica behind the write");
+    } else if (!now.primary()) {
+      write.recordIncomplete("replica", "a writable replica took it: no replication carries it");
+    } else {
+      String name = binding.store().name();
+      binding.say(
+          "backlog",
+          "writes to " + name + " get no position and are recorded as incomplete: " + binding.target().address()
+              + " has no replica and no backlog yet. Attach a replica.");
+      write.recordIncomplete("backlog", "the primary has no replication backlog, so its offset stands still");
+    }
+    return null;
+  }
+
+  private void saw(Ordered position) {
+    Reading reading = Reading.current();
+    if (reading == null) {
+      return;
+    }
+    String name = binding.store().name();
+    if (position == null) {
+      reading.marked(name);
+    } else {
+      reading.saw(Lineage.EMPTY, WriteId.position(name, position.epoch(), position.counter()));
+    }
+  }
+}
