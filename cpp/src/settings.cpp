@@ -259,9 +259,17 @@ StoreSettings SettingsOfStore(std::string_view store) {
 }
 
 std::string VariableName(std::string_view store) {
-  std::string name = Upper(store);
-  std::replace_if(
-      name.begin(), name.end(), [](char c) { return !((c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9')); }, '_');
+  std::string name;
+  int continuing = 0;  // octets of a UTF-8 sequence that are still to come: a character counts once
+  for (const char c : store) {
+    const auto octet = static_cast<unsigned char>(c);
+    const bool continues = continuing > 0 && (octet & 0xC0) == 0x80;
+    continuing = continues ? continuing - 1 : octet >= 0xF0 ? 3 : octet >= 0xE0 ? 2 : octet >= 0xC0 ? 1 : 0;
+    if (continues) continue;
+    const std::string upper = Upper(std::string_view(&c, 1));
+    const bool plain = (upper[0] >= 'A' && upper[0] <= 'Z') || (c >= '0' && c <= '9');
+    name += plain ? upper[0] : '_';
+  }
   return name;
 }
 

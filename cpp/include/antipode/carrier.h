@@ -105,6 +105,8 @@ class HeaderCarrier : public Carrier {
 
 template <typename Headers>
 HeaderCarrier(Headers&) -> HeaderCarrier<Headers>;
+template <typename Headers>
+HeaderCarrier(const Headers&) -> HeaderCarrier<const Headers>;
 
 /// The `map<string, string>` that services on Thrift hand along; a const one can only be read.
 template <typename Map>
@@ -118,6 +120,8 @@ class ThriftCarrier : public HeaderCarrier<Map> {
 
 template <typename Map>
 ThriftCarrier(Map&) -> ThriftCarrier<Map>;
+template <typename Map>
+ThriftCarrier(const Map&) -> ThriftCarrier<const Map>;
 
 /// gRPC metadata that came in: `ServerContext::client_metadata()`, `ClientContext::GetServerTrailingMetadata()`.
 template <typename Metadata>

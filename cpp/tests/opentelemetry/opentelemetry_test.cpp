@@ -1,0 +1,147 @@
+// The scope in OpenTelemetry's context, and the propagator round the application's own (PROP-3, PROP-8, PROP-24, TRUST-25).
+#include "antipode/opentelemetry.h"
+
+#include <gtest/gtest.h>
+#include <opentelemetry/baggage/propagation/baggage_propagator.h>
+#include <opentelemetry/context/propagation/composite_propagator.h>
+
+#include <map>
+#include <string>
+#include <thread>
+
+#include "antipode/lineage.h"
+#include "environment.h"
+
+namespace antipode::testing {
+namespace {
+
+using api_context = opentelemetry::context::Context;
+using opentelemetry::baggage::Baggage;
+using opentelemetry::context::RuntimeContext;
+
+class MapCarrier : public opentelemetry::context::propagation::TextMapCarrier {
+ public:
+  opentelemetry::nostd::string_view Get(opentelemetry::nostd::string_view key) const noexcept override {
+    const auto found = headers.find(std::string(key));
+    return found == headers.end() ? opentelemetry::nostd::string_view() : opentelemetry::nostd::string_view(found->second);
+  }
+  void Set(opentelemetry::nostd::string_view key, opentelemetry::nostd::string_view value) noexcept override {
+    headers[std::string(key)] = std::string(value);
+  }
+  std::map<std::string, std::string> headers;
+};
+
+using Headers = std::map<std::string, std::string>;
+
+otel::AntipodePropagator RoundBaggage() {
+  return otel::AntipodePropagator(
+      otel::AntipodePropagator::Inner(new opentelemetry::baggage::propagation::BaggagePropagator()));
+}
+
+api_context WithBaggage(const std::string& header) {
+  api_context context;
+  return opentelemetry::baggage::SetBaggage(context, Baggage::FromHeader(header));
+}
+
+// Hooks are the process's: each test ends without them.
+class OpenTelemetry : public ::testing::Test {
+ protected:
+  void SetUp() override { otel::FollowRuntimeContext(); }
+  void TearDown() override { SetContextHooks({}); }
+  const Isolation isolation_;
+};
+
+TEST_F(OpenTelemetry, ContextHoldsTheScopeAndTakesItAlong_SCOPE_11) {
+  const Scope scope;
+  const api_context captured = RuntimeContext::GetCurrent();
+  EXPECT_EQ(otel::ScopeIn(captured), std::optional<ScopePtr>(scope.shared()));
+  std::thread([&] {
+    EXPECT_EQ(CurrentScope(), nullptr);
+    const auto token = RuntimeContext::Attach(captured);
+    EXPECT_EQ(CurrentScope(), scope.shared());
+    Append(*WriteId::Position("posts", "e", 1));
+  }).join();
+  EXPECT_EQ(scope.lineage().Serialize(), "1~posts..e.1");
+}
+
+TEST_F(OpenTelemetry, ContextIsAsItWasWhenTheScopeEnds) {
+  {
+    const Scope outer;
+    {
+      const Scope inner;
+      EXPECT_EQ(CurrentScope(), inner.shared());
+    }
+    EXPECT_EQ(CurrentScope(), outer.shared());
+  }
+  EXPECT_EQ(CurrentScope(), nullptr);
+  EXPECT_FALSE(otel::ScopeIn(RuntimeContext::GetCurrent()).has_value());
+}
+
+TEST_F(OpenTelemetry, PropagatorWritesNothingWithoutApproval_TRUST_25) {
+  const Scope scope(*Lineage::Deserialize("1~a..e.1"));
+  MapCarrier carrier;
+  RoundBaggage().Inject(carrier, WithBaggage("user=7"));
+  EXPECT_EQ(carrier.headers, (Headers{{"baggage", "user=7"}}));
+  EXPECT_TRUE(isolation_.Said("did not send a lineage with a call of OpenTelemetry's own instrumentation"));
+  MapCarrier refused;
+  {
+    const otel::Approval approval("api.example.org");
+    RoundBaggage().Inject(refused, WithBaggage("user=7"));
+  }
+  EXPECT_EQ(refused.headers, (Headers{{"baggage", "user=7"}}));
+}
+
+TEST_F(OpenTelemetry, PropagatorWritesTheLastMemberOfBaggage_PROP_8_PROP_10) {
+  const Scope scope(*Lineage::Deserialize("1~a..e.1"));
+  const otel::Approval approval("post-storage:9090");
+  MapCarrier carrier;
+  RoundBaggage().Inject(carrier, WithBaggage("user=7,antipode=forged,tenant=a"));
+  EXPECT_EQ(carrier.headers, (Headers{{"baggage", "user=7,tenant=a,antipode=1~a..e.1"}}));
+}
+
+TEST_F(OpenTelemetry, PropagatorUsesTheOwnHeaderWhereBaggageHasNoRoom_PROP_9) {
+  const Scope scope(*Lineage::Deserialize("1~a..e.1"));
+  const otel::Approval approval("post-storage:9090");
+  std::string full;
+  for (int i = 0; i < 64; ++i) full += (i == 0 ? "k" : ",k") + std::to_string(i) + "=v";
+  MapCarrier carrier;
+  RoundBaggage().Inject(carrier, WithBaggage(full));
+  EXPECT_EQ(carrier.headers.at("baggage"), full);
+  EXPECT_EQ(carrier.headers.at("antipode-lineage"), "1~a..e.1");
+}
+
+TEST_F(OpenTelemetry, PropagatorTakesTheLineageOutOfBaggageAndKeepsTheScope_PROP_3_TRUST_5) {
+  const Scope scope;
+  MapCarrier carrier;
+  carrier.headers = {{"baggage", "user=7,antipode=1~a..e.1"}};
+  api_context before = RuntimeContext::GetCurrent();
+  const api_context context = RoundBaggage().Extract(carrier, before);
+  EXPECT_EQ(opentelemetry::baggage::GetBaggage(context)->ToHeader(), "user=7");
+  EXPECT_EQ(otel::ScopeIn(context), std::optional<ScopePtr>(scope.shared()));
+}
+
+TEST_F(OpenTelemetry, CarriersServeTheFourFunctions) {
+  MapCarrier request;
+  {
+    const Scope scope(*Lineage::Deserialize("1~a..e.1"));
+    ASSERT_FALSE(InjectRequest(otel::TextMapCarrier(request), "inside"));
+  }
+  EXPECT_EQ(request.headers, (Headers{{"baggage", "antipode=1~a..e.1"}}));
+  const MapCarrier& arrived = request;
+  const Scope scope = ExtractRequest(otel::TextMapCarrier(arrived), "127.0.0.1");
+  EXPECT_EQ(scope.lineage().Serialize(), "1~a..e.1");
+}
+
+TEST_F(OpenTelemetry, InstrumentGoesRoundTheGlobalPropagatorOnce_PROP_24) {
+  using Global = opentelemetry::context::propagation::GlobalTextMapPropagator;
+  const auto before = Global::GetGlobalPropagator();
+  otel::Instrument();
+  const auto ours = Global::GetGlobalPropagator();
+  EXPECT_NE(dynamic_cast<otel::AntipodePropagator*>(ours.get()), nullptr);
+  otel::Instrument();
+  EXPECT_EQ(Global::GetGlobalPropagator().get(), ours.get());
+  Global::SetGlobalPropagator(before);
+}
+
+}  // namespace
+}  // namespace antipode::testing
