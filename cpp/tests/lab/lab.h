@@ -1,22 +1,26 @@
-// Two regions of real servers for a test: antipode-lab (lab/README.md) as a child process, its verbs as functions.
+// Two regions of real servers for a test: antipode-lab (lab/README.md) in a child process, its verbs as functions.
 //
 //   antipode::lab::Lab lab({"redis"}, {2, {"20ms", "40ms"}});
 //   redisConnect(lab.server("redis", "a").host.c_str(), lab.server("redis", "a").port);
 //   lab.Partition("redis", "b1");
 //   lab.Heal();
 //
-// The lab ends with the object, and also when the test's process dies: its keeper, a shell that has the other end of a pipe,
-// then sees the pipe's end. What fails throws std::runtime_error with the lab's own words. For tests only; Linux only.
+// The lab ends with the object, and also when the test's process dies: the child then sees the end of its input. What fails
+// throws std::runtime_error with the lab's own words. One thread at a time. For tests only; Linux only.
 #ifndef ANTIPODE_TESTS_LAB_LAB_H_
 #define ANTIPODE_TESTS_LAB_LAB_H_
 
 #include <fcntl.h>
+#include <poll.h>
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <chrono>
 #include <cstdlib>
 #include <fstream>
+#include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -31,11 +35,11 @@ namespace antipode::lab {
 
 using Words = std::vector<std::string>;
 
-// What a lab is started with; see `antipode-lab up --help`.
+// What a lab is started with (lab/README.md).
 struct Options {
-  int replicas = 1;      // in region B
-  Words lags = {"0ms"};  // one way: one for all replicas, or one for each, in order
-  Words settings = {};   // as `--set` has them: redis.aof=true
+  int replicas = 1;             // in region B
+  Words lags = {"0ms"};         // one way: one for all replicas, or one for each, in order
+  nlohmann::json options = {};  // by store: {"redis": {"aof": true}}
 };
 
 // One server, as the lab's file described it when it was asked for.
@@ -50,34 +54,66 @@ struct Server {
   std::string state;   // running, frozen, stopped
 };
 
-// The command: ANTIPODE_LAB_COMMAND of the environment, else that of the repository, else what PATH finds.
-inline std::string Command() {
-  if (const char* given = std::getenv("ANTIPODE_LAB_COMMAND"); given != nullptr) return given;
-#ifdef ANTIPODE_LAB_COMMAND
-  if (access(ANTIPODE_LAB_COMMAND, X_OK) == 0) return ANTIPODE_LAB_COMMAND;
+// The Python that has the lab: ANTIPODE_PYTHON of the environment, else that of the repository, else what PATH finds.
+inline std::string Python() {
+  if (const char* given = std::getenv("ANTIPODE_PYTHON"); given != nullptr) return given;
+#ifdef ANTIPODE_PYTHON
+  if (access(ANTIPODE_PYTHON, X_OK) == 0) return ANTIPODE_PYTHON;
 #endif
-  return "antipode-lab";
+  return "python3";
 }
 
 namespace internal {
 
-// A child process with a pipe to its standard input and one from its output and errors.
-class Child {
+// Does verbs: a line of JSON a verb on standard input, a line of JSON a result.
+inline constexpr const char* kDriver = R"python(
+import json, os, sys
+out = os.fdopen(os.dup(1), "w", buffering=1)
+os.dup2(2, 1)  # whatever else prints must not stand between the answers
+def say(**message):
+    out.write(json.dumps(message) + "\n")
+def hear():
+    line = sys.stdin.readline()
+    if not line:
+        raise SystemExit
+    return json.loads(line)
+def call_back(*_):
+    say(callback=True)
+    if "error" in hear():
+        raise RuntimeError("the callback failed")
+wanted = hear()
+try:
+    from antipode_lab import Lab
+    with Lab(*wanted.pop("stores"), **wanted) as lab:
+        say(result=str(lab.path))
+        while True:
+            message = hear()
+            try:
+                named = {n: call_back if v == "<callback>" else v for n, v in message["named"].items()}
+                result = getattr(lab[message["store"]], message["verb"])(*message["words"], **named)
+                say(result=result if isinstance(result, (str, int, float, bool, list, dict)) else None)
+            except Exception as error:
+                say(error=f"{type(error).__name__}: {error}")
+except Exception as error:
+    say(error=f"{type(error).__name__}: {error}")
+)python";
+
+// The process that owns a lab and does its verbs, one after another.
+class Driver {
  public:
-  explicit Child(const Words& words) {
+  Driver() {
     int in[2];
     int out[2];
-    if (pipe2(in, O_CLOEXEC) != 0) throw std::runtime_error("lab: no pipe");
-    if (pipe2(out, O_CLOEXEC) != 0) throw std::runtime_error("lab: no pipe");
+    if (pipe2(in, O_CLOEXEC) != 0 || pipe2(out, O_CLOEXEC) != 0) throw std::runtime_error("lab: no pipe");
     posix_spawn_file_actions_t actions;
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_adddup2(&actions, in[0], 0);
     posix_spawn_file_actions_adddup2(&actions, out[1], 1);
-    posix_spawn_file_actions_adddup2(&actions, out[1], 2);
-    std::vector<char*> arguments;
-    for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
-    arguments.push_back(nullptr);
-    const int failed = posix_spawnp(&pid_, arguments[0], &actions, nullptr, arguments.data(), environ);
+    const std::string python = Python();
+    std::string option = "-c";
+    std::string script = kDriver;
+    char* const arguments[] = {const_cast<char*>(python.c_str()), option.data(), script.data(), nullptr};
+    const int failed = posix_spawnp(&pid_, python.c_str(), &actions, nullptr, arguments, environ);
     posix_spawn_file_actions_destroy(&actions);
     close(in[0]);
     close(out[1]);
@@ -87,57 +123,79 @@ class Child {
       pid_ = -1;
       close(to_);
       close(from_);
-      throw std::runtime_error("lab: cannot run " + words[0]);
+      throw std::runtime_error("lab: cannot run " + python);
     }
   }
-  Child(const Child&) = delete;
-  Child& operator=(const Child&) = delete;
-  ~Child() { Wait(); }
+  Driver(const Driver&) = delete;
+  Driver& operator=(const Driver&) = delete;
+  ~Driver() { End(); }
 
-  // What the child says up to a line that begins so, or to its end; whether the line came.
-  bool ReadUntil(const std::string& beginning, std::string& said) {
-    char octet = 0;
-    std::string line;
-    while (read(from_, &octet, 1) == 1) {
-      said += octet;
-      line = octet == '\n' ? std::string() : line + octet;
-      if (octet != '\n' && line == beginning) return true;
+  // What it answers to a message; calls back where it asks for that.
+  nlohmann::json Say(const nlohmann::json& message, const std::function<void()>& callback = {}) {
+    Send(message);
+    nlohmann::json answer = Next(message);
+    while (answer.contains("callback")) {
+      callback();
+      Send(nlohmann::json::object());
+      answer = Next(message);
     }
-    return false;
+    if (answer.contains("error")) throw std::runtime_error("lab: " + message.dump() + ": " + answer["error"].get<std::string>());
+    return answer.at("result");
   }
 
-  // Ends the child's input, lets it finish, and gives its exit code.
-  int Wait() {
-    if (pid_ < 0) return code_;
+  // Ends its input, and so the lab.
+  void End() {
+    if (pid_ < 0) return;
     close(to_);
     char rest[4096];
     while (read(from_, rest, sizeof rest) > 0) continue;
     close(from_);
-    int status = 0;
-    while (waitpid(pid_, &status, 0) < 0 && errno == EINTR) continue;
+    while (waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) continue;
     pid_ = -1;
-    code_ = WIFEXITED(status) ? WEXITSTATUS(status) : 128;
-    return code_;
   }
 
  private:
+  void Send(const nlohmann::json& message) {
+    const std::string line = message.dump() + "\n";
+    std::size_t at = 0;
+    while (at < line.size()) {
+      const ssize_t sent = write(to_, line.data() + at, line.size() - at);
+      if (sent <= 0) throw std::runtime_error("lab: its process has ended");
+      at += static_cast<std::size_t>(sent);
+    }
+  }
+
+  nlohmann::json Next(const nlohmann::json& message) {
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::minutes(3);
+    std::string line;
+    while (true) {
+      pollfd ready{from_, POLLIN, 0};
+      const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
+      char octet = 0;
+      if (left.count() <= 0 || poll(&ready, 1, static_cast<int>(left.count())) == 0) {
+        throw std::runtime_error("lab: " + message.dump() + ": no end within 3 minutes");
+      }
+      if (read(from_, &octet, 1) != 1) throw std::runtime_error("lab: " + message.dump() + ": its process has ended");
+      if (octet == '\n') return nlohmann::json::parse(line);
+      line += octet;
+    }
+  }
+
   pid_t pid_ = -1;
   int to_ = -1;
   int from_ = -1;
-  int code_ = 0;
 };
 
 }  // namespace internal
 
 class Lab {
  public:
-  explicit Lab(const Words& stores, const Options& options = {}) : path_(NewFile()), keeper_(Up(stores, options, path_)) {
-    std::string said;
-    if (!keeper_.ReadUntil("ready in ", said)) throw std::runtime_error("lab: it did not start: " + said);
+  explicit Lab(const Words& stores, const Options& options = {}) {
+    nlohmann::json wanted = {{"stores", stores}, {"replicas", options.replicas}, {"lag", options.lags}};
+    if (options.lags.size() == 1) wanted["lag"] = options.lags.front();
+    if (!options.options.is_null()) wanted["options"] = options.options;
+    path_ = driver_.Say(wanted).get<std::string>();
   }
-  Lab(const Lab&) = delete;
-  Lab& operator=(const Lab&) = delete;
-  ~Lab() { Down(); }
 
   // The lab's file of endpoints (lab/README.md, "lab.json"), as it is now.
   nlohmann::json endpoints() const {
@@ -158,81 +216,65 @@ class Lab {
   // All servers of a store by their names: "a", "b1", "b2".
   std::map<std::string, Server> servers(const std::string& store) const {
     std::map<std::string, Server> all;
-    for (const auto& each : endpoints().at("stores").at(store).at("servers").items()) {
-      all.emplace(each.key(), server(store, each.key()));
-    }
+    const nlohmann::json found = endpoints().at("stores").at(store).at("servers");
+    for (const auto& each : found.items()) all.emplace(each.key(), server(store, each.key()));
     return all;
   }
+  // The name of the store's primary as the lab knows it.
+  std::string primary(const std::string& store) const {
+    for (const auto& [name, each] : servers(store)) {
+      if (each.role == "primary") return name;
+    }
+    throw std::runtime_error("lab: " + store + " has no primary");
+  }
 
-  // -- the verbs, as `antipode-lab --help` explains them; each returns when it is done
+  // -- the verbs, as lab/README.md explains them; each returns when it is done
 
-  void Lag(const std::string& store, const std::string& server, const std::string& lag) { Do({"lag", store, server, lag}); }
+  void Lag(const std::string& store, const std::string& server, const std::string& lag) { Do(store, "lag", {server, lag}); }
   void Partition(const std::string& store, const std::string& server, bool silent = false) {
-    Words words = {"partition", store, server};
-    if (silent) words.push_back("--silent");
-    Do(words);
+    Do(store, "partition", {server}, {{"mode", silent ? "silent" : "cut"}});
   }
-  void Heal() { Do({"heal"}); }
-  void Heal(const std::string& store, const std::string& server) { Do({"heal", store, server}); }
-  void Freeze(const std::string& store, const std::string& server) { Do({"freeze", store, server}); }
-  void Thaw(const std::string& store, const std::string& server) { Do({"thaw", store, server}); }
-  void Kill(const std::string& store, const std::string& server) { Do({"kill", store, server}); }
-  // `lose`: so many writes of the old primary never arrive; none: whatever is on its way is lost or not.
+  void Heal(const std::string& store) { Do(store, "heal"); }
+  void Heal(const std::string& store, const std::string& server, bool wait = true) {
+    Do(store, "heal", {server}, {{"wait", wait}});
+  }
+  void Freeze(const std::string& store, const std::string& server) { Do(store, "freeze", {server}); }
+  void Thaw(const std::string& store, const std::string& server) { Do(store, "thaw", {server}); }
+  void Kill(const std::string& store, const std::string& server) { Do(store, "kill", {server}); }
+  // Whatever is on its way is lost or not; with `lose` 0 it arrives first, with more so many writes never do.
   void Promote(const std::string& store, const std::string& server, std::optional<int> lose = std::nullopt) {
-    Words words = {"promote", store, server};
-    if (lose) words.insert(words.end(), {"--lose", std::to_string(*lose)});
-    Do(words);
+    nlohmann::json named = nlohmann::json::object();
+    if (lose) named["lose"] = *lose;
+    Do(store, "promote", {server}, named);
   }
-  void Repoint(const std::string& store, const std::string& server, const std::string& source) {
-    Do({"repoint", store, server, source});
+  // What `lost` writes at the old primary, once nothing leaves it any more, never arrives.
+  void PromoteLosing(const std::string& store, const std::string& server, const std::function<void()>& lost) {
+    Do(store, "promote", {server}, {{"lose", "<callback>"}}, lost);
+  }
+  void Repoint(const std::string& store, const std::string& server, const std::string& source, bool wait = true) {
+    Do(store, "repoint", {server, source}, {{"wait", wait}});
   }
   // `from`: for Redis rdb, aof or nothing; empty is the store's default.
-  void Restart(const std::string& store, const std::string& server, const std::string& from = "", bool crash = false) {
-    Words words = {"restart", store, server};
-    if (!from.empty()) words.insert(words.end(), {"--from", from});
-    if (crash) words.push_back("--crash");
-    Do(words);
+  void Restart(const std::string& store, const std::string& server, const std::string& from = "", bool crash = false,
+               bool wait = true) {
+    nlohmann::json named = {{"crash", crash}, {"wait", wait}};
+    if (!from.empty()) named["source"] = from;
+    Do(store, "restart", {server}, named);
   }
-  // Any command of the lab; what it printed.
-  std::string Do(Words words) const {
-    words.insert(words.begin(), Command());
-    words.insert(words.end(), {"--lab", path_});
-    internal::Child child(words);
-    std::string said;
-    child.ReadUntil("\n", said);  // never: reads it all
-    if (child.Wait() != 0) throw std::runtime_error("lab: " + words[1] + ": " + said);
-    return said;
+  // Returns when the server has what its source has.
+  void WaitCaughtUp(const std::string& store, const std::string& server) { Do(store, "wait_caught_up", {server}); }
+
+  // Any verb of a store in the lab's library, with its words and named arguments; "<callback>" stands for `callback`.
+  nlohmann::json Do(const std::string& store, const std::string& verb, const nlohmann::json& words = nlohmann::json::array(),
+                    const nlohmann::json& named = nlohmann::json::object(), const std::function<void()>& callback = {}) {
+    return driver_.Say({{"store", store}, {"verb", verb}, {"words", words}, {"named", named}}, callback);
   }
   // Ends every server; the destructor does it too.
-  void Down() { keeper_.Wait(); }
+  void Down() { driver_.End(); }
 
  private:
-  static std::string NewFile() {
-    const char* folder = std::getenv("TMPDIR");
-    std::string name = std::string(folder != nullptr ? folder : "/tmp") + "/antipode-lab-XXXXXX";
-    const int file = mkstemp(name.data());
-    if (file < 0) throw std::runtime_error("lab: no file for its endpoints");
-    close(file);
-    unlink(name.c_str());  // the lab writes it; here its name was only made sure of
-    return name;
-  }
-
-  // `up`, then nothing until our end of the pipe is closed, by us or with our process; then `down`.
-  static Words Up(const Words& stores, const Options& options, const std::string& path) {
-    static constexpr const char* kKeeper =
-        R"(lab=$1; file=$2; shift 2; "$lab" up --json "$file" "$@" </dev/null || exit 1
-read -r _; "$lab" down --lab "$file" </dev/null >/dev/null 2>&1; exit 0)";
-    Words words = {"sh", "-c", kKeeper, "lab-keeper", Command(), path};
-    words.insert(words.end(), stores.begin(), stores.end());
-    std::string lags;
-    for (const std::string& lag : options.lags) lags += (lags.empty() ? "" : ",") + lag;
-    words.insert(words.end(), {"--replicas", std::to_string(options.replicas), "--lag", lags});
-    for (const std::string& setting : options.settings) words.insert(words.end(), {"--set", setting});
-    return words;
-  }
-
+  internal::Driver driver_;
   std::string path_;
-  internal::Child keeper_;
 };
 
 }  // namespace antipode::lab
