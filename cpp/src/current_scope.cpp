@@ -4,7 +4,9 @@
 
 #include "antipode/logs.h"
 #include "antipode/scope.h"
+#include "antipode/settings.h"
 #include "context.h"
+#include "findings.h"
 #include "hooks.h"
 #include "telemetry.h"
 
@@ -84,6 +86,7 @@ void Append(const std::vector<WriteId>& ids, Site site) {
 void CountOrphan(const std::string& store, const Site& site) {
   const std::string where = site.ToString();
   telemetry::WriteLost("orphan", store, where);
+  if (CurrentSettings()->mode == Mode::kDryRun) findings::Orphan(where, store);
   logs::Warn("orphan " + where, "a write to " + store + " was made outside any scope, so nothing can wait for it. Open "
                                 "one with a middleware or antipode::Scope; in a thread use antipode::Carry(). site=" +
                                     where);

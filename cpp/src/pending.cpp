@@ -6,6 +6,7 @@
 #include "antipode/logs.h"
 #include "antipode/scope.h"
 #include "antipode/settings.h"
+#include "findings.h"
 #include "telemetry.h"
 
 namespace antipode {
@@ -20,6 +21,9 @@ Result<void> ApplyOnPending(const std::vector<PendingPtr>& uncommitted, const Si
   const std::string where = site.ToString();
   telemetry::Finding("published_before_commit", where);
   const auto settings = CurrentSettings();
+  if (settings->mode == Mode::kDryRun) {
+    for (const PendingPtr& write : uncommitted) findings::PublishedBeforeCommit(where, write->store(), write->site());
+  }
   if (settings->on_pending == OnPending::kRaise) {
     return Error{ErrorCode::kPendingWrite,
                  "a lineage leaves before the commit of " + names +

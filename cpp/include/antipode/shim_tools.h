@@ -1,0 +1,24 @@
+/// \file
+/// What shims tell the core beside answers (spec EPOCH-26, OBS-2, BAR-48).
+#ifndef ANTIPODE_SHIM_TOOLS_H_
+#define ANTIPODE_SHIM_TOOLS_H_
+
+#include <string>
+#include <string_view>
+
+#include "antipode/site.h"
+
+namespace antipode {
+
+/// A shim may not mark this store's epochs, and why; with an empty reason: it may (EPOCH-26).
+void NoteMarks(const std::string& store, const std::string& missing);
+
+/// A server got a request of ours that the engine does not know of: `mark`.
+void CountRequest(const std::string& store, std::string_view purpose);
+
+/// In dry-run a read that would have had to wait is a finding, and goes on.
+void FoundBehind(const Site& site);
+
+}  // namespace antipode
+
+#endif  // ANTIPODE_SHIM_TOOLS_H_

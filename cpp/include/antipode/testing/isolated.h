@@ -1,0 +1,35 @@
+/// \file
+/// For tests of services: an isolated Antipode, and what barriers judged (spec BAR).
+#ifndef ANTIPODE_TESTING_ISOLATED_H_
+#define ANTIPODE_TESTING_ISOLATED_H_
+
+#include <memory>
+#include <string>
+
+#include "antipode/result.h"
+
+namespace antipode::testing {
+
+/// A fresh registry, fresh settings (from the environment) and counts while it lives. One at a time.
+class [[nodiscard]] Isolated {
+ public:
+  Isolated();
+  Isolated(const Isolated&) = delete;
+  Isolated& operator=(const Isolated&) = delete;
+  ~Isolated();
+
+ private:
+  std::shared_ptr<void> registry_before_;
+};
+
+/// How many barriers judged this store since the innermost `Isolated` began.
+int Barriers(const std::string& store);
+
+/// Whether the code under test waited for this store at least so often; the error's words say that the read is unprotected.
+///
+///     ASSERT_TRUE(antipode::testing::AssertBarriers("blog-posts").ok());
+Result<void> AssertBarriers(const std::string& store, int at_least = 1);
+
+}  // namespace antipode::testing
+
+#endif  // ANTIPODE_TESTING_ISOLATED_H_

@@ -1,0 +1,37 @@
+/// \file
+/// What a read of a wrapped client waits for, and what becomes of one that waited in vain: for shims (spec BAR-50, BAR-51).
+#ifndef ANTIPODE_WAIT_ON_READ_H_
+#define ANTIPODE_WAIT_ON_READ_H_
+
+#include <chrono>
+#include <memory>
+#include <string>
+
+#include "antipode/lineage.h"
+#include "antipode/reading.h"
+#include "antipode/result.h"
+#include "antipode/scope.h"
+#include "antipode/server.h"
+#include "antipode/site.h"
+
+namespace antipode {
+
+/// Waits at the read's own server for what a `Reading` with `after`, or with `waits` the scope, wants to see of its store.
+///
+/// The request's own deadline tightens `timeout`. In dry-run it only looks. Fails with what a barrier says that waited in
+/// vain, by the policies.
+Result<void> WaitFirst(const std::shared_ptr<Server>& server, std::chrono::nanoseconds timeout,
+                       const std::shared_ptr<ReadingBlock>& reading, const ScopePtr& scope, bool waits,
+                       Site site = Site());
+
+/// What the policies say of a read that waited in vain; nothing where it goes on. `words`: the store and server, where it
+/// is, and how long the read waited.
+Result<void> WaitedInVain(const std::string& store, const std::string& words, std::chrono::nanoseconds waited,
+                          const ScopePtr& scope, bool unproven);
+
+/// Blocks until one server has shown every write of the lineage to its store, for this long at most; nothing is enforced.
+Verdict WaitForServer(const std::shared_ptr<Server>& server, const Lineage& lineage, std::chrono::nanoseconds timeout);
+
+}  // namespace antipode
+
+#endif  // ANTIPODE_WAIT_ON_READ_H_

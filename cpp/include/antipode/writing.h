@@ -1,0 +1,57 @@
+/// \file
+/// One write of a wrapped client, from before it is sent until its version is known: what shims record (spec SHIM-6 to SHIM-8).
+#ifndef ANTIPODE_WRITING_H_
+#define ANTIPODE_WRITING_H_
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "antipode/scope.h"
+#include "antipode/site.h"
+#include "antipode/store.h"
+#include "antipode/write_id.h"
+
+namespace antipode {
+
+/// A write in flight to a store. It is pending in the current scope until one of its verbs is called; where none is, its end
+/// leaves its outcome unknown, and it stays pending: an early return of a shim cannot lose a write (SCOPE-14, SCOPE-17).
+class [[nodiscard]] Writing {
+ public:
+  /// Begins a write to this object, or, in a store of positions, to anything.
+  explicit Writing(std::shared_ptr<Store> store, std::string_view key = {}, Site site = Site());
+  Writing(const Writing&) = delete;
+  Writing& operator=(const Writing&) = delete;
+  ~Writing();
+
+  /// The write has this version: an object's with a key, a position where the store's shim gives positions. A version that
+  /// the wire cannot carry makes the lineage incomplete for the store.
+  void Record(const Version& version);
+
+  /// A write that changed nothing takes where the store is now, without the check of plausibility (EPOCH-4).
+  void RecordUpperBound(const Ordered& version);
+
+  /// The write happened, and its version cannot be had: the lineage is incomplete for the store (EPOCH-5).
+  void RecordIncomplete(std::string_view reason, std::string detail = {});
+
+  /// The write is known not to have happened (a rollback, a refusal by the server).
+  void Abandon();
+
+  /// Nobody knows whether the write happened: it stays pending, and what leaves stays marked (SCOPE-17).
+  void OutcomeUnknown();
+
+ private:
+  Result<WriteId> Identifier(const Version& version) const;
+
+  const std::shared_ptr<Store> store_;
+  const std::string key_;
+  const Site site_;
+  const ScopePtr scope_;
+  PendingPtr pending_;
+  bool open_ = true;
+};
+
+}  // namespace antipode
+
+#endif  // ANTIPODE_WRITING_H_

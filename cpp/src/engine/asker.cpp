@@ -1,0 +1,324 @@
+#include "engine/asker.h"
+
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <ctime>
+#include <exception>
+#include <random>
+#include <utility>
+
+#include "antipode/logs.h"
+#include "engine/server_inside.h"
+#include "engine/measures.h"
+#include "engine/threads.h"
+
+namespace antipode {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr int kSafetyNet = 10;  // the poll interval doubles up to so many times the shortest
+constexpr Duration kWaitSlice = milliseconds(100);
+constexpr Duration kBreath = milliseconds(1);
+constexpr Duration kNap = std::chrono::seconds(1);
+
+thread_local const Asker* asking = nullptr;
+
+Duration Jittered(Duration duration) {
+  thread_local std::minstd_rand chance{std::random_device{}()};
+  std::uniform_real_distribution<double> factor(0.9, 1.1);
+  return Duration(static_cast<Duration::rep>(static_cast<double>(duration.count()) * factor(chance)));
+}
+
+// A client's exception is the server's own answer to the question.
+template <class Question>
+Answers Asked(const Question& question) {
+  try {
+    return question();
+  } catch (const std::exception& error) {
+    return Answers::Refused(error.what());
+  } catch (...) {
+    return Answers::Refused("the shim threw something that is no exception");
+  }
+}
+
+}  // namespace
+
+Asker::~Asker() {
+  End();
+  const int wake = wake_.load(std::memory_order_relaxed);
+  if (wake >= 0) close(wake);
+}
+
+void Asker::Ensure() {
+  if (running_ || !threads::MayStart()) return;
+  if (thread_) thread_->join();  // it has given up the lock for the last time
+  if (wake_.load(std::memory_order_relaxed) < 0) wake_.store(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  ending_.store(false, std::memory_order_relaxed);
+  running_ = true;
+  thread_ = std::make_unique<std::thread>(threads::Named("antipode", [this] { Run(); }));
+}
+
+void Asker::Poke() noexcept {
+  if (poked_.exchange(true, std::memory_order_acq_rel)) return;
+  const std::uint64_t one = 1;
+  const int wake = wake_.load(std::memory_order_acquire);
+  if (wake >= 0 && write(wake, &one, sizeof one) < 0) {
+    return;  // its counter is full: it is readable already
+  }
+}
+
+void Asker::OnChange() noexcept {
+  pushed_.store(true, std::memory_order_release);
+  if (asking != this) Poke();
+}
+
+void Asker::End() {
+  if (asking == this) return;
+  std::unique_ptr<std::thread> thread;
+  {
+    const std::lock_guard<std::mutex> lock(inside_.mutex);
+    thread = std::move(thread_);
+    ending_.store(true, std::memory_order_release);
+  }
+  if (!thread) return;
+  Poke();
+  thread->join();
+}
+
+void Asker::AfterFork() {
+  static_cast<void>(thread_.release());  // the thread is the parent's; its handle must not be touched
+  static_cast<void>(watch_.release());   // likewise what it talks by
+  server_.session.reset();
+  running_ = false;
+  const int wake = wake_.exchange(-1);
+  if (wake >= 0) close(wake);
+  poked_.store(false);
+  pushed_.store(false);
+  ending_.store(false);
+  watchable_ = true;
+}
+
+void Asker::Run() {
+  asking = this;
+  Pace pace;
+  pace.retry = kFirstRetry;
+  pace.asked_at = Clock::now() - kNap;
+  while (true) {
+    if (Idle()) {
+      CloseChannel();  // not under the lock: a shim's close may wait for who is calling back
+      if (Ended()) return;
+    }
+    Turn(pace);
+  }
+}
+
+bool Asker::Idle() const {
+  const std::lock_guard<std::mutex> lock(inside_.mutex);
+  return NobodyWaits();
+}
+
+bool Asker::NobodyWaits() const {
+  return ending_.load(std::memory_order_acquire) ||
+         (inside_.waiters.live() == 0 && Since(inside_.wanted_at, Clock::now()) > Linger());
+}
+
+// Ends the thread's work, unless somebody has come; under the lock, so that a need parked now begins another one.
+bool Asker::Ended() {
+  Groups released;
+  {
+    const std::lock_guard<std::mutex> lock(inside_.mutex);
+    if (!NobodyWaits()) return false;
+    running_ = false;
+    released = inside_.waiters.AnswerAll(Visibility::NotYet("Antipode was shut down"));
+    inside_.waiters.ForgetProbes();
+    inside_.waiters.ForgetUnknown();
+  }
+  ReleaseAll(released);
+  return true;
+}
+
+// Sleeps until there is a reason to ask the server, and asks it once.
+void Asker::Turn(Pace& pace) {
+  TimePoint now = Clock::now();
+  const auto in_force = InForce();
+  const Duration own_pace = inside_.shim->OwnPace();
+  const Duration shortest = std::max<Duration>({in_force->poll, own_pace, milliseconds(1)});
+  bool wanted = false;
+  bool down = false;
+  TimePoint failed_at;
+  TimePoint answered_at;
+  {
+    const std::lock_guard<std::mutex> lock(inside_.mutex);
+    wanted = inside_.waiters.wanted();
+    down = inside_.reach.down();
+    failed_at = inside_.reach.failed_at();
+    answered_at = inside_.proofs.answered_at();
+  }
+  TimePoint due = now + kNap;
+  if (down) {
+    due = failed_at + pace.retry;
+  } else if (wanted && pace.blocks && inside_.shim->capabilities().blocking_wait) {
+    due = pace.asked_at + kBreath;  // the shim itself waits
+  } else if (wanted) {
+    due = pace.asked_at + Jittered(std::max(pace.interval, shortest));
+  } else if (watch_) {
+    due = answered_at + std::max<Duration>(Duration(in_force->free_path_ttl) / 2, shortest);
+  }
+  const Woken woken = Sleep(std::min(due - now, kNap));
+  now = Clock::now();
+  if (ending_.load(std::memory_order_acquire)) return;
+  {
+    const std::lock_guard<std::mutex> lock(inside_.mutex);
+    down = inside_.reach.down();
+    wanted = inside_.waiters.wanted();
+  }
+  if (now < due && (woken == Woken::kTime || down)) return;
+  if (woken == Woken::kPush && !wanted) return;  // whoever comes next asks anew
+  if (woken == Woken::kPoke && now - pace.asked_at < kBreath) {
+    // Bounded even while barriers keep arriving: those of one breath are asked for together.
+    std::this_thread::sleep_until(pace.asked_at + kBreath);
+  }
+  pace.asked_at = Clock::now();
+  const bool moved = Round(wanted);
+  pace.blocks = moved || Poked() || Clock::now() - pace.asked_at > kWaitSlice / 2;
+  {
+    const std::lock_guard<std::mutex> lock(inside_.mutex);
+    down = inside_.reach.down();
+  }
+  if (down) {
+    pace.retry = std::min<Duration>(pace.retry * 2, kLongestRetry);
+    pace.interval = shortest;
+    return;
+  }
+  pace.retry = kFirstRetry;
+  const bool steady = moved || own_pace > Duration::zero();
+  pace.interval = steady ? shortest : std::min(std::max(pace.interval, shortest) * 2, shortest * kSafetyNet);
+}
+
+// Sleeps until the time is over, the server pushed, or somebody new waits.
+Asker::Woken Asker::Sleep(Duration duration) {
+  pollfd heard[2] = {{wake_.load(std::memory_order_relaxed), POLLIN, 0}, {-1, POLLIN, 0}};
+  if (watch_) heard[1].fd = watch_->Descriptor();
+  duration = std::max(duration, Duration::zero());
+  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(duration);
+  const timespec limit{static_cast<std::time_t>(seconds.count()), static_cast<long>((duration - seconds).count())};
+  const int ready = ppoll(heard, 2, &limit, nullptr);
+  const bool poked = ready > 0 && heard[0].revents != 0;
+  if (poked) {
+    std::uint64_t count = 0;
+    if (read(heard[0].fd, &count, sizeof count) < 0) count = 0;
+    poked_.store(false, std::memory_order_release);  // only now: a poke in between is seen by the question that follows
+  }
+  if (watch_ && ready > 0 && heard[1].revents != 0) {
+    const Result<void> pumped = watch_->Pump();
+    if (!pumped.ok()) Failed(pumped.error().message, Clock::now());  // a broken channel: the server is asked anew
+  }
+  if (pushed_.exchange(false, std::memory_order_acq_rel)) return Woken::kPush;
+  return poked ? Woken::kPoke : Woken::kTime;
+}
+
+// One question; true if the server has moved.
+bool Asker::Round(bool wanted) {
+  const TimePoint asked_at = Clock::now();
+  std::vector<WriteId> ids;
+  bool looked_at = false;
+  std::string epoch;
+  std::uint64_t applied = 0;
+  {
+    const std::lock_guard<std::mutex> lock(inside_.mutex);
+    ids = inside_.waiters.Choose(asked_at, inside_.wanted_at);
+    looked_at = inside_.waiters.looked_at();
+    epoch = inside_.proofs.epoch();
+    const auto found = inside_.proofs.applied().find(epoch);
+    applied = found == inside_.proofs.applied().end() ? 0 : found->second;
+  }
+  const Answers answers = Ask(ids, looked_at);
+  if (answers.kind() == Answers::Kind::kUnreachable) {
+    Failed(answers.words(), asked_at);
+    return false;
+  }
+  if (answers.kind() == Answers::Kind::kRefused) {
+    Refused(answers.words());
+    return false;
+  }
+  if (answers.answers().size() != ids.size()) {
+    Refused(std::to_string(answers.answers().size()) + " answers to " + std::to_string(ids.size()) + " questions");
+    return false;
+  }
+  if (inside_.shim->OwnPace() == Duration::zero()) {  // such a shim counts its questions by itself
+    telemetry::Request(inside_.store_name, wanted ? "wait" : "probe");
+  }
+  Groups released;
+  bool moved = false;
+  {
+    const std::lock_guard<std::mutex> lock(inside_.mutex);
+    inside_.reach.Answered();
+    if (inside_.proofs.epoch().empty()) inside_.proofs.Answered(Clock::now());
+    released = inside_.waiters.Answer(ids, answers.answers(), inside_.proofs.applied(), Clock::now());
+    moved = !released.empty() || HasMoved(epoch, applied);
+  }
+  ReleaseAll(released);
+  return moved;
+}
+
+bool Asker::HasMoved(const std::string& epoch, std::uint64_t applied) const {
+  if (inside_.proofs.epoch() != epoch) return true;
+  const auto found = inside_.proofs.applied().find(epoch);
+  return found != inside_.proofs.applied().end() && found->second != applied;
+}
+
+Answers Asker::Ask(const std::vector<WriteId>& ids, bool looked_at) {
+  return Asked([&]() -> Answers {
+    if (!watch_ && watchable_ && inside_.shim->capabilities().push) {
+      Result<std::unique_ptr<Watch>> opened = inside_.shim->OpenWatch(server_, [this] { OnChange(); });
+      if (!opened.ok()) return Answers::Unreachable(opened.error().message);
+      watch_ = std::move(opened).value();
+      if (!watch_) {
+        watchable_ = false;
+        logs::Info("no-push " + inside_.address, inside_.address + " cannot push, so it is polled");
+      }
+    }
+    if (!ids.empty() && inside_.shim->capabilities().blocking_wait && !looked_at) {
+      return inside_.shim->Wait(ids, server_, kWaitSlice);
+    }
+    return inside_.shim->Visible(ids, server_);
+  });
+}
+
+// The server is there and does not answer the question: whoever waits is told so at once (BAR-13).
+void Asker::Refused(const std::string& words) {
+  CloseChannel();
+  Groups released;
+  {
+    const std::lock_guard<std::mutex> lock(inside_.mutex);
+    released = inside_.waiters.AnswerAll(Visibility::Unproven(words));
+    inside_.waiters.ForgetProbes();
+  }
+  ReleaseAll(released);
+}
+
+// The server did not answer: proofs go, and after `replica_out_after` it is left out of every pass.
+void Asker::Failed(const std::string& words, TimePoint asked_at) {
+  CloseChannel();
+  telemetry::Request(inside_.store_name, "probe");
+  Groups released;
+  {
+    const TimePoint now = Clock::now();
+    const std::lock_guard<std::mutex> lock(inside_.mutex);
+    inside_.reach.Failed(asked_at, now, words.empty() ? "it cannot be reached" : words);
+    if (inside_.reach.IsOut(now)) released = inside_.waiters.LeaveOut();
+  }
+  ReleaseAll(released);
+}
+
+void Asker::CloseChannel() {
+  watch_.reset();
+  inside_.shim->Close(server_);
+  server_.Reset();
+}
+
+}  // namespace antipode

@@ -1,0 +1,85 @@
+/// \file
+/// The thread that asks one server: when it asks, what it does with answers and failures (spec BAR-38).
+#ifndef ANTIPODE_ENGINE_ASKER_H_
+#define ANTIPODE_ENGINE_ASKER_H_
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "antipode/server.h"
+#include "engine/time.h"
+
+namespace antipode {
+
+class Asker {
+ public:
+  Asker(Server& server, Server::Inside& inside) noexcept : server_(server), inside_(inside) {}
+  ~Asker();
+  Asker(const Asker&) = delete;
+  Asker& operator=(const Asker&) = delete;
+
+  /// Begins the thread where none runs; the server's lock is held.
+  void Ensure();
+
+  /// Whether it runs; the server's lock is held.
+  bool Runs() const noexcept { return running_; }
+
+  /// Makes the thread ask now. Any thread; no lock held.
+  void Poke() noexcept;
+
+  /// Whether somebody new waits whom the last question did not speak of.
+  bool Poked() const noexcept { return poked_.load(std::memory_order_acquire); }
+
+  /// The store's push: something was applied at this server. Any thread.
+  void OnChange() noexcept;
+
+  /// Ends the thread, and waits until it has.
+  void End();
+
+  /// In the child of a fork: there is no thread, and no channel.
+  void AfterFork();
+
+ private:
+  /// When the thread asks: the time of its last question, its poll interval, its pause after a failure.
+  struct Pace {
+    TimePoint asked_at{};
+    Duration interval{};
+    Duration retry{};
+    /// Whether the store's own wait lately waited, or saw something: one that comes back at once is a poll.
+    bool blocks = true;
+  };
+  enum class Woken { kTime, kPush, kPoke };
+
+  void Run();
+  bool Idle() const;
+  bool NobodyWaits() const;
+  bool Ended();
+  void Turn(Pace& pace);
+  Woken Sleep(Duration duration);
+  bool Round(bool wanted);
+  Answers Ask(const std::vector<WriteId>& ids, bool looked_at);
+  void OpenWatch();
+  void Refused(const std::string& words);
+  void Failed(const std::string& words, TimePoint asked_at);
+  void CloseChannel();
+  bool HasMoved(const std::string& epoch, std::uint64_t applied) const;
+
+  Server& server_;
+  Server::Inside& inside_;
+  std::unique_ptr<std::thread> thread_;  // guarded by the server's lock
+  bool running_ = false;                 // likewise
+  std::atomic<bool> ending_{false};
+  std::atomic<int> wake_{-1};  // an eventfd, kept once it was made
+  std::atomic<bool> poked_{false};
+  std::atomic<bool> pushed_{false};
+  // The thread's own:
+  std::unique_ptr<Watch> watch_;
+  bool watchable_ = true;
+};
+
+}  // namespace antipode
+
+#endif  // ANTIPODE_ENGINE_ASKER_H_

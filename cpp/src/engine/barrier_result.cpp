@@ -1,0 +1,98 @@
+#include "antipode/barrier_result.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "engine/held_result.h"
+#include "text.h"
+
+namespace antipode {
+namespace {
+
+std::string Milliseconds(Duration duration) { return std::to_string(std::llround(Seconds(duration) * 1000)); }
+
+std::string Spaced(std::string_view word) {
+  std::string spaced(word);
+  std::replace(spaced.begin(), spaced.end(), '_', ' ');
+  return spaced;
+}
+
+std::string Short(const std::string& name, const StoreResult& store) {
+  if (store.verdict == Verdict::kElsewhere) return name + " elsewhere (not registered in this process)";
+  if (store.verdict != Verdict::kVisible) return name + " " + Spaced(ToString(store.verdict)) + ": " + store.reason;
+  const std::vector<std::string> left = store.LeftOut();
+  return name + " visible" + (left.empty() ? "" : " (" + Joined(left, ", ") + " left out)");
+}
+
+}  // namespace
+
+std::vector<std::string> StoreResult::LeftOut() const {
+  std::vector<std::string> left;
+  for (const ServerResult& server : servers) {
+    if (server.left_out) left.push_back(server.address);
+  }
+  return left;
+}
+
+bool BarrierResult::satisfied() const noexcept { return held_->satisfied; }
+
+bool BarrierResult::complete() const noexcept { return held_->satisfied && !held_->left_unjudged; }
+
+bool BarrierResult::vacuous() const noexcept { return held_->vacuous; }
+
+bool BarrierResult::dry_run() const noexcept { return held_->dry_run; }
+
+Duration BarrierResult::waited() const noexcept { return held_->waited; }
+
+const StoreResults& BarrierResult::stores() const noexcept { return held_->stores; }
+
+const StoreResult& BarrierResult::store(const std::string& name) const {
+  static const auto* const unjudged = new StoreResult{Verdict::kElsewhere, "not judged by this barrier", {}, {}};
+  const auto found = held_->stores.find(name);
+  return found == held_->stores.end() ? *unjudged : found->second;
+}
+
+const std::vector<Gap>& BarrierResult::gaps() const noexcept { return held_->gaps; }
+
+const Error* BarrierResult::error() const noexcept { return held_->error ? &*held_->error : nullptr; }
+
+std::string BarrierResult::ToString() const {
+  if (held_->all_off) return "switched off (mode=off): nothing was looked at or waited for";
+  std::vector<std::string> told;
+  for (const auto& [name, store] : held_->stores) told.push_back(Short(name, store));
+  for (const std::string& name : held_->off) told.push_back(name + " switched off (its mode), not looked at");
+  const std::string how = held_->dry_run ? "dry run, nothing was waited for"
+                                         : std::string(held_->satisfied ? "satisfied" : "not satisfied") + " in " +
+                                               Milliseconds(held_->waited) + " ms";
+  return how + ": " + (told.empty() ? "nothing to wait for" : Joined(told, "; "));
+}
+
+std::string BarrierResult::Explain() const {
+  std::string lines = ToString();
+  for (const auto& [name, store] : held_->stores) {
+    lines += "\n  " + name + ": " + std::string(antipode::ToString(store.verdict)) + " (" + store.reason + ")";
+  }
+  for (const Gap& gap : held_->gaps) {
+    lines += "\n  incomplete: " + gap.reason;
+    for (const std::string& word : {gap.store, gap.detail}) lines += word.empty() ? "" : " " + word;
+  }
+  if (held_->error) lines += "\n" + std::string(ErrorName(held_->error->code)) + ": " + held_->error->message;
+  return lines;
+}
+
+BarrierResult WithoutWait(const BarrierResult& result) {
+  auto held = std::make_shared<BarrierResult::Held>(result.held());
+  held->waited = Duration::zero();
+  held->error.reset();
+  return BarrierResult(std::move(held));
+}
+
+BarrierResult Mistaken(Error error) {
+  auto held = std::make_shared<BarrierResult::Held>();
+  held->left_unjudged = true;
+  held->error = std::move(error);
+  return BarrierResult(std::move(held));
+}
+
+}  // namespace antipode

@@ -1,0 +1,128 @@
+#include "engine/completions.h"
+
+#include <algorithm>
+#include <new>
+#include <utility>
+
+#include "engine/threads.h"
+#include "fork.h"
+
+namespace antipode {
+namespace {
+
+constexpr std::size_t kManyRan = 1024;
+
+}  // namespace
+
+Completions& Completions::Instance() {
+  static auto* const instance = [] {
+    auto* made = new Completions();  // outlives all threads
+    AddForkPart({[made] { made->BeforeFork(); }, [made] { made->AfterForkInParent(); },
+                 [made] { made->AfterForkInChild(); }});
+    return made;
+  }();
+  return *instance;
+}
+
+bool Completions::After(const Alarm& one, const Alarm& other) noexcept {
+  return one.moment != other.moment ? one.moment > other.moment : one.number > other.number;
+}
+
+void Completions::At(TimePoint moment, std::shared_ptr<Completion> completion) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  Ensure();
+  const bool first = alarms_.empty() || moment < alarms_.front().moment;
+  alarms_.push_back({moment, numbers_++, std::move(completion)});
+  std::push_heap(alarms_.begin(), alarms_.end(), After);
+  if (first) changed_.notify_all();
+}
+
+void Completions::Now(std::shared_ptr<Completion> completion) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (completion->wanted_ || completion->ran_) return;
+  completion->wanted_ = true;
+  Ensure();
+  if (wanted_.empty()) changed_.notify_all();
+  wanted_.push_back(std::move(completion));
+}
+
+void Completions::End() {
+  std::unique_ptr<std::thread> thread;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (!thread_ || thread_->get_id() == std::this_thread::get_id()) return;
+    ending_ = true;
+    thread = std::move(thread_);
+    changed_.notify_all();
+  }
+  thread->join();
+  const std::lock_guard<std::mutex> lock(mutex_);
+  ending_ = false;
+}
+
+void Completions::Ensure() {
+  if (!thread_ && !ending_ && threads::MayStart()) {
+    thread_ = std::make_unique<std::thread>(threads::Named("antipode-done", [this] { Run(); }));
+  }
+}
+
+void Completions::Run() {
+  std::unique_lock<std::mutex> lock(mutex_);
+  while (true) {
+    std::vector<std::pair<std::shared_ptr<Completion>, bool>> now;
+    for (auto& completion : wanted_) now.emplace_back(std::move(completion), false);
+    wanted_.clear();
+    const TimePoint moment = Clock::now();
+    while (!alarms_.empty() && (ending_ || alarms_.front().moment <= moment)) {
+      std::pop_heap(alarms_.begin(), alarms_.end(), After);
+      std::shared_ptr<Completion> completion = std::move(alarms_.back().completion);
+      alarms_.pop_back();
+      if (completion->ran_) {
+        --ran_;
+      } else if (!completion->wanted_) {
+        now.emplace_back(std::move(completion), true);
+      }
+    }
+    for (auto& each : now) each.first->ran_ = true;
+    for (auto& each : now) ran_ += each.second ? 0 : 1;
+    if (!now.empty()) {
+      lock.unlock();
+      for (auto& [completion, due] : now) {
+        completion->Run(due);
+        completion.reset();
+      }
+      lock.lock();
+      Sweep();
+      continue;
+    }
+    if (ending_) return;
+    if (alarms_.empty()) {
+      changed_.wait(lock);
+    } else {
+      changed_.wait_until(lock, alarms_.front().moment);
+    }
+  }
+}
+
+// Alarms of what is done already would keep it in memory until their moment.
+void Completions::Sweep() {
+  if (ran_ < kManyRan || ran_ * 2 < alarms_.size()) return;
+  alarms_.erase(std::remove_if(alarms_.begin(), alarms_.end(), [](const Alarm& each) { return each.completion->ran_; }),
+                alarms_.end());
+  std::make_heap(alarms_.begin(), alarms_.end(), After);
+  ran_ = 0;
+}
+
+void Completions::AfterForkInChild() {
+  // What is left would call the parent's application back; it is left where it is.
+  new std::vector<Alarm>(std::move(alarms_));                           // NOLINT(cppcoreguidelines-owning-memory)
+  new std::vector<std::shared_ptr<Completion>>(std::move(wanted_));     // NOLINT(cppcoreguidelines-owning-memory)
+  alarms_.clear();
+  wanted_.clear();
+  static_cast<void>(thread_.release());
+  ending_ = false;
+  mutex_.unlock();
+  new (&changed_) std::condition_variable();  // a thread of the parent waits on it
+}
+
+}  // namespace antipode

@@ -1,0 +1,22 @@
+/// \file
+/// From the needs of a barrier to the verdict of each store, and to the error that says so (spec BAR).
+#ifndef ANTIPODE_ENGINE_JUDGEMENT_H_
+#define ANTIPODE_ENGINE_JUDGEMENT_H_
+
+#include <optional>
+
+#include "engine/held_result.h"
+#include "engine/need.h"
+#include "engine/plan.h"
+
+namespace antipode {
+
+/// The verdict of each store. `looked`: nobody waited, so what is not visible is not yet.
+StoreResults JudgeStores(const Plan& plan, const Group& group, Duration waited, bool looked);
+
+/// What the policies say of a result; nothing where the application goes on (BAR-42 to BAR-47).
+std::optional<Error> Enforce(const Plan& plan, const BarrierResult& result);
+
+}  // namespace antipode
+
+#endif  // ANTIPODE_ENGINE_JUDGEMENT_H_

@@ -1,0 +1,193 @@
+#include "engine/plan.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "antipode/logs.h"
+#include "engine/announcement.h"
+#include "engine/in_force.h"
+#include "engine/registry.h"
+#include "text.h"
+
+namespace antipode {
+namespace {
+
+constexpr double kLongestSeconds = 1e9;  // beyond it the clock's own numbers end; nobody waits for thirty years
+
+Error Mistake(std::string message) { return {ErrorCode::kConfiguration, std::move(message), nullptr}; }
+
+// A name without what people mistake in names: case, `-` and `_`.
+std::string Plain(std::string_view name) {
+  std::string plain;
+  for (const char each : Lower(name)) {
+    if (each != '-' && each != '_') plain += each;
+  }
+  return plain;
+}
+
+// Refuses a lineage's store that differs from a registered one in case, `-` and `_` only: a misspelling (BAR-6).
+Result<void> CheckName(const std::string& name, const std::vector<std::shared_ptr<Store>>& registered) {
+  for (const auto& store : registered) {
+    if (Plain(store->name()) == Plain(name)) {
+      return Mistake("the lineage names store \"" + name + "\", this process has registered \"" + store->name() +
+                     "\": the same name but for case, - and _. A store has one name in every service.");
+    }
+  }
+  return {};
+}
+
+Result<Duration> Deadline(const BarrierOptions& options, const ScopePtr& scope, const std::vector<Asked>& asked) {
+  Duration limit{};
+  if (options.timeout()) {
+    const double seconds = options.timeout()->count();
+    if (!std::isfinite(seconds) || seconds < 0) {
+      return Mistake("Timeout(" + std::to_string(seconds) +
+                     " s): want a number at least 0, and not infinite: there is no infinite wait to ask for");
+    }
+    limit = std::chrono::duration_cast<Duration>(BarrierOptions::Seconds(std::min(seconds, kLongestSeconds)));
+  } else if (asked.empty()) {
+    limit = TimeoutOf("");
+  } else {
+    for (const Asked& each : asked) limit = std::max<Duration>(limit, each.store->timeout());
+  }
+  const auto deadline = scope ? scope->deadline() : std::nullopt;
+  if (deadline) limit = std::min<Duration>(limit, std::max<Duration>(*deadline - Clock::now(), Duration::zero()));
+  return limit;
+}
+
+Result<void> CheckRedeliver(const ScopePtr& scope) {
+  if (!scope || !scope->delivery()) {
+    return Mistake("OnTimeout(kRedeliver) needs a message to give back: this is not a consumer's scope");
+  }
+  if (!scope->delivery()->can_redeliver) {
+    return Mistake("OnTimeout(kRedeliver): the message cannot go back: " + scope->delivery()->detail);
+  }
+  return {};
+}
+
+Result<Policy> CheckedPolicy(std::string_view option, Policy policy, std::initializer_list<Policy> allowed,
+                             const ScopePtr& scope) {
+  if (std::find(allowed.begin(), allowed.end(), policy) == allowed.end()) {
+    std::vector<std::string> words;
+    for (const Policy each : allowed) words.emplace_back(ToString(each));
+    return Mistake(std::string(option) + "(" + std::string(ToString(policy)) + "): want " + Joined(words, ", "));
+  }
+  if (policy == Policy::kRedeliver) {
+    const Result<void> can = CheckRedeliver(scope);
+    if (!can.ok()) return can.error();
+  }
+  return policy;
+}
+
+Result<void> TakePolicies(Plan& plan, const BarrierOptions& options, const Settings& now) {
+  const auto on_timeout =
+      CheckedPolicy("OnTimeout", options.on_timeout().value_or(now.on_timeout),
+                    {Policy::kRaise, Policy::kProceed, Policy::kRedeliver}, plan.scope);
+  if (!on_timeout.ok()) return on_timeout.error();
+  const auto on_unproven =
+      CheckedPolicy("OnUnproven", options.on_unproven().value_or(now.on_unproven),
+                    {Policy::kRaise, Policy::kProceed, Policy::kRedeliver, Policy::kAsTimeout}, plan.scope);
+  if (!on_unproven.ok()) return on_unproven.error();
+  const auto on_vacuous = CheckedPolicy("OnVacuous", options.on_vacuous().value_or(now.on_vacuous),
+                                        {Policy::kRaise, Policy::kProceed}, plan.scope);
+  if (!on_vacuous.ok()) return on_vacuous.error();
+  plan.on_timeout = *on_timeout;
+  plan.on_unproven = *on_unproven;
+  plan.on_vacuous = *on_vacuous;
+  return {};
+}
+
+Result<void> TakeApart(Plan& plan, const Registry& registry, const Settings& now) {
+  const std::vector<std::shared_ptr<Store>> registered = registry.All();
+  const bool enforcing = now.mode == Mode::kEnforce && !plan.dry_run;
+  for (const std::string& name : plan.lineage.stores()) {
+    const std::shared_ptr<Store> store = registry.Get(name);
+    if (!store) {
+      const Result<void> checked = CheckName(name, registered);
+      if (!checked.ok()) return checked;
+    }
+    if (plan.names && std::find(plan.names->begin(), plan.names->end(), name) == plan.names->end()) continue;
+    if (!store) {
+      const bool expected = std::find(now.stores.begin(), now.stores.end(), name) != now.stores.end();
+      (expected ? plan.expected : plan.elsewhere).push_back(name);
+      continue;
+    }
+    const Mode mode = store->mode();
+    if (mode == Mode::kOff) {
+      plan.switched_off.push_back(name);
+    } else {
+      auto& group = enforcing && mode == Mode::kDryRun ? plan.recorded : plan.asked;
+      group.push_back({store, plan.lineage.OfStore(name), store->Servers(plan.reach == Reach::kReplica)});
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+WantedWrites Plan::Wanted() const {
+  WantedWrites wanted;
+  for (const Asked& each : asked) {
+    for (const auto& server : each.servers) {
+      for (const WriteId& write_id : each.ids) wanted.emplace_back(server, &write_id);
+    }
+  }
+  return wanted;
+}
+
+std::vector<std::string> Plan::AskedNames() const { return names ? *names : NamesOf(CurrentRegistry()->All()); }
+
+Result<Plan> MakePlan(ScopePtr scope, const Lineage* lineage, const BarrierOptions& options, const Site& site) {
+  Plan plan;
+  plan.registry_generation = RegistryGeneration();
+  plan.settings_generation = SettingsGeneration();
+  plan.site = site.ToString();
+  const auto now = InForce();
+  if (lineage == nullptr && !scope) {
+    return Mistake(
+        "antipode::Barrier() was called outside any scope, so there is no lineage to wait for. Open an antipode::Scope, "
+        "carry one to this thread by antipode::Carry, or give it a lineage. (site: " + plan.site + ")");
+  }
+  plan.lineage = lineage != nullptr ? *lineage : scope->lineage();
+  plan.scope = std::move(scope);
+  const std::shared_ptr<Registry> registry = CurrentRegistry();
+  if (registry->All().empty() && now->stores.empty()) {
+    return Mistake(
+        "antipode::Barrier() was called in a process that has registered no store: wrap a client, or register the store "
+        "that it should wait for. (site: " + plan.site + ")");
+  }
+  Announce();
+  if (options.stores()) {
+    for (const std::string& name : *options.stores()) {
+      const auto needed = registry->Need(name);
+      if (!needed.ok()) return needed.error();
+    }
+    plan.names = options.stores();
+  }
+  plan.reach = options.reach().value_or(Reach::kRegion);
+  if (plan.reach == Reach::kSession) {
+    return Mistake(
+        "Reach(kSession) speaks of one connection, which a barrier does not have: read in antipode::Reading(lineage), or "
+        "wrap with WaitOnRead(true)");
+  }
+  plan.require_complete = options.require_complete();
+  plan.dry_run = options.dry_run() || now->mode == Mode::kDryRun;
+  Result<void> done = TakeApart(plan, *registry, *now);
+  if (!done.ok()) return done.error();
+  const Result<Duration> deadline = Deadline(options, plan.scope, plan.asked);
+  if (!deadline.ok()) return deadline.error();
+  plan.timeout = *deadline;
+  done = TakePolicies(plan, options, *now);
+  if (!done.ok()) return done.error();
+  return plan;
+}
+
+void WarnVacuous(const Plan& plan) {
+  logs::Warn("vacuous " + plan.site,
+             "a barrier judged nothing: the lineage has writes to " + Joined(plan.elsewhere, ", ") +
+                 "; registered in this process: " + Joined(NamesOf(CurrentRegistry()->All()), ", ") +
+                 ". If these are one store, give it one name. site=" + plan.site);
+}
+
+}  // namespace antipode

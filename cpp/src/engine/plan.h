@@ -1,0 +1,72 @@
+/// \file
+/// What one barrier asks for: its options made whole, and the lineage taken apart by store (spec BAR).
+#ifndef ANTIPODE_ENGINE_PLAN_H_
+#define ANTIPODE_ENGINE_PLAN_H_
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "antipode/barrier.h"
+#include "antipode/scope.h"
+#include "antipode/store.h"
+#include "engine/time.h"
+#include "engine/waiting.h"
+
+namespace antipode {
+
+/// One store that a barrier asks for: the writes to it, and the servers that a pass has to speak of.
+struct Asked {
+  std::shared_ptr<Store> store;
+  std::vector<WriteId> ids;
+  std::vector<std::shared_ptr<Server>> servers;
+};
+
+/// One barrier, before anything is waited for.
+struct Plan {
+  ScopePtr scope;
+  Lineage lineage;
+  std::vector<Asked> asked;
+  /// Stores of the lineage that this process has not registered.
+  std::vector<std::string> elsewhere;
+  /// Those of them that `ANTIPODE_STORES` says it will register: unproven until then.
+  std::vector<std::string> expected;
+  /// Stores in dry-run while the process enforces: followed and recorded, not waited for (BAR-49).
+  std::vector<Asked> recorded;
+  /// Stores in mode off: not judged, so that the result is not complete (BAR-49).
+  std::vector<std::string> switched_off;
+  Duration timeout{};
+  Reach reach = Reach::kRegion;
+  Policy on_timeout = Policy::kRaise;
+  Policy on_unproven = Policy::kAsTimeout;
+  Policy on_vacuous = Policy::kProceed;
+  bool require_complete = false;
+  bool dry_run = false;
+  /// The stores named in the call; nothing where all registered ones are asked for.
+  std::optional<std::vector<std::string>> names;
+  std::uint64_t registry_generation = 0;
+  std::uint64_t settings_generation = 0;
+  std::string site;
+
+  /// Every write, at every server where it has to be seen.
+  WantedWrites Wanted() const;
+
+  /// The lineage has writes, and none of their stores is registered here.
+  bool Vacuous() const {
+    return !elsewhere.empty() && asked.empty() && expected.empty() && recorded.empty() && switched_off.empty();
+  }
+
+  /// The stores whose marks of incompleteness count for `complete`.
+  std::vector<std::string> AskedNames() const;
+};
+
+/// Checks a call and takes its lineage apart. The programmer's mistakes fail here, at once.
+Result<Plan> MakePlan(ScopePtr scope, const Lineage* lineage, const BarrierOptions& options, const Site& site);
+
+/// Says once a minute and site that a barrier judged nothing, with both lists of names (BAR-20).
+void WarnVacuous(const Plan& plan);
+
+}  // namespace antipode
+
+#endif  // ANTIPODE_ENGINE_PLAN_H_

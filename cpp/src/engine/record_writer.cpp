@@ -1,0 +1,155 @@
+#include "engine/record_writer.h"
+
+#include <unistd.h>
+
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <new>
+#include <system_error>
+#include <utility>
+
+#include "antipode/logs.h"
+#include "engine/in_force.h"
+#include "engine/threads.h"
+#include "fork.h"
+
+namespace antipode {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t kMostQueued = 10000;
+constexpr int kFilesKept = 4;
+constexpr Duration kExit = std::chrono::seconds(1);
+
+std::int64_t SecondsNow() {
+  return std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+// `x.jsonl` becomes `x.1.jsonl`, and so on; four files are kept.
+void Rotate(const fs::path& path) {
+  const auto numbered = [&](int number) {
+    fs::path older = path;
+    return older.replace_extension("." + std::to_string(number) + ".jsonl");
+  };
+  std::error_code ignored;
+  for (int number = kFilesKept - 2; number > 0; --number) {
+    if (fs::exists(numbered(number), ignored)) fs::rename(numbered(number), numbered(number + 1), ignored);
+  }
+  fs::rename(path, numbered(1), ignored);
+}
+
+}  // namespace
+
+ProcessName ThisProcess() {
+  static const std::string host = [] {
+    char name[256] = {};
+    return gethostname(name, sizeof name - 1) == 0 ? std::string(name) : std::string("localhost");
+  }();
+  static const std::int64_t start = SecondsNow();
+  return {host, getpid(), start};
+}
+
+RecordWriter& RecordWriter::Instance() {
+  static auto* const instance = [] {
+    auto* made = new RecordWriter();  // outlives all threads
+    AddForkPart({[made] { made->BeforeFork(); }, [made] { made->AfterForkInParent(); },
+                 [made] { made->AfterForkInChild(); }});
+    return made;
+  }();
+  return *instance;
+}
+
+void RecordWriter::Put(std::string line) {
+  bool full = false;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    full = queue_.size() >= kMostQueued || (!thread_ && !threads::MayStart());
+    if (!full) {
+      queue_.push_back(std::move(line));
+      ++put_;
+      if (!thread_) thread_ = std::make_unique<std::thread>(threads::Named("antipode-record", [this] { Run(); }));
+      changed_.notify_one();
+    }
+  }
+  if (full) Drop("the disk is too slow", 1);
+}
+
+bool RecordWriter::Flush(Duration timeout) {
+  std::unique_lock<std::mutex> lock(mutex_);
+  const std::uint64_t wanted = put_;
+  return written_.wait_for(lock, timeout, [&] { return done_ >= wanted; });
+}
+
+void RecordWriter::End() {
+  Flush(kExit);
+  std::unique_ptr<std::thread> thread;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (!thread_) return;
+    ending_ = true;
+    thread = std::move(thread_);
+    changed_.notify_one();
+  }
+  thread->join();
+  const std::lock_guard<std::mutex> lock(mutex_);
+  ending_ = false;
+}
+
+std::uint64_t RecordWriter::dropped() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return dropped_;
+}
+
+void RecordWriter::Run() {
+  std::unique_lock<std::mutex> lock(mutex_);
+  while (true) {
+    changed_.wait(lock, [this] { return ending_ || !queue_.empty(); });
+    if (queue_.empty()) return;
+    std::vector<std::string> batch;
+    batch.swap(queue_);
+    lock.unlock();
+    if (!Append(batch)) Drop("the folder " + InForce()->records + " cannot be written", batch.size());
+    lock.lock();
+    done_ += batch.size();
+    written_.notify_all();
+  }
+}
+
+bool RecordWriter::Append(const std::vector<std::string>& lines) const {
+  const auto now = InForce();
+  const ProcessName process = ThisProcess();
+  std::error_code failed;
+  const fs::path folder(now->records);
+  fs::create_directories(folder, failed);
+  if (failed) return false;
+  const fs::path path = folder / (process.host + "-" + std::to_string(process.pid) + "-" + std::to_string(process.start) +
+                                  ".jsonl");
+  const auto size = fs::file_size(path, failed);
+  if (!failed && size > static_cast<std::uintmax_t>(now->records_max_mib) << 20U) Rotate(path);
+  std::ofstream file(path, std::ios::app | std::ios::binary);
+  for (const std::string& line : lines) file << line << '\n';
+  file.flush();
+  return file.good();
+}
+
+void RecordWriter::Drop(const std::string& why, std::uint64_t count) {
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    dropped_ += count;
+  }
+  logs::Warn("records", "dry-run records cannot be written: " + why + ".", "dropped");
+}
+
+void RecordWriter::AfterForkInChild() {
+  static_cast<void>(thread_.release());  // the parent's
+  queue_.clear();
+  put_ = done_ = 0;
+  ending_ = false;
+  mutex_.unlock();
+  new (&changed_) std::condition_variable();  // a thread of the parent waits on it
+  new (&written_) std::condition_variable();
+}
+
+}  // namespace antipode

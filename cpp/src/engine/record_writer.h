@@ -1,0 +1,67 @@
+/// \file
+/// Writes dry-run records to a file, from one thread, bounded and rotated; never an error to the application (REC-2).
+#ifndef ANTIPODE_ENGINE_RECORD_WRITER_H_
+#define ANTIPODE_ENGINE_RECORD_WRITER_H_
+
+#include <condition_variable>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "engine/time.h"
+
+namespace antipode {
+
+/// A bounded queue, and a thread that empties it into `<folder>/<host>-<pid>-<start>.jsonl`.
+class RecordWriter {
+ public:
+  /// The one of this process.
+  static RecordWriter& Instance();
+
+  /// Queues a line; past the bound it is dropped and counted.
+  void Put(std::string line);
+
+  /// Waits until what was put so far is on disk; false where that took too long.
+  bool Flush(Duration timeout);
+
+  /// Writes what is left, for a second at most, and ends the thread.
+  void End();
+
+  /// Records that were not written: the queue was full, or the disk failed.
+  std::uint64_t dropped() const;
+
+  // Forks: what is queued is the parent's (SCOPE-13)
+  void BeforeFork() { mutex_.lock(); }
+  void AfterForkInParent() { mutex_.unlock(); }
+  void AfterForkInChild();
+
+ private:
+  void Run();
+  bool Append(const std::vector<std::string>& lines) const;
+  void Drop(const std::string& why, std::uint64_t count);
+
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  std::condition_variable written_;
+  std::vector<std::string> queue_;
+  std::uint64_t put_ = 0;
+  std::uint64_t done_ = 0;
+  std::uint64_t dropped_ = 0;
+  std::unique_ptr<std::thread> thread_;
+  bool ending_ = false;
+};
+
+/// This process as records name it, and the time at which it began: `host`, pid, seconds since 1970.
+struct ProcessName {
+  std::string host;
+  std::int64_t pid;
+  std::int64_t start;
+};
+ProcessName ThisProcess();
+
+}  // namespace antipode
+
+#endif  // ANTIPODE_ENGINE_RECORD_WRITER_H_

@@ -1,0 +1,33 @@
+/// \file
+/// Dry-run records: JSON lines of what barriers would have waited for, and of findings (spec REC).
+#ifndef ANTIPODE_ENGINE_RECORDS_H_
+#define ANTIPODE_ENGINE_RECORDS_H_
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "engine/held_result.h"
+#include "engine/need.h"
+#include "engine/plan.h"
+
+namespace antipode::records {
+
+/// How long a write that was not visible is followed.
+Duration FollowFor() noexcept;
+void SetFollowFor(Duration duration) noexcept;  ///< For tests.
+
+inline constexpr int kMostFollowed = 1000;
+
+/// Parks a barrier's writes with nobody waiting: when all are seen, or after 30 s, one record is written (REC-5).
+std::shared_ptr<Group> Follow(const Plan& plan, const std::vector<Asked>& asked);
+
+/// What can be said of followed writes now: what is not visible at once is not yet.
+StoreResults JudgeNow(const Plan& plan, const Group& group);
+
+/// Waits until every record put so far is on disk; false where that took too long.
+bool Flush(Duration timeout);
+
+}  // namespace antipode::records
+
+#endif  // ANTIPODE_ENGINE_RECORDS_H_

@@ -1,0 +1,168 @@
+#include "engine/registry.h"
+
+#include <algorithm>
+#include <atomic>
+#include <map>
+#include <utility>
+
+#include "antipode/wire.h"
+#include "engine/forks.h"
+#include "engine/measures.h"
+#include "text.h"
+
+namespace antipode {
+namespace {
+
+std::atomic<std::uint64_t> generation{1};
+std::mutex current_mutex;
+
+std::shared_ptr<Registry>& Current() {
+  static auto* const current = new std::shared_ptr<Registry>(std::make_shared<Registry>());  // outlives all threads
+  return *current;
+}
+
+struct Kinds {
+  std::mutex mutex;
+  std::map<std::string, ShimType, std::less<>> by_name;
+};
+
+Kinds& KnownKinds() {
+  static auto* const kinds = new Kinds();
+  return *kinds;
+}
+
+}  // namespace
+
+std::uint64_t RegistryGeneration() noexcept { return generation.load(std::memory_order_acquire); }
+
+std::shared_ptr<Registry> CurrentRegistry() {
+  const std::lock_guard<std::mutex> lock(current_mutex);
+  return Current();
+}
+
+std::shared_ptr<Registry> ReplaceRegistry(std::shared_ptr<Registry> other) {
+  const std::lock_guard<std::mutex> lock(current_mutex);
+  std::swap(Current(), other);
+  generation.fetch_add(1, std::memory_order_acq_rel);
+  return other;
+}
+
+std::shared_ptr<Registry> HoldRegistry() {
+  current_mutex.lock();
+  return Current();
+}
+
+void LetRegistryGo() { current_mutex.unlock(); }
+
+Result<std::shared_ptr<Store>> Registry::Join(const ShimType& type, const StoreOptions& options) {
+  forks::Install();
+  telemetry::Install();
+  // Refuses a name that the wire cannot carry.
+  const Result<WriteId> checked = WriteId::Make(options.name, "check", Ordered{"", 0});
+  if (!checked.ok()) return checked.error();
+  std::shared_ptr<Store> store;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    const auto found = std::find_if(stores_.begin(), stores_.end(),
+                                    [&](const auto& each) { return each->name() == options.name; });
+    if (found != stores_.end()) {
+      store = *found;
+    } else {
+      store = std::make_shared<Store>(type, options);
+      stores_.push_back(store);
+      generation.fetch_add(1, std::memory_order_acq_rel);
+    }
+  }
+  const Result<void> joined = store->Join(type, options);
+  if (!joined.ok()) return joined.error();
+  return store;
+}
+
+std::shared_ptr<Store> Registry::Get(std::string_view name) const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  for (const auto& store : stores_) {
+    if (store->name() == name) return store;
+  }
+  return nullptr;
+}
+
+std::vector<std::shared_ptr<Store>> Registry::All() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return stores_;
+}
+
+Result<std::shared_ptr<Store>> Registry::Need(std::string_view name) const {
+  if (std::shared_ptr<Store> store = Get(name)) return store;
+  const std::vector<std::string> known = NamesOf(All());
+  return Error{ErrorCode::kUnknownStore,
+               "Barrier(Stores({\"" + std::string(name) + "\"})): no such store in this process; registered: " +
+                   Listed(known, "none") + ".\n " + DidYouMean(name, known) +
+                   " If another service owns it, leave it out, or register it here.",
+               nullptr};
+}
+
+void Registry::BeforeFork() {
+  mutex_.lock();
+  for (const auto& store : stores_) store->BeforeFork();
+}
+
+void Registry::AfterForkInParent() {
+  for (const auto& store : stores_) store->AfterForkInParent();
+  mutex_.unlock();
+}
+
+void Registry::AfterForkInChild() {
+  for (const auto& store : stores_) store->AfterForkInChild();
+  mutex_.unlock();
+}
+
+std::string Listed(const std::vector<std::string>& names, std::string_view none) {
+  if (names.empty()) return std::string(none);
+  std::string joined;
+  for (const std::string& name : names) joined += (joined.empty() ? "" : ", ") + name;
+  return joined;
+}
+
+std::vector<std::string> NamesOf(const std::vector<std::shared_ptr<Store>>& stores) {
+  std::vector<std::string> names;
+  names.reserve(stores.size());
+  for (const auto& store : stores) names.push_back(store->name());
+  return names;
+}
+
+Result<void> RegisterShim(ShimType type) {
+  Kinds& kinds = KnownKinds();
+  const std::lock_guard<std::mutex> lock(kinds.mutex);
+  const auto [found, fresh] = kinds.by_name.try_emplace(type.kind, type);
+  if (fresh || found->second.type == type.type) return {};
+  return Error{ErrorCode::kConfiguration, "Register(\"" + type.kind + "\"): another shim has this name already", nullptr};
+}
+
+Result<ShimType> FindShim(std::string_view kind) {
+  Kinds& kinds = KnownKinds();
+  const std::lock_guard<std::mutex> lock(kinds.mutex);
+  const auto found = kinds.by_name.find(kind);
+  if (found != kinds.by_name.end()) return found->second;
+  std::vector<std::string> known;
+  for (const auto& each : kinds.by_name) known.push_back(each.first);
+  return Error{ErrorCode::kConfiguration,
+               "no shim is registered for \"" + std::string(kind) + "\" (registered: " + Listed(known, "none") +
+                   "): call antipode::Register<…>(\"" + std::string(kind) + "\") once, in main",
+               nullptr};
+}
+
+Result<std::shared_ptr<Store>> JoinStore(const ShimType& type, const StoreOptions& options) {
+  return CurrentRegistry()->Join(type, options);
+}
+
+Result<std::shared_ptr<Store>> JoinStore(std::string_view kind, const StoreOptions& options) {
+  const Result<ShimType> type = FindShim(kind);
+  if (!type.ok()) return type.error();
+  return JoinStore(*type, options);
+}
+
+std::vector<std::shared_ptr<Store>> Stores() { return CurrentRegistry()->All(); }
+
+Result<std::shared_ptr<Store>> FindStore(std::string_view name) { return CurrentRegistry()->Need(name); }
+
+}  // namespace antipode

@@ -1,0 +1,162 @@
+#include "engine/run.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "engine/barrier_log.h"
+#include "engine/free_path.h"
+#include "engine/held_result.h"
+#include "engine/in_force.h"
+#include "engine/judgement.h"
+#include "engine/records.h"
+#include "engine/measures.h"
+
+namespace antipode {
+namespace {
+
+using telemetry::Outcome;
+
+BarrierResult PassedThrough() {
+  auto held = std::make_shared<BarrierResult::Held>();
+  held->satisfied = true;
+  held->left_unjudged = true;
+  held->all_off = true;
+  return BarrierResult(std::move(held));
+}
+
+bool LeftOut(const StoreResults& stores) {
+  return std::any_of(stores.begin(), stores.end(), [](const auto& each) {
+    const auto& servers = each.second.servers;
+    return std::any_of(servers.begin(), servers.end(), [](const ServerResult& server) { return server.left_out; });
+  });
+}
+
+BarrierResult::Held Hold(const Plan& plan, Duration waited, StoreResults stores) {
+  BarrierResult::Held held;
+  if (plan.scope) held.gaps = plan.scope->gaps();
+  const bool sealed_off =
+      std::any_of(held.gaps.begin(), held.gaps.end(), [](const Gap& gap) { return gap.reason == "seal"; });
+  held.left_unjudged = LeftOut(stores) || !plan.elsewhere.empty() || !plan.expected.empty() || !plan.recorded.empty() ||
+                       !plan.switched_off.empty() || sealed_off ||
+                       !(plan.lineage.IsComplete() || plan.lineage.IsComplete(plan.AskedNames()));
+  held.vacuous = plan.Vacuous();
+  held.off = plan.switched_off;
+  held.waited = waited;
+  held.stores = std::move(stores);
+  return held;
+}
+
+// What is not visible is followed in the background and recorded; nothing is waited for or enforced (BAR-48).
+BarrierResult RecordOnly(const Plan& plan) {
+  const bool vacuous = plan.Vacuous();
+  if (vacuous) WarnVacuous(plan);
+  const auto group = records::Follow(plan, plan.asked);
+  BarrierResult::Held held = Hold(plan, Duration::zero(), records::JudgeNow(plan, *group));
+  held.satisfied = true;
+  held.left_unjudged = true;
+  held.dry_run = true;
+  telemetry::CountBarrier(vacuous ? Outcome::kVacuous : Outcome::kSatisfied);
+  return BarrierResult(std::make_shared<const BarrierResult::Held>(std::move(held)));
+}
+
+Outcome OutcomeOf(const Plan& plan, const BarrierResult& result, const Group& group) {
+  if (result.vacuous()) return Outcome::kVacuous;
+  if (result.satisfied()) return plan.require_complete && !result.complete() ? Outcome::kIncomplete : Outcome::kSatisfied;
+  if (group.overloaded) return Outcome::kOverloaded;
+  const auto& stores = result.stores();
+  const bool unproven = std::any_of(stores.begin(), stores.end(),
+                                    [](const auto& each) { return each.second.verdict == Verdict::kUnproven; });
+  return unproven ? Outcome::kUnproven : Outcome::kTimedOut;
+}
+
+std::optional<telemetry::Wait> WaitOf(const Asked& asked, const BarrierResult& result, const Group& group) {
+  bool parked = false;
+  bool left_out = false;
+  Duration late{};
+  for (const Need& need : group.needs) {
+    if (&need.server->store() != asked.store.get()) continue;
+    parked = parked || need.parked;
+    left_out = left_out || need.left_out;
+    if (need.seen) late = std::max<Duration>(late, *need.seen - need.since);
+  }
+  if (!parked) return std::nullopt;  // every write to the store was seen at once
+  const StoreResult& store = result.store(asked.store->name());
+  telemetry::Wait wait{asked.store->name(), asked.store->kind(), store.verdict, store.waited, std::nullopt};
+  if (store.verdict == Verdict::kVisible && !left_out) wait.lag = wait.duration = late;
+  return wait;
+}
+
+// Counts a barrier, and makes its spans if something had to be waited for (OBS-1, OBS-9).
+void Tell(const Plan& plan, const BarrierResult& result, const Group& group) {
+  const bool waited = std::any_of(group.needs.begin(), group.needs.end(), [](const Need& need) { return need.parked; });
+  const Outcome outcome = OutcomeOf(plan, result, group);
+  telemetry::CountBarrier(waited || outcome != Outcome::kSatisfied ? outcome : Outcome::kFree);
+  if (result.vacuous()) WarnVacuous(plan);
+  if (!waited) return;
+  BarrierSpan told;
+  told.duration = result.waited();
+  told.outcome = ToString(outcome);
+  told.site = plan.site;
+  told.policy = ToString(plan.on_timeout);
+  told.region = InForce()->region;
+  told.reach = plan.reach;
+  told.satisfied = result.satisfied();
+  told.complete = result.complete();
+  told.dry_run = plan.dry_run;
+  std::vector<telemetry::Wait> waits;
+  for (const Asked& asked : plan.asked) {
+    if (auto wait = WaitOf(asked, result, group)) waits.push_back(*std::move(wait));
+  }
+  telemetry::BarrierWaited(told, waits);
+}
+
+}  // namespace
+
+Begun Begin(const Lineage* lineage, const BarrierOptions& options, const Site& site) {
+  Begun begun;
+  ScopePtr scope = CurrentScope();
+  if (lineage == nullptr && scope) {
+    begun.result = FreePass(*scope, options);
+    if (begun.result) return begun;
+  }
+  if (InForce()->mode == Mode::kOff) {
+    begun.result = PassedThrough();
+    return begun;
+  }
+  Result<Plan> made = MakePlan(std::move(scope), lineage, options, site);
+  if (!made.ok()) {
+    begun.result = Mistaken(made.error());
+    return begun;
+  }
+  begun.plan = std::make_unique<Plan>(std::move(made).value());
+  for (const Asked& asked : begun.plan->asked) BarrierLog::Note(asked.store->name());
+  if (begun.plan->dry_run) {
+    begun.result = RecordOnly(*begun.plan);
+  } else if (!begun.plan->recorded.empty()) {
+    records::Follow(*begun.plan, begun.plan->recorded);
+  }
+  return begun;
+}
+
+BarrierResult Finish(const Plan& plan, const Group& group) {
+  const Duration waited = Clock::now() - group.since;
+  const bool looked = plan.timeout == Duration::zero();
+  BarrierResult::Held held = Hold(plan, waited, JudgeStores(plan, group, waited, looked));
+  // A store without a single server has nothing to ask, and no needs: that is no pass, and `JudgeStores` says so.
+  const auto visible = [&](const std::string& name) {
+    const auto found = held.stores.find(name);
+    return found != held.stores.end() && found->second.verdict == Verdict::kVisible;
+  };
+  held.satisfied = plan.expected.empty() &&
+                   std::all_of(plan.asked.begin(), plan.asked.end(),
+                               [&](const Asked& asked) { return visible(asked.store->name()); });
+  const bool left_out = LeftOut(held.stores);
+  auto shared = std::make_shared<BarrierResult::Held>(std::move(held));
+  BarrierResult result{shared};
+  Tell(plan, result, group);
+  if (shared->satisfied && !left_out) Remember(plan, result);
+  shared->error = Enforce(plan, result);
+  return result;
+}
+
+}  // namespace antipode

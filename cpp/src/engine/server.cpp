@@ -1,0 +1,161 @@
+#include "antipode/server.h"
+
+#include <exception>
+#include <utility>
+
+#include "antipode/store.h"
+#include "engine/asker.h"
+#include "engine/server_inside.h"
+
+namespace antipode {
+
+Server::Server(Store& store, std::shared_ptr<Shim> shim, std::string address, std::any target)
+    : inside_(std::make_unique<Inside>(*this, store, std::move(shim), std::move(address), std::move(target))) {}
+
+Server::~Server() { inside_->asker.End(); }
+
+Store& Server::store() const noexcept { return inside_->store; }
+
+const std::string& Server::address() const noexcept { return inside_->address; }
+
+const std::any& Server::target() const noexcept { return inside_->target; }
+
+std::chrono::nanoseconds Server::AskTimeout() const {
+  const Duration out_after = InForce()->replica_out_after;
+  return std::min<Duration>(std::chrono::seconds(1), out_after / 2);
+}
+
+void Server::Applied(const std::string& instance, const std::string& epoch, const Ends& positions) {
+  const TimePoint now = Clock::now();
+  const std::lock_guard<std::mutex> lock(inside_->mutex);
+  inside_->proofs.Take(instance, epoch, positions, now, inside_->waiters);
+}
+
+void Server::Reset() {
+  const std::lock_guard<std::mutex> lock(inside_->mutex);
+  inside_->proofs.Drop();
+}
+
+bool Server::Interrupted() const noexcept { return inside_->asker.Poked(); }
+
+void Server::Park(Need& need) {
+  bool rides_along = true;
+  const TimePoint now = Clock::now();
+  {
+    const std::lock_guard<std::mutex> lock(inside_->mutex);
+    inside_->wanted_at = now;
+    std::optional<Visibility> answer = inside_->AtOnce(need, now);
+    inside_->asker.Ensure();
+    if (answer || need.left_out) {
+      need.group.Settle(need, answer ? &*answer : nullptr);
+      return;
+    }
+    rides_along = inside_->waiters.Add(need);
+  }
+  if (!rides_along) inside_->asker.Poke();
+}
+
+void Server::GiveUp(Need& need) {
+  const std::lock_guard<std::mutex> lock(inside_->mutex);
+  inside_->waiters.GiveUp(need);
+}
+
+void Server::Refuse(Need& need, const Visibility& answer) {
+  const std::lock_guard<std::mutex> lock(inside_->mutex);
+  if (need.done.load(std::memory_order_relaxed)) return;
+  need.answer = answer;
+  inside_->waiters.GiveUp(need);
+}
+
+void Server::CopyTo(Need& copy, const Need& need) const {
+  const std::lock_guard<std::mutex> lock(inside_->mutex);
+  copy.answer = need.answer;
+  copy.left_out = need.left_out;
+  copy.seen = need.seen;
+}
+
+bool Server::Holds(const std::string& epoch, std::uint64_t counter) const {
+  const std::lock_guard<std::mutex> lock(inside_->mutex);
+  return inside_->proofs.Hold(epoch, counter, Clock::now(), InForce()->free_path_ttl);
+}
+
+std::optional<std::uint64_t> Server::Proof(const std::string& epoch, std::uint64_t counter) const {
+  const std::lock_guard<std::mutex> lock(inside_->mutex);
+  if (!inside_->proofs.Cover(epoch, counter)) return std::nullopt;
+  return inside_->proofs.generation();
+}
+
+bool Server::StillHolds(std::uint64_t proof, TimePoint now, std::chrono::nanoseconds ttl) const noexcept {
+  return inside_->proofs.Fresh(proof, now, ttl);
+}
+
+std::string Server::Position() const {
+  const std::lock_guard<std::mutex> lock(inside_->mutex);
+  return inside_->proofs.Position();
+}
+
+std::string Server::Down() const {
+  const std::lock_guard<std::mutex> lock(inside_->mutex);
+  return inside_->reach.Down();
+}
+
+void Server::Retire() {
+  {
+    const std::lock_guard<std::mutex> lock(inside_->mutex);
+    inside_->wanted_at = kNever;
+  }
+  inside_->asker.End();
+}
+
+bool Server::Asking() const {
+  const std::lock_guard<std::mutex> lock(inside_->mutex);
+  return inside_->asker.Runs();
+}
+
+std::size_t Server::Waiting() const {
+  const std::lock_guard<std::mutex> lock(inside_->mutex);
+  return inside_->waiters.live();
+}
+
+std::optional<TimePoint> Server::ProbedSince(const std::string& epoch) const {
+  const std::lock_guard<std::mutex> lock(inside_->mutex);
+  const auto probe = inside_->waiters.probes().find(epoch);
+  return probe == inside_->waiters.probes().end() ? std::nullopt : std::optional(probe->second.since);
+}
+
+void Server::BeforeFork() { inside_->mutex.lock(); }
+
+void Server::AfterForkInParent() { inside_->mutex.unlock(); }
+
+void Server::AfterForkInChild() {
+  inside_->mutex.unlock();
+  inside_->AfterFork();
+}
+
+// Inside
+
+Server::Inside::Inside(Server& server, Store& of, std::shared_ptr<Shim> with, std::string at, std::any to)
+    : store(of), store_name(of.name()), shim(std::move(with)), address(std::move(at)), target(std::move(to)), asker(server, *this) {}
+
+std::optional<Visibility> Server::Inside::AtOnce(Need& need, TimePoint now) {
+  if (need.is_position && proofs.Hold(need.epoch, need.counter, now, InForce()->free_path_ttl)) {
+    return Visibility::Visible();
+  }
+  if (reach.IsOut(now)) {
+    need.left_out = true;
+    return std::nullopt;
+  }
+  return waiters.Lagging(need, now, proofs.Position());
+}
+
+void Server::Inside::AfterFork() {
+  // What waited belongs to threads of the parent. It is left where it is: to end it would call back into the application.
+  new Waiters(std::move(waiters));  // NOLINT(cppcoreguidelines-owning-memory): left on purpose
+  waiters = Waiters();
+  proofs.Forget();
+  reach.Answered();
+  wanted_at = kNever;
+  asker.AfterFork();
+}
+
+}  // namespace antipode

@@ -1,0 +1,49 @@
+/// \file
+/// What a server holds: its proofs, whether it can be reached, who waits. All of it is guarded by its lock.
+#ifndef ANTIPODE_ENGINE_SERVER_INSIDE_H_
+#define ANTIPODE_ENGINE_SERVER_INSIDE_H_
+
+#include <algorithm>
+#include <any>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "antipode/server.h"
+#include "engine/asker.h"
+#include "engine/in_force.h"
+#include "engine/proofs.h"
+#include "engine/reachability.h"
+#include "engine/waiters.h"
+
+namespace antipode {
+
+class Server::Inside {
+ public:
+  Inside(Server& server, Store& of, std::shared_ptr<Shim> with, std::string at, std::any to);
+
+  /// What can be said of a need without asking: proofs, a server that is out, a lag that is known.
+  std::optional<Visibility> AtOnce(Need& need, TimePoint now);
+
+  /// In the child of a fork: the thread, its channel, its proofs and who waited stayed with the parent.
+  void AfterFork();
+
+  Store& store;
+  const std::string store_name;
+  const std::shared_ptr<Shim> shim;
+  const std::string address;
+  const std::any target;
+
+  std::mutex mutex;
+  Waiters waiters;
+  Proofs proofs;
+  Reachability reach;
+  TimePoint wanted_at = kNever;
+
+  Asker asker;
+};
+
+}  // namespace antipode
+
+#endif  // ANTIPODE_ENGINE_SERVER_INSIDE_H_

@@ -1,0 +1,260 @@
+#include "antipode/store.h"
+
+#include <algorithm>
+#include <exception>
+#include <utility>
+
+#include "antipode/wire.h"
+#include "engine/in_force.h"
+#include "antipode/logs.h"
+#include "engine/threads.h"
+#include "engine/time.h"
+
+namespace antipode {
+namespace {
+
+constexpr Duration kRefresh = std::chrono::seconds(5);
+
+template <class T>
+void Take(std::optional<T>& member, const std::optional<T>& later) {
+  if (later) member = later;
+}
+
+std::shared_ptr<Server> Find(const std::vector<std::shared_ptr<Server>>& servers, std::string_view address) {
+  for (const auto& server : servers) {
+    if (server->address() == address) return server;
+  }
+  return nullptr;
+}
+
+std::int64_t Ticks(TimePoint now) noexcept { return now.time_since_epoch().count(); }
+
+}  // namespace
+
+StoreOptions StoreOptions::JoinedWith(const StoreOptions& later) const {
+  StoreOptions joined = *this;
+  Take(joined.wait_on_read, later.wait_on_read);
+  Take(joined.timeout, later.timeout);
+  Take(joined.rest, later.rest);
+  Take(joined.envelope_keys, later.envelope_keys);
+  Take(joined.hash_keys, later.hash_keys);
+  Take(joined.lineage_in, later.lineage_in);
+  Take(joined.lineage_out, later.lineage_out);
+  Take(joined.on_unfit, later.on_unfit);
+  Take(joined.on_replica_out, later.on_replica_out);
+  Take(joined.mode, later.mode);
+  return joined;
+}
+
+Store::Store(const ShimType& type, StoreOptions options)
+    : name_(options.name),
+      kind_(type.kind),
+      type_(type.type),
+      shim_(type.make()),
+      capabilities_(shim_->capabilities()),
+      options_(std::make_shared<const StoreOptions>(std::move(options))) {}
+
+Store::~Store() {
+  if (refresher_) refresher_->join();
+  Retire();
+}
+
+std::shared_ptr<const StoreOptions> Store::options() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return options_;
+}
+
+std::vector<std::string> Store::replicas() {
+  std::vector<std::string> addresses;
+  for (const auto& server : Servers()) addresses.push_back(server->address());
+  return addresses;
+}
+
+Mode Store::mode() const { return ModeOf(name_, options()->mode); }
+
+Duration Store::timeout() const { return TimeoutOf(name_, options()->timeout); }
+
+bool Store::hashes_keys() const { return options()->hash_keys.value_or(InForce()->hash_keys); }
+
+Result<WriteId> Store::MakeWriteId(std::string_view key, Version version) const {
+  std::string octets = !key.empty() && hashes_keys() ? wire::HashedKey(key) : std::string(key);
+  return WriteId::Make(name_, std::move(octets), std::move(version));
+}
+
+// Servers
+
+Result<void> Store::Join(const ShimType& type, const StoreOptions& options) {
+  if (type_ != type.type) {
+    return Error{ErrorCode::kConfiguration,
+                 "store \"" + name_ + "\" is registered as " + kind_ + " already; it cannot be " + type.kind +
+                     ", too. Give one of them another name.",
+                 nullptr};
+  }
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    options_ = std::make_shared<const StoreOptions>(options_->JoinedWith(options));
+  }
+  return ListReplicas(options);
+}
+
+Result<void> Store::ListReplicas(const StoreOptions& options) {
+  if (options.list_replicas) {
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      lists_.push_back(options.list_replicas);
+    }
+    lists_any_.store(true);
+    return Refresh();
+  }
+  Targets targets;
+  if (options.replicas) {
+    targets = *options.replicas;
+  } else {
+    for (const std::string& address : SettingsOfStore(name_).replicas) targets.emplace_back(address);
+  }
+  for (const std::any& target : targets) Add(listed_, target, shim_->Address(target));
+  return {};
+}
+
+std::shared_ptr<Server> Store::UseServer(const std::any& target, std::string address) {
+  if (address.empty()) address = shim_->Address(target);
+  return Add(own_, target, std::move(address));
+}
+
+std::shared_ptr<Server> Store::Add(ServersByAddress& group, const std::any& target, std::string address) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (auto there = Find(group, address)) return there;
+  std::shared_ptr<Server> server = Find(&group == &own_ ? listed_ : own_, address);
+  if (!server) {
+    server = Find(former_, address);
+    former_.erase(std::remove(former_.begin(), former_.end(), server), former_.end());
+  }
+  if (!server) server = std::make_shared<Server>(*this, shim_, std::move(address), target);
+  group.push_back(server);
+  generation_.fetch_add(1, std::memory_order_acq_rel);
+  return server;
+}
+
+std::vector<std::shared_ptr<Server>> Store::Servers(bool own) {
+  if (RefreshDue(Clock::now())) RefreshLater();
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (own && !own_.empty()) return own_;
+  return listed_.empty() ? own_ : listed_;
+}
+
+std::shared_ptr<Server> Store::ServerAt(std::string_view address) const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const auto own = Find(own_, address);
+  return own ? own : Find(listed_, address);
+}
+
+bool Store::RefreshDue(TimePoint now) const noexcept {
+  return lists_any_.load(std::memory_order_acquire) && Ticks(now) - refreshed_at_.load() > kRefresh.count();
+}
+
+void Store::RefreshLater() {
+  if (!threads::MayStart() || refreshing_.exchange(true)) return;
+  refreshed_at_.store(Ticks(Clock::now()));
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (refresher_) refresher_->join();  // it has ended: it was it that took `refreshing_` back
+  refresher_ = std::make_unique<std::thread>(threads::Named("antipode-list", [this] {
+    const Result<void> done = Refresh();
+    if (!done.ok()) {  // the application's function: the servers known so far stay
+      logs::Warn("replicas " + name_,
+                "the function for the replicas of " + name_ + " failed: " + done.error().message);
+    }
+    refreshing_.store(false);
+  }));
+}
+
+// Asks the functions again; a server that is no longer listed is not waited for any more.
+Result<void> Store::Refresh() {
+  std::vector<ListTargets> lists;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    lists = lists_;
+  }
+  Targets targets;
+  for (const ListTargets& list : lists) {
+    try {
+      Result<Targets> listed = list();
+      if (!listed.ok()) return listed.error();
+      for (std::any& target : *listed) targets.push_back(std::move(target));
+    } catch (const std::exception& error) {
+      return Error{ErrorCode::kConfiguration, error.what(), nullptr};
+    }
+  }
+  std::vector<std::string> wanted;
+  for (const std::any& target : targets) {
+    wanted.push_back(shim_->Address(target));
+    Add(listed_, target, wanted.back());
+  }
+  const std::lock_guard<std::mutex> lock(mutex_);
+  former_.erase(std::remove_if(former_.begin(), former_.end(), [](const auto& each) { return !each->Asking(); }),
+                former_.end());
+  ServersByAddress kept;
+  for (auto& server : listed_) {
+    const bool stays = std::find(wanted.begin(), wanted.end(), server->address()) != wanted.end();
+    if (!stays && !Find(own_, server->address())) former_.push_back(server);
+    if (stays) kept.push_back(std::move(server));
+  }
+  if (kept.size() != listed_.size()) generation_.fetch_add(1, std::memory_order_acq_rel);
+  listed_ = std::move(kept);
+  refreshed_at_.store(Ticks(Clock::now()));
+  return {};
+}
+
+std::vector<std::shared_ptr<Server>> Store::EveryServer() const {
+  ServersByAddress every = own_;
+  for (const auto& group : {listed_, former_}) {
+    for (const auto& server : group) {
+      if (std::find(every.begin(), every.end(), server) == every.end()) every.push_back(server);
+    }
+  }
+  return every;
+}
+
+void Store::Retire() {
+  ServersByAddress every;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    every = EveryServer();
+  }
+  for (const auto& server : every) server->Retire();
+}
+
+// Places
+
+bool Store::TakePlace(std::int64_t limit, bool tasks) {
+  std::atomic<std::int64_t>& parked = tasks ? parked_tasks_ : parked_threads_;
+  if (parked.fetch_add(1, std::memory_order_acq_rel) < limit) return true;
+  parked.fetch_sub(1, std::memory_order_acq_rel);
+  return false;
+}
+
+void Store::GivePlaceBack(bool tasks) {
+  (tasks ? parked_tasks_ : parked_threads_).fetch_sub(1, std::memory_order_acq_rel);
+}
+
+// Forks
+
+void Store::BeforeFork() {
+  mutex_.lock();
+  for (const auto& server : EveryServer()) server->BeforeFork();
+}
+
+void Store::AfterForkInParent() {
+  for (const auto& server : EveryServer()) server->AfterForkInParent();
+  mutex_.unlock();
+}
+
+void Store::AfterForkInChild() {
+  static_cast<void>(refresher_.release());  // the parent's
+  refreshing_.store(false);
+  parked_threads_.store(0);
+  parked_tasks_.store(0);
+  for (const auto& server : EveryServer()) server->AfterForkInChild();
+  mutex_.unlock();
+}
+
+}  // namespace antipode

@@ -1,0 +1,64 @@
+#include "antipode/wait_on_read.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "antipode/store.h"
+#include "engine/held_result.h"
+#include "engine/in_force.h"
+#include "engine/measures.h"
+#include "engine/time.h"
+#include "engine/waiting.h"
+
+namespace antipode {
+
+Result<void> WaitFirst(const std::shared_ptr<Server>& server, Duration timeout,
+                       const std::shared_ptr<ReadingBlock>& reading, const ScopePtr& scope, bool waits, Site site) {
+  Lineage lineage;
+  if (reading && reading->after()) {
+    lineage = *reading->after();
+  } else if (waits && scope) {
+    lineage = scope->lineage();
+  } else {
+    return {};
+  }
+  Store& store = server->store();
+  const std::vector<WriteId> ids = lineage.OfStore(store.name());
+  const Mode mode = store.mode();
+  if (ids.empty() || mode == Mode::kOff) return {};
+  const TimePoint began = Clock::now();
+  const auto deadline = scope ? scope->deadline() : std::nullopt;
+  if (deadline) timeout = std::min<Duration>(timeout, std::max<Duration>(*deadline - began, Duration::zero()));
+  const bool follows = mode == Mode::kDryRun;
+  const Verdict verdict = WaitForServer(server, Lineage(ids), follows ? Duration::zero() : timeout);
+  if (verdict == Verdict::kVisible) return {};
+  if (follows) {  // a read that would have had to wait is a finding, and goes on
+    telemetry::Finding("behind", site.ToString());
+    return {};
+  }
+  const std::string words = store.name() + " at " + server->address() + ": " + std::string(ToString(verdict)) +
+                            ". The read waited for it " + std::to_string(std::llround(Seconds(timeout) * 1000)) + " ms";
+  return WaitedInVain(store.name(), words, Clock::now() - began, scope, verdict == Verdict::kUnproven);
+}
+
+Result<void> WaitedInVain(const std::string& store, const std::string& words, Duration waited, const ScopePtr& scope,
+                          bool unproven) {
+  const auto now = InForce();
+  const bool by_unproven = unproven && now->on_unproven != Policy::kAsTimeout;
+  const Policy policy = by_unproven ? now->on_unproven : now->on_timeout;
+  if (policy == Policy::kProceed) return {};
+  const std::string told = words + " (wait on read)";
+  auto held = std::make_shared<BarrierResult::Held>();
+  held->waited = waited;
+  held->left_unjudged = true;
+  held->stores.emplace(store, StoreResult{unproven ? Verdict::kUnproven : Verdict::kTimedOut, told, waited, {}});
+  Error error{unproven ? ErrorCode::kUnproven : ErrorCode::kTimedOut, told, nullptr};
+  if (policy == Policy::kRedeliver && scope && scope->delivery()) {
+    error.code = ErrorCode::kRedeliver;
+    error.message = "give the message back: " + told;
+  }
+  error.result = std::make_shared<const BarrierResult>(std::move(held));
+  return error;
+}
+
+}  // namespace antipode

@@ -1,0 +1,269 @@
+#include "engine/waiters.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstdio>
+
+namespace antipode {
+namespace {
+
+constexpr std::size_t kMostObjects = 200;
+constexpr int kFailedInARow = 5;
+std::atomic<Duration::rep> linger{std::chrono::duration_cast<Duration>(std::chrono::seconds(10)).count()};
+
+std::string KeyOf(const WriteId& write_id) {
+  const std::string key = std::to_string(write_id.key().size()) + ":" + write_id.key();
+  if (const Ordered* ordered = write_id.ordered()) return key + ordered->epoch + "." + std::to_string(ordered->counter);
+  return key + "_." + write_id.opaque()->mark;
+}
+
+std::string OneDecimal(double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.1f", value);
+  return text;
+}
+
+}  // namespace
+
+Duration Linger() noexcept { return Duration(linger.load(std::memory_order_relaxed)); }
+
+void SetLinger(Duration value) noexcept { linger.store(value.count(), std::memory_order_relaxed); }
+
+std::optional<Visibility> Waiters::Lagging(const Need& need, TimePoint now, const std::string& position) const {
+  if (!need.is_position) {
+    std::size_t crowd = 0;
+    for (const Others& others : others_) crowd += others.needs.size();
+    if (timeouts_in_a_row_ < kFailedInARow || crowd == 0) return std::nullopt;
+    return Visibility::NotYet(std::to_string(timeouts_in_a_row_) + " waits in a row timed out there");
+  }
+  const auto probe = probes_.find(need.epoch);
+  const bool looking = need.group.timeout == Duration::zero();  // nobody would wait anyway
+  if (looking || probe == probes_.end() || probe->second.counter > need.counter || unknown_.count(need.epoch) > 0) {
+    return std::nullopt;
+  }
+  const Duration behind = now - probe->second.since;
+  if (behind <= need.group.timeout) return std::nullopt;
+  return Visibility::NotYet("at " + position + ", wanted " + std::to_string(need.counter) + "; it lags by more than " +
+                            OneDecimal(Seconds(behind)) + " s, longer than the deadline");
+}
+
+bool Waiters::Add(Need& need) {
+  need.parked = true;
+  bool rides_along = need.late = Keep(need);
+  need.first_round = rounds_ + 1;
+  if (need.group.timeout == Duration::zero()) {
+    looks_.push_back(Hold(need));
+    rides_along = false;
+  }
+  ++live_;
+  return rides_along;
+}
+
+bool Waiters::Keep(Need& need) {
+  if (!need.is_position) {
+    std::string key = KeyOf(need.write_id);
+    auto found = by_write_.find(key);
+    if (found == by_write_.end()) {
+      others_.push_back({need.write_id, {}});
+      found = by_write_.emplace(std::move(key), std::prev(others_.end())).first;
+    }
+    found->second->needs.push_back(Hold(need));
+    return false;
+  }
+  PositionQueue& queue = ordered_[need.epoch];
+  const Need* first = queue.First();
+  const bool rides_along = first != nullptr && first->counter <= need.counter && first->answer.has_value();
+  queue.Push(Hold(need));
+  return rides_along;
+}
+
+void Waiters::GiveUp(Need& need) {
+  if (need.done.load(std::memory_order_relaxed)) return;
+  need.group.Settle(need, nullptr);
+  --live_;
+  ++timeouts_in_a_row_;
+  if (!need.is_position) {
+    ForgetOther(need);
+    return;
+  }
+  if (!need.group.cancelled.load(std::memory_order_relaxed)) {
+    const auto probe = probes_.find(need.epoch);
+    if (probe == probes_.end() || need.counter < probe->second.counter) {
+      probes_.insert_or_assign(need.epoch, Probe{need.counter, need.since, need.write_id});
+    }
+  }
+  const auto queue = ordered_.find(need.epoch);
+  if (queue != ordered_.end()) queue->second.GivenUp();
+}
+
+void Waiters::ForgetOther(Need& need) {
+  if (need.is_position) return;
+  const auto found = by_write_.find(KeyOf(need.write_id));
+  if (found == by_write_.end()) return;
+  std::vector<NeedPtr>& needs = found->second->needs;
+  needs.erase(std::remove_if(needs.begin(), needs.end(), [&](const NeedPtr& each) { return each.get() == &need; }),
+              needs.end());
+  if (!needs.empty()) return;
+  others_.erase(found->second);
+  by_write_.erase(found);
+}
+
+std::vector<WriteId> Waiters::Choose(TimePoint now, TimePoint wanted_at) {
+  ++rounds_;
+  std::vector<WriteId> chosen;
+  for (auto queue = ordered_.begin(); queue != ordered_.end();) {
+    const Need* first = queue->second.First();
+    if (first == nullptr) {
+      queue = ordered_.erase(queue);
+    } else {
+      chosen.push_back(first->write_id);
+      ++queue;
+    }
+  }
+  for (auto probe = probes_.begin(); probe != probes_.end();) {
+    if (Since(std::max(probe->second.since, wanted_at), now) > Linger()) {
+      probe = probes_.erase(probe);
+      continue;
+    }
+    const Need* first = First(probe->first);
+    if (first == nullptr || probe->second.counter < first->counter) chosen.push_back(probe->second.write_id);
+    ++probe;
+  }
+  const std::size_t count = std::min(others_.size(), kMostObjects);
+  for (std::size_t number = 0; number < count; ++number) {  // the next round begins with the others
+    chosen.push_back(others_.front().write_id);
+    others_.splice(others_.end(), others_, others_.begin());
+  }
+  return chosen;
+}
+
+Need* Waiters::First(const std::string& epoch) {
+  const auto queue = ordered_.find(epoch);
+  return queue == ordered_.end() ? nullptr : queue->second.First();
+}
+
+Groups Waiters::Answer(const std::vector<WriteId>& ids, const std::vector<Visibility>& answers, const Ends& applied,
+                       TimePoint now) {
+  Groups released;
+  for (std::size_t place = 0; place < ids.size(); ++place) {
+    if (ids[place].is_position()) {
+      AnswerPosition(ids[place], answers[place], now, released);
+    } else {
+      AnswerOther(ids[place], answers[place], released);
+    }
+  }
+  static const Visibility visible = Visibility::Visible();
+  for (const auto& [epoch, counter] : applied) {
+    const auto queue = ordered_.find(epoch);
+    if (queue != ordered_.end()) {
+      for (const NeedPtr& need : queue->second.Reached(counter)) Settle(*need, &visible, released);
+    }
+    DropProbe(epoch, counter);
+  }
+  if (!looks_.empty()) EndLooks(released);
+  return released;
+}
+
+Groups Waiters::AnswerAll(const Visibility& answer) {
+  Groups released;
+  for (const NeedPtr& need : TakeAll()) Settle(*need, &answer, released);
+  return released;
+}
+
+Groups Waiters::LeaveOut() {
+  Groups released;
+  for (const NeedPtr& need : TakeAll()) {
+    if (need->done.load(std::memory_order_relaxed)) continue;
+    need->left_out = true;
+    Settle(*need, nullptr, released);
+  }
+  return released;
+}
+
+std::vector<NeedPtr> Waiters::TakeAll() {
+  std::vector<NeedPtr> needs;
+  for (auto& [epoch, queue] : ordered_) {
+    for (NeedPtr& need : queue.TakeAll()) needs.push_back(std::move(need));
+  }
+  for (Others& others : others_) {
+    for (NeedPtr& need : others.needs) needs.push_back(std::move(need));
+  }
+  ordered_.clear();
+  others_.clear();
+  by_write_.clear();
+  return needs;
+}
+
+// Who only looks (a timeout of 0) is answered by the first question that was asked for it (BAR-29).
+void Waiters::EndLooks(Groups& released) {
+  std::vector<NeedPtr> looks;
+  looks.swap(looks_);
+  for (NeedPtr& need : looks) {
+    if (need->done.load(std::memory_order_relaxed)) continue;
+    if (need->first_round > rounds_ || (!need->is_position && !need->answer)) {
+      looks_.push_back(std::move(need));
+      continue;
+    }
+    --live_;
+    ForgetOther(*need);
+    if (need->group.Settle(*need, nullptr)) released.push_back(need->group.shared_from_this());
+    if (need->is_position) {
+      const auto queue = ordered_.find(need->epoch);
+      if (queue != ordered_.end()) queue->second.GivenUp();
+    }
+  }
+}
+
+void Waiters::DropProbe(const std::string& epoch, std::uint64_t applied) {
+  const auto probe = probes_.find(epoch);
+  if (probe != probes_.end() && probe->second.counter <= applied) probes_.erase(probe);
+}
+
+void Waiters::AnswerPosition(const WriteId& write_id, const Visibility& answer, TimePoint now, Groups& released) {
+  const auto& [epoch, counter] = *write_id.ordered();
+  PositionQueue none;
+  const auto found = ordered_.find(epoch);
+  PositionQueue& queue = found == ordered_.end() ? none : found->second;
+  Need* first = queue.First();
+  if (answer.verdict == Verdict::kVisible) {
+    // Without a call of `Applied` in the same reply this proves no more than what was asked.
+    for (const NeedPtr& need : queue.Reached(counter)) Settle(*need, &answer, released);
+    DropProbe(epoch, counter);
+  } else if (answer.unknown_epoch) {
+    const TimePoint since = unknown_.emplace(epoch, first != nullptr ? first->since : now).first->second;
+    const Visibility never = Visibility::Unproven("unknown epoch: " + answer.reason);
+    for (const NeedPtr& need : queue.All()) {
+      need->answer = answer;
+      if (now - since >= need->group.timeout) Settle(*need, &never, released);
+    }
+  } else if (answer.verdict == Verdict::kUnproven) {
+    // Positions of one epoch are a prefix: what cannot be proved up to here cannot be proved beyond.
+    for (const NeedPtr& need : queue.From(counter)) Settle(*need, &answer, released);
+    probes_.erase(epoch);
+  } else if (first != nullptr) {
+    first->answer = answer;
+  }
+}
+
+void Waiters::AnswerOther(const WriteId& write_id, const Visibility& answer, Groups& released) {
+  const auto found = by_write_.find(KeyOf(write_id));
+  if (found == by_write_.end()) return;
+  if (answer.verdict == Verdict::kNotYet) {
+    for (const NeedPtr& need : found->second->needs) need->answer = answer;
+    return;
+  }
+  const std::vector<NeedPtr> needs = std::move(found->second->needs);
+  others_.erase(found->second);
+  by_write_.erase(found);
+  for (const NeedPtr& need : needs) Settle(*need, &answer, released);
+}
+
+void Waiters::Settle(Need& need, const Visibility* answer, Groups& released) {
+  if (need.done.load(std::memory_order_relaxed)) return;
+  --live_;
+  timeouts_in_a_row_ = 0;
+  need.late = need.late || rounds_ > need.first_round;
+  if (need.group.Settle(need, answer)) released.push_back(need.group.shared_from_this());
+}
+
+}  // namespace antipode

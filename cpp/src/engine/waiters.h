@@ -1,0 +1,112 @@
+/// \file
+/// Who waits at one server, what it is to be asked for them, and what an answer settles (spec BAR, EPOCH).
+///
+/// Nothing here asks or sleeps: `Server` does, and holds its lock round every call.
+#ifndef ANTIPODE_ENGINE_WAITERS_H_
+#define ANTIPODE_ENGINE_WAITERS_H_
+
+#include <cstdint>
+#include <list>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "antipode/epochs.h"
+#include "engine/need.h"
+#include "engine/position_queue.h"
+
+namespace antipode {
+
+/// The needs that are parked at one server: positions by epoch, least first, and all others by write.
+class Waiters {
+ public:
+  /// The least position of an epoch that was given up, and since when it was wanted: one prober goes on for it.
+  struct Probe {
+    std::uint64_t counter;
+    TimePoint since;
+    WriteId write_id;
+  };
+
+  /// Needs that are neither settled nor given up.
+  std::size_t live() const noexcept { return live_; }
+
+  /// Whether the server is to be asked for anybody.
+  bool wanted() const noexcept { return live_ > 0 || !probes_.empty(); }
+
+  /// Whether somebody only looks (a timeout of 0).
+  bool looked_at() const noexcept { return !looks_.empty(); }
+
+  const std::map<std::string, Probe>& probes() const noexcept { return probes_; }
+
+  // Coming and going
+
+  /// The overload rule: where the known lag exceeds the deadline nobody parks, one prober goes on (BAR-40).
+  std::optional<Visibility> Lagging(const Need& need, TimePoint now, const std::string& position) const;
+
+  /// Parks a need; true where an earlier one of the same epoch has to be seen first.
+  bool Add(Need& need);
+
+  /// The barrier's deadline has passed, or it was cancelled; a prober goes on for the least position.
+  void GiveUp(Need& need);
+
+  /// The server or its epoch is another one: what it did not know, it may know now.
+  void ForgetUnknown() { unknown_.clear(); }
+
+  /// Nobody is asked for any more but who waits.
+  void ForgetProbes() { probes_.clear(); }
+
+  // Asking
+
+  /// What to ask for: of each epoch the least position that somebody waits for (the others come after it).
+  std::vector<WriteId> Choose(TimePoint now, TimePoint wanted_at);
+
+  // Answers; each returns the groups that are over
+
+  /// Settles what the answers decide, and the proofs that came with them: the server has applied so much.
+  Groups Answer(const std::vector<WriteId>& ids, const std::vector<Visibility>& answers, const Ends& applied,
+                TimePoint now);
+
+  /// One answer for whoever waits.
+  Groups AnswerAll(const Visibility& answer);
+
+  /// The server is out: whoever waits goes on without it.
+  Groups LeaveOut();
+
+ private:
+  struct Others {
+    WriteId write_id;
+    std::vector<NeedPtr> needs;
+  };
+
+  bool Keep(Need& need);
+  Need* First(const std::string& epoch);
+  void ForgetOther(Need& need);
+  void AnswerPosition(const WriteId& write_id, const Visibility& answer, TimePoint now, Groups& released);
+  void AnswerOther(const WriteId& write_id, const Visibility& answer, Groups& released);
+  void DropProbe(const std::string& epoch, std::uint64_t applied);
+  void EndLooks(Groups& released);
+  void Settle(Need& need, const Visibility* answer, Groups& released);
+  std::vector<NeedPtr> TakeAll();
+
+  std::size_t live_ = 0;
+  std::vector<NeedPtr> looks_;
+  std::map<std::string, Probe> probes_;
+  std::map<std::string, PositionQueue> ordered_;
+  std::list<Others> others_;  // in the order in which they are asked for
+  std::map<std::string, std::list<Others>::iterator> by_write_;
+  std::uint64_t rounds_ = 0;
+  std::map<std::string, TimePoint> unknown_;
+  int timeouts_in_a_row_ = 0;
+};
+
+/// How long a server is asked on after the last barrier.
+Duration Linger() noexcept;
+
+/// For tests: another time for that.
+void SetLinger(Duration linger) noexcept;
+
+}  // namespace antipode
+
+#endif  // ANTIPODE_ENGINE_WAITERS_H_

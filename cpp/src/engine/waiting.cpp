@@ -1,0 +1,68 @@
+#include "engine/waiting.h"
+
+#include "antipode/wait_on_read.h"
+
+#include <algorithm>
+
+#include "engine/in_force.h"
+
+namespace antipode {
+
+bool Places::Take(Group& group) {
+  const auto now = InForce();
+  const std::int64_t limit = tasks_ ? now->max_tasks : now->max_waiters;
+  for (const Need& need : group.needs) {
+    Store* const store = &need.server->store();
+    if (need.done.load(std::memory_order_acquire)) continue;
+    if (std::find(taken_.begin(), taken_.end(), store) != taken_.end()) continue;
+    if (store->TakePlace(limit, tasks_)) {
+      taken_.push_back(store);
+      continue;
+    }
+    GiveBack();
+    group.overloaded = true;
+    const Visibility refused = Visibility::NotYet("overloaded: as many barriers wait for it as this process allows");
+    for (Need& each : group.needs) each.server->Refuse(each, refused);
+    return false;
+  }
+  return true;
+}
+
+void Places::GiveBack() {
+  for (Store* store : taken_) store->GivePlaceBack(tasks_);
+  taken_.clear();
+}
+
+bool ParkAll(Group& group, const WantedWrites& wanted) {
+  for (const auto& [server, write_id] : wanted) server->Park(group.Add(*write_id, server));
+  return group.Parked();
+}
+
+TimePoint DeadlineOf(const Group& group) {
+  return group.since + (group.timeout == Duration::zero() ? kLook : group.timeout);
+}
+
+std::shared_ptr<Group> WaitFor(const WantedWrites& wanted, Duration timeout) {
+  auto group = std::make_shared<Group>(timeout);
+  if (ParkAll(*group, wanted)) {
+    Places places(false);
+    if (places.Take(*group)) group->Wait(DeadlineOf(*group));
+  }
+  group->GiveUp();
+  return group;
+}
+
+Verdict WaitForServer(const std::shared_ptr<Server>& server, const Lineage& lineage, Duration timeout) {
+  const std::vector<WriteId> ids = lineage.OfStore(server->store().name());
+  WantedWrites wanted;
+  for (const WriteId& write_id : ids) wanted.emplace_back(server, &write_id);
+  const auto group = WaitFor(wanted, timeout);
+  const auto& needs = group->needs;
+  const auto any = [&](auto condition) { return std::any_of(needs.begin(), needs.end(), condition); };
+  if (any([](const Need& need) { return need.left_out || need.Is(Verdict::kUnproven); })) return Verdict::kUnproven;
+  if (!any([](const Need& need) { return !need.Is(Verdict::kVisible); })) return Verdict::kVisible;
+  if (any([](const Need& need) { return need.answer && need.answer->unknown_epoch; })) return Verdict::kUnproven;
+  return Verdict::kTimedOut;
+}
+
+}  // namespace antipode

@@ -1,0 +1,67 @@
+#include "antipode/writing.h"
+
+namespace antipode {
+
+Writing::Writing(std::shared_ptr<Store> store, std::string_view key, Site site)
+    : store_(std::move(store)), key_(key), site_(site), scope_(CurrentScope()) {
+  if (scope_) pending_ = scope_->Begin(store_->name(), site_);
+}
+
+Writing::~Writing() {
+  if (open_) OutcomeUnknown();
+}
+
+Result<WriteId> Writing::Identifier(const Version& version) const {
+  const auto* ordered = std::get_if<Ordered>(&version);
+  if (store_->capabilities().versions == Versions::kPosition && ordered != nullptr) {
+    return WriteId::Position(store_->name(), ordered->epoch, ordered->counter);
+  }
+  return store_->MakeWriteId(key_, version);
+}
+
+void Writing::Record(const Version& version) {
+  const Result<WriteId> write_id = Identifier(version);
+  if (!write_id.ok()) {
+    RecordIncomplete("pending", write_id.error().message);
+    return;
+  }
+  open_ = false;
+  if (scope_) {
+    scope_->Written(pending_, *write_id, site_);
+  } else {
+    CountOrphan(store_->name(), site_);
+  }
+}
+
+void Writing::RecordUpperBound(const Ordered& version) {
+  open_ = false;
+  if (!scope_) {
+    CountOrphan(store_->name(), site_);
+    return;
+  }
+  const Result<WriteId> write_id = WriteId::Position(store_->name(), version.epoch, version.counter);
+  if (write_id.ok()) scope_->Append(*write_id, site_);
+  scope_->End(pending_);  // last of all, or a copy that left before would lack it unmarked (SCOPE-14)
+}
+
+void Writing::RecordIncomplete(std::string_view reason, std::string detail) {
+  open_ = false;
+  if (!scope_) {
+    CountOrphan(store_->name(), site_);
+    return;
+  }
+  scope_->MarkIncomplete(reason, {store_->name()}, std::move(detail));
+  scope_->End(pending_);
+}
+
+void Writing::Abandon() {
+  open_ = false;
+  if (scope_) scope_->End(pending_);
+}
+
+void Writing::OutcomeUnknown() {
+  open_ = false;
+  if (scope_) scope_->OutcomeUnknown(pending_);
+}
+
+}  // namespace antipode

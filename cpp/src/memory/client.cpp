@@ -1,0 +1,126 @@
+#include <utility>
+
+#include "antipode/memory.h"
+#include "antipode/messages.h"
+#include "antipode/reading.h"
+#include "antipode/scope.h"
+#include "antipode/settings.h"
+#include "antipode/wait_on_read.h"
+#include "antipode/writing.h"
+#include "memory/log.h"
+
+namespace antipode {
+namespace {
+
+// The lineage beside a value, with an identifier that covers the value itself (SHIM-13).
+Lineage Depends(const Store& store, std::string_view key, const memory::Log::Seen& seen) {
+  Lineage lineage = LineageAtRest(seen.cell ? seen.cell->lineage : std::string(), store.name(),
+                                  store.options()->lineage_in.value_or(true));
+  if (store.capabilities().versions == Versions::kPosition) {
+    const auto covers = WriteId::Position(store.name(), seen.position.epoch, seen.position.counter);
+    return covers.ok() ? lineage.Including(*covers) : lineage;
+  }
+  if (!seen.cell) return lineage;
+  const auto covers = store.MakeWriteId(key, seen.cell->version);
+  return covers.ok() ? lineage.Including(*covers) : lineage;
+}
+
+}  // namespace
+
+MemoryStore::MemoryStore(MemoryOptions options)
+    : log_(std::make_shared<memory::Log>(options)), shim_(MemoryShim(options.versions)) {}
+
+const std::string& MemoryStore::name() const noexcept { return log_->name(); }
+
+MemoryClient MemoryStore::Client(std::string_view region, StoreOptions options) {
+  memory::Node& node = log_->NodeOf(region);
+  options.name = name();
+  if (!options.rest) options.RestIn("field");
+  std::shared_ptr<Store> store = JoinStore(shim_, options).value();
+  std::shared_ptr<Server> server = store->UseServer(memory::Target{log_, &node});
+  return MemoryClient(log_, node, std::move(store), std::move(server));
+}
+
+void MemoryStore::Register(const std::vector<std::string>& regions) {
+  Targets targets;
+  for (const std::string& region : regions) targets.emplace_back(memory::Target{log_, &log_->NodeOf(region)});
+  static_cast<void>(JoinStore(shim_, StoreOptions(name()).ReplicaTargets(std::move(targets))).value());
+}
+
+void MemoryStore::SetLag(std::string_view region, std::chrono::nanoseconds lag) { log_->SetLag(region, lag); }
+void MemoryStore::Freeze(std::string_view region) { log_->Freeze(region); }
+void MemoryStore::Heal(std::string_view region) { log_->Heal(region); }
+void MemoryStore::Promote(std::string_view region, std::size_t lose) { log_->Promote(region, lose); }
+void MemoryStore::Repoint(std::string_view region, std::string_view source) { log_->Repoint(region, source); }
+void MemoryStore::Restart(std::string_view region) { log_->Restart(region); }
+void MemoryStore::Stop(std::string_view region) { log_->Stop(region); }
+void MemoryStore::LoseNextAnswer() { log_->LoseNextAnswer(); }
+void MemoryStore::Settle(std::string_view epoch, std::uint64_t counter) { log_->Settle(epoch, counter); }
+std::string MemoryStore::Instance(std::string_view region) const { return log_->Instance(region); }
+
+void MemoryStore::Put(std::string_view key, std::string_view value) {
+  log_->Write(log_->primary(), std::string(key), std::string(value), {});
+}
+
+std::optional<std::string> MemoryStore::Look(std::string_view region, std::string_view key) const {
+  const auto seen = log_->Read(log_->NodeOf(region), std::string(key));
+  return seen && seen->cell ? seen->cell->value : std::nullopt;
+}
+
+// The client
+
+MemoryClient::MemoryClient(std::shared_ptr<memory::Log> log, memory::Node& node, std::shared_ptr<Store> store,
+                           std::shared_ptr<Server> server)
+    : log_(std::move(log)), node_(&node), store_(std::move(store)), server_(std::move(server)) {}
+
+MemoryReply MemoryClient::Set(std::string_view key, std::string_view value, Site site) {
+  return Write(key, std::string(value), site);
+}
+
+MemoryReply MemoryClient::Delete(std::string_view key, Site site) { return Write(key, std::nullopt, site); }
+
+MemoryReply MemoryClient::Get(std::string_view key, Site site) {
+  const auto reading = CurrentReading();
+  const ScopePtr scope = CurrentScope();
+  const bool waits = store_->options()->wait_on_read.value_or(false);
+  const Result<void> waited = WaitFirst(server_, store_->timeout(), reading, scope, waits, site);
+  if (!waited.ok()) return {MemoryOutcome::kWaited, waited.error().message, {}, waited.error()};
+  const auto seen = log_->Read(*node_, std::string(key));
+  if (!seen) {
+    return {MemoryOutcome::kUnreachable, store_->name() + ": the server in " + node_->region + " refuses connections", {}, {}};
+  }
+  const bool merges = scope && CurrentSettings()->auto_merge && store_->records();
+  if (reading || merges) {
+    const Lineage depends = Depends(*store_, key, *seen);
+    if (reading) reading->Saw({}, depends);
+    if (merges) scope->Transfer(depends, site);
+  }
+  return {MemoryOutcome::kDone, {}, seen->cell ? seen->cell->value : std::nullopt, {}};
+}
+
+MemoryReply MemoryClient::Write(std::string_view key, std::optional<std::string> value, const Site& site) {
+  const std::string name(key);
+  if (!store_->records()) {
+    auto plain = log_->Write(*node_, name, std::move(value), {});
+    return {plain.outcome, std::move(plain.message), {}, {}};
+  }
+  const auto options = store_->options();
+  std::string beside;
+  if (const ScopePtr scope = CurrentScope(); scope && options->rest.value_or("none") == "field") {
+    const Result<Lineage> leaving = scope->Outgoing(site);
+    if (!leaving.ok()) return {MemoryOutcome::kWaited, leaving.error().message, {}, leaving.error()};
+    beside = TextAtRest(*leaving, options->lineage_out.value_or(true));
+  }
+  Writing write(store_, key, site);
+  auto written = log_->Write(*node_, name, std::move(value), std::move(beside));
+  if (written.outcome == MemoryOutcome::kUnreachable) {
+    write.OutcomeUnknown();
+  } else if (written.version) {
+    write.Record(*written.version);
+  } else {
+    write.Abandon();
+  }
+  return {written.outcome, std::move(written.message), {}, {}};
+}
+
+}  // namespace antipode

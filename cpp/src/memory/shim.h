@@ -1,0 +1,56 @@
+/// \file
+/// The shims of the memory store, one for each kind of version.
+#ifndef ANTIPODE_MEMORY_SHIM_H_
+#define ANTIPODE_MEMORY_SHIM_H_
+
+#include <string>
+
+#include "antipode/shim.h"
+#include "memory/log.h"
+
+namespace antipode::memory {
+
+/// What the three have in common: one question is a look at the server under its lock.
+class AnyShim : public Shim {
+ public:
+  Answers Visible(Span<const WriteId> ids, Server& server) override;
+  Result<std::unique_ptr<Watch>> OpenWatch(Server& server, std::function<void()> on_change) override;
+  std::string Address(const std::any& target) const override;
+
+ protected:
+  /// What this look proves beside what was asked.
+  virtual void Proved(const Node& node, Server& server) const;
+  virtual Visibility Judge(const Node& node, const WriteId& write_id) const = 0;
+};
+
+/// Positions: judged by the server's place in its epoch, and by marks for ended ones (EPOCH-9 to EPOCH-12).
+class PositionShim : public AnyShim {
+ public:
+  Capabilities capabilities() const override;
+
+ protected:
+  void Proved(const Node& node, Server& server) const override;
+  Visibility Judge(const Node& node, const WriteId& write_id) const override;
+};
+
+/// Objects whose versions compare: visible is that version or a later one of the key, deletions too (SHIM-31).
+class ObjectShim : public AnyShim {
+ public:
+  Capabilities capabilities() const override;
+
+ protected:
+  Visibility Judge(const Node& node, const WriteId& write_id) const override;
+};
+
+/// Objects whose versions are equal or not: another one in its place proves nothing (SHIM-32).
+class OpaqueShim : public AnyShim {
+ public:
+  Capabilities capabilities() const override;
+
+ protected:
+  Visibility Judge(const Node& node, const WriteId& write_id) const override;
+};
+
+}  // namespace antipode::memory
+
+#endif  // ANTIPODE_MEMORY_SHIM_H_

@@ -1,0 +1,64 @@
+/// \file
+/// The cases of the conformance kit, by their subjects.
+#ifndef ANTIPODE_SRC_TESTING_CASES_H_
+#define ANTIPODE_SRC_TESTING_CASES_H_
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "antipode/testing/store_under_test.h"
+
+namespace antipode::testing {
+
+/// Which shims a case is for.
+struct For {
+  std::vector<Versions> versions;  ///< Any, where empty.
+  bool queues = true;              ///< Messages are not overwritten, deleted or read again.
+};
+
+inline const For kAny{};
+inline const For kNoQueues{{}, false};
+inline const For kPositions{{Versions::kPosition}, true};
+inline const For kOrdered{{Versions::kPosition, Versions::kObject}, false};
+
+struct Case {
+  std::string name;
+  For for_shims;
+  bool spoils;  ///< It promotes, restarts or re-points servers.
+  std::function<void(StoreUnderTest& store)> run;
+};
+
+/// A case ends here: a capability that is not declared excludes it.
+class CaseSkipped : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+std::vector<Case> CasesOfValues();
+std::vector<Case> CasesOfReads();
+std::vector<Case> CasesOfLinks();
+std::vector<Case> CasesOfFailovers();
+std::vector<Case> CasesOfWriters();
+std::vector<Case> CasesOfWaiting();
+
+/// Every line logged since the case began, one below the other.
+std::string LinesOfCase();
+
+/// Runs this on a thread of its own, and its failure in `Join`.
+class CaseThread {
+ public:
+  explicit CaseThread(std::function<void()> work);
+  CaseThread(CaseThread&&) = default;
+  CaseThread& operator=(CaseThread&&) = default;
+  ~CaseThread();
+  void Join();
+
+ private:
+  struct State;
+  std::shared_ptr<State> state_;
+};
+
+}  // namespace antipode::testing
+
+#endif  // ANTIPODE_SRC_TESTING_CASES_H_

@@ -1,0 +1,41 @@
+#include "antipode/testing/isolated.h"
+
+#include "antipode/logs.h"
+#include "antipode/settings.h"
+#include "engine/announcement.h"
+#include "engine/barrier_log.h"
+#include "engine/completions.h"
+#include "engine/registry.h"
+#include "telemetry.h"
+
+namespace antipode::testing {
+
+Isolated::Isolated() : registry_before_(ReplaceRegistry(std::make_shared<Registry>())) {
+  ResetSettings();
+  logs::Reset();
+  ResetAnnouncement();
+  telemetry::Reset();
+  BarrierLog::Begin();
+}
+
+Isolated::~Isolated() {
+  BarrierLog::End();
+  Completions::Instance().End();  // nothing that one test left goes on in the next
+  const std::shared_ptr<Registry> mine = ReplaceRegistry(std::static_pointer_cast<Registry>(registry_before_));
+  for (const auto& store : mine->All()) store->Retire();
+  ResetSettings();
+  telemetry::Reset();
+}
+
+int Barriers(const std::string& store) { return BarrierLog::Count(store); }
+
+Result<void> AssertBarriers(const std::string& store, int at_least) {
+  const int count = Barriers(store);
+  if (count >= at_least) return {};
+  return Error{ErrorCode::kConfiguration,
+               std::to_string(count) + " barriers judged " + store + ", want at least " + std::to_string(at_least) +
+                   ": the read is unprotected",
+               nullptr};
+}
+
+}  // namespace antipode::testing

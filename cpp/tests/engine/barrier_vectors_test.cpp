@@ -1,0 +1,110 @@
+// spec/vectors/barrier-*.json and epoch-judge.json, on the real engine.
+#include <gtest/gtest.h>
+
+#include "antipode/epochs.h"
+#include "antipode/scope.h"
+#include "engine/fakes.h"
+#include "vectors.h"
+
+namespace antipode::testing {
+namespace {
+
+Ask AnswerOf(const std::string& word) {
+  if (word == "visible") return Always(Visibility::Visible());
+  if (word == "not_yet" || word == "timed_out") return Always(Visibility::NotYet());
+  if (word == "unproven") return Always(Visibility::Unproven("the test says so"));
+  EXPECT_EQ(word, "down");
+  return Down();
+}
+
+Policy PolicyOf(const std::string& word) {
+  for (const Policy each : {Policy::kRaise, Policy::kProceed, Policy::kRedeliver, Policy::kAsTimeout}) {
+    if (ToString(each) == word) return each;
+  }
+  ADD_FAILURE() << "unknown policy " << word;
+  return Policy::kRaise;
+}
+
+TEST(BarrierVectors, Results) {
+  RunVectors("barrier-result", [](const Json& vector) {
+    const Isolated isolated;
+    SettingWords words;
+    words.stores = vector.at("expected").get<std::vector<std::string>>();
+    words.on_replica_out = vector.at("on_replica_out") == "fail" ? OnReplicaOut::kFail : OnReplicaOut::kName;
+    words.replica_out_after = 50ms;
+    Set(words);
+    bool has_down = false;
+    const std::vector<std::string> off = vector.value("off", std::vector<std::string>());
+    for (const auto& [name, answers] : vector.at("registered").items()) {
+      std::vector<FakePtr> servers;
+      for (const auto& word : answers) {
+        has_down = has_down || word == "down";
+        servers.push_back(MakeFake(name + std::to_string(servers.size()), AnswerOf(word)));
+      }
+      const bool is_off = std::find(off.begin(), off.end(), name) != off.end();
+      MakeFakeStore(name, servers, is_off ? std::optional(Mode::kOff) : std::nullopt);
+    }
+    const Lineage lineage = Read(vector.at("lineage").get<std::string>());
+    const bool look = vector.at("look");
+    BarrierOptions options = Proceeding(look ? 0ms : has_down ? 400ms : 50ms);
+    if (!vector.at("ask").is_null()) options.Stores(vector.at("ask").get<std::vector<std::string>>());
+    const BarrierResult result = Barrier(lineage, options);
+    if (vector.contains("error")) {
+      ASSERT_NE(result.error(), nullptr);
+      EXPECT_EQ(ErrorName(result.error()->code), vector.at("error").get<std::string>());
+      EXPECT_FALSE(result.satisfied());
+      return;
+    }
+    ASSERT_EQ(result.error(), nullptr) << result.Explain();
+    Json verdicts = Json::object();
+    for (const auto& [name, store] : result.stores()) verdicts[name] = std::string(ToString(store.verdict));
+    EXPECT_EQ(verdicts, vector.at("verdicts")) << result.Explain();
+    EXPECT_EQ(result.satisfied(), vector.at("satisfied"));
+    EXPECT_EQ(result.complete(), vector.at("complete"));
+    EXPECT_EQ(result.vacuous(), vector.at("vacuous"));
+  });
+}
+
+TEST(BarrierVectors, Policies) {
+  RunVectors("barrier-policy", [](const Json& vector) {
+    const Isolated isolated;
+    MakeFakeStore("registered", {MakeFake("r", Always(Visibility::Visible()))});
+    std::vector<WriteId> ids;
+    for (const auto& word : vector.at("verdicts")) {
+      const std::string name = "s" + std::to_string(ids.size());
+      ids.push_back(At(name, "e", 1));
+      if (word != "elsewhere") MakeFakeStore(name, {MakeFake(name, AnswerOf(word))});
+    }
+    const Scope scope(std::make_shared<LineageScope>(Lineage(ids), ScopeKind::kMessage, Delivery{true, {}}));
+    const BarrierResult result = Barrier(BarrierOptions()
+                                             .Timeout(30ms)
+                                             .OnTimeout(PolicyOf(vector.at("on_timeout")))
+                                             .OnUnproven(PolicyOf(vector.at("on_unproven")))
+                                             .OnVacuous(PolicyOf(vector.at("on_vacuous")))
+                                             .RequireComplete(vector.at("require_complete")));
+    if (vector.at("outcome") == "result") {
+      EXPECT_EQ(result.error(), nullptr) << result.Explain();
+      return;
+    }
+    ASSERT_NE(result.error(), nullptr) << result.Explain();
+    EXPECT_EQ(ErrorName(result.error()->code), vector.at("outcome").get<std::string>());
+    EXPECT_FALSE(result.stores().empty());  // BAR-43: the error comes with the result
+  });
+}
+
+TEST(BarrierVectors, Epochs) {
+  RunVectors("epoch-judge", [](const Json& vector) {
+    const Json& server = vector.at("server");
+    Ends marks;
+    for (const auto& [epoch, counter] : server.at("marks").items()) marks[epoch] = std::stoull(counter.get<std::string>());
+    const Visibility answer = JudgePosition(
+        vector.at("epoch"), std::stoull(vector.at("counter").get<std::string>()),
+        {server.at("epoch"), std::stoull(server.at("applied").get<std::string>()), &marks, nullptr});
+    EXPECT_EQ(ToString(answer.verdict), vector.at("answer").get<std::string>());
+    EXPECT_EQ(answer.unknown_epoch, vector.at("unknown_epoch"));
+    EXPECT_TRUE(answer.verdict == Verdict::kVisible || !answer.reason.empty());
+  });
+}
+
+}  // namespace
+}  // namespace antipode::testing
