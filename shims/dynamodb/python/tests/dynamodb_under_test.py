@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 import antipode_dynamodb
 import boto3
 from antipode.shim import Shim
-from antipode.testing.under_test import StoreUnderTest
 from antipode_lab.stores.dynamodb import ACCESS_KEY, DynamoDbStore
+from antipode_lab.under_test import LabLinks
 from botocore.config import Config
 from dynamodb_regions import TABLE, answering, denied, item, key, restore
 
 _ONE_REQUEST = "a transaction of DynamoDB is one request: there is none that is open"
 
 
-class DynamoDbUnderTest(StoreUnderTest):
+class DynamoDbUnderTest(LabLinks):
     """The run's lab: what a case changes is undone."""
 
     shim: ClassVar[type[Shim]] = antipode_dynamodb.DynamoDbShim
@@ -53,10 +53,6 @@ class DynamoDbUnderTest(StoreUnderTest):
     def primary(self) -> str:
         return self._primary
 
-    @property
-    def replicas(self) -> Sequence[str]:
-        return ["b1", "b2"]
-
     # Data
 
     def write(self, key: str, value: str) -> None:
@@ -78,24 +74,6 @@ class DynamoDbUnderTest(StoreUnderTest):
         self._wrapped[self.primary].delete_item(TableName=TABLE, Key=key(self.new_key("never there")))
 
     # Links and servers
-
-    def set_lag(self, replica: str, seconds: float) -> None:
-        self.lab.lag(replica, f"{round(seconds * 1000)}ms")
-
-    def partition(self, replica: str) -> None:
-        self.lab.partition(replica)
-
-    def heal(self, replica: str) -> None:
-        self.lab.heal(replica, wait=False)
-
-    def freeze(self, server: str) -> None:
-        self.lab.freeze(server)
-
-    def thaw(self, server: str) -> None:
-        self.lab.thaw(server)
-
-    def restart(self, server: str) -> None:
-        self.lab.restart(server)
 
     def promote(self, replica: str, lost: Callable[[], None] | None = None) -> None:
         """The application moves its writes to another region; what the first one wrote in a partition stays there."""

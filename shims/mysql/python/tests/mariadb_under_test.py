@@ -3,41 +3,33 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any, ClassVar
 
 import antipode_mysql
 import pymysql
 from antipode.shim import Shim
-from antipode.testing.under_test import StoreUnderTest, Transaction
-from antipode_lab import Lab
+from antipode.testing.under_test import Transaction
 from antipode_lab.stores.mariadb import MariaDBStore
+from antipode_lab.under_test import LabUnderTest
 from antipode_mysql import column
 
-LAGS = {"b1": 5, "b2": 20}
 
-
-class MariaDBUnderTest(StoreUnderTest):
+class MariaDBUnderTest(LabUnderTest):
     """A lab of a primary and two replicas; made anew after the cases that spoil it."""
 
+    kind = "mariadb"
+    store = MariaDBStore
     shim: ClassVar[type[Shim]] = antipode_mysql.MariaDBShim
     exceptions: ClassVar[Mapping[str, str]] = {
         "missing_rights": "positions and waits need no right in MariaDB: every login may ask for them"
     }
     unfit_cure = "SET GLOBAL sync_binlog=1"
 
-    def __init__(self) -> None:
-        self._start()
-
-    def _start(self) -> None:
-        self._whole = Lab("mariadb", replicas=2, lag=[f"{lag}ms" for lag in LAGS.values()]).start()
-        self.lab = self._whole.get(MariaDBStore)
+    def prepare(self) -> None:
         self.lab.run("a", "CREATE TABLE kit (k VARCHAR(200) PRIMARY KEY, v TEXT)", *column.statements("kit"))
         self.lab.wait_links()
-
-    def close(self) -> None:
-        self._whole.close()
 
     def begin(self) -> None:
         self._lock = threading.Lock()
@@ -63,25 +55,10 @@ class MariaDBUnderTest(StoreUnderTest):
                 self._opened.append(client)
         return client
 
-    def recover(self, *, spoiled: bool) -> None:
+    def close_clients(self) -> None:
         for client in self._opened:
             with suppress(pymysql.MySQLError):
                 client.close()
-        if spoiled:
-            self.close()
-            self._start()
-            return
-        for name, lag in LAGS.items():
-            self.lab.lag(name, f"{lag}ms")
-        self.lab.heal()
-
-    @property
-    def primary(self) -> str:
-        return self.lab.primary
-
-    @property
-    def replicas(self) -> Sequence[str]:
-        return ["b1", "b2"]
 
     # Data
 
@@ -124,33 +101,8 @@ class MariaDBUnderTest(StoreUnderTest):
 
     # Links and servers
 
-    def set_lag(self, replica: str, seconds: float) -> None:
-        self.lab.lag(replica, f"{round(seconds * 1000)}ms")
-
-    def partition(self, replica: str) -> None:
-        self.lab.partition(replica)
-
-    def heal(self, replica: str) -> None:
-        self.lab.heal(replica, wait=False)
-
-    def freeze(self, server: str) -> None:
-        self.lab.freeze(server)
-
-    def thaw(self, server: str) -> None:
-        self.lab.thaw(server)
-
     def restart(self, server: str) -> None:
         self.lab.restart(server, crash=True)
-
-    def repoint(self, replica: str, source: str) -> None:
-        self.lab.repoint(replica, source)
-
-    def promote(self, replica: str, lost: Callable[[], None] | None = None) -> None:
-        old = self.primary
-        self.lab.promote(replica, lose=0 if lost is None else lambda _: lost())
-        if old in self.replicas:
-            self.lab.heal(wait=False)
-            self.lab.repoint(old, replica)
 
     # Troubles
 

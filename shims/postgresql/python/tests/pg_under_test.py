@@ -3,40 +3,34 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any, ClassVar
 
 import antipode_postgresql
 import psycopg
 from antipode.shim import Shim
-from antipode.testing.under_test import StoreUnderTest, Transaction
+from antipode.testing.under_test import Transaction
 from antipode_lab import Lab
 from antipode_lab.stores.postgresql import PostgresqlStore
+from antipode_lab.under_test import LabUnderTest
 from pg_regions import prepare, shows
 
-LAGS = {"b1": 5, "b2": 20}
 UPSERT = "INSERT INTO posts (key, value) VALUES (%s, %s) ON CONFLICT (key) DO UPDATE SET value = excluded.value"
 
 
-class PostgresqlUnderTest(StoreUnderTest):
+class PostgresqlUnderTest(LabUnderTest):
     """A lab of a primary and two hot standbys; made anew after the cases that spoil it."""
 
+    kind = "postgresql"
+    store = PostgresqlStore
     shim: ClassVar[type[Shim]] = antipode_postgresql.PostgresqlShim
     exceptions: ClassVar[Mapping[str, str]] = {}
     rights_cure = "antipode init"
     unfit_cure = "wal_level"
 
-    def __init__(self) -> None:
-        self._start()
-
-    def _start(self) -> None:
-        self._whole = Lab("postgresql", replicas=2, lag=[f"{lag}ms" for lag in LAGS.values()]).start()
-        self.lab = self._whole.get(PostgresqlStore)
+    def prepare(self) -> None:
         prepare(self.lab)
-
-    def close(self) -> None:
-        self._whole.close()
 
     def begin(self) -> None:
         self._plain: list[psycopg.Connection[Any]] = []
@@ -64,24 +58,9 @@ class PostgresqlUnderTest(StoreUnderTest):
                 raise
             return ask(self._client(name))
 
-    def recover(self, *, spoiled: bool) -> None:
+    def close_clients(self) -> None:
         for client in [*self._plain, *self._looking.values()]:
             client.close()
-        if spoiled:
-            self.close()
-            self._start()
-            return
-        for name, lag in LAGS.items():
-            self.lab.lag(name, f"{lag}ms")
-        self.lab.heal()
-
-    @property
-    def primary(self) -> str:
-        return self.lab.primary
-
-    @property
-    def replicas(self) -> Sequence[str]:
-        return ["b1", "b2"]
 
     # Data
 
@@ -122,35 +101,10 @@ class PostgresqlUnderTest(StoreUnderTest):
 
     # Links and servers
 
-    def set_lag(self, replica: str, seconds: float) -> None:
-        self.lab.lag(replica, f"{round(seconds * 1000)}ms")
-
-    def partition(self, replica: str) -> None:
-        self.lab.partition(replica)
-
-    def heal(self, replica: str) -> None:
-        self.lab.heal(replica, wait=False)
-
-    def freeze(self, server: str) -> None:
-        self.lab.freeze(server)
-
-    def thaw(self, server: str) -> None:
-        self.lab.thaw(server)
-
     def restart(self, server: str) -> None:
         for client in self._plain:  # as a pool does that finds them lost
             client.close()
         self.lab.restart(server)
-
-    def repoint(self, replica: str, source: str) -> None:
-        self.lab.repoint(replica, source)
-
-    def promote(self, replica: str, lost: Callable[[], None] | None = None) -> None:
-        old = self.primary
-        self.lab.promote(replica, lose=0 if lost is None else lambda _: lost())
-        if old in self.replicas:
-            self.lab.heal(wait=False)
-            self.lab.repoint(old, replica)
 
     # Troubles
 

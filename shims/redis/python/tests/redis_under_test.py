@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, ClassVar
@@ -15,31 +15,23 @@ import antipode_redis
 import redis
 from antipode.lineage import Lineage
 from antipode.shim import Shim
-from antipode.testing.under_test import StoreUnderTest, Transaction
-from antipode_lab import Lab
+from antipode.testing.under_test import Transaction
+from antipode_lab.stores.redis import RedisStore
+from antipode_lab.under_test import LabUnderTest
 
 FIELD = "value"
-LAGS = {"b1": 5, "b2": 20}
 MARK_PERIOD_MS = 200
 
 
-class RedisUnderTest(StoreUnderTest):
+class RedisUnderTest(LabUnderTest):
     """A lab of a primary and two replicas; made anew after the cases that spoil it."""
 
+    kind = "redis"
+    store = RedisStore
     shim: ClassVar[type[Shim]] = antipode_redis.RedisShim
     exceptions: ClassVar[Mapping[str, str]] = {}
     rights_cure = "+info"
     unfit_cure = "Redis Cluster"
-
-    def __init__(self) -> None:
-        self._start()
-
-    def _start(self) -> None:
-        self._whole = Lab("redis", replicas=2, lag=[f"{lag}ms" for lag in LAGS.values()]).start()
-        self.lab = self._whole.redis
-
-    def close(self) -> None:
-        self._whole.close()
 
     def begin(self) -> None:
         self._period, antipode_redis.marks.PERIOD_MS = antipode_redis.marks.PERIOD_MS, MARK_PERIOD_MS
@@ -52,25 +44,10 @@ class RedisUnderTest(StoreUnderTest):
             for name, plain in self._plain.items()
         }
 
-    def recover(self, *, spoiled: bool) -> None:
+    def close_clients(self) -> None:
         antipode_redis.marks.PERIOD_MS = self._period
         for client in self._plain.values():
             client.close()
-        if spoiled:
-            self.close()
-            self._start()
-            return
-        for name, lag in LAGS.items():
-            self.lab.lag(name, f"{lag}ms")
-        self.lab.heal()
-
-    @property
-    def primary(self) -> str:
-        return self.lab.primary
-
-    @property
-    def replicas(self) -> Sequence[str]:
-        return ["b1", "b2"]
 
     # Data
 
@@ -101,34 +78,6 @@ class RedisUnderTest(StoreUnderTest):
                 pipe.execute()
 
     # Links and servers
-
-    def set_lag(self, replica: str, seconds: float) -> None:
-        self.lab.lag(replica, f"{round(seconds * 1000)}ms")
-
-    def partition(self, replica: str) -> None:
-        self.lab.partition(replica)
-
-    def heal(self, replica: str) -> None:
-        self.lab.heal(replica, wait=False)
-
-    def freeze(self, server: str) -> None:
-        self.lab.freeze(server)
-
-    def thaw(self, server: str) -> None:
-        self.lab.thaw(server)
-
-    def restart(self, server: str) -> None:
-        self.lab.restart(server)
-
-    def repoint(self, replica: str, source: str) -> None:
-        self.lab.repoint(replica, source)
-
-    def promote(self, replica: str, lost: Callable[[], None] | None = None) -> None:
-        old = self.primary
-        self.lab.promote(replica, lose=0 if lost is None else lambda _: lost())
-        if old in self.replicas:
-            self.lab.heal(wait=False)
-            self.lab.repoint(old, replica)
 
     def wait_marked(self, lineage: Lineage) -> None:
         [write_id] = lineage.of_store(self.name)

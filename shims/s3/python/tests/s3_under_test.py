@@ -4,24 +4,24 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 import antipode_s3
 from antipode.shim import Shim
-from antipode.testing.under_test import StoreUnderTest
-from antipode_lab import Lab
 from antipode_lab.stores.s3 import S3Store
+from antipode_lab.under_test import LabUnderTest
 from botocore.exceptions import ClientError
 
 BUCKET = "posts"
-LAGS = {"b1": 5, "b2": 20}
 _users = itertools.count(1)
 
 
-class S3UnderTest(StoreUnderTest):
+class S3UnderTest(LabUnderTest):
     """A lab of a primary and two replicas; made anew after the cases that spoil it."""
 
+    kind = "s3"
+    store = S3Store
     shim: ClassVar[type[Shim]] = antipode_s3.S3Shim
     exceptions: ClassVar[Mapping[str, str]] = {
         "open_transaction": "S3 has no transactions",
@@ -35,16 +35,6 @@ class S3UnderTest(StoreUnderTest):
     rights_cure = "s3:GetBucketVersioning"
     unfit_cure = "put-bucket-versioning"
 
-    def __init__(self) -> None:
-        self._start()
-
-    def _start(self) -> None:
-        self._whole = Lab("s3", replicas=2, lag=[f"{lag}ms" for lag in LAGS.values()]).start()
-        self.lab = self._whole.get(S3Store)
-
-    def close(self) -> None:
-        self._whole.close()
-
     def begin(self) -> None:
         self._plain = {name: self.lab.new_client(name) for name in self.lab.servers}
         replicas = [(self._plain[name], BUCKET) for name in self.replicas]
@@ -53,24 +43,9 @@ class S3UnderTest(StoreUnderTest):
             for name, plain in self._plain.items()
         }
 
-    def recover(self, *, spoiled: bool) -> None:
+    def close_clients(self) -> None:
         for client in self._plain.values():
             client.close()
-        if spoiled:
-            self.close()
-            self._start()
-            return
-        for name, lag in LAGS.items():
-            self.lab.lag(name, f"{lag}ms")
-        self.lab.heal()
-
-    @property
-    def primary(self) -> str:
-        return self.lab.primary
-
-    @property
-    def replicas(self) -> Sequence[str]:
-        return ["b1", "b2"]
 
     # Data
 
@@ -94,34 +69,9 @@ class S3UnderTest(StoreUnderTest):
 
     # Links and servers
 
-    def set_lag(self, replica: str, seconds: float) -> None:
-        self.lab.lag(replica, f"{round(seconds * 1000)}ms")
-
     def partition(self, replica: str) -> None:
         # Silent: a source whose connections are cut calls its target offline, and comes back seconds after it.
         self.lab.partition(replica, mode="silent")
-
-    def heal(self, replica: str) -> None:
-        self.lab.heal(replica, wait=False)
-
-    def freeze(self, server: str) -> None:
-        self.lab.freeze(server)
-
-    def thaw(self, server: str) -> None:
-        self.lab.thaw(server)
-
-    def restart(self, server: str) -> None:
-        self.lab.restart(server)
-
-    def repoint(self, replica: str, source: str) -> None:
-        self.lab.repoint(replica, source)
-
-    def promote(self, replica: str, lost: Callable[[], None] | None = None) -> None:
-        old = self.primary
-        self.lab.promote(replica, lose=0 if lost is None else lambda _: lost())
-        if old in self.replicas:
-            self.lab.heal(wait=False)
-            self.lab.repoint(old, replica)
 
     # Troubles
 

@@ -182,4 +182,4 @@ class Reads(Cases):
             assert store.read(key, store.far) == str(number)
             if store.capabilities.versions != "opaque":
                 store.write(store.new_key(), "beside")
-                assert store.judge(written, store.brief).satisfied, "it was visible a moment ago"
+                assert store.judge(written).satisfied, "it was visible a moment ago"

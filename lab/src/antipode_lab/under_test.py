@@ -1,0 +1,99 @@
+"""The lab as the conformance kit drives it: links and servers by the lab's verbs; a store's own tests add its data."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar
+
+from antipode.testing.under_test import StoreUnderTest
+
+from antipode_lab.lab import Lab
+
+__all__ = ["LabLinks", "LabUnderTest"]
+
+
+class LabLinks(StoreUnderTest):
+    """Links and servers of a store of a lab that is there, in `lab`."""
+
+    lags: ClassVar[Mapping[str, int]] = {"b1": 5, "b2": 20}
+    """By replica, in milliseconds."""
+    lab: Any
+    """The lab's store."""
+
+    @property
+    def replicas(self) -> Sequence[str]:
+        return list(self.lags)
+
+    def set_lag(self, replica: str, seconds: float) -> None:
+        self.lab.lag(replica, f"{round(seconds * 1000)}ms")
+
+    def partition(self, replica: str) -> None:
+        self.lab.partition(replica)
+
+    def heal(self, replica: str) -> None:
+        self.lab.heal(replica, wait=False)
+
+    def freeze(self, server: str) -> None:
+        self.lab.freeze(server)
+
+    def thaw(self, server: str) -> None:
+        self.lab.thaw(server)
+
+    def restart(self, server: str) -> None:
+        self.lab.restart(server)
+
+
+class LabUnderTest(LabLinks):
+    """A lab of its own: a primary "a" and two replicas. It is made anew after the cases that spoil it.
+
+    A subclass says which store and what it holds at first (`kind`, `store`, `prepare`), and how it is written and read.
+    """
+
+    kind: ClassVar[str]
+    """The lab's word for the store."""
+    store: ClassVar[type[Any]]
+    """Its class in the lab."""
+
+    def __init__(self) -> None:
+        self._start()
+
+    def _start(self) -> None:
+        self._whole = Lab(self.kind, replicas=len(self.lags), lag=[f"{lag}ms" for lag in self.lags.values()]).start()
+        self.lab = self._whole.get(self.store)
+        self.prepare()
+
+    def prepare(self) -> None:
+        """What the servers hold before the first case: tables, rights."""
+
+    @abstractmethod
+    def close_clients(self) -> None:
+        """Ends the connections that a case has opened."""
+
+    def close(self) -> None:
+        """Ends the servers."""
+        self._whole.close()
+
+    def recover(self, *, spoiled: bool) -> None:
+        self.close_clients()
+        if spoiled:
+            self.close()
+            self._start()
+            return
+        for name, lag in self.lags.items():
+            self.lab.lag(name, f"{lag}ms")
+        self.lab.heal()
+
+    @property
+    def primary(self) -> str:
+        return str(self.lab.primary)
+
+    def repoint(self, replica: str, source: str) -> None:
+        self.lab.repoint(replica, source)
+
+    def promote(self, replica: str, lost: Callable[[], None] | None = None) -> None:
+        old = self.primary
+        self.lab.promote(replica, lose=0 if lost is None else lambda _: lost())
+        if old in self.replicas:
+            self.lab.heal(wait=False)
+            self.lab.repoint(old, replica)
