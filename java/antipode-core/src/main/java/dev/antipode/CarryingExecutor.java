@@ -20,7 +20,7 @@ final class CarryingExecutor extends AbstractExecutorService {
 
   @Override
   protected <T> RunnableFuture<T> newTaskFor(Runnable task, T value) {
-    return new CarryingTask<>(() -> {
+    return CarryingTask.of(() -> {
       task.run();
       return value;
     });
@@ -28,7 +28,7 @@ final class CarryingExecutor extends AbstractExecutorService {
 
   @Override
   protected <T> RunnableFuture<T> newTaskFor(Callable<T> task) {
-    return new CarryingTask<>(task);
+    return CarryingTask.of(task);
   }
 
   @Override

@@ -32,8 +32,9 @@ import java.util.Set;
  *     W3CTraceContextPropagator.getInstance(), W3CBaggagePropagator.getInstance())));
  * }</pre>
  *
- * <p>Where the environment configures OpenTelemetry, {@code OTEL_PROPAGATORS=tracecontext,baggage,antipode} puts one
- * beside the others; then the lineage travels in {@code antipode-lineage}.
+ * <p>Where the environment configures OpenTelemetry, it goes round the propagator of baggage by itself. The word
+ * {@code antipode} in {@code OTEL_PROPAGATORS} is for applications that propagate no baggage: then the lineage travels in
+ * {@code antipode-lineage}.
  */
 public final class AntipodePropagator implements TextMapPropagator {
   private static final ContextKey<List<String>> ARRIVED = ContextKey.named("antipode-arrived");
@@ -51,7 +52,7 @@ public final class AntipodePropagator implements TextMapPropagator {
     return inner instanceof AntipodePropagator own ? own : new AntipodePropagator(inner);
   }
 
-  /** One that stands beside others, and writes the lineage's own header. */
+  /** One that stands beside others, and writes the lineage's own header where none of them carries it. */
   public static AntipodePropagator beside() {
     return new AntipodePropagator(TextMapPropagator.noop());
   }
@@ -117,7 +118,7 @@ public final class AntipodePropagator implements TextMapPropagator {
   @Override
   public <C> void inject(Context context, C carrier, TextMapSetter<C> setter) {
     Approval approval = Approval.in(context);
-    if (approval != null && approval.written()) {
+    if (approval != null && approval.written() || isCarriedByAnother()) {
       inner.inject(context, carrier, setter);
       return;
     }
@@ -141,6 +142,12 @@ public final class AntipodePropagator implements TextMapPropagator {
       }
     });
     writeOther(text, written[0], carrier, setter);
+  }
+
+  /** Whether this stands beside one that goes round a propagator of baggage. */
+  private boolean isCarriedByAnother() {
+    Formats global = Propagation.applicationFormats();
+    return inner == TextMapPropagator.noop() && isInstalled() && (global.baggage() || global.jaeger());
   }
 
   /** What the application's own propagators have not written along with theirs. */
