@@ -1,0 +1,54 @@
+// What ties one wrapped connection to its store: the options, and how writes and reads are treated.
+#ifndef ANTIPODE_POSTGRESQL_SRC_BINDING_H_
+#define ANTIPODE_POSTGRESQL_SRC_BINDING_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "antipode/logs.h"
+#include "antipode/postgresql.h"
+#include "antipode/settings.h"
+#include "antipode/store.h"
+#include "shim.h"
+#include "targets.h"
+
+namespace antipode::postgresql {
+
+struct Binding {
+  Binding(std::shared_ptr<Store> joined, std::shared_ptr<Server> own, const Options& given)
+      : store(std::move(joined)), server(std::move(own)), options(given.store), async_commits(given.async_commits) {}
+
+  std::shared_ptr<Store> store;
+  std::shared_ptr<Server> server;
+  StoreOptions options;
+  AsyncCommits async_commits;
+  std::string unfit;  // why positions of this client prove nothing; empty where they do
+
+  bool records = true;
+  bool merges = false;
+  bool waits = false;
+
+  // Takes the settings in force, if they have changed; called before every statement.
+  void Refresh() {
+    const std::uint64_t now = SettingsGeneration();
+    if (now == generation_) return;
+    generation_ = now;
+    records = store->mode() != Mode::kOff;
+    merges = CurrentSettings()->auto_merge && records;
+    waits = options.wait_on_read.value_or(false) && records;
+  }
+
+  PostgresqlShim& shim() const { return static_cast<PostgresqlShim&>(store->shim()); }
+
+  // One line a minute.
+  void Say(const std::string& kind, const std::string& words) const { logs::Warn(kind + " " + store->name(), words); }
+
+ private:
+  std::uint64_t generation_ = ~std::uint64_t{0};
+};
+
+}  // namespace antipode::postgresql
+
+#endif  // ANTIPODE_POSTGRESQL_SRC_BINDING_H_

@@ -1,0 +1,198 @@
+#include "connection.h"
+
+#include <utility>
+
+namespace antipode::postgresql {
+namespace {
+
+bool IsCopy(const PGresult* result) {
+  const ExecStatusType status = PQresultStatus(result);
+  return status == PGRES_COPY_IN || status == PGRES_COPY_OUT || status == PGRES_COPY_BOTH;
+}
+
+}  // namespace
+
+Connection::Inside::Inside(OwnConnection plain, Binding binding)
+    : plain_(std::move(plain)), binding_(std::move(binding)), flow_(binding_, plain_.get()) {}
+
+Connection::Inside::~Inside() {
+  if (plain_) flow_.Closes();
+}
+
+PGconn* Connection::Inside::Release() {
+  if (plain_) flow_.Closes();
+  return plain_.release();
+}
+
+Kind Connection::Inside::KindOf(const char* text) {
+  if (text == nullptr) return Kind::kRead;  // libpq refuses it
+  if (!prepared_.empty() && MayRename(text)) prepared_.clear();
+  return Classify(text);
+}
+
+Kind Connection::Inside::KindOfPrepared(const char* name) const {
+  const auto found = name == nullptr ? prepared_.end() : prepared_.find(name);
+  return found == prepared_.end() ? Kind::kMaybe : found->second;
+}
+
+void Connection::Inside::Prepared(const char* name, const char* text) {
+  prepared_[name] = Classify(text);
+  flow_.set_client_prepares();
+}
+
+void Connection::Inside::PreparedUnnamed(const char* query, int count, const Oid* types) {
+  Unnamed unnamed{query, {}};
+  if (types != nullptr) unnamed.types.assign(types, types + count);
+  unnamed_ = std::move(unnamed);
+}
+
+void Connection::Inside::Keep(const PGresult* result) {
+  words_.reset();
+  if (result != nullptr && PQresultStatus(result) == PGRES_FATAL_ERROR) words_ = PQresultErrorMessage(result);
+}
+
+const char* Connection::Inside::ErrorMessage() const {
+  if (error_) return error_->message.c_str();
+  return words_ ? words_->c_str() : PQerrorMessage(plain());
+}
+
+Reply Connection::Inside::Plain(PGresult* result) {
+  error_.reset();
+  Keep(result);
+  return Reply(result);
+}
+
+Reply Connection::Inside::Run(Kind kind, const Call& run, const Send& send, const Site& site) {
+  error_.reset();
+  words_.reset();
+  if (InPipeline()) return Plain(run());  // which libpq refuses
+  if (under_way_) {  // libpq ends what is under way first
+    under_way_ = false;
+    if (kind_ != Kind::kRead) kind = Kind::kMaybe;
+  }
+  binding_.Refresh();
+  const PGTransactionStatusType status = PQtransactionStatus(plain());
+  if (status == PQTRANS_IDLE) has_snapshot_ = false;
+  const bool known = status == PQTRANS_IDLE || status == PQTRANS_INTRANS;
+  if (!binding_.records && !flow_.writes()) return Plain(run());
+  ReadCall read(binding_, plain(), kind, has_snapshot_, site);
+  if (known) {
+    Result<void> waited = read.Wait();
+    if (!waited.ok()) {
+      error_ = std::make_shared<const Error>(waited.error());
+      return Reply(waited.error());
+    }
+  }
+  if (kind == Kind::kCommit && flow_.writes() && status == PQTRANS_INTRANS) {
+    OwnResult result = flow_.Commit();
+    Keep(result.get());
+    return Reply(result.release());
+  }
+  if (binding_.records) flow_.Begins(kind, site);
+  if (kind == Kind::kWrite && status == PQTRANS_IDLE && flow_.writes()) {
+    OwnResult result = flow_.Alone(send);
+    Keep(result.get());
+    return Reply(result.release());
+  }
+  OwnResult result(run());
+  Keep(result.get());
+  has_snapshot_ = true;
+  if (IsCopy(result.get())) {
+    under_way_ = true;
+    kind_ = kind;
+    ending_ = Ending();
+    read.Missed();
+    return Reply(result.release());
+  }
+  flow_.Ends(kind, Ending::Of(result.get()));
+  read.Cover(result.get());
+  return Reply(result.release());
+}
+
+int Connection::Inside::Start(Kind kind, const Send& send, const Site& site) {
+  error_.reset();
+  words_.reset();
+  binding_.Refresh();
+  const PGTransactionStatusType status = PQtransactionStatus(plain());
+  if (status == PQTRANS_IDLE && !InPipeline()) has_snapshot_ = false;
+  ReadCall read(binding_, plain(), kind, has_snapshot_, site);
+  if (!InPipeline() && (status == PQTRANS_IDLE || status == PQTRANS_INTRANS)) {
+    const Result<void> waited = read.Wait();
+    if (!waited.ok()) {
+      error_ = std::make_shared<const Error>(waited.error());
+      return 0;
+    }
+  }
+  const bool wrote = flow_.writes();
+  if (binding_.records) flow_.Begins(kind, site);
+  if (send() == 0) {
+    flow_.NotSent(!wrote);
+    return 0;
+  }
+  has_snapshot_ = true;
+  read.Missed();
+  if (InPipeline()) {
+    ++unsynced_;
+    flow_.Rides(kind);
+  } else {
+    under_way_ = true;
+    kind_ = kind;
+    ending_ = Ending();
+  }
+  return 1;
+}
+
+Reply Connection::Inside::Next() {
+  PGresult* const result = PQgetResult(plain());
+  if (result == nullptr) {
+    if (!InPipeline()) Over();
+    return Reply();
+  }
+  Keep(result);
+  if (InPipeline()) {
+    if (PQresultStatus(result) == PGRES_PIPELINE_SYNC && syncs_ > 0) --syncs_;
+    if (syncs_ == 0 && unsynced_ == 0 && PQresultStatus(result) == PGRES_PIPELINE_SYNC) flow_.Quiet();
+    return Reply(result);
+  }
+  if (!IsCopy(result)) ending_.Add(result);
+  return Reply(result);
+}
+
+void Connection::Inside::Over() {
+  if (!under_way_) return;
+  under_way_ = false;
+  flow_.Ends(kind_, ending_);
+}
+
+int Connection::Inside::Sync() {
+  const int done = PQpipelineSync(plain());
+  if (done != 0) {
+    unsynced_ = 0;
+    ++syncs_;
+  }
+  return done;
+}
+
+int Connection::Inside::LeavePipeline() {
+  const bool was = InPipeline();
+  const int done = PQexitPipelineMode(plain());
+  if (done != 0 && was) {
+    unsynced_ = syncs_ = 0;
+    flow_.Quiet();
+  }
+  return done;
+}
+
+void Connection::Inside::Reset() {
+  flow_.Closes();
+  flow_.Forget();
+  prepared_.clear();
+  unnamed_.reset();
+  under_way_ = has_snapshot_ = false;
+  unsynced_ = syncs_ = 0;
+  words_.reset();
+  error_.reset();
+  PQreset(plain());
+}
+
+}  // namespace antipode::postgresql

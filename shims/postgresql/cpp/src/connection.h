@@ -1,0 +1,87 @@
+// What a wrapped connection holds.
+#ifndef ANTIPODE_POSTGRESQL_SRC_CONNECTION_H_
+#define ANTIPODE_POSTGRESQL_SRC_CONNECTION_H_
+
+#include <libpq-fe.h>
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "antipode/postgresql.h"
+#include "binding.h"
+#include "flow.h"
+#include "reads.h"
+#include "session.h"
+
+namespace antipode::postgresql {
+
+class Connection::Inside {
+ public:
+  // Takes the connection over.
+  Inside(OwnConnection plain, Binding binding);
+  ~Inside();
+
+  using Call = std::function<PGresult*()>;
+
+  PGconn* plain() const { return plain_.get(); }
+  PGconn* Release();
+
+  // A command that is waited for. `run` is libpq's own call, `send` sends the same alone in a packet.
+  Reply Run(Kind kind, const Call& run, const Send& send, const Site& site);
+  // The same without anything to record.
+  Reply Plain(PGresult* result);
+  // A command that is not.
+  int Start(Kind kind, const Send& send, const Site& site);
+
+  Kind KindOf(const char* text);
+  Kind KindOfPrepared(const char* name) const;
+  // The application's own statement of this name, which is not the unnamed one.
+  void Prepared(const char* name, const char* text);
+  void Forget(const char* name) { if (name != nullptr) prepared_.erase(name); }
+  // The unnamed statement, which every question of ours replaces: it is prepared anew with its parameters.
+  struct Unnamed {
+    std::string query;
+    std::vector<Oid> types;
+  };
+  void PreparedUnnamed(const char* query, int count, const Oid* types);
+  const std::optional<Unnamed>& unnamed() const { return unnamed_; }
+
+  Reply Next();
+  int Sync();
+  int LeavePipeline();
+  void Reset();
+  const char* ErrorMessage() const;
+  const Error* error() const { return error_.get(); }
+
+ private:
+  bool InPipeline() const { return PQpipelineStatus(plain()) != PQ_PIPELINE_OFF; }
+  void Keep(const PGresult* result);
+  void Over();
+
+  OwnConnection plain_;
+  Binding binding_;
+  Flow flow_;
+  std::map<std::string, Kind> prepared_;  // what the application has prepared by libpq's own call
+  std::optional<Unnamed> unnamed_;
+  bool has_snapshot_ = false;             // the open transaction has run a statement
+
+  // An asynchronous command or COPY that is under way.
+  bool under_way_ = false;
+  Kind kind_ = Kind::kRead;
+  Ending ending_;
+
+  // A pipeline.
+  int unsynced_ = 0;  // commands sent since the last synchronisation point
+  int syncs_ = 0;     // synchronisation points that have not come back
+
+  std::optional<std::string> words_;  // the application's own last error
+  std::shared_ptr<const Error> error_;
+};
+
+}  // namespace antipode::postgresql
+
+#endif  // ANTIPODE_POSTGRESQL_SRC_CONNECTION_H_

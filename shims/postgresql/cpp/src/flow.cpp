@@ -1,0 +1,343 @@
+#include "flow.h"
+
+#include <utility>
+
+#include "antipode/reading.h"
+#include "antipode/shim_tools.h"
+#include "positions.h"
+#include "probe.h"
+#include "schema.h"
+
+namespace antipode::postgresql {
+namespace {
+
+constexpr char kFacts[] =
+    "SELECT system_identifier::text, " ANTIPODE_MAY_CALL("mark") ","
+    " (SELECT setting::bigint FROM pg_settings WHERE name = 'wal_segment_size') FROM pg_control_system()";
+constexpr char kMark[] = "SELECT antipode.mark()";
+
+bool Writes(Kind kind) {
+  return kind == Kind::kWrite || kind == Kind::kMaybe || kind == Kind::kCommitPrepared || kind == Kind::kRollbackPrepared;
+}
+
+bool Fails(const PGresult* result) { return result == nullptr || PQresultStatus(result) == PGRES_FATAL_ERROR; }
+
+bool Good(const Results& results) {
+  return !results.empty() && PQresultStatus(results.back().get()) == PGRES_TUPLES_OK && PQntuples(results.back().get()) == 1;
+}
+
+}  // namespace
+
+void Flow::Begins(Kind kind, const Site& site) {
+  const PGTransactionStatusType status = PQtransactionStatus(connection_);
+  // What ends a transaction, or may, can have ended it when the connection breaks.
+  committing_ = kind == Kind::kCommit || kind == Kind::kPrepare || kind == Kind::kMaybe || kind == Kind::kCommitPrepared ||
+                status == PQTRANS_IDLE;
+  if (!Writes(kind)) return;
+  if ((kind == Kind::kCommitPrepared || kind == Kind::kRollbackPrepared) && !write_) write_ = std::move(prepared_);
+  if (!write_) {
+    write_ = std::make_unique<Writing>(binding_.store, std::string_view(), site);
+    certain_ = false;
+  }
+  if (kind == Kind::kWrite || kind == Kind::kCommitPrepared) certain_ = true;
+}
+
+void Flow::NotSent(bool began) {
+  if (!write_) return;
+  if (Broken()) {
+    Gone();
+  } else if (began) {
+    RolledBack();
+  }
+}
+
+void Flow::Rides(Kind kind) {
+  committing_ = true;
+  if (kind == Kind::kPrepare) prepares_ = true;
+}
+
+void Ending::Add(const PGresult* result) {
+  if (result == nullptr) return;
+  none = false;
+  failed = failed || PQresultStatus(result) == PGRES_FATAL_ERROR;
+  fatal = fatal || EndsConnection(result);
+  tag = PQcmdStatus(const_cast<PGresult*>(result));
+}
+
+void Flow::Ends(Kind kind, const Ending& ending) {
+  const PGTransactionStatusType status = PQtransactionStatus(connection_);
+  if (!write_) return;
+  if (Broken() || ending.fatal) {
+    Gone();
+  } else if (status == PQTRANS_INTRANS || status == PQTRANS_INERROR) {
+    committing_ = false;
+  } else if (status != PQTRANS_IDLE) {
+    Unknown();
+  } else if (ending.none || ending.failed) {
+    if (kind == Kind::kMaybe && !ending.none) {
+      Incomplete("pending", "it failed, and may have committed a part before");
+    } else if (kind == Kind::kCommitPrepared || kind == Kind::kRollbackPrepared) {
+      prepared_ = Take();  // what was prepared is so still
+    } else {
+      RolledBack();
+    }
+  } else if (kind == Kind::kPrepare) {
+    prepared_ = Take();  // pending until somebody commits it
+  } else if (kind == Kind::kRollback || kind == Kind::kRollbackPrepared ||
+             (kind == Kind::kCommit && ending.tag == "ROLLBACK")) {
+    RolledBack();  // a COMMIT of a transaction in error rolls it back, too
+  } else {
+    SettleApart();
+  }
+}
+
+void Flow::Quiet() {
+  if (!write_) return;
+  const PGTransactionStatusType status = PQtransactionStatus(connection_);
+  if (Broken()) {
+    Gone();
+  } else if (status == PQTRANS_IDLE && prepares_) {
+    prepares_ = false;
+    prepared_ = Take();
+  } else if (status == PQTRANS_IDLE) {
+    SettleApart();
+  }
+}
+
+void Flow::Closes() {
+  prepared_.reset();  // stays pending: its outcome is not known here
+  if (!write_) return;
+  const PGTransactionStatusType status = PQtransactionStatus(connection_);
+  if (!Broken() && (status == PQTRANS_INTRANS || status == PQTRANS_INERROR)) {
+    RolledBack();
+  } else {
+    Gone();
+  }
+}
+
+std::unique_ptr<Writing> Flow::Take() {
+  certain_ = committing_ = false;
+  return std::move(write_);
+}
+
+// The connection is lost. What had not been told to commit is rolled back by the server.
+void Flow::Gone() {
+  if (committing_) {
+    Unknown();
+  } else {
+    RolledBack();
+  }
+}
+
+void Flow::RolledBack() {
+  if (const auto write = Take()) write->Abandon();
+}
+
+void Flow::Unknown() {
+  if (const auto write = Take()) write->OutcomeUnknown();
+}
+
+void Flow::Incomplete(const char* reason, const std::string& detail) {
+  if (const auto write = Take()) write->RecordIncomplete(reason, detail);
+}
+
+OwnResult Flow::Commit() {
+  committing_ = true;
+  Results results =
+      Simple(connection_, std::string(certain_ ? kHow : kHowAndWhether) + ";COMMIT;" + kQuestion);
+  committing_ = false;
+  if (results.empty()) {
+    Unknown();
+    return nullptr;
+  }
+  if (results.size() < 2) {
+    // The server refused before it came to the COMMIT (a cancelled statement): the transaction is in error.
+    if (Broken() || EndsConnection(results.back().get())) Unknown();
+    return std::move(results.back());
+  }
+  OwnResult how = std::move(results[0]);
+  OwnResult done = std::move(results[1]);
+  if (PQresultStatus(done.get()) == PGRES_FATAL_ERROR) {
+    if (Broken() || EndsConnection(done.get())) {
+      Unknown();
+    } else {
+      RolledBack();
+    }
+    return done;
+  }
+  if (std::string_view(PQcmdStatus(done.get())) == "ROLLBACK" || (!certain_ && ValueOf(how.get(), 1) == "f")) {
+    RolledBack();  // it only read, or had failed before
+    return done;
+  }
+  results.erase(results.begin(), results.begin() + 2);
+  Settle(results, ValueOf(how.get(), 0) == "off");
+  return done;
+}
+
+OwnResult Flow::Alone(const Send& send) {
+  std::vector<std::vector<Send>> groups{{send, Asked(connection_, kHow)}, {}};
+  // In a group of its own: should the server have forgotten it, the write before is not touched.
+  const bool asks_prepared = prepared_question_;
+  const bool prepares = client_prepares_ && !prepared_question_;
+  if (asks_prepared) {
+    groups[1].push_back([this] {
+      return PQsendQueryPrepared(connection_, kPreparedQuestion, 0, nullptr, nullptr, nullptr, 0);
+    });
+  } else {
+    groups[1].push_back(Asked(connection_, kQuestion));
+  }
+  if (prepares) {
+    groups.push_back({[this] { return PQsendPrepare(connection_, kPreparedQuestion, kQuestion, 0, nullptr); }});
+  }
+  std::vector<Results> answers = Piped(connection_, groups);
+  if (answers.empty() || answers[0].empty()) {
+    if (Broken()) {
+      Unknown();
+    } else {
+      RolledBack();  // it was refused by libpq: nothing was sent
+    }
+    return nullptr;
+  }
+  OwnResult own = std::move(answers[0].back());
+  if (Fails(own.get())) {
+    if (Broken() || EndsConnection(own.get())) {
+      Unknown();
+    } else {
+      RolledBack();
+    }
+    return own;
+  }
+  answers.resize(groups.size() + 1);
+  const Results& how = answers[1];
+  Results answer = std::move(answers[2]);
+  if (prepares) {
+    prepared_question_ = IsPrepared(answers[3]) && !answers[3].empty();
+  } else if (asks_prepared && IsUnknownStatement(answer)) {
+    prepared_question_ = false;
+    answer.clear();
+  }
+  Settle(answer, !Good(how) || ValueOf(how.back().get(), 0) == "off");
+  return own;
+}
+
+// The commit is done: its position joins the scope. Errors of our own questions end here.
+void Flow::Settle(const Results& answer, bool asynchronous) {
+  if (!write_) return;
+  if (asynchronous && binding_.async_commits == AsyncCommits::kIncomplete) {
+    Incomplete("asynchronous", "it was committed with synchronous_commit = off, so a crash may lose it");
+    return;
+  }
+  std::optional<Place> place = PlaceOf(answer);
+  if (!place && !Broken()) {
+    if (const std::string refusal = RefusalOf(answer); !refusal.empty()) {
+      Refused(refusal);
+      return;
+    }
+  }
+  place = Bounded(place, asynchronous);
+  if (place && (place->timeline != timeline_ || epoch_.empty())) {
+    Learn(place->timeline);
+    place = Flushed();  // behind the row of the epoch
+  }
+  if (!write_) return;
+  if (!place || epoch_.empty()) {
+    Incomplete("pending", Broken() ? "the connection broke before its position came" : "the server gave no position");
+  } else if (place->timeline != timeline_) {
+    Incomplete("pending", "the server was promoted behind the commit");
+  } else {
+    Record(Ordered{epoch_, place->position});
+  }
+}
+
+// The least position that covers the commit, and that is flushed.
+std::optional<Place> Flow::Bounded(std::optional<Place> place, bool asynchronous) {
+  if (!place) return Flushed();
+  if (!asynchronous && place->Certain(segment_)) return place;
+  const std::optional<Place> flushed = Flushed();
+  if (!flushed || segment_ == 0 || flushed->timeline != place->timeline) return flushed;
+  if (asynchronous) place->position = RecordEnd(place->inserted, segment_);
+  return place;
+}
+
+std::optional<Place> Flow::Flushed() {
+  std::optional<Place> place;
+  for (int turn = 0; turn < 3 && write_; ++turn) {
+    std::vector<Results> answers = Piped(connection_, {{Asked(connection_, kFlush)}, {Asked(connection_, kQuestion)}});
+    if (answers.size() < 2 || Broken()) return std::nullopt;
+    std::string refusal = RefusalOf(answers[0]);
+    if (refusal.empty()) refusal = RefusalOf(answers[1]);
+    if (!refusal.empty()) {
+      Refused(refusal);
+      return std::nullopt;
+    }
+    place = PlaceOf(answers[1]);
+    if (!place || place->Certain(segment_)) return place;
+  }
+  return place;
+}
+
+// Which system and branch this is; once a connection, and again after a promotion under it.
+void Flow::Learn(std::uint32_t timeline) {
+  const std::string& store = binding_.store->name();
+  const bool pipeline = PQpipelineStatus(connection_) != PQ_PIPELINE_OFF;
+  const auto ask = [&](const char* text) -> Results {
+    if (!pipeline) return Simple(connection_, text);
+    std::vector<Results> answers = Piped(connection_, {{Asked(connection_, text)}});
+    return answers.empty() ? Results() : std::move(answers.front());
+  };
+  epoch_.clear();
+  const Results facts = ask(kFacts);
+  if (!Good(facts)) return;
+  const auto system = DecimalOf(ValueOf(facts.back().get(), 0));
+  if (!system) return;
+  segment_ = DecimalOf(ValueOf(facts.back().get(), 2)).value_or(0);
+  std::string word;
+  std::string missing;
+  if (ValueOf(facts.back().get(), 1) == "t") {
+    const Results marked = ask(kMark);
+    if (Good(marked)) {
+      word = ValueOf(marked.back().get(), 0);
+    } else if (Broken()) {
+      return;
+    } else {
+      missing = RefusalOf(marked);
+      binding_.Say("marks", "the epochs of " + store + " cannot be marked: " + missing);
+    }
+  } else {
+    const char* const user = PQuser(connection_);
+    missing = NoTable(store, user == nullptr ? "USER" : user);
+    binding_.Say("marks", store + ": " + missing);
+  }
+  NoteMarks(store, missing);
+  timeline_ = timeline;
+  epoch_ = Epoch{*system, timeline, word}.Name();
+}
+
+void Flow::Record(const Ordered& position) {
+  if (!binding_.unfit.empty()) {
+    Incomplete("unfit", binding_.unfit);
+    return;
+  }
+  const bool certain = certain_;
+  const auto write = Take();
+  if (certain) {
+    write->Record(position);
+  } else {
+    write->RecordUpperBound(position);
+  }
+  if (const auto reading = CurrentReading()) {
+    const auto id = WriteId::Position(binding_.store->name(), position.epoch, position.counter);
+    if (id.ok()) reading->Saw({*id});
+  }
+}
+
+void Flow::Refused(const std::string& words) {
+  if (words.find("recovery") != std::string::npos && !certain_) {
+    RolledBack();  // a function that was called at a standby, which takes no writes
+    return;
+  }
+  binding_.Say("rights", "a write to " + binding_.store->name() + " is recorded as incomplete: " + words);
+  Incomplete("rights", words);
+}
+
+}  // namespace antipode::postgresql

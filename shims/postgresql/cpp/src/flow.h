@@ -1,0 +1,99 @@
+// One connection's transactions: a write is pending from its first statement that may write, until its end is known.
+#ifndef ANTIPODE_POSTGRESQL_SRC_FLOW_H_
+#define ANTIPODE_POSTGRESQL_SRC_FLOW_H_
+
+#include <libpq-fe.h>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "antipode/site.h"
+#include "antipode/writing.h"
+#include "binding.h"
+#include "packets.h"
+#include "statements.h"
+
+namespace antipode::postgresql {
+
+// How a command ended: of its results, what says whether anything was committed.
+struct Ending {
+  bool none = true;     // there was no result
+  bool failed = false;  // an error
+  bool fatal = false;   // the last words of the server's process
+  std::string tag;      // as `INSERT 0 1`
+
+  static Ending Of(const PGresult* result) {
+    Ending ending;
+    ending.Add(result);
+    return ending;
+  }
+  // One more result of it.
+  void Add(const PGresult* result);
+};
+
+// The writes of one wrapped connection (spec SHIM-6 to SHIM-8, SHIM-11).
+class Flow {
+ public:
+  Flow(Binding& binding, PGconn* connection) : binding_(binding), connection_(connection) {}
+
+  bool writes() const { return write_ != nullptr; }
+  // Whether the client prepares statements of its own, so that our question may be one, too (SHIM-5).
+  void set_client_prepares() { client_prepares_ = true; }
+
+  // A statement is about to be sent. `alone`: it may end its transaction itself.
+  void Begins(Kind kind, const Site& site);
+  // What was to be sent was not.
+  void NotSent(bool began);
+  // It is over.
+  void Ends(Kind kind, const Ending& ending);
+  // Something of a pipeline was sent, after which nobody can tell what is committed until the next quiet point.
+  void Rides(Kind kind);
+  // A pipeline is quiet: nothing is on its way.
+  void Quiet();
+
+  // Sends COMMIT with the questions round it; its own result.
+  OwnResult Commit();
+  // One write in autocommit mode, with the questions in the same packet; its own result.
+  OwnResult Alone(const Send& send);
+
+  // The application gives the connection up, or has it connected anew.
+  void Closes();
+  void Forget() { epoch_.clear(), prepared_question_ = false; }
+
+ private:
+  std::unique_ptr<Writing> Take();
+  void Gone();
+  void RolledBack();
+  void Unknown();
+  void Incomplete(const char* reason, const std::string& detail);
+  void Refused(const std::string& words);
+  void Settle(const Results& answer, bool asynchronous);
+  void SettleApart() { Settle({}, false); }
+  std::optional<Place> Bounded(std::optional<Place> place, bool asynchronous);
+  std::optional<Place> Flushed();
+  void Learn(std::uint32_t timeline);
+  void Record(const Ordered& position);
+  bool Broken() const { return PQstatus(connection_) != CONNECTION_OK; }
+
+  Binding& binding_;
+  PGconn* const connection_;
+  std::unique_ptr<Writing> write_;
+  bool certain_ = false;     // one of its statements was a plain write: the server need not be asked whether it wrote
+  bool committing_ = false;  // the server may have been told to commit
+  bool prepares_ = false;    // a PREPARE TRANSACTION is on its way in a pipeline
+  std::unique_ptr<Writing> prepared_;  // of a prepared transaction (two-phase commit)
+
+  // What was found out about the server.
+  std::uint64_t segment_ = 0;
+  std::uint32_t timeline_ = 0;
+  std::string epoch_;  // of `timeline_`; empty until it was asked for
+  bool client_prepares_ = false;
+  bool prepared_question_ = false;
+};
+
+}  // namespace antipode::postgresql
+
+#endif  // ANTIPODE_POSTGRESQL_SRC_FLOW_H_

@@ -1,0 +1,110 @@
+#include "packets.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include "positions.h"
+
+namespace antipode::postgresql {
+namespace {
+
+constexpr std::uint64_t kPage = 8192;
+constexpr std::uint64_t kHeader = 24;
+constexpr std::uint64_t kLongHeader = 40;  // of the first page of a segment
+
+bool HasState(const Results& results, std::string_view state) {
+  return std::any_of(results.begin(), results.end(), [state](const OwnResult& each) {
+    const char* const own = PQresultErrorField(each.get(), PG_DIAG_SQLSTATE);
+    return own != nullptr && own == state;
+  });
+}
+
+// The results of one command. A broken connection has one error to tell.
+Results AllOf(PGconn* connection) {
+  Results results;
+  while (PGresult* const result = PQgetResult(connection)) {
+    results.emplace_back(result);
+    if (PQstatus(connection) != CONNECTION_OK) break;
+  }
+  return results;
+}
+
+}  // namespace
+
+bool Place::Certain(std::uint64_t segment) const {
+  return position % kPage != 0 || position == RecordEnd(inserted, segment);
+}
+
+std::string_view ValueOf(const PGresult* result, int column) {
+  if (PQntuples(result) == 0 || column >= PQnfields(result) || PQgetisnull(result, 0, column) != 0) return {};
+  return {PQgetvalue(result, 0, column), static_cast<std::size_t>(PQgetlength(result, 0, column))};
+}
+
+std::optional<Place> PlaceOf(const Results& results) {
+  if (results.empty() || PQresultStatus(results.back().get()) != PGRES_TUPLES_OK) return std::nullopt;
+  const PGresult* const result = results.back().get();
+  const std::string_view name = ValueOf(result, 0);
+  const auto flushed = NumberOf(ValueOf(result, 1));
+  const auto inserted = NumberOf(ValueOf(result, 2));
+  if (name.size() < 8 || !flushed || !inserted) return std::nullopt;
+  Place place{0, *flushed, *inserted};
+  if (std::from_chars(name.data(), name.data() + 8, place.timeline, 16).ptr != name.data() + 8) return std::nullopt;
+  return place;
+}
+
+std::uint64_t RecordEnd(std::uint64_t inserted, std::uint64_t segment) {
+  if (segment != 0 && inserted % segment == kLongHeader) return inserted - kLongHeader;
+  return inserted % kPage == kHeader ? inserted - kHeader : inserted;
+}
+
+std::string RefusalOf(const Results& results) {
+  for (const OwnResult& each : results) {
+    if (PQresultStatus(each.get()) != PGRES_FATAL_ERROR) continue;
+    std::string words = FirstLine(PQresultErrorMessage(each.get()));
+    return words.empty() ? "an error without words" : words;
+  }
+  return {};
+}
+
+bool IsUnknownStatement(const Results& results) { return HasState(results, "26000"); }
+
+bool IsPrepared(const Results& results) { return RefusalOf(results).empty() || HasState(results, "42P05"); }
+
+bool EndsConnection(const PGresult* result) {
+  if (PQresultStatus(result) != PGRES_FATAL_ERROR) return false;
+  const char* const severity = PQresultErrorField(result, PG_DIAG_SEVERITY_NONLOCALIZED);
+  return severity == nullptr || std::string_view(severity) != "ERROR";
+}
+
+Results Simple(PGconn* connection, const std::string& text) {
+  return PQsendQuery(connection, text.c_str()) == 0 ? Results() : AllOf(connection);
+}
+
+std::vector<Results> Piped(PGconn* connection, const std::vector<std::vector<Send>>& groups) {
+  std::vector<Results> found;
+  const bool entered = PQpipelineStatus(connection) == PQ_PIPELINE_OFF;
+  if (entered && PQenterPipelineMode(connection) == 0) return found;
+  std::vector<std::size_t> sent;  // commands a group
+  bool whole = true;
+  for (auto group = groups.begin(); group != groups.end() && whole; ++group) {
+    std::size_t count = 0;
+    for (const Send& send : *group) {
+      whole = whole && send() != 0;
+      count += whole ? 1 : 0;
+    }
+    if (count > 0 && PQpipelineSync(connection) == 0) break;
+    if (count > 0) sent.push_back(count);
+  }
+  for (const std::size_t count : sent) {
+    for (std::size_t command = 0; command < count; ++command) found.push_back(AllOf(connection));
+    if (PQstatus(connection) == CONNECTION_OK) const OwnResult end(PQgetResult(connection));
+  }
+  if (entered) PQexitPipelineMode(connection);
+  return found;
+}
+
+Send Asked(PGconn* connection, const char* text) {
+  return [connection, text] { return PQsendQueryParams(connection, text, 0, nullptr, nullptr, nullptr, nullptr, 0); };
+}
+
+}  // namespace antipode::postgresql

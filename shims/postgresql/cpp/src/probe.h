@@ -1,0 +1,37 @@
+// What a server allows, asked when a client is wrapped: rights, settings, a pooler before it (spec SHIM-3).
+#ifndef ANTIPODE_POSTGRESQL_SRC_PROBE_H_
+#define ANTIPODE_POSTGRESQL_SRC_PROBE_H_
+
+#include <string>
+
+#include "session.h"
+#include "targets.h"
+
+namespace antipode::postgresql {
+
+// What a server allows.
+struct Facts {
+  bool reached = false;
+  bool recovering = false;
+  std::string synchronous = "on";
+  std::string wal_level = "replica";
+  std::string user;
+  bool marks = false;
+  std::string pooler;  // the mode of a pooler, `session`, `transaction` or `statement`; empty where there is none
+
+  // Why positions from here would prove nothing; empty where they do.
+  std::string Unfit() const;
+};
+
+// Asks a server; throws Unreachable or Refused where it does not answer.
+Facts Probe(const Target& target, Session::Timeout timeout);
+
+// What is said where the table of epochs cannot be used.
+std::string NoTable(const std::string& store, const std::string& user);
+
+// One line a minute for what makes proofs dear.
+void SayWhatLacks(const std::string& store, const Target& target, const Facts& facts);
+
+}  // namespace antipode::postgresql
+
+#endif  // ANTIPODE_POSTGRESQL_SRC_PROBE_H_

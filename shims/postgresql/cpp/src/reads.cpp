@@ -1,0 +1,125 @@
+#include "reads.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "antipode/wait_on_read.h"
+#include "positions.h"
+
+namespace antipode::postgresql {
+namespace {
+
+constexpr char kLife[] =
+    "SELECT pg_postmaster_start_time()::text, current_setting('transaction_isolation')";
+// A primary's insert position beside the flushed one: what was read may have been committed asynchronously.
+constexpr char kCover[] =
+    "SELECT p.recovering, p.reached, p.timeline, p.system,"
+    " CASE WHEN NOT p.recovering THEN pg_current_wal_insert_lsn()::text END,"
+    " (SELECT word FROM antipode.epochs AS e"
+    " WHERE e.system = p.system AND e.timeline = p.timeline AND e.counter = 0 LIMIT 1),"
+    " (SELECT setting::bigint FROM pg_settings WHERE name = 'wal_segment_size')"
+    " FROM antipode.place() AS p";
+
+bool HasRow(const Results& results) {
+  return !results.empty() && PQresultStatus(results.back().get()) == PGRES_TUPLES_OK &&
+         PQntuples(results.back().get()) == 1;
+}
+
+}  // namespace
+
+ReadCall::ReadCall(Binding& binding, PGconn* connection, Kind kind, bool has_snapshot, const Site& site)
+    : binding_(binding),
+      connection_(connection),
+      reads_(kind == Kind::kRead || kind == Kind::kMaybe),
+      has_snapshot_(has_snapshot),
+      site_(site) {
+  if (!reads_) return;
+  reading_ = CurrentReading();
+  if (reading_ || binding.waits || binding.merges) scope_ = CurrentScope();
+  merges_ = binding.merges && scope_ != nullptr;
+}
+
+Result<void> ReadCall::Wait() {
+  const bool after = reading_ && reading_->after();
+  if (!reads_ || !binding_.records || (!after && !(binding_.waits && scope_))) return {};
+  const Lineage wanted = after ? *reading_->after() : scope_->lineage();
+  if (wanted.OfStore(binding_.store->name()).empty()) return {};
+  const auto began = std::chrono::steady_clock::now();
+  std::string life;
+  if (PQtransactionStatus(connection_) == PQTRANS_IDLE || PQtransactionStatus(connection_) == PQTRANS_INTRANS) {
+    const Results facts = Simple(connection_, kLife);
+    if (HasRow(facts)) {
+      life = ValueOf(facts.back().get(), 0);
+      const std::string isolation(ValueOf(facts.back().get(), 1));
+      const bool keeps = isolation != "read committed" && isolation != "read uncommitted";
+      if (keeps && has_snapshot_ && PQtransactionStatus(connection_) == PQTRANS_INTRANS &&
+          binding_.store->mode() == Mode::kEnforce) {
+        return WaitedInVain(binding_.store->name(),
+                            binding_.store->name() + ": its " + isolation +
+                                " transaction reads from a snapshot taken before: begin another one",
+                            std::chrono::steady_clock::now() - began, scope_, false);
+      }
+    }
+  }
+  const auto timeout = TimeoutOf(binding_.store->name(), binding_.options.timeout);
+  Result<void> waited = WaitFirst(binding_.server, timeout, reading_, scope_, binding_.waits, site_);
+  if (!waited.ok() || binding_.store->mode() != Mode::kEnforce) return waited;
+  const std::string judged = binding_.shim().LifeOf(binding_.server->address());
+  if (life.empty() || judged.empty() || judged == life) return {};
+  return WaitedInVain(binding_.store->name(),
+                      binding_.store->name() + ": " + binding_.server->address() +
+                          " leads to several servers: name them one by one",
+                      std::chrono::steady_clock::now() - began, scope_, true);
+}
+
+void ReadCall::Cover(const PGresult* result) {
+  if (!collects()) return;
+  const ExecStatusType status = PQresultStatus(result);
+  if (status == PGRES_FATAL_ERROR) return;  // no value was read
+  const PGTransactionStatusType now = PQtransactionStatus(connection_);
+  if ((now != PQTRANS_IDLE && now != PQTRANS_INTRANS) || PQpipelineStatus(connection_) != PQ_PIPELINE_OFF) {
+    Missed();
+  } else if (const auto id = Position()) {
+    Saw(*id);
+  } else {
+    Missed();
+  }
+}
+
+std::optional<WriteId> ReadCall::Position() {
+  const bool in_block = PQtransactionStatus(connection_) == PQTRANS_INTRANS;
+  const Results answer = Simple(connection_, std::string(in_block ? "SAVEPOINT antipode;" : "") + kCover);
+  const bool good = HasRow(answer);
+  if (in_block) Simple(connection_, good ? "RELEASE antipode" : "ROLLBACK TO antipode; RELEASE antipode");
+  if (!good) {
+    binding_.Say("cover", "what is read from " + binding_.store->name() + " cannot be covered: run antipode init");
+    return std::nullopt;
+  }
+  const PGresult* const row = answer.back().get();
+  const auto reached = NumberOf(ValueOf(row, 1));
+  const auto timeline = DecimalOf(ValueOf(row, 2));
+  const auto system = DecimalOf(ValueOf(row, 3));
+  if (!reached || !timeline || !system) return std::nullopt;
+  std::uint64_t counter = *reached;
+  if (const auto inserted = NumberOf(ValueOf(row, 4))) {
+    counter = std::max(counter, RecordEnd(*inserted, DecimalOf(ValueOf(row, 6)).value_or(0)));
+  }
+  const Epoch epoch{*system, static_cast<std::uint32_t>(*timeline), std::string(ValueOf(row, 5))};
+  auto id = WriteId::Position(binding_.store->name(), epoch.Name(), counter);
+  if (!id.ok()) return std::nullopt;
+  return *id;
+}
+
+void ReadCall::Saw(const WriteId& id) {
+  if (reading_) reading_->Saw({id});
+  if (merges_) scope_->Transfer(Lineage(id), site_);
+}
+
+void ReadCall::Missed() {
+  if (!collects()) return;
+  const std::string& store = binding_.store->name();
+  if (reading_) reading_->Marked(store);
+  if (merges_) scope_->Transfer(Lineage().MarkedIncomplete({store}), site_);
+}
+
+}  // namespace antipode::postgresql

@@ -1,0 +1,31 @@
+// What a statement may do, by its text: whether it writes, and whether it ends a transaction.
+//
+// Where the text does not say, it may write (kMaybe), and the server is asked whether it did, or its place is taken as an
+// upper bound: a guess may cost a question, but never a write (spec SHIM-6).
+#ifndef ANTIPODE_POSTGRESQL_SRC_STATEMENTS_H_
+#define ANTIPODE_POSTGRESQL_SRC_STATEMENTS_H_
+
+#include <string_view>
+
+namespace antipode::postgresql {
+
+enum class Kind {
+  kRead,
+  kWrite,  // one INSERT, UPDATE, DELETE or MERGE: in autocommit mode its position can be asked for in the same packet
+  kMaybe,  // a function, a procedure, DDL, several statements: whatever it is, it may write
+  kCommit,
+  kRollback,
+  kPrepare,           // PREPARE TRANSACTION: the transaction is not over, though the connection is free
+  kCommitPrepared,    // COMMIT PREPARED
+  kRollbackPrepared,  // ROLLBACK PREPARED
+};
+
+// What a statement may do.
+Kind Classify(std::string_view text);
+
+// Whether it may change which statement a prepared statement's name means (DEALLOCATE, DISCARD, PREPARE, a procedure).
+bool MayRename(std::string_view text);
+
+}  // namespace antipode::postgresql
+
+#endif  // ANTIPODE_POSTGRESQL_SRC_STATEMENTS_H_

@@ -1,0 +1,216 @@
+// `Wrap` and `Register`: how a connection or a list of servers joins a store; and the connection's own words.
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "antipode/logs.h"
+#include "antipode/postgresql.h"
+#include "antipode/shim_tools.h"
+#include "connection.h"
+#include "probe.h"
+#include "shim.h"
+
+namespace antipode::postgresql {
+namespace {
+
+constexpr auto kProbe = std::chrono::seconds(1);
+
+Error Mistake(std::string words) { return Error{ErrorCode::kConfiguration, std::move(words), nullptr}; }
+
+// What the server allows: asked once a user and server.
+Facts FactsAt(Store& store, const Target& target) {
+  auto& shim = static_cast<PostgresqlShim&>(store.shim());
+  const auto user = target.words.find("user");
+  const std::string place = (user == target.words.end() ? std::string() : user->second) + "@" + target.address;
+  if (const auto known = shim.FactsOf(place)) return *known;
+  Facts facts;
+  std::string trouble;
+  try {
+    facts = Probe(target, kProbe);
+  } catch (const Unreachable& error) {
+    trouble = error.words;
+  } catch (const Refused& error) {
+    trouble = error.words;
+  }
+  if (!facts.reached) {
+    logs::Info("probe " + store.name() + " " + target.address, store.name() + ": " + target.address +
+                                                                   " does not answer yet (" + trouble +
+                                                                   "); its rights are asked when it does");
+    return facts;
+  }
+  shim.KeepFacts(place, facts);
+  SayWhatLacks(store.name(), target, facts);
+  if (!facts.marks) {
+    const std::string words = NoTable(store.name(), facts.user);
+    NoteMarks(store.name(), target.address + ": " + words);
+    logs::Warn("marks " + store.name() + " " + target.address, store.name() + ": " + words);
+  }
+  return facts;
+}
+
+Result<std::shared_ptr<Store>> Join(const Options& options) {
+  const std::string rest = options.store.rest.value_or("none");
+  if (rest != "none") return Mistake("rest=" + rest + ": in C++ a lineage does not rest beside rows yet; want none");
+  if (options.store.replicas) {
+    for (const std::any& each : *options.store.replicas) {
+      const Result<Target> target = TargetOf(each);
+      if (!target.ok()) return target.error();
+    }
+  }
+  Result<std::shared_ptr<Store>> joined = JoinStore(PostgresqlType(), options.store);
+  if (joined.ok() && options.unique_timelines) {
+    static_cast<PostgresqlShim&>((*joined)->shim()).BelieveTimelinesUnique();
+  }
+  return joined;
+}
+
+bool IsUnnamed(const char* name) { return name != nullptr && name[0] == '\0'; }
+
+// As many types as there are parameters; what was not said is for the server to infer.
+std::vector<Oid> TypesOf(std::vector<Oid> types, int count) {
+  types.resize(count > 0 ? static_cast<std::size_t>(count) : 0, 0);
+  return types;
+}
+
+}  // namespace
+
+Result<Connection> Wrap(PGconn* connection, Options options) {
+  OwnConnection plain(connection);
+  if (connection == nullptr || PQstatus(connection) != CONNECTION_OK) {
+    return Mistake("the connection to wrap is not open: " +
+                   (connection == nullptr ? std::string("null") : FirstLine(PQerrorMessage(connection))));
+  }
+  if (PQpipelineStatus(connection) != PQ_PIPELINE_OFF || PQtransactionStatus(connection) != PQTRANS_IDLE) {
+    return Mistake("the connection to wrap is in the middle of something: wrap it before its first command");
+  }
+  Result<std::shared_ptr<Store>> joined = Join(options);
+  if (!joined.ok()) return joined.error();
+  const Target target = TargetOf(connection);
+  Binding binding(*joined, (*joined)->UseServer(target, target.address), options);
+  const std::string unfit = FactsAt(*binding.store, target).Unfit();
+  if (!unfit.empty()) {
+    binding.unfit = target.address + " " + unfit;
+    if (options.store.on_unfit.value_or(OnUnfit::kRaise) == OnUnfit::kRaise) {
+      return Error{ErrorCode::kUnfitStore, binding.unfit + ". wrap(…, on_unfit='unproven') lets the service start", nullptr};
+    }
+  }
+  return Connection(std::make_unique<Connection::Inside>(std::move(plain), std::move(binding)));
+}
+
+Result<std::shared_ptr<Store>> Register(const Options& options) { return Join(options); }
+
+// The words of libpq on a wrapped connection
+
+Connection::Connection(std::unique_ptr<Inside> inside) : inside_(std::move(inside)) {}
+Connection::Connection(Connection&&) noexcept = default;
+Connection& Connection::operator=(Connection&&) noexcept = default;
+Connection::~Connection() = default;
+
+PGconn* Connection::get() const noexcept { return inside_->plain(); }
+
+PGconn* Connection::Release() noexcept { return inside_->Release(); }
+
+Reply Connection::Exec(const char* query, Site site) {
+  PGconn* const plain = get();
+  return inside_->Run(
+      inside_->KindOf(query), [&] { return PQexec(plain, query); },
+      [&] { return PQsendQueryParams(plain, query, 0, nullptr, nullptr, nullptr, nullptr, 0); }, site);
+}
+
+Reply Connection::ExecParams(const char* command, int count, const Oid* types, const char* const* values,
+                             const int* lengths, const int* formats, int result_format, Site site) {
+  PGconn* const plain = get();
+  return inside_->Run(
+      inside_->KindOf(command),
+      [&] { return PQexecParams(plain, command, count, types, values, lengths, formats, result_format); },
+      [&] { return PQsendQueryParams(plain, command, count, types, values, lengths, formats, result_format); }, site);
+}
+
+Reply Connection::Prepare(const char* name, const char* query, int count, const Oid* types) {
+  Reply reply = inside_->Plain(PQprepare(get(), name, query, count, types));
+  if (reply.status() != PGRES_COMMAND_OK) return reply;
+  if (IsUnnamed(name)) {
+    inside_->PreparedUnnamed(query, count, types);
+  } else {
+    inside_->Prepared(name, query);
+  }
+  return reply;
+}
+
+Reply Connection::ExecPrepared(const char* name, int count, const char* const* values, const int* lengths,
+                               const int* formats, int result_format, Site site) {
+  PGconn* const plain = get();
+  if (IsUnnamed(name) && inside_->unnamed()) {
+    const Connection::Inside::Unnamed unnamed = inside_->unnamed().value();
+    const std::vector<Oid> types = TypesOf(unnamed.types, count);
+    return ExecParams(unnamed.query.c_str(), count, types.data(), values, lengths, formats, result_format, site);
+  }
+  return inside_->Run(
+      inside_->KindOfPrepared(name),
+      [&] { return PQexecPrepared(plain, name, count, values, lengths, formats, result_format); },
+      [&] { return PQsendQueryPrepared(plain, name, count, values, lengths, formats, result_format); }, site);
+}
+
+Reply Connection::DescribePrepared(const char* name) {
+  if (IsUnnamed(name) && inside_->unnamed()) {
+    const auto& [query, types] = *inside_->unnamed();
+    PQclear(PQprepare(get(), "", query.c_str(), static_cast<int>(types.size()), types.data()));
+  }
+  return inside_->Plain(PQdescribePrepared(get(), name));
+}
+
+Reply Connection::DescribePortal(const char* name) { return inside_->Plain(PQdescribePortal(get(), name)); }
+
+int Connection::SendQuery(const char* query, Site site) {
+  return inside_->Start(inside_->KindOf(query), [&] { return PQsendQuery(get(), query); }, site);
+}
+
+int Connection::SendQueryParams(const char* command, int count, const Oid* types, const char* const* values,
+                                const int* lengths, const int* formats, int result_format, Site site) {
+  return inside_->Start(
+      inside_->KindOf(command),
+      [&] { return PQsendQueryParams(get(), command, count, types, values, lengths, formats, result_format); }, site);
+}
+
+int Connection::SendPrepare(const char* name, const char* query, int count, const Oid* types) {
+  // Whether it will be prepared is not known yet: what a named one does when run is not, either.
+  if (IsUnnamed(name) && query != nullptr) inside_->PreparedUnnamed(query, count, types);
+  if (!IsUnnamed(name)) inside_->Forget(name);
+  return inside_->Start(Kind::kRead, [&] { return PQsendPrepare(get(), name, query, count, types); }, Site());
+}
+
+int Connection::SendQueryPrepared(const char* name, int count, const char* const* values, const int* lengths,
+                                  const int* formats, int result_format, Site site) {
+  if (IsUnnamed(name) && inside_->unnamed()) {
+    const Connection::Inside::Unnamed unnamed = inside_->unnamed().value();
+    const std::vector<Oid> types = TypesOf(unnamed.types, count);
+    return SendQueryParams(unnamed.query.c_str(), count, types.data(), values, lengths, formats, result_format, site);
+  }
+  return inside_->Start(
+      inside_->KindOfPrepared(name),
+      [&] { return PQsendQueryPrepared(get(), name, count, values, lengths, formats, result_format); }, site);
+}
+
+int Connection::SetSingleRowMode() { return PQsetSingleRowMode(get()); }
+Reply Connection::GetResult() { return inside_->Next(); }
+int Connection::ConsumeInput() { return PQconsumeInput(get()); }
+int Connection::IsBusy() { return PQisBusy(get()); }
+int Connection::Flush() { return PQflush(get()); }
+
+int Connection::EnterPipelineMode() { return PQenterPipelineMode(get()); }
+int Connection::ExitPipelineMode() { return inside_->LeavePipeline(); }
+int Connection::PipelineSync() { return inside_->Sync(); }
+int Connection::SendFlushRequest() { return PQsendFlushRequest(get()); }
+PGpipelineStatus Connection::PipelineStatus() const { return PQpipelineStatus(get()); }
+
+int Connection::PutCopyData(const char* buffer, int octets) { return PQputCopyData(get(), buffer, octets); }
+int Connection::PutCopyEnd(const char* error) { return PQputCopyEnd(get(), error); }
+int Connection::GetCopyData(char** buffer, int asynchronous) { return PQgetCopyData(get(), buffer, asynchronous); }
+
+ConnStatusType Connection::Status() const { return PQstatus(get()); }
+PGTransactionStatusType Connection::TransactionStatus() const { return PQtransactionStatus(get()); }
+const char* Connection::ErrorMessage() const { return inside_->ErrorMessage(); }
+const Error* Connection::LastError() const noexcept { return inside_->error(); }
+void Connection::Reset() { inside_->Reset(); }
+
+}  // namespace antipode::postgresql
