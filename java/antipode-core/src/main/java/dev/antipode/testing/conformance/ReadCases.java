@@ -227,7 +227,7 @@ public interface ReadCases extends ConformanceCases {
       checkEquals(value, store.read(key, store.far()), "what is read there");
       if (store.capabilities().versions() != Versions.OPAQUE) {
         store.write(store.newKey(), "beside");
-        check(store.judge(written, store.brief()).satisfied(), "it was visible a moment ago");
+        check(store.judge(written).satisfied(), "it was visible a moment ago");
       }
     }
   }
