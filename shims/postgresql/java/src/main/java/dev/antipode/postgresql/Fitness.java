@@ -57,7 +57,7 @@ final class Fitness {
 
   /** The mode of the pooler between: whether a connection keeps its server process between transactions. */
   private static String poolerMode(Target target) {
-    try (Session first = target.open(1000); Session second = target.open(1000)) {
+    try (Session first = target.openSimple(1000); Session second = target.openSimple(1000)) {
       String own = first.row("SELECT pg_backend_pid()")[0];
       try {
         second.execute("BEGIN");

@@ -1,7 +1,6 @@
 package dev.antipode.postgresql;
 
 import dev.antipode.Lineage;
-import dev.antipode.LineageScope;
 import dev.antipode.Ordered;
 import dev.antipode.Reading;
 import dev.antipode.WriteId;
@@ -10,9 +9,7 @@ import dev.antipode.propagation.AtRest;
 import dev.antipode.shim.Write;
 import dev.antipode.telemetry.Telemetry;
 import java.sql.SQLException;
-import java.util.List;
 import org.postgresql.core.BaseConnection;
-import org.postgresql.core.TransactionState;
 
 /**
  * One wrapped connection's transactions: a write is pending from its first statement that may write, until its end is
@@ -237,19 +234,7 @@ final class Flow {
   // Lineages beside rows
 
   private void putBeside() {
-    LineageScope scope = LineageScope.current();
-    Lineage lineage = scope == null ? Lineage.EMPTY : scope.lineage();
-    if (scope != null) {
-      List<String> others = scope.pending().stream()
-          .map(pending -> pending.store())
-          .filter(store -> !store.equals(binding.store().name()))
-          .distinct()
-          .toList();
-      if (!others.isEmpty()) {
-        lineage = lineage.markedIncomplete(others);
-      }
-    }
-    String text = AtRest.text(lineage, binding.options().lineageOut());
+    String text = AtRest.text(write.lineageBeside(), binding.options().lineageOut());
     boolean local = !alone;
     if (local && text.equals(beside)) {
       return;

@@ -145,6 +145,13 @@ final class Target {
     return open(timeoutMillis, new Properties());
   }
 
+  /** One on which nothing is prepared: for what may be a pooler. */
+  Session openSimple(int timeoutMillis) throws IOException {
+    Properties more = new Properties();
+    more.setProperty(PGProperty.PREFER_QUERY_MODE.getName(), "simple");
+    return open(timeoutMillis, more);
+  }
+
   /** One on which the server speaks of its log (the attribute REPLICATION). */
   Session openReplicating(int timeoutMillis) throws IOException {
     Properties more = new Properties();

@@ -1,0 +1,176 @@
+package dev.antipode.postgresql;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import com.zaxxer.hikari.HikariConfig;
+import com.zaxxer.hikari.HikariDataSource;
+import dev.antipode.Antipode;
+import dev.antipode.BarrierOptions;
+import dev.antipode.Lineage;
+import dev.antipode.LineageScope;
+import dev.antipode.StoreOptions;
+import java.sql.Connection;
+import java.sql.SQLException;
+import java.time.Duration;
+import javax.sql.DataSource;
+import org.junit.jupiter.api.Test;
+import org.postgresql.PGConnection;
+import org.springframework.jdbc.core.JdbcTemplate;
+import org.springframework.jdbc.datasource.DataSourceTransactionManager;
+import org.springframework.jdbc.datasource.DelegatingDataSource;
+import org.springframework.transaction.support.TransactionTemplate;
+
+/** HikariCP around and inside the shim, and Spring's transactions over it (SHIM-1, SHIM-11, SCOPE-14). */
+class PoolsTest extends QuietRegion {
+  private static void waits(Lineage lineage, String key) throws SQLException {
+    assertPosition(lineage);
+    Antipode.barrier(BarrierOptions.defaults().lineage(lineage).timeout(Duration.ofSeconds(20)));
+    assertThat(shows("b1", key)).isNotNull();
+  }
+
+  private static HikariConfig pool() {
+    HikariConfig config = new HikariConfig();
+    config.setMaximumPoolSize(1);
+    config.setMinimumIdle(0);
+    return config;
+  }
+
+  private static HikariDataSource plainPool() {
+    HikariConfig config = pool();
+    config.setJdbcUrl(region().jdbc("a"));
+    config.setUsername("app");
+    return new HikariDataSource(config);
+  }
+
+  private void commitsAndRollsBack(DataSource pool) throws SQLException {
+    for (int turn = 0; turn < 3; turn++) {
+      String key = newKey();
+      waits(Region.inScope(pool, connection -> {
+        connection.setAutoCommit(false);
+        Region.update(connection, Region.INSERT, key, "v");
+        connection.commit();
+      }), key);
+      String own = newKey();
+      waits(Region.inScope(pool, connection -> Region.update(connection, Region.INSERT, own, "v")), own);
+    }
+    // What is open when the connection goes back is rolled back.
+    try (LineageScope scope = Antipode.scope()) {
+      String key = newKey();
+      try (Connection connection = pool.getConnection()) {
+        connection.setAutoCommit(false);
+        Region.update(connection, Region.INSERT, key, "v");
+        assertThat(scope.pendingStores()).containsExactly(STORE);
+      }
+      assertThat(scope.pendingStores()).isEmpty();
+      assertNothing(scope.lineage());
+      assertThat(shows("a", key)).isNull();
+    }
+  }
+
+  @Test
+  void aPoolInside() throws SQLException {
+    try (HikariDataSource plain = plainPool()) {
+      DataSource pool = AntipodePostgres.wrap(plain, options());
+      assertThat(pool.unwrap(HikariDataSource.class)).isSameAs(plain);
+      commitsAndRollsBack(pool);
+      try (Connection connection = pool.getConnection()) {
+        assertThat(connection.unwrap(PGConnection.class).getBackendPID()).isPositive();
+      }
+    }
+  }
+
+  @Test
+  void aPoolAround() throws SQLException {
+    HikariConfig config = pool();
+    config.setDataSource(source);
+    try (HikariDataSource pool = new HikariDataSource(config)) {
+      commitsAndRollsBack(pool);
+    }
+  }
+
+  /** SHIM-2: what is between the application and the driver may keep a commit to itself; it is then not done behind it. */
+  @Test
+  void whatKeepsACommitToItselfIsHeard() throws SQLException {
+    DataSource keeping = new DelegatingDataSource(region().plain("a")) {
+      @Override
+      public Connection getConnection() throws SQLException {
+        Connection inner = super.getConnection();
+        return (Connection) java.lang.reflect.Proxy.newProxyInstance(
+            PoolsTest.class.getClassLoader(), new Class<?>[] {Connection.class}, (proxy, method, args) -> {
+              try {
+                return method.getName().equals("commit") ? null : method.invoke(inner, args);
+              } catch (java.lang.reflect.InvocationTargetException error) {
+                throw error.getCause();
+              }
+            });
+      }
+    };
+    String key = newKey();
+    DataSource wrapped = AntipodePostgres.wrap(keeping, options());
+    try (LineageScope scope = Antipode.scope()) {
+      try (Connection connection = wrapped.getConnection()) {
+        connection.setAutoCommit(false);
+        Region.update(connection, Region.INSERT, key, "v");
+        connection.commit();
+        assertThat(scope.pendingStores()).containsExactly(STORE);
+      }
+      assertThat(scope.lineage().ofStore(STORE)).isEmpty();
+      assertThat(scope.marked().isComplete()).isFalse(); // nobody knows what became of it
+    }
+    assertThat(shows("a", key)).isNull();
+  }
+
+  @Test
+  void springsTransactions() throws SQLException {
+    try (HikariDataSource plain = plainPool()) {
+      DataSource wrapped = AntipodePostgres.wrap(plain, options());
+      JdbcTemplate template = new JdbcTemplate(wrapped);
+      TransactionTemplate transaction = new TransactionTemplate(new DataSourceTransactionManager(wrapped));
+      String key = newKey();
+      try (LineageScope scope = Antipode.scope()) {
+        transaction.executeWithoutResult(status -> {
+          template.update(Region.INSERT, key, "v");
+          assertThat(template.queryForObject("SELECT count(*) FROM posts WHERE key = ?", Long.class, key)).isEqualTo(1);
+          assertThat(scope.pendingStores()).containsExactly(STORE);
+        });
+        waits(scope.lineage(), key);
+      }
+      try (LineageScope scope = Antipode.scope()) {
+        assertThatThrownBy(() -> transaction.executeWithoutResult(status -> {
+          template.update(Region.INSERT, newKey(), "v");
+          throw new IllegalStateException("no");
+        })).hasMessage("no");
+        assertNothing(scope.lineage());
+        assertThat(scope.pendingStores()).isEmpty();
+      }
+      TransactionTemplate nested = new TransactionTemplate(new DataSourceTransactionManager(wrapped));
+      nested.setPropagationBehavior(TransactionTemplate.PROPAGATION_NESTED);
+      nested.setReadOnly(false);
+      String own = newKey();
+      try (LineageScope scope = Antipode.scope()) {
+        nested.executeWithoutResult(status -> template.update(Region.INSERT, own, "v"));
+        waits(scope.lineage(), own);
+      }
+      String alone = newKey();
+      try (LineageScope scope = Antipode.scope()) {
+        template.update(Region.INSERT, alone, "v");
+        waits(scope.lineage(), alone);
+      }
+    }
+  }
+
+  /** BAR-3: the wrapped client's own server is waited for where no replica is named, with the pool's own credentials. */
+  @Test
+  void withoutReplicasTheClientsOwnServerIsAsked() {
+    try (HikariDataSource plain = plainPool()) {
+      DataSource wrapped = AntipodePostgres.wrap(plain, StoreOptions.named("own"));
+      try (LineageScope scope = Antipode.scope()) {
+        new JdbcTemplate(wrapped).update(Region.INSERT, newKey(), "v");
+        var result = Antipode.barrier(BarrierOptions.defaults().timeout(Duration.ofSeconds(10)).stores("own"));
+        assertThat(result.satisfied()).isTrue();
+        assertThat(scope.lineage().ofStore("own")).hasSize(1);
+      }
+    }
+  }
+}

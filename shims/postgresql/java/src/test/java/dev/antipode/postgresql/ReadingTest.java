@@ -1,0 +1,115 @@
+package dev.antipode.postgresql;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import dev.antipode.Antipode;
+import dev.antipode.BarrierException;
+import dev.antipode.BarrierOptions;
+import dev.antipode.Lineage;
+import dev.antipode.LineageScope;
+import dev.antipode.Reading;
+import java.sql.Connection;
+import java.sql.SQLException;
+import java.time.Duration;
+import javax.sql.DataSource;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+
+/** Reads that wait, and that say what they depend on (SHIM-12, SHIM-13, BAR-50, BAR-51). */
+class ReadingTest extends QuietRegion {
+  private static final Duration LAG = Duration.ofMillis(3);
+
+  @AfterEach
+  void linksAreAsBefore() {
+    region().lab().lag(Region.KIND, "b1", LAG);
+    region().lab().heal();
+  }
+
+  @Test
+  void aPlainReadAddsNothing() {
+    DataSource standby = region().wrap("b1", options());
+    assertNothing(Region.inScope(standby, connection -> Region.shows(connection, "nobody")));
+  }
+
+  @Test
+  void whatIsReadDependsOnTheServersPosition() throws SQLException {
+    String key = newKey();
+    Lineage written = write(key);
+    Antipode.barrier(BarrierOptions.defaults().lineage(written).timeout(Duration.ofSeconds(20)));
+    DataSource standby = region().wrap("b1", options());
+    for (boolean autocommit : new boolean[] {true, false}) {
+      try (LineageScope scope = Antipode.scope(); Connection connection = standby.getConnection()) {
+        connection.setAutoCommit(autocommit);
+        try (Reading seen = Antipode.reading()) {
+          assertThat(Region.shows(connection, key)).isEqualTo("v");
+          assertThat(written.isCoveredBy(seen.lineage())).as(seen.lineage() + " of " + written).isTrue();
+          assertThat(seen.lineage().isComplete()).isTrue();
+        }
+        assertNothing(scope.lineage());
+        if (!autocommit) {
+          connection.commit();
+        }
+      }
+    }
+    // A primary too, in the midst of a transaction that goes on.
+    String next = newKey();
+    waitsFor(Region.inScope(source, connection -> {
+      connection.setAutoCommit(false);
+      Region.update(connection, Region.INSERT, next, "v");
+      try (Reading seen = Antipode.reading()) {
+        assertThat(Region.shows(connection, key)).isEqualTo("v");
+        assertThat(seen.lineage().ofStore(STORE)).hasSize(1);
+      }
+      connection.commit();
+    }));
+    assertThat(shows("b1", next)).isEqualTo("v");
+  }
+
+  private static void waitsFor(Lineage lineage) {
+    Antipode.barrier(BarrierOptions.defaults().lineage(lineage).timeout(Duration.ofSeconds(20)));
+  }
+
+  @Test
+  void waitOnReadWaits() throws SQLException {
+    DataSource standby = region().wrap("b1", options().waitOnRead(true).timeout(Duration.ofSeconds(20)));
+    region().lab().lag(Region.KIND, "b1", Duration.ofMillis(200));
+    String key = newKey();
+    Lineage written = write(key);
+    try (LineageScope scope = Antipode.scope(written); Connection connection = standby.getConnection()) {
+      assertThat(Region.shows(connection, key)).isEqualTo("v");
+      assertThat(scope.lineage()).isEqualTo(written);
+    }
+  }
+
+  @Test
+  void readingAfterALineageWaitsAndGivesUpInTime() throws SQLException {
+    DataSource standby = region().wrap("b1", options().timeout(Duration.ofMillis(300)));
+    waitsFor(write(newKey()));
+    region().lab().partition(Region.KIND, "b1");
+    Lineage written = write(newKey());
+    try (Connection connection = standby.getConnection(); Reading seen = Antipode.reading(written)) {
+      long began = System.nanoTime();
+      assertThatThrownBy(() -> Region.shows(connection, "any")).isInstanceOf(BarrierException.class)
+          .hasMessageContaining(STORE);
+      assertThat(Duration.ofNanos(System.nanoTime() - began)).isLessThan(Duration.ofSeconds(5));
+      assertThat(seen.after()).contains(written);
+    }
+  }
+
+  /** BAR-50: a transaction that keeps its snapshot cannot see what comes later, however long it waits. */
+  @Test
+  void aSnapshotThatIsKeptIsToldAtOnce() throws SQLException {
+    DataSource standby = region().wrap("b1", options().waitOnRead(true).timeout(Duration.ofSeconds(20)));
+    try (LineageScope scope = Antipode.scope(); Connection connection = standby.getConnection()) {
+      connection.setTransactionIsolation(Connection.TRANSACTION_REPEATABLE_READ);
+      connection.setAutoCommit(false);
+      Region.shows(connection, "nobody");
+      Lineage written = write(newKey());
+      scope.transfer(written);
+      assertThatThrownBy(() -> Region.shows(connection, "any")).isInstanceOf(BarrierException.class)
+          .hasMessageContaining("snapshot");
+      connection.rollback();
+    }
+  }
+}
