@@ -1,7 +1,5 @@
 package dev.antipode;
 
-import dev.antipode.configuration.ProcessSettings;
-import dev.antipode.records.Records;
 import dev.antipode.telemetry.CallSite;
 import dev.antipode.telemetry.Telemetry;
 import io.opentelemetry.context.Context;
@@ -151,7 +149,7 @@ public final class LineageScope implements AutoCloseable, ImplicitContextKeyed {
     }
     List<PendingWrite> uncommitted = publishedBeforeCommit();
     if (!uncommitted.isEmpty()) {
-      applyOnPending(uncommitted);
+      ScopeLog.published(uncommitted);
     }
     return marked();
   }
@@ -190,7 +188,7 @@ public final class LineageScope implements AutoCloseable, ImplicitContextKeyed {
 
   private void appended(boolean late, String store) {
     if (late) {
-      tooLate(store);
+      ScopeLog.tooLate(store, site);
     } else if (sent) {
       Telemetry.writeLate(store, CallSite.current());
     }
@@ -228,7 +226,7 @@ public final class LineageScope implements AutoCloseable, ImplicitContextKeyed {
       }
     }
     if (late) {
-      tooLate(other.stores().stream().findFirst().orElse(""));
+      ScopeLog.tooLate(other.stores().stream().findFirst().orElse(""), site);
     }
   }
 
@@ -409,47 +407,7 @@ public final class LineageScope implements AutoCloseable, ImplicitContextKeyed {
 
   /** Counts a write that no scope records, with its site (SCOPE-9). */
   public static void orphan(String store) {
-    String where = CallSite.current();
-    Telemetry.writeLost("orphan", store, where);
-    if (ProcessSettings.inForce().mode() == Mode.DRY_RUN) {
-      Records.orphan(where, store);
-    }
-    Logs.warn(
-        "orphan " + where,
-        "a write to " + store + " was made outside any scope, so nothing can wait for it. Open one with a middleware or "
-            + "Antipode.scope(); in a thread use Antipode.carry(). site=" + where);
-  }
-
-  private void tooLate(String store) {
-    String where = CallSite.current();
-    Telemetry.writeLost("closed", store, where);
-    Logs.warn(
-        "closed-scope " + where,
-        "dropped a write to " + (store.isEmpty() ? "a store" : store) + ": its scope (" + site + ") has ended. For work "
-            + "that outlives the request use Antipode.detachedScope(). site=" + where);
-  }
-
-  /** A lineage leaves before the commit of this task's own writes: the commonest form of the bug (SCOPE-18). */
-  private static void applyOnPending(List<PendingWrite> uncommitted) {
-    String where = CallSite.current();
-    String names = uncommitted.stream().map(PendingWrite::store).distinct().sorted().collect(Collectors.joining(", "));
-    Settings now = ProcessSettings.inForce();
-    boolean dryRun = now.mode() == Mode.DRY_RUN;
-    Telemetry.finding("published_before_commit", where);
-    if (dryRun) {
-      uncommitted.forEach(write -> Records.publishedBeforeCommit(where, write.store(), write.site()));
-    }
-    if (now.onPending() == OnPending.RAISE) {
-      throw new PendingWriteException(
-          "a lineage leaves before the commit of " + names + ": readers cannot wait for it. Publish after commit. (site: "
-              + where + ")");
-    }
-    if (now.onPending() == OnPending.WARN || dryRun) {
-      Logs.warn(
-          "pending " + where,
-          "sent a lineage before the commit of " + names + ": readers cannot wait for it. Publish after commit. site="
-              + where);
-    }
+    ScopeLog.orphan(store);
   }
 
   // What middlewares, consumers and barriers note in it

@@ -173,7 +173,8 @@ final class Planner {
     for (RegisteredStore store : known.all()) {
       if (!store.name().equals(name) && plain(store.name()).equals(plain)) {
         throw new ConfigurationException(
-            "the lineage names store \"%s\", this process has registered \"%s\": the same name but for case, - and _. A store has one name in every service."
+            ("the lineage names store \"%s\", this process has registered \"%s\": the same name but for case, - "
+                + "and _. A store has one name in every service.")
                 .formatted(name, store.name()));
       }
     }

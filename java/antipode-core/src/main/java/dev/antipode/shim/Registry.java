@@ -102,7 +102,8 @@ public final class Registry {
     List<String> known = names();
     String near = NearestName.of(name, known);
     String hint = near == null ? "\n  If another" : "\n  Did you mean \"" + near + "\"? If another";
-    return "barrier(stores(\"%s\")): no such store in this process; registered: %s.%s service owns it, leave it out, or register it here."
+    return ("barrier(stores(\"%s\")): no such store in this process; registered: %s.%s service owns it, leave it out, or "
+            + "register it here.")
         .formatted(name, known.isEmpty() ? "none" : String.join(", ", known), hint);
   }
 }

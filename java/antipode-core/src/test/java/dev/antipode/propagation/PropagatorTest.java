@@ -174,9 +174,9 @@ class PropagatorTest {
   /** PROP-7. */
   @Test
   void jaegersFormatIsReadAndWritten() {
-    SpanContext span = SpanContext.create("0".repeat(31) + "1", "0".repeat(15) + "2", TraceFlags.getDefault(), TraceState.getDefault());
-    for (TextMapPropagator own :
-        List.of(AntipodePropagator.round(JAEGER), JAEGER)) {
+    SpanContext span = SpanContext.create(
+        "0".repeat(31) + "1", "0".repeat(15) + "2", TraceFlags.getDefault(), TraceState.getDefault());
+    for (TextMapPropagator own : List.of(AntipodePropagator.round(JAEGER), JAEGER)) {
       global(own);
       try (LineageScope scope = Antipode.scope(Lineage.of(WRITE));
           Scope current = Span.wrap(span).makeCurrent();

@@ -136,6 +136,7 @@ public interface WriterCases extends ConformanceCases {
     StoreUnderTest store = store();
     String key = store.newKey();
 
+    /** What the application throws in the middle. */
     class Abort extends RuntimeException {
       private static final long serialVersionUID = 1L;
     }

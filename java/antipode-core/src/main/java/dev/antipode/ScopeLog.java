@@ -1,0 +1,63 @@
+package dev.antipode;
+
+import dev.antipode.configuration.ProcessSettings;
+import dev.antipode.records.Records;
+import dev.antipode.telemetry.CallSite;
+import dev.antipode.telemetry.Telemetry;
+import java.util.List;
+import java.util.stream.Collectors;
+
+/** Says what scopes lose, and what leaves them too early: counted, and logged with its site. */
+final class ScopeLog {
+  private ScopeLog() {}
+
+  /** A write that no scope records (SCOPE-9). */
+  static void orphan(String store) {
+    String where = CallSite.current();
+    Telemetry.writeLost("orphan", store, where);
+    if (ProcessSettings.inForce().mode() == Mode.DRY_RUN) {
+      Records.orphan(where, store);
+    }
+    Logs.warn(
+        "orphan " + where,
+        "a write to " + store + " was made outside any scope, so nothing can wait for it. Open one with a middleware or "
+            + "Antipode.scope(); in a thread use Antipode.carry(). site=" + where);
+  }
+
+  /** A write to a scope that has ended (SCOPE-4). */
+  static void tooLate(String store, String scopesSite) {
+    String where = CallSite.current();
+    Telemetry.writeLost("closed", store, where);
+    Logs.warn(
+        "closed-scope " + where,
+        "dropped a write to " + (store.isEmpty() ? "a store" : store) + ": its scope (" + scopesSite + ") has ended. For "
+            + "work that outlives the request use Antipode.detachedScope(). site=" + where);
+  }
+
+  /**
+   * A lineage leaves before the commit of this task's own writes: the commonest form of the bug (SCOPE-18, SCOPE-19).
+   *
+   * @throws PendingWriteException with {@code on_pending=raise}
+   */
+  static void published(List<PendingWrite> uncommitted) {
+    String where = CallSite.current();
+    String names = uncommitted.stream().map(PendingWrite::store).distinct().sorted().collect(Collectors.joining(", "));
+    Settings now = ProcessSettings.inForce();
+    boolean dryRun = now.mode() == Mode.DRY_RUN;
+    Telemetry.finding("published_before_commit", where);
+    if (dryRun) {
+      uncommitted.forEach(write -> Records.publishedBeforeCommit(where, write.store(), write.site()));
+    }
+    if (now.onPending() == OnPending.RAISE) {
+      throw new PendingWriteException(
+          "a lineage leaves before the commit of " + names + ": readers cannot wait for it. Publish after commit. (site: "
+              + where + ")");
+    }
+    if (now.onPending() == OnPending.WARN || dryRun) {
+      Logs.warn(
+          "pending " + where,
+          "sent a lineage before the commit of " + names + ": readers cannot wait for it. Publish after commit. site="
+              + where);
+    }
+  }
+}
