@@ -5,6 +5,7 @@
 #include <mutex>
 #include <set>
 #include <tuple>
+#include <unordered_map>
 
 #include "fork.h"
 #include "telemetry.h"
@@ -36,14 +37,17 @@ namespace {
 
 constexpr std::size_t kMostSites = 1000;
 
+// One instrument with one set of attributes; it stays where it is until `Reset`.
 struct Number {
+  std::string name;
+  Attributes attributes;
   std::int64_t count = 0;
   double sum = 0.0;
 };
 
 struct Numbers {
   std::mutex mutex;
-  std::map<std::pair<std::string, Attributes>, Number> all;
+  std::unordered_map<std::string, std::shared_ptr<Number>> all;  // by name and values: ten thousand barriers may end at once
   std::set<std::string, std::less<>> sites;
   std::vector<telemetry::Observe> observed;
   std::shared_ptr<TelemetrySink> sink;
@@ -56,10 +60,18 @@ const Instrument& Find(std::string_view name) {
   return *std::find_if(all.begin(), all.end(), [&](const Instrument& each) { return each.name == name; });
 }
 
-Attributes Named(std::initializer_list<telemetry::Attribute> attributes) {
-  Attributes named;
-  for (const auto& [name, value] : attributes) named.emplace("antipode." + std::string(name), value);
-  return named;
+// The number of this instrument with these attributes; the lock is held.
+const std::shared_ptr<Number>& Of(std::string_view instrument, std::initializer_list<telemetry::Attribute> attributes) {
+  thread_local std::string key;
+  key.assign(instrument);
+  for (const auto& each : attributes) key.append(1, '\0').append(each.second);
+  std::shared_ptr<Number>& number = All().all[key];
+  if (!number) {
+    number = std::make_shared<Number>();
+    number->name = instrument;
+    for (const auto& [name, value] : attributes) number->attributes.emplace("antipode." + std::string(name), value);
+  }
+  return number;
 }
 
 std::string Spelled(const Measured& measured, std::string_view suffix) {
@@ -75,8 +87,9 @@ std::vector<Measured> Measurements() {
   std::vector<telemetry::Observe> observed;
   {
     const std::lock_guard<std::mutex> lock(All().mutex);
-    for (const auto& [name, number] : All().all) {
-      measured.push_back({name.first, name.second, number.count, number.sum});
+    for (const auto& each : All().all) {
+      const Number& number = *each.second;
+      measured.push_back({number.name, number.attributes, number.count, number.sum});
     }
     observed = All().observed;
   }
@@ -105,27 +118,30 @@ void AddObserved(Observe observe) {
 }
 
 void Add(std::string_view instrument, std::initializer_list<Attribute> attributes, std::uint64_t number) {
-  const Attributes named = Named(attributes);
   std::shared_ptr<TelemetrySink> sink;
+  std::shared_ptr<const Number> counted;
   {
     const std::lock_guard<std::mutex> lock(All().mutex);
-    All().all[{std::string(instrument), named}].count += static_cast<std::int64_t>(number);
+    const std::shared_ptr<Number>& held = Of(instrument, attributes);
+    held->count += static_cast<std::int64_t>(number);
     sink = All().sink;
+    if (sink) counted = held;
   }
-  if (sink) sink->Add(Find(instrument), named, number);
+  if (sink) sink->Add(Find(instrument), counted->attributes, number);
 }
 
 void Record(std::string_view instrument, std::initializer_list<Attribute> attributes, double value) {
-  const Attributes named = Named(attributes);
   std::shared_ptr<TelemetrySink> sink;
+  std::shared_ptr<const Number> measured;
   {
     const std::lock_guard<std::mutex> lock(All().mutex);
-    Number& held = All().all[{std::string(instrument), named}];
-    ++held.count;
-    held.sum += value;
+    const std::shared_ptr<Number>& held = Of(instrument, attributes);
+    ++held->count;
+    held->sum += value;
     sink = All().sink;
+    if (sink) measured = held;
   }
-  if (sink) sink->Record(Find(instrument), named, value);
+  if (sink) sink->Record(Find(instrument), measured->attributes, value);
 }
 
 std::string Bounded(std::string_view site) {
