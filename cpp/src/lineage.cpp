@@ -9,18 +9,13 @@
 #include "lineage_rep.h"
 #include "parse.h"
 #include "section.h"
+#include "spelling.h"
 #include "write_id_access.h"
 
 namespace antipode {
 namespace {
 
 using Rep = LineageAccess::Rep;
-
-std::string Decimal(std::uint64_t number) {
-  char digits[20];
-  const auto end = std::to_chars(std::begin(digits), std::end(digits), number).ptr;
-  return std::string(digits, end);
-}
 
 // The counter of an identifier that is a position; its version is ordered.
 std::uint64_t CounterOf(const WriteId& id) { return id.ordered()->counter; }
@@ -46,8 +41,6 @@ std::vector<std::string> Unspelled(const std::vector<std::string>& names) {
   for (const std::string& name : names) unspelled.push_back(wire::Unspell(name));
   return unspelled;
 }
-
-std::string HeadOf(std::string_view store) { return wire::Spell(store) + "."; }
 
 // Joins what may be many sections of few stores; views and texts that were made stay alive in `made`.
 class Joiner {
@@ -98,7 +91,7 @@ Result<Lineage> Lineage::Deserialize(std::string_view text) {
   const std::string_view stripped = wire::Strip(text);
   Result<Parsed> parsed = Parse(stripped);
   if (!parsed) return parsed.error();
-  return LineageAccess::Of(*parsed, stripped);
+  return LineageAccess::Of(*std::move(parsed), stripped);
 }
 
 std::string Lineage::Serialize() const {
@@ -114,15 +107,19 @@ std::string Lineage::Serialize() const {
 Lineage Lineage::Including(const WriteId& id) const {
   if (id.is_position() && rep_ != nullptr) {
     // The common case: a position onto the one that is there, raised in place without opening anything.
-    const std::string head = HeadOf(id.store());
-    const std::size_t place = LineageAccess::Find(*this, head);
+    const wire::SpelledName store(id.store());
+    const std::size_t place = LineageAccess::FindStore(*this, store.text());
     if (place != LineageAccess::kAbsent) {
       const std::string_view section = rep_->Section(place);
       const std::string_view position = OnlyPositionHead(section);
-      if (!position.empty() &&
-          position.substr(head.size() + 1, position.size() - head.size() - 2) == wire::Spell(id.ordered()->epoch)) {
+      const std::size_t before = store.text().size() + 2;  // the store and two dots
+      const wire::SpelledName epoch(id.ordered()->epoch);
+      if (!position.empty() && position.substr(before, position.size() - before - 1) == epoch.text()) {
         if (antipode::CounterOf(section.substr(position.size())) >= CounterOf(id)) return *this;
-        return LineageAccess::Replaced(*this, place, position.size(), Decimal(CounterOf(id)));
+        char digits[20];
+        const char* const end = std::to_chars(std::begin(digits), std::end(digits), CounterOf(id)).ptr;
+        const std::string_view counter(digits, static_cast<std::size_t>(end - digits));
+        return LineageAccess::Replaced(*this, place, position.size(), counter);
       }
     }
   }
@@ -290,7 +287,7 @@ std::vector<WriteId> Lineage::OfStore(std::string_view store) const {
 }
 
 std::optional<std::string_view> Lineage::SectionText(std::string_view store) const {
-  const std::size_t place = LineageAccess::Find(*this, HeadOf(store));
+  const std::size_t place = LineageAccess::FindStore(*this, wire::SpelledName(store).text());
   if (place == LineageAccess::kAbsent) return std::nullopt;
   return rep_->Section(place);
 }
@@ -299,7 +296,9 @@ std::optional<std::uint64_t> Lineage::OnlyPosition(std::string_view store, std::
   const auto section = SectionText(store);
   if (!section) return std::nullopt;
   const std::string_view head = OnlyPositionHead(*section);
-  if (head.empty() || head != HeadOf(store) + "." + wire::Spell(epoch) + ".") return std::nullopt;
+  if (head.empty()) return std::nullopt;
+  const std::size_t before = head.find('.') + 2;
+  if (head.substr(before, head.size() - before - 1) != wire::SpelledName(epoch).text()) return std::nullopt;
   return antipode::CounterOf(section->substr(head.size()));
 }
 

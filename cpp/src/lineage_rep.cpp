@@ -60,18 +60,18 @@ std::vector<std::string> JoinIncomplete(const std::vector<std::string>& a, const
   return joined;
 }
 
-Lineage LineageAccess::Of(const Parsed& parsed, std::string_view text) {
-  if (!parsed.plain) return Make(parsed.sections, Owned(parsed.incomplete), Owned(parsed.extensions));
+Lineage LineageAccess::Of(Parsed&& parsed, std::string_view text) {
+  if (!parsed.plain) {
+    std::vector<std::string_view> sections;
+    sections.reserve(parsed.sections.size());
+    for (const SectionPlace& place : parsed.sections) sections.push_back(text.substr(place.begin, place.size));
+    return Make(sections, Owned(parsed.incomplete), Owned(parsed.extensions));
+  }
   if (parsed.sections.empty()) return Lineage();
   // Nothing but sections in order: the text is taken as it is.
   auto rep = std::make_shared<Rep>();
   rep->text = text;
-  rep->parts.reserve(parsed.sections.size());
-  for (const std::string_view section : parsed.sections) {
-    rep->parts.push_back({static_cast<std::uint32_t>(section.data() - text.data()),
-                          static_cast<std::uint32_t>(section.size()),
-                          static_cast<std::uint32_t>(SectionHead(section).size())});
-  }
+  rep->parts = std::move(parsed.sections);
   return Lineage(std::move(rep));
 }
 
@@ -189,6 +189,15 @@ std::size_t LineageAccess::Find(const Lineage& lineage, std::string_view head) {
                                       });
   const auto i = static_cast<std::size_t>(place - rep.parts.begin());
   return place != rep.parts.end() && rep.Head(i) == head ? i : kAbsent;
+}
+
+std::size_t LineageAccess::FindStore(const Lineage& lineage, std::string_view store) {
+  // With the dot behind it, that it be compared as heads are.
+  char head[3 * wire::kMaxStore + 1];
+  if (store.size() >= sizeof head) return kAbsent;
+  store.copy(head, store.size());
+  head[store.size()] = '.';
+  return Find(lineage, {head, store.size() + 1});
 }
 
 }  // namespace antipode

@@ -16,11 +16,7 @@ namespace antipode {
 
 // Never empty and complete: that lineage has no representation at all.
 struct Lineage::Rep {
-  struct Part {
-    std::uint32_t begin;
-    std::uint32_t size;
-    std::uint32_t head;  // the length of the store and its dot
-  };
+  using Part = SectionPlace;
 
   std::string text;
   std::vector<Part> parts;              // in canonical order, which is that of the heads
@@ -37,7 +33,7 @@ struct LineageAccess {
   static constexpr std::size_t kAbsent = static_cast<std::size_t>(-1);
 
   // Of a text that has been read; `text` is what `parsed` has its views into.
-  static Lineage Of(const Parsed& parsed, std::string_view text);
+  static Lineage Of(Parsed&& parsed, std::string_view text);
 
   // Of sections in canonical order, spelled names and extensions, both sorted.
   static Lineage Make(const std::vector<std::string_view>& sections, std::vector<std::string> incomplete,
@@ -61,6 +57,8 @@ struct LineageAccess {
 
   // The place of the section that begins so; kAbsent where there is none.
   static std::size_t Find(const Lineage& lineage, std::string_view head);
+  // The same by the spelled store, without its dot.
+  static std::size_t FindStore(const Lineage& lineage, std::string_view store);
 };
 
 // Whether a flag of spelled names means anywhere.

@@ -20,7 +20,7 @@ bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 // Reads one text from left to right; every `Read…` moves `p_` behind what it read, or answers false.
 class Reader {
  public:
-  explicit Reader(std::string_view text) : p_(text.data()), end_(p_ + text.size()) {}
+  explicit Reader(std::string_view text) : begin_(text.data()), p_(begin_), end_(begin_ + text.size()) {}
 
   bool Read(Parsed& parsed) {
     if (p_ == end_ || *p_ != '1') return false;
@@ -33,7 +33,7 @@ class Reader {
         if (!ReadExtension(begin, parsed)) return false;
       } else {
         if (extended_ || !ReadSection()) return false;
-        parsed.sections.emplace_back(begin, static_cast<std::size_t>(p_ - begin));
+        parsed.sections.push_back({Distance(begin_, begin), Distance(begin, p_), head_});
       }
     }
     return true;
@@ -44,12 +44,15 @@ class Reader {
   std::string_view complaint() const { return complaint_; }
 
  private:
+  static std::uint32_t Distance(const char* from, const char* to) { return static_cast<std::uint32_t>(to - from); }
   bool AtDot() const { return p_ != end_ && *p_ == '.'; }
   bool AtPartEnd() const { return p_ == end_ || *p_ == '~'; }
 
   bool ReadSection() {
+    const char* const begin = p_;
     std::size_t octets = 0;
     if (!ScanName(p_, end_, octets) || octets == 0 || octets > wire::kMaxStore || !AtDot()) return false;
+    head_ = Distance(begin, p_) + 1;
     do {
       if (!ReadEntry()) return false;
       ++entries_;
@@ -115,8 +118,10 @@ class Reader {
     return true;
   }
 
+  const char* const begin_;
   const char* p_;
   const char* const end_;
+  std::uint32_t head_ = 0;  // of the section that was read last
   std::size_t entries_ = 0;
   bool extended_ = false;
   bool sealed_ = false;
@@ -129,8 +134,6 @@ void SortEachOnce(std::vector<std::string_view>& texts) {
   std::sort(texts.begin(), texts.end());
   texts.erase(std::unique(texts.begin(), texts.end()), texts.end());
 }
-
-bool HeadBefore(std::string_view a, std::string_view b) { return SectionHead(a) < SectionHead(b); }
 
 }  // namespace
 
@@ -161,12 +164,14 @@ Result<Parsed> Parse(std::string_view text) {
                      std::to_string(wire::kMaxEntries) + " are taken");
   }
   auto& sections = parsed.sections;
-  const bool ordered = std::is_sorted(sections.begin(), sections.end(), HeadBefore);
-  if (!ordered) std::sort(sections.begin(), sections.end(), HeadBefore);
-  const auto twice = std::adjacent_find(sections.begin(), sections.end(), [](std::string_view a, std::string_view b) {
-    return SectionHead(a) == SectionHead(b);
-  });
-  if (twice != sections.end()) return Malformed("a store stands twice in a lineage");
+  const auto head = [text](const SectionPlace& place) { return text.substr(place.begin, place.head); };
+  const auto before = [head](const SectionPlace& a, const SectionPlace& b) { return head(a) < head(b); };
+  const bool ordered = std::is_sorted(sections.begin(), sections.end(), before);
+  if (!ordered) std::sort(sections.begin(), sections.end(), before);
+  const auto same = [head](const SectionPlace& a, const SectionPlace& b) { return head(a) == head(b); };
+  if (std::adjacent_find(sections.begin(), sections.end(), same) != sections.end()) {
+    return Malformed("a store stands twice in a lineage");
+  }
   parsed.plain = ordered && !reader.extended();
   SortEachOnce(parsed.extensions);
   SortEachOnce(parsed.incomplete);

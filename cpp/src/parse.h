@@ -2,6 +2,7 @@
 #ifndef ANTIPODE_SRC_PARSE_H_
 #define ANTIPODE_SRC_PARSE_H_
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -10,9 +11,16 @@
 
 namespace antipode {
 
+// Where a section stands in a text, and how long its head is: the store and its dot.
+struct SectionPlace {
+  std::uint32_t begin;
+  std::uint32_t size;
+  std::uint32_t head;
+};
+
 // A text split at `~`. Views are into the text that was read.
 struct Parsed {
-  std::vector<std::string_view> sections;    // in the order of `SectionHead`
+  std::vector<SectionPlace> sections;        // in the order of their heads
   std::vector<std::string_view> incomplete;  // spelled stores, sorted, each once; one empty name means anywhere
   std::vector<std::string_view> extensions;  // unknown ones, sorted, each once
   bool plain = false;                        // whether the text is nothing but these sections, in canonical order

@@ -2,8 +2,13 @@
 #ifndef ANTIPODE_SRC_SPELLING_H_
 #define ANTIPODE_SRC_SPELLING_H_
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
+#include <string>
+#include <string_view>
+
+#include "antipode/wire.h"
 
 namespace antipode::wire {
 
@@ -52,6 +57,25 @@ inline bool ScanName(const char*& p, const char* end, std::size_t& octets) {
     ++octets;
   }
 }
+
+// A name as it is spelled; without a copy where every octet stands for itself, which is nearly always so.
+class SpelledName {
+ public:
+  explicit SpelledName(std::string_view name) : text_(name) {
+    if (!std::all_of(name.begin(), name.end(), IsPlain)) {
+      made_ = Spell(name);
+      text_ = made_;
+    }
+  }
+  SpelledName(const SpelledName&) = delete;
+  SpelledName& operator=(const SpelledName&) = delete;
+
+  std::string_view text() const { return text_; }
+
+ private:
+  std::string made_;
+  std::string_view text_;
+};
 
 }  // namespace antipode::wire
 

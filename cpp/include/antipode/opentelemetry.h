@@ -184,7 +184,7 @@ class AntipodePropagator : public api::context::propagation::TextMapPropagator {
     inner_->Inject(carrier, quiet);
     if (!text) return;
     const bool jaeger = formats_.jaeger && !formats_.baggage;
-    carrier.Set(detail::View(jaeger ? kJaegerHeader : kLineageHeader), detail::View(*text));
+    carrier.Set(detail::View(jaeger ? kJaegerHeader : kLineageHeader), *text);
   }
 
   bool Fields(api::nostd::function_ref<bool(api::nostd::string_view)> callback) const noexcept override {
