@@ -2,6 +2,7 @@ package dev.antipode;
 
 import dev.antipode.wire.Budget;
 import dev.antipode.wire.Names;
+import dev.antipode.wire.PlainText;
 import dev.antipode.wire.Section;
 import dev.antipode.wire.WireForm;
 import dev.antipode.wire.WireForm.Parts;
@@ -32,11 +33,34 @@ public final class Lineage implements Iterable<WriteId> {
 
   private static final int CERTAIN = Names.MAX_KEY; // a text so short has not too many entries
 
-  private final Parts parts;
-  private String text; // made when first asked for; a race makes it twice, which harms nothing
+  // One of these two is there: the text alone where it is one of plain positions, which is not split before somebody asks.
+  private final Parts given;
+  private final String plain;
 
-  private Lineage(Parts parts) {
-    this.parts = parts;
+  // The other is made when first asked for; a race makes it twice, which harms nothing.
+  private Parts parts;
+  private String text;
+
+  private Lineage(Parts given) {
+    this.given = given;
+    this.plain = null;
+  }
+
+  private Lineage(String plain) {
+    this.given = null;
+    this.plain = plain;
+  }
+
+  Parts parts() {
+    if (given != null) {
+      return given;
+    }
+    Parts split = parts;
+    if (split == null) {
+      split = WireForm.split(plain);
+      parts = split;
+    }
+    return split;
   }
 
   private Lineage(Map<String, String> sections, Set<String> incomplete, List<String> extensions) {
@@ -59,6 +83,9 @@ public final class Lineage implements Iterable<WriteId> {
    * @throws MalformedLineageException for a text that is no lineage
    */
   public static Lineage deserialize(String text) {
+    if (PlainText.isPlain(text)) {
+      return new Lineage(text);
+    }
     return new Lineage(WireForm.split(stripped(text)));
   }
 
@@ -83,11 +110,14 @@ public final class Lineage implements Iterable<WriteId> {
    * written: past 4,087 bytes or 512 entries sections are left out and marked (WIRE-37).
    */
   public String serialize() {
+    if (plain != null) {
+      return plain;
+    }
     String made = text;
     if (made == null) {
-      made = WireForm.join(parts);
-      if (made.length() > CERTAIN && !Budget.fits(parts, made.length(), WireForm.MAX_BYTES)) {
-        made = WireForm.join(Budget.fitted(parts, WireForm.MAX_BYTES));
+      made = WireForm.join(parts());
+      if (made.length() > CERTAIN && !Budget.fits(parts(), made.length(), WireForm.MAX_BYTES)) {
+        made = WireForm.join(Budget.fitted(parts(), WireForm.MAX_BYTES));
       }
       text = made;
     }
@@ -95,6 +125,20 @@ public final class Lineage implements Iterable<WriteId> {
   }
 
   // Joining and taking away
+
+  /** This lineage and one write: a position is raised in a text of plain ones without opening it. */
+  public Lineage including(WriteId id) {
+    if (plain != null && id.isPosition() && id.version() instanceof Ordered position) {
+      int at = PlainText.counterOf(plain, Names.spellName(id.store()), Names.spellName(position.epoch()));
+      if (at >= 0 && position.compareCounter(PlainText.counterAt(plain, at)) <= 0) {
+        return this;
+      }
+      if (at >= 0 && PlainText.mayBeRaised(plain)) {
+        return new Lineage(PlainText.raised(plain, at, position.counter()));
+      }
+    }
+    return including(List.of(id));
+  }
 
   /** This lineage and these writes (the paper's {@code append}, as a value). */
   public Lineage including(WriteId... ids) {
@@ -106,9 +150,9 @@ public final class Lineage implements Iterable<WriteId> {
     if (ids.isEmpty()) {
       return this;
     }
-    Map<String, String> sections = new HashMap<>(parts.sections());
+    Map<String, String> sections = new HashMap<>(parts().sections());
     joinInto(sections, sectionsOf(ids));
-    return new Lineage(sections, parts.incomplete(), parts.extensions());
+    return new Lineage(sections, parts().incomplete(), parts().extensions());
   }
 
   /** The join of two lineages (the paper's {@code transfer}, as a value; LIN-12). */
@@ -119,19 +163,19 @@ public final class Lineage implements Iterable<WriteId> {
     if (!hasContent()) {
       return other;
     }
-    Map<String, String> sections = new HashMap<>(parts.sections());
-    joinInto(sections, other.parts.sections());
+    Map<String, String> sections = new HashMap<>(parts().sections());
+    joinInto(sections, other.parts().sections());
     return new Lineage(
         sections,
-        WireForm.joinIncomplete(parts.incomplete(), other.parts.incomplete()),
-        joinedExtensions(other.parts.extensions()));
+        WireForm.joinIncomplete(parts().incomplete(), other.parts().incomplete()),
+        joinedExtensions(other.parts().extensions()));
   }
 
   private List<String> joinedExtensions(List<String> others) {
-    if (others.isEmpty() || others.equals(parts.extensions())) {
-      return parts.extensions();
+    if (others.isEmpty() || others.equals(parts().extensions())) {
+      return parts().extensions();
     }
-    Set<String> joined = new TreeSet<>(parts.extensions());
+    Set<String> joined = new TreeSet<>(parts().extensions());
     joined.addAll(others);
     return List.copyOf(joined);
   }
@@ -144,27 +188,27 @@ public final class Lineage implements Iterable<WriteId> {
   /** This lineage less a whole store, positions and its mark of incompleteness included (LIN-22). */
   public Lineage without(String store) {
     String spelled = Names.spellName(store);
-    Map<String, String> sections = new HashMap<>(parts.sections());
+    Map<String, String> sections = new HashMap<>(parts().sections());
     sections.remove(spelled);
-    Set<String> incomplete = new HashSet<>(parts.incomplete());
+    Set<String> incomplete = new HashSet<>(parts().incomplete());
     incomplete.remove(spelled);
-    return new Lineage(sections, incomplete, parts.extensions());
+    return new Lineage(sections, incomplete, parts().extensions());
   }
 
   /** This lineage less every entry that another one covers; its marks stay (LIN-23). */
   public Lineage without(Lineage covered) {
-    return new Lineage(subtract(covered), parts.incomplete(), parts.extensions());
+    return new Lineage(subtract(covered), parts().incomplete(), parts().extensions());
   }
 
   /** What this lineage has beyond an earlier one: entries, marks of incompleteness, extensions (LIN-27). */
   public Lineage addedTo(Lineage base) {
     Set<String> incomplete = Set.of();
-    if (!base.parts.incomplete().contains("")) {
-      incomplete = new HashSet<>(parts.incomplete());
-      incomplete.removeAll(base.parts.incomplete());
+    if (!base.parts().incomplete().contains("")) {
+      incomplete = new HashSet<>(parts().incomplete());
+      incomplete.removeAll(base.parts().incomplete());
     }
-    List<String> extensions = new ArrayList<>(parts.extensions());
-    extensions.removeAll(base.parts.extensions());
+    List<String> extensions = new ArrayList<>(parts().extensions());
+    extensions.removeAll(base.parts().extensions());
     return new Lineage(subtract(base), incomplete, extensions);
   }
 
@@ -175,8 +219,8 @@ public final class Lineage implements Iterable<WriteId> {
 
   private Map<String, String> subtract(Lineage other) {
     Map<String, String> rest = new HashMap<>();
-    parts.sections().forEach((store, section) -> {
-      String covering = other.parts.sections().get(store);
+    parts().sections().forEach((store, section) -> {
+      String covering = other.parts().sections().get(store);
       String left = covering == null ? section : Section.subtractTexts(section, covering);
       if (left != null) {
         rest.put(store, left);
@@ -189,8 +233,8 @@ public final class Lineage implements Iterable<WriteId> {
 
   /** Whether another lineage covers every write of this one: {@code a ≤ b} (LIN-13). */
   public boolean isCoveredBy(Lineage other) {
-    for (Map.Entry<String, String> entry : parts.sections().entrySet()) {
-      String covering = other.parts.sections().get(entry.getKey());
+    for (Map.Entry<String, String> entry : parts().sections().entrySet()) {
+      String covering = other.parts().sections().get(entry.getKey());
       if (covering == null || Section.subtractTexts(entry.getValue(), covering) != null) {
         return false;
       }
@@ -219,8 +263,8 @@ public final class Lineage implements Iterable<WriteId> {
       return true;
     }
     return other instanceof Lineage lineage
-        && parts.sections().keySet().equals(lineage.parts.sections().keySet())
-        && (parts.sections().equals(lineage.parts.sections()) || normal().equals(lineage.normal()));
+        && parts().sections().keySet().equals(lineage.parts().sections().keySet())
+        && (parts().sections().equals(lineage.parts().sections()) || normal().equals(lineage.normal()));
   }
 
   @Override
@@ -230,7 +274,7 @@ public final class Lineage implements Iterable<WriteId> {
 
   /** The sections, each opened and normalised: equality must not depend on how a text was spelled. */
   private Set<String> normal() {
-    return parts.sections().values().stream().map(section -> Section.open(section).text()).collect(Collectors.toSet());
+    return parts().sections().values().stream().map(section -> Section.open(section).text()).collect(Collectors.toSet());
   }
 
   // Looking in
@@ -238,7 +282,7 @@ public final class Lineage implements Iterable<WriteId> {
   /** The write identifiers, in canonical order. */
   public List<WriteId> ids() {
     List<WriteId> ids = new ArrayList<>();
-    parts.sections().values().stream().sorted().forEach(section -> addIds(section, ids));
+    parts().sections().values().stream().sorted().forEach(section -> addIds(section, ids));
     return ids;
   }
 
@@ -258,7 +302,7 @@ public final class Lineage implements Iterable<WriteId> {
   /** The writes to one store. */
   public List<WriteId> ofStore(String store) {
     List<WriteId> ids = new ArrayList<>();
-    String section = parts.sections().get(Names.spellName(store));
+    String section = parts().sections().get(Names.spellName(store));
     if (section != null) {
       addIds(section, ids);
     }
@@ -267,27 +311,36 @@ public final class Lineage implements Iterable<WriteId> {
 
   /** How many write identifiers are in it. */
   public int size() {
-    return parts.sections().values().stream().mapToInt(section -> Section.open(section).size()).sum();
+    return parts().sections().values().stream().mapToInt(section -> Section.open(section).size()).sum();
   }
 
   /** Whether it has no write; it may still be incomplete. */
   public boolean isEmpty() {
-    return parts.sections().isEmpty();
+    if (plain != null) {
+      return plain.equals(WireForm.EMPTY_TEXT);
+    }
+    return parts().sections().isEmpty();
   }
 
   /** Whether there is anything to send: a write, a mark of incompleteness or an extension (WIRE-31). */
   public boolean hasContent() {
-    return !(parts.sections().isEmpty() && parts.incomplete().isEmpty() && parts.extensions().isEmpty());
+    if (plain != null) {
+      return !isEmpty();
+    }
+    return !(parts().sections().isEmpty() && parts().incomplete().isEmpty() && parts().extensions().isEmpty());
   }
 
   /** Names of the stores that it has writes of, in order. */
   public Set<String> stores() {
-    return unspelled(parts.sections().keySet());
+    return unspelled(parts().sections().keySet());
   }
 
   /** One store's section as it stands, unopened, or null: a value to compare, not to parse. */
   public String sectionText(String store) {
-    return parts.sections().get(Names.spellName(store));
+    if (plain != null) {
+      return PlainText.section(plain, Names.spellName(store));
+    }
+    return parts().sections().get(Names.spellName(store));
   }
 
   /** The counter, where a store's section is one position of this epoch and nothing else. It opens nothing. */
@@ -299,27 +352,23 @@ public final class Lineage implements Iterable<WriteId> {
         : OptionalLong.empty();
   }
 
-  Parts parts() {
-    return parts;
-  }
-
   // Incompleteness
 
   /** Names of the stores in which something that belonged here is missing; the empty name means anywhere (LIN-15). */
   public Set<String> incomplete() {
-    return parts.incomplete().isEmpty() ? Set.of() : unspelled(parts.incomplete());
+    return parts().incomplete().isEmpty() ? Set.of() : unspelled(parts().incomplete());
   }
 
   /** Whether nothing is missing. */
   public boolean isComplete() {
-    return parts.incomplete().isEmpty();
+    return plain != null || parts().incomplete().isEmpty();
   }
 
   /** Whether nothing is missing in these stores (LIN-18). */
   public boolean isComplete(Collection<String> stores) {
-    return parts.incomplete().isEmpty()
-        || !parts.incomplete().contains("")
-            && stores.stream().map(Names::spellName).noneMatch(parts.incomplete()::contains);
+    return parts().incomplete().isEmpty()
+        || !parts().incomplete().contains("")
+            && stores.stream().map(Names::spellName).noneMatch(parts().incomplete()::contains);
   }
 
   /** This lineage with a mark that something is missing in these stores, or anywhere if none is named. */
@@ -333,12 +382,12 @@ public final class Lineage implements Iterable<WriteId> {
         ? WireForm.ANYWHERE
         : stores.stream().map(Names::spellName).collect(Collectors.toSet());
     return new Lineage(
-        parts.sections(), WireForm.joinIncomplete(parts.incomplete(), marks), parts.extensions());
+        parts().sections(), WireForm.joinIncomplete(parts().incomplete(), marks), parts().extensions());
   }
 
   /** This lineage without any mark of incompleteness: the application vouches that nothing is missing (LIN-23). */
   public Lineage vouched() {
-    return parts.incomplete().isEmpty() ? this : new Lineage(parts.sections(), Set.of(), parts.extensions());
+    return parts().incomplete().isEmpty() ? this : new Lineage(parts().sections(), Set.of(), parts().extensions());
   }
 
   // Size
@@ -349,7 +398,7 @@ public final class Lineage implements Iterable<WriteId> {
    */
   public Lineage fit(int budget) {
     int most = Math.min(budget, WireForm.MAX_BYTES);
-    return Budget.fits(parts, serialize().length(), most) ? this : new Lineage(Budget.fitted(parts, most));
+    return Budget.fits(parts(), serialize().length(), most) ? this : new Lineage(Budget.fitted(parts(), most));
   }
 
   /** The wire form: for people and tools. It holds keys, which can be private (OBS-5). */
