@@ -279,7 +279,7 @@ final class Marker {
     }
   }
 
-  private static String sha(String script) {
+  static String sha(String script) {
     try {
       byte[] digest = MessageDigest.getInstance("SHA-1").digest(script.getBytes(StandardCharsets.UTF_8));
       return HexFormat.of().formatHex(digest);

@@ -7,6 +7,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.function.BooleanSupplier;
+import redis.clients.jedis.ConnectionPoolConfig;
 import redis.clients.jedis.DefaultJedisClientConfig;
 import redis.clients.jedis.HostAndPort;
 import redis.clients.jedis.RedisClient;
@@ -47,10 +48,17 @@ final class RedisServers implements AutoCloseable {
     return client(server, DefaultJedisClientConfig.builder());
   }
 
-  /** A new plain client. */
+  /** A new plain client, which never uses a connection of before a restart. */
   RedisClient client(String server, DefaultJedisClientConfig.Builder config) {
+    return client(server, config, true);
+  }
+
+  private RedisClient client(String server, DefaultJedisClientConfig.Builder config, boolean tests) {
     LabServer found = lab.server(STORE, server);
+    ConnectionPoolConfig pool = new ConnectionPoolConfig();
+    pool.setTestOnBorrow(tests);
     RedisClient client = RedisClient.builder()
+        .poolConfig(pool)
         .hostAndPort(new HostAndPort(found.host(), found.port()))
         .clientConfig(config.build())
         .build();
@@ -58,9 +66,10 @@ final class RedisServers implements AutoCloseable {
     return client;
   }
 
-  /** A client that gives up soon. */
+  /** A client that gives up soon, and sends at once. */
   RedisClient hasty(String server, Duration patience) {
-    return client(server, DefaultJedisClientConfig.builder().socketTimeoutMillis((int) patience.toMillis()));
+    return client(
+        server, DefaultJedisClientConfig.builder().socketTimeoutMillis((int) patience.toMillis()), false);
   }
 
   void closeClients() {

@@ -7,19 +7,11 @@ import dev.antipode.Ordered;
 import dev.antipode.StoreOptions;
 import dev.antipode.shim.Capabilities;
 import dev.antipode.testing.StoreUnderTest;
-import java.io.IOException;
-import java.io.UncheckedIOException;
-import java.net.InetSocketAddress;
-import java.net.ServerSocket;
-import java.net.Socket;
 import java.nio.charset.StandardCharsets;
-import java.nio.file.Files;
-import java.nio.file.Path;
 import java.time.Duration;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.concurrent.TimeUnit;
 import redis.clients.jedis.AbstractTransaction;
 import redis.clients.jedis.DefaultJedisClientConfig;
 import redis.clients.jedis.RedisClient;
@@ -265,53 +257,9 @@ final class RedisUnderTest extends StoreUnderTest implements AutoCloseable {
 
   @Override
   public void wrapUnfit() {
-    try {
-      Path folder = Files.createTempDirectory("antipode-cluster-");
-      int port = freePort();
-      Process server = new ProcessBuilder(
-              "redis-server", "--bind", "127.0.0.1", "--port", String.valueOf(port), "--cluster-enabled", "yes",
-              "--save", "", "--dir", folder.toString())
-          .redirectErrorStream(true)
-          .redirectOutput(folder.resolve("log").toFile())
-          .start();
-      try (RedisClient client = RedisClient.create("127.0.0.1", port)) {
-        until(() -> answers(port), "the server listens");
-        AntipodeRedis.wrap(client, "cluster");
-      } finally {
-        server.destroy();
-        server.waitFor(10, TimeUnit.SECONDS);
-        try (var files = Files.list(folder)) {
-          files.forEach(file -> file.toFile().delete());
-        }
-        Files.deleteIfExists(folder);
-      }
-    } catch (IOException error) {
-      throw new UncheckedIOException(error);
-    } catch (InterruptedException interrupted) {
-      throw new AssertionError(interrupted);
-    }
-  }
-
-  private static int freePort() throws IOException {
-    // A cluster's bus listens 10 000 above.
-    for (int port = 21_000; port < 40_000; port += 7) {
-      try (ServerSocket first = new ServerSocket(); ServerSocket second = new ServerSocket()) {
-        first.bind(new InetSocketAddress("127.0.0.1", port));
-        second.bind(new InetSocketAddress("127.0.0.1", port + 10_000));
-        return port;
-      } catch (IOException taken) {
-        continue;
-      }
-    }
-    throw new IOException("no free port");
-  }
-
-  private static boolean answers(int port) {
-    try (Socket socket = new Socket()) {
-      socket.connect(new InetSocketAddress("127.0.0.1", port), 200);
-      return true;
-    } catch (IOException error) {
-      return false;
+    try (LoneServer server = new LoneServer("--cluster-enabled", "yes");
+        RedisClient client = RedisClient.create("127.0.0.1", server.port())) {
+      AntipodeRedis.wrap(client, "cluster");
     }
   }
 }

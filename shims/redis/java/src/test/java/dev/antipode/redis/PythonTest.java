@@ -1,0 +1,115 @@
+package dev.antipode.redis;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.antipode.Antipode;
+import dev.antipode.BarrierOptions;
+import dev.antipode.BarrierResult;
+import dev.antipode.Lineage;
+import dev.antipode.LineageScope;
+import dev.antipode.Ordered;
+import dev.antipode.Reading;
+import dev.antipode.WriteId;
+import dev.antipode.lab.Repository;
+import dev.antipode.shim.Capabilities;
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.Test;
+import redis.clients.jedis.UnifiedJedis;
+
+/** Python and Java share one store: positions, marks and lineages at rest are the same in both (EPOCH-16, SHIM-9). */
+class PythonTest extends WithServers {
+  private static final WriteId OTHER = WriteId.position("other", "e1", 7);
+
+  private static String python(String script, String... arguments) {
+    try {
+      Path output = Files.createTempFile("antipode-python-", ".txt");
+      List<String> command = new ArrayList<>(List.of(Repository.python().toString(), "-c", script));
+      command.addAll(List.of(arguments));
+      Process process = new ProcessBuilder(command).redirectErrorStream(true).redirectOutput(output.toFile()).start();
+      boolean hasEnded = process.waitFor(50, TimeUnit.SECONDS);
+      process.destroy();
+      String said = Files.readString(output);
+      Files.delete(output);
+      assertThat(hasEnded && process.exitValue() == 0).as(said).isTrue();
+      return said.strip();
+    } catch (IOException | InterruptedException error) {
+      throw new AssertionError(error);
+    }
+  }
+
+  @Test
+  void javaWaitsForWhatPythonWrote_andReadsWhatRestsBeside() {
+    String text = python(
+        """
+        import sys, antipode, antipode_redis, redis
+        posts = antipode_redis.wrap(redis.Redis.from_url(sys.argv[1]), store="posts", rest="field")
+        with antipode.scope(antipode.Lineage.deserialize("1~other..e1.7")) as scope:
+            posts.hset("h", "a", "python")
+            print(scope.lineage.serialize())
+        """,
+        servers.url("a"));
+    UnifiedJedis posts = AntipodeRedis.wrap(plain, options().rest(Capabilities.Rest.FIELD));
+    Lineage lineage = Lineage.deserialize(text);
+    assertThat(lineage.stores()).containsExactlyInAnyOrder("other", STORE);
+    BarrierResult result = Antipode.barrier(BarrierOptions.defaults().lineage(lineage).stores(STORE));
+    assertThat(result.satisfied()).isTrue();
+    assertThat(servers.client("b2").hget("h", "a")).isEqualTo("python");
+    try (Reading seen = Antipode.reading()) {
+      assertThat(posts.hget("h", "a")).isEqualTo("python");
+      assertThat(lineage.isCoveredBy(seen.lineage())).isTrue();
+    }
+  }
+
+  @Test
+  void pythonWaitsForWhatJavaWrote_andReadsItsMarksAndWhatRestsBeside() {
+    UnifiedJedis posts = AntipodeRedis.wrap(plain, options().rest(Capabilities.Rest.FIELD));
+    Lineage lineage;
+    try (LineageScope scope = Antipode.scope(Lineage.of(OTHER))) {
+      posts.hset("h", "a", "java");
+      lineage = scope.lineage();
+    }
+    Ordered position = (Ordered) lineage.ofStore(STORE).get(0).version();
+    RedisServers.until(() -> mark(position.epoch()) >= position.counter(), "Java marks within a second");
+    String said = python(
+        """
+        import sys, antipode, antipode_redis, redis
+        _, primary, replica, text, epoch = sys.argv
+        lineage = antipode.Lineage.deserialize(text)
+        posts = antipode_redis.wrap(redis.Redis.from_url(replica), store="posts", rest="field")
+        result = antipode.barrier(lineage, timeout=20, stores=["posts"])
+        with antipode.reading() as seen:
+            value = posts.hget("h", "a").decode()
+        fields = redis.Redis.from_url(primary).hgetall("antipode:epochs")
+        marks = {mark.epoch: mark.position for mark in antipode_redis.marks.read_marks(fields)}
+        print(result.satisfied, value, lineage <= seen.lineage, marks[epoch])
+        """,
+        servers.url("a"), servers.url("b2"), lineage.serialize(), position.epoch());
+    String[] words = said.split(" ");
+    assertThat(words).startsWith("True", "java", "True");
+    assertThat(Long.parseLong(words[3])).isGreaterThanOrEqualTo(position.counter());
+  }
+
+  private long mark(String epoch) {
+    String value = plain.hget(Marks.DEFAULT_KEY, epoch);
+    Long position = value == null ? null : Marks.positionOf(value.getBytes(StandardCharsets.US_ASCII));
+    return position == null ? -1 : position;
+  }
+
+  @Test
+  void scriptsAreTheSame() {
+    String said = python(
+        """
+        import hashlib
+        from antipode_redis import field, marks
+        for script in (marks.MARK, field.WRITE_SCRIPT):
+            print(hashlib.sha1(script.strip().encode()).hexdigest())
+        """);
+    assertThat(said.lines()).containsExactly(Marker.sha(Marks.SCRIPT.strip()), Marker.sha(FieldRest.SCRIPT.strip()));
+  }
+}
