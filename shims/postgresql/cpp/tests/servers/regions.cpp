@@ -40,19 +40,35 @@ Regions::Regions(int replicas)
   }
 }
 
-Regions& Regions::Shared() {
+namespace {
+
+// The shared lab; it ends with the tests, before the process does.
+std::unique_ptr<Regions>& TheShared() {
   static std::unique_ptr<Regions> shared;
-  static const bool made = [] {
-    class Ends : public ::testing::Environment {
-     public:
-      void TearDown() override { shared.reset(); }
-    };
-    ::testing::AddGlobalTestEnvironment(new Ends);
-    return true;
-  }();
-  (void)made;
-  if (!shared) shared = std::make_unique<Regions>();
-  return *shared;
+  return shared;
+}
+
+class EndsShared : public ::testing::Environment {
+ public:
+  void TearDown() override { TheShared().reset(); }
+};
+
+}  // namespace
+
+Regions& Regions::Shared() {
+  static ::testing::Environment* const ends = ::testing::AddGlobalTestEnvironment(new EndsShared);
+  (void)ends;
+  if (!TheShared()) TheShared() = std::make_unique<Regions>();
+  return *TheShared();
+}
+
+void Regions::RenewShared() { TheShared().reset(); }
+
+void Must(const Reply& reply) {
+  const ExecStatusType status = reply.status();
+  if (status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK) return;
+  if (reply.error() != nullptr) throw std::runtime_error(reply.error()->message);
+  throw std::runtime_error(std::string("a statement failed: ") + PQresultErrorMessage(reply.get()));
 }
 
 std::vector<std::string> Regions::standbys() const {
@@ -73,10 +89,11 @@ PGconn* Regions::Plain(const std::string& server, const std::string& user) const
   throw std::runtime_error(words);
 }
 
-Connection Regions::Wrapped(const std::string& server, const std::function<void(Options&)>& change) const {
-  StoreOptions store(kStore);
+Connection Regions::Wrapped(const std::string& server, const std::function<void(Options&)>& change,
+                            const std::string& name) const {
+  StoreOptions store(name);
   std::vector<std::string> urls;
-  for (const std::string& name : standbys()) urls.push_back(Url(name));
+  for (const std::string& each : standbys()) urls.push_back(Url(each));
   store.Replicas(urls);
   Options options(store);
   if (change) change(options);

@@ -40,10 +40,14 @@ class Regions {
   lab::Lab& lab() { return lab_; }
   std::string Url(const std::string& server, const std::string& user = "app") const;
 
+  // The servers anew, after a test that spoils them.
+  static void RenewShared();
+
   // A plain connection.
   PGconn* Plain(const std::string& server, const std::string& user = "app") const;
   // One that is wrapped; a barrier means the standbys.
-  Connection Wrapped(const std::string& server, const std::function<void(Options&)>& change = {}) const;
+  Connection Wrapped(const std::string& server, const std::function<void(Options&)>& change = {},
+                     const std::string& name = kStore) const;
   // Runs a statement at a server without Antipode; the first value of its first row.
   std::string Ask(const std::string& server, const std::string& statement, const std::string& user = "app") const;
   // Whether a server has that post, without Antipode.
@@ -54,6 +58,9 @@ class Regions {
   lab::Lab lab_;
   int replicas_;
 };
+
+// Throws where a statement failed: for what a test only needs.
+void Must(const Reply& reply);
 
 // Of the tests: an isolated Antipode, an empty table, a scope.
 class OnServers : public ::testing::Test {
