@@ -18,10 +18,11 @@ import redis.clients.jedis.util.IOUtils;
 
 /**
  * A transaction of a wrapped client: its writes are pending from the first queued command that may write, and get their
- * position by a question behind EXEC (SHIM-11).
+ * position by a question behind EXEC (SHIM-11). What is queued is sent at {@link #exec}: a read in it may have to wait
+ * before MULTI.
  */
 public final class RecordingTransaction extends AbstractTransaction {
-  private record Queued(CommandArguments command, Response<?> response) {}
+  private record Queued(CommandArguments command, CommandArguments wire, Response<?> response) {}
 
   private final Connection connection;
   private final Binding binding;
@@ -43,7 +44,6 @@ public final class RecordingTransaction extends AbstractTransaction {
 
   @Override
   public void multi() {
-    connection.sendCommand(Protocol.Command.MULTI);
     inMulti = true;
   }
 
@@ -91,9 +91,8 @@ public final class RecordingTransaction extends AbstractTransaction {
       }
       wire = binding.rests() && FieldRest.reads(arguments) ? FieldRest.wireRead(arguments) : arguments;
     }
-    connection.sendCommand(wire);
     Response<T> response = new Response<>(command.getBuilder());
-    queued.add(new Queued(arguments, response));
+    queued.add(new Queued(arguments, wire, response));
     return response;
   }
 
@@ -151,10 +150,17 @@ public final class RecordingTransaction extends AbstractTransaction {
   }
 
   private List<Object> execute(WriteCall written, ReadCall done) {
-    List<Object> raw;
-    List<Object> queuedReplies = List.of();
+    List<Object> queuedReplies;
     try {
-      queuedReplies = connection.getMany(1 + queued.size());
+      queuedReplies = send(done);
+    } catch (RuntimeException | Error error) { // there was no EXEC yet
+      if (written != null) {
+        written.failed(error);
+      }
+      throw error;
+    }
+    List<Object> raw;
+    try {
       raw = executeAll(written, done);
     } catch (JedisDataException error) {
       queuedReplies.stream()
@@ -187,6 +193,16 @@ public final class RecordingTransaction extends AbstractTransaction {
       }
     }
     return built(raw, done);
+  }
+
+  /** Waits where a read has to, and queues at the server; what that says. */
+  private List<Object> send(ReadCall done) {
+    if (done != null && !done.ids().isEmpty()) {
+      Reads.waitOn(binding, connection, done, !inWatch);
+    }
+    connection.sendCommand(Protocol.Command.MULTI);
+    queued.forEach(each -> connection.sendCommand(each.wire()));
+    return connection.getMany(1 + queued.size());
   }
 
   /** EXEC with the question behind it. */
@@ -237,9 +253,7 @@ public final class RecordingTransaction extends AbstractTransaction {
       throw new IllegalStateException("DISCARD without MULTI");
     }
     try {
-      connection.getMany(1 + queued.size());
-      connection.sendCommand(Protocol.Command.DISCARD);
-      return connection.getStatusCodeReply();
+      return inWatch ? unwatch() : "OK"; // nothing was sent yet
     } catch (JedisConnectionException error) {
       broken = true;
       throw error;

@@ -112,7 +112,9 @@ final class Session implements AutoCloseable {
       cluster = Resp.text(facts.get("mode")).equals("cluster");
       version = Resp.text(facts.get("version"));
     } else if (hello instanceof ServerError error && isUnknownHello(error)) {
-      if (password != null) { // a server before 6.0, or a proxy
+      if (password != null && credentials.getUser() != null) {
+        command("AUTH", user, password);
+      } else if (password != null) { // a server before 6.0, or a proxy
         command("AUTH", password);
       }
     } else {
@@ -125,7 +127,7 @@ final class Session implements AutoCloseable {
 
   private static boolean isUnknownHello(ServerError error) {
     String said = error.getMessage().toUpperCase(java.util.Locale.ROOT);
-    return said.contains("HELLO") && !said.startsWith("WRONGPASS") || said.startsWith("NOPROTO");
+    return said.startsWith("NOPROTO") || (said.contains("HELLO") && !said.startsWith("NOAUTH"));
   }
 
   private String askRunId() throws IOException {

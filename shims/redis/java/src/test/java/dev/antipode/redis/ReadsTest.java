@@ -121,6 +121,11 @@ class ReadsTest extends WithServers {
           transaction.watch("k3");
           assertThat(transaction.get("k3").get()).isEqualTo("v" + number);
         }
+        posts.set("k4", "v" + number);
+        try (AbstractTransaction transaction = there.multi()) {
+          transaction.get("k4");
+          assertThat(transaction.exec()).containsExactly("v" + number);
+        }
       }
     }
   }
@@ -171,6 +176,22 @@ class ReadsTest extends WithServers {
       try (Reading seen = Antipode.reading(lineage)) {
         assertThat(there.get("k")).isEqualTo("v" + number);
       }
+    }
+  }
+
+  @Test
+  void withAutomaticMergingReadsJoinTheScope() {
+    UnifiedJedis posts = wrapped();
+    Lineage lineage = written(posts, "k", "v");
+    Antipode.configure(Antipode.settings().autoMerge(true));
+    try (LineageScope scope = Antipode.scope()) {
+      assertThat(posts.get("k")).isEqualTo("v");
+      assertThat(lineage.isCoveredBy(scope.lineage())).isTrue();
+    }
+    try (LineageScope scope = Antipode.scope(); AbstractTransaction transaction = posts.multi()) {
+      transaction.get("k");
+      assertThat(transaction.exec()).containsExactly("v");
+      assertThat(lineage.isCoveredBy(scope.lineage())).isTrue();
     }
   }
 

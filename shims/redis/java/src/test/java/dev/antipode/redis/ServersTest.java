@@ -11,6 +11,7 @@ import dev.antipode.StoreOptions;
 import dev.antipode.Verdict;
 import dev.antipode.lab.Lab;
 import dev.antipode.shim.Capabilities;
+import dev.antipode.shim.Registry;
 import dev.antipode.testing.AntipodeIsolated;
 import dev.antipode.testing.CapturedLogs;
 import java.time.Duration;
@@ -104,6 +105,42 @@ class ServersTest {
         assertThat(logs.text()).contains("cannot push, so it is polled").doesNotContain("secret");
       }
     }
+  }
+
+  @Test
+  void withoutTheRightToMarkPositionsAreGivenAndThatIsSaid_EPOCH_26() {
+    try (RedisServers servers = new RedisServers("5ms");
+        CapturedLogs logs = new CapturedLogs();
+        LineageScope scope = Antipode.scope()) {
+      servers.lab().verb("redis", "create_user", "poor", "secret", "~*", "&*", "+@all", "-eval", "-evalsha");
+      UnifiedJedis posts = AntipodeRedis.wrap(
+          servers.client("a", DefaultJedisClientConfig.builder().user("poor").password("secret")),
+          StoreOptions.named(STORE).replicas(servers.url("b1")));
+      posts.set("k", "v");
+      assertThat(scope.lineage().ofStore(STORE)).hasSize(1);
+      assertThat(scope.lineage().isComplete()).isTrue();
+      assertThat(verdict(scope.lineage())).isEqualTo(Verdict.VISIBLE);
+      RedisServers.until(() -> logs.text().contains("cannot be marked at"), "the missing right is said");
+      assertThat(logs.text()).contains("Grant it: ACL SETUSER <user> +info").doesNotContain("secret");
+    }
+  }
+
+  @Test
+  void aStoreThatIsForgottenHasNoThreads() {
+    try (RedisServers servers = new RedisServers("5ms"); LineageScope scope = Antipode.scope()) {
+      UnifiedJedis posts = AntipodeRedis.wrap(
+          servers.client("a"), StoreOptions.named("forgotten").replicas(servers.url("b1")));
+      posts.set("k", "v");
+      Antipode.barrier(BarrierOptions.defaults().timeout(Duration.ofSeconds(20)).stores("forgotten"));
+      assertThat(threads("antipode-marks-forgotten")).isEqualTo(1);
+      Registry.current().need("forgotten").forget();
+      RedisServers.until(
+          () -> threads("antipode-marks-forgotten") + threads("antipode-redis-") == 0, "the threads end");
+    }
+  }
+
+  private static long threads(String name) {
+    return Thread.getAllStackTraces().keySet().stream().filter(each -> each.getName().startsWith(name)).count();
   }
 
   private static Verdict verdict(Lineage lineage) {

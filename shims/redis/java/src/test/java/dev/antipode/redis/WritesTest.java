@@ -217,6 +217,23 @@ class WritesTest extends WithServers {
   }
 
   @Test
+  void aTransactionWithoutExecDidNotHappen_SCOPE_17() {
+    UnifiedJedis posts = AntipodeRedis.wrap(servers.hasty("a", Duration.ofMillis(200)), options());
+    posts.set("k", "v");
+    try (LineageScope scope = Antipode.scope(); AbstractTransaction transaction = posts.multi()) {
+      transaction.set("k", "w");
+      servers.lab().freeze("redis", "a");
+      try {
+        assertThatThrownBy(transaction::exec).isInstanceOf(JedisConnectionException.class);
+      } finally {
+        servers.lab().thaw("redis", "a");
+      }
+      assertThat(scope.pending()).isEmpty();
+    }
+    assertThat(plain.get("k")).isEqualTo("v");
+  }
+
+  @Test
   void whereNothingCouldBeSentNothingIsPending() {
     UnifiedJedis posts = wrapped();
     servers.closeClients();
