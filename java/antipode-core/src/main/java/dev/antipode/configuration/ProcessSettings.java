@@ -86,7 +86,8 @@ public final class ProcessSettings {
 
   /** What variables say of one store (CONF-10). */
   public static StoreSettings ofStore(String store) {
-    return now().stores().getOrDefault(Resolver.variableName(store), StoreSettings.NONE);
+    Map<String, StoreSettings> stores = now().stores(); // empty mostly: a barrier asks for every store
+    return stores.isEmpty() ? StoreSettings.NONE : stores.getOrDefault(Resolver.variableName(store), StoreSettings.NONE);
   }
 
   /** The variable that holds a store's replicas: {@code ANTIPODE_STORE_BLOG_POSTS_REPLICAS} (CONF-10). */
