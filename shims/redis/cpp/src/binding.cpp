@@ -1,0 +1,46 @@
+#include "binding.h"
+
+#include <utility>
+
+#include "antipode/logs.h"
+#include "antipode/settings.h"
+#include "probe.h"
+
+namespace antipode::redis {
+namespace {
+
+// After a refusal the position is asked for again so much later: the right may have been granted.
+constexpr auto kDenied = std::chrono::seconds(10);
+
+}  // namespace
+
+Binding::Binding(std::shared_ptr<Store> joined, std::shared_ptr<Server> own, Target reached, const Options& given)
+    : store(std::move(joined)),
+      server(std::move(own)),
+      target(std::move(reached)),
+      options(given),
+      marker(shim().MarkerAt(store->name(), target)) {
+  marker->AddUser();
+}
+
+Binding::~Binding() { marker->RemoveUser(); }
+
+std::chrono::nanoseconds Binding::Timeout() const { return TimeoutOf(name(), options.timeout); }
+
+std::string Binding::Unfit() const {
+  const auto facts = marker->facts();
+  return facts != nullptr && facts->cluster ? target.Address() + " " + std::string(kCluster) : std::string();
+}
+
+bool Binding::MayAsk() const {
+  return why_denied.empty() || std::chrono::steady_clock::now() > denied_until_;
+}
+
+void Binding::Denied(const std::string& words) {
+  denied_until_ = std::chrono::steady_clock::now() + kDenied;
+  why_denied = words;
+  logs::Warn("rights " + name(), "writes to " + name() + " are recorded as incomplete: its user may not ask where they are (" +
+                                     words + "). " + Grant(shim().marks_key()));
+}
+
+}  // namespace antipode::redis

@@ -1,0 +1,49 @@
+// What one wrapped connection knows of its store, and how its writes and reads are treated.
+#ifndef ANTIPODE_REDIS_BINDING_H_
+#define ANTIPODE_REDIS_BINDING_H_
+
+#include <chrono>
+#include <memory>
+#include <string>
+
+#include "antipode/redis.h"
+#include "antipode/server.h"
+#include "antipode/store.h"
+#include "marker.h"
+#include "shim.h"
+#include "target.h"
+
+namespace antipode::redis {
+
+struct Binding {
+  Binding(std::shared_ptr<Store> joined, std::shared_ptr<Server> own, Target reached, const Options& given);
+  Binding(const Binding&) = delete;
+  Binding& operator=(const Binding&) = delete;
+  ~Binding();
+
+  const std::string& name() const { return store->name(); }
+  RedisShim& shim() const { return static_cast<RedisShim&>(store->shim()); }
+  // How long a read of this connection waits.
+  std::chrono::nanoseconds Timeout() const;
+  // Why positions of this server prove nothing; empty where they do.
+  std::string Unfit() const;
+
+  // Whether the question may ride behind a write: it was not refused lately.
+  bool MayAsk() const;
+  // The server refused to say where it is.
+  void Denied(const std::string& words);
+
+  const std::shared_ptr<Store> store;
+  const std::shared_ptr<Server> server;
+  const Target target;
+  const Options options;
+  const std::shared_ptr<Marker> marker;
+  std::string why_denied;
+
+ private:
+  std::chrono::steady_clock::time_point denied_until_{};
+};
+
+}  // namespace antipode::redis
+
+#endif  // ANTIPODE_REDIS_BINDING_H_

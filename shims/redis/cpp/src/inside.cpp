@@ -1,0 +1,329 @@
+#include "inside.h"
+
+#include <utility>
+
+#include "info.h"
+
+namespace antipode::redis {
+namespace {
+
+bool BeginsWith(const redisReply& reply, std::string_view word) {
+  return reply.str != nullptr && std::string_view(reply.str, reply.len).substr(0, word.size()) == word;
+}
+
+}  // namespace
+
+Connection::Inside::Inside(redisContext* context, std::shared_ptr<Store> store, std::shared_ptr<Server> server, Target target,
+                           const Options& options)
+    : context_(context), binding_(std::move(store), std::move(server), std::move(target), options) {}
+
+Connection::Inside::~Inside() { LoseAll(); }
+
+// -- appending
+
+int Connection::Inside::Append(std::string_view packed, const Site& site) {
+  const auto words = Unpack(packed);
+  if (!words || words->empty() || messages_) {  // nothing that we understand, or that has one reply
+    unsent_ += packed;
+    return REDIS_OK;
+  }
+  const Kind kind = Classify(*words);
+  const std::string name = CommandName(*words);
+  const bool takes_the_line = TakesTheLine(*words);
+  const bool is_reply = name == "CLIENT" && Says(*words, 1, 2, "REPLY");
+  if (takes_the_line || is_reply || (name == "MULTI" && !multi_)) Ask();  // behind it no question would be answered
+  if (takes_the_line) {
+    unsent_ += packed;
+    messages_ = true;
+    return REDIS_OK;
+  }
+  Expected expected;
+  expected.is_queued = multi_;
+  if (kind == Kind::kTransaction || name == "RESET") {
+    AppendTransaction(name, expected, site);
+  } else if (binding_.store->records() && (kind == Kind::kWrite || kind == Kind::kMaybe)) {
+    AppendWrite(kind, expected, site);
+  } else if (kind == Kind::kRead) {
+    if (batch_read_ == nullptr && !multi_) batch_read_ = ReadCall::For(binding_, site);
+    if (!multi_) expected.read = batch_read_;
+    multi_reads_ = multi_;
+  }
+  unsent_ += packed;
+  const bool is_skipped = std::exchange(skips_, false);
+  Follow(*words, name);
+  if (!silent_ && !skips_ && !is_skipped) {
+    batch_.push_back(std::move(expected));
+  } else if (expected.write != nullptr) {
+    expected.write->Unasked("CLIENT REPLY took the answer to its question away");
+  }
+  return REDIS_OK;
+}
+
+void Connection::Inside::AppendTransaction(const std::string& name, Expected& expected, const Site& site) {
+  expected.is_queued = false;
+  if (name == "MULTI") {
+    if (multi_) return;  // nested: the server refuses it, and the EXEC
+    expected.is_multi = true;
+    multi_ = true;
+    multi_reads_ = false;
+    // What reads inside it are to see is waited for now: inside, nothing can be asked.
+    if (batch_read_ == nullptr) batch_read_ = ReadCall::For(binding_, site);
+    multi_read_ = batch_read_;
+    return;
+  }
+  if (name == "EXEC") {
+    expected.is_exec = true;
+    expected.write = std::exchange(held_, nullptr);
+    expected.read = multi_reads_ ? multi_read_ : nullptr;
+    multi_read_ = nullptr;
+  } else {
+    expected.dropped = std::exchange(held_, nullptr);
+    multi_read_ = nullptr;
+  }
+  multi_ = false;
+  watching_ = false;
+}
+
+void Connection::Inside::AppendWrite(Kind kind, Expected& expected, const Site& site) {
+  if (multi_) {
+    if (held_ == nullptr) held_ = NewWrite(Kind::kWrite, site);  // an error of EXEC says that nothing was done
+    expected.write = held_;
+    return;
+  }
+  const ScopePtr scope = CurrentScope();
+  for (std::size_t place = asked_; place < batch_.size(); ++place) {  // the commands of one batch and scope are one write
+    const Expected& each = batch_[place];
+    if (each.write != nullptr && !each.is_exec && !each.is_queued && each.write->scope() == scope) {
+      expected.write = each.write;
+      if (kind == Kind::kMaybe) expected.write->NotCertain();
+      return;
+    }
+  }
+  expected.write = NewWrite(kind, site);
+}
+
+WritePtr Connection::Inside::NewWrite(Kind kind, const Site& site) {
+  auto write = std::make_shared<WriteCall>(binding_, site);
+  if (kind == Kind::kMaybe) write->NotCertain();
+  return write;
+}
+
+// What a command does to the connection itself.
+void Connection::Inside::Follow(const Words& words, const std::string& name) {
+  if (name == "WATCH") watching_ = true;
+  if (name == "UNWATCH") watching_ = false;
+  if (name != "CLIENT" || !Says(words, 1, 2, "REPLY")) return;
+  if (Says(words, 2, 3, "OFF")) silent_ = true;
+  if (Says(words, 2, 3, "ON")) silent_ = false;
+  if (Says(words, 2, 3, "SKIP")) skips_ = true;
+}
+
+// -- sending
+
+bool Connection::Inside::Asks() const {
+  if (multi_ || silent_ || skips_ || !binding_.MayAsk()) return false;
+  for (std::size_t place = asked_; place < batch_.size(); ++place) {
+    const Expected& each = batch_[place];
+    if (each.write != nullptr && !each.is_queued) return true;
+    if (each.read != nullptr && each.read->collects() && !each.is_multi) return true;
+  }
+  return false;
+}
+
+// Puts the question for what was appended since the last one behind it.
+void Connection::Inside::Ask() {
+  const bool asks = Asks();
+  Expected answer;
+  answer.is_answer = true;
+  answer.is_queued = !asks;  // then nothing comes: what it serves is settled behind the last reply
+  for (std::size_t place = asked_; place < batch_.size(); ++place) {
+    const Expected& each = batch_[place];
+    if (each.write != nullptr && !each.is_queued) {
+      if (asks) each.write->Asked();
+      if (answer.writes.empty() || answer.writes.back() != each.write) answer.writes.push_back(each.write);
+    }
+    const bool reads = each.read != nullptr && !each.is_multi;
+    if (reads && (answer.reads.empty() || answer.reads.back() != each.read)) answer.reads.push_back(each.read);
+  }
+  if (asks) unsent_ += kQuestion;
+  if (!answer.writes.empty() || !answer.reads.empty()) batch_.push_back(std::move(answer));
+  asked_ = batch_.size();
+}
+
+int Connection::Inside::Flush() {
+  if (unsent_.empty()) return REDIS_OK;
+  if (context_->err != 0) {
+    Broke();
+    return REDIS_ERR;
+  }
+  Ask();
+  if (batch_read_ != nullptr && !batch_read_->ids().empty()) {
+    if (Drain() != REDIS_OK || !WaitFor(*batch_read_)) return REDIS_ERR;
+  }
+  for (Expected& each : batch_) {
+    if (each.write != nullptr && !each.is_queued) each.write->Sent();
+    expected_.push_back(std::move(each));
+  }
+  batch_.clear();
+  asked_ = 0;
+  batch_read_ = nullptr;
+  const std::string data = std::exchange(unsent_, {});
+  if (redisAppendFormattedCommand(context_.get(), data.data(), data.size()) != REDIS_OK) {
+    Broke();
+    return REDIS_ERR;
+  }
+  return REDIS_OK;
+}
+
+// Reads every reply that is on its way, for the application to take later: then a question of ours is the next.
+int Connection::Inside::Drain() {
+  while (!expected_.empty()) {
+    Reply reply;
+    if (ReadReply(reply) != REDIS_OK) return REDIS_ERR;
+    ready_.push_back(std::move(reply));
+  }
+  return REDIS_OK;
+}
+
+// -- receiving
+
+Reply Connection::Inside::Command(std::string_view packed, const Site& site) {
+  if (const auto words = Unpack(packed); words && !words->empty() && Classify(*words) == Kind::kRead) {
+    const bool idle = unsent_.empty() && expected_.empty() && ready_.empty() && context_->err == 0;
+    if (idle && !multi_ && !watching_ && !messages_ && !silent_ && !skips_ && !Blocks(*words)) {
+      const ReadPtr read = ReadCall::For(binding_, site);
+      if (read != nullptr) {
+        Reply reply = ReadInMulti(packed, *read);
+        if (!reply) return reply;  // the connection broke
+        if (auto done = read->Finish(); !done.ok()) return Reply(done.error());
+        return reply;
+      }
+    }
+  }
+  Reply reply;
+  if (Append(packed, site) != REDIS_OK || GetReply(&reply) != REDIS_OK) return {};
+  return reply;
+}
+
+int Connection::Inside::GetReply(Reply* reply) {
+  Reply ignored;
+  Reply& wanted = reply != nullptr ? *reply : ignored;
+  wanted = Reply();
+  if (!ready_.empty()) {
+    wanted = std::move(ready_.front());
+    ready_.pop_front();
+    return REDIS_OK;
+  }
+  if (Flush() != REDIS_OK) return REDIS_ERR;
+  if (!ready_.empty()) return GetReply(reply);  // what a wait had to read first
+  return ReadReply(wanted);
+}
+
+int Connection::Inside::ReadReply(Reply& reply) {
+  void* raw = nullptr;
+  if (redisGetReply(context_.get(), &raw) != REDIS_OK) {
+    Broke();
+    return REDIS_ERR;
+  }
+  Reply taken(static_cast<redisReply*>(raw));
+  if (!taken || expected_.empty()) {  // a message, or what we did not understand
+    if (taken && messages_) messages_ = InMessages(*taken);
+    reply = std::move(taken);
+    return REDIS_OK;
+  }
+  Expected expected = std::move(expected_.front());
+  expected_.pop_front();
+  Settle(expected, *taken);
+  ReadAnswers();  // a failure here is ours alone: the application meets it at its next command
+  const ReadPtr read = expected.is_multi ? nullptr : expected.read;
+  if (read != nullptr) {
+    if (auto done = read->Finish(); !done.ok()) {
+      reply = Reply(done.error());
+      return REDIS_OK;
+    }
+  }
+  reply = std::move(taken);
+  return REDIS_OK;
+}
+
+// The answers to our questions that come next; false where the connection broke.
+bool Connection::Inside::ReadAnswers() {
+  while (!expected_.empty() && expected_.front().is_answer) {
+    Expected answer = std::move(expected_.front());
+    expected_.pop_front();
+    Reply taken;
+    if (!answer.is_queued) {
+      void* raw = nullptr;
+      if (redisGetReply(context_.get(), &raw) != REDIS_OK) {
+        for (const WritePtr& write : answer.writes) write->Answered(nullptr);
+        for (const ReadPtr& read : answer.reads) read->Saw(std::nullopt);
+        Broke();
+        return false;
+      }
+      taken = Reply(static_cast<redisReply*>(raw));
+    }
+    for (const WritePtr& write : answer.writes) write->Answered(taken.get());
+    const auto now = taken && !taken.IsError() ? ParseReplication(taken.text()) : std::nullopt;
+    for (const ReadPtr& read : answer.reads) read->Saw(now);
+  }
+  return true;
+}
+
+void Connection::Inside::Settle(Expected& expected, const redisReply& reply) {
+  const bool is_error = reply.type == REDIS_REPLY_ERROR;
+  if (expected.dropped != nullptr) expected.dropped->Abandon();
+  if (expected.is_multi && is_error) {  // there is no transaction: what follows is done at once
+    multi_ = false;
+    multi_read_ = nullptr;
+  }
+  if (expected.write == nullptr) return;
+  if (expected.is_exec) {
+    expected.write->HeardExec(reply);
+  } else if (!expected.is_queued) {
+    expected.write->Heard(reply);
+  } else if (!is_error && !BeginsWith(reply, "QUEUED")) {
+    expected.write->Unasked("it was done at once, its MULTI having been refused");
+  }
+}
+
+// Whether the connection is for messages still: not after the last unsubscription.
+bool Connection::Inside::InMessages(const redisReply& reply) {
+  if (reply.type == REDIS_REPLY_STATUS && BeginsWith(reply, "RESET")) return false;
+  if (reply.type != REDIS_REPLY_ARRAY || reply.elements != 3) return true;
+  const redisReply* const what = reply.element[0];
+  const redisReply* const count = reply.element[2];
+  if (what == nullptr || count == nullptr || count->type != REDIS_REPLY_INTEGER || what->str == nullptr) return true;
+  return std::string_view(what->str, what->len).find("unsubscribe") == std::string_view::npos || count->integer > 0;
+}
+
+// The connection is of no use any more: nobody knows what became of what was sent.
+void Connection::Inside::Broke() { LoseAll(); }
+
+void Connection::Inside::LoseAll() {
+  for (Expected& each : expected_) {
+    if (each.dropped != nullptr) each.dropped->Abandon();
+    if (each.write != nullptr) each.write->Lost();
+    for (const WritePtr& write : each.writes) write->Lost();
+  }
+  for (Expected& each : batch_) {
+    if (each.dropped != nullptr) each.dropped->Abandon();
+    if (each.write != nullptr) each.write->Lost();
+  }
+  if (held_ != nullptr) held_->Abandon();  // its EXEC was not sent: the server has forgotten it
+  held_ = nullptr;
+  expected_.clear();
+  batch_.clear();
+  asked_ = 0;
+  unsent_.clear();
+  batch_read_ = nullptr;
+  multi_read_ = nullptr;
+  multi_ = multi_reads_ = watching_ = messages_ = silent_ = skips_ = false;
+}
+
+int Connection::Inside::Reconnect() {
+  LoseAll();
+  ready_.clear();
+  return redisReconnect(context_.get());
+}
+
+}  // namespace antipode::redis

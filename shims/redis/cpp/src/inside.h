@@ -1,0 +1,107 @@
+// What is on its way on one connection: which replies are the application's, which are ours, and what they settle.
+#ifndef ANTIPODE_REDIS_INSIDE_H_
+#define ANTIPODE_REDIS_INSIDE_H_
+
+#include <hiredis/hiredis.h>
+
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "antipode/redis.h"
+#include "binding.h"
+#include "commands.h"
+#include "read_call.h"
+#include "write_call.h"
+
+namespace antipode::redis {
+
+class Connection::Inside {
+ public:
+  Inside(redisContext* context, std::shared_ptr<Store> store, std::shared_ptr<Server> server, Target target,
+         const Options& options);
+  Inside(const Inside&) = delete;
+  Inside& operator=(const Inside&) = delete;
+  ~Inside();
+
+  redisContext* context() const { return context_.get(); }
+  const std::shared_ptr<Store>& store() const { return binding_.store; }
+
+  // Packed commands, as hiredis formats them.
+  int Append(std::string_view packed, const Site& site);
+  Reply Command(std::string_view packed, const Site& site);
+  int GetReply(Reply* reply);
+  int Reconnect();
+
+ private:
+  // A command of this application's, of which no reply has come, or (`is_answer`) our question behind some.
+  struct Expected {
+    bool is_answer = false;
+    bool is_exec = false;
+    bool is_multi = false;
+    bool is_queued = false;  // it stands in a MULTI: its reply is QUEUED. Of an answer: no question was asked
+    WritePtr write;          // that it is, or that an EXEC ends
+    WritePtr dropped;        // that a DISCARD or RESET ends
+    ReadPtr read;            // that may have waited in vain
+    std::vector<WritePtr> writes;  // that our question serves
+    std::vector<ReadPtr> reads;
+  };
+  struct Free {
+    void operator()(redisContext* context) const { redisFree(context); }
+  };
+
+  // Appending
+  void AppendTransaction(const std::string& name, Expected& expected, const Site& site);
+  void AppendOther(const std::string& name, const Words& words, Expected& expected);
+  void AppendWrite(Kind kind, Expected& expected, const Site& site);
+  void Follow(const Words& words, const std::string& name);
+  WritePtr NewWrite(Kind kind, const Site& site);
+
+  // Sending
+  bool Asks() const;
+  void Ask();
+  int Flush();
+  int Drain();
+
+  // Receiving
+  int ReadReply(Reply& reply);
+  bool ReadAnswers();
+  void Settle(Expected& expected, const redisReply& reply);
+  void Broke();
+  void LoseAll();
+  bool InMessages(const redisReply& reply);
+
+  // Reads that wait, or say what they depend on
+  std::optional<std::vector<Reply>> Exchange(const std::vector<std::string>& packed);
+  std::optional<Seen> Look(ReadCall& read);
+  bool WaitFor(ReadCall& read);
+  Reply ReadInMulti(std::string_view packed, ReadCall& read);
+  Reply ReadPlainly(std::string_view packed, const std::vector<Reply>& refused, ReadCall& read);
+  std::optional<Seen> SeenIn(const std::vector<const redisReply*>& values, const std::vector<std::string>& fields,
+                             ReadCall& read);
+
+  const std::unique_ptr<redisContext, Free> context_;
+  Binding binding_;
+
+  std::string unsent_;
+  std::deque<Expected> batch_;     // of `unsent_`
+  std::size_t asked_ = 0;          // so many of them have their question
+  std::deque<Expected> expected_;  // of what was sent
+  std::deque<Reply> ready_;        // read ahead of the application
+  ReadPtr batch_read_;
+  ReadPtr multi_read_;
+  WritePtr held_;  // pending for an open MULTI
+  bool multi_ = false;
+  bool multi_reads_ = false;  // something is read inside it
+  bool watching_ = false;
+  bool messages_ = false;  // the connection is for messages
+  bool silent_ = false;    // CLIENT REPLY OFF
+  bool skips_ = false;     // CLIENT REPLY SKIP
+};
+
+}  // namespace antipode::redis
+
+#endif  // ANTIPODE_REDIS_INSIDE_H_

@@ -1,0 +1,174 @@
+// Reads that wait, or that say what they depend on: the question and the read in one atomic step on one connection.
+#include <utility>
+
+#include "inside.h"
+#include "marks.h"
+#include "resp.h"
+
+namespace antipode::redis {
+namespace {
+
+const std::string& Multi() {
+  static const auto& packed = *new std::string(Pack({"MULTI"}));
+  return packed;
+}
+
+const std::string& Exec() {
+  static const auto& packed = *new std::string(Pack({"EXEC"}));
+  return packed;
+}
+
+std::string_view TextOf(const redisReply* reply) {
+  return reply == nullptr || reply->str == nullptr ? std::string_view() : std::string_view(reply->str, reply->len);
+}
+
+bool IsError(const redisReply* reply) { return reply != nullptr && reply->type == REDIS_REPLY_ERROR; }
+
+// An error that says of the marks that they cannot be read, and nothing against the rest of the answer.
+bool IsUnreadable(const redisReply* reply) {
+  const std::string_view text = TextOf(reply);
+  return text.substr(0, 6) == "NOPERM" || text.substr(0, 9) == "WRONGTYPE";
+}
+
+std::string AskMarks(const std::string& key, const std::vector<std::string>& fields) {
+  std::vector<std::string_view> words = {"HMGET", key};
+  words.insert(words.end(), fields.begin(), fields.end());
+  return Pack(words);
+}
+
+}  // namespace
+
+std::optional<std::vector<Reply>> Connection::Inside::Exchange(const std::vector<std::string>& packed) {
+  for (const std::string& each : packed) {
+    if (redisAppendFormattedCommand(context_.get(), each.data(), each.size()) != REDIS_OK) {
+      Broke();
+      return std::nullopt;
+    }
+  }
+  std::vector<Reply> replies;
+  for (std::size_t place = 0; place < packed.size(); ++place) {
+    void* raw = nullptr;
+    if (redisGetReply(context_.get(), &raw) != REDIS_OK || raw == nullptr) {
+      Broke();
+      return std::nullopt;
+    }
+    replies.emplace_back(static_cast<redisReply*>(raw));
+  }
+  return replies;
+}
+
+// What the replies say; nothing where the server refuses to say where it is.
+std::optional<Seen> Connection::Inside::SeenIn(const std::vector<const redisReply*>& values,
+                                               const std::vector<std::string>& fields, ReadCall& read) {
+  if (values.empty() || IsError(values[0])) {
+    read.Refused(std::string(values.empty() ? std::string_view() : TextOf(values[0])));
+    return std::nullopt;
+  }
+  const auto now = ParseReplication(TextOf(values[0]));
+  if (!now) {
+    read.Refused("INFO replication answered something else");
+    return std::nullopt;
+  }
+  Seen seen{*now, {}, true, {}};
+  if (fields.empty()) return seen;
+  const redisReply* const marks = values.size() > 1 ? values[1] : nullptr;
+  if (marks != nullptr && marks->type == REDIS_REPLY_ARRAY && marks->elements == fields.size()) {
+    for (std::size_t place = 0; place < fields.size(); ++place) {
+      if (const auto at = PositionOfMark(TextOf(marks->element[place])); at) seen.marks.emplace(fields[place], *at);
+    }
+    return seen;
+  }
+  if (IsError(marks) && !IsUnreadable(marks)) {
+    read.Refused(std::string(TextOf(marks)));
+    return std::nullopt;
+  }
+  seen.marks_known = false;
+  seen.why_no_marks = "its marks cannot be read (" + std::string(TextOf(marks)) + ")";
+  return seen;
+}
+
+// Where the connection's server is, with its marks; nothing (and the read refused) where it does not say.
+//
+// On a connection that watches keys there is no MULTI of ours: it would end the application's WATCH.
+std::optional<Seen> Connection::Inside::Look(ReadCall& read) {
+  constexpr int kAgain = 3;
+  std::optional<Seen> seen;
+  for (int times = 0; times < kAgain; ++times) {
+    const std::vector<std::string> fields = read.Fields();
+    const bool in_multi = !fields.empty() && !watching_;
+    std::vector<std::string> asked = {std::string(kQuestion)};
+    if (!fields.empty()) asked.push_back(AskMarks(binding_.shim().marks_key(), fields));
+    if (in_multi) {
+      asked.insert(asked.begin(), Multi());
+      asked.push_back(Exec());
+    }
+    const auto replies = Exchange(asked);
+    if (!replies) return std::nullopt;
+    std::vector<const redisReply*> values;
+    const redisReply& whole = *replies->back();
+    if (!in_multi) {
+      for (const Reply& each : *replies) values.push_back(each.get());
+    } else if (whole.type == REDIS_REPLY_ARRAY) {
+      values.assign(whole.element, whole.element + whole.elements);
+    } else {
+      // Refused when it was queued: the question itself, or the marks alone.
+      values.push_back((*replies)[1].IsError() ? (*replies)[1].get() : &whole);
+    }
+    seen = SeenIn(values, fields, read);
+    if (!seen || !read.Learned(seen->replication.epoch)) break;
+  }
+  return seen;
+}
+
+// Waits on this connection, with nothing but questions; false where it broke.
+bool Connection::Inside::WaitFor(ReadCall& read) {
+  while (true) {
+    const auto seen = Look(read);
+    if (!seen) return context_->err == 0;
+    if (!read.Again(read.Judge(*seen))) return true;
+  }
+}
+
+Reply Connection::Inside::ReadInMulti(std::string_view packed, ReadCall& read) {
+  while (true) {
+    const std::vector<std::string> fields = read.Fields();
+    std::vector<std::string> asked = {Multi(), std::string(kQuestion)};
+    if (!fields.empty()) asked.push_back(AskMarks(binding_.shim().marks_key(), fields));
+    asked.emplace_back(packed);
+    asked.push_back(Exec());
+    auto replies = Exchange(asked);
+    if (!replies) return {};
+    redisReply& whole = *replies->back().get();
+    const bool is_whole = whole.type == REDIS_REPLY_ARRAY && whole.elements + 2 == asked.size();
+    if (!is_whole) {
+      Reply& own = (*replies)[replies->size() - 2];
+      if (own.IsError()) return std::move(own);  // the read itself was refused: the application's error
+      return ReadPlainly(packed, *replies, read);
+    }
+    const auto seen = SeenIn({whole.element, whole.element + whole.elements - 1}, fields, read);
+    redisReply*& last = whole.element[whole.elements - 1];
+    if (!seen) {
+      read.Saw(std::nullopt);
+      return Reply(std::exchange(last, nullptr));
+    }
+    if (read.Learned(seen->replication.epoch)) continue;  // whether its own epoch is marked decides about the others
+    if (read.Again(read.ids().empty() ? std::nullopt : read.Judge(*seen))) continue;
+    read.Saw(seen->replication);
+    return Reply(std::exchange(last, nullptr));
+  }
+}
+
+// What we asked beside the read was refused: it is done without.
+Reply Connection::Inside::ReadPlainly(std::string_view packed, const std::vector<Reply>& refused, ReadCall& read) {
+  std::string words;
+  for (const Reply& each : refused) {
+    if (words.empty() && each.IsError()) words = each.text();
+  }
+  read.Refused(words);
+  read.Saw(std::nullopt);
+  auto replies = Exchange({std::string(packed)});
+  if (!replies) return {};
+  return std::move(replies->front());
+}
+
+}  // namespace antipode::redis

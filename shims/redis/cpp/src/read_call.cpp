@@ -1,0 +1,129 @@
+#include "read_call.h"
+
+#include <algorithm>
+#include <set>
+#include <thread>
+#include <utility>
+
+#include "antipode/settings.h"
+#include "antipode/shim_tools.h"
+#include "antipode/wait_on_read.h"
+
+namespace antipode::redis {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::chrono::nanoseconds kFirstPause = 1ms;
+constexpr std::chrono::nanoseconds kLastPause = 50ms;
+
+}  // namespace
+
+std::shared_ptr<ReadCall> ReadCall::For(Binding& binding, const Site& site) {
+  const Mode mode = binding.store->mode();
+  if (mode == Mode::kOff) return nullptr;
+  auto reading = CurrentReading();
+  const bool waits = binding.options.wait_on_read.value_or(false);
+  const bool merges = CurrentSettings()->auto_merge;
+  if (reading == nullptr && !waits && !merges) return nullptr;
+  std::shared_ptr<ReadCall> call(new ReadCall(binding, site));
+  call->scope_ = CurrentScope();
+  std::optional<Lineage> after;
+  if (reading != nullptr && reading->after()) {
+    after = *reading->after();
+  } else if (waits && call->scope_ != nullptr) {
+    after = call->scope_->lineage();
+  }
+  if (after) call->ids_ = after->OfStore(binding.name());
+  call->merges_ = merges && call->scope_ != nullptr;
+  call->reading_ = std::move(reading);
+  if (call->reading_ == nullptr && call->ids_.empty() && !call->merges_) return nullptr;
+  call->follows_ = mode == Mode::kDryRun;
+  call->timeout_ = binding.Timeout();
+  call->began_ = Clock::now();
+  call->deadline_ = call->began_ + call->timeout_;
+  if (call->scope_ != nullptr && call->scope_->deadline()) {
+    call->deadline_ = std::min(call->deadline_, *call->scope_->deadline());
+  }
+  call->backoff_ = kFirstPause;
+  return call;
+}
+
+std::vector<std::string> ReadCall::Fields() const {
+  std::set<std::string> epochs;
+  for (const WriteId& id : ids_) {
+    if (id.ordered() != nullptr && id.ordered()->epoch != epoch_) epochs.insert(id.ordered()->epoch);
+  }
+  if (epochs.empty()) return {};
+  std::vector<std::string> fields = {epoch_.empty() ? "-" : epoch_};
+  fields.insert(fields.end(), epochs.begin(), epochs.end());
+  return fields;
+}
+
+bool ReadCall::Learned(const std::string& epoch) {
+  const bool changed = epoch != epoch_;
+  epoch_ = epoch;
+  return changed && !Fields().empty();
+}
+
+std::optional<Visibility> ReadCall::Judge(const Seen& seen) const {
+  std::optional<Visibility> worst;
+  for (const WriteId& id : ids_) {
+    Visibility answer = redis::Judge(id, seen);
+    if (answer.verdict == Verdict::kUnproven) return answer;
+    if (answer.verdict != Verdict::kVisible) worst = std::move(answer);
+  }
+  return worst;
+}
+
+bool ReadCall::Again(const std::optional<Visibility>& trouble) {
+  trouble_ = trouble;
+  if (!trouble || trouble->verdict == Verdict::kUnproven || follows_) return false;
+  const auto left = deadline_ - Clock::now();
+  if (left <= 0ns) return false;
+  const Verdict told = WaitForServer(binding_.server, Lineage(ids_), left);
+  const auto still = deadline_ - Clock::now();
+  if (told != Verdict::kVisible && still <= 0ns) return true;  // one last look
+  if (told != Verdict::kVisible || backoff_ != kFirstPause) {
+    // The engine may be overloaded, or know the server's life before this one: never in a hurry.
+    std::this_thread::sleep_for(std::clamp<std::chrono::nanoseconds>(still, 0ns, backoff_));
+  }
+  backoff_ = std::min(backoff_ * 2, kLastPause);
+  return true;
+}
+
+void ReadCall::Refused(const std::string& words) {
+  if (!ids_.empty()) trouble_ = Visibility::Unproven("its user may not ask where it is (" + words + ")");
+  binding_.Denied(words);
+}
+
+void ReadCall::Saw(const std::optional<Replication>& now) {
+  const auto position = now ? now->Position() : std::nullopt;
+  std::optional<WriteId> id;
+  if (position) {
+    if (auto made = WriteId::Position(binding_.name(), position->epoch, position->counter); made.ok()) id = *made;
+  }
+  if (reading_ != nullptr) {
+    if (id) {
+      reading_->Saw({*id});
+    } else {
+      reading_->Marked(binding_.name());
+    }
+  }
+  if (merges_) scope_->Transfer(id ? Lineage(*id) : Lineage().MarkedIncomplete({binding_.name()}), site_);
+}
+
+Result<void> ReadCall::Finish() {
+  if (!trouble_) return {};
+  if (follows_) {
+    if (!std::exchange(finished_, true)) FoundBehind(site_);
+    return {};
+  }
+  const auto milliseconds = std::chrono::round<std::chrono::milliseconds>(timeout_).count();
+  const std::string words = binding_.name() + " at " + binding_.target.Address() + ": " + trouble_->reason +
+                            ". The read waited for it " + std::to_string(milliseconds) + " ms at most";
+  const bool unproven = trouble_->verdict == Verdict::kUnproven || trouble_->unknown_epoch;
+  return WaitedInVain(binding_.name(), words, Clock::now() - began_, scope_, unproven);
+}
+
+}  // namespace antipode::redis

@@ -1,0 +1,71 @@
+// One read, or those of one batch: what it has to wait for, and who wants to know what it depends on.
+#ifndef ANTIPODE_REDIS_READ_CALL_H_
+#define ANTIPODE_REDIS_READ_CALL_H_
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "antipode/reading.h"
+#include "antipode/scope.h"
+#include "antipode/site.h"
+#include "antipode/verdict.h"
+#include "antipode/write_id.h"
+#include "binding.h"
+#include "judging.h"
+
+namespace antipode::redis {
+
+class ReadCall {
+ public:
+  // Null where the read is a plain one.
+  static std::shared_ptr<ReadCall> For(Binding& binding, const Site& site);
+
+  const std::vector<WriteId>& ids() const { return ids_; }
+  // Whether somebody wants to know what the values depend on.
+  bool collects() const { return reading_ != nullptr || merges_; }
+  // The epochs whose marks are asked for, the server's own first; empty where no marks are needed.
+  std::vector<std::string> Fields() const;
+  // The server's own epoch as just seen; whether the look is to be repeated, because it was not known when the marks were read.
+  bool Learned(const std::string& epoch);
+
+  // What is missing at the connection's server; nothing where nothing is.
+  std::optional<Visibility> Judge(const Seen& seen) const;
+  // After a look: whether another one is to follow; it sleeps until then, or until the engine saw the writes there.
+  bool Again(const std::optional<Visibility>& trouble);
+  // The server refuses to say where it is.
+  void Refused(const std::string& words);
+
+  // Values were read at this place in replication; nothing: at one that is not known.
+  void Saw(const std::optional<Replication>& now);
+  // The read is over: what the policies say of a wait in vain.
+  Result<void> Finish();
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  ReadCall(Binding& binding, const Site& site) : binding_(binding), site_(site) {}
+
+  Binding& binding_;
+  const Site site_;
+  std::shared_ptr<ReadingBlock> reading_;
+  std::vector<WriteId> ids_;
+  ScopePtr scope_;
+  bool merges_ = false;
+  bool follows_ = false;
+  bool finished_ = false;
+  std::string epoch_;
+  std::optional<Visibility> trouble_;
+  std::chrono::nanoseconds timeout_{};
+  Clock::time_point began_{};
+  Clock::time_point deadline_{};
+  std::chrono::nanoseconds backoff_{};
+};
+
+using ReadPtr = std::shared_ptr<ReadCall>;
+
+}  // namespace antipode::redis
+
+#endif  // ANTIPODE_REDIS_READ_CALL_H_

@@ -1,0 +1,35 @@
+// How to reach a Redis server beside the application's own connection.
+#ifndef ANTIPODE_REDIS_TARGET_H_
+#define ANTIPODE_REDIS_TARGET_H_
+
+#include <any>
+#include <string>
+#include <string_view>
+
+#include "antipode/result.h"
+
+namespace antipode::redis {
+
+struct Target {
+  std::string host;
+  int port = 6379;
+  std::string path;  // of a Unix socket; then there is no host
+  int database = 0;
+  std::string user;
+  std::string password;
+
+  // Its name for people and for telling servers apart: no credentials.
+  std::string Address() const;
+
+  // `redis://[[user]:password@]host[:port][/db]` or `unix://[[user]:password@]/path[?db=n]`.
+  //
+  // Fails (kConfiguration) without the credentials in its words. `rediss:` is refused: hiredis 0.14 speaks no TLS.
+  static Result<Target> Parse(std::string_view url);
+
+  // That of a URL or of a `Target`.
+  static Result<Target> Of(const std::any& given);
+};
+
+}  // namespace antipode::redis
+
+#endif  // ANTIPODE_REDIS_TARGET_H_

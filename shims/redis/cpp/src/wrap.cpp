@@ -1,0 +1,116 @@
+#include <any>
+#include <chrono>
+#include <memory>
+#include <utility>
+
+#include "antipode/logs.h"
+#include "antipode/redis.h"
+#include "inside.h"
+#include "probe.h"
+#include "session.h"
+#include "shim.h"
+
+namespace antipode::redis {
+namespace {
+
+constexpr auto kProbe = std::chrono::seconds(1);
+
+struct Free {
+  void operator()(redisContext* context) const { redisFree(context); }
+};
+
+Error Refuse(ErrorCode code, std::string message) { return {code, std::move(message), nullptr}; }
+
+// The server that the options name, else the one that the connection reaches.
+Result<Target> TargetOf(const redisContext& context, const Options& options) {
+  if (!options.url.empty()) return Target::Parse(options.url);
+  Target target;
+  if (context.connection_type == REDIS_CONN_UNIX) {
+    if (context.unix_sock.path != nullptr) target.path = context.unix_sock.path;
+  } else if (context.tcp.host != nullptr) {
+    target.host = context.tcp.host;
+    target.port = context.tcp.port;
+  }
+  if (target.host.empty() && target.path.empty()) {
+    return Refuse(ErrorCode::kConfiguration,
+                  "Wrap(): the connection does not say which server it reaches; give it: Options(…).Url(\"redis://host:port\")");
+  }
+  return target;
+}
+
+Result<void> Check(const Options& options) {
+  if (options.rest && *options.rest != "none") {
+    return Refuse(ErrorCode::kConfiguration, "RestIn(\"" + *options.rest +
+                                                 "\"): in C++ lineages do not rest in Redis yet; want \"none\", and wrap "
+                                                 "such keys in Python");
+  }
+  if (options.envelope_keys && !options.envelope_keys->empty()) {
+    return Refuse(ErrorCode::kConfiguration, "EnvelopeKeys(): in C++ lineages do not rest in Redis yet");
+  }
+  return {};
+}
+
+Result<std::shared_ptr<Store>> Join(const Options& options) {
+  if (auto checked = Check(options); !checked.ok()) return checked.error();
+  for (const std::any& replica : options.replicas.value_or(Targets())) {
+    if (auto target = Target::Of(replica); !target.ok()) return target.error();
+  }
+  auto joined = JoinStore(RedisType(), options);
+  if (!joined.ok()) return joined;
+  auto used = static_cast<RedisShim&>((*joined)->shim()).UseMarksKey(options.marks_key);
+  if (!used.ok()) return used.error();
+  return joined;
+}
+
+// Asks the server what it allows; what cannot be reached now is asked when it can.
+Result<Facts> Ask(const Target& target, const Options& options) {
+  auto session = Session::Open(target, kProbe);
+  if (session.ok()) {
+    auto facts = Probe(**session, options.name, options.marks_key);
+    if (!facts.ok()) return Facts();  // LOADING, a restart just now: asked again by the marker
+    return *facts;
+  }
+  const Failure& failure = session.failure();
+  const std::string_view code = failure.Code();
+  if (failure.by_server && (code == "NOAUTH" || code == "WRONGPASS")) {
+    return Refuse(ErrorCode::kConfiguration,
+                  target.Address() + " refuses Antipode's own connection (" + failure.words +
+                      "): give the credentials, Options(…).Url(\"redis://user:password@host:port/db\")");
+  }
+  logs::Info("probe " + options.name + " " + target.Address(),
+             options.name + ": " + target.Address() + " does not answer yet (" + failure.words +
+                 "); its rights are asked when it does");
+  return Facts();
+}
+
+}  // namespace
+
+Result<Connection> Wrap(redisContext* context, const Options& options) {
+  std::unique_ptr<redisContext, Free> owned(context);
+  if (context == nullptr) return Refuse(ErrorCode::kConfiguration, "Wrap(): there is no connection: hiredis gave a null pointer");
+  if ((context->flags & REDIS_BLOCK) == 0) {
+    return Refuse(ErrorCode::kConfiguration, "Wrap() takes a blocking connection: redisConnect, not redisConnectNonBlock");
+  }
+  auto target = TargetOf(*context, options);
+  if (!target.ok()) return target.error();
+  auto facts = Ask(*target, options);
+  if (!facts.ok()) return facts.error();
+  if (facts->cluster && options.on_unfit.value_or(OnUnfit::kRaise) == OnUnfit::kRaise) {
+    return Refuse(ErrorCode::kUnfitStore, target->Address() + " " + std::string(kCluster) +
+                                              ". WhenUnfit(OnUnfit::kUnproven) lets the service start");
+  }
+  auto joined = Join(options);
+  if (!joined.ok()) return joined.error();
+  auto server = (*joined)->UseServer(std::any(*target), target->Address());
+  auto inside = std::make_unique<Connection::Inside>(owned.release(), *joined, std::move(server), *target, options);
+  if (facts->reached) static_cast<RedisShim&>((*joined)->shim()).MarkerAt(options.name, *target)->set_facts(*facts);
+  return Connection(std::move(inside));
+}
+
+Result<void> Register(const Options& options) {
+  auto joined = Join(options);
+  if (!joined.ok()) return joined.error();
+  return {};
+}
+
+}  // namespace antipode::redis

@@ -1,0 +1,148 @@
+#include "write_call.h"
+
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "antipode/logs.h"
+
+namespace antipode::redis {
+namespace {
+
+std::string_view TextOf(const redisReply& reply) {
+  return reply.str == nullptr ? std::string_view() : std::string_view(reply.str, reply.len);
+}
+
+bool BeginsWith(std::string_view text, std::string_view word) { return text.substr(0, word.size()) == word; }
+
+// Errors after which nothing was written, whatever the command.
+bool IsRefusal(std::string_view error) {
+  for (const std::string_view code : {"NOSCRIPT", "NOPERM", "READONLY", "LOADING", "NOAUTH"}) {
+    if (BeginsWith(error, code)) return true;
+  }
+  return false;
+}
+
+// Whether a reply says that something was changed: a DEL of no key says 0.
+bool Says(const redisReply& reply) {
+  switch (reply.type) {
+    case REDIS_REPLY_NIL:
+      return false;
+    case REDIS_REPLY_INTEGER:
+      return reply.integer != 0;
+    case REDIS_REPLY_ARRAY:
+      return reply.elements > 0;
+    default:
+      return reply.len > 0;
+  }
+}
+
+}  // namespace
+
+WriteCall::WriteCall(Binding& binding, const Site& site)
+    : binding_(binding), scope_(CurrentScope()), reading_(CurrentReading()), writing_(binding.store, {}, site) {}
+
+void WriteCall::Heard(const redisReply& reply) {
+  if (reply.type == REDIS_REPLY_ERROR) {
+    // A script is not rolled back: what it wrote before its error stays.
+    if (!certain_ && !IsRefusal(TextOf(reply))) happened_ = true;
+    return;
+  }
+  happened_ = true;
+  if (Says(reply)) changed_ = true;
+}
+
+void WriteCall::HeardExec(const redisReply& reply) {
+  if (reply.type == REDIS_REPLY_NIL) return;  // a watched key had changed
+  // EXECABORT: nothing of it was done. Another refusal is one of EXEC itself: then it was never a transaction.
+  if (reply.type == REDIS_REPLY_ERROR && BeginsWith(TextOf(reply), "EXECABORT")) return;
+  happened_ = true;
+  if (reply.type == REDIS_REPLY_ARRAY) changed_ = true;
+}
+
+void WriteCall::Answered(const redisReply* answer) {
+  if (!open_) return;
+  if (!happened_) {
+    Abandon();
+    return;
+  }
+  open_ = false;
+  if (!asked_) {
+    writing_.RecordIncomplete("rights", binding_.why_denied);
+  } else if (answer == nullptr) {
+    writing_.RecordIncomplete("pending", "the connection broke before the write's position came");
+  } else if (const std::string unfit = binding_.Unfit(); !unfit.empty()) {
+    writing_.RecordIncomplete("cluster", unfit);
+  } else if (answer->type == REDIS_REPLY_ERROR) {
+    const std::string words(TextOf(*answer));
+    binding_.Denied(words);
+    writing_.RecordIncomplete("rights", words);
+  } else if (const auto now = ParseReplication(TextOf(*answer)); now) {
+    Place(*now);
+  } else {
+    writing_.RecordIncomplete("pending", "INFO replication answered something else");
+  }
+}
+
+void WriteCall::Place(const Replication& now) {
+  if (!now.primary || !now.backlog) {
+    Without(now);
+    return;
+  }
+  const Ordered position{now.epoch, now.offset};
+  binding_.marker->Wrote(position);
+  if (changed_) {
+    writing_.Record(position);
+  } else {
+    // It may have changed nothing: where the store is now covers it all the same.
+    writing_.RecordUpperBound(position);
+  }
+  if (reading_ == nullptr) return;
+  if (const auto id = WriteId::Position(binding_.name(), position.epoch, position.counter); id.ok()) reading_->Saw({*id});
+}
+
+void WriteCall::Without(const Replication& now) {
+  if (now.primary) {
+    logs::Warn("backlog " + binding_.name(),
+               "writes to " + binding_.name() + " get no position and are recorded as incomplete: " +
+                   binding_.target.Address() + " has no replica and no backlog yet. Attach a replica.");
+    writing_.RecordIncomplete("backlog", "the primary has no replication backlog, so its offset stands still");
+  } else if (!now.read_only) {
+    writing_.RecordIncomplete("replica", "a writable replica took it: no replication carries it");
+  } else if (certain_) {
+    writing_.RecordIncomplete("replica", "the server became a replica behind the write");
+  } else {
+    writing_.Abandon();  // a script that only read, at a server that takes no writes
+    if (reading_ == nullptr) return;
+    const auto position = now.Position();
+    const auto id = position ? WriteId::Position(binding_.name(), position->epoch, position->counter)
+                             : Result<WriteId>(Error{ErrorCode::kUnproven, {}, nullptr});
+    if (id.ok()) {
+      reading_->Saw({*id});
+    } else {
+      reading_->Marked(binding_.name());
+    }
+  }
+}
+
+void WriteCall::Lost() {
+  if (!open_) return;
+  open_ = false;
+  if (sent_) {
+    writing_.OutcomeUnknown();
+  } else {
+    writing_.Abandon();
+  }
+}
+
+void WriteCall::Abandon() {
+  if (!std::exchange(open_, false)) return;
+  writing_.Abandon();
+}
+
+void WriteCall::Unasked(const std::string& why) {
+  if (!std::exchange(open_, false)) return;
+  writing_.RecordIncomplete("pending", why);
+}
+
+}  // namespace antipode::redis

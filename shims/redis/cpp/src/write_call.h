@@ -1,0 +1,65 @@
+// One write, or those of one batch, from before they are sent until their position is in the scope.
+#ifndef ANTIPODE_REDIS_WRITE_CALL_H_
+#define ANTIPODE_REDIS_WRITE_CALL_H_
+
+#include <hiredis/hiredis.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "antipode/reading.h"
+#include "antipode/scope.h"
+#include "antipode/site.h"
+#include "antipode/writing.h"
+#include "binding.h"
+#include "info.h"
+
+namespace antipode::redis {
+
+class WriteCall {
+ public:
+  WriteCall(Binding& binding, const Site& site);
+
+  // The scope in which it was begun.
+  const ScopePtr& scope() const { return scope_; }
+  // Part of it is a command that may have written also where it ended with an error.
+  void NotCertain() { certain_ = false; }
+  // It was, or is now, on its way.
+  void Sent() { sent_ = true; }
+  // The question for its position went with it.
+  void Asked() { asked_ = true; }
+  // The reply to one of its commands.
+  void Heard(const redisReply& reply);
+  // The reply to its EXEC.
+  void HeardExec(const redisReply& reply);
+  // The answer to the question behind it; null where none came.
+  void Answered(const redisReply* answer);
+  // The connection broke.
+  void Lost();
+  // It did not happen.
+  void Abandon();
+  // It happened, and no question was asked.
+  void Unasked(const std::string& why);
+
+ private:
+  void Place(const Replication& now);
+  void Without(const Replication& now);
+
+  Binding& binding_;
+  const ScopePtr scope_;
+  const std::shared_ptr<ReadingBlock> reading_;
+  Writing writing_;
+  bool certain_ = true;
+  bool sent_ = false;
+  bool asked_ = false;
+  bool open_ = true;
+  bool changed_ = false;   // a reply says that something was changed
+  bool happened_ = false;  // a reply was none of those that say that nothing was
+};
+
+using WritePtr = std::shared_ptr<WriteCall>;
+
+}  // namespace antipode::redis
+
+#endif  // ANTIPODE_REDIS_WRITE_CALL_H_

@@ -1,0 +1,202 @@
+// Reads that wait, and what values depend on (SHIM-12, SHIM-13, BAR-50, BAR-51).
+#include <thread>
+
+#include "region.h"
+
+namespace antipode::redis {
+namespace {
+
+using ReadsTest = PostsTest;
+
+TEST_F(ReadsTest, ANativeReadAddsNothing) {  // SHIM-12
+  Connection a = Wrapped("a");
+  Written(a, "k", "1");
+  Scope scope;
+  EXPECT_EQ(a.Command("GET k").text(), "1");
+  EXPECT_TRUE(scope->lineage().empty());
+}
+
+TEST_F(ReadsTest, WhatWasReadIsCoveredByThePositionOfTheServerThatAnswered) {  // SHIM-13
+  Connection a = Wrapped("a");
+  Connection b = Wrapped("b1");
+  const Lineage written = Written(a, "k", "covered");
+  ASSERT_TRUE(Look(written).satisfied());
+  Scope scope;
+  Reading seen;
+  EXPECT_EQ(b.Command("GET k").text(), "covered");
+  EXPECT_TRUE(written <= seen.lineage()) << seen.lineage();
+  EXPECT_TRUE(scope->lineage().empty());
+  b.Append("GET k");
+  b.Append("GET k");
+  Reply r;
+  ASSERT_EQ(b.GetReply(&r), REDIS_OK);
+  EXPECT_EQ(r.text(), "covered");
+  ASSERT_EQ(b.GetReply(&r), REDIS_OK);
+  EXPECT_EQ(r.text(), "covered");
+}
+
+TEST_F(ReadsTest, ReadsOfPipelinesAndTransactionsAreCoveredToo) {
+  Connection a = Wrapped("a");
+  const Lineage written = Written(a, "k", "1");
+  for (const std::vector<const char*>& words : {std::vector<const char*>{"GET k", "GET k"}, {"MULTI", "GET k", "EXEC"}}) {
+    Scope scope;
+    Reading seen;
+    for (const char* each : words) a.Append(each);
+    for (std::size_t place = 0; place < words.size(); ++place) {
+      Reply r;
+      ASSERT_EQ(a.GetReply(&r), REDIS_OK);
+    }
+    EXPECT_TRUE(written <= seen.lineage()) << words[0];
+  }
+}
+
+TEST_F(ReadsTest, AReadWaitsOnItsOwnConnectionForTheScopesWrites) {  // BAR-50
+  Connection a = Wrapped("a");
+  Connection b = Wrapped("b2", StoreOptions(kStore).WaitOnRead(true).Timeout(10s));
+  TheLab().Lag("redis", "b2", "100ms");
+  for (int turn = 0; turn < 3; ++turn) {
+    const std::string value = "value " + std::to_string(turn);
+    const Lineage written = Written(a, "waited", value);
+    Scope scope(written);
+    EXPECT_EQ(b.Command("GET waited").text(), value);
+    b.Append("GET waited");
+    Reply r;
+    ASSERT_EQ(b.GetReply(&r), REDIS_OK);
+    EXPECT_EQ(r.text(), value);
+  }
+}
+
+TEST_F(ReadsTest, ReadingAfterALineageWaitsForIt) {  // BAR-51
+  Connection a = Wrapped("a");
+  Connection b = Wrapped("b2");
+  TheLab().Lag("redis", "b2", "100ms");
+  const Lineage written = Written(a, "after", "new");
+  Scope scope;
+  ReadingOptions options;
+  options.after = written;
+  options.merge = true;
+  {
+    Reading seen(options);
+    EXPECT_EQ(b.Command("GET after").text(), "new");
+  }
+  EXPECT_TRUE(written <= scope->lineage());
+  const Lineage later = Written(a, "after", "newer");
+  options.after = later;
+  Reading seen(options);
+  for (const char* each : {"MULTI", "GET after"}) b.Command(each);
+  const Reply r = b.Command("EXEC");
+  ASSERT_TRUE(r);
+  ASSERT_EQ(r->elements, 1U);
+  EXPECT_STREQ(r->element[0]->str, "newer");
+}
+
+TEST_F(ReadsTest, AReadThatWaitsInVainObeysThePolicy) {
+  Connection a = Wrapped("a");
+  Connection b = Wrapped("b1", StoreOptions(kStore).WaitOnRead(true).Timeout(200ms));
+  TheLab().Partition("redis", "b1");
+  Scope scope(Written(a, "vain"));
+  const Reply r = b.Command("GET vain");
+  EXPECT_FALSE(r);
+  ASSERT_NE(r.error(), nullptr);
+  EXPECT_EQ(r.error()->code, ErrorCode::kTimedOut);
+  EXPECT_NE(r.error()->message.find(kStore), std::string::npos) << r.error()->message;
+  EXPECT_EQ(b.err(), 0);  // the connection is as good as before
+  EXPECT_EQ(b.Command("PING").text(), "PONG");
+  b.Append("GET vain");
+  Reply appended;
+  ASSERT_EQ(b.GetReply(&appended), REDIS_OK);
+  ASSERT_NE(appended.error(), nullptr);
+  SettingWords words;
+  words.on_timeout = Policy::kProceed;
+  ASSERT_TRUE(Configure(words).ok());
+  EXPECT_TRUE(b.Command("GET vain"));
+}
+
+TEST_F(ReadsTest, AReadParkedInAPartitionGoesOnWhenItHeals) {
+  Connection a = Wrapped("a");
+  Connection b = Wrapped("b1", StoreOptions(kStore).WaitOnRead(true).Timeout(30s));
+  TheLab().Partition("redis", "b1");
+  const Lineage written = Written(a, "parked", "there");
+  std::string got;
+  std::thread reader([&] {
+    Scope scope(written);
+    got = b.Command("GET parked").text();
+  });
+  EXPECT_TRUE(Until([] { return FindStore(kStore).value()->parked() > 0; }));
+  TheLab().Heal("redis");
+  reader.join();
+  EXPECT_EQ(got, "there");
+}
+
+TEST_F(ReadsTest, AReadThatBlocksWaitsBeforeItBlocks) {
+  Connection a = Wrapped("a");
+  Connection b = Wrapped("b2", StoreOptions(kStore).WaitOnRead(true).Timeout(10s));
+  TheLab().Lag("redis", "b2", "100ms");
+  Plain("a").Do({"DEL", "stream"});
+  Scope writing;
+  ASSERT_TRUE(a.Command("XADD stream 1-1 f v"));
+  const Reply r = b.Command("XREAD BLOCK 50 STREAMS stream 0");
+  ASSERT_TRUE(r);
+  EXPECT_EQ(r->type, REDIS_REPLY_ARRAY);
+}
+
+TEST_F(ReadsTest, AWatchIsNotEndedByAReadThatWaits) {
+  Connection a = Wrapped("a", StoreOptions(kStore).WaitOnRead(true).Timeout(10s));
+  Scope scope;
+  ASSERT_TRUE(a.Command("SET watched 1"));
+  ASSERT_EQ(a.Command("WATCH watched").text(), "OK");
+  EXPECT_EQ(a.Command("GET watched").text(), "1");
+  Plain("a").Do({"SET", "watched", "2"});
+  a.Command("MULTI");
+  a.Command("SET watched 3");
+  EXPECT_EQ(a.Command("EXEC")->type, REDIS_REPLY_NIL);
+  EXPECT_EQ(Plain("a").Get("watched"), "2");
+}
+
+TEST_F(ReadsTest, AutomaticMergingMakesTheScopeDependOnWhatItReads) {
+  SettingWords words;
+  words.auto_merge = true;
+  ASSERT_TRUE(Configure(words).ok());
+  Connection a = Wrapped("a");
+  const Lineage written = Written(a, "merged", "1");
+  for (const bool pipeline : {false, true}) {
+    Scope scope;
+    if (pipeline) {
+      a.Append("GET merged");
+      a.Append("PING");
+      Reply r;
+      a.GetReply(&r);
+      a.GetReply(&r);
+    } else {
+      a.Command("GET merged");
+    }
+    EXPECT_TRUE(written <= scope->lineage()) << pipeline;
+  }
+}
+
+TEST_F(ReadsTest, ErrorsOfReadsAreTheServersOwn) {
+  Connection a = Wrapped("a");
+  Written(a, "text", "1");
+  Scope scope;
+  Reading seen;
+  EXPECT_TRUE(a.Command("HGET text f").IsError());
+  EXPECT_TRUE(a.Command("GET").IsError());
+  EXPECT_EQ(a.Command("GET nothing")->type, REDIS_REPLY_NIL);
+  EXPECT_EQ(a.Command("GET text").text(), "1");
+}
+
+TEST_F(ReadsTest, DryRunNeverWaits) {  // BAR-48
+  SettingWords words;
+  words.mode = Mode::kDryRun;
+  ASSERT_TRUE(Configure(words).ok());
+  Connection a = Wrapped("a");
+  Connection b = Wrapped("b1", StoreOptions(kStore).WaitOnRead(true).Timeout(30s));
+  TheLab().Partition("redis", "b1");
+  Scope scope(Written(a, "dry"));
+  const auto began = std::chrono::steady_clock::now();
+  EXPECT_TRUE(b.Command("GET dry"));
+  EXPECT_LT(std::chrono::steady_clock::now() - began, 10s);
+}
+
+}  // namespace
+}  // namespace antipode::redis

@@ -1,0 +1,212 @@
+#include "redis_under_test.h"
+
+#include <signal.h>
+#include <spawn.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <utility>
+
+#include "marks.h"
+
+extern char** environ;
+
+namespace antipode::redis {
+namespace {
+
+constexpr auto kMarkPeriod = 200ms;
+
+class ByHand final : public testing::TransactionUnderTest {
+ public:
+  explicit ByHand(Connection& connection) : connection_(connection) {}
+
+  void Read(const std::string& key) override {
+    connection_.Command("WATCH %s", key.c_str());
+    connection_.Command("GET %s", key.c_str());
+  }
+  void Write(const std::string& key, const std::string& value) override {
+    if (!std::exchange(wrote_, true)) connection_.Command("MULTI");
+    testing::StoreUnderTest::Check(connection_.Command("SET %s %s", key.c_str(), value.c_str()).text() == "QUEUED", "SET");
+  }
+  void End(bool commits) {
+    const char* const word = !wrote_ ? "UNWATCH" : commits ? "EXEC" : "DISCARD";
+    const Reply reply = connection_.Command(word);
+    testing::StoreUnderTest::Check(reply && !reply.IsError(), word);
+  }
+
+ private:
+  Connection& connection_;
+  bool wrote_ = false;
+};
+
+}  // namespace
+
+RedisUnderTest::RedisUnderTest() {
+  patience = 30s;
+  brief = 200ms;
+  rights_cure = "+info";
+  unfit_cure = "Redis Cluster";
+  RestoreOrder();
+}
+
+RedisUnderTest::~RedisUnderTest() { SetMarkPeriod(1000ms); }
+
+Capabilities RedisUnderTest::capabilities() const {
+  return Capabilities::Positions().Push(true).Tombstones(true).MarkedBy(Marks::kInBand);
+}
+
+void RedisUnderTest::Begin() {
+  SetMarkPeriod(kMarkPeriod);
+  primary_ = "a";
+  for (const char* server : {"b1", "b2", "a"}) Borrowed(*this, server);
+}
+
+void RedisUnderTest::Recover(bool /*spoiled*/) {
+  free_.clear();
+  RestoreOrder();
+}
+
+RedisUnderTest::Borrowed::Borrowed(RedisUnderTest& from, const std::string& server) : from_(from), server_(server) {
+  {
+    const std::lock_guard<std::mutex> lock(from_.mutex_);
+    auto& free = from_.free_[server];
+    if (!free.empty()) {
+      connection_ = std::move(free.back());
+      free.pop_back();
+    }
+  }
+  if (connection_ == nullptr) {
+    Options options(from_.name);
+    options.Replicas({Url("b1"), Url("b2")});
+    auto wrapped = Wrap(Connect(server), options);
+    Check(wrapped.ok(), wrapped.ok() ? "" : wrapped.error().message);
+    connection_ = std::make_unique<Connection>(std::move(wrapped).value());
+  }
+  if (connection_->err() != 0) connection_->Reconnect();
+}
+
+RedisUnderTest::Borrowed::~Borrowed() {
+  const std::lock_guard<std::mutex> lock(from_.mutex_);
+  from_.free_[server_].push_back(std::move(connection_));
+}
+
+void RedisUnderTest::Write(const std::string& key, const std::string& value) {
+  const Borrowed connection(*this, primary_);
+  const Reply reply = connection->Command("SET %s %s", key.c_str(), value.c_str());
+  Check(reply.text() == "OK", "SET: " + std::string(reply.text()) + connection->errstr());
+}
+
+std::optional<std::string> RedisUnderTest::Look(const std::string& key, const std::string& at) { return Plain(at).Get(key); }
+
+testing::ReadUnderTest RedisUnderTest::Read(const std::string& key, const std::string& at) {
+  const Borrowed connection(*this, at);
+  const Reply reply = connection->Command("GET %s", key.c_str());
+  if (reply.error() != nullptr) return {std::nullopt, *reply.error()};
+  Check(reply && !reply.IsError(), "GET: " + std::string(reply.text()) + connection->errstr());
+  if (reply->type == REDIS_REPLY_NIL) return {};
+  return {std::string(reply.text()), std::nullopt};
+}
+
+void RedisUnderTest::Delete(const std::string& key) {
+  const Borrowed connection(*this, primary_);
+  Check(connection->Command("DEL %s", key.c_str())->integer == 1, "DEL");
+}
+
+void RedisUnderTest::RawWrite(const std::string& key, const std::string& value) {
+  Check(Plain(primary_).Do({"SET", key, value}).text() == "OK", "SET without Antipode");
+}
+
+void RedisUnderTest::WriteNothing() {
+  const Borrowed connection(*this, primary_);
+  Check(connection->Command("DEL %s", NewKey("never-there").c_str())->integer == 0, "DEL of nothing");
+}
+
+void RedisUnderTest::Transaction(const std::function<bool(testing::TransactionUnderTest& transaction)>& work) {
+  const Borrowed connection(*this, primary_);
+  ByHand transaction(*connection.operator->());
+  const bool commits = work(transaction);
+  transaction.End(commits);
+}
+
+void RedisUnderTest::SetLag(const std::string& replica, std::chrono::nanoseconds lag) {
+  TheLab().Lag("redis", replica, std::to_string(std::chrono::ceil<std::chrono::milliseconds>(lag).count()) + "ms");
+}
+void RedisUnderTest::Partition(const std::string& replica) { TheLab().Partition("redis", replica); }
+void RedisUnderTest::Heal(const std::string& replica) { TheLab().Heal("redis", replica); }
+void RedisUnderTest::Freeze(const std::string& server) { TheLab().Freeze("redis", server); }
+void RedisUnderTest::Thaw(const std::string& server) { TheLab().Thaw("redis", server); }
+void RedisUnderTest::Restart(const std::string& server) { TheLab().Restart("redis", server); }
+void RedisUnderTest::Repoint(const std::string& replica, const std::string& source) {
+  TheLab().Repoint("redis", replica, source);
+}
+
+void RedisUnderTest::Promote(const std::string& replica, const std::function<void()>& lost) {
+  if (lost) {
+    TheLab().PromoteLosing("redis", replica, lost);
+  } else {
+    TheLab().Promote("redis", replica, 0);
+  }
+  primary_ = replica;
+}
+
+void RedisUnderTest::WaitMarked(const Lineage& lineage) {
+  const Ordered last = PositionOf(lineage, name);
+  Plain plain(primary_);
+  Until([&] { return PositionOfMark(plain.Do({"HGET", "antipode:epochs", last.epoch}).text()).value_or(0) >= last.counter; },
+        "a mark covers the write");
+}
+
+bool RedisUnderTest::WriteWithUnknownOutcome(const std::string& key, const std::string& value) {
+  auto wrapped = Wrap(Connect(primary_), Options(name));
+  Check(wrapped.ok(), "Wrap");
+  wrapped->SetTimeout(timeval{0, 200000});
+  TheLab().Freeze("redis", primary_);
+  const Reply reply = wrapped->Command("SET %s %s", key.c_str(), value.c_str());
+  TheLab().Thaw("redis", primary_);
+  return !reply && wrapped->err() != 0;
+}
+
+bool RedisUnderTest::WriteRefused(const std::string& key) {
+  const Borrowed connection(*this, primary_);
+  Plain(primary_).Do({"SET", key, "no list"});
+  return connection->Command("LPUSH %s v", key.c_str()).IsError();
+}
+
+Result<void> RedisUnderTest::WriteWithoutRights(const std::string& key, const std::string& value) {
+  TheLab().Do("redis", "create_user", {"app", "secret"});
+  const lab::Server server = TheLab().server("redis", primary_);
+  redisContext* const context = Connect(primary_);
+  Check(Reply(static_cast<redisReply*>(redisCommand(context, "AUTH app secret"))).text() == "OK", "AUTH");
+  Options options(name);
+  options.Url("redis://app:secret@" + server.host + ":" + std::to_string(server.port));
+  auto wrapped = Wrap(context, options);
+  if (!wrapped.ok()) return wrapped.error();
+  const Reply reply = wrapped->Command("SET %s %s", key.c_str(), value.c_str());
+  Check(reply.text() == "OK", "SET: " + std::string(reply.text()));
+  return {};
+}
+
+Result<void> RedisUnderTest::WrapUnfit() {
+  std::string folder = "/tmp/antipode-cluster-XXXXXX";
+  Check(mkdtemp(folder.data()) != nullptr, "a folder");
+  const std::string socket = folder + "/s";
+  std::vector<std::string> words = {"redis-server", "--port", "0", "--cluster-enabled", "yes", "--save", "", "--dir", folder,
+                                    "--unixsocket", socket, "--logfile", folder + "/log"};
+  std::vector<char*> arguments;
+  for (std::string& word : words) arguments.push_back(word.data());
+  arguments.push_back(nullptr);
+  pid_t server = 0;
+  Check(posix_spawnp(&server, arguments[0], nullptr, nullptr, arguments.data(), environ) == 0, "redis-server");
+  const bool listens = redis::Until([&] { return access(socket.c_str(), F_OK) == 0; });
+  auto refused = Wrap(redisConnectUnix(socket.c_str()), {"cluster"});
+  kill(server, SIGTERM);
+  waitpid(server, nullptr, 0);
+  for (const char* file : {"/s", "/log", "/nodes.conf"}) unlink((folder + file).c_str());
+  rmdir(folder.c_str());
+  Check(listens, "the server listens");
+  if (!refused.ok()) return refused.error();
+  return {};
+}
+
+}  // namespace antipode::redis
