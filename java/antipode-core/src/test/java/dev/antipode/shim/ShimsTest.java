@@ -1,0 +1,121 @@
+package dev.antipode.shim;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import app.Application;
+import dev.antipode.Antipode;
+import dev.antipode.BarrierOptions;
+import dev.antipode.BarrierResult;
+import dev.antipode.ConfigurationException;
+import dev.antipode.Key;
+import dev.antipode.Lineage;
+import dev.antipode.LineageScope;
+import dev.antipode.Ordered;
+import dev.antipode.ServerResult;
+import dev.antipode.StoreOptions;
+import dev.antipode.WriteId;
+import dev.antipode.configuration.ProcessSettings;
+import dev.antipode.shim.Capabilities.Rest;
+import dev.antipode.telemetry.CallSite;
+import dev.antipode.telemetry.Telemetry;
+import dev.antipode.testing.AntipodeIsolated;
+import java.time.Duration;
+import java.util.List;
+import java.util.Map;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.ExtendWith;
+
+/** Stores that join a process by shims that are found, their options, and the writes that shims record (chapter SHIM). */
+@ExtendWith(AntipodeIsolated.class)
+class ShimsTest {
+  private static final BarrierOptions PATIENT = BarrierOptions.defaults().timeout(Duration.ofSeconds(20));
+
+  private static Lineage object(String store) {
+    return Lineage.of(new WriteId(store, "k", new Ordered("", 1)));
+  }
+
+  /** SHIM-23, BAR-22: a process that waits and never reads names the servers' URLs. */
+  @Test
+  void aStoreIsRegisteredByTheShimThatKnowsItsUrls() {
+    assertThat(Shims.kinds()).contains("url-test");
+    Shims.register(StoreOptions.named("s").replicas("url-test://b1", "url-test://b2"));
+    BarrierResult result = Antipode.barrier(PATIENT.lineage(object("s")));
+    assertThat(result.complete()).isTrue();
+    assertThat(result.store("s").servers()).extracting(ServerResult::address)
+        .containsExactly("url-test://b1", "url-test://b2");
+    assertThatThrownBy(() -> Shims.register(StoreOptions.named("t").replicas("unheard-of://b1")))
+        .isInstanceOf(ConfigurationException.class)
+        .hasMessageContaining("url-test");
+    assertThatThrownBy(() -> Shims.register(StoreOptions.named("t"))).isInstanceOf(ConfigurationException.class);
+    assertThatThrownBy(() -> Shims.register(StoreOptions.named("").replicas("url-test://b1")))
+        .isInstanceOf(ConfigurationException.class);
+  }
+
+  /** CONF-10. */
+  @Test
+  void theEnvironmentListsTheReplicasWhereTheCodeDoesNot() {
+    try {
+      ProcessSettings.environment(Map.of("ANTIPODE_STORE_BLOG_POSTS_REPLICAS", "url-test://b1,url-test://b2"));
+      assertThat(Shims.register(StoreOptions.named("blog-posts")).replicas())
+          .containsExactly("url-test://b1", "url-test://b2");
+    } finally {
+      ProcessSettings.environment(null);
+    }
+  }
+
+  @Test
+  void laterWrapsSayWhatTheySayAndTheRestStays() {
+    StoreOptions first = StoreOptions.named("s").replicas(List.of("a", "b")).waitOnRead(true).lineageIn(false);
+    StoreOptions joined = first.joinedWith(StoreOptions.named("s").waitOnRead(false).hashKeys(true));
+    assertThat(first.replicas()).containsExactly("a", "b");
+    assertThat(joined.waitOnRead()).isFalse();
+    assertThat(joined.lineageIn()).isFalse();
+    assertThat(joined.hashKeys()).isTrue();
+    assertThat(joined.replicas()).as("servers are no options").isNull();
+    assertThat(joined.restOr(Rest.FIELD)).isEqualTo(Rest.FIELD);
+    assertThat(joined.restNowhere().restOr(Rest.FIELD)).isNull();
+    assertThat(joined.extra("track")).isNull();
+    assertThat(joined.extra("track", true).extra("track")).isEqualTo(true);
+    assertThatThrownBy(() -> joined.timeout(Duration.ofMillis(-1))).isInstanceOf(ConfigurationException.class);
+  }
+
+  /** SHIM-6, SCOPE-14, SCOPE-17, EPOCH-5. */
+  @Test
+  void aWriteIsPendingUntilItsOutcomeIsKnown() {
+    RegisteredStore store = Shims.register(StoreOptions.named("s").replicas("url-test://b1"));
+    try (LineageScope scope = Antipode.scope()) {
+      try (Write write = store.begin(Key.of("k"))) {
+        assertThat(scope.marked().incomplete()).containsExactly("s");
+        write.record(new Ordered("", 7));
+      }
+      assertThat(scope.pending()).isEmpty();
+      assertThat(scope.lineage()).isEqualTo(Lineage.of(new WriteId("s", "k", new Ordered("", 7))));
+      try (Write write = store.begin(Key.of("refused"))) {
+        write.abandon();
+      }
+      assertThat(scope.marked().isComplete()).isTrue();
+      try (Write write = store.begin(Key.of("without rights"))) {
+        write.recordIncomplete("rights", "no right to the position");
+      }
+      assertThat(scope.lineage().incomplete()).containsExactly("s");
+      assertThat(scope.gaps()).extracting("reason").containsExactly("rights");
+      assertThat(Antipode.barrier(PATIENT).gaps()).as("BAR-19").isEqualTo(scope.gaps());
+      try (Write write = store.begin(Key.of("unanswered"))) {
+        assertThat(write).isNotNull();
+      }
+      assertThat(scope.pending()).hasSize(1).allMatch(pending -> pending.isUnknown());
+    }
+  }
+
+  /** REC-11, OBS-6. */
+  @Test
+  void aSiteIsTheApplicationsOwnFrameAndThereAreNotTooMany() {
+    assertThat(Application.site(CallSite::current)).isEqualTo(Application.site());
+    for (int number = 0; number < 2000; number++) {
+      Telemetry.bounded("app/Application.java:" + number);
+    }
+    assertThat(Telemetry.bounded("app/Application.java:1")).isEqualTo("app/Application.java:1");
+    assertThat(Telemetry.bounded("app/Application.java:2000")).isEqualTo("other");
+  }
+}
