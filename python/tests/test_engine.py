@@ -350,6 +350,24 @@ def test_a_shim_that_answers_too_little_proves_nothing() -> None:
         antipode.barrier(Lineage([WriteId("o", "k", antipode.Ordered("", 1))]), timeout=5)
 
 
+def test_a_server_that_was_down_and_then_refuses_is_not_asked_in_a_loop() -> None:
+    """BAR-38."""
+    target = Target("o1", down)
+    fake_store("o", target)
+    lineage = Lineage([WriteId("o", "k", antipode.Ordered("", 1))])
+    antipode.barrier(lineage, timeout=0.2, on_timeout="proceed", on_unproven="proceed")
+
+    def refuses(ids: Sequence[WriteId], server: Server) -> Sequence[Visibility]:
+        raise ValueError("NOAUTH")
+
+    target.answer = refuses
+    with pytest.raises(antipode.BarrierUnproven, match="NOAUTH"):
+        antipode.barrier(lineage, timeout=10)
+    before, began = target.asked, time.monotonic()
+    time.sleep(0.5)
+    assert (target.asked - before) / (time.monotonic() - began) <= 100
+
+
 class BlockingShim(FakeShim):
     """A store that waits by itself."""
 
