@@ -38,7 +38,7 @@ std::uint64_t NextNumber() {
 void ForgetInChild() {
   static const bool once = [] {
     OnForkInChild([] {
-      if (Layers::alive) TheLayers().stack.clear();
+      if (Layers::alive && !TheLayers().stack.empty()) Leave(TheLayers().stack.front().number);
     });
     return true;
   }();

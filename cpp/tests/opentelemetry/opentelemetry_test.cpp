@@ -3,7 +3,8 @@
 
 #include <gtest/gtest.h>
 #include <opentelemetry/baggage/propagation/baggage_propagator.h>
-#include <opentelemetry/context/propagation/composite_propagator.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <map>
 #include <string>
@@ -75,6 +76,17 @@ TEST_F(OpenTelemetry, ContextIsAsItWasWhenTheScopeEnds) {
   }
   EXPECT_EQ(CurrentScope(), nullptr);
   EXPECT_FALSE(otel::ScopeIn(RuntimeContext::GetCurrent()).has_value());
+}
+
+TEST_F(OpenTelemetry, ContextOfAForkedChildHoldsNoScope_SCOPE_13) {
+  const Scope outer;
+  const Scope inner;
+  const pid_t child = fork();
+  if (child == 0) _exit(CurrentScope() == nullptr ? 0 : 1);
+  int status = 1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+  EXPECT_EQ(CurrentScope(), inner.shared());
 }
 
 TEST_F(OpenTelemetry, PropagatorWritesNothingWithoutApproval_TRUST_25) {
