@@ -327,11 +327,15 @@ TEST_F(LogTest, ABlockingBarrierInACallbackIsRefused) {
   BarrierAsync(Upto(1), Proceeding(20s).Executor(executor),
                [&](const BarrierResult&) { passed.set_value(Barrier(Upto(1)).satisfied()); });
   EXPECT_TRUE(passed.get_future().get());
+  const std::lock_guard<std::mutex> lock(mutex);
   for (std::thread& thread : pool) thread.join();
 }
 
 // SCOPE-13.
 TEST_F(LogTest, AForkedChildBeginsWithoutPollersAndProofs) {
+#ifdef __SANITIZE_THREAD__
+  GTEST_SKIP() << "ThreadSanitizer cannot follow threads that begin in a forked child";
+#endif
   SettingWords words;
   words.free_path_ttl = 60s;
   Set(words);
