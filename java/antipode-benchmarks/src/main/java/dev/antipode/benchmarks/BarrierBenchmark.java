@@ -6,7 +6,6 @@ import dev.antipode.BarrierResult;
 import dev.antipode.Lineage;
 import dev.antipode.LineageScope;
 import dev.antipode.Settings;
-import dev.antipode.WriteId;
 import dev.antipode.memory.MemoryClient;
 import dev.antipode.memory.MemoryStore;
 import dev.antipode.telemetry.Outcome;
