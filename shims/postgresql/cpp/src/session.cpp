@@ -1,6 +1,7 @@
 #include "session.h"
 
 #include <poll.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -30,7 +31,8 @@ std::string FirstLine(const char* words) {
   return line.substr(0, line.find('\n'));
 }
 
-Session::Session(const Target& target, Timeout timeout, const std::map<std::string, std::string>& more) : timeout_(timeout) {
+Session::Session(const Target& target, Timeout timeout, const std::map<std::string, std::string>& more)
+    : timeout_(timeout), process_(getpid()) {
   std::map<std::string, std::string> words = target.words;
   words["application_name"] = "antipode";
   for (const auto& [key, value] : more) words[key] = value;
@@ -53,6 +55,12 @@ Session::Session(const Target& target, Timeout timeout, const std::map<std::stri
   }
   if (state != PGRES_POLLING_OK) throw Unreachable{FirstLine(PQerrorMessage(connection_.get()))};
   PQsetnonblocking(connection_.get(), 1);
+}
+
+Session::~Session() {
+  if (getpid() == process_) return;
+  const PGconn* const parents = connection_.release();
+  close(PQsocket(parents));
 }
 
 // Waits until the socket can be read, or also written where `writes`.

@@ -50,6 +50,11 @@ class Session {
   // Connects. No server-side cursor, transaction or setting outlives a call.
   Session(const Target& target, Timeout timeout, const std::map<std::string, std::string>& more = {});
 
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+  // Ends the connection; in the child of a fork, whose it is not, without a word to the server (SCOPE-13).
+  ~Session();
+
   void set_timeout(Timeout timeout) { timeout_ = timeout; }
 
   // The process id that the server (or a pooler before it) gave for this connection.
@@ -75,6 +80,7 @@ class Session {
   void Await(bool writes, TimePoint deadline, const char* what) const;
 
   Timeout timeout_;
+  const int process_;
   OwnConnection connection_;
 };
 
