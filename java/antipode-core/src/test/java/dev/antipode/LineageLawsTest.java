@@ -255,5 +255,7 @@ class LineageLawsTest {
       lineage = lineage.including(WriteId.position("posts", "e", counter));
     }
     assertThat(lineage.serialize()).isEqualTo("1~posts..e.100000");
+    // WIRE-39
+    assertThat(WriteId.position("blog-posts", "8371ab90c2d4e6f1", -1).section().length()).isLessThan(80);
   }
 }

@@ -19,7 +19,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
 
-/** Scopes: their life, what is removed, writes in flight, what is lost (SCOPE-1 to SCOPE-23, LIN-21 to LIN-28). */
+/** Scopes: their life, what is removed, writes in flight, what is lost (SCOPE-1 to SCOPE-5, SCOPE-14 to SCOPE-22). */
 @ExtendWith(AntipodeIsolated.class)
 class ScopeTest {
   private static WriteId at(long counter, String store) {
@@ -335,6 +335,16 @@ class ScopeTest {
       assertThat(scope.toString()).isEqualTo("LineageScope[root, open]");
       assertThat(Key.of("private").toString()).doesNotContain("private");
     }
+  }
+
+  /** OBS-10: without an SDK all of it works. */
+  @Test
+  void withoutAnOpenTelemetrySdk() {
+    LineageScope scope = Antipode.scope();
+    scope.close();
+    scope.append(at(1));
+    Antipode.append(at(1));
+    assertThat(scope.lineage()).isEqualTo(Lineage.EMPTY);
   }
 
   // Reading blocks

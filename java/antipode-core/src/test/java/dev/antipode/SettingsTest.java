@@ -28,7 +28,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** Settings: code, environment and defaults (CONF-1 to CONF-12). */
+/** Settings: code, environment and defaults (CONF-1 to CONF-11). */
 @ExtendWith(AntipodeIsolated.class)
 class SettingsTest {
   private final Map<String, String> variables = new HashMap<>();

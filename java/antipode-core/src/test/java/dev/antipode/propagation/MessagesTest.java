@@ -23,7 +23,7 @@ import java.util.Map;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
 
-/** Messages and values: one scope each, and the lineage that is sent or rests (PROP-17 to PROP-21, TRUST-31). */
+/** Messages and values: one scope each, and the lineage that is sent or rests (PROP-17, PROP-18, PROP-20, PROP-21, TRUST-31). */
 @ExtendWith(AntipodeIsolated.class)
 class MessagesTest {
   private static final Lineage POSTS = Lineage.of(WriteId.position("blog-posts", "8371ab90c2d4e6f1", 1042));

@@ -33,7 +33,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
 
-/** The four functions: limits, pending writes, modes, what is lost (PROP-1 to PROP-27). */
+/** The four functions: limits, pending writes, modes, what is lost (PROP-1 to PROP-6, PROP-8 to PROP-14). */
 @ExtendWith(AntipodeIsolated.class)
 class PropagationTest {
   private static final String EPOCH = "8371ab90c2d4e6f1";

@@ -235,6 +235,17 @@ class TrustTest {
     }
   }
 
+  /** OBS-3: the words of directions. */
+  @Example
+  void directionsHaveTheirWords() {
+    List<String> words = new ArrayList<>();
+    for (Direction direction : Direction.values()) {
+      words.add(direction.word());
+    }
+    assertThat(words).containsExactly(
+        "request_in", "request_out", "response_in", "response_out", "message_in", "message_out");
+  }
+
   /** TRUST-30: the sender says that the receiver will drop it. */
   @Example
   void theSenderSaysThatTheReceiverWillDropIt() {

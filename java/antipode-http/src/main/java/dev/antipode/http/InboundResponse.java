@@ -1,0 +1,215 @@
+package dev.antipode.http;
+
+import dev.antipode.propagation.Carriers;
+import dev.antipode.propagation.Inbound;
+import jakarta.servlet.ServletOutputStream;
+import jakarta.servlet.WriteListener;
+import jakarta.servlet.http.HttpServletResponse;
+import jakarta.servlet.http.HttpServletResponseWrapper;
+import java.io.FilterWriter;
+import java.io.IOException;
+import java.io.PrintWriter;
+import java.io.Writer;
+import java.util.ArrayList;
+import java.util.List;
+
+/** The response, which sends the lineage before whatever makes the container send the header (PROP-13, PROP-16). */
+final class InboundResponse extends HttpServletResponseWrapper {
+  private static final int MOST_BYTES_A_CHARACTER = 4;
+
+  private final Inbound inbound;
+  private final List<String> applications = new ArrayList<>(); // what the application itself puts into our header
+  private ServletOutputStream stream;
+  private PrintWriter writer;
+  private long written;
+  private boolean left;
+
+  InboundResponse(HttpServletResponse response, Inbound inbound) {
+    super(response);
+    this.inbound = inbound;
+  }
+
+  /** Puts what the scope added until now into the header, if that has not left. */
+  synchronized void sendLineage() {
+    if (left) {
+      return;
+    }
+    if (isCommitted()) { // by somebody who has the container's own response
+      left = true;
+      inbound.scope().sent();
+      return;
+    }
+    left = true;
+    boolean isPublic = Carriers.isPublic(super.getHeaders("Cache-Control"));
+    String text = inbound.responseText(isPublic);
+    if (text != null) {
+      super.addHeader(Carriers.LINEAGE_HEADER, text);
+    }
+    if (!isPublic && inbound.mayAnswer()) {
+      applications.forEach(value -> super.addHeader(Carriers.LINEAGE_HEADER, value));
+    }
+  }
+
+  /** So many bytes are about to be written: where they may not fit into the container's buffer, the header leaves. */
+  private void write(long bytes) {
+    written += bytes;
+    if (!left && written >= getBufferSize()) {
+      sendLineage();
+    }
+  }
+
+  @Override
+  public ServletOutputStream getOutputStream() throws IOException {
+    if (stream == null) {
+      stream = new Stream(super.getOutputStream());
+    }
+    return stream;
+  }
+
+  @Override
+  public PrintWriter getWriter() throws IOException {
+    if (writer == null) {
+      writer = new PrintWriter(new Characters(super.getWriter()));
+    }
+    return writer;
+  }
+
+  @Override
+  public void flushBuffer() throws IOException {
+    sendLineage();
+    super.flushBuffer();
+  }
+
+  @Override
+  public void sendError(int status) throws IOException {
+    sendLineage();
+    super.sendError(status);
+  }
+
+  @Override
+  public void sendError(int status, String message) throws IOException {
+    sendLineage();
+    super.sendError(status, message);
+  }
+
+  @Override
+  public void sendRedirect(String location) throws IOException {
+    sendLineage();
+    super.sendRedirect(location);
+  }
+
+  /** Also the header: what was in ours is put back. */
+  @Override
+  public synchronized void reset() {
+    List<String> ours = List.copyOf(super.getHeaders(Carriers.LINEAGE_HEADER));
+    super.reset();
+    written = 0;
+    stream = null;
+    writer = null;
+    applications.clear();
+    ours.forEach(value -> super.addHeader(Carriers.LINEAGE_HEADER, value));
+  }
+
+  @Override
+  public void resetBuffer() {
+    super.resetBuffer();
+    written = 0;
+  }
+
+  @Override
+  public void setHeader(String name, String value) {
+    if (Carriers.LINEAGE_HEADER.equalsIgnoreCase(name)) {
+      applications.clear();
+      applications.add(value);
+    } else {
+      super.setHeader(name, value);
+    }
+  }
+
+  @Override
+  public void addHeader(String name, String value) {
+    if (Carriers.LINEAGE_HEADER.equalsIgnoreCase(name)) {
+      applications.add(value);
+    } else {
+      super.addHeader(name, value);
+    }
+  }
+
+  private final class Stream extends ServletOutputStream {
+    private final ServletOutputStream inner;
+
+    Stream(ServletOutputStream inner) {
+      this.inner = inner;
+    }
+
+    @Override
+    public void write(int octet) throws IOException {
+      InboundResponse.this.write(1);
+      inner.write(octet);
+    }
+
+    @Override
+    public void write(byte[] octets, int from, int length) throws IOException {
+      InboundResponse.this.write(length);
+      inner.write(octets, from, length);
+    }
+
+    @Override
+    public void flush() throws IOException {
+      sendLineage();
+      inner.flush();
+    }
+
+    @Override
+    public void close() throws IOException {
+      sendLineage();
+      inner.close();
+    }
+
+    @Override
+    public boolean isReady() {
+      return inner.isReady();
+    }
+
+    @Override
+    public void setWriteListener(WriteListener listener) {
+      inner.setWriteListener(listener);
+    }
+  }
+
+  private final class Characters extends FilterWriter {
+    Characters(Writer inner) {
+      super(inner);
+    }
+
+    @Override
+    public void write(int character) throws IOException {
+      InboundResponse.this.write(MOST_BYTES_A_CHARACTER);
+      super.write(character);
+    }
+
+    @Override
+    public void write(char[] characters, int from, int length) throws IOException {
+      InboundResponse.this.write((long) length * MOST_BYTES_A_CHARACTER);
+      super.write(characters, from, length);
+    }
+
+    @Override
+    public void write(String text, int from, int length) throws IOException {
+      InboundResponse.this.write((long) length * MOST_BYTES_A_CHARACTER);
+      super.write(text, from, length);
+    }
+
+    @Override
+    public void flush() throws IOException {
+      sendLineage();
+      super.flush();
+    }
+
+    @Override
+    public void close() throws IOException {
+      sendLineage();
+      super.close();
+    }
+  }
+}
