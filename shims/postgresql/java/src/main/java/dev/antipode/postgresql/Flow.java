@@ -7,7 +7,6 @@ import dev.antipode.WriteId;
 import dev.antipode.postgresql.Asking.Answers;
 import dev.antipode.propagation.AtRest;
 import dev.antipode.shim.Write;
-import dev.antipode.telemetry.Telemetry;
 import java.sql.SQLException;
 import org.postgresql.core.BaseConnection;
 
@@ -391,7 +390,7 @@ final class Flow {
     }
     Place place = first != null ? bounded(first, asynchronous) : flush();
     if (place != null && (place.timeline() != known.timeline || known.epoch.isEmpty())) {
-      learn(place.timeline());
+      known.learn(binding, physical, place.timeline());
       place = flush(); // behind the row of the epoch
     }
     if (write == null) {
@@ -455,34 +454,6 @@ final class Flow {
       }
     }
     return place;
-  }
-
-  /** Which system and branch this is; once a connection, and again after a promotion under it. */
-  private void learn(long timeline) {
-    String[] facts = Asking.ask(physical, Questions.FACTS).lastRow();
-    if (facts == null) {
-      return;
-    }
-    known.segment = facts[2] == null ? 0 : Long.parseLong(facts[2]);
-    String store = binding.store().name();
-    String word = "";
-    if ("t".equals(facts[1])) {
-      Answers marked = Asking.ask(physical, Questions.MARK);
-      String[] row = marked.lastRow();
-      if (row != null && row[0] != null) {
-        word = row[0];
-        Telemetry.marksMissing(store, null);
-      } else {
-        Telemetry.marksMissing(store, marked.refusal());
-        binding.say("marks", "the epochs of " + store + " cannot be marked: " + marked.refusal());
-      }
-    } else {
-      String words = Fitness.noTable(store, physical.getQueryExecutor().getUser());
-      Telemetry.marksMissing(store, words);
-      binding.say("marks", store + ": " + words);
-    }
-    known.timeline = timeline;
-    known.epoch = new Epoch(Long.parseUnsignedLong(facts[0]), timeline, word).toString();
   }
 
   // What is recorded

@@ -1,5 +1,7 @@
 package dev.antipode.postgresql;
 
+import dev.antipode.postgresql.Asking.Answers;
+import dev.antipode.telemetry.Telemetry;
 import java.util.Collections;
 import java.util.Map;
 import java.util.WeakHashMap;
@@ -22,5 +24,38 @@ final class Known {
   /** That of the driver's own connection. */
   static Known of(BaseConnection physical) {
     return ALL.computeIfAbsent(physical, first -> new Known());
+  }
+
+  /** Asks which system and branch this is; once a connection, and again after a promotion under it. */
+  void learn(Binding binding, BaseConnection physical, long current) {
+    String[] facts = Asking.ask(physical, Questions.FACTS).lastRow();
+    if (facts == null) {
+      return;
+    }
+    segment = facts[2] == null ? 0 : Long.parseLong(facts[2]);
+    String word = "t".equals(facts[1]) ? marked(binding, physical) : unmarked(binding, physical);
+    timeline = current;
+    epoch = new Epoch(Long.parseUnsignedLong(facts[0]), current, word).toString();
+  }
+
+  private static String marked(Binding binding, BaseConnection physical) {
+    String store = binding.store().name();
+    Answers answers = Asking.ask(physical, Questions.MARK);
+    String[] row = answers.lastRow();
+    if (row != null && row[0] != null) {
+      Telemetry.marksMissing(store, null);
+      return row[0];
+    }
+    Telemetry.marksMissing(store, answers.refusal());
+    binding.say("marks", "the epochs of " + store + " cannot be marked: " + answers.refusal());
+    return "";
+  }
+
+  private static String unmarked(Binding binding, BaseConnection physical) {
+    String store = binding.store().name();
+    String words = Fitness.noTable(store, physical.getQueryExecutor().getUser());
+    Telemetry.marksMissing(store, words);
+    binding.say("marks", store + ": " + words);
+    return "";
   }
 }
