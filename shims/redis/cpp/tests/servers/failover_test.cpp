@@ -47,8 +47,11 @@ class RedisDriver final : public testing::FailoverDriver {
 
   void Write(const std::string& server, const std::string& key, const std::string& value) override {
     Connection& connection = wrapped_.at(server);
-    if (connection.err() != 0) connection.Reconnect();
-    const Reply reply = connection.Command("SET %s %s", key.c_str(), value.c_str());
+    // hiredis meets a server's restart at the next command; as a service would, the driver then connects anew.
+    Reply reply = connection.Command("SET %s %s", key.c_str(), value.c_str());
+    if (!reply && connection.Reconnect() == REDIS_OK) {
+      reply = connection.Command("SET %s %s", key.c_str(), value.c_str());
+    }
     if (reply.text() != "OK") throw std::runtime_error("SET: " + std::string(reply.text()) + connection.errstr());
   }
 
