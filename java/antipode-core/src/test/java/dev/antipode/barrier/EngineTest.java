@@ -4,11 +4,9 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.antipode.Antipode;
-import dev.antipode.BarrierInterruptedException;
 import dev.antipode.BarrierOptions;
 import dev.antipode.BarrierResult;
 import dev.antipode.BarrierUnprovenException;
-import dev.antipode.BlockingCallException;
 import dev.antipode.ConfigurationException;
 import dev.antipode.Lineage;
 import dev.antipode.LineageScope;
@@ -30,16 +28,12 @@ import dev.antipode.testing.AntipodeIsolated;
 import java.net.SocketException;
 import java.time.Duration;
 import java.util.ArrayList;
-import java.util.Collections;
 import java.util.List;
 import java.util.Map;
-import java.util.concurrent.CancellationException;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CopyOnWriteArrayList;
-import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
-import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.BooleanSupplier;
 import org.junit.jupiter.api.Test;
@@ -47,10 +41,10 @@ import org.junit.jupiter.api.extension.ExtendWith;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** The wait engine: single flight, back-off, overload, the free path, unknown epochs, futures, interrupts. */
+/** The wait engine: single flight, back-off, overload, the free path, unknown epochs. */
 @ExtendWith(AntipodeIsolated.class)
 class EngineTest {
-  private static final Duration LONG = Duration.ofSeconds(20);
+  static final Duration LONG = Duration.ofSeconds(20);
 
   static void until(BooleanSupplier condition) {
     long deadline = System.nanoTime() + LONG.toNanos();
@@ -99,29 +93,29 @@ class EngineTest {
     }
   }
 
-  private static Log logStore() {
+  static Log logStore() {
     Log log = new Log();
     FakeShim.store(LogShim::new, StoreOptions.named("log").replicas(log));
     return log;
   }
 
-  private static RegisteredStore store() {
+  static RegisteredStore store() {
     return Registry.current().need("log");
   }
 
-  private static ServerEngine server() {
+  static ServerEngine server() {
     return store().servers(false).get(0);
   }
 
-  private static Lineage at(long counter) {
+  static Lineage at(long counter) {
     return at("e1", counter);
   }
 
-  private static Lineage at(String epoch, long counter) {
+  static Lineage at(String epoch, long counter) {
     return Lineage.of(WriteId.position("log", epoch, counter));
   }
 
-  private static BarrierOptions proceeding(Lineage lineage, Duration timeout) {
+  static BarrierOptions proceeding(Lineage lineage, Duration timeout) {
     return BarrierOptions.defaults()
         .lineage(lineage)
         .timeout(timeout)
@@ -129,27 +123,27 @@ class EngineTest {
         .onUnproven(Policy.PROCEED);
   }
 
-  private static BarrierResult wait(Lineage lineage, Duration timeout) {
+  static BarrierResult wait(Lineage lineage, Duration timeout) {
     return Antipode.barrier(proceeding(lineage, timeout));
   }
 
-  private static Lineage object(String store, String key) {
+  static Lineage object(String store, String key) {
     return Lineage.of(new WriteId(store, key, new Ordered("", 1)));
   }
 
-  private static Thread started(Runnable work) {
+  static Thread started(Runnable work) {
     Thread thread = new Thread(work);
     thread.setDaemon(true);
     thread.start();
     return thread;
   }
 
-  private static void join(Thread thread) throws InterruptedException {
+  static void join(Thread thread) throws InterruptedException {
     thread.join(LONG.toMillis());
     assertThat(thread.isAlive()).isFalse();
   }
 
-  private static Duration took(Runnable work) {
+  static Duration took(Runnable work) {
     long began = System.nanoTime();
     work.run();
     return Duration.ofNanos(System.nanoTime() - began);
@@ -391,118 +385,6 @@ class EngineTest {
     until(() -> store().parked() == 0);
   }
 
-  /** No thread a barrier, and all of them released together; the figure is the benchmark's. */
-  @Test
-  void tenThousandFuturesAreReleasedTogether() throws Exception {
-    Log log = logStore();
-    List<CompletableFuture<BarrierResult>> futures = new ArrayList<>();
-    for (int number = 0; number < 10_000; number++) {
-      futures.add(Antipode.barrierAsync(proceeding(at(1 + number), Duration.ofSeconds(60))));
-    }
-    assertThat(store().parked()).isEqualTo(10_000);
-    log.applied = 10_000;
-    CompletableFuture.allOf(futures.toArray(CompletableFuture[]::new)).get(20, TimeUnit.SECONDS);
-    for (CompletableFuture<BarrierResult> future : futures) {
-      assertThat(future.join().satisfied()).isTrue();
-    }
-    assertThat(store().parked()).isZero();
-  }
-
-  /** BAR-32. */
-  @Test
-  void aCancelledFutureGivesItsPlaceUp() {
-    logStore();
-    CompletableFuture<BarrierResult> future = Antipode.barrierAsync(proceeding(at(1), LONG));
-    assertThat(store().parked()).isEqualTo(1);
-    assertThat(future.cancel(true)).isTrue();
-    assertThatThrownBy(future::join).isInstanceOf(CancellationException.class);
-    assertThat(store().parked()).isZero();
-    assertThat(server().live()).isZero();
-    assertThat(server().probe("e1")).as("nobody goes on asking for it").isNull();
-    CompletableFuture<BarrierResult> late =
-        Antipode.barrierAsync(proceeding(at(1), LONG)).orTimeout(10, TimeUnit.MILLISECONDS);
-    assertThatThrownBy(late::join).hasCauseInstanceOf(java.util.concurrent.TimeoutException.class);
-    assertThat(store().parked()).isZero();
-  }
-
-  /** BAR-28, BAR-32. */
-  @Test
-  void aFutureEndsAtItsDeadlineWithThePolicysException() {
-    logStore();
-    BarrierOptions raising = BarrierOptions.defaults().lineage(at(1)).timeout(Duration.ofMillis(50));
-    CompletableFuture<BarrierResult> future = Antipode.barrierAsync(raising);
-    assertThatThrownBy(() -> future.get(20, TimeUnit.SECONDS))
-        .hasCauseInstanceOf(dev.antipode.BarrierTimeoutException.class);
-    assertThat(store().parked()).isZero();
-    assertThatThrownBy(() -> Antipode.barrierAsync()).isInstanceOf(ConfigurationException.class);
-  }
-
-  /** What depends on a future runs where the call says, and nothing of the application's on the thread that asks. */
-  @Test
-  void whatDependsOnAFutureRunsOnTheExecutor() throws Exception {
-    Log log = logStore();
-    List<String> ran = new CopyOnWriteArrayList<>();
-    CountDownLatch done = new CountDownLatch(3);
-    java.util.concurrent.Executor own = work -> started(() -> {
-      Thread.currentThread().setName("the application's");
-      work.run();
-    });
-    java.util.concurrent.Executor closed = work -> {
-      throw new java.util.concurrent.RejectedExecutionException("closed");
-    };
-    for (java.util.concurrent.Executor executor : java.util.Arrays.asList(own, null, closed)) {
-      Antipode.barrierAsync(proceeding(at(1), LONG).executor(executor)).thenRun(() -> {
-        ran.add(Thread.currentThread().getName());
-        done.countDown();
-      });
-    }
-    log.applied = 1;
-    assertThat(done.await(20, TimeUnit.SECONDS)).isTrue();
-    assertThat(ran).contains("the application's").allMatch(name -> !name.startsWith("antipode-log"));
-    assertThat(ran.stream().filter(name -> name.startsWith("antipode-futures"))).hasSize(2);
-  }
-
-  /** BAR-31: also with nothing to wait for. */
-  @Test
-  void aBlockingBarrierWhereNothingMayBlockIsRefused() throws Exception {
-    Log log = logStore();
-    log.applied = 1;
-    CompletableFuture<Throwable> refused = new CompletableFuture<>();
-    EngineThreads.FUTURES.execute(() -> {
-      try {
-        Antipode.barrier(proceeding(Lineage.EMPTY, LONG));
-        refused.complete(null);
-      } catch (Throwable error) {
-        refused.complete(error);
-      }
-    });
-    assertThat(refused.get(20, TimeUnit.SECONDS))
-        .isInstanceOf(BlockingCallException.class)
-        .hasMessageContaining("barrierAsync");
-  }
-
-  @Test
-  void anInterruptEndsTheWaitAndKeepsTheFlag() throws Exception {
-    logStore();
-    AtomicReference<Throwable> thrown = new AtomicReference<>();
-    AtomicBoolean flag = new AtomicBoolean();
-    Thread waiting = started(() -> {
-      try {
-        wait(at(1), LONG);
-      } catch (BarrierInterruptedException error) {
-        thrown.set(error);
-        flag.set(Thread.currentThread().isInterrupted());
-      }
-    });
-    until(() -> store().parked() == 1);
-    waiting.interrupt();
-    join(waiting);
-    assertThat(thrown.get()).isInstanceOf(BarrierInterruptedException.class);
-    assertThat(flag).isTrue();
-    assertThat(store().parked()).isZero();
-    assertThat(server().live()).isZero();
-  }
-
   @Test
   void theThreadEndsWhenNobodyWaits() {
     long before = ServerEngine.lingerFor(Duration.ofMillis(50).toNanos());
@@ -552,109 +434,6 @@ class EngineTest {
     int before = fake.asked.get();
     Thread.sleep(500);
     assertThat(fake.asked.get() - before).isLessThan(50);
-  }
-
-  /** A store that waits by itself. */
-  static class BlockingShim extends FakeShim {
-    static volatile CountDownLatch arrived;
-    static final AtomicInteger WAITS = new AtomicInteger();
-
-    @Override
-    public Capabilities capabilities() {
-      return Capabilities.objects().blockingWait(true);
-    }
-
-    @Override
-    public List<Visibility> await(List<WriteId> ids, Server server, Duration timeout) throws Exception {
-      WAITS.incrementAndGet();
-      boolean there = arrived.await(timeout.toNanos(), TimeUnit.NANOSECONDS);
-      return Collections.nCopies(ids.size(), there ? Visibility.VISIBLE : Visibility.NOT_YET);
-    }
-  }
-
-  /** BAR-38. */
-  @Test
-  void aStoresOwnBlockingWaitIsUsed() {
-    BlockingShim.arrived = new CountDownLatch(1);
-    FakeShim.store(
-        BlockingShim::new,
-        StoreOptions.named("w").replicas(new Fake("w1", FakeShim.always(Visibility.NOT_YET))));
-    assertThat(wait(object("w", "k"), Duration.ofMillis(300)).satisfied()).isFalse();
-    started(() -> BlockingShim.arrived.countDown());
-    assertThat(wait(object("w", "k"), LONG).satisfied()).isTrue();
-  }
-
-  /** A store whose own wait would last long: it must be told of whoever comes, and not be used for a look. */
-  static final class InterruptedShim extends BlockingShim {
-    @Override
-    public List<Visibility> await(List<WriteId> ids, Server server, Duration timeout) throws Exception {
-      WAITS.incrementAndGet();
-      long deadline = System.nanoTime() + LONG.toNanos();
-      List<Visibility> answers = ids.stream()
-          .map(id -> id.key().text().equals("there") ? Visibility.VISIBLE : Visibility.NOT_YET)
-          .toList();
-      while (!answers.contains(Visibility.VISIBLE) && !server.interrupted() && System.nanoTime() < deadline) {
-        Thread.sleep(1);
-      }
-      return answers;
-    }
-  }
-
-  @Test
-  void aBlockingWaitIsToldOfANewcomerAndNotUsedForALook() throws Exception {
-    BlockingShim.WAITS.set(0);
-    FakeShim.store(
-        InterruptedShim::new,
-        StoreOptions.named("w").replicas(new Fake("w1", FakeShim.always(Visibility.NOT_YET))));
-    assertThat(wait(object("w", "k"), Duration.ZERO).satisfied()).isFalse();
-    assertThat(BlockingShim.WAITS.get()).as("a look does not wait at the server").isZero();
-    Thread first = started(() -> wait(object("w", "k"), Duration.ofSeconds(3)));
-    until(() -> BlockingShim.WAITS.get() > 0);
-    BarrierResult result = wait(object("w", "there"), LONG);
-    assertThat(result.satisfied()).isTrue();
-    assertThat(result.waited()).isLessThan(Duration.ofSeconds(2));
-    join(first);
-  }
-
-  /** BAR-38: at most 25 questions a second to a silent server. */
-  @Test
-  void aWaitOfTheStoresOwnThatDoesNotWaitIsSpacedLikeAPoll() {
-    class Returning extends LogShim {
-      @Override
-      public Capabilities capabilities() {
-        return Capabilities.positions().blockingWait(true);
-      }
-
-      @Override
-      public List<Visibility> await(List<WriteId> ids, Server server, Duration timeout) throws Exception {
-        return visible(ids, server);
-      }
-    }
-
-    Log log = new Log();
-    FakeShim.store(Returning::new, StoreOptions.named("log").replicas(log));
-    Duration took = took(() -> wait(at(1), Duration.ofSeconds(2)));
-    assertThat(log.asked.get()).isLessThanOrEqualTo((int) (25 * took.toMillis() / 1000.0) + 10);
-  }
-
-  /** BAR-38: with back-off the fortieth question would come after 19 s. */
-  @Test
-  void aShimWithAPaceOfItsOwnIsCalledWithoutBackOff() throws Exception {
-    class OwnPace extends FakeShim {
-      @Override
-      public Duration ownPace() {
-        return Duration.ofMillis(50);
-      }
-    }
-
-    Fake fake = new Fake("paced", FakeShim.always(Visibility.NOT_YET));
-    FakeShim.store(OwnPace::new, StoreOptions.named("paced").replicas(fake));
-    Thread waiting = started(() -> wait(object("paced", "k"), LONG));
-    long began = System.nanoTime();
-    until(() -> fake.asked.get() >= 40);
-    assertThat(Duration.ofNanos(System.nanoTime() - began)).isLessThan(Duration.ofSeconds(14));
-    fake.answer = FakeShim.always(Visibility.VISIBLE);
-    join(waiting);
   }
 
   /** Its barriers would wait for a thread that is gone, and nobody would start another. */
