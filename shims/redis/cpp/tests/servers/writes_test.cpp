@@ -1,5 +1,4 @@
 // Every form of write has its position, and hiredis' own replies (SHIM-1, SHIM-2, SHIM-6 to SHIM-8, SHIM-11, EPOCH-1 to EPOCH-5).
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -234,8 +233,11 @@ TEST_F(WritesTest, ALostConnectionLeavesAnUnknownOutcomeAndReconnectingBeginsAne
   Connection posts = Wrapped("a");
   Scope scope;
   ASSERT_TRUE(posts.Command("SET k 1"));
-  shutdown(posts.context()->fd, SHUT_RD);
+  posts.SetTimeout(timeval{0, 100000});
+  Plain("a").Do({"CLIENT", "PAUSE", "60000", "WRITE"});  // the answer does not come in time
   const Reply r = posts.Command("SET k 2");
+  Plain("a").Do({"CLIENT", "UNPAUSE"});
+  posts.SetTimeout(timeval{10, 0});
   EXPECT_FALSE(r);
   EXPECT_NE(posts.err(), 0);
   EXPECT_EQ(scope->pending().size(), 1U);
