@@ -68,7 +68,11 @@ class Server:
         # Proofs: they belong to one instance and the epoch that it was in, as read in the reply that proved them.
         self._instance = ""
         self._epoch = ""
-        self._applied: dict[str, int] = {}
+        self._proofs: tuple[Mapping[str, int], float] = ({}, -1e9)
+        """Per epoch how far, and when the server said so: one value, so that none is taken with another's time."""
+        self._resets = 0
+        """How often the data were replaced. A reply to a question from before speaks of those before."""
+        self._asked_under = 0
         self._answered_at = -1e9
         self.waiters = Waiters()
         # The thread and its channel.
@@ -97,18 +101,29 @@ class Server:
         Proofs of another instance or epoch are dropped, and all of them where the server went back.
         """
         now = time.monotonic()
-        went_back = positions.get(epoch, 0) < self._applied.get(epoch, 0)
+        if self._asked_under != self._resets:
+            return
+        applied = self._applied
+        went_back = positions.get(epoch, 0) < applied.get(epoch, 0)
         if instance != self._instance or epoch != self._epoch or went_back:
             self._instance, self._epoch = instance, epoch
             self.waiters.forget_unknown()
-            self._applied = dict(positions)
-        elif positions != self._applied:
-            self._applied = {**self._applied, **positions}
+            applied = dict(positions)
+        elif positions != applied:
+            applied = {**applied, **positions}
+        self._proofs = (applied, now)
         self._answered_at = now
+        if self._asked_under != self._resets:  # by another thread, meanwhile
+            self._proofs = ({}, -1e9)
+
+    @property
+    def _applied(self) -> Mapping[str, int]:
+        return self._proofs[0]
 
     def reset(self) -> None:
         """Drops every proof: the connection or the server's data may be another one (push of a full resync)."""
-        self._applied = {}
+        self._resets += 1
+        self._proofs = ({}, -1e9)
         self._instance = ""
         self._answered_at = -1e9
 
@@ -121,7 +136,8 @@ class Server:
 
     def holds(self, epoch: str, counter: int, now: float) -> bool:
         """Whether a fresh proof covers this position: no I/O, no lock."""
-        return self._applied.get(epoch, -1) >= counter and now - self._answered_at <= settings().free_path_ttl
+        applied, answered_at = self._proofs
+        return applied.get(epoch, -1) >= counter and now - answered_at <= settings().free_path_ttl
 
     @property
     def position(self) -> str:
@@ -284,6 +300,7 @@ class Server:
         try:
             if self._watch is None and self._watchable and shim.capabilities.push:
                 self._open_watch()
+            self._asked_under = self._resets
             if ids and shim.capabilities.blocking_wait and not self.waiters.looks:
                 answers = shim.wait(ids, self, _WAIT_SLICE_S)
             else:

@@ -89,6 +89,8 @@ class Waiters:
         need.group.settle(need, None)
         self.live -= 1
         self._timeouts_in_a_row += 1
+        if need.counter >= 0 and need.epoch in self._ordered:
+            self._ordered[need.epoch].given_up()
         if need.counter >= 0 and not need.group.cancelled:
             probe = self.probes.get(need.epoch)
             if probe is None or need.counter < probe[0]:

@@ -292,7 +292,10 @@ class Flow:
             if not isinstance(error, OperationalError):
                 raise
             return
-        if place is None or self.write is None:
+        if place is None:
+            self._incomplete("pending", "its position did not come")
+            return
+        if self.write is None:
             return
         if place.timeline != self.known.timeline:
             self._incomplete("pending", "the server was promoted behind the commit")

@@ -119,7 +119,8 @@ class Marker:
             session = self._session = Session(self.target, _TIMEOUT_S)
             if self.facts is None or not self.facts.reached:
                 self.facts = probe(session, self.store, self.key)
-        position, self.dirty = self.position, False
+        self.dirty = False  # first: what is written from here on is due again
+        position = self.position
         try:
             word, wait = self._mark(session, position)
         except BaseException:
