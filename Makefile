@@ -9,12 +9,12 @@ names = $(sort $(filter-out _%,$(basename $(notdir $(wildcard $(STAGE)/$(1)/*.py
 known = $(if $(filter $($(1)),$(call names,$(2))),,$(error $(1)=$($(1)): want one of $(call names,$(2))))
 OURS := conftest.py python shims lab benchmarks spec
 
-.PHONY: help setup servers demo test lint types tests test-stores fuzz micro spec-coverage lock clean
+.PHONY: help setup servers demo test lint types tests java cpp test-stores fuzz micro spec-coverage lock clean
 
 help:
 	@echo "make demo         see cross-service violations happen, and not happen (POST_STORAGE=redis NOTIFIER=rabbitmq: on real servers)"
 	@echo "                  POST_STORAGE: $(call names,stores); NOTIFIER: $(call names,queues)"
-	@echo "make test         lint, types and every test, on real servers"
+	@echo "make test         lint, types and every test of every language, on real servers (make tests, java, cpp: one of them)"
 	@echo "make test-stores  the longer runs: the whole failover fuzzers, the clients' own test suites through our wrappers"
 	@echo "make fuzz         ten minutes of fuzzing (SECONDS=600)"
 	@echo "make micro        the micro benchmarks"
@@ -32,7 +32,7 @@ demo:
 	@scripts/setup $(filter-out memory,$(sort $(POST_STORAGE) $(NOTIFIER)))
 	@$(PY) -m antipode_benchmarks.postnotification --post-storage $(POST_STORAGE) --notifier $(NOTIFIER) $(OPTIONS)
 
-test: servers lint types tests
+test: servers lint types tests java cpp
 
 lint:
 	@$(PY) -m ruff check $(OURS)
@@ -43,6 +43,14 @@ types:
 
 tests:
 	@$(PY) -m pytest -q -m "not stores and not fuzz" $(PYTEST)
+
+java: servers
+	@scripts/setup-java
+	@scripts/test-java
+
+cpp: servers
+	@scripts/setup-cpp
+	@scripts/test-cpp
 
 test-stores: servers
 	@$(PY) -m pytest -q -m stores -s $(PYTEST)
