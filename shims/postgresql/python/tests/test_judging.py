@@ -111,6 +111,10 @@ READS = [
     "(SELECT 1) UNION (SELECT 2)",
     "SELECT a FROM t WHERE (b = 1 AND (c = 2))",
     "SELECT 1;",
+    "SELECT 'nextval(1); --', '/*' FROM t",
+    "SELECT $$nextval(1)$$, $a$ $$ f() $a$",
+    r"SELECT a FROM t WHERE b ~ '\d+'",
+    "SELECT count(*) FROM \"a'b\" WHERE c = 'd'",
 ]
 WRITES = [
     "INSERT INTO t VALUES (1)",
@@ -120,6 +124,7 @@ WRITES = [
     "WITH x AS (DELETE FROM t RETURNING *) SELECT * FROM x",
     "INSERT INTO t VALUES (1);",
     "/* x */ insert into t values (1)",
+    "INSERT INTO t VALUES ('a;b')",
 ]
 MAYBES = [
     "SELECT f(1)",
@@ -143,7 +148,16 @@ MAYBES = [
     "COMMIT AND CHAIN",
     "COPY (INSERT INTO t VALUES (1) RETURNING a) TO STDOUT",
     "nonsense",
-    "INSERT INTO t VALUES ('a;b')",
+    "SELECT '/*', nextval('s'), '*/'",
+    "SELECT '--', nextval('s')",
+    "SELECT \"a'b\", nextval('s'), \"c'd\"",
+    "SELECT a$$b, nextval('s'), c$$d FROM t",
+    "SELECT 1 /* /* */ ' */ , nextval('s')",
+    r"SELECT '\', nextval(1), '",
+    r"SELECT '\', nextval(' s'), '\'",
+    r"SELECT E'\', nextval(1), ', nextval('s'), ''",
+    "SELECT own.count(1)",
+    'SELECT "count"(1)',
     "EXPLAIN ANALYZE INSERT INTO t VALUES (1)",
 ]
 

@@ -40,6 +40,10 @@ _HEAD: Final = re.compile(rb"(?:\s+|--(?=\s)[^\n]*(?:\n|$)|#[^\n]*(?:\n|$)|/\*(?
 _INERT: Final = re.compile(
     rb"'(?:[^'\\]|\\.|'')*'|\"(?:[^\"\\]|\\.|\"\")*\"|`(?:[^`]|``)*`|--(?=\s)[^\n]*|#[^\n]*|/\*(?![!M]).*?\*/", re.S
 )
+_INERT_UNESCAPED: Final = re.compile(
+    rb"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|`(?:[^`]|``)*`|--(?=\s)[^\n]*|#[^\n]*|/\*(?![!M]).*?\*/", re.S
+)
+"""With NO_BACKSLASH_ESCAPES in the session's `sql_mode`."""
 _CALL: Final = re.compile(rb"([A-Za-z_][\w$]*)\s*\(")
 _QUOTED_CALL: Final = re.compile(rb"`\s*\(|\.\s*[A-Za-z_][\w$]*\s*\(")
 _SEVERAL: Final = re.compile(rb";\s*\S", re.S)
@@ -102,7 +106,7 @@ def classify(sql: bytes, *, several: bool = True) -> Statement:
         return _UNSURE if sql.strip() else _NOTHING
     word = match.group(1).upper()
     found = _short(word, bytes(head)) if len(sql) <= 400 else _of_word(word, sql)
-    if several and b";" in sql and _SEVERAL.search(_INERT.sub(b"''", sql)):
+    if several and b";" in sql and any(_SEVERAL.search(inert.sub(b"''", sql)) for inert in _inert(sql)):
         return _UNSURE
     return found
 
@@ -147,11 +151,17 @@ def _explained(sql: bytes) -> Statement:
 def _only_reads(sql: bytes) -> bool:
     if _WRITES_IN_READ.search(sql):
         return False
-    bare = (
-        sql
-        if not (b"'" in sql or b'"' in sql or b"`" in sql or b"--" in sql or b"#" in sql)
-        else _INERT.sub(b"``", sql)
-    )
+    if not (b"'" in sql or b'"' in sql or b"`" in sql or b"--" in sql or b"#" in sql or b"/*" in sql):
+        return _bare_only_reads(sql)
+    return all(_bare_only_reads(inert.sub(b"``", sql)) for inert in _inert(sql))
+
+
+def _inert(sql: bytes) -> tuple[re.Pattern[bytes], ...]:
+    """How literals may be read: what a backslash means in them is a setting."""
+    return (_INERT, _INERT_UNESCAPED) if b"\\" in sql else (_INERT,)
+
+
+def _bare_only_reads(bare: bytes) -> bool:
     if b"(" not in bare:
         return True
     if _QUOTED_CALL.search(bare):

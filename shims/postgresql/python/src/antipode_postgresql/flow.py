@@ -295,8 +295,6 @@ class Flow:
         if place is None:
             self._incomplete("pending", "its position did not come")
             return
-        if self.write is None:
-            return
         if place.timeline != self.known.timeline:
             self._incomplete("pending", "the server was promoted behind the commit")
             return

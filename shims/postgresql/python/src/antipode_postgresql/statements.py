@@ -28,9 +28,17 @@ class Kind(Enum):
     """COMMIT PREPARED, ROLLBACK PREPARED."""
 
 
-_COMMENT: Final = re.compile(rb"--[^\n]*(?:\n|\Z)|/\*.*?\*/", re.DOTALL)
+# What a text holds that is no word of it: comments, and literals, in which a comment's sign is none. Names in quotes
+# are read with them, because a quote may stand in them, and stay.
+_TOKENS: Final = (
+    r"--[^\n]*(?:\n|\Z)|/\*.*?\*/|\"(?:[^\"]|\"\")*\"|\b[eE]'(?:[^'\\]|\\.|'')*'|{literal}"
+    r"|(?<![\w$\x80-\xff])\$([A-Za-z_\x80-\xff][\w\x80-\xff]*|)\$.*?\$\1\$"
+)
+_INERT: Final = re.compile(_TOKENS.format(literal="'(?:[^']|'')*'").encode("latin-1"), re.DOTALL)
+_INERT_ESCAPED: Final = re.compile(_TOKENS.format(literal=r"'(?:[^'\\]|\\.|'')*'").encode("latin-1"), re.DOTALL)
+"""With `standard_conforming_strings = off`."""
 _FIRST: Final = re.compile(rb"[\s(]*([A-Za-z]+)")
-_CALLED: Final = re.compile(rb'([A-Za-z_0-9$."]+)\s*\(')
+_CALLED: Final = re.compile(rb'([A-Za-z_0-9$."\x80-\xff]+)\s*\(')
 _WORD: Final = re.compile(rb"[A-Za-z_]+")
 _CHANGES: Final = frozenset({b"insert", b"update", b"delete", b"merge"})
 _READS: Final = frozenset(
@@ -56,9 +64,32 @@ _HARMLESS: Final = frozenset(
 )
 
 
+class _Nested(Exception):
+    """A comment begins in a comment: where the outer one ends is not looked for."""
+
+
+def _stand_in(found: re.Match[bytes]) -> bytes:
+    token = found[0]
+    if token.startswith(b"/*") and b"/*" in token[2:]:
+        raise _Nested
+    if token.startswith(b'"'):
+        return token
+    return b" " if token.startswith((b"--", b"/*")) else b"''"
+
+
 @lru_cache(maxsize=2048)
 def _classify(text: bytes) -> Kind:
-    body = _COMMENT.sub(b" ", text).strip().rstrip(b";").rstrip()
+    try:
+        kind = _kind_of(_INERT.sub(_stand_in, text))
+        if b"\\" in text and _kind_of(_INERT_ESCAPED.sub(_stand_in, text)) is not kind:
+            return Kind.MAYBE  # it depends on a setting
+    except _Nested:
+        return Kind.MAYBE
+    return kind
+
+
+def _kind_of(text: bytes) -> Kind:
+    body = text.strip().rstrip(b";").rstrip()
     match = _FIRST.match(body)
     if match is None:
         return Kind.READ if not body else Kind.MAYBE
@@ -96,8 +127,8 @@ def _query(first: bytes, body: bytes) -> Kind:
     if words & {b"into", b"execute", b"analyze"} and first in (b"select", b"with", b"explain"):
         return Kind.MAYBE
     for called in _CALLED.findall(body):
-        name = called.rpartition(b".")[2].strip(b'"').lower()
-        if name and name not in _HARMLESS:
+        # A name with a schema, or in quotes, may be the application's own function of that name.
+        if called.lower() not in _HARMLESS:
             return Kind.MAYBE
     return Kind.READ
 
