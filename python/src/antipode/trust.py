@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import lru_cache
 from ipaddress import IPv4Network, IPv6Network, ip_network
+from string import ascii_lowercase, ascii_uppercase
 from typing import Final, NamedTuple
 
 from antipode import logs, telemetry
@@ -88,6 +89,9 @@ class Decision(NamedTuple):
     """The name of the forwarding header that decided."""
 
 
+_LOWER: Final = str.maketrans(ascii_uppercase, ascii_lowercase)
+
+
 class Peers:
     """What ANTIPODE_PEERS lists: host names, `.suffixes`, addresses and CIDR ranges, `*` (TRUST-16).
 
@@ -102,7 +106,7 @@ class Peers:
         networks: list[IPv4Network | IPv6Network] = []
         self._everyone = False
         for item in items:
-            text = item.lower().rstrip(".")
+            text = lower(item).rstrip(".")
             if text == "*":
                 self._everyone = True
             elif "/" in text or parse_address(text) is not None:
@@ -134,7 +138,14 @@ class Peers:
         return address is not None and any(address in network for network in self._networks)
 
 
+def lower(name: str) -> str:
+    """With A to Z in lower case, and no other letter: some, such as U+212A, would become another host (TRUST-17)."""
+    return name.translate(_LOWER)
+
+
 def _network(text: str, item: str) -> IPv4Network | IPv6Network:
+    if "/" in text and not text.rpartition("/")[2].isdecimal():  # a mask
+        raise ConfigurationError(f"ANTIPODE_PEERS: {item!r} is no range: want it as in 10.0.0.0/8")
     try:
         return ip_network(text if "/" in text else str(parse_address(text)))
     except ValueError as error:
@@ -302,7 +313,7 @@ def _is_inside(host: str) -> bool:
 
 def _bare_host(host: str) -> tuple[str, bool]:
     """A host in lower case without port and trailing dot, and whether it had that dot."""
-    name = host.strip(" \t").lower()
+    name = lower(host.strip(" \t"))
     match = _HOST_PORT.fullmatch(name)
     if match is not None and int(match[2] or 0) <= 65535:
         name = match[1]

@@ -1,7 +1,6 @@
 package dev.antipode.trust;
 
 import java.util.List;
-import java.util.Locale;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
@@ -15,10 +14,22 @@ final class Hosts {
 
   private Hosts() {}
 
+  /** With A to Z in lower case, and no other letter: some, such as U+212A, would become another host (TRUST-17). */
+  static String lower(String name) {
+    StringBuilder lower = new StringBuilder(name);
+    for (int place = 0; place < name.length(); place++) {
+      char letter = name.charAt(place);
+      if (letter >= 'A' && letter <= 'Z') {
+        lower.setCharAt(place, (char) (letter + ('a' - 'A')));
+      }
+    }
+    return lower.toString();
+  }
+
   /** A host in lower case without port and trailing dot, and whether it had that dot. */
   private record Bare(String name, boolean dotted) {
     static Bare of(String host) {
-      String name = Address.stripped(host).toLowerCase(Locale.ROOT);
+      String name = lower(Address.stripped(host));
       Matcher match = HOST_PORT.matcher(name);
       if (match.matches() && (match.group(2).isEmpty() || Integer.parseInt(match.group(2)) <= 65535)) {
         name = match.group(1);

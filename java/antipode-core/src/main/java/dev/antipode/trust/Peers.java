@@ -4,7 +4,6 @@ import dev.antipode.ConfigurationException;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
-import java.util.Locale;
 import java.util.Set;
 import java.util.regex.Pattern;
 
@@ -34,7 +33,7 @@ public final class Peers {
   }
 
   private void add(String item) {
-    String text = withoutDots(item.toLowerCase(Locale.ROOT));
+    String text = withoutDots(Hosts.lower(item));
     if (text.equals("*")) {
       everyone = true;
     } else if (text.indexOf('/') >= 0 || Address.parse(text) != null) {
