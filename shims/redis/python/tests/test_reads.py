@@ -294,6 +294,19 @@ def test_errors_and_deleted_hashes_are_the_stores_own(hashes: Any, posts: Posts,
     assert hashes.hset("big", mapping={f"f{number}": "v" for number in range(5000)}) == 5000
 
 
+def test_reads_in_a_transaction_sent_by_hand(posts: Posts) -> None:
+    """They are queued, and nothing of ours is queued with them; what they have to come after is waited for at MULTI."""
+    plain: Any = redis.Redis.from_url(posts.lab.url("b1"), single_connection_client=True)
+    client: Any = antipode_redis.wrap(plain, store=STORE, wait_on_read=True, timeout=10)
+    posts.lab.lag("b1", "300ms")
+    with antipode.scope(posts.write("k", "new")), antipode.reading() as seen:
+        client.execute_command("MULTI")
+        client.execute_command("GET", "k")
+        client.execute_command("GET", "nothing")
+        assert client.execute_command("EXEC") == [b"new", None]
+    assert not seen.lineage.is_complete(), "nobody knows what these values depend on"
+
+
 def test_modes_that_are_not_there_are_refused(posts: Posts) -> None:
     client: Any = redis.Redis.from_url(posts.lab.url("a"))
     with pytest.raises(antipode.ConfigurationError, match="go together"):

@@ -16,7 +16,7 @@ from antipode_redis.binding import Binding
 from antipode_redis.calls import WriteCall
 from antipode_redis.commands import KINDS, Kind, classify, command_name
 from antipode_redis.info import QUESTION
-from antipode_redis.reads import Pause, ReadCall, Receive, Send, Steps, WaitFor, read_call, read_steps
+from antipode_redis.reads import Pause, ReadCall, Receive, Send, Steps, WaitFor, read_call, read_steps, wait_steps
 from antipode_redis.serving import (
     CALL,
     ByHand,
@@ -93,11 +93,14 @@ class AsyncRecording:
                 return await self._antipode_apart(call, conn, command_name, args, options)
             return await self._antipode_write(call, conn, command_name, args, options)
         if type(call) is ReadCall:
+            if conn in call.binding.open:  # it is queued: its value comes with EXEC, and MULTI has waited
+                call.missed()
+                return await super()._send_command_parse_response(conn, command_name, *args, **options)  # type: ignore[misc]
             steps = read_steps(
                 call,
                 args,
                 raw=NEVER_DECODE in options or call.binding.opens(args),
-                multi=self._antipode_multi and conn not in call.binding.open,
+                multi=self._antipode_multi,
             )
             value = await drive(steps, conn, call.binding)
             return await self._antipode_parse(call, args, value, command_name, options)
@@ -177,6 +180,10 @@ class AsyncRecording:
 
     async def _antipode_by_hand(self, by_hand: ByHand, conn: Any, command_name: Any, args: Any, options: Any) -> Any:
         binding = by_hand.binding
+        wait = read_call(binding) if by_hand.name == "MULTI" else None
+        if wait is not None:
+            await drive(wait_steps(wait, multi=self._antipode_multi), conn, binding)
+            wait.finish()
         held: WriteCall | None = binding.open.pop(conn, None)
         if by_hand.name != "EXEC" or held is None:
             try:
