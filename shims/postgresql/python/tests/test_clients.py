@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 import antipode
@@ -12,7 +13,7 @@ import sqlalchemy
 from antipode.errors import ConfigurationError
 from antipode.testing import isolated
 from antipode_lab.stores.postgresql import PostgresqlStore
-from pg_regions import INSERT, STORE, Posts, proved
+from pg_regions import INSERT, STORE, Posts, proved, shows, until
 from psycopg.rows import dict_row
 
 
@@ -178,7 +179,6 @@ def test_an_unknown_outcome_stays_pending(quiet_posts: Posts, quiet_lab: Postgre
         wrapped.execute("INSERT INTO slow VALUES ('1')")
         pid = wrapped.info.backend_pid
         with quiet_lab.connect("a") as server:
-            import threading
 
             def cut_off() -> None:
                 while True:
@@ -209,6 +209,29 @@ def test_a_connection_lost_before_its_commit_leaves_nothing(quiet_posts: Posts, 
         wrapped.close()
         assert not scope.pending
         assert not scope.lineage
+
+
+def test_a_connection_lost_in_a_text_that_may_commit_leaves_it_unknown(
+    quiet_posts: Posts, quiet_lab: PostgresqlStore
+) -> None:
+    """Several statements in one text: the commit among them has happened here, and nobody heard of it."""
+    wrapped = quiet_posts.wrap("a", autocommit=False)
+    with antipode.scope() as scope, quiet_lab.connect("a", user="app") as other, quiet_lab.connect("a") as server:
+        wrapped.execute(INSERT, ("committed",))
+        pid = wrapped.info.backend_pid
+
+        def cut_off() -> None:
+            until(lambda: shows(other, "committed"))
+            server.execute("SELECT pg_terminate_backend(%s)", (pid,))
+
+        thread = threading.Thread(target=cut_off)
+        thread.start()
+        with pytest.raises(psycopg.OperationalError):
+            wrapped.execute("COMMIT; BEGIN; SELECT pg_sleep(60)")
+        thread.join()
+        wrapped.close()
+        assert [write.unknown for write in scope.pending] == [True]
+        assert scope.marked().incomplete == {STORE}
 
 
 def test_closing_an_open_transaction_abandons_it(quiet_posts: Posts) -> None:

@@ -154,7 +154,7 @@ class Flow:
         if write is None:
             return
         if self.pgconn.status != OK:
-            self._gone(write)
+            self._gone(write, may_commit=kind is Kind.MAYBE)
         elif self.pgconn.transaction_status == IDLE:
             if kind not in (Kind.MAYBE, Kind.END_PREPARED):
                 self._forget().abandon()
@@ -163,9 +163,12 @@ class Flow:
         elif self.pgconn.transaction_status not in OPEN:
             self._forget().outcome_unknown()
 
-    def _gone(self, write: Write) -> None:
-        """The connection is lost. What had not been told to commit is rolled back by the server."""
-        told = self.committing or self.alone
+    def _gone(self, write: Write, *, may_commit: bool = False) -> None:
+        """The connection is lost. What had not been told to commit is rolled back by the server.
+
+        `may_commit`: what was on its way may hold a COMMIT (several statements in one text).
+        """
+        told = self.committing or self.alone or may_commit
         self._forget()
         if told:
             write.outcome_unknown()
