@@ -144,7 +144,7 @@ def test_what_is_uncited_on_purpose(root: Path) -> None:
         assert (ran.code, f"excuses {stale}, which is cited or not there" in ran.out) == (1, True)
 
 
-@pytest.mark.parametrize("language", ["python"])
+@pytest.mark.parametrize("language", ["python", "java", "cpp"])
 def test_this_project_s_languages_are_whole(language: str) -> None:
     ran = run(TOOL.parents[1], "--language", language, "--fail-uncited")
     assert ran.code == 0, ran.out
