@@ -10,6 +10,9 @@ from antipode.errors import ConfigurationError
 from antipode.shim import Capabilities, Server, Shim, Visibility, unproven
 from antipode.store import Store
 from antipode.writeid import Ordered, WriteId
+from redis.exceptions import AuthenticationError
+from redis.exceptions import ConnectionError as RedisConnectionError
+from redis.exceptions import TimeoutError as RedisTimeoutError
 
 from antipode_redis import doctor, marks, preparing
 from antipode_redis.judging import judge
@@ -80,7 +83,12 @@ class RedisShim(Shim):
     def _session(self, server: Server) -> Session:
         session = server.session
         if not isinstance(session, Session):
-            session = server.session = Session(target_of(server.target), server.ask_timeout)
+            try:
+                session = server.session = Session(target_of(server.target), server.ask_timeout)
+            except AuthenticationError:
+                raise  # the server's own answer, though redis-py calls it a connection's error
+            except (RedisConnectionError, RedisTimeoutError) as error:
+                raise OSError(str(error)) from error  # out of reach (BAR-26)
         session.timeout = server.ask_timeout
         return session
 
