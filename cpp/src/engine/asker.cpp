@@ -295,6 +295,7 @@ void Asker::Refused(const std::string& words) {
   Groups released;
   {
     const std::lock_guard<std::mutex> lock(inside_.mutex);
+    inside_.reach.Answered();  // it answers, in its way: it is asked at the pace of a poll, not in a loop
     released = inside_.waiters.AnswerAll(Visibility::Unproven(words));
     inside_.waiters.ForgetProbes();
   }

@@ -98,6 +98,7 @@ void Request(const std::string& store, std::string_view purpose) {
 void Fallback(std::string_view outcome) { Add("antipode.fallback.count", {{"outcome", outcome}}); }
 
 void NoteMarks(const std::string& store, const std::string& missing) {
+  Install();  // a store may be wrapped, and its marks be missing, before the first barrier
   const std::lock_guard<std::mutex> lock(TheMarks().mutex);
   if (missing.empty()) {
     TheMarks().missing.erase(store);

@@ -418,6 +418,21 @@ TEST_F(EngineTest, AShimThatAnswersTooLittleOrThrowsProvesNothing) {
   EXPECT_LT(thrown.waited(), 10s);
 }
 
+// BAR-38.
+TEST_F(EngineTest, AServerThatWasDownAndThenRefusesIsNotAskedInALoop) {
+  const FakePtr fake = MakeFake("o1", Down());
+  MakeFakeStore("o", {fake});
+  const Lineage lineage(Object("o", "k"));
+  EXPECT_FALSE(Barrier(lineage, Proceeding(200ms)).satisfied());
+  fake->Set([](Span<const WriteId>, Server&) { return Answers::Refused("NOAUTH"); });
+  const BarrierResult refused = Barrier(lineage, BarrierOptions().Timeout(20s));
+  ASSERT_NE(refused.error(), nullptr);
+  EXPECT_NE(refused.error()->message.find("NOAUTH"), std::string::npos);
+  const int before = fake->asked;
+  std::this_thread::sleep_for(500ms);
+  EXPECT_LE(fake->asked - before, 50);
+}
+
 // A store that waits by itself.
 class BlockingShim : public FakeShim {
  public:
