@@ -5,59 +5,128 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Sequence
+from datetime import timedelta
 from typing import ClassVar
 
 import antipode
-from antipode import Lineage, WriteId
+import pytest
+from antipode import Lineage, Ordered, WriteId
 from antipode.need import Group, Need
 from antipode.position_queue import PositionQueue
 from antipode.shim import Capabilities, Server, Visibility
 from antipode.store import registry
-from antipode.verdict import VISIBLE
+from antipode.verdict import VISIBLE, not_yet
 from fakes import FakeShim, Target, fake_store
 
 STORE = "log"
 
 
-class ReplacedShim(FakeShim):
+class PositionShim(FakeShim):
     capabilities: ClassVar[Capabilities] = Capabilities(versions="position")
 
 
-class Replaced(Target):
-    """A server whose data are replaced while its answer is on the way, as a push says."""
+class WaitingShim(PositionShim):
+    """One with the store's own wait, which here comes back at once."""
 
-    def __init__(self) -> None:
+    capabilities: ClassVar[Capabilities] = Capabilities(versions="position", blocking_wait=True)
+
+    def wait(self, ids: Sequence[WriteId], server: Server, timeout: float) -> Sequence[Visibility]:
+        return self.visible(ids, server)
+
+
+class Replaced(Target):
+    """A server whose data are replaced while its answer is on the way, so many times, as a push says."""
+
+    def __init__(self, times: int = 0) -> None:
         super().__init__("log-1", self._judge)
-        self.replaced = False
+        self.times = times
+        self.after = VISIBLE
+        """What is true of the data that came in their place; until then whatever is asked for was there."""
 
     def _judge(self, ids: Sequence[WriteId], server: Server) -> Sequence[Visibility]:
-        if self.replaced:
+        answer = VISIBLE if self.times else self.after
+        if answer is VISIBLE:
+            server.applied("i1", "e1", {"e1": 10})
+        if self.times:
+            self.times -= 1
             pushed = threading.Thread(target=server.reset)  # a channel's own thread
             pushed.start()
             pushed.join()
-        server.applied("i1", "e1", {"e1": 10})
-        return [VISIBLE] * len(ids)
+        return [answer] * len(ids)
+
+
+POSITION = WriteId.position(STORE, "e1", 5)
+OBJECT = WriteId(STORE, "k", Ordered("", 1))
+SHIMS = pytest.mark.parametrize(
+    ("shim", "wanted"), [(PositionShim, POSITION), (WaitingShim, POSITION), (FakeShim, OBJECT)]
+)
+
+
+@SHIMS
+def test_an_answer_that_was_overtaken_settles_nobody(shim: type[FakeShim], wanted: WriteId) -> None:
+    """BAR-33: what was there before the data were replaced may not be there now."""
+    target = Replaced(times=1)
+    target.after = not_yet("behind")
+    fake_store(STORE, target, shim=shim)
+    [server] = registry().need(STORE).servers()
+    with pytest.raises(antipode.BarrierTimeout):
+        antipode.barrier(Lineage([wanted]), timeout=0.3)
+    assert target.times == 0
+    assert not server.holds("e1", 5, time.monotonic())
+
+
+@SHIMS
+def test_what_was_overtaken_is_asked_again_at_once(shim: type[FakeShim], wanted: WriteId) -> None:
+    antipode.configure(poll=timedelta(seconds=30))
+    target = Replaced(times=1)
+    fake_store(STORE, target, shim=shim)
+    assert antipode.barrier(Lineage([wanted]), timeout=5).satisfied
+    assert 2 <= target.asked <= 3, "or once more, by a poke that came late"
+
+
+@SHIMS
+def test_who_only_looks_is_answered_by_what_was_asked_again(shim: type[FakeShim], wanted: WriteId) -> None:
+    target = Replaced(times=1)
+    fake_store(STORE, target, shim=shim)
+    assert antipode.barrier(Lineage([wanted]), timeout=0).satisfied
+    assert 2 <= target.asked <= 3, "or once more, by a poke that came late"
+
+
+@SHIMS
+def test_a_server_whose_answers_are_all_overtaken_is_asked_at_the_pace_of_a_poll(
+    shim: type[FakeShim], wanted: WriteId
+) -> None:
+    antipode.configure(poll=timedelta(milliseconds=20))
+    target = Replaced(times=1_000_000)
+    fake_store(STORE, target, shim=shim)
+    with pytest.raises(antipode.BarrierTimeout):
+        antipode.barrier(Lineage([wanted]), timeout=1)
+    assert 2 <= target.asked <= 40, "two a poll, and the interval doubles"
+    target.times = 0
+    assert antipode.barrier(Lineage([wanted]), timeout=5).satisfied
 
 
 def test_an_answer_from_before_the_data_were_replaced_proves_nothing_for_later() -> None:
+    antipode.configure(free_path_ttl=timedelta(seconds=60))
     target = Replaced()
-    fake_store(STORE, target, shim=ReplacedShim)
-    lineage = Lineage([WriteId.position(STORE, "e1", 5)])
+    fake_store(STORE, target, shim=PositionShim)
+    lineage = Lineage([POSITION])
     [server] = registry().need(STORE).servers()
     assert antipode.barrier(lineage, timeout=5).satisfied
     assert server.holds("e1", 5, time.monotonic())
-    target.replaced = True
+    target.times = 1_000_000
     server.reset()
-    assert antipode.barrier(lineage, timeout=5).satisfied
+    with pytest.raises(antipode.BarrierTimeout):
+        antipode.barrier(lineage, timeout=0.1)
     assert not server.holds("e1", 5, time.monotonic())
-    target.replaced = False
+    target.times = 0
     assert antipode.barrier(lineage, timeout=5).satisfied
     assert server.holds("e1", 5, time.monotonic())
 
 
 def test_needs_that_were_given_up_do_not_pile_up_behind_one_that_waits() -> None:
     """A lineage may hold forged positions that never come, each behind the one before."""
-    fake_store(STORE, Replaced(), shim=ReplacedShim)
+    fake_store(STORE, Replaced(), shim=PositionShim)
     [server] = registry().need(STORE).servers()
     queue = PositionQueue()
 

@@ -71,7 +71,7 @@ class Server:
         self._proofs: tuple[Mapping[str, int], float] = ({}, -1e9)
         """Per epoch how far, and when the server said so: one value, so that none is taken with another's time."""
         self._resets = 0
-        """How often the data were replaced. A reply to a question from before speaks of those before."""
+        """How often the data were replaced. An answer to a question from before may speak of those before."""
         self._asked_under = 0
         self._answered_at = -1e9
         self.waiters = Waiters()
@@ -291,7 +291,14 @@ class Server:
             self._poke()
 
     def _round(self, wanted: bool) -> bool:
-        """One question; True if the server has moved."""
+        """One question; True if the server has moved. One whose answer was overtaken is asked again, once (BAR-33)."""
+        moved = self._ask(wanted)
+        if moved is None:
+            moved = self._ask(wanted)
+        return bool(moved)
+
+    def _ask(self, wanted: bool) -> bool | None:
+        """One question; None if the data were replaced while it was asked: the answer may speak of those before."""
         asked_at = time.monotonic()
         with self._lock:
             ids = self.waiters.choose(asked_at, self._wanted_at)
@@ -314,10 +321,12 @@ class Server:
             self._refused(error)
             return False
         self._down_since = None
-        if not self._epoch:
-            self._answered_at = time.monotonic()
         if not shim.own_pace:  # such a shim counts its questions by itself
             telemetry.request(self.store.name, "wait" if wanted else "probe")
+        if self._asked_under != self._resets:
+            return None
+        if not self._epoch:
+            self._answered_at = time.monotonic()
         with self._lock:
             released = self.waiters.answer(ids, answers, self._applied, time.monotonic())
         release_all(released)
