@@ -4,8 +4,8 @@
 
 prints
 
-    without a barrier: None
-    with a barrier:    b'Hello'
+    without a barrier: nothing
+    with a barrier:    Hello
     what it proved:    blog-posts visible
     too little time:   blog-posts timed_out
 """
@@ -20,16 +20,20 @@ posts = antipode.memory.Store("blog-posts", regions=["a", "b"], lag=0.5)
 posts_a, posts_b = posts.client("a"), posts.client("b")
 
 
+def shown(body: bytes | None) -> str:
+    return "nothing" if body is None else body.decode()
+
+
 def main() -> None:
     with antipode.scope():  # a middleware opens one for each request
         posts_a.set("post:42", "Hello")  # the write joins the request's lineage
         message = antipode.serialize()  # the lineage as text; clients and queues carry it along by themselves
 
     with antipode.message_scope(message):  # somebody in region b was told
-        print("without a barrier:", posts_b.get("post:42"))
+        print("without a barrier:", shown(posts_b.get("post:42")))
 
         result = antipode.barrier(timeout=5.0)  # waits for post:42 here, or says why not
-        print("with a barrier:   ", posts_b.get("post:42"))
+        print("with a barrier:   ", shown(posts_b.get("post:42")))
         print("what it proved:   ", *(f"{name} {store.verdict}" for name, store in result.stores.items()))
 
         posts_a.set("post:43", "Again")

@@ -1,4 +1,4 @@
-"""The examples print what their first lines say that they print, and the SDK's page names what there is."""
+"""The examples print what every language's print and their heads show, and the SDK's page names what there is."""
 
 from __future__ import annotations
 
@@ -8,35 +8,55 @@ import os
 import re
 import subprocess
 import sys
-import textwrap
 from pathlib import Path
 
 import pytest
 from antipode.setting_words import WORDS
 from antipode.settings import Settings
 
-EXAMPLES = sorted((Path(__file__).parents[1] / "examples").glob("*.py"))
+REPOSITORY = Path(__file__).parents[2]
+SAMPLES = sorted((REPOSITORY / "spec" / "samples").glob("*.txt"))
+"""What a sample prints, whatever its language."""
+
+each_sample = pytest.mark.parametrize("sample", SAMPLES, ids=lambda path: path.stem)
 
 
-def documented(example: Path) -> str:
-    """The lines that an example's docstring shows behind `prints`."""
-    text = ast.get_docstring(ast.parse(example.read_text("utf-8"))) or ""
-    shown = text.split("\nprints\n", 1)[1].strip("\n").split("\n\n", 1)[0]
-    return textwrap.dedent(shown) + "\n"
+def spellings(name: str) -> list[Path]:
+    """A sample in each language."""
+    class_name = "".join(map(str.capitalize, name.split("_")))
+    return [
+        REPOSITORY / "python" / "examples" / f"{name}.py",
+        REPOSITORY / "java/antipode-examples/src/main/java/dev/antipode/examples" / f"{class_name}.java",
+        REPOSITORY / "cpp" / "examples" / f"{name}.cpp",
+    ]
+
+
+def documented(example: Path, lines: int) -> list[str]:
+    """The first so many lines of text that an example's head shows behind `prints`."""
+    head = [line.removeprefix("//").removeprefix(" *").strip() for line in example.read_text("utf-8").splitlines()]
+    start = next(at for at, line in enumerate(head) if line.endswith("prints")) + 1
+    return [line for line in head[start:] if line and line != "<pre>"][:lines]
 
 
 def test_there_are_examples() -> None:
-    assert {path.name for path in EXAMPLES} >= {"basic.py", "post_notification.py"}
+    assert {path.stem for path in SAMPLES} == {"basic", "post_notification"}
+    assert {path.stem for path in (REPOSITORY / "python" / "examples").glob("*.py")} == {path.stem for path in SAMPLES}
 
 
-@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.name)
-def test_an_example_prints_what_it_says(example: Path) -> None:
+@each_sample
+def test_an_example_prints_what_every_language_prints(sample: Path) -> None:
     environment = {name: value for name, value in os.environ.items() if not name.startswith("ANTIPODE_")}
-    ran = subprocess.run(
-        [sys.executable, str(example)], env=environment, text=True, capture_output=True, timeout=60, check=False
-    )
-    assert (ran.returncode, ran.stderr) == (0, "")
-    assert ran.stdout == documented(example)
+    example = REPOSITORY / "python" / "examples" / f"{sample.stem}.py"
+    ran = subprocess.run([sys.executable, str(example)], env=environment, capture_output=True, timeout=60, check=False)
+    assert (ran.returncode, ran.stderr) == (0, b"")
+    assert ran.stdout == sample.read_bytes()
+
+
+@each_sample
+def test_the_first_lines_show_what_is_printed(sample: Path) -> None:
+    printed = sample.read_text("utf-8").splitlines()
+    for example in spellings(sample.stem):
+        assert documented(example, len(printed)) == printed, example
 
 
 # The pages
