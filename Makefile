@@ -1,20 +1,28 @@
 # `make demo` and `make test` set up all they need; README.md says what that is.
 PY := .venv/bin/python
 STORES := redis rabbitmq postgresql mariadb s3 dynamodb
-POST_STORAGE ?= memory
-NOTIFIER ?= memory
+WRITER ?= python
+RELAY ?= python
+READER ?= python
+OTHERS := $(filter-out python,$(sort $(WRITER) $(RELAY) $(READER)))
+POST_STORAGE ?= $(if $(OTHERS),redis,memory)
+NOTIFIER ?= $(if $(OTHERS),http,memory)
 OPTIONS ?=
 STAGE := benchmarks/src/antipode_benchmarks/postnotification
 names = $(sort $(filter-out _%,$(basename $(notdir $(wildcard $(STAGE)/$(1)/*.py)))))
-known = $(if $(filter $($(1)),$(call names,$(2))),,$(error $(1)=$($(1)): want one of $(call names,$(2))))
+one_of = $(if $(filter $($(1)),$(2)),,$(error $(1)=$($(1)): want one of $(2)))
+known = $(call one_of,$(1),$(call names,$(2)))
+LANGUAGES := python java cpp
 OURS := conftest.py python shims lab benchmarks spec
 
-.PHONY: help setup servers demo test lint types tests java cpp test-stores fuzz micro spec-coverage lock clean
+.PHONY: help setup servers demo test lint types tests java cpp interop test-stores fuzz micro spec-coverage lock clean
 
 help:
 	@echo "make demo         see cross-service violations happen, and not happen (POST_STORAGE=redis NOTIFIER=rabbitmq: on real servers)"
 	@echo "                  POST_STORAGE: $(call names,stores); NOTIFIER: $(call names,queues)"
+	@echo "                  WRITER, RELAY, READER: the language of its services, $(LANGUAGES) (benchmarks/services.md)"
 	@echo "make test         lint, types and every test of every language, on real servers (make tests, java, cpp: one of them)"
+	@echo "make interop      services of every language in one application, in all combinations"
 	@echo "make test-stores  the longer runs: the whole failover fuzzers, the clients' own test suites through our wrappers"
 	@echo "make fuzz         ten minutes of fuzzing (SECONDS=600)"
 	@echo "make micro        the micro benchmarks"
@@ -29,8 +37,11 @@ servers:
 
 demo:
 	$(call known,POST_STORAGE,stores)$(call known,NOTIFIER,queues)
-	@scripts/setup $(filter-out memory,$(sort $(POST_STORAGE) $(NOTIFIER)))
-	@$(PY) -m antipode_benchmarks.postnotification --post-storage $(POST_STORAGE) --notifier $(NOTIFIER) $(OPTIONS)
+	$(foreach part,WRITER RELAY READER,$(call one_of,$(part),$(LANGUAGES)))
+	@scripts/setup $(filter-out memory http,$(sort $(POST_STORAGE) $(NOTIFIER)))
+	@scripts/services $(OTHERS)
+	@$(PY) -m antipode_benchmarks.postnotification --post-storage $(POST_STORAGE) --notifier $(NOTIFIER) \
+		--writer $(WRITER) --relay $(RELAY) --reader $(READER) $(OPTIONS)
 
 test: servers lint types tests java cpp
 
@@ -42,7 +53,7 @@ types:
 	@scripts/types
 
 tests:
-	@$(PY) -m pytest -q -m "not stores and not fuzz" $(PYTEST)
+	@$(PY) -m pytest -q -m "not stores and not fuzz and not interop" $(PYTEST)
 
 java: servers
 	@scripts/setup-java
@@ -51,6 +62,10 @@ java: servers
 cpp: servers
 	@scripts/setup-cpp
 	@scripts/test-cpp
+
+interop: servers
+	@scripts/services $(filter-out python,$(LANGUAGES))
+	@$(PY) -m pytest -q -m interop $(PYTEST)
 
 test-stores: servers
 	@$(PY) -m pytest -q -m stores -s $(PYTEST)

@@ -16,19 +16,33 @@ from antipode_lab.errors import LabError
 from rich.console import Console
 
 from antipode_benchmarks.postnotification import queues, stores
-from antipode_benchmarks.postnotification.fleet import RunFailed
-from antipode_benchmarks.postnotification.options import BarrierPlace, Options
+from antipode_benchmarks.postnotification.hosts import RunFailed
+from antipode_benchmarks.postnotification.options import (
+    SHARED_NOTIFIERS,
+    SHARED_STORES,
+    BarrierPlace,
+    Language,
+    Options,
+)
 from antipode_benchmarks.postnotification.report import FAILED, INTERRUPTED, save, show
 from antipode_benchmarks.postnotification.run import Run
 from antipode_benchmarks.postnotification.servers import servers
 
+LANGUAGES = ", ".join(get_args(Language))
 app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
 
 
 @app.command()
 def main(
-    post_storage: Annotated[str, typer.Option(help=", ".join(stores.names()))] = "memory",
-    notifier: Annotated[str, typer.Option(help=", ".join(queues.names()))] = "memory",
+    post_storage: Annotated[
+        str | None, typer.Option(help=f"{', '.join(stores.names())} [default: memory, of several languages redis]")
+    ] = None,
+    notifier: Annotated[
+        str | None, typer.Option(help=f"{', '.join(queues.names())} [default: memory, of several languages http]")
+    ] = None,
+    writer: Annotated[str, typer.Option(help=f"post-storage in region A: {LANGUAGES}")] = "python",
+    relay: Annotated[str, typer.Option(help=f"post-upload and notifier: {LANGUAGES}")] = "python",
+    reader: Annotated[str, typer.Option(help=f"follower-notify, and post-storage in region B: {LANGUAGES}")] = "python",
     requests: Annotated[
         int | None, typer.Option(min=1, help="uploads that are measured [default: 300, on real servers 2000]")
     ] = None,
@@ -62,6 +76,9 @@ def main(
     4: the run failed; 130: it was interrupted.
     """
     errors = Console(stderr=True, highlight=False, markup=False, soft_wrap=True)
+    several = {writer, relay, reader} != {"python"}
+    post_storage = post_storage or ("redis" if several else "memory")
+    notifier = notifier or ("http" if several else "memory")
     try:
         options = Options(
             post_storage=_choice("--post-storage", post_storage, stores.names()),
@@ -75,7 +92,13 @@ def main(
             warmup=warmup,
             timeout=seconds(timeout),
             consumers=consumers,
+            writer=_choice("--writer", writer, get_args(Language)),
+            relay=_choice("--relay", relay, get_args(Language)),
+            reader=_choice("--reader", reader, get_args(Language)),
         )
+        if several:
+            _choice("--post-storage", post_storage, SHARED_STORES)
+            _choice("--notifier", notifier, SHARED_NOTIFIERS)
     except LabError as error:
         raise typer.BadParameter(str(error)) from error
     signal.signal(signal.SIGTERM, _terminated)

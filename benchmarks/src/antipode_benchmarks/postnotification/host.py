@@ -1,8 +1,8 @@
 """A process that hosts services: `python -m antipode_benchmarks.postnotification.host SERVICE…`.
 
 It binds a port for each service and prints them as one line of JSON, reads the setup as one line of JSON, starts the
-services and prints a second line when they answer. It ends when its standard input does, so it never outlives the
-command that started it, however that ends.
+services and prints a second line when they answer. Further setups change what it calls. It ends when its standard input
+does, so it never outlives the command that started it, however that ends. benchmarks/services.md is the whole of it.
 """
 
 from __future__ import annotations
@@ -89,7 +89,8 @@ def main(services: list[str]) -> None:
         # The embedded store is Antipode's own: switched off it is a plain store.
         antipode.configure(mode="off")
     embedded = embed(setup.options)
-    servers = [serve(Site(name, setup, embedded), listener) for name, listener in listeners.items()]
+    sites = [Site(name, setup, embedded) for name in services]
+    servers = [serve(site, listeners[site.name]) for site in sites]
     deadline = time.monotonic() + START_TIMEOUT_S
     while not all(server.started for server in servers):
         if time.monotonic() > deadline:
@@ -98,7 +99,11 @@ def main(services: list[str]) -> None:
     gc.collect()
     gc.freeze()  # what was imported is not looked through again while there is something to measure
     print("ready", flush=True)
-    sys.stdin.read()
+    for line in sys.stdin:
+        further = Setup.from_json(line)
+        for site in sites:
+            site.setup = site.setup.routed(further)
+        print("ready", flush=True)
     for server in servers:
         server.should_exit = True
 

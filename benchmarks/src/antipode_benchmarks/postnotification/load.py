@@ -6,25 +6,26 @@ import asyncio
 import hashlib
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 import urllib3
 from opentelemetry import baggage
 from opentelemetry.trace import SpanKind
 
-from antipode_benchmarks.postnotification.fleet import Fleet, RunFailed
+from antipode_benchmarks.postnotification.hosts import RunFailed
 from antipode_benchmarks.postnotification.options import SERVICES, Options
 from antipode_benchmarks.postnotification.services.follower_notify import Delivery
-from antipode_benchmarks.postnotification.services.site import CALL_TIMEOUT_S
+from antipode_benchmarks.postnotification.services.sessions import CALL_TIMEOUT_S
 from antipode_benchmarks.postnotification.tracing import REQUEST, W3C, Tracing, trace_id
 
 USERS = 64
 """Uploads that can be under way at once, a thread each."""
 POLL_S = 0.25
+"""How often follower-notify is asked what it has handled."""
 STILL_S = 30.0
 """With no upload answered and no notification handled for so long, the run has failed."""
 
@@ -67,12 +68,24 @@ Progress = Callable[[int, Batch], None]
 """Told the uploads that are answered and the batch, several times a second."""
 
 
+class Application(Protocol):
+    """The services that are loaded."""
+
+    @property
+    def addresses(self) -> Mapping[str, str]:
+        """Where each answers."""
+
+    def check(self) -> None:
+        """Raises RunFailed where a process of theirs has ended."""
+
+
 class Load:
     """One user of the application and its followers, for one phase."""
 
-    def __init__(self, options: Options, fleet: Fleet) -> None:
+    def __init__(self, options: Options, application: Application, poll: float = POLL_S) -> None:
         self._options = options
-        self._fleet = fleet
+        self._application = application
+        self._poll_s = poll
         self._tracing = Tracing("user")
         self._taken = 0
         self._posts: set[str] = set()
@@ -87,7 +100,7 @@ class Load:
 
     async def _call(self, method: str, service: str, path: str, **arguments: Any) -> urllib3.BaseHTTPResponse:
         """Calls a service; raises RunFailed where it cannot be reached."""
-        call = partial(self._http.request, method, self._fleet.addresses[service] + path, **arguments)
+        call = partial(self._http.request, method, self._application.addresses[service] + path, **arguments)
         try:
             return await asyncio.get_running_loop().run_in_executor(self._threads, call)
         except urllib3.exceptions.HTTPError as error:
@@ -148,10 +161,13 @@ class Load:
         """Asks follower-notify for what it has handled until everything is there."""
         last, moved_at = (0, 0), time.monotonic()
         while len(batch.uploads) < count or len(batch.deliveries) < count:
-            await asyncio.wait({sending}, timeout=POLL_S) if not sending.done() else await asyncio.sleep(POLL_S)
-            self._fleet.check()
+            if sending.done():
+                await asyncio.sleep(self._poll_s)
+            else:
+                await asyncio.wait({sending}, timeout=self._poll_s)
+            self._application.check()
             if sending.done() and (error := sending.exception()) is not None:
-                raise _first(error)
+                raise first(error)
             await self._poll(batch)
             progress(len(batch.uploads), batch)
             now = (len(batch.uploads), len(batch.deliveries))
@@ -181,7 +197,7 @@ class Load:
             raise RunFailed(f"follower-notify failed: {found['failure']}")
 
 
-def _first(error: BaseException) -> BaseException:
+def first(error: BaseException) -> BaseException:
     """The first error of a group, for its message."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]

@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, field
-from typing import Any, Literal
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, Literal, Self
 
 BarrierPlace = Literal["follower", "wait-on-read", "none"]
+Language = Literal["python", "java", "cpp"]
 
-SERVICES = ("post-upload", "post-storage-a", "notifier", "follower-notify", "post-storage-b")
-"""Region A has the first three; region B the other two. `post-storage` runs in both."""
+REGIONS = {"a": ("post-upload", "post-storage-a", "notifier"), "b": ("follower-notify", "post-storage-b")}
+"""The services of each region; `post-storage` runs in both."""
+SERVICES = REGIONS["a"] + REGIONS["b"]
 
 STORE = "blog-posts"
 """The logical name of the posts' store, the same in every service and region."""
 QUEUE = "notifications"
-"""The logical name of the notifier's queue; its exchange and its queue are called so, too."""
+"""The logical name of the notifier's queue; its exchange and its queue are called so, too, where there is one."""
+
+
+SHARED_STORES = ("postgresql", "redis")
+"""The posts' stores that the services of every language know."""
+SHARED_NOTIFIERS = ("http", "rabbitmq")
+"""The notifiers that the services of every language know."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +49,18 @@ class Options:
     """Deadline of a barrier or of a waiting read, in seconds."""
     consumers: int = 32
     """Threads of follower-notify that take messages; each handles one at a time."""
+    writer: Language = "python"
+    """The language of post-storage in region A."""
+    relay: Language = "python"
+    """The language of post-upload and notifier."""
+    reader: Language = "python"
+    """The language of follower-notify and of post-storage in region B."""
+
+    def language(self, service: str) -> Language:
+        """The language that a service is hosted in."""
+        if service in {"post-upload", "notifier"}:
+            return self.relay
+        return self.writer if service == "post-storage-a" else self.reader
 
     @property
     def replicas(self) -> dict[str, int]:
@@ -70,7 +90,11 @@ class Setup:
     posts: dict[str, str] = field(default_factory=dict)
     """URLs of the posts' servers: `a`, `b1`, `b2`, …; empty for the embedded store."""
     queues: dict[str, str] = field(default_factory=dict)
-    """URLs of the brokers: `a`, `b`; empty for the embedded queue."""
+    """URLs of the brokers: `a`, `b`; empty where there are none."""
+    exchange: str = QUEUE
+    """Where notifier publishes, in a broker."""
+    queue: str = QUEUE
+    """What follower-notify consumes, in a broker."""
 
     @property
     def barrier_in_follower(self) -> bool:
@@ -82,13 +106,18 @@ class Setup:
         """Whether each read in post-storage waits."""
         return self.antipode and self.options.barrier == "wait-on-read"
 
+    def routed(self, other: Self) -> Self:
+        """This one with what a host may be told anew: the addresses, the notifier and the exchange of another."""
+        options = replace(self.options, notifier=other.options.notifier)
+        return replace(self, options=options, addresses=other.addresses, exchange=other.exchange)
+
     def to_json(self) -> str:
         """One line of text."""
         return json.dumps(asdict(self))
 
     @classmethod
     def from_json(cls, text: str) -> Setup:
-        """Reads what `to_json` wrote."""
+        """Reads what `to_json` wrote; raises an error for anything else."""
         data: dict[str, Any] = json.loads(text)
         options = data.pop("options")
         options["lags_ms"] = tuple(options["lags_ms"])

@@ -9,7 +9,8 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from antipode_benchmarks.postnotification.fleet import Fleet, RunFailed
+from antipode_benchmarks.postnotification.fleet import Fleet
+from antipode_benchmarks.postnotification.hosts import RunFailed
 from antipode_benchmarks.postnotification.load import Batch, Load
 from antipode_benchmarks.postnotification.options import BarrierPlace, Options
 from antipode_benchmarks.postnotification.report import result

@@ -13,7 +13,7 @@ from antipode_lab.model import StoreState
 from rich.console import Console
 
 from antipode_benchmarks.postnotification import queues, stores
-from antipode_benchmarks.postnotification.fleet import RunFailed
+from antipode_benchmarks.postnotification.hosts import RunFailed
 from antipode_benchmarks.postnotification.options import STORE, Options
 
 
@@ -34,8 +34,8 @@ def servers(options: Options, console: Console, *, one_broker: bool = False) -> 
             store = stores.module_of(options.post_storage)
             lags = [lag / 1000 for lag in options.lags_ms]
             posts = store.prepare(_start(labs, console, options.post_storage, store.LAB, replicas=len(lags), lag=lags))
-        if options.notifier != "memory":
-            notifier = queues.module_of(options.notifier)
+        notifier = None if options.notifier == "memory" else queues.module_of(options.notifier)
+        if notifier is not None and notifier.LAB is not None:
             lag = options.queue_lag_ms / 1000
             settings = dict(notifier.LAB)
             if one_broker and options.notifier == "rabbitmq":

@@ -34,8 +34,8 @@ class QueueModule(Protocol):
     """What a module of this folder has, but for `memory`. Where `setup.antipode` is off it imports no shim."""
 
     @property
-    def LAB(self) -> Mapping[str, Any]:
-        """Options of the lab's store; empty for its defaults."""
+    def LAB(self) -> Mapping[str, Any] | None:
+        """Options of the lab's store; empty for its defaults, None where there is none to start."""
 
     def prepare(self, lab: StoreState, /) -> dict[str, str]:
         """Once, before the first service: makes the queue where the lab has not; the servers' URLs (`a`, `b`)."""
@@ -55,7 +55,14 @@ def module_of(name: str) -> QueueModule:
 
 
 def open_notifications(setup: Setup, embedded: LaggedQueue | None) -> Notifications:
-    """The queue, plain or with Antipode."""
+    """The queue that notifier publishes in, plain or with Antipode."""
     if embedded is not None:
         return MemoryNotifications(setup, embedded)
     return module_of(setup.options.notifier).open_notifications(setup)
+
+
+def open_incoming(setup: Setup, embedded: LaggedQueue | None) -> Notifications:
+    """The queue that follower-notify consumes; where there are brokers, also while notifier sends by HTTP."""
+    if setup.options.notifier == "http" and setup.queues:
+        return module_of("rabbitmq").open_notifications(setup)
+    return open_notifications(setup, embedded)

@@ -22,6 +22,8 @@ class RabbitNotifications:
     def __init__(self, setup: Setup) -> None:
         self._antipode = setup.antipode
         self._urls = setup.queues
+        self._exchange = setup.exchange
+        self._queue = setup.queue
         self._lock = threading.Lock()
         self._publisher: BlockingChannel | None = None
 
@@ -42,7 +44,7 @@ class RabbitNotifications:
             if self._publisher is None:
                 self._publisher = self._channel("a")
                 self._publisher.confirm_delivery()
-            self._publisher.basic_publish(QUEUE, "", body, properties, mandatory=True)
+            self._publisher.basic_publish(self._exchange, "", body, properties, mandatory=True)
 
     def consume(
         self,
@@ -61,7 +63,7 @@ class RabbitNotifications:
             try:
                 channel = self._channel("b")
                 channel.basic_qos(prefetch_count=1)
-                channel.basic_consume(QUEUE, on_message)
+                channel.basic_consume(self._queue, on_message)
                 ready.wait(30)
                 channel.start_consuming()
                 raise RuntimeError("the broker ended a consumer")

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import threading
 import time
 import traceback
 from collections.abc import Mapping
@@ -16,16 +15,16 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import antipode
-import antipode.requests
-import requests
 from opentelemetry.instrumentation.requests import RequestsInstrumentor
+from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from antipode_benchmarks.postnotification.queues import open_notifications
+from antipode_benchmarks.postnotification.queues import open_incoming
 from antipode_benchmarks.postnotification.services.post_storage import READ_AT_HEADER, REPLICA_HEADER
-from antipode_benchmarks.postnotification.services.site import CALL_TIMEOUT_S, Site
+from antipode_benchmarks.postnotification.services.sessions import CALL_TIMEOUT_S, Sessions
+from antipode_benchmarks.postnotification.services.site import Site
 from antipode_benchmarks.postnotification.stores import register_posts
 from antipode_benchmarks.postnotification.tracing import request_baggage, trace_id
 from antipode_benchmarks.postnotification.traffic import App, message_size
@@ -58,57 +57,62 @@ class Follower:
 
     def __init__(self, site: Site) -> None:
         self._site = site
-        self._sessions = threading.local()
+        self._sessions = Sessions(site.setup)
         self._deliveries: list[Delivery] = []
         self._failure = ""
         RequestsInstrumentor().instrument(tracer_provider=site.tracing.provider)
         if site.setup.barrier_in_follower:
             register_posts(site.setup, site.embedded.posts)
-        self._queue = open_notifications(site.setup, site.embedded.queue)
+        self._queue = open_incoming(site.setup, site.embedded.queue)
 
     def start(self) -> None:
         """Starts to take messages."""
         self._queue.consume(self._handle, self._site.setup.options.consumers, self._failed)
 
-    def _session(self) -> requests.Session:
-        found: requests.Session | None = getattr(self._sessions, "session", None)
-        if found is None:
-            found = requests.Session()
-            if self._site.setup.antipode:
-                found = antipode.requests.wrap(found)
-            self._sessions.session = found
-        return found
-
     def _handle(self, headers: Mapping[str, Any], body: bytes) -> None:
-        received = time.monotonic_ns()
         with self._site.tracing.receiving(headers):
-            complete = True
-            if self._site.setup.barrier_in_follower:
-                complete = antipode.barrier(timeout=self._site.setup.options.timeout).complete
-            ready = time.monotonic_ns()
-            post = json.loads(body)["post"]
-            found = self._session().get(self._site.url("post-storage-b", f"/posts/{post}"), timeout=CALL_TIMEOUT_S)
-            done = time.monotonic_ns()
-            if found.status_code != 404:
-                found.raise_for_status()
-            self._deliveries.append(
-                Delivery(
-                    post,
-                    received,
-                    ready,
-                    done,
-                    int(found.headers[READ_AT_HEADER]),
-                    hashlib.sha256(found.content).hexdigest() if found.status_code == 200 else None,
-                    found.headers[REPLICA_HEADER],
-                    complete,
-                    trace_id(),
-                    request_baggage(),
-                    *message_size(headers),
-                )
+            self._deliver(headers, body)
+
+    def _deliver(self, headers: Mapping[str, Any], body: bytes) -> None:
+        received = time.monotonic_ns()
+        complete = True
+        if self._site.setup.barrier_in_follower:
+            complete = antipode.barrier(timeout=self._site.setup.options.timeout).complete
+        ready = time.monotonic_ns()
+        post = json.loads(body)["post"]
+        url = self._site.url("post-storage-b", f"/posts/{post}")
+        found = self._sessions.get().get(url, timeout=CALL_TIMEOUT_S)
+        done = time.monotonic_ns()
+        if found.status_code != 404:
+            found.raise_for_status()
+        self._deliveries.append(
+            Delivery(
+                post,
+                received,
+                ready,
+                done,
+                int(found.headers[READ_AT_HEADER]),
+                hashlib.sha256(found.content).hexdigest() if found.status_code == 200 else None,
+                found.headers[REPLICA_HEADER],
+                complete,
+                trace_id(),
+                request_baggage(),
+                *message_size(headers),
             )
+        )
+
+    async def notified(self, request: Request) -> Response:
+        """A notification that comes as a request; its middlewares have opened its scope and continued its trace."""
+        body = await request.body()
+        try:
+            await run_in_threadpool(self._deliver, request.headers, body)
+        except Exception as error:
+            self._failed(error)
+            raise
+        return JSONResponse({}, status_code=202)
 
     def _failed(self, error: BaseException) -> None:
-        """A consumer has ended: the run is to fail."""
+        """A consumer has ended, or a request could not be handled: the run is to fail."""
         traceback.print_exception(error)
         self._failure = self._failure or f"{type(error).__name__}: {error}"
 
@@ -123,4 +127,6 @@ def build(site: Site) -> App:
     """The service; it takes messages from now on."""
     follower = Follower(site)
     follower.start()
-    return site.app([], control=[Route("/-/deliveries", follower.show)])
+    return site.app(
+        [Route("/notifications", follower.notified, methods=["POST"])], control=[Route("/-/deliveries", follower.show)]
+    )

@@ -16,12 +16,14 @@ from antipode_benchmarks.postnotification.traffic import App
 AT_ONCE: Final = 8
 """Uploads that call other services at the same time. httpx looks at all of its connections and calls for each call, so
 that with hundreds of them a short stall of the machine would never end."""
+AT_ONCE_HTTP: Final = 32
+"""The same where an upload lasts as long as the follower's barrier does."""
 
 
 def build(site: Site) -> App:
     """The service."""
     http = site.client()
-    places = asyncio.Semaphore(AT_ONCE)
+    places = asyncio.Semaphore(AT_ONCE_HTTP if site.setup.options.notifier == "http" else AT_ONCE)
 
     async def upload(request: Request) -> Response:
         body = await request.body()

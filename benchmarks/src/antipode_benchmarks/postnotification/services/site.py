@@ -18,10 +18,9 @@ from starlette.routing import Route
 
 from antipode_benchmarks.postnotification.options import Setup
 from antipode_benchmarks.postnotification.queues.memory import LaggedQueue
+from antipode_benchmarks.postnotification.services.sessions import CALL_TIMEOUT_S
 from antipode_benchmarks.postnotification.tracing import Tracing
 from antipode_benchmarks.postnotification.traffic import App, Door, Traffic
-
-CALL_TIMEOUT_S = 30.0
 
 
 @dataclass(slots=True)
@@ -38,6 +37,7 @@ class Site:
 
     name: str
     setup: Setup
+    """What is in force; `routed` may replace it between two requests."""
     embedded: Embedded
     tracing: Tracing = field(init=False)
     traffic: Traffic = field(default_factory=Traffic)
