@@ -38,6 +38,11 @@ public final class Logs {
     say(Level.INFO, kind, message, null, null);
   }
 
+  /** The same; {@code countAs} names the running count of what the line is about. */
+  public static void info(String kind, String message, String countAs) {
+    say(Level.INFO, kind, message, countAs, null);
+  }
+
   /** Logs a defect of ours, or of a shim, with its stack, at most once a minute a message. */
   public static void error(String message, Throwable thrown) {
     say(Level.SEVERE, message, message, null, thrown);

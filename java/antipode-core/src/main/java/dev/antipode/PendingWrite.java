@@ -10,7 +10,7 @@ import dev.antipode.telemetry.CallSite;
 public final class PendingWrite {
   private final String store;
   private final String site;
-  private final Thread task = Thread.currentThread();
+  private volatile Thread task = Thread.currentThread();
   private volatile Lineage lineage = Lineage.EMPTY;
   private volatile boolean unknown;
 
@@ -49,6 +49,11 @@ public final class PendingWrite {
   /** Nobody will ever say whether it happened: a broken connection, a timeout. */
   public void outcomeUnknown() {
     unknown = true;
+  }
+
+  /** It was sent, and its outcome will be heard of elsewhere: what leaves meanwhile is marked, and no finding (SCOPE-18). */
+  public void inFlight() {
+    task = null;
   }
 
   void sentWith(Lineage now) {

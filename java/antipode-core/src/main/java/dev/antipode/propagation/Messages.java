@@ -3,15 +3,18 @@ package dev.antipode.propagation;
 import dev.antipode.Delivery;
 import dev.antipode.Lineage;
 import dev.antipode.LineageScope;
+import dev.antipode.MalformedLineageException;
 import dev.antipode.ScopeKind;
 import dev.antipode.trust.Decision;
 import dev.antipode.trust.Direction;
 import dev.antipode.trust.Judgement;
+import dev.antipode.trust.Seal;
 import dev.antipode.trust.TrustLog;
 import dev.antipode.trust.TrustSettings;
 import java.nio.charset.StandardCharsets;
 import java.time.Instant;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.List;
 import java.util.Map;
 
@@ -94,6 +97,27 @@ public final class Messages {
       });
     }
     return values;
+  }
+
+  /** Whether a header's value is a lineage, and not something that the application has under that name. */
+  public static boolean isLineage(Object value) {
+    List<String> values = valuesIn(Collections.singletonMap(HEADER, value));
+    List<Header> lines = values.stream().map(text -> new Header(HEADER, text)).toList();
+    try {
+      Carriers.read(lines).texts().forEach(text -> Lineage.deserialize(Seal.strip(text)));
+      return !values.isEmpty();
+    } catch (MalformedLineageException error) {
+      return false;
+    }
+  }
+
+  /**
+   * The lineage of a scope as it may leave with a message: writes in flight are marked and counted (SCOPE-16).
+   *
+   * @throws dev.antipode.PendingWriteException with {@code on_pending=raise}
+   */
+  public static Lineage leaving(LineageScope scope) {
+    return Exchange.leaving(scope);
   }
 
   /**

@@ -96,6 +96,14 @@ public final class Write implements AutoCloseable {
     end();
   }
 
+  /**
+   * The write was sent, and another thread will hear of its outcome: until then what leaves is marked (SCOPE-16), which is no
+   * finding, because no transaction of this task is open (SCOPE-18).
+   */
+  public void inFlight() {
+    pending.inFlight();
+  }
+
   /** Nobody knows whether the write happened: it stays pending, and what leaves stays marked (SCOPE-17). */
   public void outcomeUnknown() {
     if (open) {

@@ -1,0 +1,142 @@
+package dev.antipode.rabbitmq;
+
+import com.rabbitmq.client.AMQP;
+import com.rabbitmq.client.AlreadyClosedException;
+import com.rabbitmq.client.Channel;
+import com.rabbitmq.client.ConfirmListener;
+import com.rabbitmq.client.ReturnListener;
+import dev.antipode.Opaque;
+import dev.antipode.shim.Write;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ConcurrentNavigableMap;
+import java.util.concurrent.ConcurrentSkipListMap;
+import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.Consumer;
+
+/**
+ * Publisher confirmations of one channel: a tracked message is pending until the broker has confirmed it. A negative
+ * confirmation, or the channel's end, leaves its outcome unknown; one that came back as unroutable is not recorded.
+ */
+final class Confirms implements ConfirmListener, ReturnListener {
+  private final Channel plain;
+  private final ReentrantLock sending = new ReentrantLock(); // a message's number is the channel's next one
+  private final ConcurrentNavigableMap<Long, Sent> waiting = new ConcurrentSkipListMap<>();
+  private final Map<String, Sent> byMark = new ConcurrentHashMap<>();
+  private volatile int ends;
+
+  private static final class Sent {
+    private final Write write;
+    private final Opaque version;
+    private volatile boolean returned;
+
+    Sent(Write write, Opaque version) {
+      this.write = write;
+      this.version = version;
+    }
+  }
+
+  Confirms(Channel plain) {
+    this.plain = plain;
+  }
+
+  /** Begins to hear of confirmations and returns; before the application's own listeners, as far as those come later. */
+  void listen() {
+    plain.addConfirmListener(this);
+    plain.addReturnListener(this);
+  }
+
+  /** Whether the broker confirms what this channel publishes. */
+  boolean areAsked() {
+    return plain.getNextPublishSeqNo() > 0;
+  }
+
+  /** What sends a message. */
+  @FunctionalInterface
+  interface Send {
+    void run() throws Throwable;
+  }
+
+  /** Sends a message, and records it once it is confirmed. */
+  void send(Write write, Opaque version, Send send) throws Throwable {
+    Sent sent = new Sent(write, version);
+    sending.lock();
+    try {
+      int endsBefore = ends;
+      long number = plain.getNextPublishSeqNo();
+      waiting.put(number, sent);
+      byMark.put(version.mark(), sent);
+      try {
+        write.inFlight();
+        send.run();
+      } catch (AlreadyClosedException | IllegalArgumentException error) { // it never left
+        forget(number, sent);
+        write.abandon();
+        throw error;
+      } catch (Throwable error) {
+        forget(number, sent);
+        write.outcomeUnknown();
+        throw error;
+      }
+      if (ends != endsBefore && forget(number, sent)) { // numbers begin anew where a channel is recovered
+        write.outcomeUnknown();
+      }
+    } finally {
+      sending.unlock();
+    }
+  }
+
+  private boolean forget(long number, Sent sent) {
+    byMark.remove(sent.version.mark());
+    return waiting.remove(number, sent);
+  }
+
+  @Override
+  public void handleAck(long number, boolean multiple) {
+    settle(number, multiple, sent -> {
+      if (sent.returned) {
+        sent.write.abandon();
+      } else {
+        sent.write.record(sent.version);
+      }
+    });
+  }
+
+  @Override
+  public void handleNack(long number, boolean multiple) {
+    settle(number, multiple, sent -> sent.write.outcomeUnknown());
+  }
+
+  private void settle(long number, boolean multiple, Consumer<Sent> outcome) {
+    if (!multiple) {
+      settle(number, outcome);
+      return;
+    }
+    waiting.headMap(number, true).keySet().forEach(each -> settle(each, outcome));
+  }
+
+  private void settle(long number, Consumer<Sent> outcome) {
+    Sent sent = waiting.remove(number);
+    if (sent != null) {
+      byMark.remove(sent.version.mark());
+      outcome.accept(sent);
+    }
+  }
+
+  /** No queue has it: the confirmation that follows confirms that alone. */
+  @Override
+  public void handleReturn(
+      int code, String text, String exchange, String routingKey, AMQP.BasicProperties properties, byte[] body) {
+    String mark = Marks.of(properties);
+    Sent sent = mark == null ? null : byMark.get(mark);
+    if (sent != null) {
+      sent.returned = true;
+    }
+  }
+
+  /** The channel has ended: nobody will ever say what became of the messages that were not confirmed. */
+  void ended() {
+    ends++;
+    settle(Long.MAX_VALUE, true, sent -> sent.write.outcomeUnknown());
+  }
+}

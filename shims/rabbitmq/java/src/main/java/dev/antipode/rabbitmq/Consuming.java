@@ -1,0 +1,197 @@
+package dev.antipode.rabbitmq;
+
+import com.rabbitmq.client.AMQP;
+import com.rabbitmq.client.Consumer;
+import com.rabbitmq.client.DeliverCallback;
+import com.rabbitmq.client.Envelope;
+import com.rabbitmq.client.ShutdownSignalException;
+import dev.antipode.Lineage;
+import dev.antipode.LineageScope;
+import dev.antipode.Logs;
+import dev.antipode.Mode;
+import dev.antipode.RedeliverException;
+import dev.antipode.propagation.Messages;
+import dev.antipode.shim.RegisteredStore;
+import dev.antipode.trust.Decision;
+import dev.antipode.trust.Judgement;
+import dev.antipode.trust.Reason;
+import dev.antipode.trust.TrustSettings;
+import java.io.IOException;
+import java.math.BigDecimal;
+import java.time.Duration;
+import java.time.Instant;
+import java.util.Map;
+
+/** Consuming by one channel: one scope a message, filled from the message's own header (SCOPE-6, PROP-17, BAR-45). */
+final class Consuming {
+  /** The header that a stream queue adds to each delivery. A stream takes no message back: it closes the connection. */
+  static final String STREAM_OFFSET = "x-stream-offset";
+
+  private final RegisteredStore store;
+  private final RabbitOptions options;
+  private final Returns returns;
+  private final java.util.function.Consumer<String> arrived;
+
+  /** {@code arrived} takes the mark of a tracked message of this store that came by this channel. */
+  Consuming(
+      RegisteredStore store, RabbitOptions options, Returns returns, java.util.function.Consumer<String> arrived) {
+    this.store = store;
+    this.options = options;
+    this.returns = returns;
+    this.arrived = arrived;
+  }
+
+  /** A callback that runs in its message's scope. */
+  DeliverCallback scoped(DeliverCallback callback, boolean autoAck) {
+    return (consumerTag, delivery) -> handle(
+        delivery.getEnvelope(),
+        delivery.getProperties(),
+        autoAck,
+        (Handling<IOException>) () -> callback.handle(consumerTag, delivery));
+  }
+
+  /** A consumer whose deliveries run in their message's scope. */
+  Consumer scoped(Consumer consumer, boolean autoAck) {
+    return new ScopedConsumer(consumer, autoAck);
+  }
+
+  /**
+   * Handles one message in its scope; a {@link RedeliverException} out of that gives it back.
+   *
+   * @return whether it was handled: false where it goes back
+   */
+  <E extends Exception> boolean handle(
+      Envelope envelope, AMQP.BasicProperties properties, boolean autoAck, Handling<E> work) throws E {
+    Map<String, Object> headers = Marks.headersOf(properties);
+    MessageDelivery delivery = delivery(headers, autoAck);
+    long tag = envelope.getDeliveryTag();
+    if (delivery.canRedeliver()) {
+      returns.opened(tag, delivery);
+    }
+    boolean mayGoBack = false;
+    try (LineageScope scope = open(properties, delivery)) {
+      try {
+        work.run();
+      } finally {
+        mayGoBack = delivery.canRedeliver();
+        delivery.settle("its scope has ended");
+        returns.closed(delivery);
+      }
+    } catch (RedeliverException error) {
+      if (!mayGoBack) {
+        throw error;
+      }
+      say(error);
+      returns.giveBack(tag, options.redeliverDelay());
+      return false;
+    }
+    return true;
+  }
+
+  /** Opens the scope of one message, for try-with-resources. */
+  LineageScope open(AMQP.BasicProperties properties, MessageDelivery delivery) {
+    Map<String, Object> headers = Marks.headersOf(properties);
+    LineageScope scope = Messages.open(
+        headers, new Messages.Options(options.lineageIn(), delivery, "a message of " + store.name()));
+    scope.queue(store.name());
+    note(scope, headers, properties);
+    return scope;
+  }
+
+  private static MessageDelivery delivery(Map<String, Object> headers, boolean autoAck) {
+    if (autoAck) {
+      return new MessageDelivery(false, "it is consumed with autoAck, so the broker has forgotten it", headers);
+    }
+    if (headers.containsKey(STREAM_OFFSET)) {
+      return new MessageDelivery(false, "a stream queue takes no message back", headers);
+    }
+    return new MessageDelivery(true, "", headers);
+  }
+
+  /** What the message's coming itself proves, and what its lack of a header says. */
+  private void note(LineageScope scope, Map<String, Object> headers, AMQP.BasicProperties properties) {
+    if (store.mode() == Mode.OFF) {
+      return;
+    }
+    if (options.stamped() && !headers.containsKey(Messages.HEADER) && isTrusted()) {
+      scope.receive(Lineage.EMPTY.markedIncomplete());
+      scope.noteGap(
+          "malformed",
+          "",
+          "a message of " + store.name() + " came without the lineage that all of them have (stamped)");
+    }
+    if (scope.lineage().sectionText(store.name()) != null) {
+      String mark = Marks.of(properties);
+      if (mark != null) {
+        arrived.accept(mark);
+      }
+    }
+  }
+
+  /** Whether lineages of these messages count here at all; only then is one that lacks a loss (TRUST-28). */
+  private boolean isTrusted() {
+    Decision decision = Judgement.messageIn(
+        Lineage.EMPTY.serialize(), TrustSettings.inForce(), options.lineageIn(), Instant.now());
+    return decision.accepted() || decision.reason() == Reason.SEAL;
+  }
+
+  private void say(RedeliverException error) {
+    Duration delay = options.redeliverDelay();
+    String words = String.valueOf(error.getMessage());
+    int end = words.indexOf('\n');
+    Logs.info(
+        "redeliver " + store.name(),
+        "a message of %s goes back to its queue in %s s: %s"
+            .formatted(
+                store.name(),
+                BigDecimal.valueOf(delay.toMillis(), 3).stripTrailingZeros().toPlainString(),
+                end < 0 ? words : words.substring(0, end)),
+        "redelivered");
+  }
+
+  /** The application's consumer, with its deliveries in scopes. */
+  private final class ScopedConsumer implements Consumer {
+    private final Consumer theirs;
+    private final boolean autoAck;
+
+    ScopedConsumer(Consumer theirs, boolean autoAck) {
+      this.theirs = theirs;
+      this.autoAck = autoAck;
+    }
+
+    @Override
+    public void handleDelivery(
+        String consumerTag, Envelope envelope, AMQP.BasicProperties properties, byte[] body) throws IOException {
+      handle(
+          envelope,
+          properties,
+          autoAck,
+          (Handling<IOException>) () -> theirs.handleDelivery(consumerTag, envelope, properties, body));
+    }
+
+    @Override
+    public void handleConsumeOk(String consumerTag) {
+      theirs.handleConsumeOk(consumerTag);
+    }
+
+    @Override
+    public void handleCancelOk(String consumerTag) {
+      theirs.handleCancelOk(consumerTag);
+    }
+
+    @Override
+    public void handleCancel(String consumerTag) throws IOException {
+      theirs.handleCancel(consumerTag);
+    }
+
+    @Override
+    public void handleShutdownSignal(String consumerTag, ShutdownSignalException signal) {
+      theirs.handleShutdownSignal(consumerTag, signal);
+    }
+
+    @Override
+    public void handleRecoverOk(String consumerTag) {
+      theirs.handleRecoverOk(consumerTag);
+    }
+  }
+}

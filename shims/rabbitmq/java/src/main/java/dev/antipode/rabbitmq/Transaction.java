@@ -1,0 +1,49 @@
+package dev.antipode.rabbitmq;
+
+import dev.antipode.Opaque;
+import dev.antipode.shim.Write;
+import java.util.ArrayList;
+import java.util.List;
+
+/** A transactional channel: what was published counts when it is committed, or never (SHIM-11). */
+final class Transaction {
+  private List<Sent> sent = new ArrayList<>();
+
+  private record Sent(Write write, Opaque version) {}
+
+  /** A message was handed to the broker, which keeps it back. */
+  synchronized void add(Write write, Opaque version) {
+    sent.add(new Sent(write, version));
+  }
+
+  private synchronized List<Sent> take() {
+    List<Sent> taken = sent;
+    sent = new ArrayList<>();
+    return taken;
+  }
+
+  /** A commit of the client's own. */
+  @FunctionalInterface
+  interface Commit {
+    Object run() throws Throwable;
+  }
+
+  /** Commits; where that fails nobody knows what became of the messages. */
+  Object commit(Commit commit) throws Throwable {
+    List<Sent> taken = take(); // first: should the channel end now, they are in doubt, and not dropped
+    Object result;
+    try {
+      result = commit.run();
+    } catch (Throwable error) {
+      taken.forEach(each -> each.write().outcomeUnknown());
+      throw error;
+    }
+    taken.forEach(each -> each.write().record(each.version()));
+    return result;
+  }
+
+  /** The broker has dropped the messages, or does so as the channel ends. */
+  void rolledBack() {
+    take().forEach(each -> each.write().abandon());
+  }
+}

@@ -1,0 +1,132 @@
+package dev.antipode.rabbitmq;
+
+import com.rabbitmq.client.AMQP;
+import com.rabbitmq.client.Channel;
+import com.rabbitmq.client.Consumer;
+import com.rabbitmq.client.DeliverCallback;
+import dev.antipode.shim.RegisteredStore;
+import java.lang.reflect.InvocationHandler;
+import java.lang.reflect.Method;
+
+/**
+ * A channel that stands for a plain one: what concerns messages passes through here, everything else goes to the plain
+ * channel, which stays plain.
+ */
+final class WrappedChannel implements InvocationHandler {
+  private final Channel plain;
+  private final Confirms confirms;
+  private final Returns returns;
+  private final Publishing publishing;
+  private final Consuming consuming;
+  private final boolean tracks;
+
+  private WrappedChannel(
+      Channel plain, RegisteredStore store, RabbitOptions options, java.util.function.Consumer<String> arrived) {
+    this.plain = plain;
+    this.tracks = options.track();
+    this.confirms = new Confirms(plain);
+    this.returns = new Returns(plain);
+    this.publishing = new Publishing(store, options, new Room(() -> plain.getConnection().getFrameMax()), confirms);
+    this.consuming = new Consuming(store, options, returns, arrived);
+  }
+
+  /** A channel that stands for this one. */
+  static Channel of(
+      Channel plain, RegisteredStore store, RabbitOptions options, java.util.function.Consumer<String> arrived) {
+    WrappedChannel handler = new WrappedChannel(plain, store, options, arrived);
+    if (handler.tracks) {
+      handler.confirms.listen();
+      plain.addShutdownListener(signal -> {
+        handler.confirms.ended();
+        handler.publishing.ended();
+      });
+    }
+    return (Channel) Proxies.of(plain, Channel.class, handler);
+  }
+
+  /** What is behind a wrapped channel; null for any other. */
+  static WrappedChannel behind(Channel channel) {
+    return Proxies.handlerOf(channel, WrappedChannel.class);
+  }
+
+  Channel plain() {
+    return plain;
+  }
+
+  Consuming consuming() {
+    return consuming;
+  }
+
+  @Override
+  public Object invoke(Object proxy, Method method, Object[] args) throws Throwable {
+    switch (method.getName()) {
+      case "basicPublish" -> {
+        publish(method, args);
+        return null;
+      }
+      case "basicConsume" -> scope(method, args);
+      case "basicAck", "basicNack" -> returns.settling((Long) args[0], (Boolean) args[1]);
+      case "basicReject" -> returns.settling((Long) args[0], false);
+      case "basicRecover" -> returns.forget();
+      case "txCommit" -> {
+        Transaction transaction = publishing.transaction();
+        return transaction == null ? pass(method, args) : transaction.commit(() -> pass(method, args));
+      }
+      case "equals" -> {
+        return proxy == args[0];
+      }
+      default -> { }
+    }
+    Object result = pass(method, args);
+    switch (method.getName()) {
+      case "txSelect" -> publishing.selected();
+      case "txRollback" -> publishing.ended();
+      case "clearConfirmListeners" -> listen(() -> plain.addConfirmListener(confirms));
+      case "clearReturnListeners" -> listen(() -> plain.addReturnListener(confirms));
+      default -> { }
+    }
+    return result;
+  }
+
+  private Object pass(Method method, Object[] args) throws Throwable {
+    return Proxies.call(plain, method, args);
+  }
+
+  private void listen(Runnable anew) {
+    if (tracks) {
+      anew.run();
+    }
+  }
+
+  /** Exchange and routing key come first, the properties among the rest, in all of its forms. */
+  private void publish(Method method, Object[] args) throws Throwable {
+    int place = placeOf(method, AMQP.BasicProperties.class);
+    publishing.publish((String) args[0], (String) args[1], (AMQP.BasicProperties) args[place], properties -> {
+      Object[] sent = args.clone();
+      sent[place] = properties;
+      pass(method, sent);
+    });
+  }
+
+  /** Queue and, if it is said, automatic acknowledgement come first; a consumer or a callback among the rest. */
+  private void scope(Method method, Object[] args) {
+    boolean autoAck = args[1] instanceof Boolean said && said;
+    for (int place = 0; place < args.length; place++) {
+      if (args[place] instanceof DeliverCallback callback) {
+        args[place] = consuming.scoped(callback, autoAck);
+      } else if (args[place] instanceof Consumer consumer) {
+        args[place] = consuming.scoped(consumer, autoAck);
+      }
+    }
+  }
+
+  private static int placeOf(Method method, Class<?> type) {
+    Class<?>[] types = method.getParameterTypes();
+    for (int place = 0; place < types.length; place++) {
+      if (types[place] == type) {
+        return place;
+      }
+    }
+    throw new IllegalStateException("this version of the client has another " + method);
+  }
+}
