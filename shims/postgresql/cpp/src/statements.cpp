@@ -27,11 +27,11 @@ bool IsSpace(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 
 char Lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
-// Divides a text as the server does. `sure` is false where it could be read otherwise: by a setting of the session
-// (standard_conforming_strings), or because a literal does not end.
+// Divides a text as the server does. `escapes`: a backslash escapes in every literal (standard_conforming_strings = off).
+// `sure` is false where a literal, a name or a comment does not end.
 class Lexer {
  public:
-  explicit Lexer(std::string_view text) : text_(text) {}
+  Lexer(std::string_view text, bool escapes) : text_(text), escapes_(escapes) {}
 
   std::vector<Token> Run() {
     while (at_ < text_.size() && sure) Next();
@@ -52,7 +52,7 @@ class Lexer {
     } else if (c == '/' && Peek(1) == '*') {
       Comment();
     } else if (c == '\'') {
-      Literal(false);
+      Literal(escapes_);
     } else if (c == '"') {
       Quoted();
     } else if (c == '$' && (IsLetter(Peek(1)) || Peek(1) == '$')) {
@@ -83,17 +83,13 @@ class Lexer {
 
   void Literal(bool escapes) {
     ++at_;
-    bool backslash = false;
     while (at_ < text_.size()) {
       const char c = text_[at_++];
-      if (c == '\\') {
-        backslash = true;
-        if (escapes) ++at_;
+      if (c == '\\' && escapes) {
+        ++at_;
       } else if (c == '\'') {
         if (Peek() != '\'') {
           tokens_.push_back({Token::Type::kLiteral, {}});
-          // Where it ends depends on a setting, unless it says by its E that it escapes.
-          if (backslash && !escapes) sure = false;
           return;
         }
         ++at_;
@@ -136,13 +132,14 @@ class Lexer {
     std::string word;
     while (IsPartOfWord(Peek())) word += Lower(text_[at_++]);
     if (Peek() == '\'' && (word == "e" || word == "b" || word == "x" || word == "n")) {
-      Literal(word == "e");
+      Literal(escapes_ || word == "e");
     } else {
       tokens_.push_back({Token::Type::kWord, std::move(word)});
     }
   }
 
   const std::string_view text_;
+  const bool escapes_;
   std::size_t at_ = 0;
   std::vector<Token> tokens_;
 };
@@ -269,19 +266,25 @@ class Statement {
   std::vector<Token> tokens_;
 };
 
+Kind ClassifyWith(std::string_view text, bool escapes) {
+  Lexer lexer(text, escapes);
+  std::vector<Token> tokens = lexer.Run();
+  return lexer.sure ? Statement(std::move(tokens)).Kinds() : Kind::kMaybe;
+}
+
 }  // namespace
 
 Kind Classify(std::string_view text) {
-  Lexer lexer(text);
-  std::vector<Token> tokens = lexer.Run();
-  return lexer.sure ? Statement(std::move(tokens)).Kinds() : Kind::kMaybe;
+  const Kind kind = ClassifyWith(text, false);
+  if (text.find('\\') == std::string_view::npos || ClassifyWith(text, true) == kind) return kind;
+  return Kind::kMaybe;  // it depends on a setting
 }
 
 bool MayRename(std::string_view text) {
   const Kind kind = Classify(text);
   if (kind == Kind::kMaybe) return true;
   if (kind != Kind::kRead) return false;
-  Lexer lexer(text);
+  Lexer lexer(text, false);
   const std::vector<Token> tokens = lexer.Run();
   if (tokens.empty()) return false;
   const std::string& first = tokens.front().text;

@@ -16,9 +16,8 @@ import java.util.regex.Pattern;
  * cost a question, but never a write.
  */
 final class Statements {
-  private static final Pattern COMMENT = Pattern.compile("--[^\\n]*(?:\\n|\\z)|/\\*.*?\\*/", Pattern.DOTALL);
   private static final Pattern FIRST = Pattern.compile("[\\s(]*([A-Za-z]+)");
-  private static final Pattern CALLED = Pattern.compile("([A-Za-z_0-9$.\"]+)\\s*\\(");
+  private static final Pattern CALLED = Pattern.compile("([A-Za-z_0-9$.\"\\x{80}-\\x{10ffff}]+)\\s*\\(");
   private static final Pattern WORD = Pattern.compile("[A-Za-z_]+");
   private static final Pattern ROLLBACK_PART =
       Pattern.compile("(?i)\\s*(?:rollback|abort)\\b.*\\bto\\b.*", Pattern.DOTALL);
@@ -74,7 +73,18 @@ final class Statements {
   }
 
   private static Kind judge(String text) {
-    String body = withoutEnd(COMMENT.matcher(text).replaceAll(" ").trim());
+    Kind kind = judgeBare(StatementText.without(text, false));
+    if (text.indexOf('\\') >= 0 && judgeBare(StatementText.without(text, true)) != kind) {
+      return Kind.MAYBE; // it depends on a setting
+    }
+    return kind;
+  }
+
+  private static Kind judgeBare(String bare) {
+    if (bare == null) {
+      return Kind.MAYBE;
+    }
+    String body = withoutEnd(bare.trim());
     Matcher match = FIRST.matcher(body);
     if (!match.lookingAt()) {
       return body.isEmpty() ? Kind.READ : Kind.MAYBE; // JDBC's own form of a call begins with a brace
@@ -137,9 +147,8 @@ final class Statements {
       return Kind.MAYBE;
     }
     for (Matcher called = CALLED.matcher(body); called.find(); ) {
-      String name = called.group(1);
-      name = name.substring(name.lastIndexOf('.') + 1).replace("\"", "").toLowerCase(Locale.ROOT);
-      if (!name.isEmpty() && !HARMLESS.contains(name)) {
+      // A name with a schema, or in quotes, may be the application's own function of that name.
+      if (!HARMLESS.contains(called.group(1).toLowerCase(Locale.ROOT))) {
         return Kind.MAYBE;
       }
     }

@@ -1,0 +1,140 @@
+package dev.antipode.postgresql;
+
+/**
+ * A statement's text without what is no word of it: comments, and the insides of literals, in which the sign of a comment
+ * is none. Names in quotes stay as they are.
+ */
+final class StatementText {
+  private final String text;
+  private final boolean escapes;
+  private final StringBuilder kept;
+  private int at;
+
+  private StatementText(String text, boolean escapes) {
+    this.text = text;
+    this.escapes = escapes;
+    this.kept = new StringBuilder(text.length());
+  }
+
+  /**
+   * What is left of a text: a space for a comment, {@code ''} for a literal; null where one of them does not end.
+   *
+   * @param escapes whether a backslash escapes in every literal ({@code standard_conforming_strings = off})
+   */
+  static String without(String text, boolean escapes) {
+    StatementText scanned = new StatementText(text, escapes);
+    return scanned.scan() ? scanned.kept.toString() : null;
+  }
+
+  private boolean scan() {
+    while (at < text.length()) {
+      char c = text.charAt(at);
+      boolean ended = true;
+      if (text.startsWith("--", at)) {
+        int end = text.indexOf('\n', at);
+        at = end < 0 ? text.length() : end;
+        kept.append(' ');
+      } else if (text.startsWith("/*", at)) {
+        ended = comment();
+      } else if (c == '\'') {
+        ended = literal(escapes || isMarked());
+      } else if (c == '"') {
+        ended = name();
+      } else if (c == '$' && !isInWord(at)) {
+        ended = dollars();
+      } else {
+        kept.append(c);
+        at++;
+      }
+      if (!ended) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  /** Comments may be nested. */
+  private boolean comment() {
+    int depth = 0;
+    do {
+      if (text.startsWith("/*", at)) {
+        depth++;
+        at += 2;
+      } else if (text.startsWith("*/", at)) {
+        depth--;
+        at += 2;
+      } else {
+        at++;
+      }
+    } while (depth > 0 && at < text.length());
+    kept.append(' ');
+    return depth == 0;
+  }
+
+  /** Whether an E stands before the literal, and is no part of a longer word. */
+  private boolean isMarked() {
+    return at > 0 && (text.charAt(at - 1) == 'E' || text.charAt(at - 1) == 'e') && !isInWord(at - 1);
+  }
+
+  private boolean literal(boolean escaping) {
+    at++;
+    while (at < text.length()) {
+      char c = text.charAt(at++);
+      if (c == '\\' && escaping) {
+        at++;
+      } else if (c == '\'') {
+        if (at < text.length() && text.charAt(at) == '\'') {
+          at++;
+        } else {
+          kept.append("''");
+          return true;
+        }
+      }
+    }
+    return false;
+  }
+
+  private boolean name() {
+    int from = at++;
+    while (at < text.length()) {
+      if (text.charAt(at++) == '"') {
+        if (at < text.length() && text.charAt(at) == '"') {
+          at++;
+        } else {
+          kept.append(text, from, at);
+          return true;
+        }
+      }
+    }
+    return false;
+  }
+
+  private boolean dollars() {
+    int end = at + 1;
+    while (end < text.length() && isWord(text.charAt(end)) && text.charAt(end) != '$') {
+      end++;
+    }
+    boolean isTag = end < text.length() && text.charAt(end) == '$' && !Character.isDigit(text.charAt(at + 1));
+    if (!isTag) { // a parameter's number, or a stray sign
+      kept.append('$');
+      at++;
+      return true;
+    }
+    String tag = text.substring(at, end + 1);
+    int close = text.indexOf(tag, end + 1);
+    if (close < 0) {
+      return false;
+    }
+    kept.append("''");
+    at = close + tag.length();
+    return true;
+  }
+
+  private boolean isInWord(int place) {
+    return place > 0 && isWord(text.charAt(place - 1));
+  }
+
+  private static boolean isWord(char c) {
+    return c == '_' || c == '$' || c >= 0x80 || Character.isLetterOrDigit(c);
+  }
+}
