@@ -8,6 +8,7 @@
 #include "antipode/wire.h"
 #include "carriers.h"
 #include "exchange.h"
+#include "seal.h"
 #include "text.h"
 #include "trust.h"
 
@@ -28,8 +29,20 @@ std::vector<std::string> TextsIn(std::string_view text) {
   return text.empty() ? std::vector<std::string>() : wire::UnwrapHeader({text});
 }
 
+// Whether lineages of these messages count here at all; only then is one that lacks a loss (TRUST-28).
+bool IsTaken(const MessageOptions& options) {
+  const Decision decision =
+      JudgeMessageIn(Lineage().Serialize(), *CurrentTrust(), options.lineage_in, UnixTime());
+  return decision.accepted || decision.reason == Reason::kSeal;
+}
+
 void ReceiveTexts(LineageScope& scope, const std::vector<std::string>& texts, const MessageOptions& options) {
-  if (texts.empty()) return;
+  if (texts.empty()) {
+    if (!options.stamped || !IsTaken(options)) return;
+    scope.Receive(Lineage().MarkedIncomplete());
+    scope.NoteGap("malformed", "", options.sender + " came without the lineage that all of them have (stamped)");
+    return;
+  }
   const std::shared_ptr<const TrustSettings> trust = CurrentTrust();
   const double now = UnixTime();
   const Taken taken = Take(
@@ -43,6 +56,18 @@ Scope OpenMessage(const std::vector<std::string>& texts, const MessageOptions& o
   auto scope = std::make_shared<LineageScope>(Lineage(), ScopeKind::kMessage, options.delivery, site);
   ReceiveTexts(*scope, texts, options);
   return Scope(std::move(scope));
+}
+
+// The text that leaves with a message, if any may.
+std::optional<std::string> Given(const Lineage& lineage, std::optional<bool> lineage_out) {
+  if (lineage.empty()) return std::nullopt;
+  const std::shared_ptr<const TrustSettings> trust = CurrentTrust();
+  const Decision decision = JudgeMessageOut(*trust, lineage_out);
+  if (!decision.accepted) {
+    Report(decision, Direction::kMessageOut);
+    return std::nullopt;
+  }
+  return Give(lineage, *trust, Direction::kMessageOut);
 }
 
 std::vector<std::string> BetweenWhiteSpace(std::string_view text) {
@@ -75,25 +100,34 @@ Result<std::optional<std::string>> OutgoingMessage(std::optional<bool> lineage_o
   if (scope == nullptr) return std::optional<std::string>();
   const Result<Lineage> leaving = Leaving(*scope, site);
   if (!leaving) return leaving.error();
-  if (leaving->empty()) return std::optional<std::string>();
-  const std::shared_ptr<const TrustSettings> trust = CurrentTrust();
-  const Decision decision = JudgeMessageOut(*trust, lineage_out);
-  if (!decision.accepted) {
-    Report(decision, Direction::kMessageOut);
-    return std::optional<std::string>();
+  return Given(*leaving, lineage_out);
+}
+
+Result<std::optional<std::string>> StampedText(const Stamp& stamp, Site site) {
+  const ScopePtr scope = CurrentScope();
+  Lineage lineage = stamp.carried;
+  if (scope != nullptr) {
+    const Result<Lineage> leaving = Leaving(*scope, site);
+    if (!leaving) return leaving.error();
+    lineage |= *leaving;
   }
-  return Give(*leaving, *trust, Direction::kMessageOut);
+  if (stamp.own) lineage = lineage.Including(*stamp.own);
+  std::optional<std::string> text = Given(lineage, stamp.lineage_out);
+  if (text || !stamp.stamped || scope == nullptr || !lineage.empty()) return text;
+  const std::shared_ptr<const TrustSettings> trust = CurrentTrust();
+  if (!JudgeMessageOut(*trust, stamp.lineage_out).accepted) return text;
+  return std::optional<std::string>(OutgoingText(Lineage().Serialize(), *trust, UnixTime()));
+}
+
+bool IsLineageText(std::string_view value) {
+  for (const std::string& text : wire::UnwrapHeader({value})) {
+    if (!Lineage::Deserialize(StripSeal(text))) return false;
+  }
+  return true;
 }
 
 std::string TextAtRest(const Lineage& lineage, bool lineage_out) {
-  if (lineage.empty()) return {};
-  const std::shared_ptr<const TrustSettings> trust = CurrentTrust();
-  const Decision decision = JudgeMessageOut(*trust, lineage_out ? std::nullopt : std::optional<bool>(false));
-  if (!decision.accepted) {
-    Report(decision, Direction::kMessageOut);
-    return {};
-  }
-  return Give(lineage, *trust, Direction::kMessageOut).value_or(std::string());
+  return Given(lineage, lineage_out ? std::nullopt : std::optional<bool>(false)).value_or(std::string());
 }
 
 Lineage LineageAtRest(std::string_view text, const std::string& store, bool lineage_in) {

@@ -11,6 +11,8 @@
 #include "antipode/lineage.h"
 #include "antipode/result.h"
 #include "antipode/scope.h"
+#include "antipode/site.h"
+#include "antipode/write_id.h"
 
 namespace antipode {
 
@@ -22,6 +24,8 @@ struct MessageOptions {
   std::optional<Delivery> delivery;
   /// Whose message it is, for log lines.
   std::string sender = "a message";
+  /// Every sender stamps these messages: one without a lineage has lost it, where lineages are taken at all.
+  bool stamped = false;
 };
 
 /// Opens the scope of one message from its headers; it is current, and closes, with the object returned.
@@ -39,6 +43,24 @@ void ReceiveText(LineageScope& scope, std::string_view text, const MessageOption
 ///
 /// `lineage_out`: what the client was told. Fails (kPendingWrite) only with `on_pending=raise`.
 Result<std::optional<std::string>> OutgoingMessage(std::optional<bool> lineage_out = std::nullopt, Site site = Site());
+
+/// What a message carries beside the scope's lineage: for shims of queues.
+struct Stamp {
+  /// What the client was told.
+  std::optional<bool> lineage_out;
+  /// What the message's own headers brought, as far as it was believed: of another message than the scope's.
+  Lineage carried;
+  /// The message's own identifier (`track`, SHIM-17).
+  std::optional<WriteId> own;
+  /// The empty lineage is carried, too.
+  bool stamped = false;
+};
+
+/// The header's value for a message that is sent now, in the current scope or outside any; as `OutgoingMessage`.
+Result<std::optional<std::string>> StampedText(const Stamp& stamp, Site site = Site());
+
+/// Whether a header's value is a lineage, sealed or not, and nothing that an application has under that name.
+bool IsLineageText(std::string_view value);
 
 /// The text that rests beside a value, sealed where seals are asked for; empty where none does.
 std::string TextAtRest(const Lineage& lineage, bool lineage_out = true);

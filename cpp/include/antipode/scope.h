@@ -40,10 +40,27 @@ struct Removed {
   std::vector<WriteId> still_covered;
 };
 
+/// A delivered message as the shim of its queue knows it; asked by any thread.
+class DeliveredMessage {
+ public:
+  DeliveredMessage() = default;
+  DeliveredMessage(const DeliveredMessage&) = delete;
+  DeliveredMessage& operator=(const DeliveredMessage&) = delete;
+  virtual ~DeliveredMessage() = default;
+
+  /// Why it cannot go back to its queue now; empty where it can.
+  virtual std::string Refusal() const = 0;
+};
+
 /// The message that a scope was opened for; a barrier's `redeliver` gives it back.
 struct Delivery {
   bool can_redeliver = false;
   std::string detail;
+  /// Where it may be settled while its scope is open; null otherwise.
+  std::shared_ptr<const DeliveredMessage> message = nullptr;
+
+  /// Why it cannot go back now; empty where it can.
+  std::string Refusal() const { return !can_redeliver ? detail : message != nullptr ? message->Refusal() : std::string(); }
 };
 
 /// What opened a scope, for findings.

@@ -16,6 +16,9 @@ void NoteMarks(const std::string& store, const std::string& missing);
 /// A server got a request of ours that the engine does not know of: `mark`.
 void CountRequest(const std::string& store, std::string_view purpose);
 
+/// A lineage left incomplete for this store, or was left out: `budget` and the like (PROP-19).
+void CountIncomplete(std::string_view reason, const std::string& store);
+
 /// In dry-run a read that would have had to wait is a finding, and goes on.
 void FoundBehind(const Site& site);
 

@@ -60,8 +60,10 @@ Result<void> CheckRedeliver(const ScopePtr& scope) {
   if (!scope || !scope->delivery()) {
     return Mistake("OnTimeout(kRedeliver) needs a message to give back: this is not a consumer's scope");
   }
-  if (!scope->delivery()->can_redeliver) {
-    return Mistake("OnTimeout(kRedeliver): the message cannot go back: " + scope->delivery()->detail);
+  const Delivery& delivery = *scope->delivery();
+  const std::string refusal = scope->closed() ? "its scope has ended" : delivery.Refusal();
+  if (!delivery.can_redeliver || !refusal.empty()) {
+    return Mistake("OnTimeout(kRedeliver): the message cannot go back: " + refusal);
   }
   return {};
 }

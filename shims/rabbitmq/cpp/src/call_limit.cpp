@@ -1,0 +1,81 @@
+#include "call_limit.h"
+
+#include <pthread.h>
+#include <sys/socket.h>
+
+#include <atomic>
+#include <condition_variable>
+#include <mutex>
+#include <set>
+#include <thread>
+#include <utility>
+
+namespace antipode::rabbitmq {
+namespace {
+
+using Clock = CallLimit::Clock;
+
+// The one thread that ends calls, begun with the first of them. It is never destroyed: a call may run while the process ends.
+class Watchdog {
+ public:
+  void Add(const CallLimit* call) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    calls_.emplace(call->due(), call);
+    if (!std::exchange(begun_, true)) std::thread([this] { Run(); }).detach();
+    if (call->due() < wakes_) changed_.notify_one();
+  }
+
+  void Remove(const CallLimit* call) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    calls_.erase({call->due(), call});
+  }
+
+ private:
+  [[noreturn]] void Run() {
+    std::unique_lock<std::mutex> lock(mutex_);
+    while (true) {
+      const Clock::time_point now = Clock::now();
+      while (!calls_.empty() && calls_.begin()->first <= now) {
+        shutdown(calls_.begin()->second->socket(), SHUT_RDWR);
+        calls_.erase(calls_.begin());
+      }
+      wakes_ = calls_.empty() ? now + kSleep : calls_.begin()->first;
+      changed_.wait_until(lock, wakes_);
+    }
+  }
+
+  static constexpr auto kSleep = std::chrono::hours(1);
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::set<std::pair<Clock::time_point, const CallLimit*>> calls_;
+  Clock::time_point wakes_ = Clock::time_point::max();
+  bool begun_ = false;
+};
+
+std::atomic<Watchdog*> the_watchdog{nullptr};
+
+Watchdog& TheWatchdog() {
+  if (Watchdog* found = the_watchdog.load(std::memory_order_acquire)) return *found;
+  static std::mutex making;
+  const std::lock_guard<std::mutex> lock(making);
+  if (Watchdog* found = the_watchdog.load(std::memory_order_acquire)) return *found;
+  // The child of a fork has not got the thread: its first call begins another one. The parent's is left where it is.
+  static const int registered = pthread_atfork(nullptr, nullptr, [] { the_watchdog.store(nullptr); });
+  static_cast<void>(registered);
+  auto* const made = new Watchdog;  // NOLINT(cppcoreguidelines-owning-memory): left on purpose
+  the_watchdog.store(made, std::memory_order_release);
+  return *made;
+}
+
+}  // namespace
+
+CallLimit::CallLimit(int socket, std::chrono::nanoseconds limit) : socket_(socket), due_(Clock::now() + limit) {
+  if (socket_ >= 0) TheWatchdog().Add(this);
+}
+
+CallLimit::~CallLimit() {
+  if (socket_ >= 0) TheWatchdog().Remove(this);
+}
+
+}  // namespace antipode::rabbitmq

@@ -1,0 +1,266 @@
+#include "inside.h"
+
+#include <algorithm>
+#include <sstream>
+
+#include "antipode/logs.h"
+#include "headers.h"
+#include "octets.h"
+
+namespace antipode::rabbitmq {
+
+using std::chrono::milliseconds;
+
+Connection::Inside::Inside(amqp_connection_state_t taken, std::shared_ptr<const Told> told, Duration call_timeout)
+    : wire_(taken, call_timeout), told_(std::move(told)) {}
+
+Connection::Inside::~Inside() {
+  for (auto& [number, channel] : channels_) Drop(channel);
+}
+
+// What a channel's end leaves: the broker drops what was not committed, and takes back what was not acknowledged.
+void Connection::Inside::Drop(Channel& channel) {
+  for (const Sent& each : channel.sent) each.write->Abandon();
+  channel.returns.Forget("its channel has ended");
+  channel = Channel();
+}
+
+Reply Connection::Inside::ChannelOpen(amqp_channel_t channel) {
+  const Reply reply = wire_.AskAnyway(channel, [&] {
+    amqp_channel_open(state(), channel);
+    return amqp_get_rpc_reply(state());
+  });
+  if (!reply.ok()) return reply;
+  wire_.Opened(channel);
+  Drop(channels_[channel]);
+  return reply;
+}
+
+Reply Connection::Inside::ChannelClose(amqp_channel_t channel) {
+  const Reply reply = wire_.Ask(channel, [&] { return amqp_channel_close(state(), channel, AMQP_REPLY_SUCCESS); });
+  Drop(channels_[channel]);
+  return reply;
+}
+
+Reply Connection::Inside::BasicQos(amqp_channel_t channel, std::uint16_t prefetch_count) {
+  return wire_.Ask(channel, [&] {
+    amqp_basic_qos(state(), channel, 0, prefetch_count, 0);
+    return amqp_get_rpc_reply(state());
+  });
+}
+
+Reply Connection::Inside::ConfirmSelect(amqp_channel_t channel) {
+  const Reply reply = wire_.Ask(channel, [&] {
+    amqp_confirm_select(state(), channel);
+    return amqp_get_rpc_reply(state());
+  });
+  if (reply.ok()) channels_[channel].confirms = true;
+  return reply;
+}
+
+// Transactions
+
+Reply Connection::Inside::TxSelect(amqp_channel_t channel) {
+  const Reply reply = wire_.Ask(channel, [&] {
+    amqp_tx_select(state(), channel);
+    return amqp_get_rpc_reply(state());
+  });
+  if (reply.ok()) channels_[channel].transactional = true;
+  return reply;
+}
+
+Reply Connection::Inside::TxCommit(amqp_channel_t channel) {
+  std::vector<Sent>& sent = channels_[channel].sent;
+  wire_.Drain();
+  if (auto closed = wire_.Closed(channel)) {  // the commit is not sent: the broker has dropped them
+    for (const Sent& each : sent) each.write->Abandon();
+    sent.clear();
+    return *closed;
+  }
+  const Reply reply = wire_.Ask(channel, [&] {
+    amqp_tx_commit(state(), channel);
+    return amqp_get_rpc_reply(state());
+  });
+  for (const Sent& each : sent) {
+    if (reply.ok()) {
+      each.write->Record(each.version);
+    } else {
+      each.write->OutcomeUnknown();
+    }
+  }
+  sent.clear();
+  return reply;
+}
+
+Reply Connection::Inside::TxRollback(amqp_channel_t channel) {
+  const Reply reply = wire_.Ask(channel, [&] {
+    amqp_tx_rollback(state(), channel);
+    return amqp_get_rpc_reply(state());
+  });
+  // Without the broker's answer, too: what was not committed is dropped when the channel ends, as it does then.
+  for (const Sent& each : channels_[channel].sent) each.write->Abandon();
+  channels_[channel].sent.clear();
+  return reply;
+}
+
+// Consuming
+
+Reply Connection::Inside::Consume(amqp_channel_t channel, std::string_view queue, const ConsumeOptions& options) {
+  std::string tag;
+  const Reply reply = wire_.Ask(channel, [&] {
+    const amqp_basic_consume_ok_t* const said =
+        amqp_basic_consume(state(), channel, Octets(queue), Octets(options.consumer_tag), options.no_local ? 1 : 0,
+                           options.no_ack ? 1 : 0, options.exclusive ? 1 : 0, options.arguments);
+    if (said != nullptr) tag = View(said->consumer_tag);
+    return amqp_get_rpc_reply(state());
+  });
+  if (!reply.ok()) return reply;
+  if (options.no_ack) channels_[channel].without_ack.insert(tag);
+  return Reply::OfBroker(0, std::move(tag));
+}
+
+Reply Connection::Inside::Next(Envelope* envelope, Duration wait) {
+  *envelope = Envelope();
+  const Clock::time_point deadline = Clock::now() + wait;
+  while (true) {
+    ReturnDue();
+    if (!wire_.delivered.empty()) {
+      *envelope = std::move(wire_.delivered.front().envelope);
+      wire_.delivered.pop_front();
+      const auto& tags = channels_[(*envelope)->channel].without_ack;
+      Prepare(*envelope, tags.count(std::string(View((*envelope)->consumer_tag))) != 0);
+      return {};
+    }
+    if (!wire_.events.empty()) {
+      const Reply event = wire_.events.front();
+      wire_.events.pop_front();
+      return event;
+    }
+    if (wire_.broken()) return *wire_.broken();
+    const auto due = NextDue();
+    const int status = wire_.Pump(due ? std::min(*due, deadline) : deadline);
+    if (status == AMQP_STATUS_TIMEOUT && Clock::now() >= deadline) return Reply::OfStatus(AMQP_STATUS_TIMEOUT);
+  }
+}
+
+Reply Connection::Inside::Get(amqp_channel_t channel, std::string_view queue, Envelope* envelope, bool no_ack) {
+  *envelope = Envelope();
+  ReturnDue();
+  bool found = false;
+  const Reply reply = wire_.Ask(channel, [&] {
+    const amqp_rpc_reply_t answer = amqp_basic_get(state(), channel, Octets(queue), no_ack ? 1 : 0);
+    if (answer.reply_type == AMQP_RESPONSE_NORMAL && answer.reply.id == AMQP_BASIC_GET_OK_METHOD) {
+      found = true;
+      wire_.Expect(channel, *static_cast<const amqp_basic_get_ok_t*>(answer.reply.decoded));
+    }
+    return answer;
+  });
+  if (!reply.ok() || !found) return reply;
+  const Clock::time_point deadline = Clock::now() + wire_.limit();
+  while (wire_.got.empty()) {
+    if (auto closed = wire_.Closed(channel)) return *closed;
+    if (wire_.Pump(deadline) == AMQP_STATUS_TIMEOUT) return wire_.GiveUp();
+  }
+  *envelope = std::move(wire_.got.front().envelope);
+  wire_.got.pop_front();
+  Prepare(*envelope, no_ack);
+  return reply;
+}
+
+// A message is about to be given to the application: what its scope will ask of it.
+void Connection::Inside::Prepare(Envelope& envelope, bool no_ack) {
+  EnvelopeAccess::Hold(envelope);
+  auto delivered = std::make_shared<Delivered>(told_, envelope->channel, envelope->delivery_tag);
+  const amqp_table_t headers = HeadersOf(&envelope->message.properties);
+  delivered->lineage = TextOf(headers, kLineageHeader).value_or(std::string_view());
+  delivered->jms = TextOf(headers, kJmsProperty).value_or(std::string_view());
+  if (no_ack) {
+    delivered->never = "it is consumed with no_ack (auto_ack), so the broker has forgotten it";
+  } else if (Has(headers, kStreamOffset)) {
+    delivered->never = "a stream queue takes no message back";
+  } else {
+    channels_[envelope->channel].returns.Opened(delivered);
+  }
+  EnvelopeAccess::Deliver(envelope, std::move(delivered));
+}
+
+// What goes back
+
+Reply Connection::Inside::Settle(amqp_channel_t channel, std::uint64_t tag, bool multiple, const std::function<int()>& call) {
+  if (auto closed = wire_.Closed(channel)) return *closed;
+  for (const std::uint64_t first : channels_[channel].returns.Settling(tag, multiple)) Return(channel, first);
+  return wire_.Send(call);
+}
+
+Reply Connection::Inside::Ack(amqp_channel_t channel, std::uint64_t tag, bool multiple) {
+  return Settle(channel, tag, multiple, [&] { return amqp_basic_ack(state(), channel, tag, multiple ? 1 : 0); });
+}
+
+Reply Connection::Inside::Nack(amqp_channel_t channel, std::uint64_t tag, bool multiple, bool requeue) {
+  return Settle(channel, tag, multiple,
+                [&] { return amqp_basic_nack(state(), channel, tag, multiple ? 1 : 0, requeue ? 1 : 0); });
+}
+
+Reply Connection::Inside::Reject(amqp_channel_t channel, std::uint64_t tag, bool requeue) {
+  return Settle(channel, tag, false, [&] { return amqp_basic_reject(state(), channel, tag, requeue ? 1 : 0); });
+}
+
+Reply Connection::Inside::Recover(amqp_channel_t channel, bool requeue) {
+  channels_[channel].returns.Forget("the channel was recovered");
+  return wire_.Ask(channel, [&] {
+    amqp_basic_recover(state(), channel, requeue ? 1 : 0);
+    return amqp_get_rpc_reply(state());
+  });
+}
+
+Result<void> Connection::Inside::GiveBack(const Envelope& envelope, const Error& why) {
+  const auto& delivered = EnvelopeAccess::DeliveredOf(envelope);
+  if (delivered == nullptr || delivered->told != told_) {
+    return Error{ErrorCode::kConfiguration, "GiveBack(): this connection did not give that message", nullptr};
+  }
+  if (const std::string refusal = delivered->Refusal(); !refusal.empty()) {
+    return Error{ErrorCode::kConfiguration, "GiveBack(): the message cannot go back: " + refusal, nullptr};
+  }
+  delivered->Settle("it goes back to its queue already");
+  const std::string& name = told_->store->name();
+  const Duration delay = told_->redeliver_delay();
+  std::ostringstream words;
+  words << "a message of " << name << " goes back to its queue in " << std::chrono::duration<double>(delay).count()
+        << " s: " << why.message.substr(0, why.message.find('\n'));
+  logs::Info("redeliver " + name, words.str(), "redelivered");
+  channels_[delivered->channel].returns.GiveBack(delivered->tag, Clock::now() + delay);
+  return {};
+}
+
+void Connection::Inside::ReturnDue() {
+  const Clock::time_point now = Clock::now();
+  for (auto& [number, channel] : channels_) {
+    for (const std::uint64_t tag : channel.returns.TakeDue(now)) Return(number, tag);
+  }
+}
+
+// Where the channel has ended the broker gives it back by itself.
+void Connection::Inside::Return(amqp_channel_t channel, std::uint64_t tag) {
+  if (wire_.Closed(channel)) return;
+  wire_.Send([&] { return amqp_basic_nack(state(), channel, tag, 0, 1); }).ok();
+}
+
+std::optional<Clock::time_point> Connection::Inside::NextDue() const {
+  std::optional<Clock::time_point> next;
+  for (const auto& [number, channel] : channels_) {
+    if (const auto due = channel.returns.NextDue()) next = next ? std::min(*next, *due) : due;
+  }
+  return next;
+}
+
+bool Connection::Inside::TakeReturned(Envelope* envelope) {
+  *envelope = Envelope();
+  wire_.Drain();
+  if (wire_.returned.empty()) return false;
+  *envelope = std::move(wire_.returned.front().envelope);
+  wire_.returned.pop_front();
+  EnvelopeAccess::Hold(*envelope);
+  return true;
+}
+
+}  // namespace antipode::rabbitmq

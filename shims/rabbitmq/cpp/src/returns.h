@@ -1,0 +1,45 @@
+// Messages of one channel that go back to their queue after a delay, and what the application has settled meanwhile.
+#ifndef ANTIPODE_RABBITMQ_RETURNS_H_
+#define ANTIPODE_RABBITMQ_RETURNS_H_
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "message.h"
+
+namespace antipode::rabbitmq {
+
+// The open deliveries of one channel, and those that wait to go back. It keeps the books; its user sends.
+//
+// A message goes back by `basic.nack`, which a broker counts as a failed delivery. Until then it stays unacknowledged: should
+// the channel or the process end first, the broker gives it back by itself.
+class Returns {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  void Opened(const std::shared_ptr<Delivered>& delivered);
+  // This message goes back then.
+  void GiveBack(std::uint64_t tag, Clock::time_point due) { due_[tag] = due; }
+
+  // Those whose time has come, which are to be returned now.
+  std::vector<std::uint64_t> TakeDue(Clock::time_point now);
+  std::optional<Clock::time_point> NextDue() const;
+
+  // The application settles messages itself: none of them may be given back any more. Gives those that still wait and would
+  // be settled along with a later one: they go back first, at once.
+  std::vector<std::uint64_t> Settling(std::uint64_t tag, bool multiple);
+  // The broker takes all unacknowledged messages back itself.
+  void Forget(std::string_view why);
+
+ private:
+  std::map<std::uint64_t, std::weak_ptr<Delivered>> open_;
+  std::map<std::uint64_t, Clock::time_point> due_;
+};
+
+}  // namespace antipode::rabbitmq
+
+#endif  // ANTIPODE_RABBITMQ_RETURNS_H_

@@ -1,0 +1,199 @@
+#include "stamping.h"
+
+#include <sys/random.h>
+
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <random>
+#include <utility>
+
+#include "antipode/logs.h"
+#include "antipode/messages.h"
+#include "antipode/shim_tools.h"
+#include "headers.h"
+#include "octets.h"
+
+namespace antipode::rabbitmq {
+namespace {
+
+// More than a content header frame has around its properties.
+constexpr std::size_t kFrameOverhead = 64;
+
+// A random UUID as 32 hexadecimal digits. From the system, so that the child of a fork makes others.
+std::string RandomMark() {
+  std::array<unsigned char, 16> octets{};
+  if (getrandom(octets.data(), octets.size(), 0) != static_cast<ssize_t>(octets.size())) {
+    std::random_device source;
+    for (unsigned char& octet : octets) octet = static_cast<unsigned char>(source());
+  }
+  octets[6] = static_cast<unsigned char>((octets[6] & 0x0f) | 0x40);
+  octets[8] = static_cast<unsigned char>((octets[8] & 0x3f) | 0x80);
+  std::string mark;
+  for (const unsigned char octet : octets) {
+    mark += "0123456789abcdef"[octet >> 4];
+    mark += "0123456789abcdef"[octet & 15];
+  }
+  return mark;
+}
+
+bool IsOurs(const amqp_field_value_t& value) { return IsText(value) && IsLineageText(View(value.value.bytes)); }
+
+// The lineages among the headers: those of a message whose properties are published again.
+struct Carried {
+  std::vector<amqp_table_entry_t> entries;
+  bool foreign = false;  // the application has something else under our name
+
+  explicit Carried(const amqp_table_t& headers) {
+    for (int at = 0; at < headers.num_entries; ++at) {
+      const amqp_table_entry_t& entry = headers.entries[at];
+      const std::string_view name = View(entry.key);
+      if (name != kLineageHeader && name != kJmsProperty) continue;
+      if (IsOurs(entry.value)) {
+        entries.push_back(entry);
+      } else if (name == kLineageHeader && entry.value.kind != AMQP_FIELD_KIND_VOID) {
+        foreign = true;
+      }
+    }
+  }
+
+  amqp_table_t table() { return {static_cast<int>(entries.size()), entries.data()}; }
+};
+
+// Whether these are headers of the very message that the scope was opened for: their lineage is in the scope.
+bool CameWith(const ScopePtr& scope, const Carried& carried) {
+  if (scope == nullptr || !scope->delivery()) return false;
+  const auto* const delivered = dynamic_cast<const Delivered*>(scope->delivery()->message.get());
+  if (delivered == nullptr) return false;
+  return std::all_of(carried.entries.begin(), carried.entries.end(), [&](const amqp_table_entry_t& entry) {
+    return View(entry.value.value.bytes) == (View(entry.key) == kLineageHeader ? delivered->lineage : delivered->jms);
+  });
+}
+
+// The lineage of another message whose properties are published here, as far as it may be believed.
+Lineage Received(const Told& told, Carried& carried) {
+  MessageOptions options;
+  options.lineage_in = told.lineage_in;
+  options.sender = "a message to " + told.store->name();
+  const amqp_table_t table = carried.table();
+  return MessageScope(TableCarrier(table), options).lineage();
+}
+
+bool HasRoom(const Properties& properties, int frame_max) {
+  if (frame_max <= 0) return true;
+  const auto most = static_cast<std::size_t>(frame_max);
+  return most > kFrameOverhead && properties.Encoded(most - kFrameOverhead).has_value();
+}
+
+// The lineage would make the header frame too long: it is left out, and said so, before anything is sent.
+Result<void> NoRoom(const Told& told, Properties& properties, int frame_max) {
+  const std::string& name = told.store->name();
+  properties.Remove(kLineageHeader);
+  if (properties.headers().num_entries != 0 && !HasRoom(properties, frame_max)) return {};  // too long without us
+  const std::string words = "a message to " + name + " has no room for its lineage: its headers fill a frame of " +
+                            std::to_string(frame_max) + " bytes";
+  if (told.on_no_room == OnNoRoom::kRaise) {
+    return Error{ErrorCode::kConfiguration,
+                 words + ". Put less into its headers, raise frame_max, or say WhenNoRoom(OnNoRoom::kSend).", nullptr};
+  }
+  CountIncomplete("budget", name);
+  logs::Warn("no room " + name, words + "; it is sent without. Put less into its headers.");
+  // Where there is room for that much, what was lost does not look empty.
+  properties.Set(kLineageHeader, TextAtRest(Lineage().MarkedIncomplete()));
+  if (!HasRoom(properties, frame_max)) properties.Remove(kLineageHeader);
+  return {};
+}
+
+}  // namespace
+
+Properties::Properties(const amqp_basic_properties_t* given) {
+  if (given != nullptr) properties_ = *given;
+  const amqp_table_t headers = HeadersOf(given);
+  entries_.assign(headers.entries, headers.entries + headers.num_entries);
+  Refer();
+}
+
+amqp_table_t Properties::HeadersNow() const { return HeadersOf(&properties_); }
+
+void Properties::Refer() {
+  properties_.headers = {static_cast<int>(entries_.size()), entries_.data()};
+  if (!entries_.empty()) properties_._flags |= AMQP_BASIC_HEADERS_FLAG;
+}
+
+void Properties::Remove(std::string_view name) {
+  entries_.erase(std::remove_if(entries_.begin(), entries_.end(),
+                                [name](const amqp_table_entry_t& entry) { return View(entry.key) == name; }),
+                 entries_.end());
+  Refer();
+}
+
+void Properties::Set(std::string_view name, std::string text) {
+  Remove(name);
+  texts_.push_back(std::make_shared<const std::string>(name));
+  const std::string_view key = *texts_.back();
+  texts_.push_back(std::make_shared<const std::string>(std::move(text)));
+  amqp_table_entry_t entry{};
+  entry.key = Octets(key);
+  entry.value.kind = AMQP_FIELD_KIND_UTF8;
+  entry.value.value.bytes = Octets(*texts_.back());
+  entries_.push_back(entry);
+  Refer();
+}
+
+void Properties::SetMessageId(std::string text) {
+  texts_.push_back(std::make_shared<const std::string>(std::move(text)));
+  properties_.message_id = Octets(*texts_.back());
+  properties_._flags |= AMQP_BASIC_MESSAGE_ID_FLAG;
+}
+
+std::optional<std::size_t> Properties::Encoded(std::size_t most) const {
+  thread_local std::vector<char> buffer;
+  if (buffer.size() < most) buffer.resize(most);
+  // rabbitmq-c takes what it only reads by a plain pointer.
+  const int length = amqp_encode_properties(AMQP_BASIC_CLASS, const_cast<amqp_basic_properties_t*>(&properties_), {most, buffer.data()});
+  if (length < 0) return std::nullopt;
+  return static_cast<std::size_t>(length);
+}
+
+std::string Mark(Properties& properties) {
+  std::string mark = RandomMark();
+  if ((properties.get()._flags & AMQP_BASIC_MESSAGE_ID_FLAG) == 0) {
+    properties.SetMessageId(mark);
+    properties.Remove(kMarkHeader);  // came along with properties of another message
+  } else {
+    properties.Set(kMarkHeader, mark);
+  }
+  return mark;
+}
+
+Result<void> Stamp(const Told& told, Properties& properties, std::optional<WriteId> own, int frame_max, const Site& site) {
+  Carried carried(properties.headers());
+  if (carried.foreign) {
+    logs::Warn("foreign header " + told.store->name(),
+               "a message to " + told.store->name() + " has a header " + std::string(kLineageHeader) +
+                   " that is no lineage; it is left as it is, so the message carries no lineage. Give the application's "
+                   "header another name.");
+    return {};
+  }
+  ::antipode::Stamp stamp;
+  stamp.lineage_out = told.lineage_out;
+  stamp.own = std::move(own);
+  stamp.stamped = told.stamped && told.store->records();
+  if (!carried.entries.empty() && !CameWith(CurrentScope(), carried)) stamp.carried = Received(told, carried);
+  Result<std::optional<std::string>> text = StampedText(stamp, site);
+  if (!text) return text.error();
+  if (!*text && carried.entries.empty()) return {};
+  for (const std::string_view name : {kLineageHeader, kJmsProperty}) {  // what was not believed must not go on (TRUST-5)
+    for (const amqp_table_entry_t& entry : carried.entries) {
+      if (View(entry.key) != name) continue;
+      properties.Remove(name);
+      break;
+    }
+  }
+  if (!*text) return {};
+  properties.Set(kLineageHeader, **text);
+  if (HasRoom(properties, frame_max)) return {};
+  return NoRoom(told, properties, frame_max);
+}
+
+}  // namespace antipode::rabbitmq
