@@ -1,0 +1,88 @@
+package dev.antipode.grpc;
+
+import dev.antipode.LineageScope;
+import dev.antipode.propagation.Propagation;
+import io.grpc.ClientCall;
+import io.grpc.Metadata;
+import io.grpc.Status;
+import io.opentelemetry.context.Context;
+import io.opentelemetry.context.Scope;
+import java.util.List;
+
+/**
+ * Joins what a call brings back into the caller's scope, and runs its callbacks there: they come in threads of the channel.
+ *
+ * <p>Where the server sends one message, that waits for the end of the call, a moment later: whoever has the answer has its
+ * lineage.
+ */
+final class OutboundListener<A> extends ClientCall.Listener<A> {
+  private final ClientCall.Listener<A> inner;
+  private final Context caller;
+  private final String host;
+  private final Attempts attempts;
+  private final boolean isOneAnswer;
+  private A held; // callbacks come one after another
+
+  OutboundListener(
+      ClientCall.Listener<A> inner, Context caller, String host, Attempts attempts, boolean isOneAnswer) {
+    this.inner = inner;
+    this.caller = caller;
+    this.host = host;
+    this.attempts = attempts;
+    this.isOneAnswer = isOneAnswer;
+  }
+
+  @Override
+  public void onHeaders(Metadata headers) {
+    try (Scope current = caller.makeCurrent()) {
+      inner.onHeaders(headers);
+    }
+  }
+
+  @Override
+  public void onReady() {
+    try (Scope current = caller.makeCurrent()) {
+      inner.onReady();
+    }
+  }
+
+  @Override
+  public void onMessage(A message) {
+    A next = message;
+    if (isOneAnswer) {
+      next = held; // a second one is an error, which the stub will say
+      held = message;
+    }
+    deliver(next);
+  }
+
+  private void deliver(A message) {
+    if (message != null) {
+      try (Scope current = caller.makeCurrent()) {
+        inner.onMessage(message);
+      }
+    }
+  }
+
+  @Override
+  public void onClose(Status status, Metadata trailers) {
+    LineageScope scope = LineageScope.in(caller);
+    List<String> values = attempts.lineages(new MetadataCarrier(trailers).lineages());
+    if (!values.isEmpty()) {
+      Propagation.mergeResponse(scope, values, host);
+    }
+    if (attempts.isOneUnanswered(status)) {
+      Propagation.unanswered(scope, host, status.getCode().name());
+    }
+    Status end = status;
+    try {
+      deliver(held);
+    } catch (RuntimeException e) { // what the channel does where a message is not taken
+      end = Status.CANCELLED.withCause(e).withDescription("Failed to read message.");
+    }
+    held = null;
+    try (Scope current = caller.makeCurrent()) {
+      inner.onClose(end, trailers);
+    }
+  }
+}

@@ -1,0 +1,37 @@
+package dev.antipode.grpc;
+
+import dev.antipode.trust.Judgement;
+import dev.antipode.trust.TrustSettings;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Set;
+
+/** The host that a channel's target names, as trust judges it. */
+final class Targets {
+  private static final String LOOPBACK = "127.0.0.1";
+  private static final Set<String> NAMED = Set.of("dns", "passthrough");
+
+  private Targets() {}
+
+  /** The host, with its port; of several addresses one that is not inside. A Unix socket counts as loopback. */
+  static String host(String target) {
+    int colon = target.indexOf(':');
+    if (colon < 0) {
+      return target;
+    }
+    String scheme = target.substring(0, colon);
+    String rest = target.substring(colon + 1);
+    if (scheme.equals("unix") || scheme.equals("unix-abstract")) {
+      return LOOPBACK;
+    }
+    if (scheme.equals("ipv4") || scheme.equals("ipv6")) {
+      List<String> addresses = Arrays.stream(rest.split(",", -1)).map(item -> item.replaceFirst("^/+", "")).toList();
+      TrustSettings trust = TrustSettings.inForce();
+      return addresses.stream()
+          .filter(address -> !Judgement.requestOut(address, trust).accepted())
+          .findFirst()
+          .orElse(addresses.get(0));
+    }
+    return rest.startsWith("/") || NAMED.contains(scheme) ? rest.substring(rest.lastIndexOf('/') + 1) : target;
+  }
+}
