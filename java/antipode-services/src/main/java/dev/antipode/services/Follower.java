@@ -41,6 +41,20 @@ final class Follower implements Service {
     return Answer.json(202, Map.of());
   }
 
+  @Override
+  public void start() throws Exception {
+    Setup setup = site.setup();
+    if (setup.queues().containsKey("b")) {
+      new RabbitNotifications(setup, "b", setup.options().consumers()).consume(this::take, this::failed);
+    }
+  }
+
+  private void take(Map<String, String> headers, byte[] body) throws Exception {
+    Traffic.Size size = new Traffic.Size();
+    headers.forEach(size::line);
+    deliver(body, size);
+  }
+
   /** Handles a notification, in its scope and its trace. */
   private void deliver(byte[] body, Traffic.Size headers) throws Exception {
     long received = System.nanoTime();
@@ -72,6 +86,7 @@ final class Follower implements Service {
   }
 
   private void failed(Exception error) {
+    error.printStackTrace();
     failure.compareAndSet("", error.toString());
   }
 

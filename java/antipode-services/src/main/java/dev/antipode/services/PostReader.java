@@ -32,9 +32,4 @@ final class PostReader implements Service {
     Map<String, String> headers = Map.of("x-replica", names.get(turn), "x-read-at-ns", Long.toString(System.nanoTime()));
     return new Answer(post == null ? 404 : 200, "application/octet-stream", headers, post == null ? new byte[0] : post);
   }
-
-  @Override
-  public void close() {
-    replicas.forEach(Posts::close);
-  }
 }

@@ -23,9 +23,4 @@ final class PostWriter implements Service {
     long acknowledged = System.nanoTime();
     return Answer.json(201, Map.of("id", post, "acknowledged_ns", acknowledged, "write_ns", acknowledged - sent));
   }
-
-  @Override
-  public void close() {
-    posts.close();
-  }
 }

@@ -15,7 +15,6 @@ import javax.sql.DataSource;
 final class PostgresqlPosts implements Posts {
   private static final int CONNECTIONS = 16;
 
-  private final HikariDataSource pool;
   private final DataSource source;
 
   PostgresqlPosts(Setup setup, String url) {
@@ -29,7 +28,7 @@ final class PostgresqlPosts implements Posts {
     }
     config.setMaximumPoolSize(CONNECTIONS);
     config.setMinimumIdle(1);
-    pool = new HikariDataSource(config);
+    HikariDataSource pool = new HikariDataSource(config);
     StoreOptions options = StoreOptions.named(Setup.STORE).waitOnRead(setup.waitOnRead()).timeout(setup.timeout());
     source = setup.antipode() ? AntipodePostgres.wrap(pool, options) : pool;
   }
@@ -57,10 +56,5 @@ final class PostgresqlPosts implements Posts {
         return rows.next() ? rows.getBytes(1) : null;
       }
     }
-  }
-
-  @Override
-  public void close() {
-    pool.close();
   }
 }

@@ -1,15 +1,12 @@
 package dev.antipode.services;
 
 /** The posts at one server. */
-interface Posts extends AutoCloseable {
+interface Posts {
   /** Writes a post; returns when the store has acknowledged it. */
   void write(String key, byte[] body) throws Exception;
 
   /** Reads a post; null where there is none. */
   byte[] read(String key) throws Exception;
-
-  @Override
-  void close();
 
   /** A client of a server, plain or wrapped as the setup says. */
   static Posts open(Setup setup, String server) {

@@ -38,11 +38,6 @@ final class RedisPosts implements Posts {
     return client.get(bytes(key));
   }
 
-  @Override
-  public void close() {
-    client.close();
-  }
-
   private static byte[] bytes(String key) {
     return key.getBytes(StandardCharsets.UTF_8);
   }

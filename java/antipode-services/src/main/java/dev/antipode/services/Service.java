@@ -3,7 +3,7 @@ package dev.antipode.services;
 import jakarta.servlet.http.HttpServletRequest;
 
 /** One of the application's services. */
-interface Service extends AutoCloseable {
+interface Service {
   /** Handles a request, in its scope and its trace; any error is answered 500. */
   Answer answer(HttpServletRequest request, byte[] body) throws Exception;
 
@@ -14,9 +14,6 @@ interface Service extends AutoCloseable {
 
   /** Begins what goes on without requests; returns when it does. */
   default void start() throws Exception {}
-
-  @Override
-  default void close() {}
 
   /** Whether a request is of this kind. */
   static boolean is(HttpServletRequest request, String method, String path) {
