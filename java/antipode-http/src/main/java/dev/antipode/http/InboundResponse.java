@@ -22,6 +22,7 @@ final class InboundResponse extends HttpServletResponseWrapper {
   private ServletOutputStream stream;
   private PrintWriter writer;
   private long written;
+  private long wanted = Long.MAX_VALUE; // the length that the application has announced
   private boolean left;
 
   InboundResponse(HttpServletResponse response, Inbound inbound) {
@@ -50,12 +51,32 @@ final class InboundResponse extends HttpServletResponseWrapper {
     }
   }
 
-  /** So many bytes are about to be written: where they may not fit into the container's buffer, the header leaves. */
+  /**
+   * So many bytes are about to be written: where they may not fit into the container's buffer, the header leaves. So it does
+   * with the last byte of a response of known length, behind which containers take no header any more.
+   */
   private void write(long bytes) {
     written += bytes;
-    if (!left && written >= getBufferSize()) {
+    if (!left && written >= Math.min(getBufferSize(), wanted)) {
       sendLineage();
     }
+  }
+
+  private void announce(long length) {
+    wanted = length > 0 ? length : Long.MAX_VALUE;
+    write(0);
+  }
+
+  @Override
+  public void setContentLength(int length) {
+    announce(length);
+    super.setContentLength(length);
+  }
+
+  @Override
+  public void setContentLengthLong(long length) {
+    announce(length);
+    super.setContentLengthLong(length);
   }
 
   @Override
@@ -104,6 +125,7 @@ final class InboundResponse extends HttpServletResponseWrapper {
     List<String> ours = List.copyOf(super.getHeaders(Carriers.LINEAGE_HEADER));
     super.reset();
     written = 0;
+    wanted = Long.MAX_VALUE;
     stream = null;
     writer = null;
     applications.clear();
@@ -122,6 +144,7 @@ final class InboundResponse extends HttpServletResponseWrapper {
       applications.clear();
       applications.add(value);
     } else {
+      announced(name, value);
       super.setHeader(name, value);
     }
   }
@@ -131,7 +154,30 @@ final class InboundResponse extends HttpServletResponseWrapper {
     if (Carriers.LINEAGE_HEADER.equalsIgnoreCase(name)) {
       applications.add(value);
     } else {
+      announced(name, value);
       super.addHeader(name, value);
+    }
+  }
+
+  @Override
+  public void setIntHeader(String name, int value) {
+    announced(name, Integer.toString(value));
+    super.setIntHeader(name, value);
+  }
+
+  @Override
+  public void addIntHeader(String name, int value) {
+    announced(name, Integer.toString(value));
+    super.addIntHeader(name, value);
+  }
+
+  private void announced(String name, String value) {
+    if ("Content-Length".equalsIgnoreCase(name)) {
+      try {
+        announce(Long.parseLong(value));
+      } catch (NumberFormatException error) {
+        // the container will say what it thinks of it
+      }
     }
   }
 
