@@ -24,6 +24,9 @@ final class Door {
   private static final String CONTROL = "/-/";
   private static final String KEPT_ALIVE_MS = "300000";
 
+  /** The attribute of a request that has the size of its headers. */
+  static final String SIZE = Traffic.Size.class.getName();
+
   private final Tomcat tomcat = new Tomcat();
 
   Door(String name, File folder) throws LifecycleException {
@@ -86,7 +89,9 @@ final class Door {
       } else if (asked.getRequestURI().startsWith(CONTROL)) {
         send(answered, service.control(asked));
       } else {
-        traffic.request(asked);
+        Traffic.Size size = Traffic.of(asked); // here, because a filter takes the lineage out
+        asked.setAttribute(SIZE, size);
+        traffic.request(size);
         chain.doFilter(request, response);
         traffic.response(answered);
       }

@@ -33,7 +33,7 @@ final class Follower implements Service {
       return Answer.NOTHING_HERE;
     }
     try {
-      deliver(body, Traffic.of(request));
+      deliver(body, (Traffic.Size) request.getAttribute(Door.SIZE));
     } catch (Exception error) {
       failed(error);
       throw error;

@@ -18,9 +18,9 @@ final class Traffic {
   private final Size asked = new Size();
   private final Size answered = new Size();
 
-  void request(HttpServletRequest request) {
+  void request(Size size) {
     requests.increment();
-    asked.add(of(request));
+    asked.add(size);
   }
 
   void response(HttpServletResponse response) {
