@@ -27,7 +27,7 @@ from antipode_benchmarks.postnotification.services.sessions import CALL_TIMEOUT_
 from antipode_benchmarks.postnotification.services.site import Site
 from antipode_benchmarks.postnotification.stores import register_posts
 from antipode_benchmarks.postnotification.tracing import request_baggage, trace_id
-from antipode_benchmarks.postnotification.traffic import App, message_size
+from antipode_benchmarks.postnotification.traffic import OCTETS, App, message_size
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,9 +71,9 @@ class Follower:
 
     def _handle(self, headers: Mapping[str, Any], body: bytes) -> None:
         with self._site.tracing.receiving(headers):
-            self._deliver(headers, body)
+            self._deliver(body, message_size(headers))
 
-    def _deliver(self, headers: Mapping[str, Any], body: bytes) -> None:
+    def _deliver(self, body: bytes, octets: tuple[int, int]) -> None:
         received = time.monotonic_ns()
         complete = True
         if self._site.setup.barrier_in_follower:
@@ -97,7 +97,7 @@ class Follower:
                 complete,
                 trace_id(),
                 request_baggage(),
-                *message_size(headers),
+                *octets,
             )
         )
 
@@ -105,7 +105,7 @@ class Follower:
         """A notification that comes as a request; its middlewares have opened its scope and continued its trace."""
         body = await request.body()
         try:
-            await run_in_threadpool(self._deliver, request.headers, body)
+            await run_in_threadpool(self._deliver, body, request.scope[OCTETS])
         except Exception as error:
             self._failed(error)
             raise
