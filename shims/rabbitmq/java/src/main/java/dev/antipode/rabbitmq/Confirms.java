@@ -11,6 +11,7 @@ import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentNavigableMap;
 import java.util.concurrent.ConcurrentSkipListMap;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Consumer;
 
@@ -23,7 +24,7 @@ final class Confirms implements ConfirmListener, ReturnListener {
   private final ReentrantLock sending = new ReentrantLock(); // a message's number is the channel's next one
   private final ConcurrentNavigableMap<Long, Sent> waiting = new ConcurrentSkipListMap<>();
   private final Map<String, Sent> byMark = new ConcurrentHashMap<>();
-  private volatile int ends;
+  private final AtomicInteger ends = new AtomicInteger();
 
   private static final class Sent {
     private final Write write;
@@ -62,7 +63,7 @@ final class Confirms implements ConfirmListener, ReturnListener {
     Sent sent = new Sent(write, version);
     sending.lock();
     try {
-      int endsBefore = ends;
+      int endsBefore = ends.get();
       long number = plain.getNextPublishSeqNo();
       waiting.put(number, sent);
       byMark.put(version.mark(), sent);
@@ -78,7 +79,7 @@ final class Confirms implements ConfirmListener, ReturnListener {
         write.outcomeUnknown();
         throw error;
       }
-      if (ends != endsBefore && forget(number, sent)) { // numbers begin anew where a channel is recovered
+      if (ends.get() != endsBefore && forget(number, sent)) { // numbers begin anew where a channel is recovered
         write.outcomeUnknown();
       }
     } finally {
@@ -136,7 +137,7 @@ final class Confirms implements ConfirmListener, ReturnListener {
 
   /** The channel has ended: nobody will ever say what became of the messages that were not confirmed. */
   void ended() {
-    ends++;
+    ends.incrementAndGet();
     settle(Long.MAX_VALUE, true, sent -> sent.write.outcomeUnknown());
   }
 }

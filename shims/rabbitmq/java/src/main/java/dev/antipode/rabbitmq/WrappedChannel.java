@@ -4,7 +4,9 @@ import com.rabbitmq.client.AMQP;
 import com.rabbitmq.client.Channel;
 import com.rabbitmq.client.Consumer;
 import com.rabbitmq.client.DeliverCallback;
+import com.rabbitmq.client.ShutdownSignalException;
 import dev.antipode.shim.RegisteredStore;
+import java.io.IOException;
 import java.lang.reflect.InvocationHandler;
 import java.lang.reflect.Method;
 
@@ -72,6 +74,9 @@ final class WrappedChannel implements InvocationHandler {
         Transaction transaction = publishing.transaction();
         return transaction == null ? pass(method, args) : transaction.commit(() -> pass(method, args));
       }
+      case "waitForConfirms", "waitForConfirmsOrDie" -> {
+        return waited(method, args);
+      }
       case "equals" -> {
         return proxy == args[0];
       }
@@ -90,6 +95,18 @@ final class WrappedChannel implements InvocationHandler {
 
   private Object pass(Method method, Object[] args) throws Throwable {
     return Proxies.call(plain, method, args);
+  }
+
+  /** Waits for confirmations; where the channel has ended, what it left is known before the application hears of it. */
+  private Object waited(Method method, Object[] args) throws Throwable {
+    try {
+      return pass(method, args);
+    } catch (ShutdownSignalException | IOException error) {
+      if (!plain.isOpen()) {
+        confirms.ended();
+      }
+      throw error;
+    }
   }
 
   private void listen(Runnable anew) {
