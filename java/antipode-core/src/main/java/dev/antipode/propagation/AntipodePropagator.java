@@ -5,10 +5,10 @@ import dev.antipode.Logs;
 import dev.antipode.ScopeKind;
 import dev.antipode.Trust;
 import dev.antipode.propagation.Carriers.Formats;
+import dev.antipode.telemetry.AnyOpenTelemetry;
 import dev.antipode.trust.Direction;
 import dev.antipode.trust.Judgement;
 import dev.antipode.trust.TrustSettings;
-import io.opentelemetry.api.GlobalOpenTelemetry;
 import io.opentelemetry.context.Context;
 import io.opentelemetry.context.ContextKey;
 import io.opentelemetry.context.propagation.TextMapGetter;
@@ -59,7 +59,7 @@ public final class AntipodePropagator implements TextMapPropagator {
 
   /** Whether the global propagators are one of these, or have one among them. */
   static boolean isInstalled() {
-    return GlobalOpenTelemetry.getOrNoop().getPropagators().getTextMapPropagator().fields()
+    return AnyOpenTelemetry.global().getPropagators().getTextMapPropagator().fields()
         .contains(Carriers.LINEAGE_HEADER);
   }
 
@@ -104,7 +104,7 @@ public final class AntipodePropagator implements TextMapPropagator {
     List<Header> lines = new ArrayList<>();
     if (carrier != null && getter != null) {
       for (String name : Carriers.ALL) {
-        getter.getAll(carrier, name).forEachRemaining(value -> {
+        AnyOpenTelemetry.values(getter, carrier, name).forEachRemaining(value -> {
           if (value != null) {
             lines.add(new Header(name, value));
           }

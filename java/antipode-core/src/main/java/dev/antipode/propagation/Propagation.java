@@ -5,13 +5,13 @@ import dev.antipode.LineageScope;
 import dev.antipode.Mode;
 import dev.antipode.configuration.ProcessSettings;
 import dev.antipode.propagation.Carriers.Formats;
+import dev.antipode.telemetry.AnyOpenTelemetry;
 import dev.antipode.trust.Addresses;
 import dev.antipode.trust.Decision;
 import dev.antipode.trust.Direction;
 import dev.antipode.trust.Judgement;
 import dev.antipode.trust.TrustLog;
 import dev.antipode.trust.TrustSettings;
-import io.opentelemetry.api.GlobalOpenTelemetry;
 import io.opentelemetry.context.Scope;
 import io.opentelemetry.context.propagation.TextMapPropagator;
 import java.time.Instant;
@@ -178,7 +178,7 @@ public final class Propagation {
 
   /** In which formats the application propagates its own baggage now. */
   static Formats applicationFormats() {
-    TextMapPropagator present = GlobalOpenTelemetry.getOrNoop().getPropagators().getTextMapPropagator();
+    TextMapPropagator present = AnyOpenTelemetry.global().getPropagators().getTextMapPropagator();
     return Formats.of(present.fields());
   }
 }

@@ -1,6 +1,5 @@
 package dev.antipode.telemetry;
 
-import io.opentelemetry.api.GlobalOpenTelemetry;
 import io.opentelemetry.api.OpenTelemetry;
 import io.opentelemetry.api.common.AttributeKey;
 import io.opentelemetry.api.common.Attributes;
@@ -43,7 +42,7 @@ public final class Telemetry {
   /** The OpenTelemetry in use. Asking for the global one does not keep the application from setting it later. */
   private static OpenTelemetry openTelemetry() {
     OpenTelemetry own = given;
-    return own != null ? own : GlobalOpenTelemetry.getOrNoop();
+    return own != null ? own : AnyOpenTelemetry.global();
   }
 
   /** The instruments of the OpenTelemetry in use, which an application may set after we have begun. */
