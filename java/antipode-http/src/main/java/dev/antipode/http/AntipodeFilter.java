@@ -8,6 +8,7 @@ import dev.antipode.trust.TrustSettings;
 import io.opentelemetry.context.Scope;
 import jakarta.servlet.AsyncEvent;
 import jakarta.servlet.AsyncListener;
+import jakarta.servlet.DispatcherType;
 import jakarta.servlet.Filter;
 import jakarta.servlet.FilterChain;
 import jakarta.servlet.ServletException;
@@ -26,7 +27,7 @@ import java.util.List;
  * <pre>{@code
  * FilterRegistration.Dynamic filter = context.addFilter("antipode", new AntipodeFilter());
  * filter.setAsyncSupported(true);
- * filter.addMappingForUrlPatterns(EnumSet.of(DispatcherType.REQUEST, DispatcherType.ASYNC), false, "/*");
+ * filter.addMappingForUrlPatterns(EnumSet.of(REQUEST, ASYNC, ERROR), false, "/*"); // of DispatcherType
  * }</pre>
  *
  * <p>It belongs outside of all filters that write to stores. The header leaves as late as it may: with the first byte that
@@ -83,9 +84,12 @@ public final class AntipodeFilter implements Filter {
     run(inbound, asked, answered, () -> chain.doFilter(asked, answered));
   }
 
-  /** A nested filter or forward, or the thread in which an asynchronous request goes on. */
+  /** A nested filter or forward, the thread in which an asynchronous request goes on, or the page of an error. */
   private static void again(Exchanged known, ServletRequest request, ServletResponse response, FilterChain chain)
       throws IOException, ServletException {
+    if (request.getDispatcherType() == DispatcherType.ERROR) {
+      known.response().sendLineage(); // the container answers for the application that threw
+    }
     if (Inbound.current() == known.inbound()) {
       chain.doFilter(request, response);
     } else {
@@ -121,6 +125,9 @@ public final class AntipodeFilter implements Filter {
       for (String value : Collections.list(request.getHeaders(name))) {
         lines.add(new Header(name, value));
       }
+    }
+    if (request.getAttribute(TOMCATS_PEER) instanceof String peer && !peer.equals(request.getRemoteAddr())) {
+      lines.add(new Header("x-forwarded-for", request.getRemoteAddr())); // Tomcat's valve for proxies has taken it out
     }
     return lines;
   }

@@ -36,6 +36,8 @@ import java.util.logging.Logger;
 import org.apache.catalina.Context;
 import org.apache.catalina.Wrapper;
 import org.apache.catalina.startup.Tomcat;
+import org.apache.catalina.valves.RemoteIpValve;
+import org.apache.tomcat.util.descriptor.web.ErrorPage;
 import org.apache.tomcat.util.descriptor.web.FilterDef;
 import org.apache.tomcat.util.descriptor.web.FilterMap;
 import org.junit.jupiter.api.AfterAll;
@@ -117,6 +119,10 @@ class HttpTest {
           Antipode.append(AFTER);
           response.sendError(503);
         }
+        case "/throws" -> {
+          Antipode.append(AFTER);
+          throw new IllegalStateException("broken");
+        }
         case "/async" -> {
           AsyncContext async = request.startAsync();
           async.start(() -> {
@@ -126,6 +132,16 @@ class HttpTest {
         }
         default -> response.setStatus(404);
       }
+    }
+  }
+
+  /** As frameworks have one: answers for the application that threw. */
+  private static final class ErrorPages extends HttpServlet {
+    private static final long serialVersionUID = 1L;
+
+    @Override
+    protected void service(HttpServletRequest request, HttpServletResponse response) throws IOException {
+      response.getWriter().print("sorry");
     }
   }
 
@@ -141,6 +157,14 @@ class HttpTest {
     servlet.setAsyncSupported(true);
     context.addServletMappingDecoded("/inside/*", "application");
     context.addServletMappingDecoded("/edge/*", "application");
+    Tomcat.addServlet(context, "page", new ErrorPages());
+    context.addServletMappingDecoded("/inside/error", "page");
+    ErrorPage page = new ErrorPage();
+    page.setLocation("/inside/error");
+    context.addErrorPage(page);
+    RemoteIpValve proxies = new RemoteIpValve();
+    proxies.setRemoteIpHeader("X-Real-Client");
+    tomcat.getHost().getPipeline().addValve(proxies);
     filter(context, "inside", new AntipodeFilter(), "/inside/*");
     filter(context, "nested", new AntipodeFilter(), "/inside/*");
     filter(context, "edge", new AntipodeFilter(true), "/edge/*");
@@ -159,6 +183,7 @@ class HttpTest {
     mapping.addURLPatternDecoded(pattern);
     mapping.setDispatcher("REQUEST");
     mapping.setDispatcher("ASYNC");
+    mapping.setDispatcher("ERROR");
     context.addFilterMap(mapping);
   }
 
@@ -261,6 +286,31 @@ class HttpTest {
       client.send(to("/inside/writes").header("X-Forwarded-For", "203.0.113.9").build(), BodyHandlers.discarding());
       assertThat(CAME.get().hasContent()).isFalse();
       assertThat(scope.lineage()).isEqualTo(Lineage.of(BEFORE));
+    }
+  }
+
+  /** TRUST-10: a proxy's header that Tomcat itself reads, and takes away. */
+  @Test
+  void aRequestFromOutsideThatTomcatKnows() throws Exception {
+    try (LineageScope scope = Antipode.scope(Lineage.of(BEFORE))) {
+      client.send(to("/inside/writes").header("X-Real-Client", "203.0.113.9").build(), BodyHandlers.discarding());
+      assertThat(CAME.get().hasContent()).isFalse();
+      assertThat(scope.lineage()).isEqualTo(Lineage.of(BEFORE));
+      client.send(to("/inside/writes").header("X-Real-Client", "10.0.0.9").build(), BodyHandlers.discarding());
+      assertThat(CAME.get()).isEqualTo(Lineage.of(BEFORE));
+      assertThat(scope.lineage()).isEqualTo(Lineage.of(BEFORE, AFTER));
+    }
+  }
+
+  /** PROP-13: the page of an error that the application did not answer itself. */
+  @Test
+  void anExceptionWithAnErrorPage() throws Exception {
+    try (LineageScope scope = Antipode.scope()) {
+      HttpResponse<String> response = call("/inside/throws");
+      assertThat(response.statusCode()).isEqualTo(500);
+      assertThat(response.body()).isEqualTo("sorry");
+      assertThat(response.headers().allValues("antipode-lineage")).containsExactly(Lineage.of(AFTER).serialize());
+      assertThat(scope.lineage()).isEqualTo(Lineage.of(AFTER));
     }
   }
 
