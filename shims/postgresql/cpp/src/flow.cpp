@@ -189,7 +189,7 @@ OwnResult Flow::Alone(const Send& send) {
   if (prepares) {
     groups.push_back({[this] { return PQsendPrepare(connection_, kPreparedQuestion, kQuestion, 0, nullptr); }});
   }
-  std::vector<Results> answers = Piped(connection_, groups);
+  auto [answers, ends] = Piped(connection_, groups);
   if (answers.empty() || answers[0].empty()) {
     if (Broken()) {
       Unknown();
@@ -198,7 +198,10 @@ OwnResult Flow::Alone(const Send& send) {
     }
     return nullptr;
   }
+  // It is committed where its group ends: an error there, or of our question before, is the write's own.
   OwnResult own = std::move(answers[0].back());
+  if (answers.size() > 1 && !Fails(own.get()) && !RefusalOf(answers[1]).empty()) own = std::move(answers[1].back());
+  if (!ends.empty() && !Fails(own.get()) && !ends[0].empty()) own = std::move(ends[0].front());
   if (Fails(own.get())) {
     if (Broken() || EndsConnection(own.get())) {
       Unknown();
@@ -206,6 +209,10 @@ OwnResult Flow::Alone(const Send& send) {
       RolledBack();
     }
     return own;
+  }
+  if (ends.empty()) {  // the connection broke before the commit was answered
+    Unknown();
+    return nullptr;
   }
   answers.resize(groups.size() + 1);
   const Results& how = answers[1];
@@ -262,7 +269,8 @@ std::optional<Place> Flow::Bounded(std::optional<Place> place, bool asynchronous
 std::optional<Place> Flow::Flushed() {
   std::optional<Place> place;
   for (int turn = 0; turn < 3 && write_; ++turn) {
-    std::vector<Results> answers = Piped(connection_, {{Asked(connection_, kFlush)}, {Asked(connection_, kQuestion)}});
+    const std::vector<Results> answers =
+        Piped(connection_, {{Asked(connection_, kFlush)}, {Asked(connection_, kQuestion)}}).commands;
     if (answers.size() < 2 || Broken()) return std::nullopt;
     std::string refusal = RefusalOf(answers[0]);
     if (refusal.empty()) refusal = RefusalOf(answers[1]);
@@ -282,7 +290,7 @@ void Flow::Learn(std::uint32_t timeline) {
   const bool pipeline = PQpipelineStatus(connection_) != PQ_PIPELINE_OFF;
   const auto ask = [&](const char* text) -> Results {
     if (!pipeline) return Simple(connection_, text);
-    std::vector<Results> answers = Piped(connection_, {{Asked(connection_, text)}});
+    std::vector<Results> answers = Piped(connection_, {{Asked(connection_, text)}}).commands;
     return answers.empty() ? Results() : std::move(answers.front());
   };
   epoch_.clear();

@@ -29,6 +29,22 @@ Results AllOf(PGconn* connection) {
   return results;
 }
 
+// What comes up to the end of a group: errors of its commit (a deferred constraint). Nothing where the end did not come.
+std::optional<Results> EndOf(PGconn* connection) {
+  Results errors;
+  for (int empty = 0; empty < 3 && PQstatus(connection) == CONNECTION_OK;) {
+    PGresult* const result = PQgetResult(connection);
+    if (result == nullptr) {
+      ++empty;  // behind an error
+      continue;
+    }
+    OwnResult own(result);
+    if (PQresultStatus(result) == PGRES_PIPELINE_SYNC) return errors;
+    errors.push_back(std::move(own));
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 bool Place::Certain(std::uint64_t segment) const {
@@ -80,8 +96,8 @@ Results Simple(PGconn* connection, const std::string& text) {
   return PQsendQuery(connection, text.c_str()) == 0 ? Results() : AllOf(connection);
 }
 
-std::vector<Results> Piped(PGconn* connection, const std::vector<std::vector<Send>>& groups) {
-  std::vector<Results> found;
+Answers Piped(PGconn* connection, const std::vector<std::vector<Send>>& groups) {
+  Answers found;
   const bool entered = PQpipelineStatus(connection) == PQ_PIPELINE_OFF;
   if (entered && PQenterPipelineMode(connection) == 0) return found;
   std::vector<std::size_t> sent;  // commands a group
@@ -96,8 +112,10 @@ std::vector<Results> Piped(PGconn* connection, const std::vector<std::vector<Sen
     if (count > 0) sent.push_back(count);
   }
   for (const std::size_t count : sent) {
-    for (std::size_t command = 0; command < count; ++command) found.push_back(AllOf(connection));
-    if (PQstatus(connection) == CONNECTION_OK) const OwnResult end(PQgetResult(connection));
+    for (std::size_t command = 0; command < count; ++command) found.commands.push_back(AllOf(connection));
+    std::optional<Results> end = EndOf(connection);
+    if (!end) break;
+    found.ends.push_back(*std::move(end));
   }
   if (entered) PQexitPipelineMode(connection);
   return found;

@@ -68,9 +68,14 @@ Results Simple(PGconn* connection, const std::string& text);
 
 using Send = std::function<int()>;
 
-// Sends commands in one packet, each group a transaction of its own; the results of each command. Fewer than were sent where
-// the connection broke.
-std::vector<Results> Piped(PGconn* connection, const std::vector<std::vector<Send>>& groups);
+// What came back from `Piped`; less than was asked for where the connection broke.
+struct Answers {
+  std::vector<Results> commands;  // the results of each command, in order
+  std::vector<Results> ends;      // per group the errors of its end: there it is committed, which may fail
+};
+
+// Sends commands in one packet, each group a transaction of its own.
+Answers Piped(PGconn* connection, const std::vector<std::vector<Send>>& groups);
 
 // A command of `Piped`: a statement without parameters.
 Send Asked(PGconn* connection, const char* text);

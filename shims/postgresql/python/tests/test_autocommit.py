@@ -43,17 +43,17 @@ def test_prepared_statements_and_results_are_the_clients_own(wrapped: psycopg.Co
         ours = [
             row[0] for row in wrapped.execute("SELECT name FROM pg_prepared_statements WHERE name LIKE '%antipode%'")
         ]
-        assert ours == ["_antipode_question"], (
+        assert sorted(ours) == ["_antipode_how", "_antipode_question"], (
             "nothing of ours stays on the connection but what the page names (SHIM-5)"
         )
         assert proved(scope)
 
 
-def test_the_question_is_prepared_as_the_client_prepares(quiet_posts: Posts) -> None:
+def test_the_questions_are_prepared_as_the_client_prepares(quiet_posts: Posts) -> None:
     """As often asked as `prepare_threshold` says; what the application discards does no harm, and costs no write."""
     always = quiet_posts.wrap("a")
     always.prepare_threshold = 2
-    prepared = "SELECT count(*) FROM pg_prepared_statements WHERE name = '_antipode_question'"
+    prepared = "SELECT count(*) FROM pg_prepared_statements WHERE name LIKE '%antipode%'"
     found = []
     for number in range(12):
         if number == 6:
@@ -64,7 +64,7 @@ def test_the_question_is_prepared_as_the_client_prepares(quiet_posts: Posts) -> 
             quiet_posts.comes("b1", scope.lineage)
             assert quiet_posts.shows("b1", f"{number}") == "v"
     assert found == sorted(set(found))
-    assert always.execute(prepared).fetchone() == (1,)
+    assert always.execute(prepared).fetchone() == (2,)
     assert always.execute("SELECT count(*) FROM posts").fetchone() == (12,)
     never = quiet_posts.wrap("a")
     never.prepare_threshold = None
@@ -73,3 +73,56 @@ def test_the_question_is_prepared_as_the_client_prepares(quiet_posts: Posts) -> 
             never.execute(INSERT, (f"never-{number}",))
             assert proved(scope) > found[-1]
     assert never.execute(prepared).fetchone() == (0,)
+
+
+@pytest.mark.parametrize("threshold", [0, None])
+def test_a_write_that_fails_when_it_is_committed(wrapped: psycopg.Connection[Any], threshold: int | None) -> None:
+    """The error comes behind the results of the write and of our question, and is the write's own."""
+    wrapped.autocommit = True
+    wrapped.prepare_threshold = threshold
+    with antipode.scope():
+        wrapped.execute("DROP TABLE IF EXISTS late_alone")
+        wrapped.execute("CREATE TABLE late_alone (key text UNIQUE DEFERRABLE INITIALLY DEFERRED)")
+        wrapped.execute("INSERT INTO late_alone VALUES ('1')")
+        wrapped.execute("INSERT INTO late_alone VALUES ('2')")
+    with antipode.scope() as scope:
+        for _ in range(3):
+            with pytest.raises(psycopg.errors.UniqueViolation):
+                wrapped.execute("INSERT INTO late_alone VALUES ('1')")
+            assert not scope.pending
+            assert not scope.lineage
+        assert wrapped.execute("SELECT count(*) FROM late_alone").fetchone() == (2,), "the connection is usable"
+        wrapped.execute("INSERT INTO late_alone VALUES ('3')")
+        assert proved(scope)
+
+
+def test_a_write_whose_question_fails_is_undone_and_says_so(
+    wrapped: psycopg.Connection[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A statement's time limit, or somebody's cancellation, may hit the question that shares the transaction."""
+    wrapped.autocommit = True
+    monkeypatch.setattr("antipode_postgresql.flow.HOW", b"SELECT 1/0")
+    with antipode.scope() as scope:
+        with pytest.raises(psycopg.errors.DivisionByZero):
+            wrapped.execute(INSERT, ("1",))
+        assert not scope.pending
+        assert not scope.lineage
+        assert wrapped.execute("SELECT count(*) FROM posts").fetchone() == (0,)
+
+
+def test_a_connection_that_ends_when_the_write_is_committed(wrapped: psycopg.Connection[Any]) -> None:
+    """The write and our question are answered, the commit is not: nobody knows its outcome."""
+    wrapped.autocommit = True
+    wrapped.execute("CREATE TABLE IF NOT EXISTS ending (key text)")
+    wrapped.execute(
+        "CREATE OR REPLACE FUNCTION ends() RETURNS trigger LANGUAGE plpgsql AS "
+        "$$ BEGIN PERFORM pg_terminate_backend(pg_backend_pid()); PERFORM pg_sleep(10); RETURN NULL; END $$"
+    )
+    wrapped.execute(
+        "CREATE CONSTRAINT TRIGGER ends AFTER INSERT ON ending DEFERRABLE INITIALLY DEFERRED "
+        "FOR EACH ROW EXECUTE FUNCTION ends()"
+    )
+    with antipode.scope() as scope:
+        with pytest.raises(psycopg.OperationalError):
+            wrapped.execute("INSERT INTO ending VALUES ('1')")
+        assert [write.unknown for write in scope.pending] == [True]

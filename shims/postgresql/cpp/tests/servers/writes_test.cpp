@@ -75,6 +75,41 @@ TEST_F(Writes, ACommitThatFailsLeavesNothing) {
   regions_.Ask("a", "DROP TABLE late");
 }
 
+// The error comes behind the results of the write and of our question, and is the write's own.
+TEST_F(Writes, AWriteInAutocommitModeThatFailsWhenItIsCommitted) {
+  regions_.Ask("a", "CREATE TABLE late (key integer, CONSTRAINT late_key UNIQUE (key) DEFERRABLE INITIALLY DEFERRED)");
+  Do("INSERT INTO late VALUES (1)");
+  const Scope scope;
+  for (int turn = 0; turn < 3; ++turn) {
+    const Reply failed = writer_.Exec("INSERT INTO late VALUES (1)");
+    EXPECT_EQ(failed.status(), PGRES_FATAL_ERROR);
+    EXPECT_STREQ(PQresultErrorField(failed.get(), PG_DIAG_SQLSTATE), "23505");
+    EXPECT_TRUE(scope->pending().empty());
+    EXPECT_TRUE(scope.lineage().empty());
+    EXPECT_EQ(writer_.PipelineStatus(), PQ_PIPELINE_OFF);
+  }
+  EXPECT_EQ(Do("SELECT 1"), PGRES_TUPLES_OK) << "the connection is usable";
+  Do("INSERT INTO late VALUES (2)");
+  EXPECT_FALSE(scope.lineage().empty());
+  regions_.Ask("a", "DROP TABLE late");
+}
+
+// The write and our question are answered, the commit is not: nobody knows its outcome.
+TEST_F(Writes, AConnectionThatEndsWhenTheWriteIsCommitted) {
+  regions_.Ask("a", "CREATE TABLE ending (key integer)");
+  regions_.Ask("a",
+               "CREATE FUNCTION ends() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM "
+               "pg_terminate_backend(pg_backend_pid()); PERFORM pg_sleep(10); RETURN NULL; END $$");
+  regions_.Ask("a",
+               "CREATE CONSTRAINT TRIGGER ends AFTER INSERT ON ending DEFERRABLE INITIALLY DEFERRED FOR EACH ROW "
+               "EXECUTE FUNCTION ends()");
+  const Scope scope;
+  EXPECT_EQ(Do("INSERT INTO ending VALUES (1)"), PGRES_FATAL_ERROR);
+  ASSERT_EQ(scope->pending().size(), 1U);
+  regions_.Ask("a", "DROP TABLE ending");
+  regions_.Ask("a", "DROP FUNCTION ends()");
+}
+
 // One packet, and the results are libpq's own (SHIM-2).
 TEST_F(Writes, AWriteInAutocommitMode) {
   const Scope scope;

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import chain
 from typing import Any, Final
 
 from antipode.at_rest import text_at_rest
@@ -18,6 +19,8 @@ from antipode_postgresql.packets import (
     FLUSH,
     HOW,
     HOW_AND_WHETHER,
+    PREPARED_HOW,
+    PREPARED_QUESTION,
     QUESTION,
     Place,
     Results,
@@ -42,6 +45,7 @@ INTRANS: Final = pq.TransactionStatus.INTRANS
 _NO_WRITE: Final = (Kind.READ, Kind.ROLLBACK, Kind.COMMIT, Kind.PREPARE)
 OPEN: Final = (pq.TransactionStatus.INTRANS, pq.TransactionStatus.INERROR)
 OK: Final = pq.ConnStatus.OK
+_REFUSED: Final = pq.ExecStatus.FATAL_ERROR
 _FACTS: Final = (
     f"SELECT system_identifier::text, {may_call('mark')},"
     " (SELECT setting::bigint FROM pg_settings WHERE name = 'wal_segment_size') FROM pg_control_system()"
@@ -67,7 +71,7 @@ class Known:
         self.questions = 0
         """How often the position was asked for by the extended protocol; as psycopg counts its statements."""
         self.prepared = False
-        """Whether the server has the question as a prepared statement."""
+        """Whether the server has the questions as prepared statements."""
 
 
 class Flow:
@@ -236,43 +240,61 @@ class Flow:
             self._forget().outcome_unknown()
 
     def alone_gen(self, send: Any) -> Any:
-        """One write in autocommit mode, with the questions in the same packet; its own results."""
-        pgconn = self.pgconn
-        before = [set_local(pgconn, self.text_beside())] if self.binding.rests else []
-        question, prepares = self._question()
-        groups = [[*before, send, asked(pgconn, HOW)], [question], *prepares]
+        """One write in autocommit mode, with the questions in the same packet; its own results.
+
+        It is committed where its group ends: an error there, or of our question before, is the write's own.
+        """
+        pgconn, known = self.pgconn, self.known
+        first = [set_local(pgconn, self.text_beside()), send] if self.binding.rests else [send]
+        is_prepared_here = known.prepared and self.connection.prepare_threshold is not None
+        if is_prepared_here:
+            groups = [[*first, asked_prepared(pgconn, PREPARED_HOW)], [asked_prepared(pgconn, PREPARED_QUESTION)]]
+        else:
+            groups = [[*first, asked(pgconn, HOW)], [asked(pgconn, QUESTION)], *self._prepares()]
         try:
-            own, how, answer, *prepared = (yield from piped(pgconn, groups))[len(before) :]
+            answers, ends = yield from piped(pgconn, groups)
         except BaseException as error:
             self._lost(error)
             raise
-        if not own or own[-1].status == pq.ExecStatus.FATAL_ERROR:
-            if pgconn.status != OK or not own or ends_connection(own[-1]):
+        own, how, answer = answers[len(first) - 1 : len(first) + 2]
+        refused = next((each for each in chain(*answers[: len(first) + 1], ends[0]) if each.status == _REFUSED), None)
+        if refused is not None:
+            if is_prepared_here and is_unknown_statement(how):
+                # The server was told to forget it (DISCARD ALL): then the write is undone, and sent again.
+                known.prepared, known.questions = False, 0
+                return (yield from self.alone_gen(send))
+            if pgconn.status != OK or ends_connection(refused):
                 self._lost(None)
             else:
                 self.rolled_back()
-            return own
-        asynchronous = not how or not how[0].ntuples or how[0].get_value(0, 0) == b"off"
-        if prepared:
-            self.known.prepared, self.known.questions = is_prepared(prepared[0]), 0
-        elif is_unknown_statement(answer):
-            self.known.prepared, self.known.questions, answer = False, 0, []
-        yield from self.settle_gen(answer, asynchronous=asynchronous)
+            return own if own[-1] is refused else [refused]
+        if len(groups) > 2:
+            known.prepared, known.questions = all(map(is_prepared, answers[-2:])), 0
+        elif is_prepared_here and is_unknown_statement(answer):
+            known.prepared, known.questions, answer = False, 0, []
+        asynchronous = how[0].get_value(0, 0) == b"off"
+        if asynchronous or not self._settles(answer):
+            yield from self.settle_gen(answer, asynchronous=asynchronous)
         return own
 
-    def _question(self) -> tuple[Callable[[], None], list[list[Callable[[], None]]]]:
-        """The question, and what prepares it in the same packet: as often asked as psycopg asks before it prepares.
+    def _prepares(self) -> list[list[Callable[[], None]]]:
+        """What prepares the questions in the same packet: as often asked as psycopg asks before it prepares.
 
-        In a group of its own: should the server have forgotten it, the write before is not touched.
+        In groups of their own: should the server have them, the write before is not touched.
         """
         known, threshold = self.known, self.connection.prepare_threshold
         if threshold is None:
-            return asked(self.pgconn, QUESTION), []
-        if known.prepared:
-            return asked_prepared(self.pgconn), []
+            return []
         known.questions += 1
-        due = known.questions > threshold
-        return asked(self.pgconn, QUESTION), [[preparing(self.pgconn)]] if due else []
+        return [[each] for each in preparing(self.pgconn)] if known.questions > threshold else []
+
+    def _settles(self, answer: Results) -> bool:
+        """`settle_gen` where nothing is left to ask for, which is the rule; whether it was so."""
+        place, known = place_of(answer), self.known
+        if place is None or place.timeline != known.timeline or not known.epoch or not place.certain(known.segment):
+            return False
+        self._record(Ordered(known.epoch, place.position))
+        return True
 
     def settle_gen(self, answer: Results, *, asynchronous: bool) -> Any:
         """The commit is done: its position joins the scope. Errors of our own questions end here."""
@@ -332,7 +354,7 @@ class Flow:
         pgconn = self.pgconn
         place: Place | None = None
         for _ in range(3):
-            flushed, answer = yield from piped(pgconn, [[asked(pgconn, FLUSH)], [asked(pgconn, QUESTION)]])
+            (flushed, answer), _ = yield from piped(pgconn, [[asked(pgconn, FLUSH)], [asked(pgconn, QUESTION)]])
             if refusal_of(flushed) or refusal_of(answer):
                 self._refused(refusal_of(flushed) or refusal_of(answer))
                 return None

@@ -7,6 +7,7 @@ from contextlib import suppress
 from typing import Any, Final, NamedTuple
 
 from psycopg import OperationalError, generators, pq
+from psycopg.waiting import Wait
 
 from antipode_postgresql.positions import number_of
 
@@ -15,15 +16,18 @@ from antipode_postgresql.positions import number_of
 # It is asked for only as a bound for what was not flushed when it was read.
 QUESTION: Final = b"SELECT pg_walfile_name('0/1000000'), pg_current_wal_flush_lsn(), pg_current_wal_insert_lsn()"
 # The name of QUESTION as a prepared statement.
-PREPARED: Final = b"_antipode_question"
+PREPARED_QUESTION: Final = b"_antipode_question"
 # Before the COMMIT: what SET LOCAL said is gone after it.
 HOW: Final = b"SHOW synchronous_commit"
+PREPARED_HOW: Final = b"_antipode_how"
 HOW_AND_WHETHER: Final = b"SELECT current_setting('synchronous_commit'), pg_current_xact_id_if_assigned() IS NOT NULL"
 # A commit of nothing, flushed: everything before it in the log is flushed then.
 FLUSH: Final = (
     b"SELECT CASE WHEN current_setting('synchronous_commit') = 'off' THEN"
     b" set_config('synchronous_commit', 'local', true) END, pg_logical_emit_message(true, 'antipode', '')"
 )
+_READ: Final = Wait.R
+_SYNC: Final = pq.ExecStatus.PIPELINE_SYNC
 _PAGE: Final = 8192
 _HEADER: Final = 24
 _LONG_HEADER: Final = 40
@@ -38,8 +42,12 @@ class Place(NamedTuple):
     timeline: int
     position: int
     """Flushed up to here."""
-    inserted: int = 0
-    """Written up to here, or to behind the next page's header."""
+    inserted_lsn: bytes = b"0/0"
+
+    @property
+    def inserted(self) -> int:
+        """Written up to here, or to behind the next page's header."""
+        return number_of(self.inserted_lsn)
 
     def certain(self, segment: int) -> bool:
         """False at the start of a page: a record may only be flushed up to there, and be waited for in vain."""
@@ -50,10 +58,11 @@ def place_of(results: Sequence[Any]) -> Place | None:
     """The place in the last of these results; None where it is no answer."""
     if not results or results[-1].status != pq.ExecStatus.TUPLES_OK or results[-1].nfields != 3:
         return None
-    name, lsn, inserted = (results[-1].get_value(0, column) for column in range(3))
+    value = results[-1].get_value
+    name, lsn, inserted = value(0, 0), value(0, 1), value(0, 2)
     if name is None or lsn is None or inserted is None:
         return None
-    return Place(int(name[:8], 16), number_of(lsn.decode()), number_of(inserted.decode()))
+    return Place(int(name[:8], 16), number_of(lsn), inserted)
 
 
 def record_end(inserted: int, segment: int) -> int:
@@ -97,8 +106,20 @@ def simple(pgconn: Any, text: bytes) -> Any:
     return (yield from generators.execute(pgconn))
 
 
+class Piped(NamedTuple):
+    """What came back from `piped`."""
+
+    commands: list[Results]
+    """The results of each command, in order."""
+    ends: list[Results]
+    """Per group the errors of its end: there its transaction is committed, which may fail (a deferred constraint)."""
+
+
 def piped(pgconn: Any, groups: Sequence[Sequence[Callable[[], None]]]) -> Any:
-    """Sends commands in one packet, each group a transaction of its own; the results of each command."""
+    """Sends commands in one packet, each group a transaction of its own; `Piped`.
+
+    psycopg's `fetch_many` for each command would come to the same, and cost a generator each.
+    """
     pgconn.enter_pipeline_mode()
     try:
         for group in groups:
@@ -106,11 +127,31 @@ def piped(pgconn: Any, groups: Sequence[Sequence[Callable[[], None]]]) -> Any:
                 send()
             pgconn.pipeline_sync()
         yield from generators.send(pgconn)
-        found: list[Results] = []
+        found = Piped([], [])
         for group in groups:
-            for _ in group:
-                found.append((yield from generators.fetch_many(pgconn)))
-            yield from generators.fetch_many(pgconn)  # the end of the group
+            missing, results, empty = len(group), [], 0
+            while True:
+                if pgconn.is_busy():
+                    while not (yield _READ):
+                        pass
+                    pgconn.consume_input()
+                    continue
+                result = pgconn.get_result()
+                if result is not None:
+                    if result.status == _SYNC:
+                        break
+                    results.append(result)
+                elif results and missing:
+                    found.commands.append(results)
+                    missing, results = missing - 1, []
+                else:  # behind an error of the group's end; again and again where there is nothing to come
+                    empty += 1
+                    if empty > 2 or pgconn.status != pq.ConnStatus.OK:
+                        raise OperationalError("the connection was lost")
+            found.ends.append(results)
+        while (heard := pgconn.notifies()) is not None:
+            if pgconn.notify_handler is not None:
+                pgconn.notify_handler(heard)
         return found
     finally:
         with suppress(OperationalError):
@@ -122,11 +163,14 @@ def asked(pgconn: Any, text: bytes) -> Callable[[], None]:
     return lambda: pgconn.send_query_params(text, None)
 
 
-def asked_prepared(pgconn: Any) -> Callable[[], None]:
-    """QUESTION as the statement that `preparing` prepared."""
-    return lambda: pgconn.send_query_prepared(PREPARED, None)
+def asked_prepared(pgconn: Any, name: bytes) -> Callable[[], None]:
+    """One that `preparing` prepared."""
+    return lambda: pgconn.send_query_prepared(name, None)
 
 
-def preparing(pgconn: Any) -> Callable[[], None]:
-    """Prepares QUESTION."""
-    return lambda: pgconn.send_prepare(PREPARED, QUESTION)
+def preparing(pgconn: Any) -> list[Callable[[], None]]:
+    """Prepares both questions."""
+    return [
+        lambda: pgconn.send_prepare(PREPARED_QUESTION, QUESTION),
+        lambda: pgconn.send_prepare(PREPARED_HOW, HOW),
+    ]

@@ -42,9 +42,9 @@ def position_in(epoch: str, counter: int) -> Ordered:
     return Ordered(epoch, counter)
 
 
-def number_of(lsn: str) -> int:
+def number_of(lsn: str | bytes) -> int:
     """`1/2A` as a number."""
-    high, _, low = lsn.partition("/")
+    high, low = lsn.split("/") if isinstance(lsn, str) else lsn.split(b"/")
     return (int(high, 16) << 32) + int(low, 16)
 
 
