@@ -48,7 +48,8 @@ class Server {
   /// Proofs of another instance or epoch are dropped, and all of them where the server went back (BAR-33, EPOCH-15).
   void Applied(const std::string& instance, const std::string& epoch, const Ends& positions);
 
-  /// Drops every proof: the connection or the server's data may be another one (a push of a full resync). Any thread.
+  /// Drops every proof: the connection or the server's data may be another one (a push of a full resync). Any thread. A question
+  /// that is on its way is asked anew: its answer, verdicts and all, may speak of the data before (BAR-33).
   void Reset();
 
   /// Whether somebody new waits: a blocking `Wait` answers now, and is called anew with what is wanted then. Any thread.

@@ -257,6 +257,10 @@ bool Asker::Round(bool wanted) {
   {
     const std::lock_guard<std::mutex> lock(inside_.mutex);
     inside_.reach.Answered();
+    if (inside_.proofs.Overtaken()) {  // this answer may speak of the data before: it decides nothing, and is asked for anew
+      Poke();
+      return false;
+    }
     if (inside_.proofs.epoch().empty()) inside_.proofs.Answered(Clock::now());
     released = inside_.waiters.Answer(ids, answers.answers(), inside_.proofs.applied(), Clock::now());
     moved = !released.empty() || HasMoved(epoch, applied);
@@ -281,6 +285,10 @@ Answers Asker::Ask(const std::vector<WriteId>& ids, bool looked_at) {
         watchable_ = false;
         logs::Info("no-push " + inside_.address, inside_.address + " cannot push, so it is polled");
       }
+    }
+    {
+      const std::lock_guard<std::mutex> lock(inside_.mutex);
+      inside_.proofs.Asked();
     }
     if (!ids.empty() && inside_.shim->capabilities().blocking_wait && !looked_at) {
       return inside_.shim->Wait(ids, server_, kWaitSlice);

@@ -14,6 +14,7 @@ std::uint64_t CounterIn(const Ends& ends, const std::string& epoch) {
 
 void Proofs::Take(const std::string& instance, const std::string& epoch, const Ends& positions, TimePoint now,
                   Waiters& waiters) {
+  if (Overtaken()) return;
   const bool went_back = CounterIn(positions, epoch) < CounterIn(applied_, epoch);
   if (instance != instance_ || epoch != epoch_ || went_back) {
     generation_.fetch_add(1, std::memory_order_acq_rel);
@@ -28,6 +29,7 @@ void Proofs::Take(const std::string& instance, const std::string& epoch, const E
 }
 
 void Proofs::Drop() {
+  ++drops_;
   generation_.fetch_add(1, std::memory_order_acq_rel);
   applied_.clear();
   instance_.clear();

@@ -17,12 +17,19 @@ class Waiters;
 /// Proofs of one server. The server's lock guards it; `Fresh` needs none.
 class Proofs {
  public:
-  /// One reply proved this. What another instance or epoch proved is dropped, and all of it where the server went back.
+  /// One reply proved this. What another instance or epoch proved is dropped, and all of it where the server went back. Nothing
+  /// of a reply that was overtaken is kept.
   void Take(const std::string& instance, const std::string& epoch, const Ends& positions, TimePoint now,
             Waiters& waiters);
 
-  /// Nothing is proved any more.
+  /// Nothing is proved any more: the data were replaced, or may be others now.
   void Drop();
+
+  /// A question goes out now: its answer speaks of the data as they are.
+  void Asked() noexcept { asked_under_ = drops_; }
+
+  /// Whether the data were replaced while the last question was on its way: its answer may speak of those before (BAR-33).
+  bool Overtaken() const noexcept { return asked_under_ != drops_; }
 
   /// And nothing is known of where the server was.
   void Forget();
@@ -62,6 +69,8 @@ class Proofs {
   std::string instance_;
   std::string epoch_;
   Ends applied_;
+  std::uint64_t drops_ = 0;
+  std::uint64_t asked_under_ = 0;
   std::atomic<std::uint64_t> generation_{0};
   static constexpr Duration::rep kLongAgo = -(Duration::rep{1} << 61);
   std::atomic<Duration::rep> answered_at_{kLongAgo};

@@ -1,0 +1,168 @@
+// Many who wait at one server: overload, callbacks, and who gives up.
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <functional>
+#include <future>
+
+#include "antipode/scope.h"
+#include "engine/log_test.h"
+
+namespace antipode::testing {
+namespace {
+
+// BAR-40.
+TEST_F(LogTest, TheKnownLagAnswersAtOnceWhileAProberGoesOn) {
+  EXPECT_FALSE(Barrier(Upto(5), Proceeding(200ms)).satisfied());
+  Until([&] {
+    const auto since = server_->ProbedSince("e1");
+    return since && Clock::now() - *since > 200ms;
+  });
+  const TimePoint began = Clock::now();
+  const BarrierResult result = Barrier(Upto(6), Proceeding(200ms));
+  EXPECT_LT(Clock::now() - began, 150ms);
+  EXPECT_EQ(result.store("log").verdict, Verdict::kTimedOut);
+  EXPECT_NE(result.store("log").reason.find("lags"), std::string::npos) << result.Explain();
+  EXPECT_TRUE(Barrier(Upto(0), Proceeding(20s)).satisfied()) << "a smaller position is judged by itself";
+  log_->Move(6);
+  Until([&] { return Barrier(Upto(6), Proceeding(200ms)).satisfied(); });
+}
+
+TEST_F(LogTest, AnImpossiblePositionDoesNotStopOthers) {
+  log_->Move(10);
+  for (int n = 0; n < 3; ++n) EXPECT_FALSE(Barrier(Upto(UINT64_MAX), Proceeding(50ms)).satisfied());
+  log_->Move(11);
+  EXPECT_TRUE(Barrier(Upto(11), Proceeding(20s)).satisfied());
+}
+
+// BAR-39.
+TEST_F(LogTest, AtMostSoManyPark) {
+  SettingWords words;
+  words.max_waiters = 3;
+  words.max_tasks = 2;
+  Set(words);
+  std::vector<std::thread> threads;
+  for (int n = 0; n < 3; ++n) threads.emplace_back([&] { EXPECT_TRUE(Barrier(Upto(1), Proceeding(30s)).satisfied()); });
+  Until([&] { return store_->parked() == 3; });
+  auto first = BarrierAsync(Upto(1), Proceeding(30s));
+  auto second = BarrierAsync(Upto(1), Proceeding(30s));
+  const TimePoint began = Clock::now();
+  const BarrierResult refused = Barrier(Upto(1), Proceeding(30s));
+  EXPECT_EQ(refused.store("log").verdict, Verdict::kTimedOut);
+  EXPECT_NE(refused.store("log").reason.find("overloaded"), std::string::npos);
+  EXPECT_NE(BarrierAsync(Upto(1), Proceeding(30s)).get().store("log").reason.find("overloaded"), std::string::npos);
+  EXPECT_LT(Clock::now() - began, 10s);
+  log_->Move(1);
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_TRUE(first.get().satisfied() && second.get().satisfied());
+  EXPECT_EQ(store_->parked(), 0);
+}
+
+// BAR-32, BAR-41: each callback once; the time is for a machine that is not loaded, here it is only printed.
+TEST_F(LogTest, TenThousandCallbacksAreReleasedTogether) {
+  constexpr int kMany = 10000;
+  std::atomic<int> satisfied{0};
+  std::atomic<int> called{0};
+  for (int n = 0; n < kMany; ++n) {
+    BarrierAsync(Upto(1 + static_cast<std::uint64_t>(n)), Proceeding(60s), [&](const BarrierResult& result) {
+      satisfied += result.satisfied() ? 1 : 0;
+      ++called;
+    });
+  }
+  Until([&] { return store_->parked() == kMany; });
+  const int before = fake_->asked;
+  log_->Move(kMany);
+  Until([&] { return fake_->asked > before; });
+  const TimePoint began = Clock::now();
+  Until([&] { return called == kMany; });
+  std::printf("10000 callbacks were released in %.1f ms\n", Seconds(Clock::now() - began) * 1000);
+  EXPECT_EQ(satisfied, kMany);
+  EXPECT_EQ(store_->parked(), 0);
+}
+
+// BAR-32.
+TEST_F(LogTest, ACancelledBarrierIsAnsweredOnceAndGivesItsPlaceUp) {
+  std::promise<BarrierResult> promise;
+  std::atomic<int> called{0};
+  Waiter waiter = BarrierAsync(Upto(1), BarrierOptions().Timeout(60s), [&](BarrierResult result) {
+    ++called;
+    promise.set_value(std::move(result));
+  });
+  Until([&] { return store_->parked() == 1; });
+  waiter.Cancel();
+  const BarrierResult result = promise.get_future().get();
+  EXPECT_EQ(result.store("log").verdict, Verdict::kTimedOut);
+  EXPECT_NE(result.store("log").reason.find("cancelled"), std::string::npos) << result.Explain();
+  ASSERT_NE(result.error(), nullptr);
+  EXPECT_EQ(result.error()->code, ErrorCode::kTimedOut);
+  waiter.Cancel();
+  log_->Move(1);
+  EXPECT_TRUE(Barrier(Upto(1), Proceeding(20s)).satisfied());
+  EXPECT_EQ(called, 1);
+  EXPECT_EQ(store_->parked(), 0);
+  EXPECT_FALSE(server_->ProbedSince("e1")) << "nobody goes on asking for what was cancelled";
+}
+
+// BAR-31: nothing may block on the thread that ends all barriers.
+TEST_F(LogTest, ABlockingBarrierInACallbackIsRefused) {
+  log_->Move(1);
+  std::promise<ErrorCode> blocked;
+  BarrierAsync(Upto(1), Proceeding(20s), [&](const BarrierResult&) {
+    const BarrierResult inner = Barrier(Upto(1));
+    blocked.set_value(inner.error() == nullptr ? ErrorCode::kConfiguration : inner.error()->code);
+  });
+  EXPECT_EQ(blocked.get_future().get(), ErrorCode::kBlockingCall);
+  std::promise<bool> passed;
+  std::vector<std::thread> pool;
+  std::mutex mutex;
+  const auto executor = [&](std::function<void()> work) {
+    const std::lock_guard<std::mutex> lock(mutex);
+    pool.emplace_back(std::move(work));
+  };
+  BarrierAsync(Upto(1), Proceeding(20s).Executor(executor),
+               [&](const BarrierResult&) { passed.set_value(Barrier(Upto(1)).satisfied()); });
+  EXPECT_TRUE(passed.get_future().get());
+  const std::lock_guard<std::mutex> lock(mutex);
+  for (std::thread& thread : pool) thread.join();
+}
+
+// No data race, no lost wake-up: barriers from 16 threads while the server moves, breaks off and changes its epoch.
+TEST_F(LogTest, SixteenThreadsOfBarriers) {
+  SettingWords words;
+  words.free_path_ttl = 20ms;
+  Set(words);
+  std::atomic<bool> ended{false};
+  std::thread mover([&] {
+    for (std::uint64_t at = 1; !ended; ++at) {
+      log_->Move(at);
+      if (at % 50 == 0) fake_->Set(Down());
+      if (at % 50 == 5) {
+        fake_->Set([log = log_](Span<const WriteId> ids, Server& server) { return log->Judge(ids, server); });
+      }
+      std::this_thread::sleep_for(1ms);
+    }
+  });
+  std::atomic<int> passed{0};
+  std::vector<std::thread> threads;
+  for (int number = 0; number < 16; ++number) {
+    threads.emplace_back([&, number] {
+      for (std::uint64_t turn = 0; turn < 60; ++turn) {
+        const Scope scope(Upto(turn * 3));
+        passed += Barrier(Proceeding(number % 4 == 0 ? 0ms : 2s)).satisfied() ? 1 : 0;
+        passed += Barrier(Proceeding(2s)).satisfied() ? 1 : 0;
+        Waiter waiter = BarrierAsync(Upto(turn * 5), Proceeding(2s), [&](const BarrierResult& result) {
+          passed += result.satisfied() ? 1 : 0;
+        });
+        if (turn % 3 == 0) waiter.Cancel();
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  ended = true;
+  mover.join();
+  EXPECT_GT(passed, 500);
+  Until([&] { return store_->parked() == 0; });
+}
+
+}  // namespace
+}  // namespace antipode::testing

@@ -1,0 +1,189 @@
+// What a server has proved: the free path, proofs that are dropped, ended and unknown epochs.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cmath>
+#include <future>
+#include <thread>
+#include <vector>
+
+#include "antipode/scope.h"
+#include "engine/log_test.h"
+#include "engine/measures.h"
+
+namespace antipode::testing {
+namespace {
+
+// BAR-33 to BAR-35.
+TEST_F(LogTest, TheFreePathAsksNothingAndExpires) {
+  SettingWords words;
+  words.free_path_ttl = 500ms;
+  Set(words);
+  log_->Move(10);
+  const Scope scope(Upto(5));
+  ASSERT_TRUE(Barrier().satisfied());
+  const int asked = fake_->asked;
+  const auto free = telemetry::Barriers(telemetry::Outcome::kFree);
+  ASSERT_TRUE(Barrier().satisfied());
+  EXPECT_EQ(telemetry::Barriers(telemetry::Outcome::kFree), free + 1);
+  EXPECT_EQ(fake_->asked, asked);
+  Until([&] { return !server_->Holds("e1", 5); });
+  ASSERT_TRUE(Barrier().satisfied());
+  EXPECT_GT(fake_->asked, asked);
+}
+
+TEST_F(LogTest, AFreePassStillRefusesMistakes) {
+  log_->Move(10);
+  const Scope scope(Upto(5));
+  ASSERT_TRUE(Barrier().satisfied());
+  for (const BarrierOptions& wrong :
+       {BarrierOptions().OnTimeout(Policy::kRedeliver), BarrierOptions().OnTimeout(Policy::kAsTimeout),
+        BarrierOptions().OnVacuous(Policy::kAsTimeout), BarrierOptions().Timeout(-1s),
+        BarrierOptions().Timeout(BarrierOptions::Seconds(INFINITY)), BarrierOptions().Timeout(BarrierOptions::Seconds(NAN))}) {
+    const BarrierResult result = Barrier(wrong);
+    ASSERT_NE(result.error(), nullptr);
+    EXPECT_EQ(result.error()->code, ErrorCode::kConfiguration);  // BAR-28: there is no infinite wait to ask for
+  }
+}
+
+TEST_F(LogTest, AFreePathOfZeroAlwaysAsks) {
+  SettingWords words;
+  words.free_path_ttl = 0ms;
+  Set(words);
+  log_->Move(10);
+  const Scope scope(Upto(5));
+  for (int n = 0; n < 3; ++n) {
+    const int asked = fake_->asked;
+    ASSERT_TRUE(Barrier().satisfied());
+    EXPECT_GT(fake_->asked, asked);
+  }
+}
+
+// BAR-33, EPOCH-15, EPOCH-2: whatever the change, nothing that was proved before it holds.
+class DroppedProofs : public LogTest {
+ protected:
+  void AreDroppedBy(const std::function<void()>& change) {
+    SettingWords words;
+    words.free_path_ttl = 60s;
+    Set(words);
+    log_->Move(10);
+    const Scope scope(Upto(10));
+    ASSERT_TRUE(Barrier(Proceeding(20s)).satisfied());
+    ASSERT_TRUE(server_->Holds("e1", 10));
+    change();
+    EXPECT_FALSE(Barrier(Upto(11), Proceeding(300ms)).satisfied());
+    EXPECT_FALSE(server_->Holds("e1", 10));
+    EXPECT_FALSE(Barrier(Proceeding(300ms)).satisfied()) << "the scope's own proof is gone, too";
+  }
+};
+
+TEST_F(DroppedProofs, ByAnotherInstance) {
+  AreDroppedBy([&] { log_->Become("i2", "e1", 5); });
+}
+TEST_F(DroppedProofs, ByAnotherEpoch) {
+  AreDroppedBy([&] { log_->Become("i1", "e2", 50); });
+}
+TEST_F(DroppedProofs, ByAStepBack) {
+  AreDroppedBy([&] { log_->Become("i1", "e1", 5); });
+}
+
+TEST_F(LogTest, AServerThatBreaksOffLosesItsProofs) {
+  SettingWords words;
+  words.free_path_ttl = 60s;
+  Set(words);
+  log_->Move(10);
+  ASSERT_TRUE(Barrier(Upto(10)).satisfied());
+  const Ask answer = fake_->Get();
+  fake_->Set(Down());
+  EXPECT_FALSE(Barrier(Upto(11), Proceeding(50ms)).satisfied());
+  EXPECT_FALSE(server_->Holds("e1", 10));
+  fake_->Set(answer);
+  EXPECT_TRUE(Barrier(Upto(10), Proceeding(20s)).satisfied());
+}
+
+// A server whose answer is held on its way while a push says that its data were replaced: it speaks of those before.
+class OvertakenAnswer : public LogTest {
+ protected:
+  OvertakenAnswer() {
+    SettingWords words;
+    words.free_path_ttl = 60s;
+    Set(words);
+    log_->Move(10);
+    fake_->Set([this](Span<const WriteId> ids, Server& server) -> Answers {
+      std::vector<Visibility> answers(ids.size(), answer_);
+      if (!held_.exchange(true)) {
+        while (!let_go_) std::this_thread::sleep_for(1ms);
+      } else if (replaced_) {
+        return log_->Judge(ids, server);
+      }
+      server.Applied("i1", "e1", {{"e1", 10}});
+      return answers;
+    });
+  }
+
+  // The data are replaced while the answer is held, and then it comes.
+  void Replace(std::uint64_t to) {
+    Until([&] { return held_.load(); });
+    log_->Become("i1", "e1", to);
+    replaced_ = true;
+    server_->Reset();
+    let_go_ = true;
+  }
+
+  Visibility answer_ = Visibility::Visible();
+  std::atomic<bool> held_{false};
+  std::atomic<bool> let_go_{false};
+  std::atomic<bool> replaced_{false};
+};
+
+// BAR-33: dropped whole, the verdicts, too.
+TEST_F(OvertakenAnswer, LetsNothingPassAndIsAskedForAgain) {
+  auto waiting = BarrierAsync(Upto(10), Proceeding(60s));
+  Replace(5);
+  Until([&] { return fake_->asked >= 3; });
+  EXPECT_EQ(waiting.wait_for(0ms), std::future_status::timeout);
+  EXPECT_FALSE(server_->Holds("e1", 10));
+  log_->Move(10);
+  EXPECT_TRUE(waiting.get().satisfied());
+}
+
+TEST_F(OvertakenAnswer, LeavesNoProof) {
+  auto waiting = BarrierAsync(Upto(10), Proceeding(60s));
+  Replace(10);
+  EXPECT_TRUE(waiting.get().satisfied());
+  EXPECT_GE(fake_->asked, 2) << "the verdict is that of a second question";
+  server_->Reset();
+  EXPECT_FALSE(server_->Holds("e1", 10));
+  EXPECT_TRUE(Barrier(Upto(10), Proceeding(20s)).satisfied());
+  EXPECT_TRUE(server_->Holds("e1", 10)) << "what is asked for after a reset is believed";
+}
+
+// And a look that was answered so looks again, rather than fail by what was before.
+TEST_F(OvertakenAnswer, DoesNotRefuseEither) {
+  answer_ = Visibility::Unproven("of the data before");
+  auto waiting = BarrierAsync(Upto(10), Proceeding(60s));
+  Replace(10);
+  EXPECT_TRUE(waiting.get().satisfied());
+}
+
+// EPOCH-12, EPOCH-13.
+TEST_F(LogTest, AnUnknownEpochIsWaitedForThenUnprovenAtOnceUntilTheServerChanges) {
+  const auto waited = [&](std::uint64_t counter, Duration timeout, Duration& took) {
+    const TimePoint began = Clock::now();
+    const BarrierResult result = Barrier(Upto(counter, "e2"), Proceeding(timeout));
+    took = Clock::now() - began;
+    return result.store("log").verdict;
+  };
+  Duration took{};
+  EXPECT_EQ(waited(7, 300ms, took), Verdict::kUnproven);
+  EXPECT_GE(took, 290ms);
+  EXPECT_EQ(waited(8, 300ms, took), Verdict::kUnproven);
+  EXPECT_LT(took, 250ms);
+  EXPECT_EQ(waited(8, 2s, took), Verdict::kUnproven);
+  EXPECT_GT(took, 400ms) << "a longer deadline has not passed in vain yet";
+  log_->Become("i1", "e2", 9);
+  EXPECT_TRUE(Barrier(Upto(8, "e2"), Proceeding(20s)).satisfied());
+}
+
+}  // namespace
+}  // namespace antipode::testing
