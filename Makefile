@@ -43,7 +43,8 @@ demo:
 	@$(PY) -m antipode_benchmarks.postnotification --post-storage $(POST_STORAGE) --notifier $(NOTIFIER) \
 		--writer $(WRITER) --relay $(RELAY) --reader $(READER) $(OPTIONS)
 
-test: servers lint types tests java cpp
+test: servers lint types
+	@scripts/test-all
 
 lint:
 	@$(PY) -m ruff check $(OURS)
