@@ -274,6 +274,13 @@ class RecordingTest extends QuietRegion {
       statement.execute("CREATE TABLE IF NOT EXISTS late (a int UNIQUE DEFERRABLE INITIALLY DEFERRED)");
     }
     assertNothing(Region.inScope(source, connection -> {
+      for (int turn = 0; turn < 2; turn++) {
+        assertThatThrownBy(() -> Region.update(connection, "INSERT INTO late VALUES (?), (?)", 7, 7))
+            .as("it fails when it is committed, behind its own result")
+            .isInstanceOf(PSQLException.class)
+            .hasMessageContaining("duplicate key");
+        assertThat(LineageScope.current().pendingStores()).isEmpty();
+      }
       connection.setAutoCommit(false);
       Region.update(connection, "INSERT INTO late VALUES (?), (?)", 7, 7);
       assertThatThrownBy(connection::commit).isInstanceOf(PSQLException.class).hasMessageContaining("duplicate key");
