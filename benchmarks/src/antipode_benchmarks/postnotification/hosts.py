@@ -20,6 +20,8 @@ END_TIMEOUT_S = 10.0
 HOST = "antipode_benchmarks.postnotification.host"
 ROOT: Final = Path(__file__).parents[4]
 JAVA: Final = ROOT / "java/antipode-services/target/antipode-services.jar"
+JVM: Final = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx256m")
+"""Ready in half the time; all that is asked of it is short."""
 CPP: Final = ROOT / "build/cpp/examples/services/antipode_services"
 
 
@@ -34,7 +36,7 @@ def command(language: Language) -> list[str]:
     told = os.environ.get(f"SERVICES_{language.upper()}")
     if told:
         return shlex.split(told)
-    built, words = (JAVA, ["java", "-jar", str(JAVA)]) if language == "java" else (CPP, [str(CPP)])
+    built, words = (JAVA, ["java", *JVM, "-jar", str(JAVA)]) if language == "java" else (CPP, [str(CPP)])
     if not built.exists():
         raise RunFailed(f"there is no {built.relative_to(ROOT)}: run scripts/services {language}")
     return words

@@ -33,6 +33,7 @@ def result(
         "machine": {"cpus": os.cpu_count() or 0, "system": platform.platform(), "python": platform.python_version()},
         "post_storage": options.post_storage,
         "notifier": options.notifier,
+        "languages": {"writer": options.writer, "relay": options.relay, "reader": options.reader},
         "barrier": options.barrier,
         "requests": options.requests,
         "rate_per_s": options.rate,
@@ -115,6 +116,8 @@ def show(console: Console, options: Options, found: dict[str, Any]) -> None:
         "Consistency window: from the writer's acknowledgement until the post is read, with Antipode once it is there."
     )
     lags = ", ".join(f"{name} {lag} ms" for name, lag in options.replicas.items())
+    if {options.writer, options.relay, options.reader} != {"python"}:
+        console.print(f"Languages: writer {options.writer}, relay {options.relay}, reader {options.reader}.")
     console.print(f"Lag of the replicas in region B: {lags}; of the queue: {options.queue_lag_ms} ms.")
     if antipode is not None:
         which = "the slowest replica" if options.barrier == "follower" else "the replica that is read"
