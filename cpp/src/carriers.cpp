@@ -155,7 +155,7 @@ void Rewrite(Carrier& headers, const std::optional<std::string>& text, Formats f
       headers.Set(kBaggageHeader, rest);
     }
   }
-  if (text && formats.jaeger) {
+  if (text && (formats.jaeger || !ValuesOf(headers, kJaegerTrace).empty())) {
     headers.Set(kJaegerHeader, *text);
     own = own && formats.baggage;
   } else if (!ValuesOf(headers, kJaegerHeader).empty()) {

@@ -11,12 +11,6 @@
 namespace antipode {
 namespace {
 
-Formats FormatsOf(const Carrier& headers) {
-  Formats formats = DeclaredFormats();
-  formats.jaeger = formats.jaeger || !ValuesOf(headers, kJaegerTrace).empty();
-  return formats;
-}
-
 void CountOrphans(const Lineage& lineage, const Site& site) {
   for (const std::string& store : lineage.stores()) CountOrphan(store, site);
 }
@@ -104,7 +98,7 @@ std::optional<Error> InjectRequest(Carrier& headers, std::string_view host, Site
   // Outside any scope a lineage that is there already was put there by somebody: to an approved host it may go.
   if (CurrentScope() == nullptr && JudgeRequestOut(host, *CurrentTrust()).accepted) return std::nullopt;
   if (*text) WarnOfForwarded(host, ReadCarrier(headers).forwarded, *CurrentTrust());
-  Rewrite(headers, *text, FormatsOf(headers));
+  Rewrite(headers, *text, DeclaredFormats());
   return std::nullopt;
 }
 

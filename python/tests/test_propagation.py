@@ -408,6 +408,52 @@ def test_jaegers_format_is_read_and_written() -> None:
         assert scope.lineage == antipode.Lineage([BEFORE])
 
 
+@pytest.mark.parametrize("members", [1, 64])
+def test_both_formats_are_written_where_both_are_in_use(members: int) -> None:
+    """PROP-7 to PROP-9, in the propagator, round the others and beside them, and in the hook."""
+    others: list[Any] = [JaegerPropagator(), W3CBaggagePropagator()]
+    context = otel.get_current()
+    for number in range(members):
+        context = baggage.set_baggage(f"k{number}", "v", context)
+    token = otel.attach(context)
+    try:
+        for own in (CompositePropagator(others), CompositePropagator([*others, AntipodePropagator()])):
+            uninstrument()
+            propagate.set_global_textmap(own)
+            with antipode.scope():
+                antipode.append(BEFORE)
+                line = ",".join(f"k{number}=v" for number in range(members))
+                hooked: dict[str, str] = {"baggage": line}
+                inject_request(hooked, "b")
+                with approve("b"):
+                    injected: dict[str, str] = {}
+                    propagate.inject(injected)
+            for carrier in (hooked, injected):
+                assert carrier["uberctx-antipode"] == TEXT
+                if members < 64:
+                    assert carrier["baggage"] == f"{line},antipode={TEXT}"
+                    assert "antipode-lineage" not in carrier
+                else:
+                    assert carrier["baggage"] == line
+                    assert carrier["antipode-lineage"] == TEXT
+    finally:
+        otel.detach(token)
+
+
+@pytest.mark.parametrize("listed", [[JaegerPropagator()], [JaegerPropagator(), W3CBaggagePropagator()]])
+def test_beside_jaegers_propagator_it_speaks_that_format(listed: list[Any]) -> None:
+    """PROP-7 to PROP-9, without one round them."""
+    own = CompositePropagator([*listed, AntipodePropagator()])
+    propagate.set_global_textmap(own)
+    antipode.configure(trust="all")
+    with antipode.scope():
+        antipode.append(BEFORE)
+        carrier: dict[str, str] = {}
+        own.inject(carrier)
+    assert carrier.pop("uberctx-antipode") == TEXT
+    assert carrier == ({"baggage": f"antipode={TEXT}"} if len(listed) > 1 else {})
+
+
 @pytest.mark.parametrize("order", ["last", "first"])
 def test_listed_in_otel_propagators(order: str) -> None:
     """The entry point `antipode`: behind `baggage` it shares the header, before it it has its own. Never lost."""

@@ -65,8 +65,13 @@ def test_name(case: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("case", cases("propagation-place"))
 def test_place(case: dict[str, Any]) -> None:
-    headers: dict[str, str | None] = {"baggage": case["baggage"]}
+    headers: dict[str, str | None] = {
+        "baggage": case["baggage"],
+        "uber-trace-id": case.get("uber_trace_id"),
+        "uberctx-antipode": case.get("uberctx_antipode"),
+    }
     text = give(Lineage.deserialize(case["text"]), TrustSettings(), Direction.REQUEST_OUT)
-    headers |= rewrite(headers.get, text, Formats(baggage=case["baggage_propagator"]))
+    headers |= rewrite(headers.get, text, Formats(case["baggage_propagator"], case.get("jaeger_propagator", False)))
     assert headers.get("baggage") == case["out"]["baggage"]
     assert headers.get("antipode-lineage") == case["out"]["antipode_lineage"]
+    assert headers.get("uberctx-antipode") == case["out"].get("uberctx_antipode")

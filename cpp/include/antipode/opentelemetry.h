@@ -176,15 +176,16 @@ class AntipodePropagator : public api::context::propagation::TextMapPropagator {
     const std::optional<std::string> text = ApprovedText();
     const api::context::Context quiet = WithoutOurs(context);
     const auto baggage = api::baggage::GetBaggage(quiet);
-    if (text && formats_.baggage && Fits(*baggage, *text)) {
+    const bool fits = text && formats_.baggage && Fits(*baggage, *text);
+    if (fits) {
       api::context::Context ours = quiet;
       inner_->Inject(carrier, api::baggage::SetBaggage(ours, WithOurs(*baggage, *text)));
-      return;
+    } else {
+      inner_->Inject(carrier, quiet);
     }
-    inner_->Inject(carrier, quiet);
     if (!text) return;
-    const bool jaeger = formats_.jaeger && !formats_.baggage;
-    carrier.Set(detail::View(jaeger ? kJaegerHeader : kLineageHeader), *text);
+    if (formats_.jaeger) carrier.Set(detail::View(kJaegerHeader), *text);
+    if (!fits && (formats_.baggage || !formats_.jaeger)) carrier.Set(detail::View(kLineageHeader), *text);
   }
 
   bool Fields(api::nostd::function_ref<bool(api::nostd::string_view)> callback) const noexcept override {

@@ -27,8 +27,8 @@ struct Formats {
   bool jaeger = false;
 };
 
-/// Says what the application's own propagators are; baggage until somebody does. A request that holds `uber-trace-id`
-/// gets Jaeger's carrier in any case.
+/// Says what the application's own propagators are; baggage until somebody does (PROP-9). A request that holds
+/// `uber-trace-id` gets Jaeger's carrier in any case (PROP-7).
 void SetPropagationFormats(Formats formats);
 
 /// What headers brought: lineage texts, not yet judged or parsed, and the forwarding headers beside them.

@@ -3,12 +3,17 @@
 
 #include <gtest/gtest.h>
 #include <opentelemetry/baggage/propagation/baggage_propagator.h>
+#include <opentelemetry/context/propagation/composite_propagator.h>
+#include <opentelemetry/trace/propagation/jaeger.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <map>
+#include <memory>
 #include <string>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include "antipode/lineage.h"
 #include "environment.h"
@@ -101,6 +106,31 @@ TEST_F(OpenTelemetry, PropagatorWritesNothingWithoutApproval_TRUST_25) {
     RoundBaggage().Inject(refused, WithBaggage("user=7"));
   }
   EXPECT_EQ(refused.headers, (Headers{{"baggage", "user=7"}}));
+}
+
+TEST_F(OpenTelemetry, PropagatorWritesEveryFormatThatIsInUse_PROP_7_PROP_8_PROP_9) {
+  using Propagator = opentelemetry::context::propagation::TextMapPropagator;
+  const Scope scope(*Lineage::Deserialize("1~a..e.1"));
+  const otel::Approval approval("post-storage");
+  std::string full = "k0=v";
+  for (int number = 1; number < 64; ++number) full += ",k" + std::to_string(number) + "=v";
+  for (const bool both : {false, true}) {
+    std::vector<std::unique_ptr<Propagator>> inner;
+    inner.push_back(std::make_unique<opentelemetry::trace::propagation::JaegerPropagator>());
+    if (both) inner.push_back(std::make_unique<opentelemetry::baggage::propagation::BaggagePropagator>());
+    otel::AntipodePropagator round(
+        otel::AntipodePropagator::Inner(new opentelemetry::context::propagation::CompositePropagator(std::move(inner))));
+    MapCarrier carrier;
+    round.Inject(carrier, WithBaggage("user=7"));
+    Headers wanted{{"uberctx-antipode", "1~a..e.1"}};
+    if (both) wanted["baggage"] = "user=7,antipode=1~a..e.1";
+    EXPECT_EQ(carrier.headers, wanted);
+    if (!both) continue;
+    MapCarrier without_room;
+    round.Inject(without_room, WithBaggage(full));
+    EXPECT_EQ(without_room.headers,
+              (Headers{{"uberctx-antipode", "1~a..e.1"}, {"baggage", full}, {"antipode-lineage", "1~a..e.1"}}));
+  }
 }
 
 TEST_F(OpenTelemetry, PropagatorWritesTheLastMemberOfBaggage_PROP_8_PROP_10) {

@@ -57,9 +57,11 @@ TEST(PropagationVectors, Place) {
   RunVectors("propagation-place", [](const Json& vector) {
     Lines lines;
     if (const auto baggage = TextOrNull(vector.at("baggage"))) lines.emplace_back("baggage", *baggage);
+    if (vector.contains("uber_trace_id")) lines.emplace_back("uber-trace-id", vector.at("uber_trace_id"));
+    if (vector.contains("uberctx_antipode")) lines.emplace_back("uberctx-antipode", vector.at("uberctx_antipode"));
     HeaderCarrier carrier(lines);
     const auto text = Give(Read(vector.at("text").get<std::string>()), TrustSettings(), Direction::kRequestOut);
-    Rewrite(carrier, text, {vector.at("baggage_propagator").get<bool>(), false});
+    Rewrite(carrier, text, {vector.at("baggage_propagator").get<bool>(), vector.value("jaeger_propagator", false)});
     const auto found = [&carrier](std::string_view name) -> std::optional<std::string> {
       const std::vector<std::string> values = ValuesOf(carrier, name);
       EXPECT_LE(values.size(), 1U);
@@ -67,6 +69,7 @@ TEST(PropagationVectors, Place) {
     };
     EXPECT_EQ(found("baggage"), TextOrNull(vector.at("out").at("baggage")));
     EXPECT_EQ(found("antipode-lineage"), TextOrNull(vector.at("out").at("antipode_lineage")));
+    EXPECT_EQ(found("uberctx-antipode"), TextOrNull(vector.at("out").value("uberctx_antipode", Json())));
   });
 }
 

@@ -16,6 +16,8 @@ BAGGAGE_HEADER: Final = "baggage"
 BAGGAGE_KEY: Final = "antipode"
 JAEGER_HEADER: Final = "uberctx-antipode"
 """The baggage member in the format of Jaeger's clients (PROP-7)."""
+JAEGER_TRACE_HEADER: Final = "uber-trace-id"
+"""Whoever writes it propagates in that format."""
 MAX_BAGGAGE_BYTES: Final = 8192
 MAX_BAGGAGE_MEMBERS: Final = 64
 
@@ -132,7 +134,7 @@ def rewrite(get: Callable[[str], str | None], text: str | None, formats: Formats
         if line is not None:
             changes[BAGGAGE_HEADER] = line
             own = None
-    if text is not None and formats.jaeger:
+    if text is not None and (formats.jaeger or get(JAEGER_TRACE_HEADER) is not None):
         changes[JAEGER_HEADER] = text
         own = own if formats.baggage else None
     elif get(JAEGER_HEADER) is not None:

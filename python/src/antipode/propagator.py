@@ -29,19 +29,19 @@ from antipode.carriers import (
     BAGGAGE_KEY,
     CARRIERS,
     JAEGER_HEADER,
+    JAEGER_TRACE_HEADER,
     LINEAGE_HEADER,
     Formats,
     read,
     with_member,
 )
-from antipode.exchange import give, leaving, scope_of, take
-from antipode.scope import Scope, current_scope, in_context
+from antipode.exchange import give, leaving, take
+from antipode.scope import Scope, current_scope, in_context, scope_in
 from antipode.settings import Trust
 from antipode.trust import Decision, Direction, judge_request_in, judge_request_out, report, trust_settings
 
 _APPROVAL: Final = otel.create_key("antipode-approval")
 _ARRIVED: Final = otel.create_key("antipode-arrived")
-_JAEGER_TRACE: Final = "uber-trace-id"
 _LONGEST_MEMBER: Final = 4096
 """What OpenTelemetry for Python leaves out when it injects baggage, in bytes."""
 
@@ -81,11 +81,11 @@ class AntipodePropagator(TextMapPropagator):
             context = otel.get_current()
         if baggage.get_baggage(BAGGAGE_KEY, context) is not None:
             context = baggage.remove_baggage(BAGGAGE_KEY, context)
-        running = current_scope() if given is None else scope_of(given)
+        running = current_scope() if given is None else scope_in(given)
         # One that has ended is another request's: asyncio may hand its Context on (python/cpython#140947).
         if running is not None and not running.closed:
             # Some propagators begin with an empty Context: the scope of our middleware must not fall out of it.
-            return context if scope_of(context) is running else in_context(running, context)
+            return context if scope_in(context) is running else in_context(running, context)
         lines = [(name, getter.get(carrier, name)) for name in CARRIERS]
         texts = read([(name, values) for name, values in lines if values]).texts
         if not texts:
@@ -138,20 +138,24 @@ class AntipodePropagator(TextMapPropagator):
         if text is None:
             inner.inject(carrier, quiet, setter)
             return
-        if formats.baggage and with_member(_encoded(quiet), text) is not None:
-            inner.inject(carrier, baggage.set_baggage(BAGGAGE_KEY, text, quiet), setter)
-            return
-        inner.inject(carrier, quiet, setter)
-        setter.set(carrier, JAEGER_HEADER if formats.jaeger and not formats.baggage else LINEAGE_HEADER, text)
+        fits = formats.baggage and with_member(_encoded(quiet), text) is not None
+        inner.inject(carrier, baggage.set_baggage(BAGGAGE_KEY, text, quiet) if fits else quiet, setter)
+        if formats.jaeger:
+            setter.set(carrier, JAEGER_HEADER, text)
+        if not fits and (formats.baggage or not formats.jaeger):
+            setter.set(carrier, LINEAGE_HEADER, text)
 
     def _beside(self, carrier: CarrierT, context: otel.Context, setter: Setter[CarrierT], text: str | None) -> None:
         if text is None:
             return
-        line = with_member(_encoded(context), text) if _is_behind_baggage(self) else None
-        if line is None:
-            setter.set(carrier, LINEAGE_HEADER, text)
-        else:
+        behind_baggage, jaeger = _beside_what(self)
+        line = with_member(_encoded(context), text) if behind_baggage else None
+        if line is not None:
             setter.set(carrier, BAGGAGE_HEADER, line)
+        if jaeger:
+            setter.set(carrier, JAEGER_HEADER, text)
+        if line is None and (behind_baggage or not jaeger):
+            setter.set(carrier, LINEAGE_HEADER, text)
 
 
 def _encoded(context: otel.Context) -> str:
@@ -164,14 +168,15 @@ def _encoded(context: otel.Context) -> str:
     return ",".join(member for member in members if len(member) <= _LONGEST_MEMBER)
 
 
-def _is_behind_baggage(own: AntipodePropagator) -> bool:
-    """Whether the global propagators write baggage before this one has its turn, and not after."""
+def _beside_what(own: AntipodePropagator) -> tuple[bool, bool]:
+    """Whether the global propagators write baggage before this one has its turn, and not after; and Jaeger's format."""
     listed = list(getattr(propagate.get_global_textmap(), "_propagators", ()))
     if own not in listed:
-        return False
+        return False, False
     place = listed.index(own)
     before = any(BAGGAGE_HEADER in other.fields for other in listed[:place])
-    return before and not any(BAGGAGE_HEADER in other.fields for other in listed[place + 1 :])
+    after = any(BAGGAGE_HEADER in other.fields for other in listed[place + 1 :])
+    return before and not after, any(JAEGER_TRACE_HEADER in other.fields for other in listed)
 
 
 def _approved_text(context: otel.Context) -> str | None:
@@ -179,7 +184,7 @@ def _approved_text(context: otel.Context) -> str | None:
     if isinstance(approval, _Approval):
         return approval.text
     trust = trust_settings()
-    scope = scope_of(context)
+    scope = scope_in(context)
     if scope is None:
         return None
     if trust.trust is Trust.ALL and not trust.edge:
@@ -272,7 +277,7 @@ def formats_of(propagator: TextMapPropagator) -> Formats:
     known, formats = _formats
     if known is not propagator:
         fields = propagator.fields
-        formats = Formats(BAGGAGE_HEADER in fields, _JAEGER_TRACE in fields)
+        formats = Formats(BAGGAGE_HEADER in fields, JAEGER_TRACE_HEADER in fields)
         _formats = (propagator, formats)
     return formats
 

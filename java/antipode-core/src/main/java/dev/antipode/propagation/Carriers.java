@@ -32,6 +32,7 @@ public final class Carriers {
   /** The headers that may hold a lineage. */
   public static final List<String> ALL = List.of(BAGGAGE_HEADER, LINEAGE_HEADER, JAEGER_HEADER);
 
+  /** Whoever writes it propagates in that format. */
   static final String JAEGER_TRACE = "uber-trace-id";
 
   private static final int MAX_BAGGAGE_BYTES = 8192;
@@ -221,7 +222,7 @@ public final class Carriers {
         own = null;
       }
     }
-    if (text != null && formats.jaeger()) {
+    if (text != null && (formats.jaeger() || get.apply(JAEGER_TRACE) != null)) {
       changes.put(JAEGER_HEADER, text);
       own = formats.baggage() ? own : null;
     } else if (get.apply(JAEGER_HEADER) != null) {

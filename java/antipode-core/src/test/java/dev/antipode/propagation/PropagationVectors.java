@@ -34,7 +34,7 @@ public final class PropagationVectors {
   private PropagationVectors() {}
 
   private static String textOrNull(JsonNode json) {
-    return json.isNull() ? null : json.asText();
+    return json.isNull() || json.isMissingNode() ? null : json.asText();
   }
 
   private static void extract(JsonNode vector) {
@@ -67,12 +67,15 @@ public final class PropagationVectors {
   private static void place(JsonNode vector) {
     Map<String, String> headers = new HashMap<>();
     headers.put("baggage", textOrNull(vector.get("baggage")));
+    headers.put("uber-trace-id", textOrNull(vector.path("uber_trace_id")));
+    headers.put("uberctx-antipode", textOrNull(vector.path("uberctx_antipode")));
     Lineage lineage = Lineage.deserialize(vector.get("text").asText());
     String text = Exchange.give(lineage, TrustSettings.inForce(), Direction.REQUEST_OUT);
-    Formats formats = new Formats(vector.get("baggage_propagator").asBoolean(), false);
+    Formats formats = new Formats(vector.get("baggage_propagator").asBoolean(), vector.path("jaeger_propagator").asBoolean());
     headers.putAll(Carriers.rewrite(headers::get, text, formats));
     assertThat(headers.get("baggage")).isEqualTo(textOrNull(vector.get("out").get("baggage")));
     assertThat(headers.get("antipode-lineage")).isEqualTo(textOrNull(vector.get("out").get("antipode_lineage")));
+    assertThat(headers.get("uberctx-antipode")).isEqualTo(textOrNull(vector.get("out").path("uberctx_antipode")));
   }
 
   private static void name(JsonNode vector) {
