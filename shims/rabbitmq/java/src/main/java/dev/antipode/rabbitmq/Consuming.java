@@ -21,6 +21,7 @@ import java.math.BigDecimal;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.Map;
+import java.util.concurrent.CompletionException;
 
 /** Consuming by one channel: one scope a message, filled from the message's own header (SCOPE-6, PROP-17, BAR-45). */
 final class Consuming {
@@ -77,15 +78,22 @@ final class Consuming {
         delivery.settle("its scope has ended");
         returns.closed(delivery);
       }
-    } catch (RedeliverException error) {
-      if (!mayGoBack) {
+    } catch (RedeliverException | CompletionException error) {
+      RedeliverException wanted = redeliver(error);
+      if (wanted == null || !mayGoBack) {
         throw error;
       }
-      say(error);
+      say(wanted);
       returns.giveBack(tag, options.redeliverDelay());
       return false;
     }
     return true;
+  }
+
+  /** What a barrier threw, also where its future was joined; null for anything else. */
+  private static RedeliverException redeliver(RuntimeException error) {
+    Throwable thrown = error instanceof CompletionException ? error.getCause() : error;
+    return thrown instanceof RedeliverException wanted ? wanted : null;
   }
 
   /** Opens the scope of one message, for try-with-resources. */

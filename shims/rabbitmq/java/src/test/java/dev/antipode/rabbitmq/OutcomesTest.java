@@ -20,6 +20,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 
 /** What became of a tracked message: confirmed, refused, returned, committed, or nobody knows (SCOPE-14, SCOPE-17). */
@@ -85,6 +86,48 @@ class OutcomesTest extends WithBroker {
       assertThat(scope.lineage().ofStore(STORE)).hasSize(1);
       assertThat(scope.marked().isComplete()).isTrue();
     }
+  }
+
+  /** What left the scope before was marked, and so is the response's copy. */
+  @Test
+  void oneThatIsConfirmedAfterItsScopeHasEndedIsDroppedAndSaidSo_SCOPE_4() throws Exception {
+    Link link = a.link();
+    Channel channel = AntipodeRabbit.wrap(a.channel(a.url(link)), options().track(true));
+    channel.confirmSelect();
+    LineageScope scope = Antipode.scope();
+    try (scope) {
+      link.silence();
+      publish(channel, "", a.queue(), false);
+      assertThat(scope.marked().incomplete()).isEqualTo(Set.of(STORE));
+    }
+    link.heal();
+    assertThat(channel.waitForConfirms(CONFIRM_MILLIS)).isTrue();
+    assertThat(scope.lineage().isEmpty()).isTrue();
+    assertThat(logs.text()).contains("dropped a write to " + STORE, "has ended");
+  }
+
+  @Test
+  void threadsThatShareAChannelLoseNothing() throws Exception {
+    Channel channel = confirming();
+    String queue = a.queue();
+    try (LineageScope scope = Antipode.scope()) {
+      List<Thread> threads = IntStream.range(0, 4)
+          .mapToObj(each -> Antipode.carry((Runnable) () -> {
+            for (int number = 0; number < 100; number++) {
+              publish(channel, "", queue, false);
+            }
+          }))
+          .map(Thread::new)
+          .toList();
+      threads.forEach(Thread::start);
+      for (Thread thread : threads) {
+        thread.join(20_000);
+      }
+      assertThat(channel.waitForConfirms(CONFIRM_MILLIS)).isTrue();
+      assertThat(scope.pending()).isEmpty();
+      assertThat(scope.lineage().ofStore(STORE)).hasSize(400);
+    }
+    until(() -> a.count(queue) == 400, "all messages");
   }
 
   @Test

@@ -29,6 +29,7 @@ import dev.antipode.shim.RegisteredStore;
 import dev.antipode.shim.Shims;
 import dev.antipode.shim.Write;
 import dev.antipode.trust.Keys;
+import java.nio.ByteBuffer;
 import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
@@ -77,8 +78,9 @@ class PublishingTest extends WithBroker {
       channel.basicPublish("", queue, null, octets("4"));
       channel.basicPublish("", queue, false, null, octets("5"));
       channel.basicPublish("", queue, false, false, null, octets("6"));
+      channel.basicPublish("", queue, false, false, null, ByteBuffer.wrap(octets("7")), null);
     }
-    for (int form = 4; form <= 6; form++) {
+    for (int form = 4; form <= 7; form++) {
       GetResponse message = a.get(queue);
       assertThat(new String(message.getBody())).isEqualTo(Integer.toString(form));
       assertThat(headersOf(message.getProps())).isEqualTo(Map.of(Messages.HEADER, TEXT));

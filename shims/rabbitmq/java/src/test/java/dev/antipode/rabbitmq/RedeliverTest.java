@@ -234,6 +234,17 @@ class RedeliverTest extends WithBroker {
   }
 
   @Test
+  void aFutureThatIsJoinedGivesTheMessageBackToo() {
+    String queue = a.queue();
+    publish(queue, "42");
+    Channel channel = a.wrapped(after(100));
+    boolean handled = AntipodeRabbit.handle(channel, get(channel, queue, false), false, () -> Antipode.barrierAsync(
+        BarrierOptions.defaults().timeout(Duration.ofMillis(50)).onTimeout(Policy.REDELIVER)).join());
+    assertThat(handled).isFalse();
+    assertThat(get(channel, queue, true).getEnvelope().isRedeliver()).isTrue();
+  }
+
+  @Test
   void aChannelThatEndsMeanwhileGivesTheMessageBackItself() throws Exception {
     String queue = a.queue();
     publish(queue, "42");

@@ -20,6 +20,7 @@ import java.util.HashMap;
 import java.util.Map;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.extension.ExtendWith;
 
 /** Tests on one broker, whose virtual hosts are the two regions, and which no test spoils; it ends with this process. */
@@ -45,6 +46,7 @@ abstract class WithBroker {
   }
 
   @BeforeEach
+  @Timeout(180) // the first one starts a broker
   final void begin() {
     lab().heal();
     a = new Region(lab(), "a");
