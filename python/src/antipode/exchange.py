@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from opentelemetry import context as otel
-
 from antipode import logs, telemetry
 from antipode.errors import MalformedLineageError
 from antipode.lineage import EMPTY, Lineage
-from antipode.scope import _SCOPE, Scope
+from antipode.scope import Scope
 from antipode.settings import settings
 from antipode.trust import Decision, Direction, Reason, TrustSettings, outgoing_text, report
 
@@ -108,9 +106,3 @@ def leaving(scope: Scope) -> Lineage:
         for store in sorted({write.store for write in scope.pending}):
             telemetry.incomplete("pending", store)
     return lineage
-
-
-def scope_of(context: otel.Context) -> Scope | None:
-    """The scope that a Context holds."""
-    found = context.get(_SCOPE)
-    return found if isinstance(found, Scope) else None

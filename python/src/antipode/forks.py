@@ -1,14 +1,16 @@
-"""Forks: pollers, channels, watermarks and locks stay with the parent; a child begins without any (spec SCOPE-13)."""
+"""Forks: scopes, pollers, channels, watermarks and locks stay with the parent; a child begins without (SCOPE-13)."""
 
 from __future__ import annotations
 
 import os
 
 from antipode import announcement, fallback, logs, records
+from antipode.scope import after_fork as leave_scopes
 from antipode.store import registry
 
 
 def _after_fork_in_child() -> None:
+    leave_scopes()
     announcement.after_fork()
     logs.after_fork()
     records.after_fork()

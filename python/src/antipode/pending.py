@@ -6,6 +6,8 @@ import asyncio
 import threading
 from collections.abc import Callable
 
+from antipode import logs, telemetry
+from antipode.errors import PendingWriteError
 from antipode.lineage import EMPTY, Lineage, spelled_position
 from antipode.settings import Mode, settings
 from antipode.site import call_site
@@ -69,3 +71,27 @@ class PendingWrite:
         """The scope's lineage when the write was sent: what the write's own position must not be below (LIN)."""
         top = self._top
         return self._lineage if top is None else top.at(self._at)
+
+
+def apply_on_pending(uncommitted: tuple[PendingWrite, ...]) -> None:
+    """A lineage leaves before the commit of this task's own writes: the commonest form of the bug (SCOPE-18)."""
+    site = call_site()
+    names = ", ".join(sorted({write.store for write in uncommitted}))
+    now = settings()
+    telemetry.finding("published_before_commit", site)
+    if now.mode is Mode.DRY_RUN:
+        from antipode import records
+
+        for write in uncommitted:
+            records.published_before_commit(site, write.store, write.site)
+    if now.on_pending == "raise":
+        raise PendingWriteError(
+            f"a lineage leaves before the commit of {names}: readers cannot wait for it. Publish after commit. "
+            f"(site: {site})"
+        )
+    if now.on_pending == "warn" or now.mode is Mode.DRY_RUN:
+        logs.warn(
+            f"pending {site}",
+            f"sent a lineage before the commit of {names}: readers cannot wait for it. Publish after commit. "
+            f"site={site}",
+        )

@@ -13,14 +13,16 @@ from opentelemetry import context as otel
 from opentelemetry.context.contextvars_context import ContextVarsRuntimeContext
 
 from antipode import logs, telemetry
-from antipode.errors import ConfigurationError, PendingWriteError
+from antipode.errors import ConfigurationError
 from antipode.lineage import EMPTY, Lineage
-from antipode.pending import PendingWrite, Top, current_task
+from antipode.pending import PendingWrite, Top, apply_on_pending, current_task
 from antipode.settings import Mode, settings
 from antipode.site import call_site
 from antipode.writeid import WriteId
 
 _SCOPE: Final = otel.create_key("antipode-scope")
+_process = object()
+"""Stands for this process: the child of a fork is another, where the scopes from before are none (SCOPE-13)."""
 
 
 def _context_getter() -> Callable[[], otel.Context]:
@@ -95,6 +97,7 @@ class Scope:
         self._stopped = False
         self._holds = 0
         self._outer: Scope | None = None
+        self._process = _process
 
     # Reading it
 
@@ -148,7 +151,7 @@ class Scope:
             return self.lineage
         uncommitted = self.published_before_commit()
         if uncommitted:
-            _apply_on_pending(uncommitted)
+            apply_on_pending(uncommitted)
         return self.marked()
 
     def additions(self) -> Lineage:
@@ -315,6 +318,8 @@ class Scope:
 
     def stop(self) -> None:
         """Ends the scope (paper table 2); a detached one lives on until the work that carries it has ended."""
+        if self._process is not _process:
+            return  # the parent's: another of its threads may hold the lock for ever here
         with self._lock:
             self._stopped = True
             self._closed = self._holds == 0
@@ -326,6 +331,8 @@ class Scope:
 
     def release(self) -> None:
         """The work that carried the scope has ended; the last one closes a scope that was stopped meanwhile."""
+        if self._process is not _process:
+            return
         with self._lock:
             self._holds -= 1
             self._closed = self._stopped and self._holds == 0
@@ -351,38 +358,21 @@ class Scope:
         return f"<Scope {self.kind} {state} {self.lineage.serialize()}>"
 
 
-def _apply_on_pending(uncommitted: tuple[PendingWrite, ...]) -> None:
-    """A lineage leaves before the commit of this task's own writes: the commonest form of the bug (SCOPE-18)."""
-    site = call_site()
-    names = ", ".join(sorted({write.store for write in uncommitted}))
-    now = settings()
-    telemetry.finding("published_before_commit", site)
-    if now.mode is Mode.DRY_RUN:
-        from antipode import records
-
-        for write in uncommitted:
-            records.published_before_commit(site, write.store, write.site)
-    if now.on_pending == "raise":
-        raise PendingWriteError(
-            f"a lineage leaves before the commit of {names}: readers cannot wait for it. Publish after commit. "
-            f"(site: {site})"
-        )
-    if now.on_pending == "warn" or now.mode is Mode.DRY_RUN:
-        logs.warn(
-            f"pending {site}",
-            f"sent a lineage before the commit of {names}: readers cannot wait for it. Publish after commit. "
-            f"site={site}",
-        )
-
-
 def current_scope() -> Scope | None:
     """The scope of the running request, message or task; None outside any."""
-    return current_context().get(_SCOPE)  # type: ignore[return-value]
+    return scope_in(current_context())
 
 
 def scope_in(context: otel.Context) -> Scope | None:
-    """The scope that a Context holds, for who has it at hand."""
-    return context.get(_SCOPE)  # type: ignore[return-value]
+    """The scope that a Context holds, for who has it at hand; None where that is of the parent of a fork."""
+    found: Any = context.get(_SCOPE)
+    return found if found is None or found._process is _process else None
+
+
+def after_fork() -> None:
+    """In the child of a fork: no scope of the parent is one here, in whichever Context it stands."""
+    global _process
+    _process = object()
 
 
 def in_context(scope: Scope | None, context: otel.Context | None = None) -> otel.Context:
