@@ -23,7 +23,7 @@ from starlette.responses import PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Mount, Route, WebSocketRoute
 from starlette.testclient import TestClient
 from starlette.websockets import WebSocket
-from web import asgi_server
+from web import asgi_server, wait_until
 
 EPOCH = "8371ab90c2d4e6f1"
 BEFORE = WriteId.position("blog-posts", EPOCH, 1042)
@@ -237,6 +237,33 @@ async def test_an_error_of_the_application_ends_the_scope() -> None:
     assert seen[0] is not None
     assert seen[0].closed
     assert antipode.current_scope() is None
+
+
+@pytest.mark.parametrize("writes", [True, False])
+def test_an_application_that_fails_still_says_what_it_wrote(
+    writes: bool, capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    """PROP-13: else the caller takes its lineage for complete. The server hears of the error, and logs it."""
+
+    async def broken(scope: Any, receive: Any, send: Any) -> None:
+        if writes:
+            antipode.append(AFTER)
+        raise ValueError("broken")
+
+    with asgi_server(antipode.asgi.Middleware(broken)) as port, httpx.Client() as plain, antipode.scope() as scope:
+        response = antipode.httpx.wrap(plain).get(f"http://127.0.0.1:{port}/", timeout=20)
+        assert response.status_code == 500
+        assert response.text == "Internal Server Error"
+        assert scope.lineage == antipode.Lineage([AFTER] if writes else [])
+        assert scope.lineage.is_complete()
+    errors = ""
+
+    def logged() -> bool:
+        nonlocal errors
+        errors += capfd.readouterr().err
+        return "ValueError: broken" in errors + caplog.text
+
+    wait_until(logged, "the server has logged it")
 
 
 async def test_other_protocols_pass_through() -> None:

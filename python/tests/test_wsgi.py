@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import sys
+import threading
+import wsgiref.simple_server
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 from wsgiref.util import setup_testing_defaults
 from wsgiref.validate import validator
 
 import antipode
+import antipode.requests
 import antipode.wsgi
 import pytest
+import requests
 from antipode import WriteId, telemetry
 from antipode.propagation import uninstrument
 from flask import Flask, Response, stream_with_context
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from opentelemetry import propagate
+from web import wait_until, wsgi_server
 from werkzeug.middleware.proxy_fix import ProxyFix
 from werkzeug.test import Client
 
@@ -178,6 +184,74 @@ def test_an_error_of_the_application_ends_the_scope() -> None:
     assert seen[0] is not None
     assert seen[0].closed
     assert antipode.current_scope() is None
+
+
+@contextmanager
+def reference_server(app: Any) -> Iterator[int]:
+    """The server of Python's own library."""
+    server = wsgiref.simple_server.make_server("127.0.0.1", 0, app)
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
+    thread.start()
+    try:
+        yield server.server_port
+    finally:
+        server.shutdown()
+        thread.join(10)
+        server.server_close()
+
+
+@pytest.mark.parametrize("method", ["GET", "HEAD"])
+@pytest.mark.parametrize("started", [False, True])
+@pytest.mark.parametrize("lazy", [False, True])
+@pytest.mark.parametrize("served", [reference_server, wsgi_server])
+def test_an_application_that_fails_still_says_what_it_wrote(
+    served: Any,
+    lazy: bool,
+    started: bool,
+    method: str,
+    capfd: pytest.CaptureFixture[str],
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """PROP-13: else the caller takes its lineage for complete. The server hears of the error, and logs it."""
+
+    def failing(environ: Any, start_response: Any) -> Iterator[bytes]:
+        if started:
+            start_response("200 OK", [("Content-Type", "text/plain")])
+        antipode.append(AFTER)
+        raise ValueError("broken")
+        yield b"never"
+
+    def app(environ: Any, start_response: Any) -> Iterable[bytes]:
+        pieces = failing(environ, start_response)
+        return pieces if lazy else [next(pieces)]
+
+    with served(antipode.wsgi.Middleware(app)) as port, antipode.scope() as scope:
+        http = antipode.requests.wrap(requests.Session())
+        response = http.request(method, f"http://127.0.0.1:{port}/", timeout=20)
+        assert response.status_code == 500
+        assert response.headers["antipode-lineage"] == ANSWER
+        assert response.text == ("" if method == "HEAD" else "Internal Server Error")
+        assert scope.lineage == antipode.Lineage([AFTER])
+        assert scope.lineage.is_complete()
+    errors = ""
+
+    def logged() -> bool:
+        nonlocal errors
+        errors += capfd.readouterr().err
+        return "ValueError: broken" in errors + caplog.text
+
+    wait_until(logged, "the server has logged it")
+
+
+def test_an_application_that_fails_and_wrote_nothing_is_the_servers_to_answer() -> None:
+    started: list[Any] = []
+
+    def broken(environ: Any, start_response: Any) -> Iterable[bytes]:
+        raise ValueError("broken")
+
+    with pytest.raises(ValueError, match="broken"):
+        antipode.wsgi.Middleware(broken)({"REQUEST_METHOD": "GET"}, lambda *given: started.append(given))  # type: ignore[arg-type, func-returns-value]
+    assert started == []
 
 
 def test_nested_stacks_share_the_scope_of_the_outermost() -> None:

@@ -6,6 +6,7 @@ app = antipode.asgi.Middleware(app)          # FastAPI, Starlette: app.add_middl
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from contextlib import suppress
 from functools import partial
 from typing import Any, Final
 
@@ -74,6 +75,10 @@ class Middleware:
         try:
             with inbound.active():
                 await self._app(inner, receive, answer.send)
+        except Exception:
+            if scope["type"] == "http":
+                await answer.say_what_was_written()
+            raise
         finally:
             inbound.close()
 
@@ -131,6 +136,7 @@ class _Answer:
         self._inbound = inbound
         self._send = send
         self._public = False
+        self._started = False
         self._own_trailers = False
         self._may_trail = _TRAILERS in (scope.get("extensions") or {}) and any(
             name.lower() == b"te" and b"trailers" in value.lower() for name, value in scope["headers"]
@@ -146,7 +152,26 @@ class _Answer:
         if kind == "http.response.body" and self._own_trailers and not message.get("more_body"):
             await self._send(self._trailers())
 
+    async def say_what_was_written(self) -> None:
+        """The application has failed before its header left; the server would answer without its additions (PROP-13).
+
+        Where there are any, the answer is made here; the server gets the error all the same, after a whole response.
+        """
+        text = None if self._started else self._inbound.response_text()
+        if text is None:
+            return
+        body = b"Internal Server Error"
+        headers = [
+            (b"content-type", b"text/plain"),
+            (b"content-length", str(len(body)).encode()),
+            (_LINEAGE, text.encode("ascii")),
+        ]
+        with suppress(Exception):  # the connection may be gone; what the application raised goes on
+            await self._send({"type": "http.response.start", "status": 500, "headers": headers})
+            await self._send({"type": "http.response.body", "body": body})
+
     def _start(self, message: Message) -> Message:
+        self._started = True
         headers = list(message.get("headers") or ())
         self._public = is_public(value.decode("latin-1") for name, value in headers if name.lower() == b"cache-control")
         text = self._inbound.response_text(public=self._public)

@@ -6,6 +6,7 @@ flask_app.wsgi_app = antipode.wsgi.Middleware(flask_app.wsgi_app)
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -92,11 +93,13 @@ class _Answer(Iterator[bytes]):
         self._held: tuple[str, list[tuple[str, str]], Any] | None = None
         self._write: Callable[[bytes], object] | None = None
         self._closed = False
+        self._head = environ.get("REQUEST_METHOD") == "HEAD"
         try:
             with inbound.active():
                 self._body = app(environ, self._start)
                 self._pieces = iter(self._body)
-        except BaseException:
+        except BaseException as error:
+            self._answer_for(error)
             inbound.close()
             raise
 
@@ -135,8 +138,27 @@ class _Answer(Iterator[bytes]):
         except StopIteration:
             self._send_header()
             raise
+        except BaseException as error:
+            self._answer_for(error)
+            raise
         self._send_header()
         return piece
+
+    def _answer_for(self, error: BaseException) -> None:
+        """The application has failed before its header left; the server would answer without its additions (PROP-13).
+
+        Where there are any, the answer is made here; the server gets the error all the same, after a whole response.
+        """
+        if self._write is not None or not isinstance(error, Exception):
+            return
+        text = self._inbound.response_text()
+        if text is None:
+            return
+        body = b"Internal Server Error"
+        headers = [("Content-Type", "text/plain"), ("Content-Length", str(len(body))), (LINEAGE_HEADER, text)]
+        with suppress(Exception):  # the connection may be gone; what the application raised goes on
+            self._write = self._start_response("500 Internal Server Error", headers)
+            self._write(b"" if self._head else body)
 
     def close(self) -> None:
         """Ends the response, and with it the request's scope; closing twice is harmless."""
