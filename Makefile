@@ -24,7 +24,7 @@ help:
 	@echo "make test         lint, types and every test of every language, on real servers (make tests, java, cpp: one of them)"
 	@echo "make interop      services of every language in one application, in all combinations"
 	@echo "make test-stores  the longer runs: the whole failover fuzzers, the clients' own test suites through our wrappers"
-	@echo "make fuzz         ten minutes of fuzzing (SECONDS=600)"
+	@echo "make fuzz         ten minutes of each fuzzer, in every language (SECONDS=600)"
 	@echo "make micro        the micro benchmarks"
 	@echo "make spec-coverage  which requirements of spec/ each language's tests cite, and which none does (OPTIONS=--fail-uncited)"
 	@echo "make lock         pins requirements/dev.in into requirements/dev.txt"
@@ -73,6 +73,9 @@ test-stores: servers
 
 fuzz: setup
 	@$(PY) -m pytest -q -m fuzz -s $(PYTEST)
+	@scripts/fuzz-java $(SECONDS)
+	@scripts/setup-cpp fuzz
+	@scripts/fuzz-cpp $(SECONDS)
 
 micro: servers
 	@$(PY) -m antipode_benchmarks.micro $(OPTIONS)

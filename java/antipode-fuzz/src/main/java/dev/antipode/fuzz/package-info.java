@@ -1,0 +1,2 @@
+/** Jazzer's targets: {@code scripts/fuzz-java}. */
+package dev.antipode.fuzz;
