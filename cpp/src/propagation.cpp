@@ -5,6 +5,7 @@
 #include "antipode/settings.h"
 #include "antipode/wire.h"
 #include "carriers.h"
+#include "engine/announcement.h"
 #include "exchange.h"
 #include "trust.h"
 
@@ -32,6 +33,7 @@ Inbound::Inbound(std::string peer, std::vector<std::pair<std::string, std::strin
     : peer_(std::move(peer)), forwarded_(std::move(forwarded)), edge_(edge) {}
 
 ScopePtr Inbound::Open(const Arrived& came, std::string_view peer, std::optional<bool> edge, Site site) {
+  Announce();
   const TrustSettings trust = CurrentTrust()->AtEdge(edge);
   const double now = UnixTime();
   const Taken taken = Take(

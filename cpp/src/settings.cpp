@@ -173,7 +173,7 @@ Resolved Resolve(const SettingWords& code) {
 
 void Resolved::SayWhatIsWrong() const {
   for (const auto& [variable, hint] : unknown) {
-    logs::Say(LogLevel::kWarning, "the variable " + variable + " is not known and does nothing." + hint);
+    logs::Warn("variable " + variable, "the variable " + variable + " is not known and does nothing." + hint);
   }
   if (error) logs::Say(LogLevel::kError, error->message + ". No lineage is taken or sent until it is right.");
 }

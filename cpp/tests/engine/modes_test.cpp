@@ -4,9 +4,12 @@
 
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
 
+#include "antipode/carrier.h"
 #include "antipode/memory.h"
+#include "antipode/propagation.h"
 #include "antipode/scope.h"
 #include "antipode/telemetry.h"
 #include "antipode/writing.h"
@@ -315,6 +318,17 @@ TEST_F(ModesTest, WhatIsInForceIsSaidOnce) {
   }
   EXPECT_EQ(said, std::vector<std::string>{
                       "INFO mode=enforce region=b stores=blog-posts(memory, 2 replicas) trust=private"});
+}
+
+// OBS-8: also in a service that only passes lineages on.
+TEST_F(ModesTest, WhatIsInForceIsSaidAtTheFirstRequest) {
+  const Isolation listening;
+  ResetAnnouncement();
+  const std::map<std::string, std::string> headers;
+  for (int turn = 0; turn < 2; ++turn) const Scope scope = ExtractRequest(HeaderCarrier(headers));
+  std::size_t said = 0;
+  for (const std::string& line : listening.lines()) said += line.find("mode=enforce") != std::string::npos ? 1 : 0;
+  EXPECT_EQ(said, 1U);
 }
 
 }  // namespace

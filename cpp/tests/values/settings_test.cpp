@@ -5,10 +5,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <fstream>
 #include <set>
+#include <string>
 #include <thread>
+#include <vector>
 
 #include "antipode/hybrid_clock.h"
 #include "antipode/logs.h"
@@ -80,6 +83,11 @@ TEST(Settings, OfStoresThatCannotBeReadAreErrors_CONF_3) {
 TEST(Settings, NameTheNearestVariable_CONF_4) {
   const Isolation isolation(Variables{{"ANTIPODE_TIMEOUTMS", "5"}});
   EXPECT_EQ(UnknownVariables().at("ANTIPODE_TIMEOUTMS"), " Did you mean ANTIPODE_TIMEOUT_MS?");
+  for (int turn = 0; turn < 3; ++turn) ASSERT_TRUE(Configure(SettingWords()).ok());
+  const std::vector<std::string> lines = isolation.lines();
+  EXPECT_EQ(std::count_if(lines.begin(), lines.end(),
+                          [](const std::string& line) { return line.find("ANTIPODE_TIMEOUTMS") != std::string::npos; }),
+            1) << "and not at every change of the settings";
 }
 
 TEST(Settings, SayWhereTheyCameFromAndShowNoKey_CONF_8_CONF_11) {
