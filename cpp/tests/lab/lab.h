@@ -68,6 +68,7 @@ namespace internal {
 // Does verbs: a line of JSON a verb on standard input, a line of JSON a result.
 inline constexpr const char* kDriver = R"python(
 import json, os, sys
+from operator import attrgetter
 out = os.fdopen(os.dup(1), "w", buffering=1)
 os.dup2(2, 1)  # whatever else prints must not stand between the answers
 def say(**message):
@@ -90,7 +91,7 @@ try:
             message = hear()
             try:
                 named = {n: call_back if v == "<callback>" else v for n, v in message["named"].items()}
-                result = getattr(lab[message["store"]], message["verb"])(*message["words"], **named)
+                result = attrgetter(message["verb"])(lab[message["store"]])(*message["words"], **named)
                 say(result=result if isinstance(result, (str, int, float, bool, list, dict)) else None)
             except Exception as error:
                 say(error=f"{type(error).__name__}: {error}")
@@ -264,7 +265,8 @@ class Lab {
   // Returns when the server has what its source has.
   void WaitCaughtUp(const std::string& store, const std::string& server) { Do(store, "wait_caught_up", {server}); }
 
-  // Any verb of a store in the lab's library, with its words and named arguments; "<callback>" stands for `callback`.
+  // Any verb of a store in the lab's library, with its words and named arguments; "<callback>" stands for `callback`. Of what
+  // the store has, too: "context.toxiproxy.create".
   nlohmann::json Do(const std::string& store, const std::string& verb, const nlohmann::json& words = nlohmann::json::array(),
                     const nlohmann::json& named = nlohmann::json::object(), const std::function<void()>& callback = {}) {
     return driver_.Say({{"store", store}, {"verb", verb}, {"words", words}, {"named", named}}, callback);

@@ -32,6 +32,24 @@ int HeartbeatIn(std::string_view query, int otherwise) {
   return found < 0 || found > 65535 ? otherwise : found;
 }
 
+// What rabbitmq-c does not say of itself: without it a broker ends consumers in silence.
+class Capabilities {
+ public:
+  Capabilities() {
+    notified_.key = Octets("consumer_cancel_notify");
+    notified_.value.kind = AMQP_FIELD_KIND_BOOLEAN;
+    notified_.value.value.boolean = 1;
+    capabilities_.key = Octets("capabilities");
+    capabilities_.value.kind = AMQP_FIELD_KIND_TABLE;
+    capabilities_.value.value.table = {1, &notified_};
+  }
+  amqp_table_t table() { return {1, &capabilities_}; }
+
+ private:
+  amqp_table_entry_t notified_{};
+  amqp_table_entry_t capabilities_{};
+};
+
 Failure FailureOf(const amqp_rpc_reply_t& answer) {
   if (answer.reply_type == AMQP_RESPONSE_SERVER_EXCEPTION && answer.reply.id == AMQP_CONNECTION_CLOSE_METHOD) {
     const auto& said = *static_cast<const amqp_connection_close_t*>(answer.reply.decoded);
@@ -86,8 +104,11 @@ std::variant<amqp_connection_state_t, Failure> Open(const Place& place, std::chr
   if (opened != AMQP_STATUS_OK) return Failure{false, 0, amqp_error_string2(opened)};
   amqp_set_handshake_timeout(made.get(), &limit);
   amqp_set_rpc_timeout(made.get(), &limit);
-  const amqp_rpc_reply_t login = amqp_login(made.get(), place.vhost.c_str(), 0, kFrameMax, place.heartbeat,
-                                            AMQP_SASL_METHOD_PLAIN, place.user.c_str(), place.password.c_str());
+  Capabilities capabilities;
+  const amqp_table_t properties = capabilities.table();
+  const amqp_rpc_reply_t login =
+      amqp_login_with_properties(made.get(), place.vhost.c_str(), 0, kFrameMax, place.heartbeat, &properties,
+                                 AMQP_SASL_METHOD_PLAIN, place.user.c_str(), place.password.c_str());
   if (login.reply_type != AMQP_RESPONSE_NORMAL) return FailureOf(login);
   amqp_channel_open(made.get(), 1);
   const amqp_rpc_reply_t channel = amqp_get_rpc_reply(made.get());

@@ -3,6 +3,7 @@
 #define ANTIPODE_RABBITMQ_SHIM_H_
 
 #include <any>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -32,6 +33,7 @@ class RabbitMQShim : public Shim {
   void Arrived(const std::string& broker, const std::string& mark);
 
  private:
+  Visibility WithoutTap(const WriteId& write_id, const std::string& broker, const std::string& store) const;
   bool WasConsumed(const std::string& mark, const std::string& broker) const;
 
   mutable std::mutex mutex_;

@@ -1,20 +1,24 @@
 // `Wrap`, `Connect`, `Register`: a connection that carries lineages, and a store that is only waited for.
-#include <netinet/in.h>
 #include <arpa/inet.h>
+#include <netinet/in.h>
 #include <sys/socket.h>
 
 #include <memory>
+#include <optional>
 #include <utility>
 
+#include "antipode/logs.h"
 #include "antipode/rabbitmq.h"
 #include "broker.h"
 #include "inside.h"
 #include "octets.h"
+#include "reader.h"
 #include "shim.h"
 
 namespace antipode::rabbitmq {
 namespace {
 
+constexpr Duration kProbe = std::chrono::seconds(2);
 constexpr Duration kLongestDelay = std::chrono::hours(24);
 
 Error Refuse(std::string message) { return {ErrorCode::kConfiguration, std::move(message), nullptr}; }
@@ -51,11 +55,33 @@ Result<void> Check(const Options& options) {
   return {};
 }
 
+// Asks at once whether a tap can be read; one whose broker does not answer now is asked again when it is waited for.
+Result<void> CheckTap(const Options& options, const Tap& tap) {
+  const std::optional<Failure> failure = Probe(tap, kProbe);
+  if (!failure) return {};
+  const std::string address = tap.Address();
+  if (!failure->by_broker) {
+    logs::Warn("unfit " + address,
+               "the tap of " + options.name + " at " + address + " does not answer now: " + failure->words);
+    return {};
+  }
+  const Cure cure = CureOf(tap, *failure);
+  const std::string words = "the tap of " + options.name + " cannot be read: " + cure.what + " at " + address + ".\n  " + cure.cure;
+  if (options.on_unfit.value_or(OnUnfit::kRaise) == OnUnfit::kRaise) {
+    return Error{ErrorCode::kUnfitStore,
+                 words + " Until then WhenUnfit(OnUnfit::kUnproven) lets the service start.", nullptr};
+  }
+  logs::Warn("unfit " + address, words);
+  return {};
+}
+
 Result<std::shared_ptr<Store>> Join(const Options& options) {
   if (auto checked = Check(options); !checked.ok()) return checked.error();
   for (const std::any& target : options.replicas.value_or(Targets())) {
     auto tap = TapOf(target);
     if (!tap.ok()) return tap.error();
+    if (auto place = Place::Parse(tap->url); !place.ok()) return place.error();
+    if (auto fit = CheckTap(options, *tap); !fit.ok()) return fit.error();
   }
   return JoinStore(RabbitMQType(), options);
 }
