@@ -33,6 +33,7 @@ from opentelemetry.baggage.propagation import W3CBaggagePropagator
 from opentelemetry.propagators.composite import CompositePropagator
 from opentelemetry.propagators.jaeger import JaegerPropagator
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
+from scopes import Counts
 
 EPOCH = "8371ab90c2d4e6f1"
 BEFORE = WriteId.position("blog-posts", EPOCH, 1042)
@@ -207,6 +208,17 @@ def test_the_budget_is_the_injected_copys_affair() -> None:
         assert sent() == {"baggage": f"antipode={ANSWER}~_.i.blog-posts"}
         assert scope.lineage.is_complete()
         assert len(scope.lineage) == 2
+
+
+@pytest.mark.parametrize("budget", [60, 3000, 4087])
+def test_what_passes_every_budget_is_counted_too(budget: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """WIRE-36, WIRE-37: though `serialize` leaves it out by itself, whatever the budget."""
+    counts = Counts(monkeypatch)
+    antipode.configure(budget_bytes=budget)
+    with antipode.scope():
+        antipode.append(AFTER, *(WriteId("big", f"{number:050}", antipode.Ordered("", 1)) for number in range(100)))
+        assert sent() == {"baggage": f"antipode={ANSWER}~_.i.big"}
+    assert counts.of("antipode.lineage.incomplete", reason="budget", store="big") == 1
 
 
 def test_a_sealed_text_keeps_to_the_budget() -> None:

@@ -327,7 +327,7 @@ class Lineage:
         without a name stands for all (spec WIRE, budget).
         """
         budget = min(budget, wire.MAX_BYTES)
-        if len(self.serialize()) <= budget and self._entry_count() <= wire.MAX_ENTRIES:
+        if self._length() <= budget and self._entry_count() <= wire.MAX_ENTRIES:
             return self
         return self._make(*self._fitted(budget))
 
@@ -352,6 +352,14 @@ class Lineage:
             return wire.Parsed(kept, frozenset(incomplete), extensions)
         bare = wire.Parsed({}, wire.ANYWHERE, extensions)
         return bare if rest + wire.flag_length(wire.ANYWHERE) <= budget else bare._replace(extensions=())
+
+    def _length(self) -> int:
+        """How long the text would be if nothing were left out of it: `serialize` leaves out what no reader takes."""
+        parts = self._parts
+        if parts is None:
+            return len(self._text or wire.EMPTY_TEXT)
+        texts = (*parts.sections.values(), *parts.extensions)
+        return 1 + sum(map(len, texts)) + len(texts) + wire.flag_length(parts.incomplete)
 
     def _entry_count(self) -> int:
         return sum(text.count(".") // 3 for text in self._sections.values())
