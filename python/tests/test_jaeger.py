@@ -22,6 +22,8 @@ BEFORE = WriteId("blog posts", NAME, antipode.Opaque("v~1"))
 AFTER = WriteId.position("user-acl", EPOCH, 57)
 WORDS = {"tenant": "acme inc"}
 
+pytestmark = pytest.mark.timeout(300)  # five processes begin with the first test
+
 KINDS = ["jaeger", "jaeger-outside", "jaeger-plain", "opentelemetry", "opentelemetry-both"]
 OURS = [kind for kind in KINDS if kind != "jaeger-plain"]
 
