@@ -21,7 +21,7 @@ from antipode_benchmarks.postnotification.servers import Servers, servers
 from antipode_lab import Lab
 from rich.console import Console
 
-pytestmark = [pytest.mark.interop, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.interop, pytest.mark.timeout(1200)]
 
 LANGUAGES = cast("list[Language]", os.environ.get("INTEROP_LANGUAGES", "python java cpp").split())
 """Fewer for who works at one of them; `make test` has all."""

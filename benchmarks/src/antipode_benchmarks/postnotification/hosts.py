@@ -15,7 +15,7 @@ from typing import Final, Self
 
 from antipode_benchmarks.postnotification.options import Language, Setup
 
-START_TIMEOUT_S = 60.0
+START_TIMEOUT_S = 120.0
 END_TIMEOUT_S = 10.0
 HOST = "antipode_benchmarks.postnotification.host"
 ROOT: Final = Path(__file__).parents[4]
@@ -77,23 +77,25 @@ class Host:
 
     async def bound(self) -> dict[str, str]:
         """The base URLs of its services."""
-        return {service: f"http://127.0.0.1:{port}" for service, port in json.loads(await self._line()).items()}
+        return {
+            service: f"http://127.0.0.1:{port}" for service, port in json.loads(await self._line("its ports")).items()
+        }
 
     async def told(self, setup: Setup) -> None:
         """Tells it a setup, and returns when that is in force."""
         assert self.process.stdin is not None
         self.process.stdin.write(setup.to_json().encode() + b"\n")
-        line = await self._line()
+        line = await self._line("ready")
         if line != "ready\n":
             raise RunFailed(f"{self.name} said {line!r} for ready\n{self.tail()}")
 
-    async def _line(self) -> str:
+    async def _line(self, wanted: str) -> str:
         """The next line that the process says."""
         assert self.process.stdout is not None
         try:
             line = await asyncio.wait_for(self.process.stdout.readline(), START_TIMEOUT_S)
         except TimeoutError:
-            raise RunFailed(f"{self.name} said nothing within {START_TIMEOUT_S:.0f} s\n{self.tail()}") from None
+            raise RunFailed(f"{self.name} did not say {wanted} within {START_TIMEOUT_S:.0f} s\n{self.tail()}") from None
         if not line:
             code = await self.process.wait()
             raise RunFailed(f"{self.name} has ended (code {code})\n{self.tail()}")
