@@ -26,8 +26,8 @@ import java.util.Map;
  * }</pre>
  */
 public final class Lab implements AutoCloseable {
-  private static final Duration UP = Duration.ofSeconds(120);
-  private static final Duration VERB = Duration.ofSeconds(60);
+  private static final Duration UP = Duration.ofSeconds(240); // longer than the lab itself waits for a server
+  private static final Duration VERB = Duration.ofSeconds(180);
   private static final ObjectMapper JSON = new ObjectMapper();
 
   private final Path output;

@@ -115,7 +115,7 @@ class RestartsTest {
   }
 
   @Test
-  @Timeout(300)
+  @Timeout(480)
   void noRestartMakesABarrierPassFalselyOrHang() throws Exception {
     try (Lab lab = Lab.of(KIND).up(); Region b = new Region(lab, "b")) {
       b.own().queueDeclare(QUEUE, true, false, false, null);

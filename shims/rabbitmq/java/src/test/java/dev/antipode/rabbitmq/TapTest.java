@@ -201,6 +201,30 @@ class TapTest extends WithBroker {
         .as("another message is not proved by this one").isEqualTo(Verdict.UNPROVEN);
   }
 
+  /** The broker of a connection is known to be the tap's: what was consumed there has arrived there, and nowhere else. */
+  @Test
+  void whatWasConsumedAtATapsBrokerHasArrivedThere() throws Exception {
+    Tap tap = b.tap(b.exchange("fanout"));
+    assertThat(Broker.of(b.connection()).address()).isEqualTo(tap.broker());
+    assertThat(Broker.of(a.connection()).address()).isNotEqualTo(tap.broker());
+    AntipodeRabbit.register(options().tap(tap));
+    for (Region region : List.of(a, b)) {
+      String queue = region.queue();
+      List<Verdict> verdicts = new CopyOnWriteArrayList<>();
+      Channel publisher = region.wrapped(options().track(true));
+      try (LineageScope scope = Antipode.scope()) {
+        publisher.basicPublish("", queue, null, new byte[0]);
+      }
+      region.wrapped().basicConsume(
+          queue,
+          true,
+          (tag, delivery) -> verdicts.add(verdict(LineageScope.current().lineage(), Duration.ofMillis(500))),
+          tag -> {});
+      until(() -> !verdicts.isEmpty(), "the message");
+      assertThat(verdicts).containsExactly(region == b ? Verdict.VISIBLE : Verdict.TIMED_OUT);
+    }
+  }
+
   /** Applications use {@code message_id} for their own purposes: the same one twice must not pass for the second. */
   @Test
   void aMessageIdThatIsUsedAgainProvesNothingForAnotherMessage() throws Exception {
