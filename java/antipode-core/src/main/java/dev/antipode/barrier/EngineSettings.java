@@ -3,6 +3,7 @@ package dev.antipode.barrier;
 import dev.antipode.ConfigurationException;
 import dev.antipode.Settings;
 import dev.antipode.configuration.ProcessSettings;
+import java.util.concurrent.TimeUnit;
 
 /**
  * The settings that the engine looks at all the time, in nanoseconds. Where those in force cannot be read anew, the ones
@@ -31,6 +32,11 @@ record EngineSettings(int generation, long replicaOutAfter, long poll, long free
       return known;
     }
     return known;
+  }
+
+  /** How long one question to a server may take. */
+  long askTimeout() {
+    return Math.min(TimeUnit.SECONDS.toNanos(1), replicaOutAfter / 2);
   }
 
   private static EngineSettings of(int generation, Settings settings) {

@@ -25,7 +25,6 @@ import dev.antipode.shim.Server;
 import dev.antipode.shim.Visibility;
 import dev.antipode.telemetry.Outcome;
 import dev.antipode.testing.AntipodeIsolated;
-import java.net.SocketException;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -33,13 +32,10 @@ import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.BooleanSupplier;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
-import org.junit.jupiter.params.ParameterizedTest;
-import org.junit.jupiter.params.provider.ValueSource;
 
 /** The wait engine: single flight, back-off, overload, the free path, unknown epochs. */
 @ExtendWith(AntipodeIsolated.class)
@@ -245,69 +241,6 @@ class EngineTest {
         assertThat(log.asked.get()).isGreaterThan(asked);
       }
     }
-  }
-
-  /** BAR-33, EPOCH-15. */
-  @ParameterizedTest
-  @ValueSource(strings = {"instance", "epoch", "back"})
-  void proofsAreDroppedWithAnotherInstanceOrEpochOrAStepBack(String change) {
-    Antipode.configure(Settings.defaults().freePathTtl(LONG));
-    Log log = logStore();
-    log.applied = 10;
-    assertThat(wait(at(10), LONG).satisfied()).isTrue();
-    assertThat(server().holds("e1", 10, Ticks.now())).isTrue();
-    switch (change) {
-      case "instance" -> {
-        log.instance = "i2";
-        log.applied = 5;
-      }
-      case "epoch" -> {
-        log.epoch = "e2";
-        log.applied = 50;
-      }
-      default -> log.applied = 5;
-    }
-    wait(at(11), Duration.ofMillis(300));
-    assertThat(server().holds("e1", 10, Ticks.now())).isFalse();
-    assertThat(wait(at(10), Duration.ofMillis(50)).satisfied()).isFalse();
-  }
-
-  @Test
-  void aServerThatBreaksOffLosesItsProofs() {
-    Antipode.configure(Settings.defaults().freePathTtl(LONG));
-    Log log = logStore();
-    log.applied = 10;
-    wait(at(10), LONG);
-    FakeShim.Answer answer = log.answer;
-    log.answer = (ids, server) -> {
-      throw new SocketException("reset");
-    };
-    wait(at(11), Duration.ofMillis(300));
-    assertThat(server().holds("e1", 10, Ticks.now())).isFalse();
-    log.answer = answer;
-    assertThat(wait(at(10), LONG).satisfied()).isTrue();
-  }
-
-  /** A reply that was on its way while the data were replaced proves nothing, neither then nor later (BAR-33). */
-  @Test
-  void aReplyFromBeforeAResetProvesNothing() throws Exception {
-    Antipode.configure(Settings.defaults().freePathTtl(LONG));
-    Log log = logStore();
-    log.applied = 10;
-    FakeShim.Answer answer = log.answer;
-    AtomicBoolean replaced = new AtomicBoolean();
-    log.answer = (ids, server) -> {
-      List<Visibility> before = answer.to(ids, server);
-      if (replaced.compareAndSet(false, true)) {
-        log.applied = 0;
-        log.instance = "i2";
-        server.reset();
-      }
-      return before;
-    };
-    assertThat(wait(at(10), Duration.ofMillis(500)).satisfied()).isFalse();
-    assertThat(replaced.get()).isTrue();
-    assertThat(server().holds("e1", 10, Ticks.now())).isFalse();
   }
 
   /** EPOCH-12, EPOCH-13. */

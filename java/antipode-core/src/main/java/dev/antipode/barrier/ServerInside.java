@@ -1,0 +1,24 @@
+package dev.antipode.barrier;
+
+import dev.antipode.shim.RegisteredStore;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.ReentrantLock;
+
+/** What a server's engine and the thread that asks the server share. */
+final class ServerInside {
+  /** How long a server is asked on after the last barrier, in nanoseconds (BAR-37). */
+  static volatile long linger = TimeUnit.SECONDS.toNanos(10);
+
+  final RegisteredStore store;
+  final String address;
+  final ServerProofs proofs = new ServerProofs();
+  final Reachability reach = new Reachability();
+  final ReentrantLock lock = new ReentrantLock();
+  final Waiters waiters = new Waiters(linger); // guarded by the lock
+  long wantedAt = Ticks.LONG_AGO; // guarded by the lock
+
+  ServerInside(RegisteredStore store, String address) {
+    this.store = store;
+    this.address = address;
+  }
+}
