@@ -86,23 +86,7 @@ public final class Lineage implements Iterable<WriteId> {
     if (PlainText.isPlain(text)) {
       return new Lineage(text);
     }
-    return new Lineage(WireForm.split(stripped(text)));
-  }
-
-  private static String stripped(String text) {
-    int from = 0;
-    int to = text.length();
-    while (from < to && isWhiteSpace(text.charAt(from))) {
-      from++;
-    }
-    while (from < to && isWhiteSpace(text.charAt(to - 1))) {
-      to--;
-    }
-    return text.substring(from, to);
-  }
-
-  private static boolean isWhiteSpace(char c) {
-    return c == ' ' || c == '\t' || c == '\r' || c == '\n';
+    return new Lineage(WireForm.split(WireForm.stripped(text)));
   }
 
   /**
@@ -398,7 +382,7 @@ public final class Lineage implements Iterable<WriteId> {
    */
   public Lineage fit(int budget) {
     int most = Math.min(budget, WireForm.MAX_BYTES);
-    return Budget.fits(parts(), serialize().length(), most) ? this : new Lineage(Budget.fitted(parts(), most));
+    return Budget.fits(parts(), Budget.lengthOf(parts()), most) ? this : new Lineage(Budget.fitted(parts(), most));
   }
 
   /** The wire form: for people and tools. It holds keys, which can be private (OBS-5). */

@@ -14,6 +14,7 @@ import java.nio.file.InvalidPathException;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Arrays;
+import java.util.Comparator;
 import java.util.EnumMap;
 import java.util.HashMap;
 import java.util.List;
@@ -138,28 +139,10 @@ final class Resolver {
     return Arrays.stream(Setting.values())
         .map(Setting::variable)
         .filter(known -> !known.isEmpty())
-        .min((a, b) -> Integer.compare(distance(name, a), distance(name, b)))
-        .filter(known -> distance(name, known) <= (name.length() - Setting.PREFIX.length()) / 2 + 1)
+        .min(Comparator.comparingInt(known -> NearestName.distance(name, known)))
+        .filter(known -> NearestName.distance(name, known) <= (name.length() - Setting.PREFIX.length()) / 2 + 1)
         .map(known -> " Did you mean " + known + "?")
         .orElse("");
-  }
-
-  /** How many characters must be put in, taken out or replaced to make one text of the other. */
-  private static int distance(String a, String b) {
-    int[] row = new int[b.length() + 1];
-    for (int j = 0; j <= b.length(); j++) {
-      row[j] = j;
-    }
-    for (int i = 1; i <= a.length(); i++) {
-      int diagonal = row[0];
-      row[0] = i;
-      for (int j = 1; j <= b.length(); j++) {
-        int replaced = diagonal + (a.charAt(i - 1) == b.charAt(j - 1) ? 0 : 1);
-        diagonal = row[j];
-        row[j] = Math.min(replaced, Math.min(row[j], row[j - 1]) + 1);
-      }
-    }
-    return row[b.length()];
   }
 
   static String variableName(String store) {

@@ -1,6 +1,7 @@
 package dev.antipode.propagation;
 
 import dev.antipode.trust.Addresses;
+import dev.antipode.wire.WireForm;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.LinkedHashMap;
@@ -111,9 +112,9 @@ public final class Carriers {
       present = true;
       for (String item : value.split(",", -1)) {
         int properties = item.indexOf(';');
-        String text = stripped(properties < 0 ? item : item.substring(0, properties));
+        String text = WireForm.stripped(properties < 0 ? item : item.substring(0, properties));
         if (text.indexOf('%') >= 0) {
-          text = stripped(percentDecoded(text));
+          text = WireForm.stripped(percentDecoded(text));
         }
         if (!text.isEmpty()) {
           texts.add(text);
@@ -121,22 +122,6 @@ public final class Carriers {
       }
     }
     return texts.isEmpty() && present ? List.of("") : texts;
-  }
-
-  private static String stripped(String text) {
-    int from = 0;
-    int to = text.length();
-    while (from < to && isWhiteSpace(text.charAt(from))) {
-      from++;
-    }
-    while (from < to && isWhiteSpace(text.charAt(to - 1))) {
-      to--;
-    }
-    return text.substring(from, to);
-  }
-
-  private static boolean isWhiteSpace(char c) {
-    return c == ' ' || c == '\t' || c == '\r' || c == '\n';
   }
 
   /** Each escape as the character of that octet; what is none stays. A plus sign is no space (WIRE-28). */
@@ -170,7 +155,7 @@ public final class Carriers {
     if (equals < 0) {
       return false;
     }
-    String key = stripped(member.substring(0, equals));
+    String key = WireForm.stripped(member.substring(0, equals));
     return key.equals(BAGGAGE_KEY)
         || key.indexOf('%') >= 0 && percentDecoded(key.replace('+', ' ')).strip().equals(BAGGAGE_KEY);
   }
@@ -182,7 +167,7 @@ public final class Carriers {
     }
     String[] members = baggage.split(",", -1);
     List<String> kept = Arrays.stream(members).filter(member -> !isOurs(member)).toList();
-    return kept.size() == members.length ? baggage : stripped(String.join(",", kept));
+    return kept.size() == members.length ? baggage : WireForm.stripped(String.join(",", kept));
   }
 
   /** A baggage line with the lineage as its last member; null where that passes a limit (PROP-8, PROP-9). */

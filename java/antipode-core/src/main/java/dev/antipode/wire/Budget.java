@@ -21,6 +21,18 @@ public final class Budget {
     return length <= budget && entriesOf(parts) <= WireForm.MAX_ENTRIES;
   }
 
+  /** How long a text of these parts would be if nothing were left out of it. */
+  public static int lengthOf(Parts parts) {
+    int length = 1 + WireForm.flagLength(parts.incomplete());
+    for (String section : parts.sections().values()) {
+      length += section.length() + 1;
+    }
+    for (String extension : parts.extensions()) {
+      length += extension.length() + 1;
+    }
+    return length;
+  }
+
   private static int entriesOf(Parts parts) {
     int entries = 0;
     for (String section : parts.sections().values()) {

@@ -246,6 +246,23 @@ public final class WireForm {
     return incomplete.isEmpty() ? 0 : flag(incomplete).length() + 1;
   }
 
+  /** A text without the white space round it that a carrier may have put there: spaces, tabs and ends of lines (WIRE-28). */
+  public static String stripped(String text) {
+    int from = 0;
+    int to = text.length();
+    while (from < to && isWhiteSpace(text.charAt(from))) {
+      from++;
+    }
+    while (from < to && isWhiteSpace(text.charAt(to - 1))) {
+      to--;
+    }
+    return text.substring(from, to);
+  }
+
+  private static boolean isWhiteSpace(char c) {
+    return c == ' ' || c == '\t' || c == '\r' || c == '\n';
+  }
+
   /** How many entries a section's text has. */
   static int entriesOf(String section) {
     int dots = 0;

@@ -10,6 +10,7 @@ import dev.antipode.LineageScope;
 import dev.antipode.Mode;
 import dev.antipode.Observed;
 import dev.antipode.OnPending;
+import dev.antipode.Ordered;
 import dev.antipode.PendingWrite;
 import dev.antipode.PendingWriteException;
 import dev.antipode.Settings;
@@ -32,6 +33,8 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** The four functions: limits, pending writes, modes, what is lost (PROP-1 to PROP-6, PROP-8 to PROP-14). */
 @ExtendWith(AntipodeIsolated.class)
@@ -244,6 +247,21 @@ class PropagationTest {
       assertThat(observed.linesWith("ANTIPODE_BUDGET_BYTES")).hasSize(1);
       assertThat(observed.count("antipode.lineage.incomplete", Map.of("reason", "budget", "store", "blog-posts")))
           .isEqualTo(1);
+    }
+  }
+
+  /** WIRE-36, WIRE-37: though serialize leaves it out by itself, whatever the budget. */
+  @ParameterizedTest
+  @ValueSource(ints = {60, 3000, 4087})
+  void whatPassesEveryBudgetIsCountedToo(int budget) {
+    Antipode.configure(Settings.defaults().budgetBytes(budget));
+    try (Observed observed = new Observed(); LineageScope scope = Antipode.scope()) {
+      Antipode.append(AFTER);
+      for (int number = 0; number < 100; number++) {
+        Antipode.append(new WriteId("big", "%050d".formatted(number), new Ordered("", 1)));
+      }
+      assertThat(sent()).isEqualTo(Map.of("baggage", "antipode=" + ANSWER + "~_.i.big"));
+      assertThat(observed.count("antipode.lineage.incomplete", Map.of("reason", "budget", "store", "big"))).isEqualTo(1);
     }
   }
 
