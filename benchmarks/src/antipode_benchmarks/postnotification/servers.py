@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from typing import Any, NamedTuple
 
-from antipode.administration import Preparing, Wanted, administration_of
+from antipode.administration import Administration, Level, Preparing, Wanted, administration_of
 from antipode.errors import ConfigurationError
 from antipode_lab import Lab
 from antipode_lab.model import StoreState
@@ -15,6 +16,9 @@ from rich.console import Console
 from antipode_benchmarks.postnotification import queues, stores
 from antipode_benchmarks.postnotification.hosts import RunFailed
 from antipode_benchmarks.postnotification.options import STORE, Options
+
+PREPARED_TIMEOUT_S = 10.0
+"""How long the replicas may take to get what `antipode init` has run at the primary."""
 
 
 class Servers(NamedTuple):
@@ -70,3 +74,15 @@ def prepare_antipode(posts: stores.Place) -> None:
                 step.run()
             except Exception as error:
                 raise RunFailed(f"antipode init: {step.text}: {error}") from error
+    _await_replicas(shim, posts.urls.values())
+
+
+def _await_replicas(shim: Administration, urls: Iterable[str]) -> None:
+    """Tables and grants lag as all else does: asked before it has them, a replica is unproven.
+
+    What is unproven there for another reason stays so, and the run shows it.
+    """
+    deadline = time.monotonic() + PREPARED_TIMEOUT_S
+    for url in urls:
+        while any(finding.level is Level.UNPROVEN for finding in shim.diagnose(url)) and time.monotonic() < deadline:
+            time.sleep(0.05)
