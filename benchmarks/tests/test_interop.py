@@ -20,6 +20,7 @@ from antipode_benchmarks.postnotification.options import SHARED_NOTIFIERS, SHARE
 from antipode_benchmarks.postnotification.servers import Servers, servers
 from antipode_lab import Lab
 from rich.console import Console
+from test_postnotification import check, run
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(1200)]
 
@@ -94,6 +95,19 @@ def outcomes(request: pytest.FixtureRequest) -> Iterator[Outcomes]:
             print()
             Console(width=120).print(table(found.without, found.with_it))
             print(f"result: {RESULT}")
+
+
+def test_the_command_with_services_of_several_languages(tmp_path: Path) -> None:
+    """What `make demo WRITER=java READER=cpp` runs: a table of services in three languages."""
+    code, output, result = run(
+        tmp_path,
+        *("--writer", LANGUAGES[len(LANGUAGES) // 2], "--reader", LANGUAGES[-1]),
+        *("--post-storage", "redis", "--notifier", "http"),
+        *("--lag", "900ms,1000ms", "--timeout", "20s", "--requests", "10", "--rate", "5", "--warmup", "6"),
+        timeout=600,
+    )
+    assert code == 0, output
+    check(result, 10)
 
 
 def test_the_steps_have_every_combination_once_and_share_no_service() -> None:

@@ -98,8 +98,35 @@ def test_a_barrier_that_runs_out_of_time_fails_the_run(tmp_path: Path) -> None:
     assert not (tmp_path / "results").exists()
 
 
-@pytest.mark.parametrize("words", ["NOTIFIER=redis", "POST_STORAGE=rabbitmq"])
-def test_make_demo_refuses_first_and_says_what_can_be_chosen(words: str) -> None:
+def test_notifications_by_http(tmp_path: Path) -> None:
+    """No queue: the follower answers the notifier when its barrier has returned."""
+    code, _, result = run(tmp_path, "--notifier", "http", "--requests", "20", "--rate", "10", *LAGS)
+    assert code == 0
+    check(result, 20)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--writer", "go"), "--writer go: want one of python, java, cpp"),
+        (("--relay", "java", "--post-storage", "s3"), "--post-storage s3: want one of postgresql, redis"),
+        (("--reader", "cpp", "--notifier", "memory"), "--notifier memory: want one of http, rabbitmq"),
+    ],
+)
+def test_what_services_of_other_languages_do_not_know_is_refused(options: tuple[str, ...], words: str) -> None:
+    """Before anything is started."""
+    environment = os.environ | {"TERMINAL_WIDTH": "200"}
+    done = subprocess.run(
+        [*COMMAND, *options], env=environment, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 2
+    assert words in " ".join(done.stderr.split())
+
+
+@pytest.mark.parametrize(
+    ("words", "choice"), [("NOTIFIER=redis", "memory"), ("POST_STORAGE=rabbitmq", "memory"), ("RELAY=go", "java")]
+)
+def test_make_demo_refuses_first_and_says_what_can_be_chosen(words: str, choice: str) -> None:
     """Before it installs or builds anything."""
     done = subprocess.run(
         ["make", "demo", words],
@@ -111,7 +138,7 @@ def test_make_demo_refuses_first_and_says_what_can_be_chosen(words: str) -> None
         check=False,
     )
     assert done.returncode == 2
-    assert re.search(rf"{words}: want one of .*memory", done.stderr)
+    assert re.search(rf"{words}: want one of .*{choice}", done.stderr)
     assert done.stdout == ""
 
 
