@@ -45,13 +45,16 @@ PendingWrite::PendingWrite(std::string store, Lineage lineage, std::string site)
       site_(std::move(site)),
       thread_(std::this_thread::get_id()) {}
 
-Lineage LineageScope::Marked() const {
+Lineage LineageScope::Marked() const { return MarkedBut(nullptr); }
+
+Lineage LineageScope::MarkedBut(const PendingPtr& own) const {
   const std::lock_guard<std::mutex> lock(mutex_);
-  if (pending_.empty()) return lineage_;
   std::vector<std::string> stores;
   stores.reserve(pending_.size());
-  for (const PendingPtr& write : pending_) stores.push_back(write->store());
-  return lineage_.MarkedIncomplete(stores);
+  for (const PendingPtr& write : pending_) {
+    if (write != own) stores.push_back(write->store());
+  }
+  return stores.empty() ? lineage_ : lineage_.MarkedIncomplete(stores);
 }
 
 Result<Lineage> LineageScope::Outgoing(Site site) const {

@@ -118,6 +118,8 @@ class LineageScope : public std::enable_shared_from_this<LineageScope> {
   std::vector<Gap> gaps() const;
   /// The lineage as a copy of it may rest beside a value: stores with a write in flight are marked (SCOPE-16).
   Lineage Marked() const;
+  /// The same beside the value that this write of its own writes, which is not marked.
+  Lineage MarkedBut(const PendingPtr& own) const;
   /// The lineage as it may leave with a request, message or response: marked, and `on_pending` applied.
   ///
   /// Fails (kPendingWrite) only with `on_pending=raise`, where a write of this very thread has no position yet.

@@ -1,5 +1,5 @@
 /// \file
-/// What shims tell the core beside answers (spec EPOCH-26, OBS-2, BAR-48).
+/// What shims tell the core beside answers (spec EPOCH-26, OBS-2, BAR-48, SHIM-35).
 #ifndef ANTIPODE_SHIM_TOOLS_H_
 #define ANTIPODE_SHIM_TOOLS_H_
 
@@ -18,6 +18,9 @@ void CountRequest(const std::string& store, std::string_view purpose);
 
 /// A lineage left incomplete for this store, or was left out: `budget` and the like (PROP-19).
 void CountIncomplete(std::string_view reason, const std::string& store);
+
+/// What rests beside a value of this store cannot be read: counted, and what it held is missing (SHIM-35).
+void CountMalformedAtRest(const std::string& store);
 
 /// In dry-run a read that would have had to wait is a finding, and goes on.
 void FoundBehind(const Site& site);

@@ -113,6 +113,11 @@ class Store {
   /// Whether its object keys travel as hashes (SHIM-21).
   bool hashes_keys() const;
 
+  /// A wrap says which keys hold envelopes (nothing: no key does); every wrap of the store has to say the same (SHIM-37).
+  ///
+  /// kConfiguration where an earlier one said otherwise: one would misread the other's values.
+  Result<void> AgreeOnEnvelopes(const std::optional<std::string>& keys);
+
   /// The identifier of one object's or position's version in this store; the key hashed where the store does so.
   Result<WriteId> MakeWriteId(std::string_view key, Version version) const;
 
@@ -176,6 +181,7 @@ class Store {
   ServersByAddress listed_;
   ServersByAddress former_;  // no longer listed; their threads end by themselves
   std::vector<ListTargets> lists_;
+  std::optional<std::optional<std::string>> envelopes_;  // which keys hold envelopes, once a wrap has said it
   std::unique_ptr<std::thread> refresher_;
 };
 

@@ -25,6 +25,9 @@ class [[nodiscard]] Writing {
   Writing& operator=(const Writing&) = delete;
   ~Writing();
 
+  /// What may rest beside the value that is written: the scope's lineage as it is now, other writes in flight marked (SCOPE-16).
+  Lineage Beside() const;
+
   /// The write has this version: an object's with a key, a position where the store's shim gives positions. A version that
   /// the wire cannot carry makes the lineage incomplete for the store.
   void Record(const Version& version);

@@ -1,6 +1,8 @@
 #include "antipode/shim_tools.h"
 
 #include "engine/measures.h"
+#include "telemetry.h"
+#include "trust.h"
 
 namespace antipode {
 
@@ -9,6 +11,11 @@ void NoteMarks(const std::string& store, const std::string& missing) { telemetry
 void CountRequest(const std::string& store, std::string_view purpose) { telemetry::Request(store, purpose); }
 
 void CountIncomplete(std::string_view reason, const std::string& store) { telemetry::Incomplete(reason, store); }
+
+void CountMalformedAtRest(const std::string& store) {
+  telemetry::Dropped("malformed", ToString(Direction::kMessageIn));
+  telemetry::Incomplete("malformed", store);
+}
 
 void FoundBehind(const Site& site) { telemetry::Finding("behind", site.ToString()); }
 

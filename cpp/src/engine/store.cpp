@@ -81,6 +81,18 @@ Result<WriteId> Store::MakeWriteId(std::string_view key, Version version) const 
   return WriteId::Make(name_, std::move(octets), std::move(version));
 }
 
+Result<void> Store::AgreeOnEnvelopes(const std::optional<std::string>& keys) {
+  const auto quoted = [](const std::optional<std::string>& each) { return each ? "\"" + *each + "\"" : std::string("none"); };
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (!envelopes_) envelopes_ = keys;
+  if (*envelopes_ == keys) return {};
+  return Error{ErrorCode::kConfiguration,
+               name_ + " was wrapped with EnvelopeKeys " + quoted(*envelopes_) + " before, and now with " + quoted(keys) +
+                   ": one would misread the other's values. Give every wrap of this store, in every process, the same "
+                   "EnvelopeKeys",
+               nullptr};
+}
+
 // Servers
 
 Result<void> Store::Join(const ShimType& type, const StoreOptions& options) {

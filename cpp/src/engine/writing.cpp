@@ -11,6 +11,8 @@ Writing::~Writing() {
   if (open_) OutcomeUnknown();
 }
 
+Lineage Writing::Beside() const { return scope_ ? scope_->MarkedBut(pending_) : Lineage(); }
+
 Result<WriteId> Writing::Identifier(const Version& version) const {
   const auto* ordered = std::get_if<Ordered>(&version);
   if (store_->capabilities().versions == Versions::kPosition && ordered != nullptr) {

@@ -19,6 +19,7 @@ Binding::Binding(std::shared_ptr<Store> joined, std::shared_ptr<Server> own, Tar
       server(std::move(own)),
       target(std::move(reached)),
       options(given),
+      resting(options),
       marker(shim().MarkerAt(store->name(), target)) {
   marker->AddUser();
 }

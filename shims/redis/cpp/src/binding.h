@@ -10,6 +10,7 @@
 #include "antipode/server.h"
 #include "antipode/store.h"
 #include "marker.h"
+#include "resting.h"
 #include "shim.h"
 #include "target.h"
 
@@ -37,6 +38,7 @@ struct Binding {
   const std::shared_ptr<Server> server;
   const Target target;
   const Options options;
+  const Resting resting;
   const std::shared_ptr<Marker> marker;
   std::string why_denied;
 

@@ -87,6 +87,8 @@ int Connection::AppendArgv(int argc, const char** argv, const std::size_t* argvl
   return command.ok() ? inside_->Append(command.text(), site) : redisAppendCommandArgv(context(), argc, argv, argvlen);
 }
 
+const Error* Connection::refused() const { return inside_->refused(); }
+
 int Connection::GetReply(Reply* reply) { return inside_->GetReply(reply); }
 
 int Connection::Reconnect() { return inside_->Reconnect(); }

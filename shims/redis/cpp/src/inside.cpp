@@ -23,10 +23,12 @@ Connection::Inside::~Inside() { LoseAll(); }
 
 int Connection::Inside::Append(std::string_view packed, const Site& site) {
   const auto words = Unpack(packed);
+  refused_.reset();
   if (!words || words->empty() || messages_) {  // nothing that we understand, or that has one reply
     unsent_ += packed;
     return REDIS_OK;
   }
+  if (IsRefused(*words)) return REDIS_ERR;
   const Kind kind = Classify(*words);
   const std::string name = CommandName(*words);
   const bool takes_the_line = TakesTheLine(*words);
@@ -48,7 +50,9 @@ int Connection::Inside::Append(std::string_view packed, const Site& site) {
     if (!multi_) expected.read = batch_read_;
     multi_reads_ = multi_;
   }
-  unsent_ += packed;
+  const auto wire = Wire(*words, kind, expected.write);
+  unsent_ += wire ? *wire : packed;
+  if (binding_.resting.any()) expected.shown = binding_.resting.Answers(*words);
   const bool is_skipped = std::exchange(skips_, false);
   Follow(*words, name);
   if (!silent_ && !skips_ && !is_skipped) {
@@ -106,6 +110,22 @@ WritePtr Connection::Inside::NewWrite(Kind kind, const Site& site) {
   auto write = std::make_shared<WriteCall>(binding_, site);
   if (kind == Kind::kMaybe) write->NotCertain();
   return write;
+}
+
+bool Connection::Inside::IsRefused(const Words& words) {
+  if (!binding_.resting.any()) return false;
+  refused_ = binding_.resting.Refused(words);
+  return refused_.has_value();
+}
+
+// A command as it is sent, where a lineage may rest beside its values; nothing: as it stands.
+std::optional<std::string> Connection::Inside::Wire(const Words& words, Kind kind, const WritePtr& write) const {
+  const Resting& resting = binding_.resting;
+  if (!resting.any()) return std::nullopt;
+  if (kind == Kind::kRead) return resting.WireRead(words);
+  if (!resting.Writes(words) || (write == nullptr && resting.in_field())) return std::nullopt;
+  // Where nothing is recorded no lineage rests; but what looks like an envelope must be in one.
+  return resting.WireWrite(words, write == nullptr ? std::string() : write->TextBeside());
 }
 
 // What a command does to the connection itself.
@@ -189,11 +209,12 @@ int Connection::Inside::Drain() {
 
 Reply Connection::Inside::Command(std::string_view packed, const Site& site) {
   if (const auto words = Unpack(packed); words && !words->empty() && Classify(*words) == Kind::kRead) {
+    if (IsRefused(*words)) return Reply(*refused_);
     const bool idle = unsent_.empty() && expected_.empty() && ready_.empty() && context_->err == 0;
     if (idle && !multi_ && !watching_ && !messages_ && !silent_ && !skips_ && !Blocks(*words)) {
       const ReadPtr read = ReadCall::For(binding_, site);
       if (read != nullptr) {
-        Reply reply = ReadInMulti(packed, *read);
+        Reply reply = ReadShown(*words, packed, *read);
         if (!reply) return reply;  // the connection broke
         if (auto done = read->Finish(); !done.ok()) return Reply(done.error());
         return reply;
@@ -201,7 +222,8 @@ Reply Connection::Inside::Command(std::string_view packed, const Site& site) {
     }
   }
   Reply reply;
-  if (Append(packed, site) != REDIS_OK || GetReply(&reply) != REDIS_OK) return {};
+  if (Append(packed, site) != REDIS_OK) return refused_ ? Reply(*refused_) : Reply();
+  if (GetReply(&reply) != REDIS_OK) return {};
   return reply;
 }
 
@@ -234,6 +256,7 @@ int Connection::Inside::ReadReply(Reply& reply) {
   Expected expected = std::move(expected_.front());
   expected_.pop_front();
   Settle(expected, *taken);
+  if (binding_.resting.any()) Show(expected, *taken.get());
   ReadAnswers();  // a failure here is ours alone: the application meets it at its next command
   const ReadPtr read = expected.is_multi ? nullptr : expected.read;
   if (read != nullptr) {
@@ -276,6 +299,7 @@ void Connection::Inside::Settle(Expected& expected, const redisReply& reply) {
     multi_ = false;
     multi_read_ = nullptr;
   }
+  if (expected.is_multi || expected.dropped != nullptr) queued_.clear();
   if (expected.write == nullptr) return;
   if (expected.is_exec) {
     expected.write->HeardExec(reply);
@@ -283,6 +307,32 @@ void Connection::Inside::Settle(Expected& expected, const redisReply& reply) {
     expected.write->Heard(reply);
   } else if (!is_error && !BeginsWith(reply, "QUEUED")) {
     expected.write->Unasked("it was done at once, its MULTI having been refused");
+  }
+}
+
+// Makes a reply what the application is to get, and tells whoever wants to know what rested beside it.
+void Connection::Inside::Show(const Expected& expected, redisReply& reply) {
+  Beside beside;
+  bool shown = !expected.shown.is_plain();
+  if (expected.is_queued && reply.type == REDIS_REPLY_STATUS && BeginsWith(reply, "QUEUED")) {
+    queued_.push_back(expected.shown);
+    return;
+  }
+  if (expected.is_exec) {
+    const std::vector<Shown> queued = std::exchange(queued_, {});
+    if (reply.type != REDIS_REPLY_ARRAY || reply.elements != queued.size()) return;
+    for (std::size_t place = 0; place < queued.size(); ++place) {
+      shown = shown || !queued[place].is_plain();
+      beside.Add(binding_.resting.Show(queued[place], *reply.element[place]));
+    }
+  } else {
+    beside = binding_.resting.Show(expected.shown, reply);
+  }
+  if (!shown) return;
+  if (expected.read != nullptr && expected.read->collects()) {
+    expected.read->SawBeside(beside);
+  } else if (expected.write != nullptr) {
+    expected.write->SawBeside(beside);
   }
 }
 
@@ -311,6 +361,7 @@ void Connection::Inside::LoseAll() {
   }
   if (held_ != nullptr) held_->Abandon();  // its EXEC was not sent: the server has forgotten it
   held_ = nullptr;
+  queued_.clear();
   expected_.clear();
   batch_.clear();
   asked_ = 0;

@@ -35,6 +35,8 @@ class Connection::Inside {
   Reply Command(std::string_view packed, const Site& site);
   int GetReply(Reply* reply);
   int Reconnect();
+  // Why the last command was refused before it was sent; null where it was not.
+  const Error* refused() const { return refused_ ? &*refused_ : nullptr; }
 
  private:
   // A command of this application's, of which no reply has come, or (`is_answer`) our question behind some.
@@ -46,6 +48,7 @@ class Connection::Inside {
     WritePtr write;          // that it is, or that an EXEC ends
     WritePtr dropped;        // that a DISCARD or RESET ends
     ReadPtr read;            // that may have waited in vain
+    Shown shown = {};        // how its reply is to be read
     std::vector<WritePtr> writes;  // that our question serves
     std::vector<ReadPtr> reads;
   };
@@ -59,6 +62,8 @@ class Connection::Inside {
   void AppendWrite(Kind kind, Expected& expected, const Site& site);
   void Follow(const Words& words, const std::string& name);
   WritePtr NewWrite(Kind kind, const Site& site);
+  bool IsRefused(const Words& words);
+  std::optional<std::string> Wire(const Words& words, Kind kind, const WritePtr& write) const;
 
   // Sending
   bool Asks() const;
@@ -70,6 +75,7 @@ class Connection::Inside {
   int ReadReply(Reply& reply);
   bool ReadAnswers();
   void Settle(Expected& expected, const redisReply& reply);
+  void Show(const Expected& expected, redisReply& reply);
   void Broke();
   void LoseAll();
   bool InMessages(const redisReply& reply);
@@ -78,7 +84,8 @@ class Connection::Inside {
   std::optional<std::vector<Reply>> Exchange(const std::vector<std::string>& packed);
   std::optional<Seen> Look(ReadCall& read);
   bool WaitFor(ReadCall& read);
-  Reply ReadInMulti(std::string_view packed, ReadCall& read);
+  Reply ReadShown(const Words& words, std::string_view packed, ReadCall& read);
+  Reply ReadInMulti(std::string_view packed, const std::string& ask_beside, ReadCall& read);
   Reply ReadPlainly(std::string_view packed, const std::vector<Reply>& refused, ReadCall& read);
   std::optional<Seen> SeenIn(const std::vector<const redisReply*>& values, const std::vector<std::string>& fields,
                              ReadCall& read);
@@ -94,6 +101,8 @@ class Connection::Inside {
   ReadPtr batch_read_;
   ReadPtr multi_read_;
   WritePtr held_;  // pending for an open MULTI
+  std::vector<Shown> queued_;  // how the replies in its EXEC's are to be read
+  std::optional<Error> refused_;
   bool multi_ = false;
   bool multi_reads_ = false;  // something is read inside it
   bool watching_ = false;

@@ -1,6 +1,8 @@
 // Reads that wait, or that say what they depend on: the question and the read in one atomic step on one connection.
 #include <utility>
 
+#include "antipode/messages.h"
+#include "field.h"
 #include "inside.h"
 #include "marks.h"
 #include "resp.h"
@@ -129,11 +131,26 @@ bool Connection::Inside::WaitFor(ReadCall& read) {
   }
 }
 
-Reply Connection::Inside::ReadInMulti(std::string_view packed, ReadCall& read) {
+// Reads as it is sent where lineages rest beside values, and gives what the application is to get.
+Reply Connection::Inside::ReadShown(const Words& words, std::string_view packed, ReadCall& read) {
+  const Resting& resting = binding_.resting;
+  if (!resting.any()) return ReadInMulti(packed, {}, read);
+  const auto wire = resting.WireRead(words);
+  const bool asks = read.collects() && resting.ReadsHash(words);
+  Reply reply = ReadInMulti(wire ? std::string_view(*wire) : packed, asks ? field::AskBeside(words) : std::string(), read);
+  if (!reply) return reply;
+  const Shown shown = resting.Answers(words);
+  const Beside beside = resting.Show(shown, *reply.get());
+  if (!asks && !shown.is_plain()) read.SawBeside(beside);
+  return reply;
+}
+
+Reply Connection::Inside::ReadInMulti(std::string_view packed, const std::string& ask_beside, ReadCall& read) {
   while (true) {
     const std::vector<std::string> fields = read.Fields();
     std::vector<std::string> asked = {Multi(), std::string(kQuestion)};
     if (!fields.empty()) asked.push_back(AskMarks(binding_.shim().marks_key(), fields));
+    if (!ask_beside.empty()) asked.push_back(ask_beside);
     asked.emplace_back(packed);
     asked.push_back(Exec());
     auto replies = Exchange(asked);
@@ -154,6 +171,11 @@ Reply Connection::Inside::ReadInMulti(std::string_view packed, ReadCall& read) {
     if (read.Learned(seen->replication.epoch)) continue;  // whether its own epoch is marked decides about the others
     if (read.Again(read.ids().empty() ? std::nullopt : read.Judge(*seen))) continue;
     read.Saw(seen->replication);
+    if (!ask_beside.empty()) {
+      const std::string_view text = TextOf(whole.element[whole.elements - 2]);
+      const bool there = whole.element[whole.elements - 2]->type == REDIS_REPLY_STRING;
+      if (there) read.SawBeside({LineageAtRest(text, binding_.name(), binding_.options.lineage_in.value_or(true)), false});
+    }
     return Reply(std::exchange(last, nullptr));
   }
 }

@@ -113,6 +113,16 @@ void ReadCall::Saw(const std::optional<Replication>& now) {
   if (merges_) scope_->Transfer(id ? Lineage(*id) : Lineage().MarkedIncomplete({binding_.name()}), site_);
 }
 
+void ReadCall::SawBeside(const Beside& beside) {
+  if (reading_ != nullptr) {
+    reading_->Saw({}, beside.lineage);
+    if (beside.missed) reading_->Marked(binding_.name());
+  }
+  if (merges_) {
+    scope_->Transfer(beside.missed ? beside.lineage.MarkedIncomplete({binding_.name()}) : beside.lineage, site_);
+  }
+}
+
 Result<void> ReadCall::Finish() {
   if (!trouble_) return {};
   if (follows_) {

@@ -40,6 +40,8 @@ class ReadCall {
 
   // Values were read at this place in replication; nothing: at one that is not known.
   void Saw(const std::optional<Replication>& now);
+  // What rested beside a value that was read.
+  void SawBeside(const Beside& beside);
   // The read is over: what the policies say of a wait in vain.
   Result<void> Finish();
 

@@ -44,7 +44,8 @@ RedisShim::~RedisShim() {
 }
 
 Capabilities RedisShim::capabilities() const {
-  return Capabilities::Positions().Push(true).Tombstones(true).MarkedBy(Marks::kInBand);
+  return Capabilities::Positions().Push(true).Tombstones(true).RestsIn({Rest::kField, Rest::kEnvelope}).MarkedBy(
+      Marks::kInBand);
 }
 
 Answers RedisShim::Visible(Span<const WriteId> ids, Server& server) {

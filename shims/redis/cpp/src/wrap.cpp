@@ -1,12 +1,15 @@
 #include <any>
 #include <chrono>
 #include <memory>
+#include <optional>
+#include <string>
 #include <utility>
 
 #include "antipode/logs.h"
 #include "antipode/redis.h"
 #include "inside.h"
 #include "probe.h"
+#include "resting.h"
 #include "session.h"
 #include "shim.h"
 
@@ -38,20 +41,8 @@ Result<Target> TargetOf(const redisContext& context, const Options& options) {
   return target;
 }
 
-Result<void> Check(const Options& options) {
-  if (options.rest && *options.rest != "none") {
-    return Refuse(ErrorCode::kConfiguration, "RestIn(\"" + *options.rest +
-                                                 "\"): in C++ lineages do not rest in Redis yet; want \"none\", and wrap "
-                                                 "such keys in Python");
-  }
-  if (options.envelope_keys && !options.envelope_keys->empty()) {
-    return Refuse(ErrorCode::kConfiguration, "EnvelopeKeys(): in C++ lineages do not rest in Redis yet");
-  }
-  return {};
-}
-
 Result<std::shared_ptr<Store>> Join(const Options& options) {
-  if (auto checked = Check(options); !checked.ok()) return checked.error();
+  if (auto checked = Resting::Check(options); !checked.ok()) return checked.error();
   for (const std::any& replica : options.replicas.value_or(Targets())) {
     if (auto target = Target::Of(replica); !target.ok()) return target.error();
   }
@@ -101,6 +92,9 @@ Result<Connection> Wrap(redisContext* context, const Options& options) {
   }
   auto joined = Join(options);
   if (!joined.ok()) return joined.error();
+  std::optional<std::string> keys = options.envelope_keys;
+  if (keys && keys->empty()) keys.reset();
+  if (auto agreed = (*joined)->AgreeOnEnvelopes(keys); !agreed.ok()) return agreed.error();
   auto server = (*joined)->UseServer(std::any(*target), target->Address());
   auto inside = std::make_unique<Connection::Inside>(owned.release(), *joined, std::move(server), *target, options);
   if (facts->reached) static_cast<RedisShim&>((*joined)->shim()).MarkerAt(options.name, *target)->set_facts(*facts);

@@ -5,6 +5,8 @@
 #include <vector>
 
 #include "antipode/logs.h"
+#include "antipode/messages.h"
+#include "antipode/settings.h"
 
 namespace antipode::redis {
 namespace {
@@ -40,7 +42,21 @@ bool Says(const redisReply& reply) {
 }  // namespace
 
 WriteCall::WriteCall(Binding& binding, const Site& site)
-    : binding_(binding), scope_(CurrentScope()), reading_(CurrentReading()), writing_(binding.store, {}, site) {}
+    : binding_(binding), site_(site), scope_(CurrentScope()), reading_(CurrentReading()), writing_(binding.store, {}, site) {}
+
+std::string WriteCall::TextBeside() const {
+  return TextAtRest(writing_.Beside(), binding_.options.lineage_out.value_or(true));
+}
+
+void WriteCall::SawBeside(const Beside& beside) {
+  if (reading_ != nullptr) {
+    reading_->Saw({}, beside.lineage);
+    if (beside.missed) reading_->Marked(binding_.name());
+  }
+  if (scope_ != nullptr && CurrentSettings()->auto_merge) {
+    scope_->Transfer(beside.missed ? beside.lineage.MarkedIncomplete({binding_.name()}) : beside.lineage, site_);
+  }
+}
 
 void WriteCall::Heard(const redisReply& reply) {
   if (reply.type == REDIS_REPLY_ERROR) {

@@ -29,6 +29,10 @@ class WriteCall {
   void Sent() { sent_ = true; }
   // The question for its position went with it.
   void Asked() { asked_ = true; }
+  // The lineage's text that rests beside what it writes now; empty where none does.
+  std::string TextBeside() const;
+  // One of its commands read values, too: what rested beside them.
+  void SawBeside(const Beside& beside);
   // The reply to one of its commands.
   void Heard(const redisReply& reply);
   // The reply to its EXEC.
@@ -47,6 +51,7 @@ class WriteCall {
   void Without(const Replication& now);
 
   Binding& binding_;
+  const Site site_;
   const ScopePtr scope_;
   const std::shared_ptr<ReadingBlock> reading_;
   Writing writing_;

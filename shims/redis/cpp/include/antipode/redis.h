@@ -71,8 +71,8 @@ class Reply {
     return reply_ != nullptr && reply_->str != nullptr ? std::string_view(reply_->str, reply_->len) : std::string_view();
   }
 
-  /// Why a read that was to wait gives no reply: it waited in vain (kTimedOut, kUnproven, kRedeliver). Null for everything
-  /// else: where the connection broke, the connection's `err()` says so.
+  /// Why there is no reply though the connection is good: a read that was to wait did so in vain (kTimedOut, kUnproven,
+  /// kRedeliver), or the command cannot be used with such a key, and was not sent (kConfiguration). Null for everything else: where the connection broke, the connection's `err()` says so.
   const Error* error() const { return error_.get(); }
 
  private:
@@ -116,6 +116,9 @@ class Connection {
   int Append(Format format, ...);
   int AppendV(Format format, va_list arguments);
   int AppendArgv(int argc, const char** argv, const std::size_t* argvlen, Site site = Site());
+  /// Why the last command was refused before anything was sent: REDIS_ERR of an `Append` with a good connection. It cannot be
+  /// used with a key whose value is in an envelope (kConfiguration). Null where it was not refused.
+  const Error* refused() const;
   /// `redisGetReply`: sends what was appended, with one question behind it, and gives the next reply. REDIS_OK also where the
   /// reply is a read's that waited in vain: then it is empty and has an `error`.
   int GetReply(Reply* reply);

@@ -1,8 +1,4 @@
 // Marks, as every language writes them, and one store shared with Python (EPOCH-16 to EPOCH-21, EPOCH-26).
-#include <unistd.h>
-
-#include <cstdio>
-#include <fstream>
 #include <set>
 #include <thread>
 
@@ -20,23 +16,6 @@ class MarksTest : public PostsTest {
     return PositionOfMark(value.text());
   }
 };
-
-// What a Python program prints, run with the lab's URLs as arguments.
-std::string Python(const std::string& program, const std::string& more = {}) {
-  const std::string file = "/tmp/antipode-redis-test-" + std::to_string(getpid()) + ".py";
-  std::ofstream(file) << program;
-  const std::string command = std::string(ANTIPODE_PYTHON) + " " + file + " " + Url("a") + " " + Url("b1") + " " + Url("b2") +
-                              " '" + more + "' 2>&1";
-  std::string said;
-  FILE* const pipe = popen(command.c_str(), "r");
-  char octets[4096];
-  while (const std::size_t size = fread(octets, 1, sizeof octets, pipe)) said.append(octets, size);
-  const int status = pclose(pipe);
-  EXPECT_EQ(status, 0) << said;
-  std::remove(file.c_str());
-  while (!said.empty() && said.back() == '\n') said.pop_back();
-  return said;
-}
 
 TEST_F(MarksTest, TheServerKnowsTheScriptByItsSha) {
   EXPECT_EQ(Plain("a").Do({"SCRIPT", "LOAD", std::string(kMarkScript)}).text(), kMarkScriptSha);

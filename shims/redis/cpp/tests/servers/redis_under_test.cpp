@@ -16,6 +16,7 @@ namespace antipode::redis {
 namespace {
 
 constexpr auto kMarkPeriod = 200ms;
+constexpr const char* kField = "value";  // values are a field of a hash, so that lineages rest beside them
 
 class ByHand final : public testing::TransactionUnderTest {
  public:
@@ -23,11 +24,12 @@ class ByHand final : public testing::TransactionUnderTest {
 
   void Read(const std::string& key) override {
     connection_.Command("WATCH %s", key.c_str());
-    connection_.Command("GET %s", key.c_str());
+    connection_.Command("HGET %s %s", key.c_str(), kField);
   }
   void Write(const std::string& key, const std::string& value) override {
     if (!std::exchange(wrote_, true)) connection_.Command("MULTI");
-    testing::StoreUnderTest::Check(connection_.Command("SET %s %s", key.c_str(), value.c_str()).text() == "QUEUED", "SET");
+    const Reply reply = connection_.Command("HSET %s %s %s", key.c_str(), kField, value.c_str());
+    testing::StoreUnderTest::Check(reply.text() == "QUEUED", "HSET");
   }
   void End(bool commits) {
     const char* const word = !wrote_ ? "UNWATCH" : commits ? "EXEC" : "DISCARD";
@@ -53,7 +55,8 @@ RedisUnderTest::RedisUnderTest() {
 RedisUnderTest::~RedisUnderTest() { SetMarkPeriod(1000ms); }
 
 Capabilities RedisUnderTest::capabilities() const {
-  return Capabilities::Positions().Push(true).Tombstones(true).MarkedBy(Marks::kInBand);
+  return Capabilities::Positions().Push(true).Tombstones(true).RestsIn({Rest::kField, Rest::kEnvelope}).MarkedBy(
+      Marks::kInBand);
 }
 
 void RedisUnderTest::Begin() {
@@ -78,7 +81,7 @@ RedisUnderTest::Borrowed::Borrowed(RedisUnderTest& from, const std::string& serv
   }
   if (connection_ == nullptr) {
     Options options(from_.name);
-    options.Replicas({Url("b1"), Url("b2")});
+    options.Replicas({Url("b1"), Url("b2")}).RestIn("field");
     auto wrapped = Wrap(Connect(server), options);
     Check(wrapped.ok(), wrapped.ok() ? "" : wrapped.error().message);
     connection_ = std::make_unique<Connection>(std::move(wrapped).value());
@@ -95,17 +98,21 @@ void RedisUnderTest::Write(const std::string& key, const std::string& value) {
   const Borrowed connection(*this, primary_);
   // hiredis meets a server's restart at the next command; as a service would, the kit's store connects anew before it writes.
   if (!connection->Command("PING")) connection->Reconnect();
-  const Reply reply = connection->Command("SET %s %s", key.c_str(), value.c_str());
-  Check(reply.text() == "OK", "SET: " + std::string(reply.text()) + connection->errstr());
+  const Reply reply = connection->Command("HSET %s %s %s", key.c_str(), kField, value.c_str());
+  Check(reply && reply->type == REDIS_REPLY_INTEGER, "HSET: " + std::string(reply.text()) + connection->errstr());
 }
 
-std::optional<std::string> RedisUnderTest::Look(const std::string& key, const std::string& at) { return Plain(at).Get(key); }
+std::optional<std::string> RedisUnderTest::Look(const std::string& key, const std::string& at) {
+  const Reply reply = Plain(at).Do({"HGET", key, kField});
+  if (!reply || reply->type != REDIS_REPLY_STRING) return std::nullopt;
+  return std::string(reply.text());
+}
 
 testing::ReadUnderTest RedisUnderTest::Read(const std::string& key, const std::string& at) {
   const Borrowed connection(*this, at);
-  const Reply reply = connection->Command("GET %s", key.c_str());
+  const Reply reply = connection->Command("HGET %s %s", key.c_str(), kField);
   if (reply.error() != nullptr) return {std::nullopt, *reply.error()};
-  Check(reply && !reply.IsError(), "GET: " + std::string(reply.text()) + connection->errstr());
+  Check(reply && !reply.IsError(), "HGET: " + std::string(reply.text()) + connection->errstr());
   if (reply->type == REDIS_REPLY_NIL) return {};
   return {std::string(reply.text()), std::nullopt};
 }
@@ -116,7 +123,8 @@ void RedisUnderTest::Delete(const std::string& key) {
 }
 
 void RedisUnderTest::RawWrite(const std::string& key, const std::string& value) {
-  Check(Plain(primary_).Do({"SET", key, value}).text() == "OK", "SET without Antipode");
+  const Reply reply = Plain(primary_).Do({"HSET", key, kField, value});
+  Check(reply && reply->type == REDIS_REPLY_INTEGER, "HSET without Antipode");
 }
 
 void RedisUnderTest::WriteNothing() {
@@ -167,15 +175,15 @@ bool RedisUnderTest::WriteWithUnknownOutcome(const std::string& key, const std::
   Check(wrapped.ok(), "Wrap");
   wrapped->SetTimeout(timeval{0, 200000});
   TheLab().Freeze("redis", primary_);
-  const Reply reply = wrapped->Command("SET %s %s", key.c_str(), value.c_str());
+  const Reply reply = wrapped->Command("HSET %s %s %s", key.c_str(), kField, value.c_str());
   TheLab().Thaw("redis", primary_);
   return !reply && wrapped->err() != 0;
 }
 
 bool RedisUnderTest::WriteRefused(const std::string& key) {
   const Borrowed connection(*this, primary_);
-  Plain(primary_).Do({"SET", key, "no list"});
-  return connection->Command("LPUSH %s v", key.c_str()).IsError();
+  Plain(primary_).Do({"SET", key, "no hash"});
+  return connection->Command("HSET %s %s v", key.c_str(), kField).IsError();
 }
 
 Result<void> RedisUnderTest::WriteWithoutRights(const std::string& key, const std::string& value) {
@@ -187,8 +195,8 @@ Result<void> RedisUnderTest::WriteWithoutRights(const std::string& key, const st
   options.Url("redis://app:secret@" + server.host + ":" + std::to_string(server.port));
   auto wrapped = Wrap(context, options);
   if (!wrapped.ok()) return wrapped.error();
-  const Reply reply = wrapped->Command("SET %s %s", key.c_str(), value.c_str());
-  Check(reply.text() == "OK", "SET: " + std::string(reply.text()));
+  const Reply reply = wrapped->Command("HSET %s %s %s", key.c_str(), kField, value.c_str());
+  Check(reply && reply->type == REDIS_REPLY_INTEGER, "HSET: " + std::string(reply.text()));
   return {};
 }
 

@@ -1,5 +1,9 @@
 #include "region.h"
 
+#include <unistd.h>
+
+#include <cstdio>
+#include <fstream>
 #include <sstream>
 #include <stdexcept>
 #include <thread>
@@ -49,6 +53,22 @@ bool Until(const std::function<bool()>& condition, std::chrono::seconds patience
     std::this_thread::sleep_for(2ms);
   }
   return true;
+}
+
+std::string Python(const std::string& program, const std::string& more) {
+  const std::string file = "/tmp/antipode-redis-test-" + std::to_string(getpid()) + ".py";
+  std::ofstream(file) << program;
+  const std::string command = std::string(ANTIPODE_PYTHON) + " " + file + " " + Url("a") + " " + Url("b1") + " " + Url("b2") +
+                              " '" + more + "' 2>&1";
+  std::string said;
+  FILE* const pipe = popen(command.c_str(), "r");
+  char octets[4096];
+  while (const std::size_t size = fread(octets, 1, sizeof octets, pipe)) said.append(octets, size);
+  const int status = pclose(pipe);
+  EXPECT_EQ(status, 0) << said;
+  std::remove(file.c_str());
+  while (!said.empty() && said.back() == '\n') said.pop_back();
+  return said;
 }
 
 std::string Url(const std::string& server) { return TheLab().server("redis", server).url; }

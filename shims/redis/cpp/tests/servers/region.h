@@ -48,6 +48,9 @@ class Plain {
   std::unique_ptr<redisContext, Free> context_;
 };
 
+// What a Python program prints, run with the lab's URLs as arguments, and one more.
+std::string Python(const std::string& program, const std::string& more = {});
+
 redisContext* Connect(const std::string& server);
 std::string Url(const std::string& server);
 

@@ -378,7 +378,9 @@ TEST_F(WritesTest, WhatCannotBeWrappedSaysWhy) {
   EXPECT_EQ(code(Wrap(nullptr, {"s"})), ErrorCode::kConfiguration);
   const lab::Server a = TheLab().server("redis", "a");
   EXPECT_EQ(code(Wrap(redisConnectNonBlock(a.host.c_str(), a.port), {"s"})), ErrorCode::kConfiguration);
-  EXPECT_EQ(code(Wrap(Connect("a"), StoreOptions("s").RestIn("envelope").EnvelopeKeys("*"))), ErrorCode::kConfiguration);
+  EXPECT_EQ(code(Wrap(Connect("a"), StoreOptions("s").RestIn("envelope"))), ErrorCode::kConfiguration);
+  EXPECT_EQ(code(Wrap(Connect("a"), StoreOptions("s").RestIn("field").EnvelopeKeys("post:*"))), ErrorCode::kConfiguration);
+  EXPECT_EQ(code(Wrap(Connect("a"), StoreOptions("s").RestIn("beside"))), ErrorCode::kConfiguration);
   EXPECT_EQ(code(Wrap(Connect("a"), StoreOptions("s").Replicas({"http://b"}))), ErrorCode::kConfiguration);
   EXPECT_EQ(code(Wrap(Connect("a"), StoreOptions("no store's name because it is much too long for the wire form to carry it, by far"))),
             ErrorCode::kConfiguration);
