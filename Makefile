@@ -66,7 +66,7 @@ cpp: servers
 
 interop: servers
 	@scripts/services $(filter-out python,$(LANGUAGES))
-	@$(PY) -m pytest -q -m interop $(PYTEST)
+	@$(PY) -m pytest -q -m interop benchmarks/tests/test_interop.py $(PYTEST)
 
 test-stores: servers
 	@$(PY) -m pytest -q -m stores -s $(PYTEST)
