@@ -2,9 +2,13 @@ package dev.antipode.barrier;
 
 import dev.antipode.Lineage;
 import dev.antipode.Verdict;
+import dev.antipode.shim.RegisteredStore;
 import dev.antipode.shim.Server;
 import java.time.Duration;
 import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
 
 /** Waiting at one server for one lineage, nothing enforced: what wait on read and the failover fuzzer use. */
 public final class ServerWait {
@@ -19,6 +23,30 @@ public final class ServerWait {
     ServerEngine engine = (ServerEngine) server;
     Asked asked = new Asked(engine.store(), lineage.ofStore(engine.store().name()), List.of(engine));
     return verdict(Waiting.block(List.of(asked), nanos).needs);
+  }
+
+  /** The same without a thread: completes with the verdict on one of the engine's, where nothing may block. */
+  public static CompletableFuture<Verdict> later(Server server, Lineage lineage, Duration timeout) {
+    ServerEngine engine = (ServerEngine) server;
+    Asked asked = new Asked(engine.store(), lineage.ofStore(engine.store().name()), List.of(engine));
+    CompletableFuture<Void> over = new CompletableFuture<>();
+    Group group = new Group(Planner.nanos(timeout), () -> over.complete(null));
+    List<RegisteredStore> places =
+        Waiting.park(group, List.of(asked)) ? Waiting.takePlaces(group, true) : null;
+    if (places == null) { // settled already, or overloaded
+      Waiting.giveUp(group);
+      return CompletableFuture.completedFuture(verdict(group.needs));
+    }
+    Future<?> alarm =
+        EngineThreads.TIMER.schedule(() -> over.complete(null), Waiting.patience(group), TimeUnit.NANOSECONDS);
+    return over.thenApplyAsync(
+        ended -> {
+          alarm.cancel(false);
+          Waiting.giveBack(places, true);
+          Waiting.giveUp(group);
+          return verdict(group.needs);
+        },
+        EngineThreads.FUTURES);
   }
 
   private static Verdict verdict(List<Need> needs) {

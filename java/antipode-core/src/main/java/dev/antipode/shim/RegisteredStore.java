@@ -19,6 +19,7 @@ import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
@@ -37,6 +38,7 @@ public final class RegisteredStore implements Store {
   private final Shim shim;
   private final boolean givesPositions;
   private volatile StoreOptions options;
+  private Optional<String> envelopeKeys; // under the lock; null until somebody said which
 
   private final AtomicInteger parkedThreads = new AtomicInteger();
   private final AtomicInteger parkedTasks = new AtomicInteger();
@@ -117,6 +119,31 @@ public final class RegisteredStore implements Store {
       generation++;
     } finally {
       lock.unlock();
+    }
+  }
+
+  /**
+   * A wrap says which keys hold envelopes (null: no key does); every wrap of the store has to say the same (SHIM-37).
+   *
+   * @throws ConfigurationException where an earlier one said otherwise: one would misread the other's values
+   */
+  public void agreeOnEnvelopes(String keys) {
+    Optional<String> now = Optional.ofNullable(keys);
+    Optional<String> said;
+    lock.lock();
+    try {
+      if (envelopeKeys == null) {
+        envelopeKeys = now;
+      }
+      said = envelopeKeys;
+    } finally {
+      lock.unlock();
+    }
+    if (!said.equals(now)) {
+      throw new ConfigurationException(
+          "%s was wrapped with envelopeKeys %s before, and now with %s: one would misread the other's values. Give every "
+                  .formatted(name, said.orElse("none"), now.orElse("none"))
+              + "wrap of this store, in every process, the same envelopeKeys");
     }
   }
 

@@ -4,7 +4,6 @@ import dev.antipode.Logs;
 import dev.antipode.Mode;
 import dev.antipode.StoreOptions;
 import dev.antipode.configuration.ProcessSettings;
-import dev.antipode.shim.Capabilities;
 import dev.antipode.shim.RegisteredStore;
 import dev.antipode.shim.Server;
 import java.time.Duration;
@@ -18,17 +17,18 @@ final class Binding {
   private final Target target;
   private final Server server;
   private final Marker marker;
-  private final boolean rests;
+  private final Beside beside;
   private volatile long deniedAt;
   private volatile String denied; // null where the position may be asked for
 
-  Binding(RegisteredStore store, StoreOptions options, Target target, Server server, Marker marker) {
+  Binding(
+      RegisteredStore store, StoreOptions options, Beside beside, Target target, Server server, Marker marker) {
     this.store = store;
     this.options = options;
     this.target = target;
     this.server = server;
     this.marker = marker;
-    this.rests = options.restOr(null) == Capabilities.Rest.FIELD;
+    this.beside = beside;
   }
 
   RegisteredStore store() {
@@ -57,9 +57,9 @@ final class Binding {
     return ((RedisShim) store.shim()).marksKey();
   }
 
-  /** Whether lineages rest in hashes. */
-  boolean rests() {
-    return rests;
+  /** Where lineages rest beside values. */
+  Beside beside() {
+    return beside;
   }
 
   boolean records() {

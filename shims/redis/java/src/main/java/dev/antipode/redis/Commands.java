@@ -5,7 +5,6 @@ import java.util.HashMap;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Set;
-import redis.clients.jedis.CommandArguments;
 
 /**
  * What a Redis command may do to data: the write flags of {@code COMMAND} (Redis 7.0), as a table, the same in every
@@ -78,7 +77,7 @@ final class Commands {
   }
 
   /** What a command may do. */
-  static Kind classify(CommandArguments command) {
+  static Kind classify(Words command) {
     String name = name(command);
     Kind kind = KINDS.get(name);
     if (kind != null) {
@@ -98,23 +97,23 @@ final class Commands {
   }
 
   /** The command's first word in capitals. */
-  static String name(CommandArguments command) {
+  static String name(Words command) {
     String whole = word(command, 0);
     int space = whole.indexOf(' ');
     return space < 0 ? whole : whole.substring(0, space);
   }
 
   /** A word of a command in capitals. */
-  static String word(CommandArguments command, int place) {
-    return new String(command.get(place).getRaw(), StandardCharsets.ISO_8859_1).toUpperCase(Locale.ROOT);
+  static String word(Words command, int place) {
+    return new String(command.get(place), StandardCharsets.ISO_8859_1).toUpperCase(Locale.ROOT);
   }
 
   /** Whether a read may block at the server ({@code XREAD … BLOCK}). */
-  static boolean blocks(CommandArguments command) {
-    return command.isBlocking() || (name(command).equals("XREAD") && has(command, "BLOCK"));
+  static boolean blocks(Words command) {
+    return name(command).equals("XREAD") && has(command, "BLOCK");
   }
 
-  private static boolean has(CommandArguments command, String wanted) {
+  private static boolean has(Words command, String wanted) {
     for (int place = 1; place < command.size(); place++) {
       if (word(command, place).equals(wanted)) {
         return true;

@@ -1,6 +1,6 @@
 package dev.antipode.redis;
 
-import dev.antipode.propagation.AtRest;
+import java.util.List;
 import redis.clients.jedis.CommandArguments;
 import redis.clients.jedis.CommandObject;
 import redis.clients.jedis.Connection;
@@ -43,7 +43,8 @@ final class Exchange {
       return connection.executeCommand(command);
     }
     CommandArguments arguments = command.getArguments();
-    if (recorded.write != null && Commands.name(arguments).equals("HIMPORT")) {
+    Words words = new JedisWords(arguments);
+    if (recorded.write != null && Commands.name(words).equals("HIMPORT")) {
       return writeApart(connection, recorded);
     }
     Object raw;
@@ -52,21 +53,19 @@ final class Exchange {
     } else if (recorded.read != null) {
       raw = Reads.read(binding, connection, recorded.read, arguments, multi);
     } else {
-      connection.sendCommand(FieldRest.wireRead(arguments));
-      raw = connection.getOne();
+      connection.sendCommand(JedisWords.arguments(binding.beside().wire(words, null)));
+      raw = shown(binding, null, words, one(connection, arguments.isBlocking()));
     }
     if (raw instanceof JedisDataException error) {
       throw error;
-    }
-    if (binding.rests() && FieldRest.reads(arguments)) {
-      raw = FieldRest.hide(arguments, raw).reply();
     }
     return recorded.getBuilder().build(raw);
   }
 
   /** A write with the question behind it: one packet, two replies. */
   private static Object write(Binding binding, Connection connection, CommandArguments command, WriteCall call) {
-    CommandArguments wire = wire(binding, command, call);
+    Words words = new JedisWords(command);
+    CommandArguments wire = JedisWords.arguments(binding.beside().wire(words, call));
     boolean asks = call.begins();
     Object raw;
     try {
@@ -85,8 +84,9 @@ final class Exchange {
     if (raw instanceof JedisDataException error) {
       throw error;
     }
+    Object shown = shownByWrite(binding, call, words, raw);
     call.done(raw);
-    return raw;
+    return shown;
   }
 
   /** Where Jedis sends more than the command: the question comes in a packet of its own. */
@@ -106,12 +106,48 @@ final class Exchange {
     return value;
   }
 
-  /** A command as it is sent: where a lineage rests beside what it writes, with the scope's. */
-  static CommandArguments wire(Binding binding, CommandArguments command, WriteCall call) {
-    if (!binding.rests() || !FieldRest.writes(command)) {
-      return command;
+  /** A reply as the application gets it; what rested beside it goes to who collects that, if anybody does. */
+  static Object shown(Binding binding, ReadCall read, Words command, Object reply) {
+    Beside beside = binding.beside();
+    if (reply instanceof JedisDataException || !beside.answers(command)) {
+      return reply;
     }
-    return FieldRest.wireWrite(command, AtRest.text(call.lineageBeside(), binding.options().lineageOut()));
+    Beside.Shown shown = beside.shown(command, reply);
+    if (read != null) {
+      read.sawBeside(shown.lineage());
+    }
+    return shown.reply();
+  }
+
+  /** The same for a command that writes, too. */
+  static Object shownByWrite(Binding binding, WriteCall write, Words command, Object reply) {
+    Beside beside = binding.beside();
+    if (reply instanceof JedisDataException || !beside.answers(command)) {
+      return reply;
+    }
+    Beside.Shown shown = beside.shown(command, reply);
+    if (write != null) {
+      write.sawBeside(shown.lineage());
+    }
+    return shown.reply();
+  }
+
+  /** Replies with errors of Jedis in the form that our own connections have, too. */
+  static List<?> withServerErrors(List<?> replies) {
+    return replies.stream().map(Exchange::answer).toList();
+  }
+
+  private static Object answer(Object reply) {
+    return reply instanceof JedisDataException error ? new ServerError(String.valueOf(error.getMessage())) : reply;
+  }
+
+  /** The client throws this to the application. */
+  static void failed(WriteCall call, Throwable error) {
+    if (error instanceof JedisDataException) {
+      call.refused(error.getMessage());
+    } else {
+      call.failed();
+    }
   }
 
   /** One reply; an error reply is a value. */
@@ -133,7 +169,7 @@ final class Exchange {
   /** The answer to the question behind a write. Its failure never reaches the application (SHIM-2). */
   static Object hear(Connection connection) {
     try {
-      return one(connection, false);
+      return answer(one(connection, false));
     } catch (JedisException error) {
       return null; // Jedis has marked the connection as broken
     }

@@ -1,13 +1,12 @@
 package dev.antipode.redis;
 
+import dev.antipode.StoreOptions;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
-import redis.clients.jedis.CommandArguments;
-import redis.clients.jedis.Protocol;
 
 /**
  * Rest mode {@code field}: a hash's lineage in a field of its own, written in the same atomic step (SHIM-9).
@@ -15,7 +14,7 @@ import redis.clients.jedis.Protocol;
  * <p>A hash is written field by field, by many scopes: what rests beside it is the join of their lineages. A hash that is
  * deleted and written anew begins anew. The same field and script in every language.
  */
-final class FieldRest {
+final class FieldRest extends Beside {
   /** The field. */
   static final String FIELD = "antipode";
 
@@ -30,78 +29,79 @@ final class FieldRest {
   private static final String LENGTH =
       "return redis.call('HLEN', KEYS[1]) - redis.call('HEXISTS', KEYS[1], ARGV[1])";
 
-  /**
-   * A reply as the application gets it.
-   *
-   * @param reply without our field
-   * @param rest the field's value if the reply held it; else null
-   */
-  record Shown(Object reply, byte[] rest) {}
+  FieldRest(StoreOptions options) {
+    super(options);
+  }
 
-  private FieldRest() {}
-
-  static boolean writes(CommandArguments command) {
+  @Override
+  boolean writes(Words command) {
     return command.size() > 1 && WRITES.contains(Commands.name(command));
   }
 
-  static boolean reads(CommandArguments command) {
+  @Override
+  boolean answers(Words command) {
     return command.size() > 1 && READS.contains(Commands.name(command));
   }
 
   /** The command that is sent for a hash write: the same one, with the lineage, in one atomic script. */
-  static CommandArguments wireWrite(CommandArguments command, String lineage) {
+  @Override
+  Words written(Words command, String lineage) {
     String name = Commands.name(command);
     if (lineage.isEmpty() && !name.equals("HDEL")) {
       return command;
     }
-    CommandArguments wire = new CommandArguments(Protocol.Command.EVAL)
-        .add(SCRIPT)
-        .add(1)
-        .add(command.get(1).getRaw())
-        .add(FIELD)
-        .add(lineage)
-        .add(MOST_BYTES)
-        .add(name);
+    List<byte[]> wire = new ArrayList<>(
+        Words.of("EVAL", SCRIPT, 1, command.get(1), FIELD, lineage, MOST_BYTES, name).copy());
     for (int place = 2; place < command.size(); place++) {
-      wire.add(command.get(place).getRaw());
+      wire.add(command.get(place));
     }
-    return wire;
+    return Words.of(wire);
   }
 
   /** The command that is sent for a hash read, so that our field can be left out of its reply. */
-  static CommandArguments wireRead(CommandArguments command) {
+  @Override
+  Words read(Words command) {
     return switch (Commands.name(command)) {
-      case "HVALS" -> new CommandArguments(Protocol.Command.HGETALL).add(command.get(1).getRaw());
-      case "HLEN" -> new CommandArguments(() -> "EVAL_RO".getBytes(StandardCharsets.US_ASCII))
-          .add(LENGTH)
-          .add(1)
-          .add(command.get(1).getRaw())
-          .add(FIELD);
+      case "HVALS" -> Words.of("HGETALL", command.get(1));
+      case "HLEN" -> Words.of("EVAL_RO", LENGTH, 1, command.get(1), FIELD);
       default -> command;
     };
   }
 
+  @Override
+  Words asks(Words command) {
+    return Words.of("HGET", command.get(1), FIELD);
+  }
+
+  @Override
+  Shown shown(Words command, Object raw) {
+    Hidden hidden = hide(command, raw);
+    return new Shown(hidden.reply(), holdsRest(command) ? lineage(hidden.rest()) : null);
+  }
+
+  private record Hidden(Object reply, byte[] rest) {}
+
   /** Whether what a read gives holds the lineage by itself. */
-  static boolean holdsRest(CommandArguments command) {
+  private static boolean holdsRest(Words command) {
     String name = Commands.name(command);
     return name.equals("HGETALL") || name.equals("HVALS");
   }
 
   /** A reply, not built yet, without our field. */
-  static Shown hide(CommandArguments command, Object raw) {
+  private static Hidden hide(Words command, Object raw) {
     if (!(raw instanceof List<?> items)) {
-      return new Shown(raw, null);
+      return new Hidden(raw, null);
     }
     return switch (Commands.name(command)) {
       case "HGETALL" -> withoutPair(items, false);
       case "HVALS" -> withoutPair(items, true);
-      case "HKEYS" -> new Shown(items.stream().filter(field -> !isOurs(field)).toList(), null);
+      case "HKEYS" -> new Hidden(items.stream().filter(field -> !isOurs(field)).toList(), null);
       case "HSCAN" -> hideScanned(command, items);
-      default -> new Shown(raw, null);
+      default -> new Hidden(raw, null);
     };
   }
 
-  private static Shown withoutPair(List<?> items, boolean valuesAlone) {
+  private static Hidden withoutPair(List<?> items, boolean valuesAlone) {
     List<Object> kept = new ArrayList<>(items.size());
     byte[] rest = null;
     int step = items.isEmpty() || items.get(0) instanceof Map.Entry<?, ?> ? 1 : 2; // RESP3 says pairs
@@ -117,12 +117,12 @@ final class FieldRest {
         kept.addAll(items.subList(place, place + step));
       }
     }
-    return new Shown(kept, rest);
+    return new Hidden(kept, rest);
   }
 
-  private static Shown hideScanned(CommandArguments command, List<?> reply) {
+  private static Hidden hideScanned(Words command, List<?> reply) {
     if (reply.size() != 2 || !(reply.get(1) instanceof List<?> found)) {
-      return new Shown(reply, null);
+      return new Hidden(reply, null);
     }
     boolean isWithoutValues = false;
     for (int place = 2; place < command.size(); place++) {
@@ -135,7 +135,7 @@ final class FieldRest {
         kept.addAll(found.subList(place, place + step));
       }
     }
-    return new Shown(List.of(reply.get(0), kept), null);
+    return new Hidden(List.of(reply.get(0), kept), null);
   }
 
   private static boolean isOurs(Object field) {

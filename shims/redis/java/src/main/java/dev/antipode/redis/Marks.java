@@ -12,6 +12,9 @@ import java.nio.charset.StandardCharsets;
  * {@code <last number> <milliseconds of the last mark> <epoch of it>}. The same record and script in every language.
  */
 final class Marks {
+  /** The option that names the key of the hash. */
+  static final String OPTION = "marks_key";
+
   /** The key of the hash, unless an option says otherwise. */
   static final String DEFAULT_KEY = "antipode:epochs";
 

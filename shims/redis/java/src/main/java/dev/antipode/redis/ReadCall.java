@@ -7,6 +7,8 @@ import dev.antipode.Reading;
 import dev.antipode.WriteId;
 import dev.antipode.shim.Visibility;
 import dev.antipode.shim.WaitOnRead;
+import dev.antipode.telemetry.CallSite;
+import dev.antipode.telemetry.Telemetry;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -19,6 +21,7 @@ final class ReadCall {
   private final LineageScope scope;
   private final boolean merges;
   private final Duration timeout;
+  private final String site; // in dry-run; a future ends on another thread
   private final long began = System.nanoTime();
   private final long deadline;
   private String epoch = ""; // the server's own, as last seen: whether it is marked decides whether older ones have ended
@@ -32,6 +35,7 @@ final class ReadCall {
     this.scope = scope;
     this.merges = merges;
     this.timeout = binding.timeout();
+    this.site = binding.follows() ? CallSite.current() : null;
     long own = began + timeout.toNanos();
     boolean isTightened = scope != null && scope.deadline().isPresent() && scope.deadline().getAsLong() - own < 0;
     this.deadline = isTightened ? scope.deadline().getAsLong() : own;
@@ -111,8 +115,23 @@ final class ReadCall {
     return worst;
   }
 
-  void trouble(Visibility found) {
+  /** Whether this is to be waited for; else the read goes on, with its trouble if there is one. */
+  boolean isToWait(Visibility found) {
     trouble = found;
+    return found != null && !found.isUnproven() && !binding.follows() && left() > 0;
+  }
+
+  /** The server could not be asked where it is. */
+  void unasked(String words) {
+    trouble = Visibility.unproven("it could not be asked where it is (" + words + ")");
+  }
+
+  /** The server refused to say where it is. */
+  void refused(String words) {
+    if (!ids.isEmpty()) {
+      trouble = Visibility.unproven("its user may not ask where it is (" + words + ")");
+    }
+    binding.denied(words);
   }
 
   /** A value was read at this place in replication, with this lineage beside it (SHIM-13). */
@@ -133,8 +152,15 @@ final class ReadCall {
         : merged.including(WriteId.position(store, position.epoch(), position.counter()));
   }
 
-  /** This lineage rests beside a value that was read. */
+  /** This lineage rests beside a value that was read; null where the reply did not hold it. */
   void sawBeside(Lineage beside) {
+    if (!collects()) {
+      return;
+    }
+    if (beside == null) {
+      missed();
+      return;
+    }
     if (reading != null) {
       reading.saw(beside);
     }
@@ -142,7 +168,10 @@ final class ReadCall {
   }
 
   /** A value was read whose lineage at rest was not. */
-  void missed() {
+  private void missed() {
+    if (!binding.options().lineageIn()) {
+      return;
+    }
     String store = binding.store().name();
     if (reading != null) {
       reading.marked(store);
@@ -159,7 +188,7 @@ final class ReadCall {
       return;
     }
     if (binding.follows()) {
-      WaitOnRead.behind();
+      Telemetry.finding("behind", site);
       return;
     }
     String name = binding.store().name();

@@ -3,24 +3,26 @@ package dev.antipode.redis;
 import dev.antipode.Lineage;
 import dev.antipode.Verdict;
 import dev.antipode.barrier.ServerWait;
-import dev.antipode.propagation.AtRest;
 import dev.antipode.shim.Visibility;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Map;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 import redis.clients.jedis.CommandArguments;
 import redis.clients.jedis.Connection;
-import redis.clients.jedis.Protocol;
 import redis.clients.jedis.exceptions.JedisDataException;
 
-/** Reads that wait, or that say what they depend on: the question and the read in one atomic step on one connection. */
+/** Reads by Jedis that wait, or that say what they depend on: the question and the read in one atomic step. */
 final class Reads {
-  private static final long FIRST_PAUSE = TimeUnit.MILLISECONDS.toNanos(1);
-  private static final long LAST_PAUSE = TimeUnit.MILLISECONDS.toNanos(50);
-  private static final int AGAIN = 3;
+  /** Where the server is not the one that was waited at, the next look comes after this long, then twice that. */
+  static final long FIRST_PAUSE = TimeUnit.MILLISECONDS.toNanos(1);
+
+  /** The longest such pause. */
+  static final long LAST_PAUSE = TimeUnit.MILLISECONDS.toNanos(50);
+
+  /** So often it is looked again where the server's history changed between two questions. */
+  static final int AGAIN = 3;
 
   private final Binding binding;
   private final Connection connection;
@@ -35,7 +37,7 @@ final class Reads {
 
   /** {@code INFO replication}. */
   static CommandArguments question() {
-    return new CommandArguments(Protocol.Command.INFO).add("replication");
+    return JedisWords.arguments(Looks.QUESTION);
   }
 
   /** Waits on this connection, with nothing but questions: before a pipeline, or a read that blocks. */
@@ -44,7 +46,7 @@ final class Reads {
   }
 
   /**
-   * Reads, waits and reads again; returns the reply as it came.
+   * Reads, waits and reads again; returns the reply, not built yet, as the application gets it.
    *
    * @param multi whether the read may stand in a MULTI, where nothing comes between it and the question; where it may
    *     not, the question follows it in the same packet
@@ -52,12 +54,8 @@ final class Reads {
   static Object read(
       Binding binding, Connection connection, ReadCall call, CommandArguments command, boolean multi) {
     Reads reads = new Reads(binding, connection, call);
-    boolean beside = call.collects() && binding.rests() && FieldRest.reads(command);
-    CommandArguments wire = binding.rests() && FieldRest.reads(command) ? FieldRest.wireRead(command) : command;
-    if (!multi || Commands.blocks(command)) {
-      return reads.apart(command, wire, multi);
-    }
-    return reads.together(command, wire, beside);
+    boolean blocks = command.isBlocking() || Commands.blocks(new JedisWords(command));
+    return !multi || blocks ? reads.apart(command, multi) : reads.together(command);
   }
 
   private void waitFirst(boolean multi) {
@@ -70,43 +68,35 @@ final class Reads {
   }
 
   /** The read with the question behind it. */
-  private Object apart(CommandArguments command, CommandArguments wire, boolean multi) {
+  private Object apart(CommandArguments command, boolean multi) {
     waitFirst(multi);
-    connection.sendCommand(wire);
+    connection.sendCommand(JedisWords.arguments(binding.beside().wire(new JedisWords(command), null)));
     connection.sendCommand(question());
     Object value = Exchange.one(connection, command.isBlocking());
     Object answer = Exchange.one(connection, false);
-    call.saw(parsed(answer), Lineage.EMPTY);
-    if (binding.rests() && FieldRest.reads(command) && binding.options().lineageIn()) {
-      call.missed();
-    }
-    return value;
+    call.saw(Looks.parsed(answer), Lineage.EMPTY);
+    return Exchange.shown(binding, call, new JedisWords(command), value);
   }
 
-  private Object together(CommandArguments command, CommandArguments wire, boolean beside) {
+  private Object together(CommandArguments command) {
+    Words words = new JedisWords(command);
+    Beside beside = binding.beside();
+    boolean answers = beside.answers(words);
+    Words asks = answers && call.collects() ? beside.asks(words) : null;
+    Words wire = answers ? beside.read(words) : words;
     while (true) {
       List<String> fields = call.foreign();
-      List<CommandArguments> asked = new ArrayList<>();
-      asked.add(new CommandArguments(Protocol.Command.MULTI));
-      asked.add(question());
-      if (!fields.isEmpty()) {
-        asked.add(hmget(fields));
-      }
-      if (beside) {
-        asked.add(new CommandArguments(Protocol.Command.HGET).add(command.get(1).getRaw()).add(FieldRest.FIELD));
-      }
-      asked.add(wire);
-      asked.add(new CommandArguments(Protocol.Command.EXEC));
-      List<Object> replies = ask(asked);
+      List<Object> replies = ask(Looks.together(binding, fields, asks, wire));
       if (!(replies.get(replies.size() - 1) instanceof List<?> whole)) {
-        return aborted(replies, wire);
+        return aborted(replies, command, wire);
       }
+      List<?> said = Exchange.withServerErrors(whole);
       Object value = whole.get(whole.size() - 1);
-      Seen found = seen(whole, fields);
+      Seen found = Looks.seen(said, fields);
       if (found == null) {
-        refused(whole);
+        call.refused(Looks.refusal(said));
         call.saw(null, Lineage.EMPTY);
-        return value;
+        return Exchange.shown(binding, null, words, value);
       }
       if (call.isElsewhere(found.replication())) {
         continue; // its own epoch is known only now: whether that is marked decides about the others
@@ -114,12 +104,11 @@ final class Reads {
       if (again(call.ids().isEmpty() ? null : call.judge(found))) {
         continue;
       }
-      if (call.collects()) {
-        Object rest = beside ? whole.get(whole.size() - 2) : null;
-        byte[] octets = rest instanceof byte[] text ? text : null;
-        call.saw(found.replication(), AtRest.lineage(octets, binding.store().name(), binding.options().lineageIn()));
+      if (!call.collects()) {
+        return Exchange.shown(binding, null, words, value);
       }
-      return value;
+      call.saw(found.replication(), asks == null ? Lineage.EMPTY : beside.lineage(whole.get(whole.size() - 2)));
+      return Exchange.shown(binding, asks == null ? call : null, words, value);
     }
   }
 
@@ -132,20 +121,11 @@ final class Reads {
     Seen found = null;
     for (int round = 0; round < AGAIN; round++) {
       List<String> fields = call.foreign();
-      List<CommandArguments> asked = new ArrayList<>(List.of(question()));
-      boolean isWrapped = multi && !fields.isEmpty();
-      if (!fields.isEmpty()) {
-        asked.add(hmget(fields));
-      }
-      if (isWrapped) {
-        asked.add(0, new CommandArguments(Protocol.Command.MULTI));
-        asked.add(new CommandArguments(Protocol.Command.EXEC));
-      }
-      List<Object> replies = ask(asked);
-      Object values = isWrapped ? replies.get(replies.size() - 1) : replies;
-      found = values instanceof List<?> list ? seen(list, fields) : null;
+      List<?> replies = Exchange.withServerErrors(ask(Looks.questions(binding, fields, multi)));
+      List<?> values = Looks.answers(replies, fields, multi);
+      found = values == null ? null : Looks.seen(Exchange.withServerErrors(values), fields);
       if (found == null) {
-        refused(replies);
+        call.refused(Looks.refusal(replies));
         return null;
       }
       if (!call.isElsewhere(found.replication())) {
@@ -157,15 +137,10 @@ final class Reads {
 
   /** After a look: waits for the next one, if there is to be one. */
   private boolean again(Visibility trouble) {
-    call.trouble(trouble);
-    if (trouble == null || trouble.isUnproven() || binding.follows()) {
+    if (!call.isToWait(trouble)) {
       return false;
     }
-    long left = call.left();
-    if (left <= 0) {
-      return false;
-    }
-    Verdict told = ServerWait.at(binding.server(), Lineage.of(call.ids()), Duration.ofNanos(left));
+    Verdict told = ServerWait.at(binding.server(), Lineage.of(call.ids()), Duration.ofNanos(call.left()));
     if (told != Verdict.VISIBLE && call.left() <= 0) {
       return true; // one last look
     }
@@ -177,67 +152,19 @@ final class Reads {
     return true;
   }
 
-  private CommandArguments hmget(List<String> fields) {
-    CommandArguments asked = new CommandArguments(Protocol.Command.HMGET).add(binding.key());
-    fields.forEach(asked::add);
-    return asked;
-  }
-
-  private List<Object> ask(List<CommandArguments> commands) {
-    commands.forEach(connection::sendCommand);
-    return connection.getMany(commands.size());
-  }
-
-  /** What the replies say; null where the server refuses to say where it is. */
-  private static Seen seen(List<?> values, List<String> fields) {
-    Replication replication = parsed(values.get(0));
-    if (replication == null) {
-      return null;
-    }
-    if (fields.isEmpty()) {
-      return Seen.of(replication, Map.of());
-    }
-    if (values.get(1) instanceof List<?> marks) {
-      return Seen.of(replication, Session.marks(fields, marks));
-    }
-    if (values.get(1) instanceof JedisDataException error && !Session.isUnreadable(WriteCall.code(error))) {
-      return null;
-    }
-    return new Seen(replication, Map.of(), "its marks cannot be read (" + words(values.get(1)) + ")");
+  private List<Object> ask(List<Words> commands) {
+    commands.forEach(each -> connection.sendCommand(JedisWords.arguments(each)));
+    return new ArrayList<>(connection.getMany(commands.size()));
   }
 
   /** The MULTI was refused: by the read itself, whose error the application gets, or by what we asked beside it. */
-  private Object aborted(List<Object> replies, CommandArguments wire) {
+  private Object aborted(List<Object> replies, CommandArguments command, Words wire) {
     if (replies.get(replies.size() - 2) instanceof JedisDataException error) {
       throw error;
     }
-    refused(replies);
+    call.refused(Looks.refusal(Exchange.withServerErrors(replies)));
     call.saw(null, Lineage.EMPTY);
-    connection.sendCommand(wire);
-    return connection.getOne();
-  }
-
-  private void refused(List<?> replies) {
-    Object error = replies.stream().filter(JedisDataException.class::isInstance).findFirst().orElse(null);
-    if (!call.ids().isEmpty()) {
-      call.trouble(Visibility.unproven("its user may not ask where it is (" + words(error) + ")"));
-    }
-    binding.denied(words(error));
-  }
-
-  private static String words(Object error) {
-    return error instanceof Exception thrown ? String.valueOf(thrown.getMessage()) : String.valueOf(error);
-  }
-
-  /** The answer to the question; null where it is an error or none came. */
-  static Replication parsed(Object reply) {
-    if (!(reply instanceof byte[])) {
-      return null;
-    }
-    try {
-      return Replication.parse(reply);
-    } catch (IllegalArgumentException error) {
-      return null;
-    }
+    connection.sendCommand(JedisWords.arguments(wire));
+    return Exchange.shown(binding, null, new JedisWords(command), Exchange.one(connection, false));
   }
 }

@@ -29,8 +29,8 @@ final class RecordingExecutor implements CommandExecutor {
    */
   static RecordingExecutor like(CommandExecutor plain, ConnectionProvider provider, Binding binding) {
     if (plain.getClass() == RetryableCommandExecutor.class) {
-      int attempts = Target.Internals.get(RetryableCommandExecutor.class, "maxAttempts", plain);
-      Duration total = Target.Internals.get(RetryableCommandExecutor.class, "maxTotalRetriesDuration", plain);
+      int attempts = JedisTargets.get(RetryableCommandExecutor.class, "maxAttempts", plain);
+      Duration total = JedisTargets.get(RetryableCommandExecutor.class, "maxTotalRetriesDuration", plain);
       return new RecordingExecutor(plain, new Retrying(provider, attempts, total, binding), binding);
     }
     if (plain.getClass() == DefaultCommandExecutor.class) {
@@ -72,36 +72,41 @@ final class RecordingExecutor implements CommandExecutor {
 
   @Override
   public <T> T executeCommand(CommandObject<T> command) {
-    Commands.Kind kind = Commands.classify(command.getArguments());
+    Words words = new JedisWords(command.getArguments());
+    binding.beside().check(words);
+    Commands.Kind kind = Commands.classify(words);
     if (kind == Commands.Kind.OTHER) {
       return plain.executeCommand(command);
     }
     if (kind == Commands.Kind.READ) {
-      return read(command);
+      return read(command, words);
     }
     if (!binding.records()) {
-      return plain.executeCommand(command);
+      return unrecorded(command, words);
     }
     WriteCall call = new WriteCall(binding, kind == Commands.Kind.WRITE);
     try {
       return recording.executeCommand(new Exchange.Recorded<>(command, call, null));
     } catch (RuntimeException | Error error) {
-      call.failed(error);
+      Exchange.failed(call, error);
       throw error;
     }
   }
 
-  private <T> T read(CommandObject<T> command) {
+  private <T> T read(CommandObject<T> command, Words words) {
     ReadCall call = binding.records() ? ReadCall.of(binding) : null;
     if (call == null) {
-      boolean isHidden = binding.rests() && FieldRest.reads(command.getArguments());
-      return isHidden
-          ? recording.executeCommand(new Exchange.Recorded<>(command, null, null))
-          : plain.executeCommand(command);
+      return unrecorded(command, words);
     }
     T value = recording.executeCommand(new Exchange.Recorded<>(command, null, call));
     call.finish();
     return value;
+  }
+
+  private <T> T unrecorded(CommandObject<T> command, Words words) {
+    return binding.beside().concerns(words)
+        ? recording.executeCommand(new Exchange.Recorded<>(command, null, null))
+        : plain.executeCommand(command);
   }
 
   @Override

@@ -1,8 +1,11 @@
 package dev.antipode.redis;
 
+import dev.antipode.StoreOptions;
+import dev.antipode.UnfitStoreException;
 import redis.clients.jedis.AbstractPipeline;
 import redis.clients.jedis.AbstractTransaction;
 import redis.clients.jedis.CommandObjects;
+import redis.clients.jedis.RedisClusterClient;
 import redis.clients.jedis.RedisProtocol;
 import redis.clients.jedis.UnifiedJedis;
 import redis.clients.jedis.executors.CommandExecutor;
@@ -22,10 +25,22 @@ final class RecordingJedis extends UnifiedJedis {
     this.binding = binding;
   }
 
-  static RecordingJedis of(UnifiedJedis plain, Binding binding) {
-    ConnectionProvider provider = Target.Internals.provider(plain);
-    CommandExecutor executor = Target.Internals.get(UnifiedJedis.class, "executor", plain);
-    HANDED.set(Target.Internals.get(UnifiedJedis.class, "commandObjects", plain));
+  /** The same client, wrapped: see {@link AntipodeRedis#wrap}. */
+  static UnifiedJedis wrap(UnifiedJedis client, StoreOptions options) {
+    if (client instanceof RedisClusterClient) {
+      throw new UnfitStoreException(client.getClass().getSimpleName() + ": it " + Facts.CLUSTER);
+    }
+    UnifiedJedis plain = client instanceof RecordingJedis wrapped ? wrapped.plain() : client;
+    Binding binding = Wrapping.bind(JedisTargets.of(plain), options);
+    RecordingJedis wrapped = of(plain, binding);
+    binding.marker().use(wrapped);
+    return wrapped;
+  }
+
+  private static RecordingJedis of(UnifiedJedis plain, Binding binding) {
+    ConnectionProvider provider = JedisTargets.provider(plain);
+    CommandExecutor executor = JedisTargets.get(UnifiedJedis.class, "executor", plain);
+    HANDED.set(JedisTargets.get(UnifiedJedis.class, "commandObjects", plain));
     try {
       return new RecordingJedis(
           plain, RecordingExecutor.like(executor, provider, binding), provider, binding);

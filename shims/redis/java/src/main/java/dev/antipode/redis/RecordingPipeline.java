@@ -1,13 +1,11 @@
 package dev.antipode.redis;
 
 import dev.antipode.Lineage;
-import dev.antipode.propagation.AtRest;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Queue;
 import redis.clients.jedis.AbstractPipeline;
-import redis.clients.jedis.CommandArguments;
 import redis.clients.jedis.CommandObject;
 import redis.clients.jedis.CommandObjects;
 import redis.clients.jedis.Connection;
@@ -20,7 +18,7 @@ import redis.clients.jedis.util.IOUtils;
  * command that may write.
  */
 public final class RecordingPipeline extends AbstractPipeline {
-  private record Queued(CommandArguments command, Response<?> response) {}
+  private record Queued(Words command, boolean writes, Response<?> response) {}
 
   private final Connection connection;
   private final Binding binding;
@@ -38,10 +36,11 @@ public final class RecordingPipeline extends AbstractPipeline {
 
   @Override
   protected <T> Response<T> appendCommand(CommandObject<T> command) {
-    CommandArguments arguments = command.getArguments();
-    Commands.Kind kind = Commands.classify(arguments);
-    CommandArguments wire = arguments;
-    if (binding.records() && (kind == Commands.Kind.WRITE || kind == Commands.Kind.MAYBE)) {
+    Words words = new JedisWords(command.getArguments());
+    binding.beside().check(words);
+    Commands.Kind kind = Commands.classify(words);
+    boolean writes = kind == Commands.Kind.WRITE || kind == Commands.Kind.MAYBE;
+    if (binding.records() && writes) {
       if (write == null) {
         write = new WriteCall(binding, true);
         hasSucceeded = false;
@@ -49,15 +48,13 @@ public final class RecordingPipeline extends AbstractPipeline {
       if (kind == Commands.Kind.MAYBE) {
         write.uncertain();
       }
-      wire = Exchange.wire(binding, arguments, write);
       write.begins();
     } else if (kind == Commands.Kind.READ) {
       readFirst();
-      wire = binding.rests() && FieldRest.reads(arguments) ? FieldRest.wireRead(arguments) : arguments;
     }
-    connection.sendCommand(wire);
+    connection.sendCommand(JedisWords.arguments(binding.beside().wire(words, write)));
     Response<T> response = new Response<>(command.getBuilder());
-    queued.add(new Queued(arguments, response));
+    queued.add(new Queued(words, writes, response));
     return response;
   }
 
@@ -82,7 +79,9 @@ public final class RecordingPipeline extends AbstractPipeline {
     List<Object> replies = connection.getMany(queued.size());
     for (Object reply : replies) {
       Queued each = queued.remove();
-      Object shown = shown(each.command(), reply);
+      Object shown = each.writes()
+          ? Exchange.shownByWrite(binding, write, each.command(), reply)
+          : Exchange.shown(binding, read, each.command(), reply);
       each.response().set(shown);
       settled.add(built(each.response()));
       hasSucceeded |= !(reply instanceof JedisDataException);
@@ -92,29 +91,8 @@ public final class RecordingPipeline extends AbstractPipeline {
       write.answered(answer);
     }
     if (read != null && asks && read.collects()) {
-      read.saw(Reads.parsed(answer), Lineage.EMPTY);
+      read.saw(Looks.parsed(answer), Lineage.EMPTY);
     }
-  }
-
-  private Object shown(CommandArguments command, Object reply) {
-    if (!binding.rests() || !FieldRest.reads(command) || reply instanceof JedisDataException) {
-      return reply;
-    }
-    return shownRest(binding, read, command, reply);
-  }
-
-  /** A hash read's reply without our field, whose lineage goes to who collects it; where it is not there, that is said. */
-  static Object shownRest(Binding binding, ReadCall read, CommandArguments command, Object reply) {
-    FieldRest.Shown shown = FieldRest.hide(command, reply);
-    if (read != null && read.collects()) {
-      boolean lineageIn = binding.options().lineageIn();
-      if (FieldRest.holdsRest(command)) {
-        read.sawBeside(AtRest.lineage(shown.rest(), binding.store().name(), lineageIn));
-      } else if (lineageIn) {
-        read.missed();
-      }
-    }
-    return shown.reply();
   }
 
   private static Object built(Response<?> response) {
@@ -145,7 +123,7 @@ public final class RecordingPipeline extends AbstractPipeline {
     } catch (RuntimeException | Error error) {
       if (written != null) {
         written.broke();
-        written.failed(error);
+        Exchange.failed(written, error);
       }
       throw error;
     } finally {

@@ -6,7 +6,6 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Queue;
 import redis.clients.jedis.AbstractTransaction;
-import redis.clients.jedis.CommandArguments;
 import redis.clients.jedis.CommandObject;
 import redis.clients.jedis.CommandObjects;
 import redis.clients.jedis.Connection;
@@ -22,7 +21,7 @@ import redis.clients.jedis.util.IOUtils;
  * before MULTI.
  */
 public final class RecordingTransaction extends AbstractTransaction {
-  private record Queued(CommandArguments command, CommandArguments wire, Response<?> response) {}
+  private record Queued(Words command, boolean writes, Words wire, Response<?> response) {}
 
   private final Connection connection;
   private final Binding binding;
@@ -71,39 +70,35 @@ public final class RecordingTransaction extends AbstractTransaction {
 
   @Override
   protected <T> Response<T> appendCommand(CommandObject<T> command) {
+    Words words = new JedisWords(command.getArguments());
+    binding.beside().check(words);
     if (!inMulti) {
-      return atOnce(command);
+      return atOnce(command, words);
     }
-    CommandArguments arguments = command.getArguments();
-    Commands.Kind kind = Commands.classify(arguments);
-    CommandArguments wire = arguments;
-    if (binding.records() && (kind == Commands.Kind.WRITE || kind == Commands.Kind.MAYBE)) {
+    Commands.Kind kind = Commands.classify(words);
+    boolean writes = kind == Commands.Kind.WRITE || kind == Commands.Kind.MAYBE;
+    if (binding.records() && writes) {
       if (write == null) {
         write = new WriteCall(binding, true);
       }
       if (kind == Commands.Kind.MAYBE) {
         write.uncertain();
       }
-      wire = Exchange.wire(binding, arguments, write);
-    } else if (kind == Commands.Kind.READ) {
-      if (read == null && binding.records()) {
-        read = ReadCall.of(binding);
-      }
-      wire = binding.rests() && FieldRest.reads(arguments) ? FieldRest.wireRead(arguments) : arguments;
+    } else if (kind == Commands.Kind.READ && read == null && binding.records()) {
+      read = ReadCall.of(binding);
     }
     Response<T> response = new Response<>(command.getBuilder());
-    queued.add(new Queued(arguments, wire, response));
+    queued.add(new Queued(words, writes, binding.beside().wire(words, write), response));
     return response;
   }
 
   /** A command between WATCH and MULTI is executed at once. */
-  private <T> Response<T> atOnce(CommandObject<T> command) {
-    CommandArguments arguments = command.getArguments();
-    Commands.Kind kind = Commands.classify(arguments);
+  private <T> Response<T> atOnce(CommandObject<T> command, Words words) {
+    Commands.Kind kind = Commands.classify(words);
     try {
       if (kind == Commands.Kind.READ) {
         ReadCall call = binding.records() ? ReadCall.of(binding) : null;
-        boolean isHidden = binding.rests() && FieldRest.reads(arguments);
+        boolean isHidden = binding.beside().answers(words);
         CommandObject<T> sent =
             call == null && !isHidden ? command : new Exchange.Recorded<>(command, null, call);
         T value = Exchange.execute(binding, connection, sent, false);
@@ -113,14 +108,16 @@ public final class RecordingTransaction extends AbstractTransaction {
         return Response.of(value);
       }
       if (kind == Commands.Kind.OTHER || !binding.records()) {
-        return Response.of(connection.executeCommand(command));
+        CommandObject<T> sent =
+            binding.beside().concerns(words) ? new Exchange.Recorded<>(command, null, null) : command;
+        return Response.of(Exchange.execute(binding, connection, sent, false));
       }
       WriteCall call = new WriteCall(binding, kind == Commands.Kind.WRITE);
       try {
         return Response.of(
             Exchange.execute(binding, connection, new Exchange.Recorded<>(command, call, null), false));
       } catch (RuntimeException | Error error) {
-        call.failed(error);
+        Exchange.failed(call, error);
         throw error;
       }
     } catch (JedisDataException error) {
@@ -155,7 +152,7 @@ public final class RecordingTransaction extends AbstractTransaction {
       queuedReplies = send(done);
     } catch (RuntimeException | Error error) { // there was no EXEC yet
       if (written != null) {
-        written.failed(error);
+        Exchange.failed(written, error);
       }
       throw error;
     }
@@ -168,13 +165,13 @@ public final class RecordingTransaction extends AbstractTransaction {
           .map(Exception.class::cast)
           .forEach(error::addSuppressed);
       if (written != null) {
-        written.failed(error);
+        Exchange.failed(written, error);
       }
       throw error;
     } catch (RuntimeException | Error error) {
       if (written != null) {
         written.broke();
-        written.failed(error);
+        Exchange.failed(written, error);
       }
       throw error;
     }
@@ -184,6 +181,7 @@ public final class RecordingTransaction extends AbstractTransaction {
       }
       return null;
     }
+    List<Object> replies = built(raw, done);
     if (written != null) {
       boolean isAllInVain = !raw.isEmpty() && raw.stream().allMatch(JedisDataException.class::isInstance);
       if (isAllInVain && written.isCertain()) {
@@ -192,7 +190,7 @@ public final class RecordingTransaction extends AbstractTransaction {
         written.done(raw);
       }
     }
-    return built(raw, done);
+    return replies;
   }
 
   /** Waits where a read has to, and queues at the server; what that says. */
@@ -201,7 +199,7 @@ public final class RecordingTransaction extends AbstractTransaction {
       Reads.waitOn(binding, connection, done, !inWatch);
     }
     connection.sendCommand(Protocol.Command.MULTI);
-    queued.forEach(each -> connection.sendCommand(each.wire()));
+    queued.forEach(each -> connection.sendCommand(JedisWords.arguments(each.wire())));
     return connection.getMany(1 + queued.size());
   }
 
@@ -224,7 +222,7 @@ public final class RecordingTransaction extends AbstractTransaction {
       throw error;
     }
     if (done != null && done.collects()) {
-      done.saw(Reads.parsed(answer), Lineage.EMPTY);
+      done.saw(Looks.parsed(answer), Lineage.EMPTY);
     }
     @SuppressWarnings("unchecked") // EXEC answers with an array or null
     List<Object> raw = (List<Object>) reply;
@@ -235,9 +233,10 @@ public final class RecordingTransaction extends AbstractTransaction {
     List<Object> replies = new ArrayList<>(raw.size());
     for (Object each : raw) {
       Queued next = queued.remove();
-      boolean isHidden =
-          binding.rests() && FieldRest.reads(next.command()) && !(each instanceof JedisDataException);
-      next.response().set(isHidden ? RecordingPipeline.shownRest(binding, done, next.command(), each) : each);
+      next.response().set(
+          next.writes()
+              ? Exchange.shownByWrite(binding, write, next.command(), each)
+              : Exchange.shown(binding, done, next.command(), each));
       try {
         replies.add(next.response().get());
       } catch (JedisDataException error) {

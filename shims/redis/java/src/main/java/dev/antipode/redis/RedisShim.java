@@ -22,7 +22,7 @@ public final class RedisShim extends Shim {
   private static final Capabilities CAPABILITIES = Capabilities.positions()
       .push(true)
       .tombstones(true)
-      .rest(Capabilities.Rest.FIELD)
+      .rest(Capabilities.Rest.FIELD, Capabilities.Rest.ENVELOPE)
       .marks(Capabilities.Marks.IN_BAND);
 
   private final Map<String, Marker> markers = new ConcurrentHashMap<>();
@@ -52,7 +52,7 @@ public final class RedisShim extends Shim {
 
   /** The key of the hash of marks. */
   String marksKey() {
-    return store().options().extra(AntipodeRedis.MARKS_KEY) instanceof String key ? key : Marks.DEFAULT_KEY;
+    return store().options().extra(Marks.OPTION) instanceof String key ? key : Marks.DEFAULT_KEY;
   }
 
   /** The one that marks this store's epochs at a server: one a process. */

@@ -10,6 +10,11 @@ final class ServerError extends Exception {
 
   /** Its first word: NOPERM, LOADING, … */
   String code() {
-    return getMessage().split(" ", 2)[0];
+    return code(getMessage());
+  }
+
+  /** The first word of an error's words. */
+  static String code(String words) {
+    return String.valueOf(words).split(" ", 2)[0];
   }
 }

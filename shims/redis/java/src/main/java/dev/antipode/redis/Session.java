@@ -9,7 +9,6 @@ import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
-import redis.clients.jedis.RedisCredentials;
 
 /**
  * Our own connection to one server: questions, and pushes by client-side tracking, on one socket, so that they keep their
@@ -97,13 +96,9 @@ final class Session implements AutoCloseable {
   }
 
   private void greet(Target target) throws IOException, ServerError {
-    RedisCredentials credentials = target.config().getCredentialsProvider() == null
-        ? null
-        : target.config().getCredentialsProvider().get();
-    String password = credentials == null || credentials.getPassword() == null
-        ? null
-        : new String(credentials.getPassword());
-    String user = credentials == null || credentials.getUser() == null ? "default" : credentials.getUser();
+    Credentials credentials = target.credentials().get();
+    String password = credentials == null ? null : credentials.password();
+    String user = credentials == null || credentials.user() == null ? "default" : credentials.user();
     Object hello = ask(password == null
         ? Resp.pack("HELLO", "3")
         : Resp.pack("HELLO", "3", "AUTH", user, password)).get(0);
@@ -112,7 +107,7 @@ final class Session implements AutoCloseable {
       cluster = Resp.text(facts.get("mode")).equals("cluster");
       version = Resp.text(facts.get("version"));
     } else if (hello instanceof ServerError error && isUnknownHello(error)) {
-      if (password != null && credentials.getUser() != null) {
+      if (password != null && credentials.user() != null) {
         command("AUTH", user, password);
       } else if (password != null) { // a server before 6.0, or a proxy
         command("AUTH", password);
@@ -120,8 +115,8 @@ final class Session implements AutoCloseable {
     } else {
       throw hello instanceof ServerError error ? error : new ServerError("HELLO answered " + hello);
     }
-    if (target.config().getDatabase() != 0) {
-      command("SELECT", target.config().getDatabase());
+    if (target.database() != 0) {
+      command("SELECT", target.database());
     }
   }
 

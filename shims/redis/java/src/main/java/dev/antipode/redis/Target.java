@@ -2,50 +2,44 @@ package dev.antipode.redis;
 
 import dev.antipode.ConfigurationException;
 import java.io.IOException;
-import java.lang.reflect.Field;
+import java.net.InetSocketAddress;
 import java.net.Socket;
 import java.net.URI;
 import java.net.URISyntaxException;
+import java.net.URLDecoder;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayDeque;
+import java.util.Arrays;
+import java.util.Deque;
 import java.util.function.Supplier;
-import redis.clients.jedis.Connection;
-import redis.clients.jedis.ConnectionFactory;
-import redis.clients.jedis.DefaultJedisClientConfig;
-import redis.clients.jedis.DefaultJedisSocketFactory;
-import redis.clients.jedis.HostAndPort;
-import redis.clients.jedis.JedisClientConfig;
-import redis.clients.jedis.UnifiedJedis;
-import redis.clients.jedis.exceptions.JedisConnectionException;
-import redis.clients.jedis.providers.ConnectionProvider;
-import redis.clients.jedis.providers.PooledConnectionProvider;
-import redis.clients.jedis.providers.SentineledConnectionProvider;
-import redis.clients.jedis.util.JedisURIHelper;
-import redis.clients.jedis.util.Pool;
+import javax.net.ssl.SSLParameters;
+import javax.net.ssl.SSLSocket;
+import javax.net.ssl.SSLSocketFactory;
 
 /**
  * How to reach a Redis server beside the application's own client: with its address, user and TLS.
  *
  * @param address its name for people and for telling servers apart: no credentials
- * @param config the client's own, for user, database and TLS
- * @param place where it is now; with Sentinels it moves
+ * @param dial makes a new socket of our own; with Sentinels it leads to another server later
+ * @param credentials asked at each connecting; null where none are needed
+ * @param database its number
  */
-record Target(String address, JedisClientConfig config, Supplier<HostAndPort> place) {
+record Target(String address, Dial dial, Supplier<Credentials> credentials, int database) {
+  static final int DEFAULT_PORT = 6379;
+
+  /** Makes a socket. */
+  interface Dial {
+    /** Connects; throws where the server cannot be reached within the time. */
+    Socket connect(int timeoutMillis) throws IOException;
+  }
 
   /** A new socket of our own; throws where the server cannot be reached within the time. */
   Socket connect(int timeoutMillis) throws IOException {
-    JedisClientConfig brief = DefaultJedisClientConfig.builder()
-        .from(config)
-        .connectionTimeoutMillis(timeoutMillis)
-        .socketTimeoutMillis(timeoutMillis)
-        .build();
-    try {
-      return new DefaultJedisSocketFactory(place.get(), brief).createSocket();
-    } catch (JedisConnectionException error) {
-      throw new IOException(error.getMessage(), error);
-    }
+    return dial.connect(timeoutMillis);
   }
 
   /**
-   * The target behind a URL or a client.
+   * The target behind a URL, or behind a client of Jedis or Lettuce.
    *
    * @throws ConfigurationException for what is neither
    */
@@ -59,18 +53,45 @@ record Target(String address, JedisClientConfig config, Supplier<HostAndPort> pl
     if (what instanceof URI url) {
       return ofUrl(url.toString());
     }
-    if (what instanceof UnifiedJedis client) {
-      return ofProvider(Internals.provider(client));
+    // By name: a user of the one client does not have the classes of the other.
+    if (isA(what, "redis.clients.jedis.UnifiedJedis")) {
+      return JedisTargets.of(what);
     }
-    throw new ConfigurationException("no Redis server: want a URL or a UnifiedJedis, not " + what);
+    if (isA(what, "io.lettuce.core.RedisURI") || isA(what, "io.lettuce.core.api.StatefulRedisConnection")) {
+      return LettuceTargets.of(what);
+    }
+    throw new ConfigurationException(
+        "no Redis server: want a URL, a UnifiedJedis, or a RedisURI or StatefulRedisConnection of Lettuce, not " + what);
+  }
+
+  private static boolean isA(Object what, String name) {
+    Deque<Class<?>> kinds = new ArrayDeque<>();
+    kinds.add(what.getClass());
+    while (!kinds.isEmpty()) {
+      Class<?> kind = kinds.pop();
+      if (kind.getName().equals(name)) {
+        return true;
+      }
+      kinds.addAll(Arrays.asList(kind.getInterfaces()));
+      if (kind.getSuperclass() != null) {
+        kinds.add(kind.getSuperclass());
+      }
+    }
+    return false;
   }
 
   private static Target ofUrl(String url) {
     try {
       URI parsed = new URI(url);
-      if (JedisURIHelper.isValid(parsed)
-          && (JedisURIHelper.isRedisScheme(parsed) || JedisURIHelper.isRedisSSLScheme(parsed))) {
-        return fixed(JedisURIHelper.getHostAndPort(parsed), DefaultJedisClientConfig.builder(parsed).build());
+      boolean isTls = "rediss".equals(parsed.getScheme());
+      if ((isTls || "redis".equals(parsed.getScheme())) && parsed.getHost() != null) {
+        int port = parsed.getPort() < 0 ? DEFAULT_PORT : parsed.getPort();
+        String host = parsed.getHost().replaceAll("[\\[\\]]", "");
+        Dial dial = isTls
+            ? tls(host, port, (SSLSocketFactory) SSLSocketFactory.getDefault(), true)
+            : plain(host, port);
+        Credentials credentials = credentials(parsed.getRawUserInfo());
+        return fixed(isTls, host, port, dial, () -> credentials, database(parsed.getPath()));
       }
     } catch (URISyntaxException | IllegalArgumentException error) {
       throw new ConfigurationException("no server's URL: " + withoutCredentials(url), error);
@@ -82,61 +103,84 @@ record Target(String address, JedisClientConfig config, Supplier<HostAndPort> pl
     return url.substring(url.lastIndexOf('@') + 1);
   }
 
-  private static Target ofProvider(ConnectionProvider provider) {
-    if (provider instanceof PooledConnectionProvider pooled) {
-      Pool<Connection> pool = pooled.getPool();
-      if (pool.getFactory() instanceof ConnectionFactory factory) {
-        Connection.Builder builder = Internals.get(ConnectionFactory.class, "connectionBuilder", factory);
-        if (builder.getSocketFactory() instanceof DefaultJedisSocketFactory sockets) {
-          return fixed(sockets.getHostAndPort(), builder.getClientConfig());
+  private static Credentials credentials(String userInfo) {
+    if (userInfo == null) {
+      return null;
+    }
+    int colon = userInfo.indexOf(':');
+    String user = decoded(colon < 0 ? "" : userInfo.substring(0, colon));
+    return new Credentials(user.isEmpty() ? null : user, decoded(userInfo.substring(colon + 1)));
+  }
+
+  private static String decoded(String text) {
+    return URLDecoder.decode(text.replace("+", "%2B"), StandardCharsets.UTF_8);
+  }
+
+  private static int database(String path) {
+    return path == null || path.length() < 2 ? 0 : Integer.parseInt(path.substring(1));
+  }
+
+  /** A server that does not move. */
+  static Target fixed(
+      boolean isTls, String host, int port, Dial dial, Supplier<Credentials> credentials, int database) {
+    String named = host.contains(":") ? "[" + host + "]" : host;
+    String address = (isTls ? "rediss" : "redis") + "://" + named + ":" + port + suffix(database);
+    return new Target(address, dial, credentials, database);
+  }
+
+  /** A database in an address. */
+  static String suffix(int database) {
+    return database == 0 ? "" : "/" + database;
+  }
+
+  /** An open connection to a place. */
+  static Dial plain(String host, int port) {
+    return timeoutMillis -> {
+      Socket socket = new Socket();
+      boolean isReady = false;
+      try {
+        socket.setTcpNoDelay(true);
+        socket.connect(new InetSocketAddress(host, port), timeoutMillis);
+        socket.setSoTimeout(timeoutMillis);
+        isReady = true;
+        return socket;
+      } finally {
+        if (!isReady) {
+          socket.close();
         }
       }
-    }
-    if (provider instanceof SentineledConnectionProvider sentinels) {
-      JedisClientConfig config =
-          Internals.get(SentineledConnectionProvider.class, "masterClientConfig", sentinels);
-      String service = Internals.get(SentineledConnectionProvider.class, "masterName", sentinels);
-      return new Target(
-          "sentinel://" + service + "/primary" + database(config), config, sentinels::getCurrentMaster);
-    }
-    throw new ConfigurationException(
-        "where " + provider.getClass().getName() + " connects to is not known: wrap a client of a fixed server or of "
-            + "Sentinels");
+    };
   }
 
-  private static Target fixed(HostAndPort place, JedisClientConfig config) {
-    String scheme = config.isSsl() ? "rediss" : "redis";
-    String host = place.getHost().contains(":") ? "[" + place.getHost() + "]" : place.getHost();
-    return new Target(scheme + "://" + host + ":" + place.getPort() + database(config), config, () -> place);
-  }
-
-  private static String database(JedisClientConfig config) {
-    return config.getDatabase() == 0 ? "" : "/" + config.getDatabase();
+  /**
+   * An encrypted connection to a place.
+   *
+   * @param verifies whether the certificate has to name the host
+   */
+  static Dial tls(String host, int port, SSLSocketFactory factory, boolean verifies) {
+    return timeoutMillis -> {
+      Socket open = plain(host, port).connect(timeoutMillis);
+      boolean isReady = false;
+      try {
+        SSLSocket socket = (SSLSocket) factory.createSocket(open, host, port, true);
+        if (verifies) {
+          SSLParameters parameters = socket.getSSLParameters();
+          parameters.setEndpointIdentificationAlgorithm("HTTPS");
+          socket.setSSLParameters(parameters);
+        }
+        socket.startHandshake();
+        isReady = true;
+        return socket;
+      } finally {
+        if (!isReady) {
+          open.close();
+        }
+      }
+    };
   }
 
   @Override
   public String toString() {
     return address;
-  }
-
-  /** What Jedis keeps to itself, and a wrapped client has to share. */
-  static final class Internals {
-    private Internals() {}
-
-    static ConnectionProvider provider(UnifiedJedis client) {
-      return get(UnifiedJedis.class, "provider", client);
-    }
-
-    @SuppressWarnings("unchecked") // the field's own type
-    static <T> T get(Class<?> owner, String name, Object instance) {
-      try {
-        Field field = owner.getDeclaredField(name);
-        field.setAccessible(true);
-        return (T) field.get(instance);
-      } catch (ReflectiveOperationException | RuntimeException error) {
-        throw new ConfigurationException(
-            "this version of Jedis has no " + owner.getSimpleName() + "." + name + ": Antipode was made for 8.0", error);
-      }
-    }
   }
 }

@@ -1,13 +1,13 @@
 package dev.antipode.redis;
 
 import dev.antipode.Lineage;
+import dev.antipode.LineageScope;
 import dev.antipode.Ordered;
 import dev.antipode.Reading;
 import dev.antipode.WriteId;
 import dev.antipode.shim.Write;
 import java.util.Collection;
 import java.util.List;
-import redis.clients.jedis.exceptions.JedisDataException;
 
 /** A command, a pipeline or a transaction that may write: pending in the scope until it ends (SCOPE-14, SHIM-6). */
 final class WriteCall {
@@ -18,7 +18,10 @@ final class WriteCall {
   private boolean certain; // flagged as a write by the server: an error reply says that nothing was changed
   private boolean reached; // whether anything may have left for the server
   private boolean doubtful; // whether an attempt ended so that nobody knows what the server did
-  private Object answer; // to the question behind the write: octets, or the error
+  private Object answer; // to the question behind the write: octets, or the server's error
+  private final Reading reading = Reading.current(); // as it was issued: futures end on other threads
+  private final LineageScope scope = LineageScope.current();
+  private Lineage beside; // what rested beside values that the command answered with (a GETSET, a GETDEL)
 
   WriteCall(Binding binding, boolean certain) {
     this.binding = binding;
@@ -47,7 +50,7 @@ final class WriteCall {
     doubtful = true;
   }
 
-  /** What came as the answer to the question: octets, an error, or null where the connection broke. */
+  /** What came as the answer to the question: octets, a ServerError, or null where the connection broke. */
   void answered(Object said) {
     answer = said;
   }
@@ -57,11 +60,20 @@ final class WriteCall {
     return write.lineageBeside();
   }
 
+  /** The command has answered with values, beside which this rested; null where that is not known. */
+  void sawBeside(Lineage found) {
+    if (found == null) {
+      return;
+    }
+    beside = beside == null ? found : beside.union(found);
+  }
+
   /** The write has been answered with this reply. */
   void done(Object reply) {
     if (!write.isOpen()) {
       return;
     }
+    readBeside();
     Ordered position = answer instanceof byte[] octets ? Replication.positionOfPrimary(octets) : null;
     if (position == null || !binding.unfit().isEmpty()) {
       position = withoutPosition();
@@ -79,24 +91,44 @@ final class WriteCall {
     saw(position);
   }
 
-  /** The client throws this to the application. */
-  void failed(Throwable error) {
+  /** The client throws the server's own error to the application. */
+  void refused(String words) {
     if (!write.isOpen()) {
       return;
     }
     if (doubtful) {
       write.outcomeUnknown();
-    } else if (error instanceof JedisDataException && nothingHappened(error)) {
-      write.abandon();
+    } else if (certain || NOTHING_HAPPENED.contains(ServerError.code(words))) {
+      write.abandon(); // a script that may have written is not rolled back
     } else if (answer != null) {
       done(null);
     } else if (!reached) {
       write.abandon();
-    } else if (error instanceof JedisDataException) {
+    } else {
       write.recordIncomplete("pending", "an error came, and no position behind it");
+    }
+  }
+
+  /** The client throws something else to the application. */
+  void failed() {
+    if (!write.isOpen()) {
+      return;
+    }
+    if (!doubtful && answer != null) {
+      done(null);
+    } else if (!doubtful && !reached) {
+      write.abandon();
     } else {
       write.outcomeUnknown();
     }
+  }
+
+  /** It changed nothing, unless an attempt before did whose reply was lost. */
+  void didNothing() {
+    if (doubtful && write.isOpen()) {
+      write.outcomeUnknown();
+    }
+    abandon();
   }
 
   /** It is known not to have happened. */
@@ -104,15 +136,6 @@ final class WriteCall {
     if (write.isOpen()) {
       write.abandon();
     }
-  }
-
-  private boolean nothingHappened(Throwable error) {
-    // A script is not rolled back: what it wrote before its error stays.
-    return certain || NOTHING_HAPPENED.contains(code(error));
-  }
-
-  static String code(Throwable error) {
-    return String.valueOf(error.getMessage()).split(" ", 2)[0];
   }
 
   private static boolean isSomething(Object reply) {
@@ -132,7 +155,7 @@ final class WriteCall {
   private Ordered withoutPosition() {
     if (!binding.unfit().isEmpty()) {
       write.recordIncomplete("cluster", binding.unfit());
-    } else if (answer instanceof JedisDataException error) {
+    } else if (answer instanceof ServerError error) {
       binding.denied(error.getMessage());
       write.recordIncomplete("rights", error.getMessage());
     } else if (answer == null && !binding.mayAsk()) {
@@ -174,8 +197,20 @@ final class WriteCall {
     return null;
   }
 
+  /** The command read values, too: what these depend on. */
+  private void readBeside() {
+    if (beside == null) {
+      return;
+    }
+    if (reading != null) {
+      reading.saw(beside);
+    }
+    if (scope != null && binding.merges()) {
+      scope.transfer(beside);
+    }
+  }
+
   private void saw(Ordered position) {
-    Reading reading = Reading.current();
     if (reading == null) {
       return;
     }

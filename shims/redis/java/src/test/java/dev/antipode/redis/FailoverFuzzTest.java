@@ -11,22 +11,24 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.random.RandomGenerator;
-import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
 import redis.clients.jedis.RedisClient;
-import redis.clients.jedis.UnifiedJedis;
 import redis.clients.jedis.exceptions.JedisException;
 
 /** The failover fuzzer on real servers (EPOCH-27). More runs: {@code -Dantipode.fuzz.runs=160 -Dantipode.fuzz.seed=1}. */
 class FailoverFuzzTest {
   private static final int MARK_PERIOD_MILLIS = 60; // time is scaled: failovers come every few hundred ms
 
-  @Test
+  @ParameterizedTest
+  @EnumSource(names = {"JEDIS", "LETTUCE"})
   @Timeout(840)
-  void noFalsePassAndNoHang_EPOCH_27() {
+  void noFalsePassAndNoHang_EPOCH_27(ClientKind kind) {
     int runs = Integer.getInteger("antipode.fuzz.runs", 2);
-    FailoverTally tally = FailoverFuzzer.run(seed -> new Servers(), runs, Long.getLong("antipode.fuzz.seed", 1));
-    System.out.println("failovers of Redis: " + tally);
+    long seed = Long.getLong("antipode.fuzz.seed", 1);
+    FailoverTally tally = FailoverFuzzer.run(each -> new Servers(kind), runs, seed);
+    System.out.println("failovers of Redis with " + kind + ": " + tally);
     tally.check(runs < 100 ? 1 : 0.01, 0); // a few runs say nothing of shares
   }
 
@@ -35,7 +37,12 @@ class FailoverFuzzTest {
 
     private RedisServers servers;
     private final Map<String, RedisClient> plain = new HashMap<>();
-    private final Map<String, UnifiedJedis> wrapped = new HashMap<>();
+    private final Map<String, TestClient> wrapped = new HashMap<>();
+    private final ClientKind kind;
+
+    Servers(ClientKind kind) {
+      this.kind = kind;
+    }
 
     @Override
     public void begin() {
@@ -44,13 +51,14 @@ class FailoverFuzzTest {
       List<String> urls = NAMES.stream().map(servers::url).toList();
       for (String name : NAMES) {
         plain.put(name, servers.client(name));
-        wrapped.put(name, AntipodeRedis.wrap(servers.client(name), StoreOptions.named(name()).replicas(urls)));
+        wrapped.put(name, kind.wrap(servers.url(name), StoreOptions.named(name()).replicas(urls)));
       }
     }
 
     @Override
     public void close() {
       Marks.periodMillis = 1000;
+      wrapped.values().forEach(TestClient::close);
       if (servers != null) {
         servers.close();
       }
@@ -78,7 +86,7 @@ class FailoverFuzzTest {
 
     @Override
     public void write(String server, String key, String value) {
-      wrapped.get(server).set(key, value);
+      wrapped.get(server).call("SET", key, value);
     }
 
     @Override

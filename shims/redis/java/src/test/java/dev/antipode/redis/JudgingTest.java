@@ -3,6 +3,8 @@ package dev.antipode.redis;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import dev.antipode.Lineage;
+import dev.antipode.Order;
 import dev.antipode.Ordered;
 import dev.antipode.WriteId;
 import dev.antipode.shim.Visibility;
@@ -59,6 +61,23 @@ class JudgingTest {
   @Test
   void numbersOfOtherEpochsAreNeverCompared_EPOCH_14() {
     assertThat(judge(OLD, 1, Seen.of(at(Long.MAX_VALUE, "", 0), Map.of())).isVisible()).isFalse();
+  }
+
+  @Test
+  void epochsHaveNoOrder_EPOCH_8() {
+    // Neither a name that sorts before the server's own nor one that sorts behind it says anything of the other.
+    for (String other : new String[] {"0000000000000000", "ffffffffffffffff", HERE.toUpperCase(), HERE.substring(1)}) {
+      Visibility answer = judge(other, 1, Seen.of(at(100, "", 0), Map.of()));
+      assertThat(answer.isVisible()).as(other).isFalse();
+      assertThat(answer.unknownEpoch()).as(other).isTrue();
+    }
+    Ordered early = new Ordered("0000000000000000", 7);
+    Ordered late = new Ordered("ffffffffffffffff", 7);
+    Lineage both = Lineage.of(WriteId.position("s", early.epoch(), 7)).including(WriteId.position("s", late.epoch(), 9));
+    assertThat(both.ofStore("s")).hasSize(2); // neither stands for the other
+    assertThat(Lineage.of(WriteId.position("s", early.epoch(), 7))
+            .compare(Lineage.of(WriteId.position("s", late.epoch(), 7))))
+        .isEqualTo(Order.CONCURRENT);
   }
 
   @Test

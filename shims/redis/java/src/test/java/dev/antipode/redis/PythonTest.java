@@ -9,6 +9,7 @@ import dev.antipode.Lineage;
 import dev.antipode.LineageScope;
 import dev.antipode.Ordered;
 import dev.antipode.Reading;
+import dev.antipode.StoreOptions;
 import dev.antipode.WriteId;
 import dev.antipode.lab.Repository;
 import dev.antipode.shim.Capabilities;
@@ -22,7 +23,7 @@ import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 import redis.clients.jedis.UnifiedJedis;
 
-/** Python and Java share one store: positions, marks and lineages at rest are the same in both (EPOCH-16, SHIM-9). */
+/** Python and Java share one store: positions, marks and lineages at rest are the same in both (EPOCH-16, SHIM-9, SHIM-34). */
 class PythonTest extends WithServers {
   private static final WriteId OTHER = WriteId.position("other", "e1", 7);
 
@@ -93,6 +94,44 @@ class PythonTest extends WithServers {
     String[] words = said.split(" ");
     assertThat(words).startsWith("True", "java", "True");
     assertThat(Long.parseLong(words[3])).isGreaterThanOrEqualTo(position.counter());
+  }
+
+  @Test
+  void envelopesAreTheSame_SHIM_34() {
+    String said = python(
+        """
+        import sys, antipode, antipode_redis, redis
+        posts = antipode_redis.wrap(
+            redis.Redis.from_url(sys.argv[1]), store="posts", rest="envelope", envelope_keys="post:*")
+        with antipode.scope(antipode.Lineage.deserialize("1~other..e1.7")):
+            posts.mset({"post:python": b"pyth\\xc3\\xb6n", "plain": "v"})
+        """,
+        servers.url("a"));
+    assertThat(said).isEmpty();
+    StoreOptions envelopes = options().rest(Capabilities.Rest.ENVELOPE).envelopeKeys("post:*");
+    for (ClientKind kind : ClientKind.values()) {
+      try (TestClient posts = kind.wrap(servers.url("a"), envelopes);
+          LineageScope scope = Antipode.scope(Lineage.of(OTHER))) {
+        try (Reading seen = Antipode.reading()) {
+          assertThat(posts.call("GET", "post:python")).as(kind.name()).isEqualTo("pyth\u00c3\u00b6n"); // octets
+          assertThat(seen.lineage().covers(OTHER)).as(kind.name()).isTrue();
+        }
+        posts.call("SET", "post:" + kind, kind.name());
+      }
+    }
+    String read = python(
+        """
+        import sys, antipode, antipode_redis, redis
+        posts = antipode_redis.wrap(
+            redis.Redis.from_url(sys.argv[1]), store="posts", rest="envelope", envelope_keys="post:*")
+        for kind in sys.argv[2:]:
+            with antipode.reading() as seen:
+                value = posts.get("post:" + kind).decode()
+            print(value, antipode.Lineage.deserialize("1~other..e1.7") <= seen.lineage, seen.lineage.is_complete())
+        """,
+        servers.url("a"), "JEDIS", "LETTUCE", "LETTUCE_ASYNC", "LETTUCE_REACTIVE");
+    assertThat(read.lines()).containsExactly(
+        "JEDIS True True", "LETTUCE True True", "LETTUCE_ASYNC True True", "LETTUCE_REACTIVE True True");
   }
 
   private long mark(String epoch) {

@@ -15,36 +15,31 @@ import dev.antipode.Reading;
 import dev.antipode.StoreOptions;
 import dev.antipode.Verdict;
 import dev.antipode.WriteId;
-import dev.antipode.shim.Capabilities;
 import java.time.Duration;
-import java.util.Map;
+import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import org.junit.jupiter.api.Test;
-import redis.clients.jedis.AbstractPipeline;
-import redis.clients.jedis.AbstractTransaction;
 import redis.clients.jedis.CommandArguments;
 import redis.clients.jedis.Protocol;
-import redis.clients.jedis.Response;
-import redis.clients.jedis.UnifiedJedis;
 
-/** Barriers, reads that wait, reading blocks and lineages at rest (SHIM-12 to SHIM-15, SHIM-19; BAR-50). */
-class ReadsTest extends WithServers {
+/** Barriers, reads that wait, and reading blocks (SHIM-12, SHIM-13, SHIM-15, SHIM-19; BAR-50). */
+class ReadsTest extends WithClients {
   private static final String SERVER = "b2";
 
-  private UnifiedJedis reader(StoreOptions options) {
-    return AntipodeRedis.wrap(servers.client(SERVER), options);
+  private TestClient reader(StoreOptions options) {
+    return at(SERVER, options);
   }
 
-  private static Lineage written(UnifiedJedis posts, String key, String value) {
+  private static Lineage written(TestClient posts, String key, String value) {
     try (LineageScope scope = Antipode.scope()) {
-      posts.set(key, value);
+      posts.call("SET", key, value);
       return scope.lineage();
     }
   }
 
   @Test
   void aBarrierWaitsForTheReplicas_SHIM_15() {
-    UnifiedJedis posts = wrapped();
+    TestClient posts = posts();
     for (int number = 0; number < 20; number++) {
       Lineage lineage = written(posts, "k", "v" + number);
       BarrierResult result = Antipode.barrier(BarrierOptions.defaults().lineage(lineage));
@@ -55,7 +50,7 @@ class ReadsTest extends WithServers {
 
   @Test
   void aBarrierDoesNotPassBeforeTheReplica() {
-    UnifiedJedis posts = wrapped();
+    TestClient posts = posts();
     servers.lab().partition("redis", SERVER);
     Lineage lineage = written(posts, "k", "v");
     BarrierOptions options = BarrierOptions.defaults().lineage(lineage).onTimeout(Policy.PROCEED);
@@ -70,7 +65,7 @@ class ReadsTest extends WithServers {
 
   @Test
   void ourOwnConnectionTracks_theApplicationsNever_SHIM_5() {
-    UnifiedJedis posts = wrapped();
+    TestClient posts = posts();
     servers.lab().lag("redis", SERVER, Duration.ofMillis(300));
     try {
       Lineage lineage = written(posts, "k", "v");
@@ -93,7 +88,7 @@ class ReadsTest extends WithServers {
 
   @Test
   void aProcessThatOnlyWaitsRegisters() {
-    Lineage lineage = written(AntipodeRedis.wrap(plain, StoreOptions.named("elsewhere")), "k", "v");
+    Lineage lineage = written(posts(StoreOptions.named("elsewhere")), "k", "v");
     WriteId id = lineage.ids().get(0);
     AntipodeRedis.register(StoreOptions.named(STORE).replicas(servers.url("b1")));
     Ordered position = (Ordered) id.version();
@@ -104,40 +99,43 @@ class ReadsTest extends WithServers {
 
   @Test
   void eachReadWaitsFirst_BAR_50() {
-    UnifiedJedis posts = wrapped();
-    UnifiedJedis there = reader(options().waitOnRead(true));
+    TestClient posts = posts();
+    TestClient there = reader(options().waitOnRead(true));
     for (int number = 0; number < 10; number++) {
+      String value = "v" + number;
       try (LineageScope scope = Antipode.scope()) {
-        posts.set("k", "v" + number);
-        assertThat(there.get("k")).isEqualTo("v" + number);
-        posts.set("k2", "v" + number);
-        try (AbstractPipeline pipeline = there.pipelined()) {
-          Response<String> value = pipeline.get("k2");
-          pipeline.sync();
-          assertThat(value.get()).isEqualTo("v" + number);
+        posts.call("SET", "k", value);
+        assertThat(there.call("GET", "k")).isEqualTo(value);
+        posts.call("SET", "k2", value);
+        try (TestClient.Batch batch = there.batch()) {
+          assertThat(batch.add("GET", "k2").send()).containsExactly(value);
         }
-        posts.set("k3", "v" + number);
-        try (AbstractTransaction transaction = there.transaction(false)) {
+        posts.call("SET", "k3", value);
+        try (TestClient.Transaction transaction = there.transaction()) {
           transaction.watch("k3");
-          assertThat(transaction.get("k3").get()).isEqualTo("v" + number);
+          assertThat(transaction.call("GET", "k3")).isEqualTo(value);
         }
-        posts.set("k4", "v" + number);
-        try (AbstractTransaction transaction = there.multi()) {
-          transaction.get("k4");
-          assertThat(transaction.exec()).containsExactly("v" + number);
+        posts.call("SET", "k4", value);
+        try (TestClient.Transaction transaction = there.transaction()) {
+          transaction.multi();
+          transaction.add("GET", "k4");
+          assertThat(transaction.exec()).containsExactly(value);
         }
+        posts.call("XADD", "stream", "1-" + (number + 1), "f", value);
+        assertThat(there.call("XREAD", "COUNT", "1", "BLOCK", "1", "STREAMS", "stream", "1-" + number).toString())
+            .contains(value);
       }
     }
   }
 
   @Test
   void aReadThatWaitedInVainThrows_BAR_50() {
-    UnifiedJedis posts = wrapped();
-    UnifiedJedis there = reader(options().waitOnRead(true).timeout(Duration.ofMillis(200)));
+    TestClient posts = posts();
+    TestClient there = reader(options().waitOnRead(true).timeout(Duration.ofMillis(200)));
     servers.lab().partition("redis", SERVER);
     try (LineageScope scope = Antipode.scope()) {
-      posts.set("k", "v");
-      assertThatThrownBy(() -> there.get("k"))
+      posts.call("SET", "k", "v");
+      assertThatThrownBy(() -> there.call("GET", "k"))
           .isInstanceOf(BarrierException.class)
           .hasMessageContaining("(wait on read)");
     } finally {
@@ -147,124 +145,50 @@ class ReadsTest extends WithServers {
 
   @Test
   void readingCoversWhatWasRead_SHIM_13() {
-    UnifiedJedis posts = wrapped();
+    TestClient posts = posts();
     Lineage lineage = written(posts, "k", "v");
     try (LineageScope scope = Antipode.scope(); Reading seen = Antipode.reading()) {
-      assertThat(posts.get("k")).isEqualTo("v");
+      assertThat(posts.call("GET", "k")).isEqualTo("v");
       assertThat(lineage.isCoveredBy(seen.lineage())).isTrue();
       assertThat(scope.lineage().isEmpty()).isTrue(); // SHIM-12
     }
-    try (Reading seen = Antipode.reading(); AbstractPipeline pipeline = posts.pipelined()) {
-      Response<String> value = pipeline.get("k");
-      pipeline.sync();
-      assertThat(value.get()).isEqualTo("v");
+    try (Reading seen = Antipode.reading(); TestClient.Batch batch = posts.batch()) {
+      assertThat(batch.add("GET", "k").send()).isEqualTo(List.of("v"));
       assertThat(lineage.isCoveredBy(seen.lineage())).isTrue();
     }
     try (Reading seen = Antipode.reading()) {
-      assertThatThrownBy(() -> posts.llen("k")).hasMessageContaining("WRONGTYPE"); // the error stays Jedis' own
-      assertThat(posts.get("k")).isEqualTo("v");
+      assertThatThrownBy(() -> posts.call("LLEN", "k")).hasMessageContaining("WRONGTYPE"); // the error stays the client's own
+      assertThat(posts.call("GET", "k")).isEqualTo("v");
       assertThat(seen.lineage().isComplete()).isTrue();
     }
   }
 
   @Test
   void readingAfterALineageWaits() {
-    UnifiedJedis posts = wrapped();
-    UnifiedJedis there = reader(options());
+    TestClient posts = posts();
+    TestClient there = reader(options());
     for (int number = 0; number < 10; number++) {
       Lineage lineage = written(posts, "k", "v" + number);
       try (Reading seen = Antipode.reading(lineage)) {
-        assertThat(there.get("k")).isEqualTo("v" + number);
+        assertThat(there.call("GET", "k")).isEqualTo("v" + number);
       }
     }
   }
 
   @Test
   void withAutomaticMergingReadsJoinTheScope() {
-    UnifiedJedis posts = wrapped();
+    TestClient posts = posts();
     Lineage lineage = written(posts, "k", "v");
     Antipode.configure(Antipode.settings().autoMerge(true));
     try (LineageScope scope = Antipode.scope()) {
-      assertThat(posts.get("k")).isEqualTo("v");
+      assertThat(posts.call("GET", "k")).isEqualTo("v");
       assertThat(lineage.isCoveredBy(scope.lineage())).isTrue();
     }
-    try (LineageScope scope = Antipode.scope(); AbstractTransaction transaction = posts.multi()) {
-      transaction.get("k");
+    try (LineageScope scope = Antipode.scope(); TestClient.Transaction transaction = posts.transaction()) {
+      transaction.multi();
+      transaction.add("GET", "k");
       assertThat(transaction.exec()).containsExactly("v");
       assertThat(lineage.isCoveredBy(scope.lineage())).isTrue();
     }
-  }
-
-  // Rest mode field
-
-  private static final WriteId OTHER = WriteId.position("other", "e1", 7);
-
-  @Test
-  void aLineageRestsInAFieldOfItsHash_SHIM_9() {
-    UnifiedJedis posts = AntipodeRedis.wrap(plain, options().rest(Capabilities.Rest.FIELD));
-    try (LineageScope scope = Antipode.scope(Lineage.of(OTHER))) {
-      assertThat(posts.hset("h", Map.of("a", "1", "b", "2"))).isEqualTo(2);
-      assertThat(plain.hget("h", "antipode")).isEqualTo("1~other..e1.7");
-      assertThat(posts.hincrBy("h", "n", 3)).isEqualTo(3);
-      assertThat(plain.hget("h", "antipode")).startsWith("1~other..e1.7~posts..");
-    }
-    assertThat(posts.hgetAll("h")).containsOnlyKeys("a", "b", "n");
-    assertThat(posts.hkeys("h")).containsExactlyInAnyOrder("a", "b", "n");
-    assertThat(posts.hvals("h")).containsExactlyInAnyOrder("1", "2", "3");
-    assertThat(posts.hlen("h")).isEqualTo(3);
-    assertThat(posts.hscan("h", "0").getResult()).hasSize(3);
-    try (Reading seen = Antipode.reading()) {
-      assertThat(posts.hget("h", "a")).isEqualTo("1");
-      assertThat(seen.lineage().covers(OTHER)).isTrue();
-    }
-    try (Reading seen = Antipode.reading(); AbstractPipeline pipeline = posts.pipelined()) {
-      Response<Map<String, String>> all = pipeline.hgetAll("h");
-      pipeline.sync();
-      assertThat(all.get()).containsOnlyKeys("a", "b", "n");
-      assertThat(seen.lineage().covers(OTHER)).isTrue();
-      assertThat(seen.lineage().isComplete()).isTrue();
-    }
-  }
-
-  @Test
-  void aHashIsWrittenByManyScopes_andBeginsAnewWhenDeleted() {
-    UnifiedJedis posts = AntipodeRedis.wrap(plain, options().rest(Capabilities.Rest.FIELD));
-    for (int number = 1; number <= 2; number++) {
-      try (LineageScope scope = Antipode.scope(Lineage.of(WriteId.position("other" + number, "e1", 7)))) {
-        posts.hset("h", "f" + number, "v");
-      }
-    }
-    assertThat(plain.hget("h", "antipode")).isEqualTo("1~other1..e1.7~other2..e1.7");
-    try (LineageScope scope = Antipode.scope()) {
-      assertThat(posts.hdel("h", "f1", "f2")).isEqualTo(2);
-    }
-    assertThat(plain.exists("h")).isFalse();
-  }
-
-  @Test
-  void whatWasWrittenWithoutAntipodeReadsAsEmpty_brokenAsIncomplete_SHIM_14() {
-    UnifiedJedis posts = AntipodeRedis.wrap(plain, options().rest(Capabilities.Rest.FIELD));
-    plain.hset("h", "a", "1");
-    try (Reading seen = Antipode.reading()) {
-      assertThat(posts.hget("h", "a")).isEqualTo("1");
-      assertThat(seen.lineage().isComplete()).isTrue();
-    }
-    plain.hset("h", "antipode", "nonsense");
-    try (Reading seen = Antipode.reading()) {
-      assertThat(posts.hget("h", "a")).isEqualTo("1");
-      assertThat(seen.lineage().isComplete()).isFalse();
-    }
-  }
-
-  @Test
-  void transactionsKeepLineagesToo() {
-    UnifiedJedis posts = AntipodeRedis.wrap(plain, options().rest(Capabilities.Rest.FIELD));
-    try (LineageScope scope = Antipode.scope(Lineage.of(OTHER)); AbstractTransaction transaction = posts.multi()) {
-      transaction.hset("h", "a", "1");
-      Response<Map<String, String>> all = transaction.hgetAll("h");
-      assertThat(transaction.exec()).hasSize(2);
-      assertThat(all.get()).containsOnlyKeys("a");
-    }
-    assertThat(plain.hget("h", "antipode")).isEqualTo("1~other..e1.7");
   }
 }

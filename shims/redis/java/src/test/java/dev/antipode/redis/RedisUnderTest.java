@@ -12,10 +12,7 @@ import java.time.Duration;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import redis.clients.jedis.AbstractTransaction;
-import redis.clients.jedis.DefaultJedisClientConfig;
 import redis.clients.jedis.RedisClient;
-import redis.clients.jedis.UnifiedJedis;
 
 /** Redis as the conformance kit drives it: values are a field of a hash, so that lineages rest beside them. */
 final class RedisUnderTest extends StoreUnderTest implements AutoCloseable {
@@ -26,9 +23,11 @@ final class RedisUnderTest extends StoreUnderTest implements AutoCloseable {
 
   private RedisServers servers;
   private final Map<String, RedisClient> plain = new HashMap<>();
-  private final Map<String, UnifiedJedis> wrapped = new HashMap<>();
+  private final Map<String, TestClient> wrapped = new HashMap<>();
+  private final ClientKind kind;
 
-  RedisUnderTest() {
+  RedisUnderTest(ClientKind kind) {
+    this.kind = kind;
     start();
   }
 
@@ -62,17 +61,19 @@ final class RedisUnderTest extends StoreUnderTest implements AutoCloseable {
     List<String> urls = replicas().stream().map(servers::url).toList();
     for (String name : SERVERS) {
       plain.put(name, servers.client(name));
-      wrapped.put(
-          name,
-          AntipodeRedis.wrap(
-              plain.get(name),
-              StoreOptions.named(name()).replicas(urls).rest(Capabilities.Rest.FIELD)));
+      wrapped.put(name, kind.wrap(servers.url(name), options().replicas(urls)));
     }
+  }
+
+  private StoreOptions options() {
+    return StoreOptions.named(name()).rest(Capabilities.Rest.FIELD);
   }
 
   @Override
   public void recover(boolean spoiled) {
     Marks.periodMillis = 1000;
+    wrapped.values().forEach(TestClient::close);
+    wrapped.clear();
     servers.closeClients();
     if (spoiled) {
       servers.close();
@@ -97,12 +98,12 @@ final class RedisUnderTest extends StoreUnderTest implements AutoCloseable {
 
   @Override
   public void write(String key, String value) {
-    wrapped.get(primary()).hset(key, FIELD, value);
+    wrapped.get(primary()).call("HSET", key, FIELD, value);
   }
 
   @Override
   public String read(String key, String at) {
-    return wrapped.get(at).hget(key, FIELD);
+    return (String) wrapped.get(at).call("HGET", key, FIELD);
   }
 
   @Override
@@ -112,7 +113,7 @@ final class RedisUnderTest extends StoreUnderTest implements AutoCloseable {
 
   @Override
   public void delete(String key) {
-    wrapped.get(primary()).del(key);
+    wrapped.get(primary()).call("DEL", key);
   }
 
   @Override
@@ -122,43 +123,43 @@ final class RedisUnderTest extends StoreUnderTest implements AutoCloseable {
 
   @Override
   public void writeNothing() {
-    if (wrapped.get(primary()).del(newKey("never there")) != 0) {
+    if (!wrapped.get(primary()).call("DEL", newKey("never there")).equals(0L)) {
       throw new AssertionError("there was something");
     }
   }
 
   @Override
   public void transaction(InTransaction work) {
-    try (AbstractTransaction jedis = wrapped.get(primary()).transaction(false)) {
-      Opened opened = new Opened(jedis);
+    try (TestClient.Transaction transaction = wrapped.get(primary()).transaction()) {
+      Opened opened = new Opened(transaction);
       work.run(opened);
       if (opened.wrote) {
-        jedis.exec();
+        transaction.exec();
       }
     }
   }
 
   private static final class Opened implements Transaction {
-    private final AbstractTransaction jedis;
+    private final TestClient.Transaction transaction;
     private boolean wrote;
 
-    Opened(AbstractTransaction jedis) {
-      this.jedis = jedis;
+    Opened(TestClient.Transaction transaction) {
+      this.transaction = transaction;
     }
 
     @Override
     public void read(String key) {
-      jedis.watch(key);
-      jedis.hget(key, FIELD).get();
+      transaction.watch(key);
+      transaction.call("HGET", key, FIELD);
     }
 
     @Override
     public void write(String key, String value) {
       if (!wrote) {
-        jedis.multi();
+        transaction.multi();
       }
       wrote = true;
-      jedis.hset(key, FIELD, value);
+      transaction.add("HSET", key, FIELD, value);
     }
   }
 
@@ -229,15 +230,14 @@ final class RedisUnderTest extends StoreUnderTest implements AutoCloseable {
 
   @Override
   public void writeWithUnknownOutcome(String key, String value) {
-    UnifiedJedis client =
-        AntipodeRedis.wrap(servers.hasty(primary(), Duration.ofMillis(200)), StoreOptions.named(name()));
-    client.ping();
-    servers.lab().freeze(STORE, primary());
-    try {
-      client.hset(key, FIELD, value);
-    } finally {
-      servers.lab().thaw(STORE, primary());
-      client.close();
+    try (TestClient client = kind.wrap(servers.url(primary()), Duration.ofMillis(200), options().restNowhere())) {
+      client.call("PING");
+      servers.lab().freeze(STORE, primary());
+      try {
+        client.call("HSET", key, FIELD, value);
+      } finally {
+        servers.lab().thaw(STORE, primary());
+      }
     }
   }
 
@@ -250,16 +250,16 @@ final class RedisUnderTest extends StoreUnderTest implements AutoCloseable {
   @Override
   public void writeWithoutRights(String key, String value) {
     servers.lab().verb(STORE, "create_user", "app", "secret");
-    RedisClient client =
-        servers.client(primary(), DefaultJedisClientConfig.builder().user("app").password("secret"));
-    AntipodeRedis.wrap(client, StoreOptions.named(name())).hset(key, FIELD, value);
+    String url = servers.url(primary()).replace("redis://", "redis://app:secret@");
+    try (TestClient client = kind.wrap(url, options().restNowhere())) {
+      client.call("HSET", key, FIELD, value);
+    }
   }
 
   @Override
   public void wrapUnfit() {
-    try (LoneServer server = new LoneServer("--cluster-enabled", "yes");
-        RedisClient client = RedisClient.create("127.0.0.1", server.port())) {
-      AntipodeRedis.wrap(client, "cluster");
+    try (LoneServer server = new LoneServer("--cluster-enabled", "yes")) {
+      kind.wrap("redis://127.0.0.1:" + server.port(), StoreOptions.named("cluster")).close();
     }
   }
 }

@@ -1,0 +1,131 @@
+package dev.antipode.redis;
+
+import dev.antipode.ConfigurationException;
+import dev.antipode.Lineage;
+import dev.antipode.StoreOptions;
+import dev.antipode.propagation.AtRest;
+import dev.antipode.shim.Capabilities;
+
+/**
+ * Where the lineages of one wrapped client rest beside its values: how its commands are sent for that, and what of their
+ * replies the application gets (SHIM-9). Replies are octets, numbers, lists and null, as they came.
+ */
+abstract class Beside {
+  private final String store;
+  private final boolean lineageIn;
+  private final boolean lineageOut;
+
+  Beside(StoreOptions options) {
+    this.store = options.name();
+    this.lineageIn = options.lineageIn();
+    this.lineageOut = options.lineageOut();
+  }
+
+  /**
+   * A reply as the application gets it.
+   *
+   * @param reply without what is ours
+   * @param lineage what rested beside it; null where the reply did not hold it
+   */
+  record Shown(Object reply, Lineage lineage) {}
+
+  /** What these options say. */
+  static Beside of(StoreOptions options) {
+    Capabilities.Rest rest = options.restOr(null);
+    boolean hasKeys = options.envelopeKeys() != null && !options.envelopeKeys().isEmpty();
+    if ((rest == Capabilities.Rest.ENVELOPE) != hasKeys) {
+      throw new ConfigurationException(
+          "rest(ENVELOPE) and envelopeKeys(\"post:*\") (as for KEYS) go together");
+    }
+    if (rest == null) {
+      return new Nowhere(options);
+    }
+    return switch (rest) {
+      case FIELD -> new FieldRest(options);
+      case ENVELOPE -> new Envelopes(options);
+      default -> throw new ConfigurationException("rest(" + rest + "): for Redis want FIELD or ENVELOPE, or nowhere");
+    };
+  }
+
+  String store() {
+    return store;
+  }
+
+  boolean lineageIn() {
+    return lineageIn;
+  }
+
+  /**
+   * Refuses what cannot be done; nothing has been sent (SHIM-36).
+   *
+   * @throws ConfigurationException for a command that would see or change what is ours
+   */
+  void check(Words command) {}
+
+  /** Whether a command writes values that lineages rest beside. */
+  abstract boolean writes(Words command);
+
+  /** Whether a command's reply is not what the application is to get. */
+  abstract boolean answers(Words command);
+
+  /** Whether it is of either kind. */
+  final boolean concerns(Words command) {
+    return writes(command) || answers(command);
+  }
+
+  /** The command that is sent for a write: the same one with a lineage's text, which is empty for none. */
+  abstract Words written(Words command, String text);
+
+  /** The command that is sent for a read. */
+  Words read(Words command) {
+    return command;
+  }
+
+  /** What has to be asked beside a read for its lineage; null where the reply holds it. */
+  Words asks(Words command) {
+    return null;
+  }
+
+  /** A reply, which is no error, as the application gets it. */
+  abstract Shown shown(Words command, Object reply);
+
+  /** The command that is sent; {@code write} is null where nothing is recorded. */
+  final Words wire(Words command, WriteCall write) {
+    if (writes(command)) {
+      return written(command, write == null ? "" : AtRest.text(write.lineageBeside(), lineageOut));
+    }
+    return answers(command) ? read(command) : command;
+  }
+
+  /** The lineage in octets that rested beside a value; null for none (SHIM-14). */
+  final Lineage lineage(Object octets) {
+    return AtRest.lineage(octets instanceof byte[] text ? text : null, store, lineageIn);
+  }
+
+  /** Nothing rests anywhere. */
+  private static final class Nowhere extends Beside {
+    Nowhere(StoreOptions options) {
+      super(options);
+    }
+
+    @Override
+    boolean writes(Words command) {
+      return false;
+    }
+
+    @Override
+    boolean answers(Words command) {
+      return false;
+    }
+
+    @Override
+    Words written(Words command, String text) {
+      return command;
+    }
+
+    @Override
+    Shown shown(Words command, Object reply) {
+      return new Shown(reply, null);
+    }
+  }
+}

@@ -1,0 +1,103 @@
+package dev.antipode.redis;
+
+import dev.antipode.ConfigurationException;
+import java.io.IOException;
+import java.lang.reflect.Field;
+import java.util.function.Supplier;
+import redis.clients.jedis.Connection;
+import redis.clients.jedis.ConnectionFactory;
+import redis.clients.jedis.DefaultJedisClientConfig;
+import redis.clients.jedis.DefaultJedisSocketFactory;
+import redis.clients.jedis.HostAndPort;
+import redis.clients.jedis.JedisClientConfig;
+import redis.clients.jedis.RedisCredentials;
+import redis.clients.jedis.UnifiedJedis;
+import redis.clients.jedis.exceptions.JedisConnectionException;
+import redis.clients.jedis.providers.ConnectionProvider;
+import redis.clients.jedis.providers.PooledConnectionProvider;
+import redis.clients.jedis.providers.SentineledConnectionProvider;
+import redis.clients.jedis.util.Pool;
+
+/** Where a client of Jedis connects to, and what it keeps to itself. */
+final class JedisTargets {
+  private JedisTargets() {}
+
+  /** The target of a UnifiedJedis. */
+  static Target of(Object client) {
+    return ofProvider(provider((UnifiedJedis) client));
+  }
+
+  private static Target ofProvider(ConnectionProvider provider) {
+    if (provider instanceof PooledConnectionProvider pooled) {
+      Pool<Connection> pool = pooled.getPool();
+      if (pool.getFactory() instanceof ConnectionFactory factory) {
+        Connection.Builder builder = get(ConnectionFactory.class, "connectionBuilder", factory);
+        if (builder.getSocketFactory() instanceof DefaultJedisSocketFactory sockets) {
+          HostAndPort place = sockets.getHostAndPort();
+          JedisClientConfig config = builder.getClientConfig();
+          return Target.fixed(
+              config.isSsl(),
+              place.getHost(),
+              place.getPort(),
+              dial(config, () -> place),
+              credentials(config),
+              config.getDatabase());
+        }
+      }
+    }
+    if (provider instanceof SentineledConnectionProvider sentinels) {
+      JedisClientConfig config = get(SentineledConnectionProvider.class, "masterClientConfig", sentinels);
+      String service = get(SentineledConnectionProvider.class, "masterName", sentinels);
+      return new Target(
+          "sentinel://" + service + "/primary" + Target.suffix(config.getDatabase()),
+          dial(config, sentinels::getCurrentMaster),
+          credentials(config),
+          config.getDatabase());
+    }
+    throw new ConfigurationException(
+        "where " + provider.getClass().getName() + " connects to is not known: wrap a client of a fixed server or of "
+            + "Sentinels");
+  }
+
+  private static Target.Dial dial(JedisClientConfig config, Supplier<HostAndPort> place) {
+    return timeoutMillis -> {
+      JedisClientConfig brief = DefaultJedisClientConfig.builder()
+          .from(config)
+          .connectionTimeoutMillis(timeoutMillis)
+          .socketTimeoutMillis(timeoutMillis)
+          .build();
+      try {
+        return new DefaultJedisSocketFactory(place.get(), brief).createSocket();
+      } catch (JedisConnectionException error) {
+        throw new IOException(error.getMessage(), error);
+      }
+    };
+  }
+
+  private static Supplier<Credentials> credentials(JedisClientConfig config) {
+    return () -> {
+      RedisCredentials found =
+          config.getCredentialsProvider() == null ? null : config.getCredentialsProvider().get();
+      return found == null || found.getPassword() == null
+          ? null
+          : new Credentials(found.getUser(), new String(found.getPassword()));
+    };
+  }
+
+  static ConnectionProvider provider(UnifiedJedis client) {
+    return get(UnifiedJedis.class, "provider", client);
+  }
+
+  /** What Jedis keeps to itself, and a wrapped client has to share. */
+  @SuppressWarnings("unchecked") // the field's own type
+  static <T> T get(Class<?> owner, String name, Object instance) {
+    try {
+      Field field = owner.getDeclaredField(name);
+      field.setAccessible(true);
+      return (T) field.get(instance);
+    } catch (ReflectiveOperationException | RuntimeException error) {
+      throw new ConfigurationException(
+          "this version of Jedis has no " + owner.getSimpleName() + "." + name + ": Antipode was made for 8.0", error);
+    }
+  }
+}

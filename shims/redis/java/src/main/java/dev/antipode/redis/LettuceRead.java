@@ -1,0 +1,160 @@
+package dev.antipode.redis;
+
+import dev.antipode.Lineage;
+import dev.antipode.shim.Visibility;
+import io.lettuce.core.protocol.RedisCommand;
+import java.util.List;
+
+/**
+ * A read that waits, or that says what it depends on: the question and the read in one MULTI where the connection allows
+ * it, which nothing of another thread comes into (SHIM-13, BAR-50). A read that has to wait is sent again later: what is
+ * issued meanwhile goes ahead of it.
+ */
+final class LettuceRead<K, V, T> {
+  private static final int MOST_TRIES = 3; // where the connection breaks again and again
+
+  private final RecordingConnection<K, V> connection;
+  private final LettuceLine<K, V> line;
+  private final Binding binding;
+  private final ReadCall call;
+  private final RedisCommand<K, V, T> command;
+  private final Words words;
+  private final Words wire;
+  private final Words asks;
+  private final LettuceLooks<K, V> looks;
+  private int tries;
+
+  LettuceRead(RecordingConnection<K, V> connection, ReadCall call, RedisCommand<K, V, T> command, Words words) {
+    this.connection = connection;
+    this.line = connection.line();
+    this.binding = connection.binding();
+    this.call = call;
+    this.command = command;
+    this.words = words;
+    Beside beside = binding.beside();
+    boolean answers = beside.answers(words);
+    this.wire = answers ? beside.read(words) : words;
+    this.asks = answers && call.collects() ? beside.asks(words) : null;
+    this.looks = new LettuceLooks<>(binding, line, call);
+  }
+
+  void start() {
+    if (line.waitsInBatch(call)) {
+      sendApart();
+    } else if (connection.mayMulti() && !Commands.blocks(words)) {
+      together();
+    } else {
+      apart();
+    }
+  }
+
+  private void together() {
+    List<String> fields = call.foreign();
+    List<RedisCommand<K, V, ?>> commands = LettuceLooks.questions(
+        binding, line, Looks.together(binding, fields, asks, wire), replies -> judge(replies, fields));
+    line.asOne(commands, this::apart);
+  }
+
+  private void judge(List<Object> replies, List<String> fields) {
+    if (command.isDone()) {
+      return; // the application has given it up
+    }
+    try {
+      judgeOpen(replies, fields);
+    } catch (RuntimeException | Error error) { // Lettuce would keep it to itself
+      command.completeExceptionally(error);
+    }
+  }
+
+  private void judgeOpen(List<Object> replies, List<String> fields) {
+    Object last = replies.get(replies.size() - 1);
+    if (last instanceof LettuceQuestion.Failure failed) {
+      command.completeExceptionally(failed.reason());
+    } else if (last instanceof List<?> whole) {
+      judgeWhole(whole, fields);
+    } else {
+      aborted(replies, String.valueOf(last));
+    }
+  }
+
+  private void judgeWhole(List<?> whole, List<String> fields) {
+    Object value = whole.get(whole.size() - 1);
+    Seen found = Looks.seen(whole, fields);
+    if (found == null) {
+      call.refused(Looks.refusal(whole));
+      call.saw(null, Lineage.EMPTY);
+      give(value, false);
+      return;
+    }
+    if (call.isElsewhere(found.replication())) {
+      together(); // its own epoch is known only now: whether that is marked decides about the others
+      return;
+    }
+    Visibility trouble = call.ids().isEmpty() ? null : call.judge(found);
+    if (looks.waits(trouble, this::again)) {
+      return;
+    }
+    if (call.collects()) {
+      Object beside = asks == null ? null : whole.get(whole.size() - 2);
+      call.saw(found.replication(), asks == null ? Lineage.EMPTY : binding.beside().lineage(beside));
+    }
+    give(value, asks == null);
+  }
+
+  private void again() {
+    if (!command.isDone()) {
+      together();
+    }
+  }
+
+  /** The MULTI came to nothing. */
+  private void aborted(List<Object> replies, String words) {
+    if (replies.get(replies.size() - 2) instanceof ServerError error) {
+      give(error, false); // the read itself was refused: the application gets that
+    } else if (words.contains("EXEC without MULTI")) {
+      tries++; // the connection broke in the middle, and Lettuce repeated the rest on the next one
+      if (tries < MOST_TRIES) {
+        together();
+      } else {
+        apart();
+      }
+    } else {
+      call.refused(Looks.refusal(replies));
+      sendApart();
+    }
+  }
+
+  private void give(Object value, boolean holdsLineage) {
+    try {
+      Object shown = binding.beside().answers(words)
+          ? LettuceShown.shown(words, value, binding.beside(), holdsLineage ? call::sawBeside : nowhere -> {})
+          : value;
+      LettuceReply.give(shown, command.getOutput());
+      if (!(value instanceof ServerError)) {
+        call.finish();
+      }
+    } catch (RuntimeException | Error error) {
+      command.completeExceptionally(error);
+      return;
+    }
+    command.complete();
+  }
+
+  /** The question goes before and after the read. */
+  private void apart() {
+    looks.waitFirst(connection.mayMulti(), this::sendApart);
+  }
+
+  private void sendApart() {
+    if (command.isDone()) {
+      return;
+    }
+    boolean collects = call.collects() && binding.mayAsk();
+    try {
+      connection.sendAsked(new LettuceSeen<>(
+          command, line, call, collects, wire == words ? null : wire, connection.shown(command, words, call::sawBeside)));
+    } catch (RuntimeException | Error error) {
+      command.completeExceptionally(error);
+    }
+  }
+}

@@ -1,0 +1,78 @@
+package dev.antipode.redis;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import dev.antipode.Antipode;
+import dev.antipode.ConfigurationException;
+import dev.antipode.LineageScope;
+import dev.antipode.StoreOptions;
+import java.time.Duration;
+import java.util.Map;
+import org.junit.jupiter.api.Test;
+import redis.clients.jedis.AbstractTransaction;
+import redis.clients.jedis.Response;
+import redis.clients.jedis.UnifiedJedis;
+import redis.clients.jedis.exceptions.JedisConnectionException;
+
+/** What is Jedis' own: its types, its transactions, its retries. */
+class JedisTest extends WithServers {
+  @Test
+  void typedRepliesStayJedisOwn_SHIM_2() {
+    UnifiedJedis posts = wrapped();
+    try (LineageScope scope = Antipode.scope()) {
+      assertThat(posts.hset("h", Map.of("a", "1"))).isEqualTo(1);
+      assertThat(posts.hgetAll("h")).containsExactly(Map.entry("a", "1"));
+      assertThat(posts.lpush("l", "x", "y")).isEqualTo(2);
+      assertThat(posts.lrange("l", 0, -1)).containsExactly("y", "x");
+      assertThat(posts.expire("h", 100)).isEqualTo(1);
+      assertThat(posts.zadd("z", 1.5, "m")).isEqualTo(1);
+      assertThat(posts.zscore("z", "m")).isEqualTo(1.5);
+      assertThat(posts.incrByFloat("f", 0.5)).isEqualTo(0.5);
+      assertThat(posts.eval("return redis.call('SET', KEYS[1], 'v')", 1, "s")).isEqualTo("OK");
+      assertThat(posts.blpop(1, "l")).containsExactly("l", "y");
+      assertThat(scope.lineage().ofStore(STORE)).hasSize(1);
+      assertThat(posts.exists("s")).isTrue();
+      try (AbstractTransaction transaction = posts.multi()) {
+        Response<String> set = transaction.set("k", "v");
+        Response<Map<String, String>> all = transaction.hgetAll("h");
+        assertThat(transaction.exec()).hasSize(2);
+        assertThat(set.get()).isEqualTo("OK");
+        assertThat(all.get()).containsOnlyKeys("a");
+      }
+    }
+  }
+
+  @Test
+  void aTransactionWithoutExecDidNotHappen_SCOPE_17() {
+    UnifiedJedis posts = AntipodeRedis.wrap(servers.hasty("a", Duration.ofMillis(200)), options());
+    posts.set("k", "v");
+    try (LineageScope scope = Antipode.scope(); AbstractTransaction transaction = posts.multi()) {
+      transaction.set("k", "w");
+      servers.lab().freeze("redis", "a");
+      try {
+        assertThatThrownBy(transaction::exec).isInstanceOf(JedisConnectionException.class);
+      } finally {
+        servers.lab().thaw("redis", "a");
+      }
+      assertThat(scope.pending()).isEmpty();
+    }
+    assertThat(plain.get("k")).isEqualTo("v");
+  }
+
+  @Test
+  void optionsThatCannotBeAreRefused() {
+    assertThatThrownBy(() -> AntipodeRedis.wrap(plain, StoreOptions.named("x").replicas("http://u:secret@b1")))
+        .isInstanceOf(ConfigurationException.class)
+        .hasMessageNotContaining("secret");
+  }
+
+  @Test
+  void aServerThatIsDownIsNoErrorOfWrap() {
+    UnifiedJedis posts = AntipodeRedis.wrap(
+        redis.clients.jedis.RedisClient.create("127.0.0.1", 1), StoreOptions.named("down"));
+    assertThat(logs.text()).contains("does not answer yet");
+    assertThatThrownBy(() -> posts.set("k", "v")).isInstanceOf(JedisConnectionException.class);
+    posts.close();
+  }
+}
