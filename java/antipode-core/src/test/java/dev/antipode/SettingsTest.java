@@ -12,6 +12,7 @@ import java.lang.reflect.Method;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.AbstractMap;
 import java.util.Arrays;
 import java.util.HashMap;
 import java.util.HashSet;
@@ -28,7 +29,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** Settings: code, environment and defaults (CONF-1 to CONF-11). */
+/** Settings: code, environment and defaults (CONF-1 to CONF-12). */
 @ExtendWith(AntipodeIsolated.class)
 class SettingsTest {
   private final Map<String, String> variables = new HashMap<>();
@@ -190,5 +191,29 @@ class SettingsTest {
     Files.delete(file);
     ProcessSettings.reset();
     assertThatThrownBy(Antipode::settings).isInstanceOf(ConfigurationException.class).hasMessageContaining("cannot be read");
+  }
+
+  /** CONF-12: an environment that must not be looked at any more. */
+  @Test
+  void settingsThatWereReadAreNotLookedForAgain() {
+    boolean[] mayLook = {true};
+    ProcessSettings.environment(new AbstractMap<>() {
+      @Override
+      public Set<Map.Entry<String, String>> entrySet() {
+        if (!mayLook[0]) {
+          throw new AssertionError("looked at the environment");
+        }
+        return Map.of("ANTIPODE_TIMEOUT_MS", "700", "ANTIPODE_STORE_POSTS_TIMEOUT_MS", "900").entrySet();
+      }
+    });
+    Settings first = ProcessSettings.inForce();
+    mayLook[0] = false;
+    assertThat(ProcessSettings.inForce()).isSameAs(first);
+    assertThat(Antipode.settings().timeout()).isEqualTo(Duration.ofMillis(700));
+    assertThat(ProcessSettings.timeoutOf("posts", null)).isEqualTo(Duration.ofMillis(900));
+    assertThat(ProcessSettings.modeOf("posts", null)).isEqualTo(Mode.ENFORCE);
+    try (LineageScope scope = Antipode.scope()) { // a request's path
+      assertThat(scope.outgoing().isComplete()).isTrue();
+    }
   }
 }

@@ -12,6 +12,10 @@ import dev.antipode.StoreOptions;
 import dev.antipode.Verdict;
 import dev.antipode.lab.Lab;
 import dev.antipode.testing.AntipodeIsolated;
+import java.sql.Connection;
+import java.sql.ResultSet;
+import java.sql.SQLException;
+import java.sql.Statement;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -20,7 +24,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.extension.ExtendWith;
 
-/** What positions prove after failovers (EPOCH-6, EPOCH-10, EPOCH-28). */
+/** What positions prove after failovers (EPOCH-6, EPOCH-10, EPOCH-23, EPOCH-28). */
 @ExtendWith(AntipodeIsolated.class)
 class FailoverTest {
   private static final String STORE = "blog-posts";
@@ -36,6 +40,17 @@ class FailoverTest {
         .onTimeout(Policy.PROCEED)
         .onUnproven(Policy.PROCEED));
     return result.store(STORE).verdict();
+  }
+
+  private static int epochs(Region region, String where) {
+    try (Connection connection = region.plain("b1", "postgres").getConnection();
+        Statement statement = connection.createStatement();
+        ResultSet rows = statement.executeQuery("SELECT count(*) FROM antipode.epochs WHERE " + where)) {
+      rows.next();
+      return rows.getInt(1);
+    } catch (SQLException error) {
+      throw new IllegalStateException(error);
+    }
   }
 
   /** What a promotion loses is unproven at once, what it kept stays provable; the connection asks for the new epoch. */
@@ -64,6 +79,9 @@ class FailoverTest {
       }
       assertThat(verdict(lost.get(4))).isEqualTo(Verdict.UNPROVEN);
       assertThat(region.shows("b2", "lost4")).isNull();
+      // EPOCH-23: where a timeline ended is the server's own knowledge. One row names each, none marks a position.
+      assertThat(epochs(region, "true")).isEqualTo(2);
+      assertThat(epochs(region, "counter > 0")).isZero();
     }
   }
 }
