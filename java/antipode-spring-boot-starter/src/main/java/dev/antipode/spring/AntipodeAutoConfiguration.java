@@ -1,0 +1,163 @@
+package dev.antipode.spring;
+
+import dev.antipode.Antipode;
+import dev.antipode.Logs;
+import dev.antipode.grpc.AntipodeGrpc;
+import dev.antipode.http.AntipodeClientInterceptor;
+import dev.antipode.http.AntipodeFilter;
+import dev.antipode.telemetry.Telemetry;
+import io.grpc.ClientInterceptor;
+import io.grpc.ServerInterceptor;
+import io.opentelemetry.api.OpenTelemetry;
+import jakarta.servlet.DispatcherType;
+import jakarta.servlet.Filter;
+import java.util.EnumSet;
+import java.util.List;
+import java.util.Locale;
+import org.springframework.beans.factory.ObjectProvider;
+import org.springframework.beans.factory.SmartInitializingSingleton;
+import org.springframework.beans.factory.config.BeanDefinition;
+import org.springframework.boot.autoconfigure.AutoConfiguration;
+import org.springframework.boot.autoconfigure.condition.ConditionalOnClass;
+import org.springframework.boot.autoconfigure.condition.ConditionalOnMissingBean;
+import org.springframework.boot.autoconfigure.condition.ConditionalOnProperty;
+import org.springframework.boot.autoconfigure.condition.ConditionalOnWebApplication;
+import org.springframework.boot.autoconfigure.task.TaskExecutionAutoConfiguration;
+import org.springframework.boot.task.SimpleAsyncTaskExecutorCustomizer;
+import org.springframework.boot.task.ThreadPoolTaskExecutorCustomizer;
+import org.springframework.boot.web.client.RestClientCustomizer;
+import org.springframework.boot.web.client.RestTemplateCustomizer;
+import org.springframework.boot.web.servlet.FilterRegistrationBean;
+import org.springframework.context.annotation.Bean;
+import org.springframework.context.annotation.Configuration;
+import org.springframework.context.annotation.Role;
+import org.springframework.core.Ordered;
+import org.springframework.core.annotation.Order;
+import org.springframework.core.env.ConfigurableEnvironment;
+import org.springframework.core.env.Environment;
+import org.springframework.core.task.TaskDecorator;
+import org.springframework.core.task.support.CompositeTaskDecorator;
+import org.springframework.web.client.RestClient;
+
+/**
+ * Lineages in a Spring Boot application, without code: settings from properties, a scope for every request, clients that carry
+ * it on, executors that keep it, and stores that a property names. {@code antipode.enabled=false} switches all of it off.
+ */
+@AutoConfiguration(before = TaskExecutionAutoConfiguration.class)
+@ConditionalOnProperty(name = "antipode.enabled", matchIfMissing = true)
+public class AntipodeAutoConfiguration {
+  /** A configuration. */
+  public AntipodeAutoConfiguration() {}
+
+  /** The properties, put in force before any other bean is made. */
+  @Bean
+  @Role(BeanDefinition.ROLE_INFRASTRUCTURE)
+  static SpringSettings antipodeSettings(ConfigurableEnvironment environment) {
+    return SpringSettings.putInForce(environment);
+  }
+
+  /** Wraps the beans that {@code antipode.stores} names. */
+  @Bean
+  @Role(BeanDefinition.ROLE_INFRASTRUCTURE)
+  static StoreBeans antipodeStoreBeans(SpringSettings settings) {
+    return new StoreBeans(settings.stores());
+  }
+
+  /** Spans and metrics go where the application's own OpenTelemetry takes them, which is seldom the global one. */
+  @Bean
+  SmartInitializingSingleton antipodeTelemetry(ObjectProvider<OpenTelemetry> openTelemetry) {
+    return () -> openTelemetry.ifUnique(Telemetry::use);
+  }
+
+  /** A scope for every request of a servlet container. */
+  @Configuration(proxyBeanMethods = false)
+  @ConditionalOnWebApplication(type = ConditionalOnWebApplication.Type.SERVLET)
+  @ConditionalOnClass({AntipodeFilter.class, Filter.class})
+  static class Requests {
+    @Bean
+    @ConditionalOnMissingBean(value = AntipodeFilter.class, parameterizedContainer = FilterRegistrationBean.class)
+    FilterRegistrationBean<AntipodeFilter> antipodeFilter(SpringSettings settings) {
+      FilterRegistrationBean<AntipodeFilter> filter = new FilterRegistrationBean<>(new AntipodeFilter());
+      filter.setName("antipode");
+      filter.setOrder(Ordered.HIGHEST_PRECEDENCE);
+      filter.setDispatcherTypes(EnumSet.of(DispatcherType.REQUEST, DispatcherType.ASYNC, DispatcherType.ERROR));
+      return filter;
+    }
+  }
+
+  /** Clients that are built by the builders of Spring Boot. */
+  @Configuration(proxyBeanMethods = false)
+  @ConditionalOnClass({AntipodeClientInterceptor.class, RestClient.class})
+  static class Clients {
+    private static final String REDIRECTS = "spring.http.client.redirects";
+
+    Clients(Environment environment) {
+      if (!"dontfollow".equals(environment.getProperty(REDIRECTS, "").replaceAll("[-_]", "").toLowerCase(Locale.ROOT))) {
+        Logs.info(
+            "redirects",
+            "HTTP clients of this application may follow redirects by themselves, and take a lineage along to a host that "
+                + "nobody has judged. Where a service that is called redirects to others, set " + REDIRECTS + "=dont-follow");
+      }
+    }
+
+    @Bean
+    @Order(Ordered.LOWEST_PRECEDENCE)
+    RestTemplateCustomizer antipodeRestTemplates(SpringSettings settings) {
+      return template -> template.getInterceptors().add(new AntipodeClientInterceptor());
+    }
+
+    @Bean
+    @Order(Ordered.LOWEST_PRECEDENCE)
+    RestClientCustomizer antipodeRestClients(SpringSettings settings) {
+      return builder -> builder.requestInterceptor(new AntipodeClientInterceptor());
+    }
+  }
+
+  /** {@code @Async}, and all else that runs on the executors that Spring Boot makes. */
+  @Configuration(proxyBeanMethods = false)
+  @ConditionalOnClass(ThreadPoolTaskExecutorCustomizer.class)
+  static class Executors {
+    /** For executors of the application's own, too. */
+    @Bean
+    @ConditionalOnMissingBean(TaskDecorator.class)
+    TaskDecorator antipodeTaskDecorator() {
+      return Antipode::carry;
+    }
+
+    @Bean
+    ThreadPoolTaskExecutorCustomizer antipodeThreadPools(ObjectProvider<TaskDecorator> present) {
+      return executor -> executor.setTaskDecorator(keepingTheScope(present));
+    }
+
+    @Bean
+    SimpleAsyncTaskExecutorCustomizer antipodeTaskExecutors(ObjectProvider<TaskDecorator> present) {
+      return executor -> executor.setTaskDecorator(keepingTheScope(present));
+    }
+
+    /** Spring Boot takes one decorator alone: the application's stays, inside of ours. */
+    private static TaskDecorator keepingTheScope(ObjectProvider<TaskDecorator> present) {
+      TaskDecorator own = present.getIfUnique();
+      TaskDecorator ours = Antipode::carry;
+      return own == null ? ours : new CompositeTaskDecorator(List.of(own, ours));
+    }
+  }
+
+  /** For those who build servers and channels: {@code builder.intercept(interceptor)}. */
+  @Configuration(proxyBeanMethods = false)
+  @ConditionalOnClass({AntipodeGrpc.class, ServerInterceptor.class})
+  static class GrpcCalls {
+    @Bean
+    @Order(Ordered.HIGHEST_PRECEDENCE)
+    @ConditionalOnMissingBean(name = "antipodeGrpcServerInterceptor")
+    ServerInterceptor antipodeGrpcServerInterceptor(SpringSettings settings) {
+      return AntipodeGrpc.serverInterceptor();
+    }
+
+    @Bean
+    @Order(Ordered.LOWEST_PRECEDENCE)
+    @ConditionalOnMissingBean(name = "antipodeGrpcClientInterceptor")
+    ClientInterceptor antipodeGrpcClientInterceptor(SpringSettings settings) {
+      return AntipodeGrpc.clientInterceptor();
+    }
+  }
+}

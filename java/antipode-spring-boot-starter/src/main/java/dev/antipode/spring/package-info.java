@@ -1,0 +1,2 @@
+/** Auto-configuration for Spring Boot. */
+package dev.antipode.spring;
