@@ -5,6 +5,7 @@ import dev.antipode.Store;
 import dev.antipode.StoreOptions;
 import dev.antipode.UnfitStoreException;
 import dev.antipode.shim.Shims;
+import dev.antipode.telemetry.CallSite;
 import io.lettuce.core.StatefulRedisConnectionImpl;
 import io.lettuce.core.api.StatefulRedisConnection;
 
@@ -18,6 +19,10 @@ import io.lettuce.core.api.StatefulRedisConnection;
  * }</pre>
  */
 public final class AntipodeLettuce {
+  static {
+    CallSite.skipPackages("io.lettuce.", "io.netty.", "reactor.");
+  }
+
   private AntipodeLettuce() {}
 
   /**

@@ -5,6 +5,7 @@ import dev.antipode.Store;
 import dev.antipode.StoreOptions;
 import dev.antipode.UnfitStoreException;
 import dev.antipode.shim.Shims;
+import dev.antipode.telemetry.CallSite;
 import redis.clients.jedis.UnifiedJedis;
 
 /**
@@ -19,6 +20,10 @@ import redis.clients.jedis.UnifiedJedis;
 public final class AntipodeRedis {
   /** The option for the key of the hash that holds the marks of epochs: {@code options.extra(MARKS_KEY, "…")}. */
   public static final String MARKS_KEY = Marks.OPTION;
+
+  static {
+    CallSite.skipPackages("redis.clients.");
+  }
 
   private AntipodeRedis() {}
 
