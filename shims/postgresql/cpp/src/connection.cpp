@@ -1,5 +1,7 @@
 #include "connection.h"
 
+#include <unistd.h>
+
 #include <utility>
 
 namespace antipode::postgresql {
@@ -13,10 +15,12 @@ bool IsCopy(const PGresult* result) {
 }  // namespace
 
 Connection::Inside::Inside(OwnConnection plain, Binding binding)
-    : plain_(std::move(plain)), binding_(std::move(binding)), flow_(binding_, plain_.get()) {}
+    : process_(getpid()), plain_(std::move(plain)), binding_(std::move(binding)), flow_(binding_, plain_.get()) {}
 
 Connection::Inside::~Inside() {
-  if (plain_) flow_.Closes();
+  if (!plain_) return;
+  flow_.Closes();
+  if (getpid() != process_) close(PQsocket(plain_.release()));
 }
 
 PGconn* Connection::Inside::Release() {

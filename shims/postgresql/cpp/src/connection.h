@@ -23,6 +23,7 @@ class Connection::Inside {
  public:
   // Takes the connection over.
   Inside(OwnConnection plain, Binding binding);
+  // Ends the connection; in the child of a fork, whose it is not, without a word to the server (SCOPE-13).
   ~Inside();
 
   using Call = std::function<PGresult*()>;
@@ -62,6 +63,7 @@ class Connection::Inside {
   void Keep(const PGresult* result);
   void Over();
 
+  const int process_;
   OwnConnection plain_;
   Binding binding_;
   Flow flow_;

@@ -94,7 +94,8 @@ class Connection {
   Connection& operator=(Connection&&) noexcept;
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
-  /// Closes it, as `PQfinish` does; a transaction that is open then is rolled back by the server.
+  /// Closes it, as `PQfinish` does; a transaction that is open then is rolled back by the server. In the child of a fork the
+  /// parent's connection is left alone.
   ~Connection();
 
   /// libpq's own connection: for what is not here (`PQescapeLiteral`, `PQgetCancel`, `PQnotifies`), and the way round the

@@ -1,4 +1,4 @@
-// One store in several languages and through failovers; what servers and wraps refuse (spec EPOCH-2, EPOCH-5, EPOCH-26, EPOCH-28,
+// One store in several languages and through failovers; what servers and wraps refuse (spec EPOCH-2, EPOCH-5, EPOCH-23, EPOCH-26, EPOCH-28,
 // EPOCH-29, SHIM-3, SHIM-4).
 #include <algorithm>
 #include <cctype>
@@ -65,6 +65,18 @@ TEST_F(Epochs, CppWritesAndPythonWaits) {
       InPython(kPythonWaits, {scope.lineage().Serialize(), regions_.Url("b1"), regions_.Url("b2")});
   EXPECT_EQ(said.substr(0, 4), "True") << said;
   EXPECT_TRUE(regions_.Shows("b2", "from-cpp"));
+}
+
+TEST_F(Epochs, NoMarksAreWrittenTheServersOwnHistoryProvesIt) {  // EPOCH-23
+  constexpr char kRows[] = "SELECT coalesce(string_agg(e::text, ';' ORDER BY e::text), '') FROM antipode.epochs AS e";
+  Connection writer = regions_.Wrapped("a");
+  EXPECT_EQ((*FindStore(kStore))->capabilities().marks, Marks::kNative);
+  const Scope scope;
+  Write(writer, "first");  // names the epoch, once
+  const std::string rows = regions_.Ask("a", kRows);
+  for (int number = 0; number < 5; ++number) Write(writer, "more-" + std::to_string(number));
+  EXPECT_TRUE(ComesTo(regions_, scope.lineage(), "more-4"));
+  EXPECT_EQ(regions_.Ask("a", kRows), rows);
 }
 
 TEST_F(Epochs, WhatIsNotThereYetIsWaitedForAndTimesOut) {

@@ -92,6 +92,18 @@ TEST_F(Judging, WhatHoldsInEveryPossibleHistoryAlonePasses) {
   EXPECT_TRUE(seen_.Proved().empty());
 }
 
+TEST_F(Judging, RowsOfAnotherSystemProveNothingUntilTheyAreSettled) {  // EPOCH-22
+  seen_.words[{9, 1}] = "foreign";  // they came with a dump or a logical copy
+  const std::string name = Epoch{9, 1, "foreign"}.Name();
+  EXPECT_EQ(seen_.Proved().count(name), 0U);
+  const Visibility answer = JudgeAt(name, 1, seen_);
+  EXPECT_TRUE(answer.unknown_epoch);
+  EXPECT_NE(answer.reason.find("another system"), std::string::npos) << answer.reason;
+  seen_.settled[name] = 70;
+  EXPECT_EQ(JudgeAt(name, 70, seen_).verdict, Verdict::kVisible);
+  EXPECT_TRUE(JudgeAt(name, 71, seen_).unknown_epoch);
+}
+
 TEST_F(Judging, AnOperatorsWordSettlesAnEpoch) {  // EPOCH-24
   seen_.settled["5-9-nine"] = 70;
   EXPECT_EQ(At("nine", 9, 70).verdict, Verdict::kVisible);
