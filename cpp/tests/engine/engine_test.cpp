@@ -49,6 +49,7 @@ TEST_F(LogTest, AReleaseWakesOnlyThoseWhosePositionIsReached) {
   for (std::thread& thread : threads) thread.join();
 }
 
+// SHIM-15: each identifier has its own answer, an unproven one its reason.
 TEST_F(EngineTest, ObjectsAreAskedTogether) {
   const auto answer = [](Span<const WriteId> ids, Server&) -> Answers {
     std::vector<Visibility> answers;
@@ -67,6 +68,7 @@ TEST_F(EngineTest, ObjectsAreAskedTogether) {
   EXPECT_EQ(verdict({"a"}), Verdict::kVisible);
   EXPECT_EQ(verdict({"a", "b"}), Verdict::kTimedOut);
   EXPECT_EQ(verdict({"a", "b", "c"}), Verdict::kUnproven);
+  EXPECT_NE(Barrier(Lineage(Object("o", "c")), Proceeding(50ms)).store("o").reason.find("no"), std::string::npos);
 }
 
 TEST_F(EngineTest, AShimThatAnswersTooLittleOrThrowsProvesNothing) {
