@@ -3,6 +3,7 @@ package dev.antipode.redis;
 import dev.antipode.StoreOptions;
 import io.lettuce.core.RedisURI;
 import java.time.Duration;
+import redis.clients.jedis.ConnectionPoolConfig;
 import redis.clients.jedis.DefaultJedisClientConfig;
 import redis.clients.jedis.HostAndPort;
 import redis.clients.jedis.RedisClient;
@@ -27,7 +28,10 @@ enum ClientKind {
       return new LettuceTestClient(this, place, options);
     }
     char[] password = place.getCredentialsProvider().resolveCredentials().block().getPassword();
+    ConnectionPoolConfig pool = new ConnectionPoolConfig();
+    pool.setTestOnBorrow(patience.compareTo(Duration.ofSeconds(1)) > 0); // none of before a restart; the hasty send at once
     RedisClient jedis = RedisClient.builder()
+        .poolConfig(pool)
         .hostAndPort(new HostAndPort(place.getHost(), place.getPort()))
         .clientConfig(DefaultJedisClientConfig.builder()
             .socketTimeoutMillis((int) patience.toMillis())
