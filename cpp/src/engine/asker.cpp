@@ -221,8 +221,15 @@ Asker::Woken Asker::Sleep(Duration duration) {
   return poked ? Woken::kPoke : Woken::kTime;
 }
 
-// One question; true if the server has moved.
+// One question; true if the server has moved. One whose answer was overtaken is asked again, once (BAR-33).
 bool Asker::Round(bool wanted) {
+  std::optional<bool> moved = Question(wanted);
+  if (!moved) moved = Question(wanted);
+  return moved.value_or(false);
+}
+
+// One question; nothing if the data were replaced while it was asked: the answer may speak of those before.
+std::optional<bool> Asker::Question(bool wanted) {
   const TimePoint asked_at = Clock::now();
   std::vector<WriteId> ids;
   bool looked_at = false;
@@ -257,10 +264,7 @@ bool Asker::Round(bool wanted) {
   {
     const std::lock_guard<std::mutex> lock(inside_.mutex);
     inside_.reach.Answered();
-    if (inside_.proofs.Overtaken()) {  // this answer may speak of the data before: it decides nothing, and is asked for anew
-      Poke();
-      return false;
-    }
+    if (inside_.proofs.Overtaken()) return std::nullopt;
     if (inside_.proofs.epoch().empty()) inside_.proofs.Answered(Clock::now());
     released = inside_.waiters.Answer(ids, answers.answers(), inside_.proofs.applied(), Clock::now());
     moved = !released.empty() || HasMoved(epoch, applied);

@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -60,6 +61,7 @@ class Asker {
   void Turn(Pace& pace);
   Woken Sleep(Duration duration);
   bool Round(bool wanted);
+  std::optional<bool> Question(bool wanted);
   Answers Ask(const std::vector<WriteId>& ids, bool looked_at);
   void OpenWatch();
   void Refused(const std::string& words);

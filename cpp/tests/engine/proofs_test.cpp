@@ -166,6 +166,22 @@ TEST_F(OvertakenAnswer, DoesNotRefuseEither) {
   EXPECT_TRUE(waiting.get().satisfied());
 }
 
+// BAR-33: twice at once, then at the pace of a poll.
+TEST_F(LogTest, AServerWhoseAnswersAreAllOvertakenIsAskedAtThePaceOfAPoll) {
+  SettingWords words;
+  words.poll = 20ms;
+  Set(words);
+  log_->Move(10);
+  fake_->Set([](Span<const WriteId> ids, Server& server) -> Answers {
+    server.Reset();
+    return std::vector<Visibility>(ids.size(), Visibility::Visible());
+  });
+  const int before = fake_->asked;
+  EXPECT_FALSE(Barrier(Upto(10), Proceeding(500ms)).satisfied());
+  EXPECT_GE(fake_->asked - before, 4);
+  EXPECT_LE(fake_->asked - before, 2 * (500 / 20 + 2)) << "no loop";
+}
+
 // EPOCH-12, EPOCH-13.
 TEST_F(LogTest, AnUnknownEpochIsWaitedForThenUnprovenAtOnceUntilTheServerChanges) {
   const auto waited = [&](std::uint64_t counter, Duration timeout, Duration& took) {
