@@ -28,6 +28,7 @@ TEXT = POSTS.serialize()
         {HEADER: TEXT},
         {JMS_HEADER: TEXT},
         {"Antipode-Lineage": TEXT.encode()},
+        {HEADER: bytearray(TEXT.encode())},
     ],
 )
 def test_a_message_opens_a_scope_of_its_own_from_its_header(source: Any) -> None:
@@ -58,8 +59,10 @@ def test_switched_off_a_lineage_is_still_passed_on() -> None:
         assert outgoing_message() == TEXT
 
 
-def test_what_cannot_be_read_is_incomplete_and_never_raises() -> None:
-    with antipode.message_scope({HEADER: "1~blog-posts"}) as scope:
+@pytest.mark.parametrize("value", ["1~blog-posts", 1, 1.0, True, [TEXT], {"text": TEXT}])
+def test_what_cannot_be_read_is_incomplete_and_never_raises(value: Any) -> None:
+    """PROP-17: a number 1 is not the empty lineage."""
+    with antipode.message_scope({HEADER: value}) as scope:
         assert not scope.lineage.is_complete()
         [gap] = scope.gaps
         assert gap.reason == "malformed"

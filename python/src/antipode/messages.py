@@ -15,6 +15,8 @@ HEADER: Final = LINEAGE_HEADER
 """The header of messages and responses."""
 JMS_HEADER: Final = JMS_PROPERTY
 """The same in JMS, whose property names are Java identifiers."""
+_NO_TEXT: Final = "?"
+"""Stands for a value that is no text: it is malformed."""
 
 
 @contextmanager
@@ -75,8 +77,15 @@ def _texts(source: str | bytes | Mapping[str, Any] | None) -> tuple[str, ...]:
     if isinstance(source, str | bytes):
         return read({HEADER: source}).texts
     values = [
-        (HEADER, value if isinstance(value, str | bytes) else str(value))
+        (HEADER, _text(value))
         for name, value in source.items()
         if str(name).lower() in {HEADER, JMS_HEADER} and value is not None
     ]
     return read(values).texts
+
+
+def _text(value: object) -> str | bytes:
+    """A header's text; one that cannot be read for what is none, a number 1 for instance (PROP-17)."""
+    if isinstance(value, str | bytes):
+        return value
+    return bytes(value) if isinstance(value, bytearray | memoryview) else _NO_TEXT

@@ -27,6 +27,7 @@ public final class Messages {
   public static final String JMS_PROPERTY = Carriers.JMS_PROPERTY;
 
   private static final String SENDER = "a message";
+  private static final String NO_TEXT = "?"; // stands for a value that is no text: it is malformed
 
   private Messages() {}
 
@@ -90,13 +91,20 @@ public final class Messages {
     if (headers != null) {
       headers.forEach((name, value) -> {
         if (value != null && (HEADER.equalsIgnoreCase(name) || JMS_PROPERTY.equalsIgnoreCase(name))) {
-          values.add(value instanceof byte[] octets
-              ? new String(octets, StandardCharsets.ISO_8859_1)
-              : value.toString());
+          values.add(text(value));
         }
       });
     }
     return values;
+  }
+
+  /** A header's text; one that cannot be read for what is none, a number 1 for instance (PROP-17). */
+  private static String text(Object value) {
+    if (value instanceof byte[] octets) {
+      return new String(octets, StandardCharsets.ISO_8859_1);
+    }
+    boolean isText = !(value instanceof Number || value instanceof Boolean || value instanceof Iterable || value instanceof Map);
+    return isText ? value.toString() : NO_TEXT;
   }
 
   /** Whether a header's value is a lineage, and not something that the application has under that name. */

@@ -67,9 +67,11 @@ class MessagesTest {
         assertThat(scope.lineage().hasContent()).isFalse();
       }
     }
-    try (LineageScope scope = Antipode.messageScope(Map.of("antipode-lineage", ""))) {
-      assertThat(scope.lineage().isComplete()).isFalse();
-      assertThat(scope.gaps()).extracting(Gap::reason).containsExactly("malformed");
+    for (Object malformed : new Object[] {"", 1, 1.0, true, List.of(TEXT)}) { // PROP-17: a number 1 is not the empty lineage
+      try (LineageScope scope = Antipode.messageScope(Map.of("antipode-lineage", malformed))) {
+        assertThat(scope.lineage().isComplete()).isFalse();
+        assertThat(scope.gaps()).extracting(Gap::reason).containsExactly("malformed");
+      }
     }
   }
 
