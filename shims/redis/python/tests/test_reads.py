@@ -246,6 +246,18 @@ def test_what_rests_beside_a_value_is_read_with_it(hashes: Any, other: Lineage) 
         assert [write_id.store for write_id in seen.lineage] == [STORE, "user-acl"]
 
 
+def test_what_is_read_between_watch_and_multi_is_not_taken_for_complete(hashes: Any, other: Lineage) -> None:
+    """SHIM-13: the lineage beside the value cannot be read in one step there, so it is marked."""
+    with antipode.scope(other):
+        hashes.hset("h", "f", "1")
+    pipe = hashes.pipeline()
+    pipe.watch("h")
+    with antipode.reading() as seen:
+        assert pipe.hget("h", "f") == b"1"
+    assert not seen.lineage.is_complete([STORE])
+    pipe.reset()
+
+
 def test_lineages_of_a_hash_are_joined_and_stay_small(hashes: Any, posts: Posts) -> None:
     for number in range(50):
         with antipode.scope(Lineage([antipode.WriteId.position("user-acl", "0123456789abcdef", number)])):
