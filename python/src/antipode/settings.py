@@ -6,7 +6,6 @@ the operator can be more careful than the code, never less: of environment and c
 
 from __future__ import annotations
 
-import logging
 import os
 import re
 import threading
@@ -18,6 +17,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final, NamedTuple, TypedDict, Unpack
 
+from antipode import logs
 from antipode.errors import ConfigurationError
 from antipode.seal import NO_KEYS, Keys, parse_keys
 from antipode.setting_words import STORE_WORDS, WORDS, Mode, Trust, Word
@@ -41,7 +41,6 @@ __all__ = [
     "unknown_variables",
 ]
 
-_log = logging.getLogger("antipode")
 _PREFIX: Final = "ANTIPODE_"
 _STORE_VARIABLE: Final = re.compile(f"{_PREFIX}STORE_(.+)_({'|'.join(word.variable for word in STORE_WORDS.values())})")
 _TOOLS: Final = (f"{_PREFIX}LAB", f"{_PREFIX}BENCHMARK", f"{_PREFIX}TEST")
@@ -284,7 +283,7 @@ def _resolve(code: Mapping[str, Any]) -> _Resolved:
     known = [word.variable for word in WORDS.values() if word.variable]
     unknown = {name: _nearest(name, known) for name in environment if not name.startswith(_TOOLS)}
     for name, hint in unknown.items():
-        _log.warning("the variable %s is not known and does nothing.%s", name, hint)
+        logs.warn(f"variable {name}", f"the variable {name} is not known and does nothing.{hint}")
     return _Resolved(_with_keys(Settings(**values), origins), origins, stores, unknown)
 
 
