@@ -73,14 +73,19 @@ class BarrierTest {
 
   /** BAR-1, BAR-10, BAR-14, BAR-23. */
   @Test
-  void itWaitsUntilTheWriteIsVisibleInTheRegion() {
-    MemoryStore store = posts(Duration.ofMillis(80));
+  void itWaitsUntilTheWriteIsVisibleInTheRegion() throws InterruptedException {
+    MemoryStore store = posts(Duration.ZERO);
+    store.freeze("b");
     MemoryClient writer = store.client("a");
     MemoryClient reader = store.client("b");
     try (LineageScope scope = Antipode.scope()) {
       writer.set("post:42", "hi");
       assertThat(reader.get("post:42")).isNull();
-      BarrierResult result = Antipode.barrier(PATIENT);
+      CompletableFuture<BarrierResult> waiting = Antipode.barrierAsync(PATIENT);
+      TimeUnit.MILLISECONDS.sleep(20);
+      assertThat(waiting).as("the link between the regions is cut").isNotDone();
+      store.heal("b");
+      BarrierResult result = waiting.join();
       assertThat(reader.get("post:42")).isEqualTo("hi");
       assertThat(result.satisfied()).isTrue();
       assertThat(result.complete()).isTrue();
