@@ -45,7 +45,7 @@ class JedisTest extends WithServers {
 
   @Test
   void aTransactionWithoutExecDidNotHappen_SCOPE_17() {
-    UnifiedJedis posts = AntipodeRedis.wrap(servers.hasty("a", Duration.ofMillis(200)), options());
+    UnifiedJedis posts = AntipodeRedis.wrap(servers.hasty("a", Duration.ofSeconds(1)), options());
     posts.set("k", "v");
     try (LineageScope scope = Antipode.scope(); AbstractTransaction transaction = posts.multi()) {
       transaction.set("k", "w");

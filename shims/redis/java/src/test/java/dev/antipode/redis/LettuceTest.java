@@ -226,7 +226,7 @@ class LettuceTest extends WithServers {
   @Test
   void commandsThatTimeOutByThemselvesAreUnknown_SCOPE_17() {
     client().setOptions(
-        ClientOptions.builder().timeoutOptions(TimeoutOptions.enabled(Duration.ofMillis(200))).build());
+        ClientOptions.builder().timeoutOptions(TimeoutOptions.enabled(Duration.ofSeconds(1))).build());
     StatefulRedisConnection<String, String> posts = posts();
     try (LineageScope scope = Antipode.scope()) {
       posts.sync().set("k", "v");

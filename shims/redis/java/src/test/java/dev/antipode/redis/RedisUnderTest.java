@@ -230,7 +230,7 @@ final class RedisUnderTest extends StoreUnderTest implements AutoCloseable {
 
   @Override
   public void writeWithUnknownOutcome(String key, String value) {
-    try (TestClient client = kind.wrap(servers.url(primary()), Duration.ofMillis(200), options().restNowhere())) {
+    try (TestClient client = kind.wrap(servers.url(primary()), Duration.ofSeconds(1), options().restNowhere())) {
       client.call("PING");
       servers.lab().freeze(STORE, primary());
       try {

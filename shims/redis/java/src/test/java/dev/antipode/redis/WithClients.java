@@ -40,7 +40,7 @@ abstract class WithClients extends WithServers {
 
   /** A wrapped client of the primary that gives up soon. */
   TestClient hasty() {
-    return kept(kind.wrap(servers.url("a"), Duration.ofMillis(200), options()));
+    return kept(kind.wrap(servers.url("a"), Duration.ofSeconds(1), options()));
   }
 
   private TestClient kept(TestClient client) {
