@@ -1,0 +1,292 @@
+"""The OpenTelemetry propagator (spec PROP-1 to PROP-10): between the application's own formats, in any order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import antipode
+import pytest
+from antipode import WriteId
+from antipode.carriers import Formats
+from antipode.propagation import (
+    AntipodePropagator,
+    approve,
+    arrived,
+    extract_request,
+    inject_request,
+    instrument,
+    uninstrument,
+)
+from antipode.propagator import application_formats
+from antipode.scope import activate
+from opentelemetry import baggage, propagate, trace
+from opentelemetry import context as otel
+from opentelemetry.baggage.propagation import W3CBaggagePropagator
+from opentelemetry.propagators.composite import CompositePropagator
+from opentelemetry.propagators.jaeger import JaegerPropagator
+from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
+
+EPOCH = "8371ab90c2d4e6f1"
+BEFORE = WriteId.position("blog-posts", EPOCH, 1042)
+TEXT = antipode.Lineage([BEFORE]).serialize()
+
+
+@pytest.fixture(autouse=True)
+def _global_propagator() -> Iterator[None]:
+    before = propagate.get_global_textmap()
+    propagate.set_global_textmap(CompositePropagator([TraceContextTextMapPropagator(), W3CBaggagePropagator()]))
+    yield
+    uninstrument()
+    propagate.set_global_textmap(before)
+
+
+def sent(host: str = "b", **headers: str) -> dict[str, str]:
+    """What a request to `host` has for headers when it leaves."""
+    inject_request(headers, host)
+    return headers
+
+
+def test_extracting_moves_the_lineage_out_of_baggage() -> None:
+    """PROP-3."""
+    instrument()
+    context = propagate.extract({"baggage": f"user=7,antipode={TEXT}"})
+    assert baggage.get_all(context) == {"user": "7"}
+    assert arrived(context) == (TEXT,)
+    carrier: dict[str, str] = {}
+    propagate.inject(carrier, context)
+    assert carrier == {"baggage": "user=7"}
+
+
+def test_a_request_takes_its_own_lineage_though_an_ended_one_left_its_context() -> None:
+    """python/cpython#140947: asyncio may read a connection's next request in the Context of the last one."""
+    instrument()
+    antipode.configure(trust="all")
+    with antipode.scope() as ended:
+        pass
+    with activate(ended):
+        token = otel.attach(propagate.extract({"baggage": f"antipode={TEXT}"}))
+        try:
+            found = antipode.current_scope()
+            assert found is not None
+            assert found is not ended
+            assert found.lineage.serialize() == TEXT
+        finally:
+            otel.detach(token)
+
+
+def test_extracting_keeps_the_scope_of_the_middleware() -> None:
+    """OpenTelemetry's trace propagator begins with an empty Context where it is given none."""
+    instrument()
+    with extract_request({}) as scope:
+        context = propagate.extract({"traceparent": "00-" + "a" * 32 + "-" + "b" * 16 + "-01"})
+        token = otel.attach(context)
+        try:
+            assert antipode.current_scope() is scope
+        finally:
+            otel.detach(token)
+
+
+@pytest.mark.parametrize("trust", ["all", "key"])
+def test_where_trust_needs_no_peer_extracting_opens_a_scope(trust: str) -> None:
+    antipode.configure(trust=trust, keys={"one": b"k" * 32} if trust == "key" else None)
+    with antipode.scope():
+        antipode.append(BEFORE)
+        text = sent()["baggage"]
+    instrument()
+    token = otel.attach(propagate.extract({"baggage": text}))
+    try:
+        scope = antipode.current_scope()
+        assert scope is not None
+        assert scope.lineage == antipode.Lineage([BEFORE])
+    finally:
+        otel.detach(token)
+
+
+def test_injecting_needs_an_approval() -> None:
+    """TRUST-25."""
+    instrument()
+    with antipode.scope():
+        antipode.append(BEFORE)
+        carrier: dict[str, str] = {}
+        propagate.inject(carrier)
+        assert carrier == {}
+        with approve("api.example.com"):
+            propagate.inject(carrier)
+        assert carrier == {}
+        with approve("b"):
+            propagate.inject(carrier)
+        assert carrier == {"baggage": f"antipode={TEXT}"}
+
+
+@pytest.mark.parametrize("members", [0, 1, 63, 64])
+def test_the_propagator_keeps_the_limits_too(members: int) -> None:
+    """PROP-9."""
+    instrument()
+    context = otel.get_current()
+    for number in range(members):
+        context = baggage.set_baggage(f"k{number}", "a b", context)
+    token = otel.attach(context)
+    try:
+        with antipode.scope(), approve("b"):
+            antipode.append(BEFORE)
+        with antipode.scope():
+            antipode.append(BEFORE)
+            with approve("b"):
+                carrier: dict[str, str] = {}
+                propagate.inject(carrier)
+    finally:
+        otel.detach(token)
+    ours = f"antipode={TEXT}"
+    if members < 64:
+        assert carrier.pop("baggage").split(",")[-1] == ours
+        assert carrier == {}
+    else:
+        assert ours not in carrier["baggage"]
+        assert len(carrier["baggage"].split(",")) == members
+        assert carrier["antipode-lineage"] == TEXT
+
+
+def test_without_a_baggage_propagator_it_has_its_own_header() -> None:
+    """PROP-9, in the propagator and in the hook."""
+    propagate.set_global_textmap(TraceContextTextMapPropagator())
+    with antipode.scope():
+        antipode.append(BEFORE)
+        assert sent() == {"antipode-lineage": TEXT}
+        instrument()
+        assert application_formats() == Formats(baggage=False, jaeger=False)
+        with approve("b"):
+            carrier: dict[str, str] = {}
+            propagate.inject(carrier)
+        assert carrier == {"antipode-lineage": TEXT}
+
+
+def test_jaegers_format_is_read_and_written() -> None:
+    """PROP-7."""
+    propagate.set_global_textmap(JaegerPropagator())
+    span = trace.NonRecordingSpan(trace.SpanContext(1, 2, is_remote=False))
+    with antipode.scope():
+        antipode.append(BEFORE)
+        assert sent() == {"uberctx-antipode": TEXT}
+        instrument()
+        with trace.use_span(span), approve("b"):
+            carrier: dict[str, str] = {}
+            propagate.inject(carrier)
+    assert carrier.pop("uberctx-antipode") == TEXT
+    assert list(carrier) == ["uber-trace-id"]
+    with extract_request({"uberctx-antipode": TEXT.replace("~", "%7E")}) as scope:
+        assert scope.lineage == antipode.Lineage([BEFORE])
+
+
+@pytest.mark.parametrize("members", [1, 64])
+def test_both_formats_are_written_where_both_are_in_use(members: int) -> None:
+    """PROP-7 to PROP-9, in the propagator, round the others and beside them, and in the hook."""
+    others: list[Any] = [JaegerPropagator(), W3CBaggagePropagator()]
+    context = otel.get_current()
+    for number in range(members):
+        context = baggage.set_baggage(f"k{number}", "v", context)
+    token = otel.attach(context)
+    try:
+        for own in (CompositePropagator(others), CompositePropagator([*others, AntipodePropagator()])):
+            uninstrument()
+            propagate.set_global_textmap(own)
+            with antipode.scope():
+                antipode.append(BEFORE)
+                line = ",".join(f"k{number}=v" for number in range(members))
+                hooked: dict[str, str] = {"baggage": line}
+                inject_request(hooked, "b")
+                with approve("b"):
+                    injected: dict[str, str] = {}
+                    propagate.inject(injected)
+            for carrier in (hooked, injected):
+                assert carrier["uberctx-antipode"] == TEXT
+                if members < 64:
+                    assert carrier["baggage"] == f"{line},antipode={TEXT}"
+                    assert "antipode-lineage" not in carrier
+                else:
+                    assert carrier["baggage"] == line
+                    assert carrier["antipode-lineage"] == TEXT
+    finally:
+        otel.detach(token)
+
+
+@pytest.mark.parametrize("listed", [[JaegerPropagator()], [JaegerPropagator(), W3CBaggagePropagator()]])
+def test_beside_jaegers_propagator_it_speaks_that_format(listed: list[Any]) -> None:
+    """PROP-7 to PROP-9, without one round them."""
+    own = CompositePropagator([*listed, AntipodePropagator()])
+    propagate.set_global_textmap(own)
+    antipode.configure(trust="all")
+    with antipode.scope():
+        antipode.append(BEFORE)
+        carrier: dict[str, str] = {}
+        own.inject(carrier)
+    assert carrier.pop("uberctx-antipode") == TEXT
+    assert carrier == ({"baggage": f"antipode={TEXT}"} if len(listed) > 1 else {})
+
+
+@pytest.mark.parametrize("order", ["last", "first"])
+def test_listed_in_otel_propagators(order: str) -> None:
+    """The entry point `antipode`: behind `baggage` it shares the header, before it it has its own. Never lost."""
+    own = AntipodePropagator()
+    others = [TraceContextTextMapPropagator(), W3CBaggagePropagator()]
+    propagate.set_global_textmap(CompositePropagator([*others, own] if order == "last" else [own, *others]))
+    token = otel.attach(baggage.set_baggage("tenant", "acme inc"))
+    try:
+        with antipode.scope():
+            antipode.append(BEFORE)
+            antipode.configure(trust="all")
+            carrier: dict[str, str] = {}
+            propagate.inject(carrier)
+    finally:
+        otel.detach(token)
+    if order == "last":
+        assert carrier == {"baggage": f"tenant=acme+inc,antipode={TEXT}"}
+    else:
+        assert carrier == {"baggage": "tenant=acme+inc", "antipode-lineage": TEXT}
+    found = propagate.extract(carrier)
+    assert "antipode" not in baggage.get_all(found)
+
+
+def test_going_round_a_list_that_has_it_already_writes_once() -> None:
+    propagate.set_global_textmap(CompositePropagator([W3CBaggagePropagator(), AntipodePropagator()]))
+    with antipode.scope(), approve("b"):
+        pass
+    with antipode.scope():
+        antipode.append(BEFORE)
+        with approve("b"):
+            carrier: dict[str, str] = {}
+            propagate.inject(carrier)
+    assert carrier == {"baggage": f"antipode={TEXT}"}
+
+
+@pytest.mark.parametrize("wrapping", ["restored", "listed"])
+def test_going_round_itself_writes_once(wrapping: str) -> None:
+    """An application that keeps the global propagator and sets it again, alone or in a list of its own."""
+    instrument()
+    kept = propagate.get_global_textmap()
+    uninstrument()
+    propagate.set_global_textmap(kept if wrapping == "restored" else CompositePropagator([kept]))
+    token = otel.attach(baggage.set_baggage("tenant", "acme"))
+    try:
+        with antipode.scope():
+            antipode.append(BEFORE)
+            with approve("b"):
+                carrier: dict[str, str] = {}
+                propagate.inject(carrier)
+    finally:
+        otel.detach(token)
+    assert carrier == {"baggage": f"tenant=acme,antipode={TEXT}"}
+
+
+def test_instrumenting_again_follows_the_application() -> None:
+    instrument()
+    first = propagate.get_global_textmap()
+    instrument()
+    assert propagate.get_global_textmap() is first
+    other = CompositePropagator([W3CBaggagePropagator()])
+    propagate.set_global_textmap(other)
+    instrument()
+    assert propagate.get_global_textmap() is not other
+    assert "baggage" in propagate.get_global_textmap().fields
+    uninstrument()
+    assert propagate.get_global_textmap() is other
