@@ -6,13 +6,33 @@ import sys
 from collections.abc import Iterator
 
 import pytest
+from antipode.propagation import uninstrument
 from antipode.testing import isolated
+from opentelemetry import propagate
+from opentelemetry.baggage.propagation import W3CBaggagePropagator
+from opentelemetry.propagators.composite import CompositePropagator
+from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
 
 @pytest.fixture(autouse=True)
 def _isolated() -> Iterator[None]:
     with isolated():
         yield
+
+
+@pytest.fixture
+def own_propagators() -> Iterator[None]:
+    """What a test does to the global propagator is undone after it."""
+    before = propagate.get_global_textmap()
+    yield
+    uninstrument()
+    propagate.set_global_textmap(before)
+
+
+@pytest.fixture
+def w3c_propagators(own_propagators: None) -> None:
+    """As `own_propagators`; and those of W3C are in use."""
+    propagate.set_global_textmap(CompositePropagator([TraceContextTextMapPropagator(), W3CBaggagePropagator()]))
 
 
 @pytest.fixture

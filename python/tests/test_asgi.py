@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
 from typing import Any
 
 import antipode
@@ -12,10 +11,8 @@ import antipode.httpx
 import httpx
 import pytest
 from antipode import WriteId, telemetry
-from antipode.propagation import uninstrument
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from opentelemetry import propagate
 from starlette.applications import Starlette
 from starlette.background import BackgroundTask
 from starlette.requests import Request
@@ -23,7 +20,7 @@ from starlette.responses import PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Mount, Route, WebSocketRoute
 from starlette.testclient import TestClient
 from starlette.websockets import WebSocket
-from web import asgi_server, wait_until
+from web import asgi_server, wait_until_logged
 
 EPOCH = "8371ab90c2d4e6f1"
 BEFORE = WriteId.position("blog-posts", EPOCH, 1042)
@@ -32,12 +29,7 @@ TEXT = antipode.Lineage([BEFORE]).serialize()
 ANSWER = antipode.Lineage([AFTER]).serialize()
 
 
-@pytest.fixture(autouse=True)
-def _global_propagator() -> Iterator[None]:
-    before = propagate.get_global_textmap()
-    yield
-    uninstrument()
-    propagate.set_global_textmap(before)
+pytestmark = pytest.mark.usefixtures("own_propagators")
 
 
 @pytest.fixture
@@ -256,14 +248,7 @@ def test_an_application_that_fails_still_says_what_it_wrote(
         assert response.text == "Internal Server Error"
         assert scope.lineage == antipode.Lineage([AFTER] if writes else [])
         assert scope.lineage.is_complete()
-    errors = ""
-
-    def logged() -> bool:
-        nonlocal errors
-        errors += capfd.readouterr().err
-        return "ValueError: broken" in errors + caplog.text
-
-    wait_until(logged, "the server has logged it")
+    wait_until_logged("ValueError: broken", capfd, caplog)
 
 
 async def test_other_protocols_pass_through() -> None:

@@ -17,20 +17,13 @@ import pytest
 import requests
 from antipode import Lineage, WriteId
 from antipode.errors import ConfigurationError
-from antipode.propagation import uninstrument
-from opentelemetry import propagate
 from web import wsgi_server
 
 MINE = WriteId.position("blog-posts", "8371ab90c2d4e6f1", 1042)
 THEIRS = WriteId.position("user-acl", "8371ab90c2d4e6f1", 57)
 
 
-@pytest.fixture(autouse=True)
-def _global_propagator() -> Iterator[None]:
-    before = propagate.get_global_textmap()
-    yield
-    uninstrument()
-    propagate.set_global_textmap(before)
+pytestmark = pytest.mark.usefixtures("own_propagators")
 
 
 @pytest.fixture

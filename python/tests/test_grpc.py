@@ -17,7 +17,6 @@ import grpc.aio
 import pytest
 from antipode import WriteId
 from antipode.grpc import host_of
-from antipode.propagation import uninstrument
 from opentelemetry import baggage, propagate
 from opentelemetry import context as otel
 
@@ -28,12 +27,7 @@ FORGED = "1~forged..8371ab90c2d4e6f1.7"
 METHOD = "/antipode.test.Posts/Get"
 
 
-@pytest.fixture(autouse=True)
-def _global_propagator() -> Iterator[None]:
-    before = propagate.get_global_textmap()
-    yield
-    uninstrument()
-    propagate.set_global_textmap(before)
+pytestmark = pytest.mark.usefixtures("own_propagators")
 
 
 class Servicer:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
 from contextlib import nullcontext
 from typing import Any
 
@@ -17,14 +16,9 @@ from antipode.propagation import (
     extract_response,
     inject_request,
     inject_response,
-    uninstrument,
 )
 from hypothesis import given
 from hypothesis import strategies as st
-from opentelemetry import propagate
-from opentelemetry.baggage.propagation import W3CBaggagePropagator
-from opentelemetry.propagators.composite import CompositePropagator
-from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 from scopes import Counts
 
 EPOCH = "8371ab90c2d4e6f1"
@@ -34,13 +28,7 @@ TEXT = antipode.Lineage([BEFORE]).serialize()
 ANSWER = antipode.Lineage([AFTER]).serialize()
 
 
-@pytest.fixture(autouse=True)
-def _global_propagator() -> Iterator[None]:
-    before = propagate.get_global_textmap()
-    propagate.set_global_textmap(CompositePropagator([TraceContextTextMapPropagator(), W3CBaggagePropagator()]))
-    yield
-    uninstrument()
-    propagate.set_global_textmap(before)
+pytestmark = pytest.mark.usefixtures("w3c_propagators")
 
 
 def sent(host: str = "b", **headers: str) -> dict[str, str]:

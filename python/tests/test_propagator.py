@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import antipode
@@ -32,19 +31,28 @@ BEFORE = WriteId.position("blog-posts", EPOCH, 1042)
 TEXT = antipode.Lineage([BEFORE]).serialize()
 
 
-@pytest.fixture(autouse=True)
-def _global_propagator() -> Iterator[None]:
-    before = propagate.get_global_textmap()
-    propagate.set_global_textmap(CompositePropagator([TraceContextTextMapPropagator(), W3CBaggagePropagator()]))
-    yield
-    uninstrument()
-    propagate.set_global_textmap(before)
+pytestmark = pytest.mark.usefixtures("w3c_propagators")
 
 
-def sent(host: str = "b", **headers: str) -> dict[str, str]:
-    """What a request to `host` has for headers when it leaves."""
-    inject_request(headers, host)
+def requested() -> dict[str, str]:
+    """What a hook writes into a request that leaves."""
+    headers: dict[str, str] = {}
+    inject_request(headers, "b")
     return headers
+
+
+def injected(context: otel.Context | None = None) -> dict[str, str]:
+    """What the propagators write for an approved host, in a scope with one write."""
+    carrier: dict[str, str] = {}
+    token = otel.attach(otel.get_current() if context is None else context)
+    try:
+        with antipode.scope():
+            antipode.append(BEFORE)
+            with approve("b"):
+                propagate.inject(carrier)
+    finally:
+        otel.detach(token)
+    return carrier
 
 
 def test_extracting_moves_the_lineage_out_of_baggage() -> None:
@@ -92,7 +100,7 @@ def test_where_trust_needs_no_peer_extracting_opens_a_scope(trust: str) -> None:
     antipode.configure(trust=trust, keys={"one": b"k" * 32} if trust == "key" else None)
     with antipode.scope():
         antipode.append(BEFORE)
-        text = sent()["baggage"]
+        text = requested()["baggage"]
     instrument()
     token = otel.attach(propagate.extract({"baggage": text}))
     try:
@@ -126,17 +134,7 @@ def test_the_propagator_keeps_the_limits_too(members: int) -> None:
     context = otel.get_current()
     for number in range(members):
         context = baggage.set_baggage(f"k{number}", "a b", context)
-    token = otel.attach(context)
-    try:
-        with antipode.scope(), approve("b"):
-            antipode.append(BEFORE)
-        with antipode.scope():
-            antipode.append(BEFORE)
-            with approve("b"):
-                carrier: dict[str, str] = {}
-                propagate.inject(carrier)
-    finally:
-        otel.detach(token)
+    carrier = injected(context)
     ours = f"antipode={TEXT}"
     if members < 64:
         assert carrier.pop("baggage").split(",")[-1] == ours
@@ -152,13 +150,10 @@ def test_without_a_baggage_propagator_it_has_its_own_header() -> None:
     propagate.set_global_textmap(TraceContextTextMapPropagator())
     with antipode.scope():
         antipode.append(BEFORE)
-        assert sent() == {"antipode-lineage": TEXT}
-        instrument()
-        assert application_formats() == Formats(baggage=False, jaeger=False)
-        with approve("b"):
-            carrier: dict[str, str] = {}
-            propagate.inject(carrier)
-        assert carrier == {"antipode-lineage": TEXT}
+        assert requested() == {"antipode-lineage": TEXT}
+    instrument()
+    assert application_formats() == Formats(baggage=False, jaeger=False)
+    assert injected() == {"antipode-lineage": TEXT}
 
 
 def test_jaegers_format_is_read_and_written() -> None:
@@ -167,11 +162,10 @@ def test_jaegers_format_is_read_and_written() -> None:
     span = trace.NonRecordingSpan(trace.SpanContext(1, 2, is_remote=False))
     with antipode.scope():
         antipode.append(BEFORE)
-        assert sent() == {"uberctx-antipode": TEXT}
-        instrument()
-        with trace.use_span(span), approve("b"):
-            carrier: dict[str, str] = {}
-            propagate.inject(carrier)
+        assert requested() == {"uberctx-antipode": TEXT}
+    instrument()
+    with trace.use_span(span):
+        carrier = injected()
     assert carrier.pop("uberctx-antipode") == TEXT
     assert list(carrier) == ["uber-trace-id"]
     with extract_request({"uberctx-antipode": TEXT.replace("~", "%7E")}) as scope:
@@ -195,10 +189,7 @@ def test_both_formats_are_written_where_both_are_in_use(members: int) -> None:
                 line = ",".join(f"k{number}=v" for number in range(members))
                 hooked: dict[str, str] = {"baggage": line}
                 inject_request(hooked, "b")
-                with approve("b"):
-                    injected: dict[str, str] = {}
-                    propagate.inject(injected)
-            for carrier in (hooked, injected):
+            for carrier in (hooked, injected()):
                 assert carrier["uberctx-antipode"] == TEXT
                 if members < 64:
                     assert carrier["baggage"] == f"{line},antipode={TEXT}"
@@ -249,14 +240,7 @@ def test_listed_in_otel_propagators(order: str) -> None:
 
 def test_going_round_a_list_that_has_it_already_writes_once() -> None:
     propagate.set_global_textmap(CompositePropagator([W3CBaggagePropagator(), AntipodePropagator()]))
-    with antipode.scope(), approve("b"):
-        pass
-    with antipode.scope():
-        antipode.append(BEFORE)
-        with approve("b"):
-            carrier: dict[str, str] = {}
-            propagate.inject(carrier)
-    assert carrier == {"baggage": f"antipode={TEXT}"}
+    assert injected() == {"baggage": f"antipode={TEXT}"}
 
 
 @pytest.mark.parametrize("wrapping", ["restored", "listed"])
@@ -266,16 +250,7 @@ def test_going_round_itself_writes_once(wrapping: str) -> None:
     kept = propagate.get_global_textmap()
     uninstrument()
     propagate.set_global_textmap(kept if wrapping == "restored" else CompositePropagator([kept]))
-    token = otel.attach(baggage.set_baggage("tenant", "acme"))
-    try:
-        with antipode.scope():
-            antipode.append(BEFORE)
-            with approve("b"):
-                carrier: dict[str, str] = {}
-                propagate.inject(carrier)
-    finally:
-        otel.detach(token)
-    assert carrier == {"baggage": f"tenant=acme,antipode={TEXT}"}
+    assert injected(baggage.set_baggage("tenant", "acme")) == {"baggage": f"tenant=acme,antipode={TEXT}"}
 
 
 def test_instrumenting_again_follows_the_application() -> None:

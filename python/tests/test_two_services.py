@@ -21,7 +21,7 @@ import requests
 from antipode import WriteId
 from antipode.propagation import uninstrument
 from flask import Flask, request
-from opentelemetry import baggage, propagate
+from opentelemetry import baggage
 from opentelemetry import context as otel
 from opentelemetry.instrumentation.asgi import OpenTelemetryMiddleware
 from opentelemetry.instrumentation.httpx import HTTPXClientInstrumentor
@@ -38,12 +38,7 @@ FORGED = "1~forged..8371ab90c2d4e6f1.7"
 AFTER = WriteId.position("user-acl", EPOCH, 57)
 
 
-@pytest.fixture(autouse=True)
-def _global_propagator() -> Iterator[None]:
-    before = propagate.get_global_textmap()
-    yield
-    uninstrument()
-    propagate.set_global_textmap(before)
+pytestmark = pytest.mark.usefixtures("own_propagators")
 
 
 def flask_service(seen: list[Any]) -> Any:

@@ -17,12 +17,10 @@ import antipode.wsgi
 import pytest
 import requests
 from antipode import WriteId, telemetry
-from antipode.propagation import uninstrument
 from flask import Flask, Response, stream_with_context
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from opentelemetry import propagate
-from web import wait_until, wsgi_server
+from web import wait_until_logged, wsgi_server
 from werkzeug.middleware.proxy_fix import ProxyFix
 from werkzeug.test import Client
 
@@ -33,12 +31,7 @@ TEXT = antipode.Lineage([BEFORE]).serialize()
 ANSWER = antipode.Lineage([AFTER]).serialize()
 
 
-@pytest.fixture(autouse=True)
-def _global_propagator() -> Iterator[None]:
-    before = propagate.get_global_textmap()
-    yield
-    uninstrument()
-    propagate.set_global_textmap(before)
+pytestmark = pytest.mark.usefixtures("own_propagators")
 
 
 @pytest.fixture
@@ -235,14 +228,7 @@ def test_an_application_that_fails_still_says_what_it_wrote(
         assert response.text == ("" if method == "HEAD" else "Internal Server Error")
         assert scope.lineage == antipode.Lineage([AFTER])
         assert scope.lineage.is_complete()
-    errors = ""
-
-    def logged() -> bool:
-        nonlocal errors
-        errors += capfd.readouterr().err
-        return "ValueError: broken" in errors + caplog.text
-
-    wait_until(logged, "the server has logged it")
+    wait_until_logged("ValueError: broken", capfd, caplog)
 
 
 def test_an_application_that_fails_and_wrote_nothing_is_the_servers_to_answer() -> None:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import pytest
 import uvicorn
 from werkzeug.serving import make_server
 
@@ -21,6 +22,18 @@ def wait_until(condition: Callable[[], bool], what: str) -> None:
     while not condition():
         assert time.monotonic() < deadline, f"not in {DEADLINE_S} s: {what}"
         time.sleep(0.005)
+
+
+def wait_until_logged(words: str, capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture) -> None:
+    """Waits until a server has said so, by logging or on standard error."""
+    errors = ""
+
+    def logged() -> bool:
+        nonlocal errors
+        errors += capfd.readouterr().err
+        return words in errors + caplog.text
+
+    wait_until(logged, f"the server has logged {words!r}")
 
 
 @contextmanager
