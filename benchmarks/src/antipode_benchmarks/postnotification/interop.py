@@ -26,7 +26,7 @@ POLL_S = 0.05
 WARMUP = 2
 """Uploads by which each relay meets each writer and each reader before anything is counted."""
 ROUNDS = 5
-"""How often a combination is tried without Antipode: a machine that pauses for the lag's length hides its violations."""
+"""How often a combination is tried without Antipode: a machine that stops for the lag hides its violations."""
 
 
 class Combination(NamedTuple):
@@ -171,7 +171,7 @@ class Phase:
         )
 
     async def _uploads(self, notifier: str, lanes: list[Lane]) -> dict[Combination, Outcome]:
-        """What is counted: with Antipode one round, without it the first in which each combination shows a violation."""
+        """What is counted: one round; without Antipode the first in which each combination has a violation."""
         outcomes = await self._step(notifier, lanes, "upload", self._options.requests)
         for _ in range(0 if self._antipode else ROUNDS - 1):
             if all(outcome.violations for outcome in outcomes.values()):
