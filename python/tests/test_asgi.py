@@ -251,6 +251,28 @@ def test_an_application_that_fails_still_says_what_it_wrote(
     wait_until_logged("ValueError: broken", capfd, caplog)
 
 
+@pytest.mark.parametrize("place", ["around", "added"])
+def test_a_frameworks_own_page_for_errors(place: str) -> None:
+    """Around the whole application its page stays, with our header; added inside of it, the header counts for more."""
+
+    async def fails(request: Request) -> Response:
+        antipode.append(AFTER)
+        raise ValueError("broken")
+
+    async def page(request: Request, error: Exception) -> Response:
+        return PlainTextResponse("our own page", 500)
+
+    framework = Starlette(routes=[Route("/", fails)], exception_handlers={Exception: page})
+    app: Any = antipode.asgi.Middleware(framework) if place == "around" else framework
+    if place == "added":
+        framework.add_middleware(antipode.asgi.Middleware)
+    with asgi_server(app) as port, httpx.Client() as plain, antipode.scope() as scope:
+        response = antipode.httpx.wrap(plain).get(f"http://127.0.0.1:{port}/", timeout=20)
+        assert response.status_code == 500
+        assert response.text == ("our own page" if place == "around" else "Internal Server Error")
+        assert scope.lineage == antipode.Lineage([AFTER])
+
+
 async def test_other_protocols_pass_through() -> None:
     seen: list[Any] = []
 

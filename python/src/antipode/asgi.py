@@ -1,6 +1,9 @@
 """ASGI middleware: a scope for every request, filled from its headers; its additions go back (spec PROP).
 
-app = antipode.asgi.Middleware(app)          # FastAPI, Starlette: app.add_middleware(antipode.asgi.Middleware)
+app = antipode.asgi.Middleware(app)          # around the whole application, FastAPI's and Starlette's too
+
+`app.add_middleware(antipode.asgi.Middleware)` works as well, but puts it inside of what answers for errors there: where
+a request that has written fails, its own plain answer goes out in place of the application's error page.
 """
 
 from __future__ import annotations

@@ -148,6 +148,7 @@ class _Answer(Iterator[bytes]):
         """The application has failed before its header left; the server would answer without its additions (PROP-13).
 
         Where there are any, the answer is made here; the server gets the error all the same, after a whole response.
+        So a debugger belongs inside of the middleware: the page of one outside comes too late.
         """
         if self._write is not None or not isinstance(error, Exception):
             return
