@@ -2,218 +2,168 @@
 
 from __future__ import annotations
 
-import signal
-import time
-from collections.abc import Callable
-from typing import Any
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, ClassVar
 
 import pymysql
 
+from antipode_lab.cache import cache_folder, locked
 from antipode_lab.errors import LabError
-from antipode_lab.processes import wait_until
-from antipode_lab.store import verb
-from antipode_lab.stores._mariadb_servers import DATABASE, MariaDBOptions, MariaDBServers, _template
+from antipode_lab.store import Package
+from antipode_lab.stores._sql_servers import DATABASE, SqlOptions
+from antipode_lab.stores._sql_store import LOST_TABLE, SqlStore
 
-LOST_TABLE = "antipode_lab_lost"
-"""Table of the writes that ``promote(lose=N)`` makes at the old primary and that never arrive."""
+Gtids = dict[tuple[int, int], int]
+"""(domain, server id) -> greatest sequence."""
+MariaDBOptions = SqlOptions
 
 
-class MariaDBStore(MariaDBServers):
+class MariaDBStore(SqlStore):
     """The lab's MariaDB servers."""
 
-    @verb
-    def repoint(
-        self,
-        server: str,
-        source: str,
-        *,
-        rebuild: bool | None = None,
-        fresh_id: bool | None = None,
-        wait: bool = True,
-    ) -> None:
-        """Makes ``server`` a replica of ``source``: an old primary rejoins this way.
+    kind: ClassVar[str] = "mariadb"
+    packages: ClassVar[Sequence[Package]] = (
+        Package("mariadb-server-core", "/usr/sbin/mariadbd"),
+        Package("mariadb-client-core", "mariadb-install-db"),
+    )
+    attach_statement = (
+        "CHANGE MASTER TO MASTER_HOST='127.0.0.1', MASTER_PORT={port}, MASTER_USER='{user}', "
+        "MASTER_PASSWORD='{password}', MASTER_USE_GTID=slave_pos, MASTER_CONNECT_RETRY=1, MASTER_HEARTBEAT_PERIOD=1"
+    )
+    start_replica = "START SLAVE"
+    stop_replica = "STOP ALL SLAVES"
+    stop_receiver = "STOP SLAVE IO_THREAD"
+    start_receiver = "START SLAVE IO_THREAD"
+    forget_source = "RESET SLAVE ALL"
 
-        Args:
-            server: which.
-            source: where it gets its data from.
-            rebuild: throw its data away and fetch everything anew; None: if it has transactions that
-            ``source`` has not, as a server that was parted at a failover.
-            fresh_id: whether it gets a server id that nobody had before; None: as the option
-            ``fresh_server_ids`` says, if it is rebuilt or was a primary.
-            wait: returns when data flow.
-        """
-        self.server(server)
-        if server == source or server in self._chain(source):
-            raise LabError(f"mariadb {source} replicates from {server}: that would be a circle")
-        was_primary = self.server(server).role != "replica"
-        if rebuild is None:
-            rebuild = self._diverged(server, source)
-        renewed = (was_primary or rebuild) and (self.options.fresh_server_ids if fresh_id is None else fresh_id)
-        if rebuild:
-            self._rebuild(server, source, fresh_id=renewed)
-        else:
-            if was_primary:
-                self.run(server, "STOP ALL SLAVES", "SET GLOBAL gtid_slave_pos=@@GLOBAL.gtid_binlog_pos")
-            if renewed:
-                self.run(server, "STOP ALL SLAVES", f"SET GLOBAL server_id={self._fresh_id(server)}")
-            self._attach(server, source)
-        if wait and self._can_flow(server):
-            self.wait_caught_up(server)
+    # -- start -------------------------------------------------------------------------------------
+
+    def _command(self) -> list[str]:
+        as_root = ["--user=root"] if os.geteuid() == 0 else []
+        return [shutil.which("mariadbd", path=_PATH) or "mariadbd", "--no-defaults", *as_root]
+
+    def _settings(self) -> dict[str, str]:
+        return {
+            "gtid-strict-mode": "ON",
+            "log-slave-updates": "ON",
+            "innodb-log-file-size": _LOG_SIZE,
+            "aria-pagecache-buffer-size": "1M",
+        }
+
+    def _template(self) -> Path:
+        return _template()
+
+    def _user(self, name: str, password: str, grants: Sequence[str]) -> list[str]:
+        who = f"'{name}'@'%'"
+        return [
+            f"CREATE OR REPLACE USER {who} IDENTIFIED BY '{password}';",
+            *(f"GRANT {grant} TO {who} WITH GRANT OPTION;" for grant in grants),
+        ]
+
+    # -- where servers are -------------------------------------------------------------------------
+
+    def gtids(self, name: str) -> Gtids:
+        """What the server has in its binary log: ``@@gtid_binlog_state``."""
+        return parse_gtids(self._place(name))
+
+    def _place(self, name: str) -> str:
+        return str(self.run(name, "SELECT @@gtid_binlog_state")[0][0] or "")
+
+    def _has(self, name: str, place: str) -> bool:
+        """Its applier's position of each domain says so."""
+        applied = parse_gtids(str(self.run(name, "SELECT @@gtid_slave_pos")[0][0] or ""))
+        reached = {domain: sequence for (domain, _), sequence in applied.items()}
+        return all(reached.get(domain, 0) >= sequence for (domain, _), sequence in parse_gtids(place).items())
+
+    def replication(self, name: str) -> dict[str, Any]:
+        """``SHOW SLAVE STATUS`` of a server; empty where it is no replica."""
+        with self.client(name, cursorclass=pymysql.cursors.DictCursor) as client, client.cursor() as cursor:
+            cursor.execute("SHOW SLAVE STATUS")
+            row = cursor.fetchone()
+            return dict(row) if row else {}
 
     def _diverged(self, server: str, source: str) -> bool:
-        """Whether ``server`` has transactions in its log that ``source`` has not."""
         there = self.gtids(source)
         return any(there.get(key, 0) < sequence for key, sequence in self.gtids(server).items())
 
-    def _rebuild(self, name: str, source: str, *, fresh_id: bool) -> None:
-        """An empty server fetches everything from ``source``, whose log goes back to the beginning.
+    # -- for the verbs -----------------------------------------------------------------------------
 
-        A server ignores events with its own id, so one that keeps its id takes it on again at the end.
-        """
-        link = self.link(name, source)
-        if link.state != "up":
-            raise LabError(f"mariadb {name} cannot be rebuilt from {source}: their link is {link.state}")
+    def _demoted(self, name: str, *, fresh_id: bool) -> None:
+        self.run(name, self.stop_replica, "SET GLOBAL gtid_slave_pos=@@GLOBAL.gtid_binlog_pos")
+        if fresh_id:
+            self.run(name, f"SET GLOBAL server_id={self._fresh_id(name)}")
+
+    def _emptied(self, name: str, *, fresh_id: bool) -> None:
+        """A server ignores events with its own id, so one that keeps its id has another one meanwhile."""
         own = self.server_id(name)
-        self.context.supervisor.stop(self.process(name))
-        self._fill(name, _template())
+        self._fill(name)
         self._fresh_id(name)
-        self.server(name).role = "replica"
-        self._spawn(name)
-        self._wait_answers(name)
-        self.context.toxiproxy.set_lag(link.proxy, 0)  # as from a backup: it takes part once it is complete
-        try:
-            self._attach(name, source)
-            self.wait_caught_up(name)
-        finally:
-            self._apply(link, anew=True)
+        self.state.details["kept_ids"] = {**self.state.details.get("kept_ids", {}), name: own}
+
+    def _complete(self, name: str, *, fresh_id: bool) -> None:
+        own = self.state.details["kept_ids"].pop(name)
         if not fresh_id:
             self.state.details["server_ids"][name] = own
-            self.run(name, "STOP ALL SLAVES", f"SET GLOBAL server_id={own}", "START SLAVE")
+            self.run(name, self.stop_replica, f"SET GLOBAL server_id={own}", self.start_replica)
 
-    def _chain(self, name: str) -> list[str]:
-        """``name`` and every server that its data come through."""
-        chain = [name]
-        while (source := self.server(chain[-1]).source) is not None and source not in chain:
-            chain.append(source)
-        return chain
+    def _before_start(self, name: str) -> None:
+        """Its notes of the link may be torn; where it is, is in a table."""
+        for pattern in ("master.info", "relay-log.info", "multi-master.info", "relaylog*"):
+            for path in self._folder(name).glob(pattern):
+                path.unlink()
 
-    @verb
-    def promote(
-        self,
-        server: str,
-        lose: int | Callable[[pymysql.Connection[Any]], object] | None = None,
-        *,
-        repoint: bool = True,
-        wait: bool = True,
-    ) -> None:
-        """Makes a replica the primary, and re-points the other replicas to it.
 
-        Args:
-            server: the replica.
-            lose: writes of the old primary that never arrive. A number inserts so many rows into
-                ``antipode_lab_lost``; a function writes itself, with a connection to the old primary. 0: first
-                waits until the replica has everything. None: whatever is on its way is lost or not.
-            repoint: false leaves the other replicas where they are. One that has more than the new primary is
-                rebuilt.
-            wait: returns when data flow again.
+def parse_gtids(text: str) -> Gtids:
+    """What ``@@gtid_binlog_state`` says."""
+    found: Gtids = {}
+    for one in filter(None, text.replace("\n", "").split(",")):
+        domain, server, sequence = one.strip().split("-")
+        found[int(domain), int(server)] = int(sequence)
+    return found
 
-        The old primary is not told: it takes writes until ``repoint`` makes it a replica. With lost writes
-        it stays parted from the others.
-        """
-        old = self.primary
-        if server == old:
-            raise LabError(f"mariadb {server} is the primary already")
-        if lose == 0 and not callable(lose):
-            self.wait_caught_up(server)
-        elif lose is not None:
-            self._lose(old, lose)
-        self._drain(server)
-        self.run(server, "STOP ALL SLAVES", "RESET SLAVE ALL", "SET GLOBAL read_only=0")
-        target = self.server(server)
-        target.role, target.source = "primary", None
-        self.server(old).role = "old primary"
-        if repoint:
-            self._follow(server)
-        if wait:
-            self.wait_links()
 
-    def _lose(self, old: str, lose: int | Callable[[pymysql.Connection[Any]], object]) -> None:
-        """Writes at the old primary that never arrive: it is parted from all others first."""
-        if not callable(lose):
-            self.run(old, f"CREATE TABLE IF NOT EXISTS {LOST_TABLE} (id BIGINT PRIMARY KEY, written DOUBLE)")
-        self.state.details["cuts"][old] = "cut"
-        self._apply_all()
-        with self.client(old) as client:
-            if callable(lose):
-                lose(client)
-                return
-            with client.cursor() as cursor:
-                for _ in range(lose):
-                    cursor.execute(f"INSERT INTO {LOST_TABLE} VALUES (%s, %s)", (time.time_ns(), time.time()))
+_PATH = os.environ.get("PATH", "") + ":/usr/sbin:/usr/local/sbin"
+_LOG_SIZE = "8M"
 
-    def _drain(self, server: str) -> None:
-        """Lets a replica apply what it has received, and receive no more."""
-        self.run(server, "STOP SLAVE IO_THREAD")
 
-        def applied() -> bool:
-            status = self.replication(server)
-            if status["Slave_SQL_Running"] != "Yes":
-                return True
-            return "has read all relay log" in str(status["Slave_SQL_Running_State"])
-
-        wait_until(f"mariadb {server} to apply what it has received", applied, 30, 0.005)
-
-    def _follow(self, primary: str) -> None:
-        """Every other replica follows the new primary; one that does not run is told when it starts."""
-        for other in [s.name for s in self.state.servers.values() if s.role == "replica"]:
-            process = self.context.supervisor.state(self.process(other)).state
-            if process == "running":
-                self._drain(other)
-                if self._diverged(other, primary):
-                    self._rebuild(other, primary, fresh_id=self.options.fresh_server_ids)
-                else:
-                    self._attach(other, primary)
-
-    @verb
-    def restart(self, server: str, source: str | None = None, *, crash: bool = False, wait: bool = True) -> None:
-        """Ends a server and starts it again on the same port with what its disk holds.
-
-        Args:
-            server: which.
-            source: ``disk``, the only one.
-            crash: SIGKILL; otherwise it ends in order.
-            wait: returns when data flow again.
-        """
-        self.server(server)
-        if source not in (None, "disk"):
-            raise LabError(f"mariadb restarts from 'disk', not {source!r}")
-        self.context.supervisor.stop(self.process(server), signal.SIGKILL if crash else signal.SIGTERM)
-        if crash:  # its notes of the link may be torn; where it is, is in a table
-            for pattern in ("master.info", "relay-log.info", "multi-master.info", "relaylog*"):
-                for path in self._folder(server).glob(pattern):
-                    path.unlink()
-        self._spawn(server)
-        self._wait_answers(server)
-        if self.server(server).source is not None:
-            self._attach(server, str(self.server(server).source))
-        if wait:
-            self.wait_links()
-
-    @verb
-    def config(self, server: str, setting: str, value: str) -> None:
-        """``SET GLOBAL``: lasts until the server's next restart."""
-        self.run(server, f"SET GLOBAL {setting}={value}")
-
-    @verb
-    def create_user(self, name: str, password: str, *grants: str) -> None:
-        """Makes a user on every server, also after a restart; grants such as ``"SELECT ON lab.*"``.
-
-        It is no part of replication. Without grants it may do everything with the lab's database, and nothing else.
-        """
-        self.state.details["users"][name] = [password, list(grants or (f"ALL PRIVILEGES ON {DATABASE}.*",))]
-        for server in self.state.servers:
-            if self.running(server):
-                self.run(server, *self._init_statements())
+def _template() -> Path:
+    """An empty data folder, made once and kept in the cache; about a second."""
+    installer = shutil.which("mariadb-install-db")
+    server = shutil.which("mariadbd", path=_PATH)
+    if installer is None or server is None:
+        raise LabError("mariadbd and mariadb-install-db are not installed; run: antipode-lab install mariadb")
+    version = subprocess.run([server, "--version"], capture_output=True, text=True, check=True).stdout.split()[2]
+    target = cache_folder() / f"mariadb-{version.partition('-')[0]}"
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with locked(target.with_name(target.name + ".lock")):
+        if target.is_dir():
+            return target
+        with tempfile.TemporaryDirectory(prefix="build-", dir=target.parent) as build:
+            made = Path(build) / "data"
+            done = subprocess.run(
+                [
+                    installer,
+                    "--no-defaults",
+                    *(["--user=root"] if os.geteuid() == 0 else []),
+                    f"--datadir={made}",
+                    "--auth-root-authentication-method=normal",
+                    "--skip-test-db",
+                    f"--innodb-log-file-size={_LOG_SIZE}",
+                ],
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
+                check=False,
+            )
+            if done.returncode:
+                raise LabError(f"mariadb-install-db failed:\n{(done.stdout + done.stderr)[-2000:]}")
+            os.replace(made, target)
+    return target
 
 
 STORE = MariaDBStore

@@ -1,11 +1,9 @@
-"""How the lab starts MariaDB servers, reaches them, attaches replicas, and waits for their links."""
+"""How the lab starts servers of MySQL's family, reaches them, attaches replicas, and waits for their links."""
 
 from __future__ import annotations
 
-import os
 import shutil
-import subprocess
-import tempfile
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -14,37 +12,25 @@ from typing import Any, ClassVar
 
 import pymysql
 
-from antipode_lab.cache import cache_folder, locked
 from antipode_lab.errors import LabError
 from antipode_lab.model import Server
 from antipode_lab.processes import wait_until
-from antipode_lab.store import BaseStore, Package
+from antipode_lab.store import BaseStore
 
 DATABASE = "lab"
 REPLICATION_USER = "lab_replication"
 REPLICATION_PASSWORD = "lab"
-_SMALL = {
-    "innodb-buffer-pool-size": "24M",
-    "innodb-log-file-size": "8M",
-    "key-buffer-size": "1M",
-    "aria-pagecache-buffer-size": "1M",
-    "performance-schema": "OFF",
-    "max-connections": "256",
-    "skip-name-resolve": "ON",
-}
-Gtids = dict[tuple[int, int], int]
-"""(domain, server id) -> greatest sequence."""
 
 
 @dataclass(frozen=True, slots=True)
-class MariaDBOptions:
-    """MariaDB's options.
+class SqlOptions:
+    """Options of MariaDB and MySQL.
 
     Attributes:
-        config: settings for every server, as on mariadbd's command line: ``{"sync-binlog": "0"}``.
-        server_config: the same for single servers, by name: ``{"b1": {"log-slave-updates": "OFF"}}``.
-        fresh_server_ids: a server that rejoins or is rebuilt gets a server id that nobody had before; false:
-        it keeps its own, as careless operators do.
+        config: settings for every server, as on its command line: ``{"sync-binlog": "0"}``.
+        server_config: the same for single servers, by name: ``{"b1": {"sync-binlog": "0"}}``.
+        fresh_server_ids: a server that rejoins or is rebuilt gets a server id (MySQL: a server uuid, if it is rebuilt)
+        that nobody had before; false: it keeps its own, as careless operators do.
     """
 
     config: Mapping[str, str] = field(default_factory=dict)
@@ -52,24 +38,48 @@ class MariaDBOptions:
     fresh_server_ids: bool = True
 
 
-def parse_gtids(text: str) -> Gtids:
-    """What ``@@gtid_binlog_state`` says."""
-    found: Gtids = {}
-    for one in filter(None, text.replace("\n", "").split(",")):
-        domain, server, sequence = one.strip().split("-")
-        found[int(domain), int(server)] = int(sequence)
-    return found
+class SqlServers(BaseStore[SqlOptions]):
+    """Starting the servers, reaching them, and waiting for their links; the verbs are `SqlStore`'s.
 
+    What differs between MariaDB and MySQL is said by their classes, in the order in which it stands here.
+    """
 
-class MariaDBServers(BaseStore[MariaDBOptions]):
-    """Starting the servers, reaching them, and waiting for their links; the verbs are `MariaDBStore`'s."""
+    options_type: ClassVar[type[Any]] = SqlOptions
+    attach_statement: ClassVar[str]
+    """What makes a server a replica; with ``{port}``, ``{user}`` and ``{password}`` to fill in."""
+    start_replica: ClassVar[str]
+    stop_replica: ClassVar[str]
+    stop_receiver: ClassVar[str]
+    start_receiver: ClassVar[str]
+    forget_source: ClassVar[str]
 
-    kind: ClassVar[str] = "mariadb"
-    packages: ClassVar[Sequence[Package]] = (
-        Package("mariadb-server-core", "/usr/sbin/mariadbd"),
-        Package("mariadb-client-core", "mariadb-install-db"),
-    )
-    options_type: ClassVar[type[Any]] = MariaDBOptions
+    @abstractmethod
+    def _command(self) -> list[str]:
+        """What starts the server."""
+
+    @abstractmethod
+    def _settings(self) -> dict[str, str]:
+        """Settings that only this kind of server has."""
+
+    @abstractmethod
+    def _template(self) -> Path:
+        """An empty data folder, made once and kept in the cache."""
+
+    @abstractmethod
+    def _user(self, name: str, password: str, grants: Sequence[str]) -> list[str]:
+        """Statements that make a user; each on a line of its own, as an init file wants them."""
+
+    @abstractmethod
+    def _place(self, name: str) -> str:
+        """All that a server has in its log now, as text."""
+
+    @abstractmethod
+    def _has(self, name: str, place: str) -> bool:
+        """Whether a replica has applied all of this."""
+
+    @abstractmethod
+    def replication(self, name: str) -> dict[str, Any]:
+        """How a replica's receiver and applier are, in the words of ``SHOW SLAVE STATUS``; empty where it is none."""
 
     # -- start -------------------------------------------------------------------------------------
 
@@ -78,7 +88,6 @@ class MariaDBServers(BaseStore[MariaDBOptions]):
         names = ["a", *(f"b{index}" for index in range(1, len(lags_ms) + 1))]
         self.set_base_lags(dict(zip(names, [0, *lags_ms], strict=True)))
         self.state.details.update(users={}, server_ids={}, next_id=1)
-        template = _template()
         for name, port in zip(names, self.context.supervisor.ports(len(names)), strict=True):
             primary = name == "a"
             url = f"mysql://root@127.0.0.1:{port}/{DATABASE}"
@@ -87,7 +96,7 @@ class MariaDBServers(BaseStore[MariaDBOptions]):
             )
             self.state.servers[name].source = None if primary else "a"
             self._fresh_id(name)
-            self._fill(name, template)
+            self._fill(name)
             self._spawn(name)
         for name in names:
             self._wait_answers(name)
@@ -110,11 +119,11 @@ class MariaDBServers(BaseStore[MariaDBOptions]):
     def _folder(self, name: str) -> Path:
         return self.context.folder / name
 
-    def _fill(self, name: str, template: Path) -> None:
+    def _fill(self, name: str) -> None:
         """Gives a server an empty data folder."""
         folder = self._folder(name)
         shutil.rmtree(folder, ignore_errors=True)
-        shutil.copytree(template, folder)
+        shutil.copytree(self._template(), folder)
 
     def _spawn(self, name: str) -> None:
         """Starts a server's process with what is in its folder."""
@@ -128,21 +137,21 @@ class MariaDBServers(BaseStore[MariaDBOptions]):
             "server-id": str(self.server_id(name)),
             "log-bin": str(folder / "binlog"),
             "relay-log": str(folder / "relaylog"),
-            "gtid-strict-mode": "ON",
             "log-bin-trust-function-creators": "ON",
-            "log-slave-updates": "ON",
             "sync-binlog": "1",
             "innodb-flush-log-at-trx-commit": "1",
             "read-only": "ON" if server.role == "replica" else "OFF",
             "init-file": str(self._init_file(name)),
-            **_SMALL,
+            "max-connections": "256",
+            "skip-name-resolve": "ON",
+            "innodb-buffer-pool-size": "24M",
+            "key-buffer-size": "1M",
+            "performance-schema": "OFF",
+            **self._settings(),
             **self.options.config,
             **self.options.server_config.get(name, {}),
         }
-        argv = [shutil.which("mariadbd", path=_PATH) or "mariadbd", "--no-defaults"]
-        if os.geteuid() == 0:
-            argv.append("--user=root")
-        argv += [f"--{setting}={value}" for setting, value in settings.items()]
+        argv = [*self._command(), *(f"--{setting}={value}" for setting, value in settings.items())]
         server.pid = self.context.supervisor.spawn(self.process(name), argv)
 
     def _init_file(self, name: str) -> Path:
@@ -156,12 +165,12 @@ class MariaDBServers(BaseStore[MariaDBOptions]):
         lines = [
             "SET sql_log_bin=0;",
             f"CREATE DATABASE IF NOT EXISTS {DATABASE} DEFAULT CHARACTER SET utf8mb4;",
-            *_user(REPLICATION_USER, REPLICATION_PASSWORD, ["REPLICATION SLAVE ON *.*"]),
-            *_user("root", "", ["ALL PRIVILEGES ON *.*"]),
+            *self._user(REPLICATION_USER, REPLICATION_PASSWORD, ["REPLICATION SLAVE ON *.*"]),
+            *self._user("root", "", ["ALL PRIVILEGES ON *.*"]),
         ]
         users: dict[str, list[Any]] = self.state.details["users"]
         for user, (password, grants) in users.items():
-            lines += _user(user, password, grants)
+            lines += self._user(user, password, grants)
         return lines
 
     def _wait_answers(self, name: str) -> None:
@@ -178,15 +187,8 @@ class MariaDBServers(BaseStore[MariaDBOptions]):
         """Makes a server a replica of ``source``, through their link, from where it is."""
         server, port = self.server(name), self.link(name, source).port
         server.role, server.source = "replica", source
-        self.run(
-            name,
-            "STOP ALL SLAVES",
-            "SET GLOBAL read_only=1",
-            f"CHANGE MASTER TO MASTER_HOST='127.0.0.1', MASTER_PORT={port}, MASTER_USER='{REPLICATION_USER}', "
-            f"MASTER_PASSWORD='{REPLICATION_PASSWORD}', MASTER_USE_GTID=slave_pos, MASTER_CONNECT_RETRY=1, "
-            "MASTER_HEARTBEAT_PERIOD=1",
-            "START SLAVE",
-        )
+        settled = self.attach_statement.format(port=port, user=REPLICATION_USER, password=REPLICATION_PASSWORD)
+        self.run(name, self.stop_replica, "SET GLOBAL read_only=1", settled, self.start_replica)
 
     # -- clients and what they see -----------------------------------------------------------------
 
@@ -226,21 +228,10 @@ class MariaDBServers(BaseStore[MariaDBOptions]):
         """The servers that are replicas, directly or not, of the primary."""
         return [server.name for server in self.state.servers.values() if server.role == "replica"]
 
-    def gtids(self, name: str) -> Gtids:
-        """What the server has in its binary log: ``@@gtid_binlog_state``."""
-        return parse_gtids(str(self.run(name, "SELECT @@gtid_binlog_state")[0][0] or ""))
-
-    def replication(self, name: str) -> dict[str, Any]:
-        """``SHOW SLAVE STATUS`` of a server; empty where it is no replica."""
-        with self.client(name, cursorclass=pymysql.cursors.DictCursor) as client, client.cursor() as cursor:
-            cursor.execute("SHOW SLAVE STATUS")
-            row = cursor.fetchone()
-            return dict(row) if row else {}
-
     def detail(self, server: Server) -> str:
         """Its place in the log, and whether its link is up."""
         try:
-            place = str(self.run(server.name, "SELECT @@gtid_binlog_pos")[0][0] or "nothing written")
+            place = self._place(server.name) or "nothing written"
             status = self.replication(server.name) if server.role == "replica" else {}
         except pymysql.MySQLError as error:
             return f"{type(error).__name__}: {error}"
@@ -269,7 +260,7 @@ class MariaDBServers(BaseStore[MariaDBOptions]):
         seen = {name}
         while (source := self.server(name).source) is not None:
             if source in seen:
-                raise LabError(f"mariadb {name} replicates from itself, over {source}")
+                raise LabError(f"{self.kind} {name} replicates from itself, over {source}")
             seen.add(source)
             name = source
         return name
@@ -280,78 +271,27 @@ class MariaDBServers(BaseStore[MariaDBOptions]):
         Raises:
             LabError: after ``timeout`` seconds, or with the server's words where replication has broken.
         """
-        wanted: Gtids | None = None
+        wanted: str | None = None
 
         def arrived() -> bool:
             nonlocal wanted
             with suppress(pymysql.MySQLError):
                 if wanted is None:
-                    wanted = self.gtids(self.root_of(name))
+                    wanted = self._place(self.root_of(name))
                 status = self.replication(name)
                 for thread in ("IO", "SQL"):  # an applier that has stopped with an error stays so
                     number = int(status.get(f"Last_{thread}_Errno", 0))
                     if (number in _FATAL or (number and thread == "SQL")) and status[f"Slave_{thread}_Running"] == "No":
-                        raise LabError(f"mariadb {name} cannot replicate: {status[f'Last_{thread}_Error']}")
+                        raise LabError(f"{self.kind} {name} cannot replicate: {status[f'Last_{thread}_Error']}")
                 if status.get("Slave_IO_Running") != "Yes":
                     if "Waiting to reconnect" in str(status.get("Slave_IO_State")):  # for up to a second
-                        self.run(name, "STOP SLAVE IO_THREAD", "START SLAVE IO_THREAD")
+                        self.run(name, self.stop_receiver, self.start_receiver)
                     return False
                 return status["Slave_SQL_Running"] == "Yes" and self._has(name, wanted)
             return False
 
-        wait_until(f"mariadb {name} to receive what {self.root_of(name)} sends", arrived, timeout, 0.01)
-
-    def _has(self, name: str, wanted: Gtids) -> bool:
-        """Whether a replica has applied all of this: its applier's position of each domain says so."""
-        place = parse_gtids(str(self.run(name, "SELECT @@gtid_slave_pos")[0][0] or ""))
-        reached = {domain: sequence for (domain, _), sequence in place.items()}
-        return all(reached.get(domain, 0) >= sequence for (domain, _), sequence in wanted.items())
+        wait_until(f"{self.kind} {name} to receive what {self.root_of(name)} sends", arrived, timeout, 0.01)
 
 
-_PATH = os.environ.get("PATH", "") + ":/usr/sbin:/usr/local/sbin"
-_FATAL = {1236, 1593, 1950, 1062, 1032, 1677, 1944, 1945}
+_FATAL = {1236, 1593, 1950, 1062, 1032, 1677, 1944, 1945, 13114, 13117}
 """Replication does not go on by itself after these."""
-
-
-def _user(name: str, password: str, grants: Sequence[str]) -> list[str]:
-    """Statements that make a user; each on a line of its own, as an init file wants them."""
-    who = f"'{name}'@'%'"
-    return [
-        f"CREATE OR REPLACE USER {who} IDENTIFIED BY '{password}';",
-        *(f"GRANT {grant} TO {who} WITH GRANT OPTION;" for grant in grants),
-    ]
-
-
-def _template() -> Path:
-    """An empty data folder, made once and kept in the cache; about a second."""
-    installer = shutil.which("mariadb-install-db")
-    server = shutil.which("mariadbd", path=_PATH)
-    if installer is None or server is None:
-        raise LabError("mariadbd and mariadb-install-db are not installed; run: antipode-lab install mariadb")
-    version = subprocess.run([server, "--version"], capture_output=True, text=True, check=True).stdout.split()[2]
-    target = cache_folder() / f"mariadb-{version.partition('-')[0]}"
-    target.parent.mkdir(parents=True, exist_ok=True)
-    with locked(target.with_name(target.name + ".lock")):
-        if target.is_dir():
-            return target
-        with tempfile.TemporaryDirectory(prefix="build-", dir=target.parent) as build:
-            made = Path(build) / "data"
-            done = subprocess.run(
-                [
-                    installer,
-                    "--no-defaults",
-                    *(["--user=root"] if os.geteuid() == 0 else []),
-                    f"--datadir={made}",
-                    "--auth-root-authentication-method=normal",
-                    "--skip-test-db",
-                    f"--innodb-log-file-size={_SMALL['innodb-log-file-size']}",
-                ],
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                text=True,
-                check=False,
-            )
-            if done.returncode:
-                raise LabError(f"mariadb-install-db failed:\n{(done.stdout + done.stderr)[-2000:]}")
-            os.replace(made, target)
-    return target
