@@ -74,7 +74,7 @@ function(antipode_shim_tests store)
     set(target antipode_${store}_${part}_tests)
     file(GLOB sources CONFIGURE_DEPENDS ${part}/*.cpp)
     add_executable(${target} ${sources})
-    antipode_target(${target})
+    antipode_test_target(${target})
     target_include_directories(${target} PRIVATE
       ${CMAKE_CURRENT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/src ${ANTIPODE_REPOSITORY}/cpp/tests)
     target_link_libraries(${target} PRIVATE
