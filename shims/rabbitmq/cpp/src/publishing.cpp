@@ -47,8 +47,8 @@ Published Connection::Inside::Publish(amqp_channel_t channel, std::string_view e
   const Result<void> done = Stamp(*told_, stamped, own, frame_max, site);
   if (!done.ok()) return Published(done.error());
   // rabbitmq-c finds out what cannot be written only between two frames, and leaves the channel in disorder.
-  const bool fits = exchange.size() <= kLongestShortString && routing_key.size() <= kLongestShortString &&
-                    stamped.Encoded(static_cast<std::size_t>(frame_max > 0 ? frame_max : 131072) - 24).has_value();
+  const bool fits =
+      exchange.size() <= kLongestShortString && routing_key.size() <= kLongestShortString && FitsAFrame(stamped, frame_max);
   if (!fits) return NotSent(Reply::OfStatus(AMQP_STATUS_TABLE_TOO_BIG));
   Parcel parcel{channel, exchange, routing_key, body, mandatory, &stamped.get()};
   if (!own) return Send(parcel);

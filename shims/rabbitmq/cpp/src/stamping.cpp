@@ -17,8 +17,10 @@
 namespace antipode::rabbitmq {
 namespace {
 
-// More than a content header frame has around its properties.
-constexpr std::size_t kFrameOverhead = 64;
+// What a content header frame has around its properties: 7 octets before its payload and 1 behind it, and in the payload the
+// class, the weight and the body's length.
+constexpr std::size_t kFrameOverhead = 7 + 1 + 2 + 2 + 8;
+constexpr std::size_t kUsualFrame = 131072;
 
 // A random UUID as 32 hexadecimal digits. From the system, so that the child of a fork makes others.
 std::string RandomMark() {
@@ -79,17 +81,11 @@ Lineage Received(const Told& told, Carried& carried) {
   return MessageScope(TableCarrier(table), options).lineage();
 }
 
-bool HasRoom(const Properties& properties, int frame_max) {
-  if (frame_max <= 0) return true;
-  const auto most = static_cast<std::size_t>(frame_max);
-  return most > kFrameOverhead && properties.Encoded(most - kFrameOverhead).has_value();
-}
-
 // The lineage would make the header frame too long: it is left out, and said so, before anything is sent.
 Result<void> NoRoom(const Told& told, Properties& properties, int frame_max) {
   const std::string& name = told.store->name();
   properties.Remove(kLineageHeader);
-  if (properties.headers().num_entries != 0 && !HasRoom(properties, frame_max)) return {};  // too long without us
+  if (!FitsAFrame(properties, frame_max)) return {};  // too long without us: it is not sent
   const std::string words = "a message to " + name + " has no room for its lineage: its headers fill a frame of " +
                             std::to_string(frame_max) + " bytes";
   if (told.on_no_room == OnNoRoom::kRaise) {
@@ -100,7 +96,7 @@ Result<void> NoRoom(const Told& told, Properties& properties, int frame_max) {
   logs::Warn("no room " + name, words + "; it is sent without. Put less into its headers.");
   // Where there is room for that much, what was lost does not look empty.
   properties.Set(kLineageHeader, TextAtRest(Lineage().MarkedIncomplete()));
-  if (!HasRoom(properties, frame_max)) properties.Remove(kLineageHeader);
+  if (!FitsAFrame(properties, frame_max)) properties.Remove(kLineageHeader);
   return {};
 }
 
@@ -155,6 +151,11 @@ std::optional<std::size_t> Properties::Encoded(std::size_t most) const {
   return static_cast<std::size_t>(length);
 }
 
+bool FitsAFrame(const Properties& properties, int frame_max) {
+  const std::size_t most = frame_max > 0 ? static_cast<std::size_t>(frame_max) : kUsualFrame;
+  return most > kFrameOverhead && properties.Encoded(most - kFrameOverhead).has_value();
+}
+
 std::string Mark(Properties& properties) {
   std::string mark = RandomMark();
   if ((properties.get()._flags & AMQP_BASIC_MESSAGE_ID_FLAG) == 0) {
@@ -192,7 +193,7 @@ Result<void> Stamp(const Told& told, Properties& properties, std::optional<Write
   }
   if (!*text) return {};
   properties.Set(kLineageHeader, **text);
-  if (HasRoom(properties, frame_max)) return {};
+  if (FitsAFrame(properties, frame_max)) return {};
   return NoRoom(told, properties, frame_max);
 }
 

@@ -49,6 +49,9 @@ class Properties {
 // message, whose arrival would then prove this one: such a message carries a header of ours instead.
 std::string Mark(Properties& properties);
 
+// Whether they can be sent: AMQP wants all of a message's properties in one frame (PROP-19).
+bool FitsAFrame(const Properties& properties, int frame_max);
+
 // Puts the lineage in, as far as it may leave and there is room. `own`: the message's own identifier (`track`).
 //
 // Fails with kPendingWrite (`on_pending=raise`), and with kConfiguration where there is no room and `OnNoRoom::kRaise` was said.

@@ -196,7 +196,7 @@ def test_a_lineage_never_makes_a_frame_too_long(a: Region) -> None:
     strict = a.wrapped(on_no_room="raise")
     frame_max = channel._antipode.frame_max
     assert frame_max >= 4096
-    fits = {"big": "x" * (frame_max - 100)}
+    fits = {"big": "x" * (frame_max - 60)}
     with antipode.scope():
         antipode.append(*[WriteId.position(f"store-{n}", "0123456789abcdef", 10**12) for n in range(20)])
         assert headers_after(a, channel, queue, properties(headers=fits)) == fits
@@ -204,6 +204,12 @@ def test_a_lineage_never_makes_a_frame_too_long(a: Region) -> None:
             strict.basic_publish("", queue, b"", properties(headers=fits))
         nearly = {"big": "x" * (frame_max - 200), "nested": {"a": [1]}}
         assert headers_after(a, channel, queue, properties(headers=nearly)) == {**nearly, HEADER: "1~_.i"}
+        # As much as the application can send at all: the lineage is missed, and not in silence.
+        least = sum(len(piece) for piece in properties(headers={"big": ""}).encode())
+        most = {"big": "x" * (frame_max - 20 - least)}
+        assert headers_after(a, channel, queue, properties(headers=most)) == most
+        with pytest.raises(antipode.ConfigurationError, match="no room"):
+            strict.basic_publish("", queue, b"", properties(headers=most))
         small = {"nested": {"a": [1]}}
         assert Lineage.deserialize(headers_after(a, channel, queue, properties(headers=small))[HEADER]).is_complete()
 

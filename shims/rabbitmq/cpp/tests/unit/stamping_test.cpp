@@ -150,7 +150,7 @@ TEST_F(StampingTest, ALineageNeverFillsAFrame) {  // PROP-19
   for (int number = 0; number < 20; ++number) {
     Append(*WriteId::Position("store-" + std::to_string(number), "0123456789abcdef", 1000000000000));
   }
-  const Texts fits = {{"big", std::string(4096 - 100, 'x')}};
+  const Texts fits = {{"big", std::string(4096 - 60, 'x')}};
   EXPECT_EQ(Sent(fits, 4096), fits);
   EXPECT_THAT(log, HasSubstr("no room"));
   const Texts nearly = {{"big", std::string(4096 - 200, 'x')}};
@@ -160,6 +160,37 @@ TEST_F(StampingTest, ALineageNeverFillsAFrame) {  // PROP-19
   const Texts sent = Sent({}, 4096);
   ASSERT_EQ(sent.size(), 1U);
   EXPECT_TRUE(Lineage::Deserialize(sent[0].second)->IsComplete());
+}
+
+TEST_F(StampingTest, NoLineageIsLeftOutInSilence) {  // where its own headers nearly fill the frame, too
+  Scope scope;
+  Append(Write());
+  int said = 0;
+  for (std::size_t most = 4096 - 200; most <= 4096; ++most) {
+    const Texts texts = {{"big", std::string(most, 'x')}};
+    const amqp_basic_properties_t given = Given(texts);
+    if (!FitsAFrame(Properties(&given), 4096)) continue;
+    logs::Reset();
+    log.clear();
+    told.on_no_room = OnNoRoom::kSend;
+    const Texts sent = Sent(texts, 4096);
+    const bool has_it = sent.size() == 2 && sent[1].second == kText;
+    EXPECT_NE(has_it, log.find("no room") != std::string::npos) << most;
+    told.on_no_room = OnNoRoom::kRaise;
+    EXPECT_EQ(has_it, Sent(texts, 4096) == sent) << most;
+    said += has_it ? 0 : 1;
+  }
+  EXPECT_GT(said, 0);
+}
+
+TEST_F(StampingTest, WhatFitsIsWhatTheClientCanWrite) {
+  std::size_t longest = 0;
+  for (std::size_t most = 4000; most <= 4096; ++most) {
+    const amqp_basic_properties_t given = Given({{"big", std::string(most, 'x')}});
+    if (FitsAFrame(Properties(&given), 4096)) longest = most;
+  }
+  // The flags, the table's length, the name, its kind and the text's length are beside the text.
+  EXPECT_EQ(longest, 4096 - (7 + 1 + 12) - 2 - 4 - (1 + 3) - 1 - 4);
 }
 
 TEST_F(StampingTest, ATrackedMessageHasAMarkOfItsOwn) {  // SHIM-17

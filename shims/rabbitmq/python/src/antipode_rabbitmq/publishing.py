@@ -26,8 +26,9 @@ from antipode_rabbitmq.options import ChannelOptions, headers_of
 from antipode_rabbitmq.transaction import Transaction
 
 _NOT_SENT: Final = (UnroutableError, ChannelWrongStateError, ConnectionWrongStateError)
-_FRAME_OVERHEAD: Final = 64
-"""More than a content header frame has around its properties."""
+_FRAME_OVERHEAD: Final = 7 + 1 + 2 + 2 + 8
+"""What a content header frame has around its properties: 7 bytes before its payload and 1 behind it, and in the payload
+the class, the weight and the body's length. So what the application can send is never taken for too long without us."""
 
 
 def publish(

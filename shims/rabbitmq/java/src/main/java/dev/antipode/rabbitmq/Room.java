@@ -9,7 +9,6 @@ import java.util.function.IntSupplier;
 
 /** Whether properties fit into one frame, as AMQP wants: a longer one cannot be sent (PROP-19). */
 final class Room {
-  private static final int OVERHEAD = 64; // more than a content header frame has around its properties
   private static final long REST = 4096; // more than all properties but the headers take
 
   private final IntSupplier frameMax;
@@ -37,7 +36,7 @@ final class Room {
     }
     try {
       Frame frame = properties.toFrame(0, 0);
-      return frame.size() + OVERHEAD <= most;
+      return frame.size() <= most; // as the client itself finds out
     } catch (IOException | RuntimeException error) { // the application's own values: the client says so when it sends them
       return true;
     }

@@ -39,6 +39,8 @@ import org.junit.jupiter.api.Test;
 
 /** What leaves: the lineage in a copy of the headers, and nothing else is changed. */
 class PublishingTest extends WithBroker {
+  // Around the text: the frame, the class, weight and body's length; the flags; the table's length, a name of 3, kind and length.
+  private static final int FRAME_OF_ONE_HEADER = 8 + 12 + 2 + 4 + (1 + 3) + 1 + 4;
   private static final Keys KEYS = Keys.of(Map.of("k", octets("0123456789abcdef")));
 
   private static void send(Channel channel, String queue, String body) {
@@ -272,7 +274,7 @@ class PublishingTest extends WithBroker {
     Channel strict = a.wrapped(options().onNoRoom(OnNoRoom.RAISE));
     int most = channel.getConnection().getFrameMax();
     assertThat(most).isGreaterThanOrEqualTo(4096);
-    Map<String, Object> fits = Map.of("big", "x".repeat(most - 100));
+    Map<String, Object> fits = Map.of("big", "x".repeat(most - 60));
     Map<String, Object> nearly = Map.of("big", "x".repeat(most - 200), "nested", Map.of("a", List.of(1)));
     Map<String, Object> small = Map.of("nested", Map.of("a", List.of(1)));
     try (LineageScope scope = Antipode.scope()) {
@@ -282,6 +284,11 @@ class PublishingTest extends WithBroker {
       assertThat(headersAfter(channel, queue, headers(fits))).isEqualTo(fits);
       assertThat(logs.text()).contains("no room for its lineage");
       assertThatThrownBy(() -> headersAfter(strict, queue, headers(fits)))
+          .isInstanceOf(ConfigurationException.class).hasMessageContaining("no room");
+      // As much as the application can send at all: the lineage is missed, and not in silence.
+      Map<String, Object> all = Map.of("big", "x".repeat(most - FRAME_OF_ONE_HEADER));
+      assertThat(headersAfter(channel, queue, headers(all))).isEqualTo(all);
+      assertThatThrownBy(() -> headersAfter(strict, queue, headers(all)))
           .isInstanceOf(ConfigurationException.class).hasMessageContaining("no room");
       Map<String, Object> marked = new HashMap<>(nearly);
       marked.put(Messages.HEADER, "1~_.i");
