@@ -7,8 +7,12 @@
 #include <condition_variable>
 #include <mutex>
 #include <set>
+#include <string>
+#include <system_error>
 #include <thread>
 #include <utility>
+
+#include "antipode/logs.h"
 
 namespace antipode::rabbitmq {
 namespace {
@@ -20,8 +24,8 @@ class Watchdog {
  public:
   void Add(const CallLimit* call) {
     const std::lock_guard<std::mutex> lock(mutex_);
+    if (!begun_) Begin();
     calls_.emplace(call->due(), call);
-    if (!std::exchange(begun_, true)) std::thread([this] { Run(); }).detach();
     if (call->due() < wakes_) changed_.notify_one();
   }
 
@@ -31,6 +35,17 @@ class Watchdog {
   }
 
  private:
+  // Where the system gives no thread the next call asks for it again.
+  void Begin() {
+    try {
+      std::thread([this] { Run(); }).detach();
+      begun_ = true;
+    } catch (const std::system_error& error) {
+      logs::Warn("rabbitmq call limit", std::string("calls of RabbitMQ connections have no deadline: the system gives no thread (") +
+                                            error.what() + ").");
+    }
+  }
+
   [[noreturn]] void Run() {
     std::unique_lock<std::mutex> lock(mutex_);
     while (true) {
