@@ -44,7 +44,7 @@ Reply Connection::BasicGet(amqp_channel_t channel, std::string_view queue, Envel
 }
 
 Reply Connection::BasicAck(const Envelope& envelope, bool multiple) {
-  return inside_->Ack(envelope->channel, envelope->delivery_tag, multiple);
+  return inside_->Ack(envelope, multiple);
 }
 
 Reply Connection::BasicAck(amqp_channel_t channel, std::uint64_t delivery_tag, bool multiple) {

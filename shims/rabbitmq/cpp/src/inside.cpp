@@ -21,23 +21,36 @@ Connection::Inside::~Inside() {
 // What a channel's end leaves: the broker drops what was not committed, and takes back what was not acknowledged.
 void Connection::Inside::Drop(Channel& channel) {
   for (const Sent& each : channel.sent) each.write->Abandon();
-  channel.returns.Forget("its channel has ended");
+  EndLife(channel, "its channel has ended");
+  const std::uint64_t life = channel.life;
+  std::string ended = std::move(channel.ended);
   channel = Channel();
+  channel.life = life;
+  channel.ended = std::move(ended);
+}
+
+void Connection::Inside::EndLife(Channel& channel, std::string_view why) {
+  channel.returns.Forget(why);
+  ++channel.life;
+  channel.ended = why;
 }
 
 Reply Connection::Inside::ChannelOpen(amqp_channel_t channel) {
+  wire_.Drain();  // the broker may have closed the one before, which is to be confirmed first
+  if (wire_.broken()) return *wire_.broken();
   const Reply reply = wire_.AskAnyway(channel, [&] {
     amqp_channel_open(state(), channel);
     return amqp_get_rpc_reply(state());
   });
   if (!reply.ok()) return reply;
-  wire_.Opened(channel);
+  wire_.Forget(channel);
   Drop(channels_[channel]);
   return reply;
 }
 
 Reply Connection::Inside::ChannelClose(amqp_channel_t channel) {
   const Reply reply = wire_.Ask(channel, [&] { return amqp_channel_close(state(), channel, AMQP_REPLY_SUCCESS); });
+  if (reply.ok()) wire_.Forget(channel);
   Drop(channels_[channel]);
   return reply;
 }
@@ -115,7 +128,7 @@ Reply Connection::Inside::Consume(amqp_channel_t channel, std::string_view queue
     return amqp_get_rpc_reply(state());
   });
   if (!reply.ok()) return reply;
-  if (options.no_ack) channels_[channel].without_ack.insert(tag);
+  if (options.no_ack) wire_.ConsumesWithoutAck(channel, tag);
   return Reply::OfBroker(0, std::move(tag));
 }
 
@@ -125,14 +138,14 @@ Reply Connection::Inside::Next(Envelope* envelope, Duration wait) {
   while (true) {
     ReturnDue();
     if (!wire_.delivered.empty()) {
+      const bool no_ack = wire_.delivered.front().no_ack;
       *envelope = std::move(wire_.delivered.front().envelope);
       wire_.delivered.pop_front();
-      const auto& tags = channels_[(*envelope)->channel].without_ack;
-      Prepare(*envelope, tags.count(std::string(View((*envelope)->consumer_tag))) != 0);
+      Prepare(*envelope, no_ack);
       return {};
     }
     if (!wire_.events.empty()) {
-      const Reply event = wire_.events.front();
+      const Reply event = wire_.events.front().what;
       wire_.events.pop_front();
       return event;
     }
@@ -170,7 +183,8 @@ Reply Connection::Inside::Get(amqp_channel_t channel, std::string_view queue, En
 // A message is about to be given to the application: what its scope will ask of it.
 void Connection::Inside::Prepare(Envelope& envelope, bool no_ack) {
   EnvelopeAccess::Hold(envelope);
-  auto delivered = std::make_shared<Delivered>(told_, envelope->channel, envelope->delivery_tag);
+  Channel& channel = channels_[envelope->channel];
+  auto delivered = std::make_shared<Delivered>(told_, envelope->channel, envelope->delivery_tag, channel.life);
   const amqp_table_t headers = HeadersOf(&envelope->message.properties);
   delivered->lineage = TextOf(headers, kLineageHeader).value_or(std::string_view());
   delivered->jms = TextOf(headers, kJmsProperty).value_or(std::string_view());
@@ -179,7 +193,7 @@ void Connection::Inside::Prepare(Envelope& envelope, bool no_ack) {
   } else if (Has(headers, kStreamOffset)) {
     delivered->never = "a stream queue takes no message back";
   } else {
-    channels_[envelope->channel].returns.Opened(delivered);
+    channel.returns.Opened(delivered);
   }
   EnvelopeAccess::Deliver(envelope, std::move(delivered));
 }
@@ -190,6 +204,22 @@ Reply Connection::Inside::Settle(amqp_channel_t channel, std::uint64_t tag, bool
   if (auto closed = wire_.Closed(channel)) return *closed;
   for (const std::uint64_t first : channels_[channel].returns.Settling(tag, multiple)) Return(channel, first);
   return wire_.Send(call);
+}
+
+// Why the tag of a message is not, or no more, that of the message.
+std::string Connection::Inside::NotSettledHere(const Envelope& envelope) {
+  const auto& delivered = EnvelopeAccess::DeliveredOf(envelope);
+  if (delivered == nullptr || delivered->told != told_) return "this connection did not give that message";
+  const Channel& channel = channels_[delivered->channel];
+  if (delivered->life == channel.life) return {};
+  return "the broker has taken that message back: " + channel.ended;
+}
+
+Reply Connection::Inside::Ack(const Envelope& envelope, bool multiple) {
+  if (std::string words = NotSettledHere(envelope); !words.empty()) {
+    return Reply::OfStatus(AMQP_STATUS_INVALID_PARAMETER, "BasicAck(): " + words);
+  }
+  return Ack(envelope->channel, envelope->delivery_tag, multiple);
 }
 
 Reply Connection::Inside::Ack(amqp_channel_t channel, std::uint64_t tag, bool multiple) {
@@ -206,18 +236,20 @@ Reply Connection::Inside::Reject(amqp_channel_t channel, std::uint64_t tag, bool
 }
 
 Reply Connection::Inside::Recover(amqp_channel_t channel, bool requeue) {
-  channels_[channel].returns.Forget("the channel was recovered");
-  return wire_.Ask(channel, [&] {
+  EndLife(channels_[channel], "the channel was recovered");
+  const Reply reply = wire_.Ask(channel, [&] {
     amqp_basic_recover(state(), channel, requeue ? 1 : 0);
     return amqp_get_rpc_reply(state());
   });
+  if (reply.ok()) wire_.Recovered(channel);
+  return reply;
 }
 
 Result<void> Connection::Inside::GiveBack(const Envelope& envelope, const Error& why) {
-  const auto& delivered = EnvelopeAccess::DeliveredOf(envelope);
-  if (delivered == nullptr || delivered->told != told_) {
-    return Error{ErrorCode::kConfiguration, "GiveBack(): this connection did not give that message", nullptr};
+  if (const std::string words = NotSettledHere(envelope); !words.empty()) {
+    return Error{ErrorCode::kConfiguration, "GiveBack(): " + words, nullptr};
   }
+  const auto& delivered = EnvelopeAccess::DeliveredOf(envelope);
   if (const std::string refusal = delivered->Refusal(); !refusal.empty()) {
     return Error{ErrorCode::kConfiguration, "GiveBack(): the message cannot go back: " + refusal, nullptr};
   }

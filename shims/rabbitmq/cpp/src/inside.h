@@ -5,7 +5,6 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -28,6 +27,7 @@ class Connection::Inside {
 
   amqp_connection_state_t state() const { return wire_.state(); }
   const Told& told() const { return *told_; }
+  const std::optional<Reply>& broken() const { return wire_.broken(); }
 
   Reply ChannelOpen(amqp_channel_t channel);
   Reply ChannelClose(amqp_channel_t channel);
@@ -44,6 +44,7 @@ class Connection::Inside {
   Reply Consume(amqp_channel_t channel, std::string_view queue, const ConsumeOptions& options);
   Reply Next(Envelope* envelope, Duration wait);
   Reply Get(amqp_channel_t channel, std::string_view queue, Envelope* envelope, bool no_ack);
+  Reply Ack(const Envelope& envelope, bool multiple);
   Reply Ack(amqp_channel_t channel, std::uint64_t tag, bool multiple);
   Reply Nack(amqp_channel_t channel, std::uint64_t tag, bool multiple, bool requeue);
   Reply Reject(amqp_channel_t channel, std::uint64_t tag, bool requeue);
@@ -64,21 +65,26 @@ class Connection::Inside {
     std::vector<Sent> sent;
     bool confirms = false;
     std::uint64_t published = 0;
-    std::set<std::string> without_ack;  // consumers by their tags
     Returns returns;
+    // Tags of deliveries hold within it: it ends with the channel, and where the broker takes all messages back.
+    std::uint64_t life = 0;
+    std::string ended;  // why the life before ended
   };
 
   struct Parcel;
 
   Published Send(Parcel& parcel);
-  Published WaitForConfirm(const Parcel& parcel);
+  Published WaitForConfirm(Parcel& parcel);
+  std::optional<Reply> TakeReturned(const Parcel& parcel);
   bool IsThis(const Incoming& returned, const Parcel& parcel) const;
   Reply Settle(amqp_channel_t channel, std::uint64_t tag, bool multiple, const std::function<int()>& call);
   void Prepare(Envelope& envelope, bool no_ack);
+  std::string NotSettledHere(const Envelope& envelope);
   void ReturnDue();
   void Return(amqp_channel_t channel, std::uint64_t tag);
   std::optional<Clock::time_point> NextDue() const;
   void Drop(Channel& channel);
+  void EndLife(Channel& channel, std::string_view why);
 
   Wire wire_;
   const std::shared_ptr<const Told> told_;

@@ -39,8 +39,8 @@ struct Told {
 // A delivered message; any thread may ask for it, while its connection's thread settles it.
 class Delivered final : public DeliveredMessage {
  public:
-  Delivered(std::shared_ptr<const Told> by, amqp_channel_t on, std::uint64_t delivery_tag)
-      : told(std::move(by)), channel(on), tag(delivery_tag) {}
+  Delivered(std::shared_ptr<const Told> by, amqp_channel_t on, std::uint64_t delivery_tag, std::uint64_t of_life)
+      : told(std::move(by)), channel(on), tag(delivery_tag), life(of_life) {}
 
   std::string Refusal() const override;
   // From now on it cannot go back, for this reason; the first one stays.
@@ -49,6 +49,7 @@ class Delivered final : public DeliveredMessage {
   const std::shared_ptr<const Told> told;
   const amqp_channel_t channel;
   const std::uint64_t tag;
+  const std::uint64_t life;  // the time of its channel in which the tag is this message's
   std::string never;       // why it could not go back from the beginning; empty where it could
   std::string lineage;     // its header `antipode-lineage` as it came
   std::string jms;         // likewise `antipode_lineage`
@@ -83,8 +84,10 @@ class Incoming {
 
   Kind kind = Kind::kDelivered;
   Envelope envelope;
-  int code = 0;       // of one that came back
-  std::string words;  // likewise
+  bool no_ack = false;       // the broker has forgotten it
+  int code = 0;              // of one that came back
+  std::string words;         // likewise
+  std::uint64_t number = 0;  // likewise: the how-manieth
 
  private:
   Incoming(Kind of, amqp_channel_t channel, amqp_bytes_t exchange, amqp_bytes_t routing_key);

@@ -23,7 +23,9 @@ struct Connection::Inside::Parcel {
   std::string_view body;
   bool mandatory;
   const amqp_basic_properties_t* properties;
-  std::uint64_t tag = 0;  // with confirms
+  // With confirms: its number, and that of the first message which may be this one coming back.
+  std::uint64_t tag = 0;
+  std::uint64_t came_back = 0;
 };
 
 Published Connection::Inside::Publish(amqp_channel_t channel, std::string_view exchange, std::string_view routing_key,
@@ -79,6 +81,7 @@ Published Connection::Inside::Publish(amqp_channel_t channel, std::string_view e
 
 Published Connection::Inside::Send(Parcel& parcel) {
   Channel& channel = channels_[parcel.channel];
+  parcel.came_back = wire_.came_back;
   const Reply sent = wire_.Send([&] {
     return amqp_basic_publish(state(), parcel.channel, Octets(parcel.exchange), Octets(parcel.routing_key),
                               parcel.mandatory ? 1 : 0, 0, parcel.properties, Octets(parcel.body));
@@ -89,27 +92,35 @@ Published Connection::Inside::Send(Parcel& parcel) {
   return WaitForConfirm(parcel);
 }
 
-Published Connection::Inside::WaitForConfirm(const Parcel& parcel) {
+Published Connection::Inside::WaitForConfirm(Parcel& parcel) {
   const Clock::time_point deadline = Clock::now() + wire_.limit();
-  std::optional<Reply> came_back;
   while (true) {
-    for (auto each = wire_.returned.begin(); each != wire_.returned.end(); ++each) {
-      if (!parcel.mandatory || !IsThis(*each, parcel)) continue;
-      came_back = Reply::OfBroker(each->code, std::to_string(each->code) + " " + each->words);
-      wire_.returned.erase(each);
-      break;
-    }
     while (!wire_.confirms.empty()) {
       const auto [channel, confirm] = wire_.confirms.front();
       wire_.confirms.pop_front();
-      if (channel != parcel.channel || !confirm.Covers(parcel.tag)) continue;  // of one that was given up before
+      if (channel != parcel.channel) continue;
+      if (!confirm.Covers(parcel.tag)) {  // of one that was given up before, as all that came back until now
+        parcel.came_back = wire_.came_back;
+        continue;
+      }
       if (!confirm.taken) return {Outcome::kUnknown, Reply::OfBroker(AMQP_INTERNAL_ERROR, "the broker could not take it")};
-      if (came_back) return {Outcome::kReturned, *came_back};
+      if (const auto why = TakeReturned(parcel)) return {Outcome::kReturned, *why};
       return {Outcome::kConfirmed, {}};
     }
     if (auto closed = wire_.Closed(parcel.channel)) return {Outcome::kUnknown, *closed};
     if (wire_.Pump(deadline) == AMQP_STATUS_TIMEOUT) return {Outcome::kUnknown, Reply::OfStatus(AMQP_STATUS_TIMEOUT)};
   }
+}
+
+// The broker's words, where the message came back: it says so before it confirms it.
+std::optional<Reply> Connection::Inside::TakeReturned(const Parcel& parcel) {
+  for (auto each = wire_.returned.begin(); parcel.mandatory && each != wire_.returned.end(); ++each) {
+    if (each->number < parcel.came_back || !IsThis(*each, parcel)) continue;
+    Reply why = Reply::OfBroker(each->code, std::to_string(each->code) + " " + each->words);
+    wire_.returned.erase(each);
+    return why;
+  }
+  return std::nullopt;
 }
 
 // Whether a message that came back is this one: by its mark, else by all that is seen of it.

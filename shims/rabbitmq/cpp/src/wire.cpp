@@ -4,6 +4,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <utility>
 
 #include "octets.h"
@@ -12,6 +14,7 @@ namespace antipode::rabbitmq {
 namespace {
 
 constexpr int kAtOnce = 1000;  // frames that are read before anything else is done
+constexpr std::size_t kMostDelivered = 1000;
 constexpr std::size_t kMostReturned = 1000;
 constexpr Duration kFarewell = std::chrono::seconds(1);
 
@@ -36,6 +39,9 @@ Wire::Wire(amqp_connection_state_t taken, Duration limit)
     : state_(taken), limit_(std::max<Duration>(limit, std::chrono::milliseconds(1))), process_(getpid()) {
   const int socket = amqp_get_sockfd(state_);
   if (socket >= 0) guard_ = fcntl(socket, F_DUPFD_CLOEXEC, 0);
+  if (socket >= 0 && guard_ < 0) {
+    Break(Reply::OfStatus(AMQP_STATUS_SOCKET_ERROR, std::string("its socket cannot be watched: ") + std::strerror(errno)));
+  }
   const timeval longest = TimevalOf(limit_);  // for what the application calls by itself
   if (amqp_get_rpc_timeout(state_) == nullptr) amqp_set_rpc_timeout(state_, &longest);
 }
@@ -62,7 +68,7 @@ std::optional<Reply> Wire::Closed(amqp_channel_t channel) const {
 void Wire::Break(Reply why) {
   if (broken_) return;
   broken_ = std::move(why);
-  events.push_back(*broken_);
+  events.push_back({0, *broken_});
 }
 
 Reply Wire::GiveUp() {
@@ -85,7 +91,7 @@ Reply Wire::NotedAnswer(amqp_channel_t channel, const amqp_rpc_reply_t& answer, 
       return {};
     case AMQP_RESPONSE_SERVER_EXCEPTION: {
       Reply reply = ClosedByBroker(channel, answer.reply);
-      if (!broken_) channels_[channel].closed = reply;
+      if (!broken_) Ended(channel, reply);
       return reply;
     }
     default: {
@@ -95,6 +101,15 @@ Reply Wire::NotedAnswer(amqp_channel_t channel, const amqp_rpc_reply_t& answer, 
       return reply;
     }
   }
+}
+
+// The broker has closed a channel, and takes back what was not acknowledged.
+void Wire::Ended(amqp_channel_t channel, const Reply& why) {
+  Channel& ended = channels_[channel];
+  ended.closed = why;
+  ended.coming.reset();
+  ended.expected.reset();
+  DropDelivered(channel);
 }
 
 // Confirms that a channel or the connection was closed; what was said.
@@ -141,7 +156,38 @@ int Wire::Pump(Clock::time_point until) {
 }
 
 void Wire::Drain() {
-  for (int left = kAtOnce; left > 0 && !broken_ && Pump(Clock::now()) == AMQP_STATUS_OK; --left) continue;
+  for (int left = kAtOnce; left > 0 && !broken_ && delivered.size() < kMostDelivered; --left) {
+    if (Pump(Clock::now()) != AMQP_STATUS_OK) return;
+  }
+}
+
+// rabbitmq-c keeps what came while it waited for an answer: all that, and nothing else, was said before.
+void Wire::TakeWhatIsKept() {
+  while (!broken_ && amqp_frames_enqueued(state_) != 0) Pump(Clock::now());
+}
+
+void Wire::Forget(amqp_channel_t channel) {
+  TakeWhatIsKept();
+  DropDelivered(channel);
+  const auto of_channel = [channel](const auto& each) { return each.channel == channel; };
+  events.erase(std::remove_if(events.begin(), events.end(), of_channel), events.end());
+  const auto confirms_it = [channel](const auto& each) { return each.first == channel; };
+  confirms.erase(std::remove_if(confirms.begin(), confirms.end(), confirms_it), confirms.end());
+  channels_[channel] = Channel();
+}
+
+void Wire::Recovered(amqp_channel_t channel) {
+  TakeWhatIsKept();
+  DropDelivered(channel);
+}
+
+void Wire::DropDelivered(amqp_channel_t channel) {
+  const auto is_stale = [channel](const Incoming& each) { return each.envelope->channel == channel && !each.no_ack; };
+  delivered.erase(std::remove_if(delivered.begin(), delivered.end(), is_stale), delivered.end());
+}
+
+void Wire::ConsumesWithoutAck(amqp_channel_t channel, std::string consumer_tag) {
+  channels_[channel].without_ack.insert(std::move(consumer_tag));
 }
 
 void Wire::Expect(amqp_channel_t channel, const amqp_basic_get_ok_t& method) {
@@ -178,12 +224,14 @@ void Wire::Arrived(Channel& channel) {
   channel.coming.reset();
   switch (whole.kind) {
     case Incoming::Kind::kDelivered:
+      if (channel.closed && !whole.no_ack) return;  // it cannot be settled, and comes again
       delivered.push_back(std::move(whole));
       return;
     case Incoming::Kind::kGot:
       got.push_back(std::move(whole));
       return;
     case Incoming::Kind::kReturned:
+      whole.number = came_back++;
       returned.push_back(std::move(whole));
       if (returned.size() > kMostReturned) returned.pop_front();
       return;
@@ -193,9 +241,12 @@ void Wire::Arrived(Channel& channel) {
 void Wire::TakeMethod(amqp_channel_t number, const amqp_method_t& method) {
   Channel& channel = channels_[number];
   switch (method.id) {
-    case AMQP_BASIC_DELIVER_METHOD:
-      channel.coming.emplace(Incoming::Of(number, *static_cast<const amqp_basic_deliver_t*>(method.decoded)));
+    case AMQP_BASIC_DELIVER_METHOD: {
+      const auto& said = *static_cast<const amqp_basic_deliver_t*>(method.decoded);
+      channel.coming.emplace(Incoming::Of(number, said));
+      channel.coming->no_ack = channel.without_ack.count(std::string(View(said.consumer_tag))) != 0;
       return;
+    }
     case AMQP_BASIC_RETURN_METHOD:
       channel.coming.emplace(Incoming::Of(number, *static_cast<const amqp_basic_return_t*>(method.decoded)));
       return;
@@ -211,14 +262,14 @@ void Wire::TakeMethod(amqp_channel_t number, const amqp_method_t& method) {
     }
     case AMQP_BASIC_CANCEL_METHOD: {
       const auto& said = *static_cast<const amqp_basic_cancel_t*>(method.decoded);
-      events.push_back(Reply::OfBroker(AMQP_NOT_FOUND, "the broker cancelled the consumer " + std::string(View(said.consumer_tag))));
+      const std::string tag(View(said.consumer_tag));
+      events.push_back({number, Reply::OfBroker(AMQP_NOT_FOUND, "the broker cancelled the consumer " + tag)});
       return;
     }
     case AMQP_CHANNEL_CLOSE_METHOD: {
-      channel.closed = ClosedByBroker(number, method);
-      channel.coming.reset();
-      channel.expected.reset();
-      events.push_back(*channel.closed);
+      const Reply reply = ClosedByBroker(number, method);
+      Ended(number, reply);
+      events.push_back({number, reply});
       return;
     }
     case AMQP_CONNECTION_CLOSE_METHOD:

@@ -11,6 +11,7 @@
 #include <deque>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 
 #include "antipode/rabbitmq.h"
@@ -31,7 +32,8 @@ struct Confirm {
   bool Covers(std::uint64_t other) const { return tag == other || (multiple && tag >= other); }
 };
 
-// One connection of rabbitmq-c's, owned, with its channels. One thread at a time.
+// One connection of rabbitmq-c's, owned, with its channels. One thread at a time. Where its calls could not be ended it is
+// broken from the beginning.
 //
 // It takes rabbitmq-c's frames one by one (`amqp_simple_wait_frame_noblock`), because its own functions for messages wait
 // without a deadline and stumble over confirms and returns that come in between. Messages are copied out of rabbitmq-c's
@@ -75,14 +77,20 @@ class Wire {
 
   // Reads what comes, one frame, by this time: AMQP_STATUS_TIMEOUT where none did.
   int Pump(Clock::time_point until);
-  // Reads what is there already.
+  // Reads what is there already, as far as messages for the application do not pile up: a broker sends them without end where
+  // nothing bounds it (`basic.qos`).
   void Drain();
 
   // No answer came in time, and half of one may come: the connection is given up.
   Reply GiveUp();
 
-  // A channel was opened: nothing that was said of it before holds.
-  void Opened(amqp_channel_t channel) { channels_[channel] = Channel(); }
+  // A channel was opened or closed: nothing that was said of one of that number so far holds. What the broker has forgotten
+  // stays, and what came back: nobody else gives it.
+  void Forget(amqp_channel_t channel);
+  // The broker has taken all unacknowledged messages of the channel back: those that are here already are not given any more.
+  void Recovered(amqp_channel_t channel);
+  // This consumer's messages are forgotten by the broker as it sends them.
+  void ConsumesWithoutAck(amqp_channel_t channel, std::string consumer_tag);
   // The next message is the answer to `basic.get`.
   void Expect(amqp_channel_t channel, const amqp_basic_get_ok_t& method);
 
@@ -90,18 +98,27 @@ class Wire {
   std::deque<Incoming> delivered;
   std::deque<Incoming> got;
   std::deque<Incoming> returned;
+  std::uint64_t came_back = 0;  // so many have been put there
   std::deque<std::pair<amqp_channel_t, Confirm>> confirms;
-  std::deque<Reply> events;  // a channel or consumer has ended
+  struct Event {
+    amqp_channel_t channel;  // 0: the connection
+    Reply what;
+  };
+  std::deque<Event> events;  // a channel or consumer has ended
 
  private:
   struct Channel {
     std::optional<Incoming> coming;
     std::optional<Incoming> expected;
     std::optional<Reply> closed;
+    std::set<std::string> without_ack;  // consumers by their tags
   };
 
   Reply Noted(int status, bool too_long);
   Reply NotedAnswer(amqp_channel_t channel, const amqp_rpc_reply_t& answer, bool too_long);
+  void TakeWhatIsKept();
+  void DropDelivered(amqp_channel_t channel);
+  void Ended(amqp_channel_t channel, const Reply& why);
   Reply ClosedByBroker(amqp_channel_t channel, const amqp_method_t& method);
   void Break(Reply why);
   void Take(const amqp_frame_t& frame);

@@ -113,7 +113,9 @@ Result<Connection> Wrap(amqp_connection_state_t connection, const Options& optio
   told->arrived = [store = *joined, address](const std::string& mark) {
     static_cast<RabbitMQShim&>(store->shim()).Arrived(address, mark);
   };
-  return Connection(std::make_unique<Connection::Inside>(owned.release(), std::move(told), options.call_timeout));
+  auto inside = std::make_unique<Connection::Inside>(owned.release(), std::move(told), options.call_timeout);
+  if (const auto& broken = inside->broken()) return Refuse("Wrap(): the connection cannot be used: " + broken->words());
+  return Connection(std::move(inside));
 }
 
 Result<Connection> Connect(const std::string& url, Options options) {

@@ -216,7 +216,8 @@ class Connection {
 
   // Channels
 
-  /// Opens a channel; also anew, after the broker has closed it.
+  /// Opens a channel; also anew, after the broker has closed it. What came for the one before is dropped: the broker gives its
+  /// messages again (those of a consumer with `no_ack` are kept, which nobody else would give).
   Reply ChannelOpen(amqp_channel_t channel);
   Reply ChannelClose(amqp_channel_t channel);
   Reply BasicQos(amqp_channel_t channel, std::uint16_t prefetch_count);
@@ -241,13 +242,16 @@ class Connection {
 
   // Consuming
 
-  /// Begins to consume a queue; the reply's words are the consumer tag.
+  /// Begins to consume a queue; the reply's words are the consumer tag. On a connection that also publishes say how many messages
+  /// may come ahead (`BasicQos`): each publish has to read past them.
   Reply BasicConsume(amqp_channel_t channel, std::string_view queue, const ConsumeOptions& options = {});
   /// The next message of any consumer. `timed_out()` where none came within `wait`; the broker's answer where it closed the
   /// channel or the connection or cancelled the consumer. Messages whose time has come go back meanwhile.
   Reply ConsumeMessage(Envelope* envelope, std::chrono::nanoseconds wait);
   /// Takes one message of a queue; the envelope is empty where the queue is.
   Reply BasicGet(amqp_channel_t channel, std::string_view queue, Envelope* envelope, bool no_ack = false);
+  /// Refuses (AMQP_STATUS_INVALID_PARAMETER) a message whose tag may be another one's by now: its channel has ended or was recovered,
+  /// or another connection gave it.
   Reply BasicAck(const Envelope& envelope, bool multiple = false);
   Reply BasicAck(amqp_channel_t channel, std::uint64_t delivery_tag, bool multiple = false);
   Reply BasicNack(amqp_channel_t channel, std::uint64_t delivery_tag, bool multiple = false, bool requeue = true);

@@ -160,6 +160,44 @@ TEST_F(PublishingTest, NoConfirmInTimeIsAnUnknownOutcomeAndTheNextOneHasItsOwn) 
   EXPECT_GE(scope->pending().size(), 1U);  // the first one's outcome stays unknown
 }
 
+// A message that nobody waits for any more comes back; the next one is the same to look at, and a queue takes it.
+TEST_F(PublishingTest, WhatCameBackBeforeIsNotThisMessage) {
+  Link link("a");
+  auto mq = Connect(link.url(), Options(kStore).CallTimeout(1s));
+  ASSERT_TRUE(mq.ok());
+  ASSERT_TRUE(mq->ConfirmSelect(1).ok());
+  const std::string queue = NewName("late");
+  link.HoldAnswers();
+  EXPECT_EQ(mq->BasicPublish(1, "", queue, "x", nullptr, true).outcome(), Outcome::kUnknown);
+  link.Heal();
+  ASSERT_TRUE(Heard(*mq));
+  a_.own().Declare(queue);
+  EXPECT_EQ(mq->BasicPublish(1, "", queue, "x", nullptr, true).outcome(), Outcome::kConfirmed);
+  Envelope first;
+  EXPECT_TRUE(mq->TakeReturned(&first));  // the application can have it still
+  EXPECT_EQ(first.body(), "x");
+  a_.Delete(queue);
+}
+
+TEST_F(PublishingTest, WhatComesBackMeanwhileIsNotThisMessage) {
+  Link link("a");
+  auto mq = Connect(link.url(), Options(kStore).CallTimeout(3s));
+  ASSERT_TRUE(mq.ok());
+  ASSERT_TRUE(mq->ConfirmSelect(1).ok());
+  const std::string queue = NewName("late");
+  link.HoldAnswers();
+  EXPECT_EQ(mq->BasicPublish(1, "", queue, "x", nullptr, true).outcome(), Outcome::kUnknown);
+  a_.own().Declare(queue);
+  std::thread heal([&] {  // once the second one is there, so that the first one's return comes while it is waited for
+    EXPECT_TRUE(Until([&] { return a_.own().Count(queue) == 1; }));
+    link.Heal();
+  });
+  const Published second = mq->BasicPublish(1, "", queue, "x", nullptr, true);
+  heal.join();
+  EXPECT_EQ(second.outcome(), Outcome::kConfirmed) << second.reply().words();
+  a_.Delete(queue);
+}
+
 TEST_F(PublishingTest, ABrokerThatReadsNothingStopsNoCallForEver) {
   const std::string queue = a_.Queue();
   auto mq = Connect(a_.url(), Options(kStore).Track().CallTimeout(500ms));

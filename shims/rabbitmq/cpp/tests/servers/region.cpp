@@ -1,5 +1,7 @@
 #include "region.h"
 
+#include <poll.h>
+
 #include <atomic>
 #include <random>
 #include <stdexcept>
@@ -67,6 +69,11 @@ bool Until(const std::function<bool()>& condition, std::chrono::milliseconds pat
     std::this_thread::sleep_for(5ms);
   }
   return true;
+}
+
+bool Heard(const Connection& connection) {
+  pollfd waited{amqp_get_sockfd(connection.state()), POLLIN, 0};
+  return poll(&waited, 1, 10000) == 1;
 }
 
 std::string NewName(const std::string& word) {
@@ -171,6 +178,8 @@ Link::Link(const std::string& region) : name_(NewName("test")) {
 void Link::Cut() { TheLab().Do("rabbitmq", "context.toxiproxy.set_enabled", {name_, false}); }
 
 void Link::Silence() { TheLab().Do("rabbitmq", "context.toxiproxy.set_lag", {name_, 3600000}); }
+
+void Link::HoldAnswers() { TheLab().Do("rabbitmq", "context.toxiproxy.hold_answers", {name_}); }
 
 void Link::Heal() {
   TheLab().Do("rabbitmq", "context.toxiproxy.set_enabled", {name_, true});

@@ -34,6 +34,9 @@ lab::Lab& TheLab();
 // Whether a condition comes true in time.
 bool Until(const std::function<bool()>& condition, std::chrono::milliseconds patience = 10s);
 
+// Waits until the broker has said something that the connection has not read yet.
+bool Heard(const Connection& connection);
+
 // A name that nobody has used.
 std::string NewName(const std::string& word);
 
@@ -84,6 +87,7 @@ class Link {
   const std::string& url() const { return url_; }
   void Cut();
   void Silence();  // connections stay open, and nothing comes through
+  void HoldAnswers();  // what is sent arrives, and what the broker says does not
   void Heal();
 
  private:
