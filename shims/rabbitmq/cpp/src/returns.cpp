@@ -11,6 +11,11 @@ constexpr std::string_view kSettled = "it has been acknowledged or rejected alre
 
 void Returns::Opened(const std::shared_ptr<Delivered>& delivered) { open_[delivered->tag] = delivered; }
 
+void Returns::GiveBack(std::uint64_t tag, Clock::time_point due) {
+  open_.erase(tag);
+  due_[tag] = due;
+}
+
 std::vector<std::uint64_t> Returns::TakeDue(Clock::time_point now) {
   std::vector<std::uint64_t> tags;
   for (auto each = due_.begin(); each != due_.end();) {

@@ -23,7 +23,7 @@ class Returns {
 
   void Opened(const std::shared_ptr<Delivered>& delivered);
   // This message goes back then.
-  void GiveBack(std::uint64_t tag, Clock::time_point due) { due_[tag] = due; }
+  void GiveBack(std::uint64_t tag, Clock::time_point due);
 
   // Those whose time has come, which are to be returned now.
   std::vector<std::uint64_t> TakeDue(Clock::time_point now);
@@ -34,6 +34,9 @@ class Returns {
   std::vector<std::uint64_t> Settling(std::uint64_t tag, bool multiple);
   // The broker takes all unacknowledged messages back itself.
   void Forget(std::string_view why);
+
+  // How many deliveries are in the books.
+  std::size_t kept() const { return open_.size() + due_.size(); }
 
  private:
   std::map<std::uint64_t, std::weak_ptr<Delivered>> open_;

@@ -1,0 +1,42 @@
+// The books of what goes back to its queue (BAR-45).
+#include "returns.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+
+namespace antipode::rabbitmq {
+namespace {
+
+using ::testing::ElementsAre;
+
+std::shared_ptr<Delivered> Message(std::uint64_t tag) { return std::make_shared<Delivered>(nullptr, amqp_channel_t{1}, tag, 0); }
+
+TEST(Returns, NothingIsKeptOfWhatHasGoneBack) {
+  Returns returns;
+  const auto now = Returns::Clock::now();
+  for (std::uint64_t tag = 1; tag <= 1000; ++tag) {
+    returns.Opened(Message(tag));
+    returns.GiveBack(tag, now);
+    EXPECT_THAT(returns.TakeDue(now), ElementsAre(tag));
+  }
+  EXPECT_EQ(returns.kept(), 0U);
+}
+
+TEST(Returns, WhatWaitsIsKept) {
+  Returns returns;
+  const auto now = Returns::Clock::now();
+  const auto first = Message(1);
+  const auto second = Message(2);
+  returns.Opened(first);
+  returns.Opened(second);
+  returns.GiveBack(1, now + std::chrono::hours(1));
+  EXPECT_EQ(returns.kept(), 2U);
+  EXPECT_THAT(returns.Settling(2, true), ElementsAre(1U));
+  EXPECT_EQ(returns.kept(), 0U);
+  EXPECT_NE(second->Refusal(), "");
+}
+
+}  // namespace
+}  // namespace antipode::rabbitmq
