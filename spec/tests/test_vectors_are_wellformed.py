@@ -26,6 +26,7 @@ PREFIXES = {
     "propagation": "PROP",
     "records": "REC",
     "scopes": "SCOPE",
+    "sessions": "SESS",
     "shims": "SHIM",
     "trust": "TRUST",
     "wire": "WIRE",

@@ -53,7 +53,9 @@ __version__ = "0.1.0"
 
 forks.install()
 
-_SUBMODULES = frozenset({"asgi", "grpc", "httpx", "memory", "propagation", "requests", "shim", "testing", "wsgi"})
+_SUBMODULES = frozenset(
+    {"asgi", "grpc", "httpx", "memory", "propagation", "requests", "session", "shim", "testing", "wsgi"}
+)
 
 
 def __getattr__(name: str) -> ModuleType:

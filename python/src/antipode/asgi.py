@@ -26,6 +26,7 @@ from antipode.carriers import (
     without_member,
 )
 from antipode.propagation import Inbound, instrument
+from antipode.session import Session, Visit
 from antipode.site import skip_packages
 from antipode.trust import trust_settings
 
@@ -40,6 +41,7 @@ _MARK: Final = "antipode.inbound"
 _TRAILERS: Final = "http.response.trailers"
 _LINEAGE: Final = LINEAGE_HEADER.encode()
 _BAGGAGE: Final = BAGGAGE_HEADER.encode()
+_SET_COOKIE: Final = b"set-cookie"
 _OURS: Final = frozenset(name.encode() for name in (*CARRIERS, JMS_PROPERTY)) - {_BAGGAGE}
 _READ: Final = frozenset(name.encode() for name in (*CARRIERS, JMS_PROPERTY, *FORWARDING))
 
@@ -50,12 +52,14 @@ class Middleware:
     """Opens a scope for each HTTP request and WebSocket; nested in one stack, the outermost does.
 
     `edge=True` says that callers of this application are outside: nothing of theirs is taken and nothing goes
-    back to them. Raises ConfigurationError where the settings of trust are wrong.
+    back to them. `session` says where a user's lineage is kept for the next request (`antipode.session`); nowhere
+    without it. Raises ConfigurationError where the settings of trust are wrong.
     """
 
-    def __init__(self, app: App, *, edge: bool | None = None) -> None:
+    def __init__(self, app: App, *, edge: bool | None = None, session: Session | None = None) -> None:
         self._app = app
         self._edge = edge
+        self._session = session
         trust_settings()
         instrument()
 
@@ -74,7 +78,11 @@ class Middleware:
         inbound.scope.endpoint = partial(_endpoint, inner)
         if came.texts:
             inner["headers"] = without_lineage(scope["headers"])
-        answer = _Answer(inbound, scope, send)
+        visit = None
+        if self._session is not None:
+            cookies = [value.decode("latin-1") for name, value in scope["headers"] if name.lower() == b"cookie"]
+            visit = Visit(self._session, scope, cookies, inbound.scope)
+        answer = _Answer(inbound, scope, send, visit)
         try:
             with inbound.active():
                 await self._app(inner, receive, answer.send)
@@ -135,8 +143,9 @@ def without_lineage(headers: RawHeaders) -> list[tuple[bytes, bytes]]:
 class _Answer:
     """Puts the scope's additions into the header of the response, and what comes later into its trailer."""
 
-    def __init__(self, inbound: Inbound, scope: AsgiScope, send: Send) -> None:
+    def __init__(self, inbound: Inbound, scope: AsgiScope, send: Send, visit: Visit | None) -> None:
         self._inbound = inbound
+        self._visit = visit
         self._send = send
         self._public = False
         self._started = False
@@ -160,28 +169,31 @@ class _Answer:
 
         Where there are any, the answer is made here; the server gets the error all the same, after a whole response.
         """
-        text = None if self._started else self._inbound.response_text()
-        if text is None:
+        if self._started:
+            return
+        said = self._said()
+        if not said:
             return
         body = b"Internal Server Error"
-        headers = [
-            (b"content-type", b"text/plain"),
-            (b"content-length", str(len(body)).encode()),
-            (_LINEAGE, text.encode("ascii")),
-        ]
+        headers = [(b"content-type", b"text/plain"), (b"content-length", str(len(body)).encode()), *said]
         with suppress(Exception):  # the connection may be gone; what the application raised goes on
             await self._send({"type": "http.response.start", "status": 500, "headers": headers})
             await self._send({"type": "http.response.body", "body": body})
+
+    def _said(self) -> list[tuple[bytes, bytes]]:
+        """Our headers: what was written since the request came in, for the caller and for the user's next request."""
+        text = self._inbound.response_text(public=self._public)
+        cookie = None if self._visit is None else self._visit.set_cookie(public=self._public)
+        said = [] if text is None else [(_LINEAGE, text.encode("ascii"))]
+        return said if cookie is None else [*said, (_SET_COOKIE, cookie.encode("ascii"))]
 
     def _start(self, message: Message) -> Message:
         self._started = True
         headers = list(message.get("headers") or ())
         self._public = is_public(value.decode("latin-1") for name, value in headers if name.lower() == b"cache-control")
-        text = self._inbound.response_text(public=self._public)
         if any(name.lower() == _LINEAGE for name, _ in headers) and (self._public or not self._inbound.may_answer()):
             headers = [header for header in headers if header[0].lower() != _LINEAGE]
-        if text is not None:
-            headers.append((_LINEAGE, text.encode("ascii")))
+        headers += self._said()
         self._own_trailers = self._may_trail and not self._public and not message.get("trailers")
         changed = {**message, "headers": headers}
         if self._own_trailers:

@@ -80,20 +80,26 @@ def give(lineage: Lineage, trust: TrustSettings, direction: Direction) -> str | 
     """
     if not lineage:
         return None
-    now = settings()
-    fitted = lineage.fit(now.budget_bytes - trust.seal_length)
-    if fitted is not lineage:
-        for store in sorted(fitted.incomplete - lineage.incomplete):
+    fits = fitted(lineage, settings().budget_bytes - trust.seal_length, direction)
+    text = outgoing_text(fits.serialize(), trust)
+    telemetry.size(direction.value, len(text))
+    return text
+
+
+def fitted(lineage: Lineage, room: int, direction: Direction) -> Lineage:
+    """The lineage as far as it fits the budget and this room, in bytes; what is left out is marked and counted."""
+    budget = settings().budget_bytes
+    fits = lineage.fit(min(room, budget))
+    if fits is not lineage:
+        for store in sorted(fits.incomplete - lineage.incomplete):
             telemetry.incomplete("budget", store)
             logs.warn(
                 f"budget {store}",
                 f"a lineage of {len(lineage.serialize())} bytes passes the budget: what it holds of "
                 f"{store or 'some stores'} was left out ({direction.words}). Raise ANTIPODE_BUDGET_BYTES "
-                f"({now.budget_bytes} now).",
+                f"({budget} now).",
             )
-    text = outgoing_text(fitted.serialize(), trust)
-    telemetry.size(direction.value, len(text))
-    return text
+    return fits
 
 
 def leaving(scope: Scope) -> Lineage:

@@ -57,6 +57,8 @@ class Direction(StrEnum):
     RESPONSE_OUT = "response_out"
     MESSAGE_IN = "message_in"
     MESSAGE_OUT = "message_out"
+    SESSION_IN = "session_in"
+    SESSION_OUT = "session_out"
 
     @property
     def words(self) -> str:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from antipode.carriers import CARRIERS, FORWARDING, LINEAGE_HEADER, is_public, read, without_member
 from antipode.propagation import Inbound, instrument
+from antipode.session import Session, Visit
 from antipode.site import skip_packages
 from antipode.trust import trust_settings
 
@@ -30,13 +31,15 @@ class Middleware:
     """Opens a scope for each request; nested in one stack, the outermost does.
 
     `edge=True` says that callers of this application are outside: nothing of theirs is taken and nothing goes
-    back to them. The scope ends with the response's iterable. Raises ConfigurationError where the settings of
-    trust are wrong.
+    back to them. `session` says where a user's lineage is kept for the next request (`antipode.session`); nowhere
+    without it. The scope ends with the response's iterable. Raises ConfigurationError where the settings of trust
+    are wrong.
     """
 
-    def __init__(self, app: WSGIApplication, *, edge: bool | None = None) -> None:
+    def __init__(self, app: WSGIApplication, *, edge: bool | None = None, session: Session | None = None) -> None:
         self._app = app
         self._edge = edge
+        self._session = session
         trust_settings()
         instrument()
 
@@ -50,7 +53,10 @@ class Middleware:
         inbound.scope.endpoint = partial(_endpoint, environ)
         if came.texts:
             _strip(environ)
-        return _Answer(inbound, self._app, environ, start_response)
+        visit = None
+        if self._session is not None:
+            visit = Visit(self._session, environ, [environ.get("HTTP_COOKIE", "")], inbound.scope)
+        return _Answer(inbound, visit, self._app, environ, start_response)
 
 
 def _endpoint(environ: WSGIEnvironment) -> str:
@@ -86,9 +92,15 @@ class _Answer(Iterator[bytes]):
     """
 
     def __init__(
-        self, inbound: Inbound, app: WSGIApplication, environ: WSGIEnvironment, start_response: StartResponse
+        self,
+        inbound: Inbound,
+        visit: Visit | None,
+        app: WSGIApplication,
+        environ: WSGIEnvironment,
+        start_response: StartResponse,
     ) -> None:
         self._inbound = inbound
+        self._visit = visit
         self._start_response = start_response
         self._held: tuple[str, list[tuple[str, str]], Any] | None = None
         self._write: Callable[[bytes], object] | None = None
@@ -120,11 +132,9 @@ class _Answer(Iterator[bytes]):
         status, headers, exc_info = self._held
         headers = list(headers)
         public = is_public(value for name, value in headers if name.lower() == "cache-control")
-        text = self._inbound.response_text(public=public)
         if any(name.lower() == LINEAGE_HEADER for name, _ in headers) and (public or not self._inbound.may_answer()):
             headers = [header for header in headers if header[0].lower() != LINEAGE_HEADER]
-        if text is not None:
-            headers.append((LINEAGE_HEADER, text))
+        headers += self._said(public=public)
         if exc_info is None:
             self._write = self._start_response(status, headers)
         else:
@@ -144,6 +154,13 @@ class _Answer(Iterator[bytes]):
         self._send_header()
         return piece
 
+    def _said(self, *, public: bool = False) -> list[tuple[str, str]]:
+        """Our headers: what was written since the request came in, for the caller and for the user's next request."""
+        text = self._inbound.response_text(public=public)
+        cookie = None if self._visit is None else self._visit.set_cookie(public=public)
+        said = [] if text is None else [(LINEAGE_HEADER, text)]
+        return said if cookie is None else [*said, ("Set-Cookie", cookie)]
+
     def _answer_for(self, error: BaseException) -> None:
         """The application has failed before its header left; the server would answer without its additions (PROP-13).
 
@@ -152,11 +169,11 @@ class _Answer(Iterator[bytes]):
         """
         if self._write is not None or not isinstance(error, Exception):
             return
-        text = self._inbound.response_text()
-        if text is None:
+        said = self._said()
+        if not said:
             return
         body = b"Internal Server Error"
-        headers = [("Content-Type", "text/plain"), ("Content-Length", str(len(body))), (LINEAGE_HEADER, text)]
+        headers = [("Content-Type", "text/plain"), ("Content-Length", str(len(body))), *said]
         with suppress(Exception):  # the connection may be gone; what the application raised goes on
             self._write = self._start_response("500 Internal Server Error", headers)
             self._write(b"" if self._head else body)

@@ -1,0 +1,225 @@
+"""Session lineage: a user's request depends on what the same user's requests before it wrote (paper 4.3, spec SESS).
+
+app = antipode.asgi.Middleware(app, session=antipode.session.Cookie())    # likewise antipode.wsgi.Middleware
+
+Where the application has sessions of its own, at their server or signed:
+
+    app = antipode.asgi.Middleware(app, session=antipode.session.Entry(lambda scope: scope["session"]))
+    app = SessionMiddleware(app, ...)    # outside of it: Starlette's
+
+or, from a framework's own hooks, `join_from(flask.session)` before the request and `keep_in(flask.session)` after it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping
+from typing import Any, Final, Literal
+
+from antipode import logs, telemetry
+from antipode.errors import ConfigurationError, MalformedLineageError
+from antipode.exchange import fitted
+from antipode.lineage import EMPTY, Lineage
+from antipode.scope import Scope, current_scope
+from antipode.seal import Keys, SealState, open_seal, seal
+from antipode.settings import Mode, settings
+from antipode.trust import Direction, trust_settings
+
+__all__ = ["Cookie", "Entry", "Session", "join_from", "keep_in"]
+
+Request = Mapping[str, Any]
+_PURPOSE: Final = b"antipode session"
+_MOST_IN_COOKIE: Final = 3584
+"""Browsers keep 4,096 bytes with the cookie's name and attributes (RFC 6265, 6.1)."""
+_ENTRY: Final = "antipode"
+_TOKEN: Final = frozenset("!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
+
+
+class Session(ABC):
+    """Where a user's lineage is between two requests."""
+
+    @abstractmethod
+    def load(self, request: Request, cookies: Iterable[str]) -> Lineage:
+        """What the session has. `request` is ASGI's scope or WSGI's environ, `cookies` the lines of that header."""
+
+    @abstractmethod
+    def keep(self, request: Request, lineage: Lineage) -> str | None:
+        """Keeps it; the value of a `Set-Cookie` header where that is how."""
+
+
+class Cookie(Session):
+    """In a sealed cookie that scripts cannot read; the user can: names of stores and keys, unless keys are hashed.
+
+    `secure=False` is for a service that is reached over plain HTTP. Raises ConfigurationError for a name, path or
+    domain that no cookie can have, and where there is no key to seal with (`ANTIPODE_KEYS_FILE`).
+    """
+
+    def __init__(
+        self,
+        name: str = "antipode-session",
+        *,
+        path: str = "/",
+        domain: str | None = None,
+        secure: bool = True,
+        same_site: Literal["Lax", "Strict", "None"] = "Lax",
+    ) -> None:
+        if not name or not _TOKEN.issuperset(name):
+            raise ConfigurationError(f"no name of a cookie: {name!r}")
+        for part in (path, domain or ""):
+            if not part.isascii() or not part.isprintable() or ";" in part:
+                raise ConfigurationError(f"no path or domain of a cookie: {part!r}")
+        if same_site not in ("Lax", "Strict", "None"):
+            raise ConfigurationError(f"same_site={same_site!r}: want Lax, Strict or None")
+        self._name = name
+        self._attributes = f"; Path={path}" + (f"; Domain={domain}" if domain else "")
+        self._attributes += f"; HttpOnly; SameSite={same_site}" + ("; Secure" if secure else "")
+        _session_keys()
+
+    def load(self, request: Request, cookies: Iterable[str]) -> Lineage:
+        """As the base says; of several cookies, those with a valid seal (SESS-10, SESS-11)."""
+        found = EMPTY
+        for text in self._values(cookies):
+            body, state = open_seal(text, _session_keys(), time.time())
+            if state is SealState.VALID:
+                found |= _parsed(body)
+            elif state is not SealState.EXPIRED:
+                telemetry.dropped("seal", Direction.SESSION_IN)
+                logs.warn("session", f"a session's lineage was dropped, for its seal is {state}.", count_as="dropped")
+        return found
+
+    def keep(self, request: Request, lineage: Lineage) -> str | None:
+        """As the base says."""
+        keys, ttl = _session_keys(), settings().session_ttl
+        text = fitted(lineage, _MOST_IN_COOKIE - keys.seal_length, Direction.SESSION_OUT).serialize()
+        return f"{self._name}={seal(text, keys, time.time(), ttl)}; Max-Age={max(int(ttl), 1)}{self._attributes}"
+
+    def _values(self, cookies: Iterable[str]) -> Iterator[str]:
+        for line in cookies:
+            for pair in line.split(";"):
+                name, equals, value = pair.strip(" \t").partition("=")
+                if equals and name == self._name:
+                    yield value.removeprefix('"').removesuffix('"')
+
+
+class Entry(Session):
+    """In a session that the application has: `of` finds its mapping in a request, or None where there is none.
+
+    A request in which `of` raises KeyError fails with ConfigurationError: whatever makes the session stands inside of
+    this middleware then, and comes too late.
+    """
+
+    def __init__(self, of: Callable[[Any], MutableMapping[str, Any] | None]) -> None:
+        self._of = of
+
+    def _kept(self, request: Request) -> MutableMapping[str, Any] | None:
+        try:
+            return self._of(request)
+        except KeyError as error:
+            raise ConfigurationError(
+                f"the request has no {error} yet: put the middleware that makes the session outside of antipode's"
+            ) from error
+
+    def load(self, request: Request, cookies: Iterable[str]) -> Lineage:
+        """As the base says."""
+        kept = self._kept(request)
+        return EMPTY if kept is None else _load(kept)
+
+    def keep(self, request: Request, lineage: Lineage) -> str | None:
+        """As the base says."""
+        kept = self._kept(request)
+        if kept is None:
+            logs.warn("session", "what a request wrote was not kept: it has no session.", count_as="dropped")
+        else:
+            _keep(kept, lineage)
+        return None
+
+
+def join_from(kept: Mapping[str, Any]) -> None:
+    """Joins what an application's session has into the current scope (SESS-2, SESS-13)."""
+    scope = current_scope()
+    if scope is None:
+        raise ConfigurationError("no scope to join a session into: add a middleware, or open antipode.scope()")
+    if settings().mode is not Mode.OFF:
+        scope.transfer(_load(kept))
+
+
+def keep_in(kept: MutableMapping[str, Any]) -> None:
+    """Keeps what the current scope has added in an application's session (SESS-3, SESS-13)."""
+    scope = current_scope()
+    if scope is None:
+        raise ConfigurationError("no scope whose additions to keep: add a middleware, or open antipode.scope()")
+    added = scope.additions()
+    if settings().mode is not Mode.OFF and added and added != _load(kept):
+        _keep(kept, added)
+
+
+class Visit:
+    """One request of a session, for a middleware."""
+
+    __slots__ = ("_came", "_request", "_scope", "_session")
+
+    def __init__(self, session: Session, request: Request, cookies: Iterable[str], scope: Scope) -> None:
+        self._session = session
+        self._request = request
+        self._scope = scope
+        self._came = EMPTY if settings().mode is Mode.OFF else session.load(request, cookies)
+        scope.transfer(self._came)
+
+    def set_cookie(self, *, public: bool = False) -> str | None:
+        """Keeps what the scope has added when the header leaves; the value of its `Set-Cookie`, where there is one."""
+        self._scope.sent = True
+        added = self._scope.additions()
+        if settings().mode is Mode.OFF or not added or added == self._came:
+            return None
+        if public:
+            logs.warn(
+                "session",
+                "what a request wrote was not kept for its session: shared caches may keep the response "
+                "(Cache-Control: public).",
+                count_as="dropped",
+            )
+            return None
+        self._came = added
+        return self._session.keep(self._request, added)
+
+
+def _session_keys() -> Keys:
+    """Those of lineages, made others: what a browser has is worth nothing as a lineage's seal (SESS-8)."""
+    keys = trust_settings().keys
+    if not keys:
+        raise ConfigurationError("no key to seal sessions with: set ANTIPODE_KEYS_FILE, and ANTIPODE_TRUST as it was")
+    return Keys({name: hmac.new(key, _PURPOSE, hashlib.sha256).digest() for name, key in keys.items()})
+
+
+def _parsed(text: str) -> Lineage:
+    try:
+        lineage = Lineage.deserialize(text)
+    except MalformedLineageError:
+        telemetry.dropped("malformed", Direction.SESSION_IN)
+        telemetry.incomplete("malformed", "")
+        logs.warn("session", "a session's lineage could not be read: what it held is missing.", count_as="dropped")
+        return EMPTY.marked_incomplete()
+    if lineage:
+        telemetry.size(Direction.SESSION_IN, len(text))
+    return lineage
+
+
+def _load(kept: Mapping[str, Any]) -> Lineage:
+    entry = kept.get(_ENTRY)
+    if entry is None:
+        return EMPTY
+    until = entry.get("until") if isinstance(entry, Mapping) else None
+    text = entry.get("lineage") if isinstance(entry, Mapping) else None
+    if not isinstance(until, int | float) or not isinstance(text, str):
+        return _parsed("")
+    return _parsed(text) if time.time() < until else EMPTY
+
+
+def _keep(kept: MutableMapping[str, Any], lineage: Lineage) -> None:
+    now = settings()
+    text = fitted(lineage, now.budget_bytes, Direction.SESSION_OUT).serialize()
+    telemetry.size(Direction.SESSION_OUT, len(text))
+    kept[_ENTRY] = {"lineage": text, "until": time.time() + now.session_ttl}

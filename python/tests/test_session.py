@@ -1,0 +1,350 @@
+"""Session lineages: in cookies, and in sessions of the application (spec SESS)."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import antipode
+import antipode.asgi
+import antipode.session
+import antipode.wsgi
+import pytest
+from antipode import Lineage, WriteId
+from antipode.errors import ConfigurationError
+from antipode.seal import Keys, open_seal, seal
+from antipode.session import Cookie, Entry, join_from, keep_in
+from flask import Flask, request, session
+from hypothesis import given
+from hypothesis import strategies as st
+from scopes import Counts
+from starlette.applications import Starlette
+from starlette.middleware.sessions import SessionMiddleware
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Route
+from starlette.testclient import TestClient
+from werkzeug.test import Client
+
+pytestmark = pytest.mark.usefixtures("own_propagators")
+
+EPOCH = "8371ab90c2d4e6f1"
+KEYS = Keys({"one": b"k" * 32})
+NAME = "antipode-session"
+
+
+def block(number: int) -> WriteId:
+    return WriteId.position("user-acl", EPOCH, number)
+
+
+@pytest.fixture(autouse=True)
+def _keys() -> None:
+    antipode.configure(keys=KEYS, trust="private")
+
+
+@pytest.fixture
+def counts(monkeypatch: pytest.MonkeyPatch) -> Counts:
+    return Counts(monkeypatch)
+
+
+class Browser:
+    """One user of an application, with the cookies that it got: the same over ASGI and WSGI."""
+
+    def __init__(self, kind: str, cookie: antipode.session.Session, *, edge: bool = True) -> None:
+        self.seen: list[Lineage] = []
+        if kind == "asgi":
+            routes = [Route("/{number:int}", self._asgi), Route("/fail/{number:int}", self._asgi_fails)]
+            self.app: Any = antipode.asgi.Middleware(Starlette(routes=routes), edge=edge, session=cookie)
+        else:
+            flask = Flask(__name__)
+            flask.add_url_rule("/<int:number>", view_func=self._wsgi)
+            flask.add_url_rule("/fail/<int:number>", endpoint="fail", view_func=self._wsgi_fails)
+            flask.config["PROPAGATE_EXCEPTIONS"] = True
+            self.app = antipode.wsgi.Middleware(flask.wsgi_app, edge=edge, session=cookie)
+        self._kind = kind
+        self._client = self._new_client()
+
+    def _new_client(self) -> Any:
+        return TestClient(self.app, raise_server_exceptions=False) if self._kind == "asgi" else Client(self.app)
+
+    def get(self, path: str, cookie: str | None = None) -> Any:
+        """As the browser does it; or with this line of cookies in place of its own."""
+        try:
+            if cookie is None:
+                return self._client.get(path)
+            client = self._new_client() if self._kind == "asgi" else Client(self.app, use_cookies=False)
+            return client.get(path, headers={"cookie": cookie})
+        except ValueError:  # werkzeug's client hands on what the application raised, as a server logs it
+            return None
+
+    def write(self, number: int) -> None:
+        scope = antipode.current_scope()
+        assert scope is not None
+        self.seen.append(scope.lineage)
+        if number:
+            antipode.append(block(number))
+
+    async def _asgi(self, request: Request) -> Response:
+        self.write(request.path_params["number"])
+        return PlainTextResponse("done", headers=dict(request.query_params))
+
+    async def _asgi_fails(self, request: Request) -> Response:
+        self.write(request.path_params["number"])
+        raise ValueError("broken")
+
+    def _wsgi(self, number: int) -> Any:
+        self.write(number)
+        return "done", 200, dict(request.args)
+
+    def _wsgi_fails(self, number: int) -> str:
+        self.write(number)
+        raise ValueError("broken")
+
+
+@pytest.fixture(params=["asgi", "wsgi"])
+def browser(request: pytest.FixtureRequest) -> Browser:
+    return Browser(request.param, Cookie(secure=False))
+
+
+def cookie_of(response: Any) -> str | None:
+    """The value of the cookie that a response sets, with its attributes."""
+    set_cookie: str | None = response.headers.get("set-cookie")
+    return None if set_cookie is None else set_cookie.removeprefix(f"{NAME}=")
+
+
+def test_the_next_request_depends_on_what_the_last_one_wrote(browser: Browser) -> None:
+    """SESS-2, SESS-3: also at an edge, where nothing of the caller's is taken (TRUST-4)."""
+    browser.get("/7")
+    browser.get("/0")
+    browser.get("/9")
+    browser.get("/0")
+    assert browser.seen == [Lineage(), Lineage([block(7)]), Lineage([block(7)]), Lineage([block(9)])]
+
+
+def test_without_a_session_nothing_is_kept(browser: Browser) -> None:
+    """SESS-1, and a request that adds nothing sets nothing (SESS-3)."""
+    assert cookie_of(browser.get("/0")) is None
+    assert cookie_of(browser.get("/7")) is not None
+    assert cookie_of(browser.get("/0")) is None
+    for kind in ("asgi", "wsgi"):
+        other = Browser(kind, Entry(lambda _: None))
+        assert cookie_of(other.get("/7")) is None
+        other.get("/0")
+        assert other.seen[-1] == Lineage()
+
+
+@pytest.mark.parametrize("kind", ["asgi", "wsgi"])
+def test_a_failed_request_keeps_what_it_wrote(kind: str) -> None:
+    """SESS-6: at an edge, too, where nothing goes back to the caller itself."""
+    if kind == "wsgi":
+        pytest.importorskip("werkzeug")
+    browser = Browser(kind, Cookie(secure=False))
+    failed = browser.get("/fail/7")
+    if failed is None:  # werkzeug's client has no response then; the header was sent, as the next test's server shows
+        return
+    assert failed.status_code == 500
+    assert cookie_of(failed) is not None
+    browser.get("/0")
+    assert browser.seen[-1] == Lineage([block(7)])
+
+
+def test_a_failed_wsgi_request_sets_the_cookie() -> None:
+    """SESS-6."""
+    sent: list[tuple[str, list[tuple[str, str]]]] = []
+
+    def fails(environ: Any, start_response: Any) -> Any:
+        antipode.append(block(7))
+        raise ValueError("broken")
+
+    def start_response(status: str, headers: list[tuple[str, str]], exc_info: Any = None) -> Any:
+        sent.append((status, headers))
+        return lambda data: None
+
+    with pytest.raises(ValueError, match="broken"):
+        list(antipode.wsgi.Middleware(fails, edge=True, session=Cookie())({"REQUEST_METHOD": "GET"}, start_response))
+    [(status, headers)] = sent
+    assert status == "500 Internal Server Error"
+    assert [name for name, _ in headers] == ["Content-Type", "Content-Length", "Set-Cookie"]
+
+
+def test_the_cookie(browser: Browser) -> None:
+    """SESS-8, SESS-9: no lineage's seal opens it, and none is one."""
+    value, *attributes = (cookie_of(browser.get("/7")) or "").split("; ")
+    assert attributes == ["Max-Age=300", "Path=/", "HttpOnly", "SameSite=Lax"]
+    assert open_seal(value, KEYS, time.time()).state == "bad"
+    assert open_seal(value, KEYS, time.time()).text == Lineage([block(7)]).serialize()
+    other = cookie_of(Browser("asgi", Cookie(path="/a", domain="example.org", same_site="Strict")).get("/7")) or ""
+    assert other.split("; ")[1:] == [
+        "Max-Age=300",
+        "Path=/a",
+        "Domain=example.org",
+        "HttpOnly",
+        "SameSite=Strict",
+        "Secure",
+    ]
+
+
+def test_what_is_made_up_is_dropped_and_counted(browser: Browser, counts: Counts) -> None:
+    """SESS-10: a lineage that is sealed as such is no cookie, either; and no strict barrier fails for it."""
+    text = Lineage([block(7)]).serialize()
+    for value in (text, seal(text, KEYS, time.time(), 300), f"{text}~_.h.one.9999999999.{'0' * 32}", "", "x" * 5000):
+        browser.get("/0", f"{NAME}={value}")
+        assert browser.seen[-1] == Lineage()
+        assert browser.seen[-1].is_complete()
+    assert counts.of("antipode.lineage.dropped", direction="session_in") == 5
+
+
+def test_an_old_one_is_as_none(browser: Browser, counts: Counts, monkeypatch: pytest.MonkeyPatch) -> None:
+    """SESS-4."""
+    value = (cookie_of(browser.get("/7")) or "").split(";")[0]
+    later = time.time() + 301
+    monkeypatch.setattr("antipode.session.time.time", lambda: later)
+    browser.get("/0", f"{NAME}={value}")
+    assert browser.seen[-1] == Lineage()
+    assert counts.of("antipode.lineage.dropped", direction="session_in") == 0
+
+
+def test_several_cookies_are_joined(browser: Browser) -> None:
+    """SESS-11: of two paths or domains, one of them no more than a try."""
+    first = (cookie_of(browser.get("/7")) or "").split(";")[0]
+    other = Browser("asgi", Cookie())
+    second = (cookie_of(other.get("/9")) or "").split(";")[0]
+    browser.get("/0", f'a=b; {NAME}={first};{NAME}="{second}"; {NAME}=nonsense; {NAME}')
+    assert browser.seen[-1] == Lineage([block(9)])
+
+
+def test_a_public_response_sets_none(browser: Browser, caplog: pytest.LogCaptureFixture) -> None:
+    """SESS-12."""
+    assert cookie_of(browser.get("/7?cache-control=public")) is None
+    assert "shared caches may keep the response" in caplog.text
+
+
+def test_mode_off_leaves_sessions_alone(browser: Browser) -> None:
+    """SESS-7."""
+    value = (cookie_of(browser.get("/7")) or "").split(";")[0]
+    antipode.configure(mode="off")
+    assert cookie_of(browser.get("/9", f"{NAME}={value}")) is None
+    assert browser.seen[-1] == Lineage()
+
+
+def test_what_does_not_fit_is_marked(browser: Browser, monkeypatch: pytest.MonkeyPatch) -> None:
+    """SESS-5: below what browsers keep, whatever the budget."""
+    antipode.configure(budget_bytes=4087)
+    many = [WriteId(f"store-{n}", f"key-{n}", antipode.Opaque("v" * 60)) for n in range(100)]
+    monkeypatch.setattr(browser, "write", lambda number: antipode.append(*many))
+    response = browser.get("/7")
+    value = (cookie_of(response) or "").split(";")[0]
+    assert 3000 < len(value) <= 3584
+    monkeypatch.undo()
+    browser.get("/0", f"{NAME}={value}")
+    assert not browser.seen[-1].is_complete()
+
+
+def test_without_a_key_no_cookie_is_made() -> None:
+    """SESS-8."""
+    antipode.configure(keys=None)
+    with pytest.raises(ConfigurationError, match="ANTIPODE_KEYS_FILE"):
+        Cookie()
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"name": "a b"}, {"name": ""}, {"path": "/;x"}, {"domain": "a\r\nb"}, {"same_site": "Any"}]
+)
+def test_no_such_cookie(wrong: Any) -> None:
+    with pytest.raises(ConfigurationError):
+        Cookie(**wrong)
+
+
+@given(st.lists(st.text(st.characters(max_codepoint=255, exclude_characters="\r\n")), max_size=4))
+def test_no_cookie_breaks_a_request(lines: list[str]) -> None:
+    antipode.configure(keys=KEYS, trust="private")
+    lineage = Cookie().load({}, [*lines, *(f"{NAME}={line}" for line in lines)])
+    assert lineage == Lineage()
+
+
+def test_the_response_to_a_caller_inside_has_the_sessions_lineage_too() -> None:
+    """SESS-2: the caller has not seen it."""
+    browser = Browser("asgi", Cookie(secure=False), edge=False)
+    browser.get("/7")
+    assert browser.get("/0").headers["antipode-lineage"] == Lineage([block(7)]).serialize()
+
+
+# Sessions of the application
+
+
+def test_starlettes_session() -> None:
+    """SESS-13: its middleware stands outside of ours."""
+    browser = Browser("asgi", Entry(lambda scope: scope["session"]))
+    browser._client = TestClient(SessionMiddleware(browser.app, secret_key="secret", https_only=False))
+    browser.get("/7")
+    browser.get("/0")
+    assert browser.seen == [Lineage(), Lineage([block(7)])]
+
+
+def test_a_session_that_is_made_too_late_is_an_error() -> None:
+    browser = Browser("asgi", Entry(lambda scope: scope["session"]))
+    with pytest.raises(ConfigurationError, match="outside of antipode's"):
+        TestClient(browser.app).get("/7")
+
+
+@pytest.fixture
+def flask_user() -> tuple[Client, list[Lineage]]:
+    """A Flask application with its own hooks and signed sessions, and one user of it."""
+    app = Flask(__name__)
+    app.secret_key = "secret"
+    seen: list[Lineage] = []
+    app.before_request(lambda: join_from(session))
+
+    @app.after_request
+    def keep(response: Any) -> Any:
+        keep_in(session)
+        return response
+
+    @app.route("/<int:number>")
+    def write(number: int) -> str:
+        scope = antipode.current_scope()
+        assert scope is not None
+        seen.append(scope.lineage)
+        if number:
+            antipode.append(block(number))
+        return "done"
+
+    app.wsgi_app = antipode.wsgi.Middleware(app.wsgi_app)  # type: ignore[method-assign]
+    return Client(app), seen
+
+
+def test_flasks_session(flask_user: tuple[Client, list[Lineage]]) -> None:
+    client, seen = flask_user
+    client.get("/7")
+    first = client.get("/0")
+    assert seen == [Lineage(), Lineage([block(7)])]
+    assert "set-cookie" not in first.headers, "what is only read lives no longer (SESS-3)"
+
+
+def test_an_entry_that_is_old_or_no_entry(counts: Counts) -> None:
+    """SESS-4, SESS-13."""
+    text = Lineage([block(7)]).serialize()
+    with antipode.scope() as scope:
+        join_from({})
+        join_from({"antipode": {"lineage": text, "until": time.time() - 1}})
+        assert scope.lineage == Lineage()
+        join_from({"antipode": {"lineage": text, "until": time.time() + 1}})
+        assert scope.lineage == Lineage([block(7)])
+    for entry in (
+        "text",
+        7,
+        {"lineage": text},
+        {"lineage": 7, "until": time.time() + 1},
+        {"lineage": "~", "until": 1e18},
+    ):
+        with antipode.scope() as scope:
+            join_from({"antipode": entry})
+            assert not scope.lineage.is_complete()
+    assert counts.of("antipode.lineage.dropped", direction="session_in") == 5
+
+
+def test_outside_any_scope_there_is_nothing_to_keep() -> None:
+    with pytest.raises(ConfigurationError, match="no scope"):
+        join_from({})
+    with pytest.raises(ConfigurationError, match="no scope"):
+        keep_in({})
