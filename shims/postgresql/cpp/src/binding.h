@@ -18,12 +18,17 @@ namespace antipode::postgresql {
 
 struct Binding {
   Binding(std::shared_ptr<Store> joined, std::shared_ptr<Server> own, const Options& given)
-      : store(std::move(joined)), server(std::move(own)), options(given.store), async_commits(given.async_commits) {}
+      : store(std::move(joined)),
+        server(std::move(own)),
+        options(given.store),
+        async_commits(given.async_commits),
+        rests(given.store.rest.value_or("none") == "column") {}
 
   std::shared_ptr<Store> store;
   std::shared_ptr<Server> server;
   StoreOptions options;
   AsyncCommits async_commits;
+  bool rests;         // whether lineages rest beside rows
   std::string unfit;  // why positions of this client prove nothing; empty where they do
 
   bool records = true;

@@ -72,7 +72,7 @@ Reply Connection::Inside::Run(Kind kind, const Call& run, const Send& send, cons
   if (InPipeline()) return Plain(run());  // which libpq refuses
   if (under_way_) {  // libpq ends what is under way first
     under_way_ = false;
-    if (kind_ != Kind::kRead) kind = Kind::kMaybe;
+    if (kind_ != Kind::kRead && kind_ != Kind::kSession) kind = Kind::kMaybe;
   }
   binding_.Refresh();
   const PGTransactionStatusType status = PQtransactionStatus(plain());
@@ -98,6 +98,7 @@ Reply Connection::Inside::Run(Kind kind, const Call& run, const Send& send, cons
     Keep(result.get());
     return Reply(result.release());
   }
+  flow_.PutBeside(kind);
   OwnResult result(run());
   Keep(result.get());
   has_snapshot_ = true;
@@ -129,6 +130,12 @@ int Connection::Inside::Start(Kind kind, const Send& send, const Site& site) {
   }
   const bool wrote = flow_.writes();
   if (binding_.records) flow_.Begins(kind, site);
+  if (!InPipeline()) {
+    flow_.PutBeside(kind);
+  } else if (const std::optional<Send> beside = flow_.PipedBeside(kind); beside && (*beside)() != 0) {
+    pieces_.push_back(Piece::kOurs);
+    ++unsynced_;
+  }
   if (send() == 0) {
     flow_.NotSent(!wrote);
     return 0;
@@ -137,6 +144,7 @@ int Connection::Inside::Start(Kind kind, const Send& send, const Site& site) {
   read.Missed();
   if (InPipeline()) {
     ++unsynced_;
+    if (binding_.rests) pieces_.push_back(Piece::kTheirs);
     flow_.Rides(kind);
   } else {
     under_way_ = true;
@@ -146,8 +154,27 @@ int Connection::Inside::Start(Kind kind, const Send& send, const Site& site) {
   return 1;
 }
 
+void Connection::Inside::SkipOurs(bool waits) {
+  while (!pieces_.empty() && pieces_.front() == Piece::kOurs && (waits || PQisBusy(plain()) == 0)) {
+    OwnResult result(PQgetResult(plain()));
+    if (result == nullptr) {
+      pieces_.pop_front();
+    } else if (PQstatus(plain()) != CONNECTION_OK) {
+      lost_ = std::move(result);
+    }
+  }
+}
+
+int Connection::Inside::IsBusy() {
+  SkipOurs(false);
+  return PQisBusy(plain());
+}
+
 Reply Connection::Inside::Next() {
-  PGresult* const result = PQgetResult(plain());
+  SkipOurs(true);
+  PGresult* const result = lost_ ? lost_.release() : PQgetResult(plain());
+  // A command ends with a null, a synchronisation point is one result.
+  if (!pieces_.empty() && (result == nullptr || pieces_.front() == Piece::kSync)) pieces_.pop_front();
   if (result == nullptr) {
     if (!InPipeline()) Over();
     return Reply();
@@ -173,6 +200,7 @@ int Connection::Inside::Sync() {
   if (done != 0) {
     unsynced_ = 0;
     ++syncs_;
+    if (binding_.rests) pieces_.push_back(Piece::kSync);
   }
   return done;
 }
@@ -182,6 +210,7 @@ int Connection::Inside::LeavePipeline() {
   const int done = PQexitPipelineMode(plain());
   if (done != 0 && was) {
     unsynced_ = syncs_ = 0;
+    pieces_.clear();
     flow_.Quiet();
   }
   return done;
@@ -194,6 +223,7 @@ void Connection::Inside::Reset() {
   unnamed_.reset();
   under_way_ = has_snapshot_ = false;
   unsynced_ = syncs_ = 0;
+  pieces_.clear();
   words_.reset();
   error_.reset();
   PQreset(plain());

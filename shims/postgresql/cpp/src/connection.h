@@ -4,6 +4,7 @@
 
 #include <libpq-fe.h>
 
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -52,6 +53,7 @@ class Connection::Inside {
   const std::optional<Unnamed>& unnamed() const { return unnamed_; }
 
   Reply Next();
+  int IsBusy();
   int Sync();
   int LeavePipeline();
   void Reset();
@@ -62,6 +64,8 @@ class Connection::Inside {
   bool InPipeline() const { return PQpipelineStatus(plain()) != PQ_PIPELINE_OFF; }
   void Keep(const PGresult* result);
   void Over();
+  // Commands of ours that come back next are no business of the application's; `waits`, or as far as they have come.
+  void SkipOurs(bool waits);
 
   const int process_;
   OwnConnection plain_;
@@ -79,6 +83,10 @@ class Connection::Inside {
   // A pipeline.
   int unsynced_ = 0;  // commands sent since the last synchronisation point
   int syncs_ = 0;     // synchronisation points that have not come back
+  // What is still to come back, in order, where lineages rest beside rows: for then some of it is ours.
+  enum class Piece { kOurs, kTheirs, kSync };
+  std::deque<Piece> pieces_;
+  OwnResult lost_;  // the connection's last words, which came in answer to a command of ours
 
   std::optional<std::string> words_;  // the application's own last error
   std::shared_ptr<const Error> error_;

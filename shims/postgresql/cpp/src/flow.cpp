@@ -33,6 +33,7 @@ void Flow::Begins(Kind kind, const Site& site) {
   // What ends a transaction, or may, can have ended it when the connection breaks.
   committing_ = kind == Kind::kCommit || kind == Kind::kPrepare || kind == Kind::kMaybe || kind == Kind::kCommitPrepared ||
                 status == PQTRANS_IDLE;
+  beside_.MaySet(kind);
   if (!Writes(kind)) return;
   if ((kind == Kind::kCommitPrepared || kind == Kind::kRollbackPrepared) && !write_) write_ = std::move(prepared_);
   if (!write_) {
@@ -42,7 +43,17 @@ void Flow::Begins(Kind kind, const Site& site) {
   if (kind == Kind::kWrite || kind == Kind::kCommitPrepared) certain_ = true;
 }
 
+void Flow::PutBeside(Kind kind) {
+  if (RestsBeside(kind)) beside_.Put(*write_);
+}
+
+std::optional<Send> Flow::PipedBeside(Kind kind) const {
+  if (!RestsBeside(kind)) return std::nullopt;
+  return beside_.InTransaction(*write_);
+}
+
 void Flow::NotSent(bool began) {
+  beside_.TakeBack();
   if (!write_) return;
   if (Broken()) {
     Gone();
@@ -65,6 +76,8 @@ void Ending::Add(const PGresult* result) {
 }
 
 void Flow::Ends(Kind kind, const Ending& ending) {
+  beside_.TakeBack();
+  beside_.MaySet(ending.failed ? Kind::kMaybe : kind);
   const PGTransactionStatusType status = PQtransactionStatus(connection_);
   if (!write_) return;
   if (Broken() || ending.fatal) {
@@ -117,6 +130,7 @@ void Flow::Closes() {
 
 std::unique_ptr<Writing> Flow::Take() {
   certain_ = committing_ = false;
+  beside_.Forget();
   return std::move(write_);
 }
 
@@ -176,6 +190,7 @@ OwnResult Flow::Commit() {
 
 OwnResult Flow::Alone(const Send& send) {
   std::vector<std::vector<Send>> groups{{send, Asked(connection_, kHow)}, {}};
+  if (binding_.rests) groups[0].insert(groups[0].begin(), beside_.InTransaction(*write_));
   // In a group of its own: should the server have forgotten it, the write before is not touched.
   const bool asks_prepared = prepared_question_;
   const bool prepares = client_prepares_ && !prepared_question_;
@@ -190,6 +205,11 @@ OwnResult Flow::Alone(const Send& send) {
     groups.push_back({[this] { return PQsendPrepare(connection_, kPreparedQuestion, kQuestion, 0, nullptr); }});
   }
   auto [answers, ends] = Piped(connection_, groups);
+  if (binding_.rests && answers.size() < 2) {
+    answers.clear();  // what was to rest was sent, and not the write
+  } else if (binding_.rests && RefusalOf(answers[0]).empty()) {
+    answers.erase(answers.begin());
+  }
   if (answers.empty() || answers[0].empty()) {
     if (Broken()) {
       Unknown();
@@ -236,8 +256,8 @@ void Flow::Settle(const Results& answer, bool asynchronous) {
   }
   std::optional<Place> place = PlaceOf(answer);
   if (!place && !Broken()) {
-    if (const std::string refusal = RefusalOf(answer); !refusal.empty()) {
-      Refused(refusal);
+    if (!RefusalOf(answer).empty()) {
+      Refused(answer);
       return;
     }
   }
@@ -269,16 +289,14 @@ std::optional<Place> Flow::Bounded(std::optional<Place> place, bool asynchronous
 std::optional<Place> Flow::Flushed() {
   std::optional<Place> place;
   for (int turn = 0; turn < 3 && write_; ++turn) {
-    const std::vector<Results> answers =
-        Piped(connection_, {{Asked(connection_, kFlush)}, {Asked(connection_, kQuestion)}}).commands;
-    if (answers.size() < 2 || Broken()) return std::nullopt;
-    std::string refusal = RefusalOf(answers[0]);
-    if (refusal.empty()) refusal = RefusalOf(answers[1]);
-    if (!refusal.empty()) {
-      Refused(refusal);
+    const Answers answers = Piped(connection_, {{Asked(connection_, kFlush)}, {Asked(connection_, kQuestion)}});
+    if (answers.commands.size() < 2 || answers.ends.size() < 2 || Broken()) return std::nullopt;
+    for (const Results* each : {&answers.commands[0], &answers.ends[0], &answers.commands[1]}) {
+      if (RefusalOf(*each).empty()) continue;
+      Refused(*each);
       return std::nullopt;
     }
-    place = PlaceOf(answers[1]);
+    place = PlaceOf(answers.commands[1]);
     if (!place || place->Certain(segment_)) return place;
   }
   return place;
@@ -339,9 +357,14 @@ void Flow::Record(const Ordered& position) {
   }
 }
 
-void Flow::Refused(const std::string& words) {
+void Flow::Refused(const Results& results) {
+  const std::string words = RefusalOf(results);
   if (words.find("recovery") != std::string::npos && !certain_) {
     RolledBack();  // a function that was called at a standby, which takes no writes
+    return;
+  }
+  if (IsCancelled(results)) {
+    Incomplete("pending", "the question for its position was cancelled: " + words);
     return;
   }
   binding_.Say("rights", "a write to " + binding_.store->name() + " is recorded as incomplete: " + words);

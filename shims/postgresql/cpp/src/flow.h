@@ -12,6 +12,7 @@
 
 #include "antipode/site.h"
 #include "antipode/writing.h"
+#include "beside.h"
 #include "binding.h"
 #include "packets.h"
 #include "statements.h"
@@ -37,7 +38,8 @@ struct Ending {
 // The writes of one wrapped connection (spec SHIM-6 to SHIM-8, SHIM-11).
 class Flow {
  public:
-  Flow(Binding& binding, PGconn* connection) : binding_(binding), connection_(connection) {}
+  Flow(Binding& binding, PGconn* connection)
+      : binding_(binding), connection_(connection), beside_(binding, connection) {}
 
   bool writes() const { return write_ != nullptr; }
   // Whether the client prepares statements of its own, so that our question may be one, too (SHIM-5).
@@ -45,6 +47,10 @@ class Flow {
 
   // A statement is about to be sent. `alone`: it may end its transaction itself.
   void Begins(Kind kind, const Site& site);
+  // Tells the server what is to rest beside what is written next; not in a pipeline.
+  void PutBeside(Kind kind);
+  // The same as a command of a pipeline; nothing where nothing is to rest.
+  std::optional<Send> PipedBeside(Kind kind) const;
   // What was to be sent was not.
   void NotSent(bool began);
   // It is over.
@@ -69,17 +75,21 @@ class Flow {
   void RolledBack();
   void Unknown();
   void Incomplete(const char* reason, const std::string& detail);
-  void Refused(const std::string& words);
+  void Refused(const Results& results);
   void Settle(const Results& answer, bool asynchronous);
   void SettleApart() { Settle({}, false); }
   std::optional<Place> Bounded(std::optional<Place> place, bool asynchronous);
   std::optional<Place> Flushed();
   void Learn(std::uint32_t timeline);
   void Record(const Ordered& position);
+  bool RestsBeside(Kind kind) const {
+    return binding_.rests && write_ && (kind == Kind::kWrite || kind == Kind::kMaybe);
+  }
   bool Broken() const { return PQstatus(connection_) != CONNECTION_OK; }
 
   Binding& binding_;
   PGconn* const connection_;
+  Beside beside_;
   std::unique_ptr<Writing> write_;
   bool certain_ = false;     // one of its statements was a plain write: the server need not be asked whether it wrote
   bool committing_ = false;  // the server may have been told to commit

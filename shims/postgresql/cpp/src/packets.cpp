@@ -19,16 +19,6 @@ bool HasState(const Results& results, std::string_view state) {
   });
 }
 
-// The results of one command. A broken connection has one error to tell.
-Results AllOf(PGconn* connection) {
-  Results results;
-  while (PGresult* const result = PQgetResult(connection)) {
-    results.emplace_back(result);
-    if (PQstatus(connection) != CONNECTION_OK) break;
-  }
-  return results;
-}
-
 // What comes up to the end of a group: errors of its commit (a deferred constraint). Nothing where the end did not come.
 std::optional<Results> EndOf(PGconn* connection) {
   Results errors;
@@ -84,12 +74,23 @@ std::string RefusalOf(const Results& results) {
 
 bool IsUnknownStatement(const Results& results) { return HasState(results, "26000"); }
 
+bool IsCancelled(const Results& results) { return HasState(results, "57014"); }
+
 bool IsPrepared(const Results& results) { return RefusalOf(results).empty() || HasState(results, "42P05"); }
 
 bool EndsConnection(const PGresult* result) {
   if (PQresultStatus(result) != PGRES_FATAL_ERROR) return false;
   const char* const severity = PQresultErrorField(result, PG_DIAG_SEVERITY_NONLOCALIZED);
   return severity == nullptr || std::string_view(severity) != "ERROR";
+}
+
+Results AllOf(PGconn* connection) {
+  Results results;
+  while (PGresult* const result = PQgetResult(connection)) {
+    results.emplace_back(result);
+    if (PQstatus(connection) != CONNECTION_OK) break;
+  }
+  return results;
 }
 
 Results Simple(PGconn* connection, const std::string& text) {

@@ -55,6 +55,9 @@ std::string RefusalOf(const Results& results);
 // Whether the server refused because it has no prepared statement of that name (`DISCARD ALL` forgets them).
 bool IsUnknownStatement(const Results& results);
 
+// Whether the server stopped for a time limit, or because it was told to.
+bool IsCancelled(const Results& results);
+
 // Whether the server has the statement now, or had it before.
 bool IsPrepared(const Results& results);
 
@@ -62,6 +65,9 @@ bool IsPrepared(const Results& results);
 bool EndsConnection(const PGresult* result);
 
 std::string_view ValueOf(const PGresult* result, int column);
+
+// The results of one command. A broken connection has one error to tell.
+Results AllOf(PGconn* connection);
 
 // Sends one message of the simple protocol; the results of its statements, as far as they came.
 Results Simple(PGconn* connection, const std::string& text);

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "antipode/wait_on_read.h"
+#include "beside.h"
 #include "positions.h"
 
 namespace antipode::postgresql {
@@ -76,11 +77,18 @@ void ReadCall::Cover(const PGresult* result) {
   if (!collects()) return;
   const ExecStatusType status = PQresultStatus(result);
   if (status == PGRES_FATAL_ERROR) return;  // no value was read
+  if (binding_.rests && PQnfields(result) > 0) {
+    if (const auto resting = RestingIn(result, binding_)) {
+      Saw({}, *resting);
+    } else {
+      Missed();
+    }
+  }
   const PGTransactionStatusType now = PQtransactionStatus(connection_);
   if ((now != PQTRANS_IDLE && now != PQTRANS_INTRANS) || PQpipelineStatus(connection_) != PQ_PIPELINE_OFF) {
     Missed();
   } else if (const auto id = Position()) {
-    Saw(*id);
+    Saw({*id}, Lineage());
   } else {
     Missed();
   }
@@ -110,9 +118,9 @@ std::optional<WriteId> ReadCall::Position() {
   return *id;
 }
 
-void ReadCall::Saw(const WriteId& id) {
-  if (reading_) reading_->Saw({id});
-  if (merges_) scope_->Transfer(Lineage(id), site_);
+void ReadCall::Saw(const std::vector<WriteId>& ids, const Lineage& lineage) {
+  if (reading_) reading_->Saw(ids, lineage);
+  if (merges_) scope_->Transfer(lineage | Lineage(ids), site_);
 }
 
 void ReadCall::Missed() {

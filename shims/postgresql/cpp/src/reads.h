@@ -33,7 +33,7 @@ class ReadCall {
 
  private:
   bool collects() const { return reading_ || merges_; }
-  void Saw(const WriteId& id);
+  void Saw(const std::vector<WriteId>& ids, const Lineage& lineage);
   std::optional<WriteId> Position();
 
   Binding& binding_;

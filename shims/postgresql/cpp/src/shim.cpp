@@ -39,7 +39,8 @@ std::vector<Wanted> WantedOf(Span<const WriteId> ids) {
 }  // namespace
 
 Capabilities PostgresqlShim::capabilities() const {
-  return Capabilities::Positions().BlockingWait(true).Tombstones(true).MarkedBy(Marks::kNative);
+  return Capabilities::Positions().BlockingWait(true).Tombstones(true).RestsIn({Rest::kNative}).MarkedBy(
+      Marks::kNative);
 }
 
 Look& PostgresqlShim::LookAt(Server& server) {

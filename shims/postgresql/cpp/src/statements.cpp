@@ -48,7 +48,7 @@ class Lexer {
     if (IsSpace(c)) {
       ++at_;
     } else if (c == '-' && Peek(1) == '-') {
-      while (at_ < text_.size() && Peek() != '\n') ++at_;
+      while (at_ < text_.size() && Peek() != '\n' && Peek() != '\r') ++at_;
     } else if (c == '/' && Peek(1) == '*') {
       Comment();
     } else if (c == '\'') {
@@ -152,8 +152,9 @@ bool IsOneOf(const std::string_view (&words)[n], std::string_view word) {
 // All lists are sorted.
 constexpr std::string_view kChanges[] = {"delete", "insert", "merge", "update"};
 constexpr std::string_view kReads[] = {
-    "begin",   "checkpoint", "close",   "deallocate", "declare", "discard", "fetch", "listen", "lock", "move",    "notify",
-    "prepare", "release",    "reset",   "savepoint",  "set",     "show",    "start", "table",  "unlisten", "values"};
+    "begin", "checkpoint", "close",   "deallocate", "declare", "fetch", "listen", "lock",     "move",
+    "notify", "prepare",   "release", "savepoint",  "show",    "start", "table",  "unlisten", "values"};
+constexpr std::string_view kSets[] = {"discard", "reset", "set"};
 constexpr std::string_view kQueries[] = {"declare", "explain", "select", "table", "values", "with"};
 // What stands before a parenthesis in a plain query, and changes nothing.
 constexpr std::string_view kHarmless[] = {
@@ -210,6 +211,7 @@ class Statement {
     if (word == "prepare" && Has("transaction") && tokens_[1].text == "transaction") return Kind::kPrepare;
     if (word == "copy") return CopiesOut() ? Query(word) : Kind::kMaybe;
     if (IsOneOf(kQueries, word)) return Query(word);
+    if (IsOneOf(kSets, word)) return Kind::kSession;
     return IsOneOf(kReads, word) ? Kind::kRead : Kind::kMaybe;
   }
 
@@ -231,7 +233,7 @@ class Statement {
     }
     if (Has("chain") && !Has("no")) return Kind::kMaybe;
     if (commits) return Kind::kCommit;
-    return Has("to") ? Kind::kRead : Kind::kRollback;  // ROLLBACK TO a savepoint
+    return Has("to") ? Kind::kSession : Kind::kRollback;  // ROLLBACK TO a savepoint
   }
 
   // COPY … TO, of which the part in parentheses is a query.
@@ -283,7 +285,7 @@ Kind Classify(std::string_view text) {
 bool MayRename(std::string_view text) {
   const Kind kind = Classify(text);
   if (kind == Kind::kMaybe) return true;
-  if (kind != Kind::kRead) return false;
+  if (kind != Kind::kRead && kind != Kind::kSession) return false;
   Lexer lexer(text, false);
   const std::vector<Token> tokens = lexer.Run();
   if (tokens.empty()) return false;

@@ -11,6 +11,7 @@ namespace antipode::postgresql {
 
 enum class Kind {
   kRead,
+  kSession,  // SET, RESET, DISCARD, ROLLBACK TO: no data, but what the transaction's settings are
   kWrite,  // one INSERT, UPDATE, DELETE or MERGE: in autocommit mode its position can be asked for in the same packet
   kMaybe,  // a function, a procedure, DDL, several statements: whatever it is, it may write
   kCommit,

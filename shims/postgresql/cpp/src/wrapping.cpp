@@ -50,7 +50,7 @@ Facts FactsAt(Store& store, const Target& target) {
 
 Result<std::shared_ptr<Store>> Join(const Options& options) {
   const std::string rest = options.store.rest.value_or("none");
-  if (rest != "none") return Mistake("rest=" + rest + ": in C++ a lineage does not rest beside rows yet; want none");
+  if (rest != "none" && rest != "column") return Mistake("rest=" + rest + ": want none or column");
   if (options.store.replicas) {
     for (const std::any& each : *options.store.replicas) {
       const Result<Target> target = TargetOf(each);
@@ -194,7 +194,7 @@ int Connection::SendQueryPrepared(const char* name, int count, const char* const
 int Connection::SetSingleRowMode() { return PQsetSingleRowMode(get()); }
 Reply Connection::GetResult() { return inside_->Next(); }
 int Connection::ConsumeInput() { return PQconsumeInput(get()); }
-int Connection::IsBusy() { return PQisBusy(get()); }
+int Connection::IsBusy() { return inside_->IsBusy(); }
 int Connection::Flush() { return PQflush(get()); }
 
 int Connection::EnterPipelineMode() { return PQenterPipelineMode(get()); }

@@ -7,7 +7,7 @@ from typing import Any
 import antipode
 import psycopg
 import pytest
-from pg_regions import INSERT, Posts, proved
+from pg_regions import INSERT, STORE, Posts, proved
 
 
 def test_an_error_in_autocommit_mode_leaves_nothing(wrapped: psycopg.Connection[Any]) -> None:
@@ -108,6 +108,41 @@ def test_a_write_whose_question_fails_is_undone_and_says_so(
         assert not scope.pending
         assert not scope.lineage
         assert wrapped.execute("SELECT count(*) FROM posts").fetchone() == (0,)
+
+
+def test_a_question_that_is_cancelled_lacks_no_rights(
+    wrapped: psycopg.Connection[Any], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The write is done and its position unknown; nobody is sent to look for a grant."""
+    wrapped.autocommit = True
+    wrapped.execute("SET statement_timeout = '200ms'")
+    monkeypatch.setattr("antipode_postgresql.flow.QUESTION", b"SELECT pg_sleep(20), 1, 2")
+    with antipode.scope() as scope:
+        wrapped.execute(INSERT, ("1",))
+        assert not scope.pending
+        assert scope.lineage.incomplete == {STORE}
+        assert wrapped.execute("SELECT count(*) FROM posts").fetchone() == (1,)
+        assert [gap.reason for gap in scope.gaps] == ["pending"]
+    assert "is recorded as incomplete" not in caplog.text
+
+
+@pytest.mark.parametrize("patched", ["FLUSH", "QUESTION"])
+def test_a_flush_that_fails_bounds_nothing(
+    wrapped: psycopg.Connection[Any], monkeypatch: pytest.MonkeyPatch, patched: str
+) -> None:
+    """An asynchronous commit is behind the flushed position until a commit behind it is flushed; that one may fail."""
+    wrapped.autocommit = True
+    wrapped.execute("DROP TABLE IF EXISTS unflushed")
+    wrapped.execute("CREATE TABLE unflushed (key text UNIQUE DEFERRABLE INITIALLY DEFERRED)")
+    wrapped.execute("INSERT INTO unflushed VALUES ('1')")
+    wrapped.execute("SET synchronous_commit = off")
+    failing = {"FLUSH": b"INSERT INTO unflushed VALUES ('1')", "QUESTION": b"SELECT 1/0"}
+    monkeypatch.setattr(f"antipode_postgresql.flow.{patched}", failing[patched])
+    with antipode.scope() as scope:
+        wrapped.execute(INSERT, ("1",))
+        assert not scope.pending
+        assert scope.lineage.incomplete == {STORE}
+        assert wrapped.execute("SELECT count(*) FROM unflushed").fetchone() == (1,)
 
 
 def test_a_connection_that_ends_when_the_write_is_committed(wrapped: psycopg.Connection[Any]) -> None:

@@ -74,6 +74,33 @@ def test_reading_covers_and_gives_what_rests_beside(quiet_posts: Posts, quiet_la
         assert plain.execute("SELECT antipode FROM posts WHERE key = 'plain'").fetchone() == (None,)
 
 
+@pytest.mark.parametrize(
+    "back",
+    ["ROLLBACK TO here", "ROLLBACK TO here; SELECT 1", "RESET ALL", "", "an error", "SELECT set_config(%s, '', true)"],
+)
+def test_what_takes_the_setting_back_takes_no_lineage_from_the_next_row(quiet_posts: Posts, back: str) -> None:
+    """PROP-21: the server forgets at a ROLLBACK TO what it was told behind the savepoint."""
+    writer = quiet_posts.wrap("a", rest="column")
+    other = antipode.Lineage([antipode.WriteId("elsewhere", "key", Ordered("", 7))])
+    with antipode.scope(other), writer.transaction():
+        if back:
+            writer.execute("SAVEPOINT here")
+            writer.execute(INSERT, ("before",))
+        else:
+            with writer.transaction(force_rollback=True):
+                writer.execute(INSERT, ("before",))
+        if back == "an error":
+            with pytest.raises(psycopg.errors.DivisionByZero):
+                writer.execute("UPDATE posts SET value = (1/0)::text")
+            back = "ROLLBACK TO here"
+        if back:
+            writer.execute(back, ("antipode.lineage",) if "%s" in back else None)
+        writer.execute(INSERT, ("behind",))
+        [(beside,)] = writer.execute("SELECT antipode FROM posts WHERE key = 'behind'").fetchall()
+        writer.execute("DELETE FROM posts")
+    assert beside == other.serialize()
+
+
 def test_lineages_beside_a_row_are_joined(quiet_lab: PostgresqlStore) -> None:
     cases = [
         ("1~s..e.5", "1~s..e.7", "1~s..e.7"),

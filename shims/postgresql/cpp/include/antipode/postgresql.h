@@ -165,7 +165,8 @@ class Connection {
 ///
 /// Fails (and closes the connection) for options that cannot be or a connection that is not open (kConfiguration), and for a
 /// server whose positions prove nothing (kUnfitStore: a pooler in transaction mode, `wal_level = minimal`), unless
-/// `WhenUnfit(kUnproven)` lets the service start. `rest` is `none` alone.
+/// `WhenUnfit(kUnproven)` lets the service start. `RestIn("column")` puts lineages into a column `antipode` beside rows, as
+/// the tables have it that `antipode init … --set table=…` prepared; in a `Reading` they are taken from results with that column.
 [[nodiscard]] Result<Connection> Wrap(PGconn* connection, Options options);
 
 /// This process waits for a store's servers, and never reads or writes it.

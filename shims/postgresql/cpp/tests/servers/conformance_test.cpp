@@ -15,7 +15,7 @@ std::string Upsert(const std::string& key, const std::string& value) {
          "') ON CONFLICT (key) DO UPDATE SET value = excluded.value";
 }
 
-std::string Select(const std::string& key) { return "SELECT value FROM posts WHERE key = '" + key + "'"; }
+std::string Select(const std::string& key) { return "SELECT value, antipode FROM posts WHERE key = '" + key + "'"; }
 
 class PostgresqlUnderTest final : public testing::StoreUnderTest {
  public:
@@ -26,7 +26,8 @@ class PostgresqlUnderTest final : public testing::StoreUnderTest {
   }
 
   Capabilities capabilities() const override {
-    return Capabilities::Positions().BlockingWait(true).Tombstones(true).MarkedBy(Marks::kNative);
+    return Capabilities::Positions().BlockingWait(true).Tombstones(true).RestsIn({Rest::kNative}).MarkedBy(
+        Marks::kNative);
   }
 
   std::string primary() const override { return Servers().lab().primary("postgresql"); }
@@ -61,7 +62,8 @@ class PostgresqlUnderTest final : public testing::StoreUnderTest {
           if (connection_->Status() != CONNECTION_OK) connection_.reset();
         }
       }
-      if (!connection_) connection_ = std::make_unique<Connection>(Servers().Wrapped(server, {}, from_.name));
+      if (!connection_) connection_ = std::make_unique<Connection>(
+            Servers().Wrapped(server, [](Options& options) { options.store.RestIn("column"); }, from_.name));
     }
     ~Borrowed() {
       if (connection_->Status() != CONNECTION_OK) return;
@@ -83,7 +85,7 @@ class PostgresqlUnderTest final : public testing::StoreUnderTest {
   }
 
   std::optional<std::string> Look(const std::string& key, const std::string& at) override {
-    const std::string value = Servers().Ask(at, "SELECT coalesce((" + Select(key) + "), '(none)')");
+    const std::string value = Servers().Ask(at, "SELECT coalesce((SELECT value FROM posts WHERE key = '" + key + "'), '(none)')");
     if (value == "(none)") return std::nullopt;
     return value;
   }

@@ -131,7 +131,7 @@ TEST_F(Epochs, WrapsThatCannotBeAreRefused) {
   };
   EXPECT_NE(refused(nullptr, "posts").find("not open"), std::string::npos);
   EXPECT_NE(refused(PQconnectdb("host=/nowhere"), "posts").find("not open"), std::string::npos);
-  EXPECT_NE(refused(regions_.Plain("a"), StoreOptions("posts").RestIn("column")).find("rest=column"), std::string::npos);
+  EXPECT_NE(refused(regions_.Plain("a"), StoreOptions("posts").RestIn("field")).find("rest=field"), std::string::npos);
   EXPECT_NE(refused(regions_.Plain("a"), StoreOptions("posts").Replicas({"nonsense://x"})).find("no server's URL"),
             std::string::npos);
   PGconn* const busy = regions_.Plain("a");

@@ -116,5 +116,141 @@ TEST_F(Reads, AReadingAfterALineageWaitsForIt) {
   EXPECT_TRUE(after <= scope.lineage());
 }
 
+// A row's own column, as a server without Antipode sees it.
+std::string RestingBeside(const Regions& regions, const std::string& key) {
+  return regions.Ask("a", "SELECT coalesce(antipode, '(none)') FROM posts WHERE key = '" + key + "'");
+}
+
+class Resting : public OnServers {
+ protected:
+  static void InColumn(Options& options) { options.store.RestIn("column"); }
+
+  void Run(const std::string& statement) { Must(writer_.Exec(statement.c_str())); }
+  void Insert(const std::string& key) { Run("INSERT INTO posts VALUES ('" + key + "', 'v')"); }
+
+  Connection writer_ = regions_.Wrapped("a", InColumn);
+  const Lineage other_ = *Lineage::Deserialize("1~elsewhere.key..7");
+};
+
+// SHIM-9, PROP-21: however the row is written.
+TEST_F(Resting, TheLineageIsBesideTheRow) {
+  const Scope scope(other_);
+  Insert("alone");
+  Run("BEGIN");
+  Insert("in a transaction");
+  Run("COMMIT");
+  const char* const values[] = {"by parameters"};
+  Must(writer_.ExecParams("INSERT INTO posts VALUES ($1, 'v')", 1, nullptr, values, nullptr, nullptr, 0));
+  ASSERT_EQ(writer_.SendQuery("INSERT INTO posts VALUES ('sent', 'v')"), 1);
+  while (writer_.GetResult().get() != nullptr) {
+  }
+  ASSERT_EQ(writer_.Exec("COPY posts (key, value) FROM STDIN").status(), PGRES_COPY_IN);
+  ASSERT_EQ(writer_.PutCopyData("copied\tv\n", 9), 1);
+  ASSERT_EQ(writer_.PutCopyEnd(), 1);
+  while (writer_.GetResult().get() != nullptr) {
+  }
+  Run("DO $$ BEGIN INSERT INTO posts VALUES ('by a procedure', 'v'); END $$");
+  for (const char* key : {"alone", "in a transaction", "by parameters", "sent", "copied", "by a procedure"}) {
+    const Lineage beside = *Lineage::Deserialize(RestingBeside(regions_, key));
+    EXPECT_TRUE(other_.IsCoveredBy(beside)) << key << ": " << beside.Serialize();
+    EXPECT_TRUE(beside.IsComplete()) << key << ": " << beside.Serialize();
+  }
+  const Reply left = writer_.Exec("SELECT coalesce(current_setting('antipode.lineage', true), '')");
+  EXPECT_STREQ(PQgetvalue(left.get(), 0, 0), "") << "nothing of ours stays on the connection (SHIM-5)";
+  EXPECT_EQ(scope.lineage().OfStore(kStore).size(), 1U);
+}
+
+TEST_F(Resting, APipelineShowsNothingOfOurs) {
+  const Scope scope(other_);
+  ASSERT_EQ(writer_.EnterPipelineMode(), 1);
+  ASSERT_EQ(writer_.SendQueryParams("INSERT INTO posts VALUES ('piped', 'v')", 0, nullptr, nullptr, nullptr, nullptr, 0), 1);
+  ASSERT_EQ(writer_.SendQueryParams("SELECT 42", 0, nullptr, nullptr, nullptr, nullptr, 0), 1);
+  ASSERT_EQ(writer_.SendQueryParams("UPDATE posts SET value = 'w'", 0, nullptr, nullptr, nullptr, nullptr, 0), 1);
+  ASSERT_EQ(writer_.PipelineSync(), 1);
+  Until([&] { return writer_.ConsumeInput() == 1 && writer_.IsBusy() == 0; });
+  EXPECT_STREQ(PQcmdStatus(writer_.GetResult().get()), "INSERT 0 1");
+  EXPECT_EQ(writer_.GetResult().get(), nullptr);
+  EXPECT_STREQ(PQgetvalue(writer_.GetResult().get(), 0, 0), "42");
+  EXPECT_EQ(writer_.GetResult().get(), nullptr);
+  EXPECT_STREQ(PQcmdStatus(writer_.GetResult().get()), "UPDATE 1");
+  EXPECT_EQ(writer_.GetResult().get(), nullptr);
+  EXPECT_EQ(writer_.GetResult().status(), PGRES_PIPELINE_SYNC);
+  // One that fails ends the rest of its group, and the next group is whole again.
+  ASSERT_EQ(writer_.SendQueryParams("INSERT INTO posts VALUES ('piped', 'v')", 0, nullptr, nullptr, nullptr, nullptr, 0), 1);
+  ASSERT_EQ(writer_.SendQueryParams("DELETE FROM posts", 0, nullptr, nullptr, nullptr, nullptr, 0), 1);
+  ASSERT_EQ(writer_.PipelineSync(), 1);
+  ASSERT_EQ(writer_.SendQueryParams("INSERT INTO posts VALUES ('next', 'v')", 0, nullptr, nullptr, nullptr, nullptr, 0), 1);
+  ASSERT_EQ(writer_.PipelineSync(), 1);
+  EXPECT_EQ(writer_.GetResult().status(), PGRES_FATAL_ERROR);
+  EXPECT_EQ(writer_.GetResult().get(), nullptr);
+  EXPECT_EQ(writer_.GetResult().status(), PGRES_PIPELINE_ABORTED);
+  EXPECT_EQ(writer_.GetResult().get(), nullptr);
+  EXPECT_EQ(writer_.GetResult().status(), PGRES_PIPELINE_SYNC);
+  EXPECT_STREQ(PQcmdStatus(writer_.GetResult().get()), "INSERT 0 1");
+  EXPECT_EQ(writer_.GetResult().get(), nullptr);
+  EXPECT_EQ(writer_.GetResult().status(), PGRES_PIPELINE_SYNC);
+  ASSERT_EQ(writer_.ExitPipelineMode(), 1);
+  for (const char* key : {"piped", "next"}) {
+    EXPECT_TRUE(other_.IsCoveredBy(*Lineage::Deserialize(RestingBeside(regions_, key)))) << key;
+  }
+  EXPECT_TRUE(scope.lineage().IsComplete());
+  EXPECT_EQ(scope.lineage().OfStore(kStore).size(), 1U);
+}
+
+// PROP-21: the server forgets at a ROLLBACK TO what it was told behind the savepoint.
+TEST_F(Resting, WhatTakesTheSettingBackTakesNoLineageFromTheNextRow) {
+  for (const std::string back : {"ROLLBACK TO here", "ROLLBACK TO here; SELECT 1", "RESET ALL", "an error",
+                                 "SELECT set_config('antipode.lineage', '', true)"}) {
+    const Scope scope(other_);
+    Run("BEGIN");
+    Run("SAVEPOINT here");
+    Insert("before");
+    if (back == "an error") {
+      EXPECT_EQ(writer_.Exec("UPDATE posts SET value = (1/0)::text").status(), PGRES_FATAL_ERROR);
+      Run("ROLLBACK TO here");
+    } else {
+      Run(back);
+    }
+    Insert("behind");
+    const Reply beside = writer_.Exec("SELECT antipode FROM posts WHERE key = 'behind'");
+    EXPECT_EQ(PQgetvalue(beside.get(), 0, 0), other_.Serialize()) << back;
+    Run("ROLLBACK");
+    EXPECT_EQ(scope.lineage(), other_) << back;
+  }
+}
+
+// An error is the write's own, and leaves nothing of ours.
+TEST_F(Resting, AWriteThatFailsIsUndone) {
+  const Scope scope(other_);
+  Insert("once");
+  const Lineage before = scope.lineage();
+  EXPECT_EQ(writer_.Exec("INSERT INTO posts VALUES ('once', 'v')").status(), PGRES_FATAL_ERROR);
+  EXPECT_NE(std::string(writer_.ErrorMessage()).find("duplicate key"), std::string::npos);
+  EXPECT_EQ(scope.lineage(), before);
+  EXPECT_TRUE(scope->pending().empty());
+}
+
+// SHIM-12, SHIM-14.
+TEST_F(Resting, ReadingTakesWhatRestsBeside) {
+  Lineage mine;
+  {
+    const Scope scope(other_);
+    Insert("read");
+    mine = scope.lineage();
+  }
+  Connection reader = regions_.Wrapped("b1", InColumn);
+  EXPECT_TRUE(ComesTo(regions_, mine, "read"));
+  {
+    const Reading seen;
+    Must(reader.Exec("SELECT * FROM posts WHERE key = 'read'"));
+    EXPECT_TRUE(other_.IsCoveredBy(seen.lineage())) << seen.lineage().Serialize();
+    EXPECT_TRUE(seen.lineage().IsComplete());
+    EXPECT_EQ(seen.lineage().OfStore(kStore).size(), 1U);
+  }
+  const Reading seen;
+  Must(reader.Exec("SELECT value FROM posts WHERE key = 'read'"));
+  EXPECT_FALSE(seen.lineage().IsComplete()) << "the column was not read";
+}
+
 }  // namespace
 }  // namespace antipode::postgresql::tests

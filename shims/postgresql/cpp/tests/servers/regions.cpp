@@ -33,8 +33,9 @@ Regions::Regions(int replicas)
     : lab_({"postgresql"}, {replicas, replicas == 1 ? lab::Words{"3ms"} : lab::Words{"2ms", "5ms"},
                             {{"postgresql", {{"config", {{"max_prepared_transactions", "5"}}}}}}}),
       replicas_(replicas) {
-  RunCommand({ANTIPODE_COMMAND, "init", kStore, "--at", Url("a", "postgres"), "--user", "app", "--run", "--yes"});
   Ask("a", "CREATE TABLE posts (key text PRIMARY KEY, value text NOT NULL)");
+  RunCommand({ANTIPODE_COMMAND, "init", kStore, "--at", Url("a", "postgres"), "--user", "app", "--set", "table=posts", "--run",
+              "--yes"});
   for (const std::string& name : standbys()) {
     Until([&] { return Ask(name, "SELECT to_regclass('posts') IS NOT NULL") == "t"; });
   }

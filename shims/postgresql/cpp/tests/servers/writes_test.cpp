@@ -198,7 +198,7 @@ TEST_F(Writes, WhatItsTextDoesNotShow) {
 
 TEST_F(Writes, Copy) {
   const Scope scope;
-  ASSERT_EQ(Do("COPY posts FROM STDIN"), PGRES_COPY_IN);
+  ASSERT_EQ(Do("COPY posts (key, value) FROM STDIN"), PGRES_COPY_IN);
   EXPECT_EQ(scope->pending().size(), 1U);
   ASSERT_EQ(writer_.PutCopyData("copied\tv\n", 9), 1);
   ASSERT_EQ(writer_.PutCopyEnd(), 1);
@@ -207,7 +207,7 @@ TEST_F(Writes, Copy) {
   EXPECT_TRUE(scope->pending().empty());
   EXPECT_TRUE(ComesTo(regions_, scope.lineage(), "copied"));
   const Scope failing;
-  ASSERT_EQ(Do("COPY posts FROM STDIN"), PGRES_COPY_IN);
+  ASSERT_EQ(Do("COPY posts (key, value) FROM STDIN"), PGRES_COPY_IN);
   ASSERT_EQ(writer_.PutCopyEnd("given up"), 1);
   while (writer_.GetResult().get() != nullptr) continue;
   EXPECT_TRUE(failing->pending().empty());

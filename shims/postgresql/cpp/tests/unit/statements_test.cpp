@@ -12,7 +12,8 @@
 namespace antipode::postgresql {
 namespace {
 
-constexpr std::array<std::pair<const char*, Kind>, 6> kKinds{{{"read", Kind::kRead},
+constexpr std::array<std::pair<const char*, Kind>, 7> kKinds{{{"read", Kind::kRead},
+                                                             {"session", Kind::kSession},
                                                              {"write", Kind::kWrite},
                                                              {"maybe", Kind::kMaybe},
                                                              {"commit", Kind::kCommit},

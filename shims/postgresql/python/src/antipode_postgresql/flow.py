@@ -27,6 +27,7 @@ from antipode_postgresql.packets import (
     asked,
     asked_prepared,
     ends_connection,
+    is_cancelled,
     is_prepared,
     is_unknown_statement,
     piped,
@@ -42,7 +43,7 @@ from antipode_postgresql.statements import Kind
 
 IDLE: Final = pq.TransactionStatus.IDLE
 INTRANS: Final = pq.TransactionStatus.INTRANS
-_NO_WRITE: Final = (Kind.READ, Kind.ROLLBACK, Kind.COMMIT, Kind.PREPARE)
+_NO_WRITE: Final = (Kind.READ, Kind.SESSION, Kind.ROLLBACK, Kind.COMMIT, Kind.PREPARE)
 OPEN: Final = (pq.TransactionStatus.INTRANS, pq.TransactionStatus.INERROR)
 OK: Final = pq.ConnStatus.OK
 _REFUSED: Final = pq.ExecStatus.FATAL_ERROR
@@ -96,7 +97,7 @@ class Flow:
         self.announced = False
         """Whether one of our cursors is about to send; others are not seen through, and may write."""
         self.beside: str | None = None
-        """What the server was told to put beside rows, in this transaction."""
+        """What the server was told to put beside rows, in this transaction; None where that may hold no more."""
         self.in_session = False
         """Whether it was told so for longer than a transaction."""
         self.has_snapshot = False
@@ -106,6 +107,7 @@ class Flow:
 
     def begins(self, kind: Kind) -> None:
         """A statement is about to be sent."""
+        self.may_set(kind)
         if kind in _NO_WRITE:
             return
         if self.write is None:
@@ -116,6 +118,11 @@ class Flow:
             self.certain = True
 
     # Lineages beside rows
+
+    def may_set(self, kind: Kind) -> None:
+        """A statement was or will be sent that may change settings: ROLLBACK TO takes back what was set behind it."""
+        if kind not in (Kind.READ, Kind.WRITE):
+            self.beside = None
 
     def text_beside(self) -> str:
         """The lineage that may rest beside what is written now: other writes in flight are marked in it."""
@@ -154,6 +161,7 @@ class Flow:
 
     def failed(self, kind: Kind, error: BaseException) -> None:
         """A statement ended with an error, or was given up."""
+        self.beside = None
         write = self.write
         if write is None:
             return
@@ -305,8 +313,8 @@ class Flow:
             self._incomplete("asynchronous", "it was committed with synchronous_commit = off, so a crash may lose it")
             return
         try:
-            if place is None and answer and refusal_of(answer):
-                self._refused(refusal_of(answer))
+            if place is None and refusal_of(answer):
+                self._refused(answer)
                 return
             place = yield from self._bounded_gen(place, asynchronous=asynchronous)
             if place is not None and (place.timeline != self.known.timeline or not self.known.epoch):
@@ -354,9 +362,10 @@ class Flow:
         pgconn = self.pgconn
         place: Place | None = None
         for _ in range(3):
-            (flushed, answer), _ = yield from piped(pgconn, [[asked(pgconn, FLUSH)], [asked(pgconn, QUESTION)]])
-            if refusal_of(flushed) or refusal_of(answer):
-                self._refused(refusal_of(flushed) or refusal_of(answer))
+            answers, ends = yield from piped(pgconn, [[asked(pgconn, FLUSH)], [asked(pgconn, QUESTION)]])
+            flushed, answer = answers
+            if refusal_of([*flushed, *ends[0], *answer]):
+                self._refused([*flushed, *ends[0], *answer])
                 return None
             place = place_of(answer)
             if place is None or place.certain(self.known.segment):
@@ -423,9 +432,13 @@ class Flow:
         if self.write is not None:
             self._forget().record_incomplete(reason, detail)
 
-    def _refused(self, words: str) -> None:
+    def _refused(self, results: Results) -> None:
+        words = refusal_of(results)
         if "recovery" in words and not self.certain:
             self.rolled_back()  # a function that was called at a standby, which takes no writes
+            return
+        if is_cancelled(results):
+            self._incomplete("pending", f"the question for its position was cancelled: {words}")
             return
         self.binding.say("rights", f"a write to {self.binding.store.name} is recorded as incomplete: {words}")
         self._incomplete("rights", words)

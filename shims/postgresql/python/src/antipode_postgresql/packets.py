@@ -89,6 +89,11 @@ def is_unknown_statement(results: Sequence[Any]) -> bool:
     return _has_state(results, b"26000")
 
 
+def is_cancelled(results: Sequence[Any]) -> bool:
+    """Whether the server stopped for a time limit, or because it was told to."""
+    return _has_state(results, b"57014")
+
+
 def is_prepared(results: Sequence[Any]) -> bool:
     """Whether the server has the statement now, or had it before."""
     return not refusal_of(results) or _has_state(results, b"42P05")

@@ -45,6 +45,7 @@ class RecordingBaseConnection:
             result = yield from plain(command, result_format)
             flow.rolled_back()
             return result
+        flow.may_set(Kind.SESSION)  # psycopg's nested transactions are savepoints
         if not isinstance(command, bytes | str):  # two-phase commit
             words = command.as_string(self) if hasattr(command, "as_string") else ""
             return (yield from self._antipode_two_phase(flow, words, partial(plain, command, result_format)))
@@ -154,6 +155,7 @@ class RecordingBaseCursor:
             yield from flow.reset_gen()
             raise
         yield from flow.reset_gen()
+        flow.may_set(kind)
         flow.has_snapshot = True
         if piped or flow.write is None or flow.pgconn.transaction_status != IDLE:
             return

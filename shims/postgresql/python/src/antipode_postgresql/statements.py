@@ -16,6 +16,8 @@ class Kind(Enum):
     """What becomes of data by a statement."""
 
     READ = "read"
+    SESSION = "session"
+    """SET, RESET, DISCARD, ROLLBACK TO: no data, but what the transaction's settings are."""
     WRITE = "write"
     """One INSERT, UPDATE, DELETE or MERGE: in autocommit mode its position can be asked for in the same packet."""
     MAYBE = "maybe"
@@ -31,7 +33,7 @@ class Kind(Enum):
 # What a text holds that is no word of it: comments, and literals, in which a comment's sign is none. Names in quotes
 # are read with them, because a quote may stand in them, and stay.
 _TOKENS: Final = (
-    r"--[^\n]*(?:\n|\Z)|/\*.*?\*/|\"(?:[^\"]|\"\")*\"|\b[eE]'(?:[^'\\]|\\.|'')*'|{literal}"
+    r"--[^\n\r]*|/\*.*?\*/|\"(?:[^\"]|\"\")*\"|\b[eE]'(?:[^'\\]|\\.|'')*'|{literal}"
     r"|(?<![\w$\x80-\xff])\$([A-Za-z_\x80-\xff][\w\x80-\xff]*|)\$.*?\$\1\$"
 )
 _INERT: Final = re.compile(_TOKENS.format(literal="'(?:[^']|'')*'").encode("latin-1"), re.DOTALL)
@@ -42,9 +44,10 @@ _CALLED: Final = re.compile(rb'([A-Za-z_0-9$."\x80-\xff]+)\s*\(')
 _WORD: Final = re.compile(rb"[A-Za-z_]+")
 _CHANGES: Final = frozenset({b"insert", b"update", b"delete", b"merge"})
 _READS: Final = frozenset(
-    b"show values table fetch move close declare listen unlisten discard reset set deallocate prepare lock begin start "
-    b"savepoint release checkpoint notify".split()
+    b"show values table fetch move close declare listen unlisten deallocate prepare lock begin start savepoint release "
+    b"checkpoint notify".split()
 )
+_SETS: Final = frozenset({b"set", b"reset", b"discard"})
 _ROLLBACK_PART: Final = re.compile(rb"(?i)\s*(?:rollback|abort)\b.*\bto\b", re.DOTALL)
 _PREPARED: Final = re.compile(rb"(?i)\s*(?:commit|rollback)\s+prepared\b")
 _TWO_PHASE: Final = re.compile(rb"(?i)\s*prepare\s+transaction\b")
@@ -107,6 +110,8 @@ def _kind_of(text: bytes) -> Kind:
         return _query(first, body) if out else Kind.MAYBE
     if first in (b"select", b"with", b"explain", b"values", b"table", b"declare"):
         return _query(first, body)
+    if first in _SETS:
+        return Kind.SESSION
     return Kind.READ if first in _READS else Kind.MAYBE
 
 
@@ -117,7 +122,7 @@ def _ending(first: bytes, body: bytes) -> Kind:
         return Kind.MAYBE
     if first in (b"commit", b"end"):
         return Kind.COMMIT
-    return Kind.READ if _ROLLBACK_PART.match(body) else Kind.ROLLBACK
+    return Kind.SESSION if _ROLLBACK_PART.match(body) else Kind.ROLLBACK
 
 
 def _query(first: bytes, body: bytes) -> Kind:

@@ -13,6 +13,7 @@ import org.postgresql.core.ResultCursor;
 import org.postgresql.core.ResultHandlerBase;
 import org.postgresql.core.TransactionState;
 import org.postgresql.core.Tuple;
+import org.postgresql.util.PSQLState;
 
 /**
  * Our own statements on the application's connection: several in one round trip of the extended protocol, unnamed.
@@ -50,6 +51,11 @@ final class Asking {
     /** The server's words where it refused; empty where it did not. */
     String refusal() {
       return error == null || error.getMessage() == null ? "" : error.getMessage().lines().findFirst().orElse("");
+    }
+
+    /** Whether the server stopped for a time limit, or because it was told to. */
+    boolean isCancelled() {
+      return error != null && PSQLState.QUERY_CANCELED.getState().equals(error.getSQLState());
     }
   }
 

@@ -5,7 +5,6 @@ import dev.antipode.Ordered;
 import dev.antipode.Reading;
 import dev.antipode.WriteId;
 import dev.antipode.postgresql.Asking.Answers;
-import dev.antipode.propagation.AtRest;
 import dev.antipode.shim.Write;
 import java.sql.SQLException;
 import org.postgresql.core.BaseConnection;
@@ -26,6 +25,7 @@ final class Flow {
   private final Known known;
   private final String unfit;
   private final boolean isPlainChain;
+  private final Beside beside;
 
   private Write write;
 
@@ -39,12 +39,6 @@ final class Flow {
 
   /** A write of a prepared transaction (two-phase commit). */
   private Write prepared;
-
-  /** What the server was told to put beside rows, in this transaction. */
-  private String beside;
-
-  /** Whether it was told so for longer than a transaction. */
-  private boolean inSession;
 
   /** Whether the open transaction has run a statement: a snapshot may be kept from then on. */
   private boolean hasSnapshot;
@@ -63,6 +57,7 @@ final class Flow {
     this.known = Known.of(physical);
     this.unfit = unfit;
     this.isPlainChain = isPlainChain;
+    this.beside = new Beside(binding, physical);
   }
 
   Binding binding() {
@@ -100,13 +95,11 @@ final class Flow {
     begins(kind);
     T result;
     try {
-      if (binding.rests() && (kind == Kind.WRITE || kind == Kind.MAYBE)) {
-        putBeside();
-      }
+      beside.put(write, kind, alone);
       result = call.run();
     } catch (Throwable error) {
       failed(several ? Kind.MAYBE : kind, error);
-      takeBack();
+      beside.takeBack();
       throw error;
     }
     finished(kind, wasOpen);
@@ -115,6 +108,7 @@ final class Flow {
 
   /** A statement is about to be sent. */
   void begins(Kind kind) throws SQLException {
+    beside.maySet(kind);
     if (!kind.mayWrite()) {
       return;
     }
@@ -131,7 +125,8 @@ final class Flow {
 
   /** A statement was done. */
   void finished(Kind kind, boolean wasOpen) {
-    takeBack();
+    beside.takeBack();
+    beside.maySet(kind);
     hasSnapshot = true;
     if (write == null || !Asking.isIdle(physical)) {
       return;
@@ -139,7 +134,7 @@ final class Flow {
     if (kind == Kind.PREPARE) {
       prepared = write; // pending until somebody commits it
       write = null;
-      beside = null;
+      beside.forget();
     } else if (kind == Kind.ROLLBACK || (kind == Kind.COMMIT && !wasOpen)) {
       rolledBack(); // a COMMIT of a transaction in error rolls it back
     } else {
@@ -149,6 +144,7 @@ final class Flow {
 
   /** A statement ended with an error, or was given up. */
   void failed(Kind kind, Throwable error) {
+    beside.forget();
     if (write == null) {
       return;
     }
@@ -185,7 +181,7 @@ final class Flow {
     Write last = write;
     write = null;
     certain = committing = alone = false;
-    beside = null;
+    beside.forget();
     return last;
   }
 
@@ -198,13 +194,11 @@ final class Flow {
     }
     begins(kind);
     try {
-      if (binding.rests() && kind.mayWrite()) {
-        putBeside();
-      }
+      beside.put(write, kind, alone);
       return begin.run();
     } catch (Throwable error) {
       failed(Kind.WRITE, error);
-      takeBack();
+      beside.takeBack();
       throw error;
     }
   }
@@ -215,7 +209,7 @@ final class Flow {
       result = end.run();
     } catch (Throwable error) {
       failed(Kind.WRITE, error);
-      takeBack();
+      beside.takeBack();
       throw error;
     }
     finished(Kind.MAYBE, false);
@@ -224,35 +218,9 @@ final class Flow {
 
   void cancelCopy(Call<?> cancel) throws Throwable {
     cancel.run();
-    takeBack();
+    beside.takeBack();
     if (Asking.isIdle(physical)) {
       rolledBack();
-    }
-  }
-
-  // Lineages beside rows
-
-  private void putBeside() {
-    String text = AtRest.text(write.lineageBeside(), binding.options().lineageOut());
-    boolean local = !alone;
-    if (local && text.equals(beside)) {
-      return;
-    }
-    String statement = "SELECT set_config('antipode.lineage', " + Questions.quoted(text) + ", " + local + ")";
-    if (local) {
-      Asking.askWithin(physical, statement);
-      beside = text;
-    } else {
-      Asking.ask(physical, statement);
-      inSession = true;
-    }
-  }
-
-  /** Takes the lineage back from the connection: nothing of ours stays on it (SHIM-5). */
-  private void takeBack() {
-    if (inSession && Asking.isIdle(physical)) {
-      inSession = false;
-      Asking.ask(physical, "RESET antipode.lineage");
     }
   }
 
@@ -289,7 +257,7 @@ final class Flow {
     } else if (Asking.isGone(physical, answers.error())) {
       incomplete("pending", "the connection broke before its position came");
     } else {
-      refused(answers.refusal());
+      refused(answers);
     }
     plain.run(); // nothing is open any more, so this sends nothing: it is for who listens between
   }
@@ -424,7 +392,7 @@ final class Flow {
   private void settleApart() {
     Answers answers = Asking.ask(physical, Questions.PLACE);
     if (answers.error() != null && !Asking.isGone(physical, answers.error())) {
-      refused(answers.refusal());
+      refused(answers);
       return;
     }
     Place place = Place.of(answers.rows(0));
@@ -444,7 +412,7 @@ final class Flow {
           Asking.ask(physical, "ROLLBACK");
         }
         if (!Asking.isGone(physical, answers.error())) {
-          refused(answers.refusal());
+          refused(answers);
         }
         return null;
       }
@@ -482,12 +450,17 @@ final class Flow {
     }
   }
 
-  private void refused(String words) {
+  private void refused(Answers answers) {
     if (write == null) {
       return;
     }
+    String words = answers.refusal();
     if (words.contains("recovery") && !certain) {
       rolledBack(); // a function that was called at a standby, which takes no writes
+      return;
+    }
+    if (answers.isCancelled()) {
+      incomplete("pending", "the question for its position was cancelled: " + words);
       return;
     }
     binding.say("rights", "a write to " + binding.store().name() + " is recorded as incomplete: " + words);

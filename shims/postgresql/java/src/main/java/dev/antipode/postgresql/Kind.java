@@ -4,6 +4,8 @@ package dev.antipode.postgresql;
 enum Kind {
   /** Nothing. */
   READ,
+  /** SET, RESET, DISCARD, ROLLBACK TO: no data, but what the transaction's settings are. */
+  SESSION,
   /** One INSERT, UPDATE, DELETE or MERGE. */
   WRITE,
   /** A function, a procedure, DDL, several statements: whatever it is, it may write. */

@@ -58,7 +58,7 @@ final class RecordingConnection extends Proxies.Handler {
         return null;
       case "rollback":
         if (args != null && args.length == 1 && args[0] instanceof Savepoint) {
-          return plainly(method, args);
+          return flow.run(Kind.SESSION, false, () -> plainly(method, args));
         }
         flow.rollback(() -> plainly(method, args));
         return null;

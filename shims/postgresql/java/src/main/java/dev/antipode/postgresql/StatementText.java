@@ -31,8 +31,9 @@ final class StatementText {
       char c = text.charAt(at);
       boolean ended = true;
       if (text.startsWith("--", at)) {
-        int end = text.indexOf('\n', at);
-        at = end < 0 ? text.length() : end;
+        while (at < text.length() && text.charAt(at) != '\n' && text.charAt(at) != '\r') {
+          at++;
+        }
         kept.append(' ');
       } else if (text.startsWith("/*", at)) {
         ended = comment();

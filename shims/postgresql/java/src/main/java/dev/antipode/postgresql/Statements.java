@@ -29,8 +29,8 @@ final class Statements {
   private static final Set<String> CHANGES = Set.of("insert", "update", "delete", "merge");
   private static final Set<String> QUERIES = Set.of("select", "with", "explain", "values", "table", "declare");
   private static final Set<String> READS = words(
-      "show values table fetch move close declare listen unlisten discard reset set deallocate prepare lock begin start "
-          + "savepoint release checkpoint notify");
+      "show values table fetch move close declare listen unlisten deallocate prepare lock begin start savepoint release "
+          + "checkpoint notify");
 
   /** What stands before a parenthesis in a plain query, and changes nothing. */
   private static final Set<String> HARMLESS = words(
@@ -98,6 +98,8 @@ final class Statements {
         return ending(first, body);
       case "prepare":
         return TWO_PHASE.matcher(body).lookingAt() ? Kind.PREPARE : Kind.READ;
+      case "set", "reset", "discard":
+        return Kind.SESSION;
       case "copy":
         boolean out = TO.matcher(body).find() && !FROM_OUTSIDE.matcher(body).find();
         return out ? query(first, body) : Kind.MAYBE;
@@ -131,7 +133,7 @@ final class Statements {
     if (first.equals("commit") || first.equals("end")) {
       return Kind.COMMIT;
     }
-    return ROLLBACK_PART.matcher(body).matches() ? Kind.READ : Kind.ROLLBACK;
+    return ROLLBACK_PART.matcher(body).matches() ? Kind.SESSION : Kind.ROLLBACK;
   }
 
   private static Kind query(String first, String body) {

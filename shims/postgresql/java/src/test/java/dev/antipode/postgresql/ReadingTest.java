@@ -9,12 +9,18 @@ import dev.antipode.BarrierOptions;
 import dev.antipode.Lineage;
 import dev.antipode.LineageScope;
 import dev.antipode.Reading;
+import dev.antipode.shim.Capabilities;
 import java.sql.Connection;
+import java.sql.ResultSet;
 import java.sql.SQLException;
+import java.sql.Savepoint;
+import java.sql.Statement;
 import java.time.Duration;
 import javax.sql.DataSource;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** Reads that wait, and that say what they depend on (SHIM-12, SHIM-13, BAR-50, BAR-51). */
 class ReadingTest extends QuietRegion {
@@ -110,6 +116,39 @@ class ReadingTest extends QuietRegion {
       assertThatThrownBy(() -> Region.shows(connection, "any")).isInstanceOf(BarrierException.class)
           .hasMessageContaining("snapshot");
       connection.rollback();
+    }
+  }
+
+  /** PROP-21: the server forgets at a ROLLBACK TO what it was told behind the savepoint. */
+  @ParameterizedTest
+  @ValueSource(strings = {"ROLLBACK TO here", "ROLLBACK TO here; SELECT 1", "RESET ALL", "", "an error"})
+  void whatTakesTheSettingBackTakesNoLineageFromTheNextRow(String back) throws SQLException {
+    DataSource resting = region().wrap("a", options().rest(Capabilities.Rest.NATIVE));
+    Lineage other = Lineage.deserialize("1~elsewhere.key..7");
+    String next = newKey();
+    try (LineageScope scope = Antipode.scope(other); Connection connection = resting.getConnection()) {
+      connection.setAutoCommit(false);
+      Savepoint here = connection.setSavepoint("here");
+      Region.update(connection, Region.INSERT, newKey(), "v");
+      if (back.equals("an error")) {
+        assertThatThrownBy(() -> Region.update(connection, "UPDATE posts SET value = (1/0)::text"))
+            .isInstanceOf(SQLException.class);
+      }
+      if (back.isEmpty() || back.equals("an error")) {
+        connection.rollback(here);
+      } else {
+        try (Statement statement = connection.createStatement()) {
+          statement.execute(back);
+        }
+      }
+      Region.update(connection, Region.INSERT, next, "v");
+      try (Statement statement = connection.createStatement();
+          ResultSet rows = statement.executeQuery("SELECT antipode FROM posts WHERE key = '" + next + "'")) {
+        rows.next();
+        assertThat(rows.getString(1)).isEqualTo(other.serialize());
+      }
+      connection.rollback();
+      assertThat(scope.lineage()).isEqualTo(other);
     }
   }
 }

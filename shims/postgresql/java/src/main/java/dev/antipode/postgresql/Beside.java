@@ -1,0 +1,61 @@
+package dev.antipode.postgresql;
+
+import dev.antipode.propagation.AtRest;
+import dev.antipode.shim.Write;
+import org.postgresql.core.BaseConnection;
+
+/** What one connection's server is told to put beside rows: the lineage that may rest there (PROP-21). */
+final class Beside {
+  private final Binding binding;
+  private final BaseConnection physical;
+
+  /** What it was told, in this transaction; null where that may hold no more. */
+  private String told;
+
+  /** Whether it was told so for longer than a transaction. */
+  private boolean inSession;
+
+  Beside(Binding binding, BaseConnection physical) {
+    this.binding = binding;
+    this.physical = physical;
+  }
+
+  /** Tells it before a write of this kind; for one that commits by itself until {@link #takeBack}. */
+  void put(Write write, Kind kind, boolean alone) {
+    if (!binding.rests() || (kind != Kind.WRITE && kind != Kind.MAYBE)) {
+      return;
+    }
+    String text = AtRest.text(write.lineageBeside(), binding.options().lineageOut());
+    if (!alone && text.equals(told)) {
+      return;
+    }
+    String statement = "SELECT set_config('antipode.lineage', " + Questions.quoted(text) + ", " + !alone + ")";
+    if (alone) {
+      Asking.ask(physical, statement);
+      inSession = true;
+    } else {
+      Asking.askWithin(physical, statement);
+      told = text;
+    }
+  }
+
+  /** A statement was or will be sent that may change settings: ROLLBACK TO takes back what was set behind it. */
+  void maySet(Kind kind) {
+    if (kind != Kind.READ && kind != Kind.WRITE) {
+      forget();
+    }
+  }
+
+  /** The transaction is over, or something failed in it. */
+  void forget() {
+    told = null;
+  }
+
+  /** Takes the lineage back from the connection: nothing of ours stays on it (SHIM-5). */
+  void takeBack() {
+    if (inSession && Asking.isIdle(physical)) {
+      inSession = false;
+      Asking.ask(physical, "RESET antipode.lineage");
+    }
+  }
+}
