@@ -39,7 +39,7 @@ def documented(example: Path, lines: int) -> list[str]:
 
 
 EXAMPLES = REPOSITORY / "python" / "examples"
-HERE_ALONE = {"block_then_post"}
+HERE_ALONE = {"block_then_post", "delegated_wait"}
 """What other languages do not have yet."""
 
 
@@ -86,6 +86,7 @@ def blocks() -> list[str]:
 
 
 def test_the_page_shows_code_that_is_python_and_names_what_there_is() -> None:
+    import antipode.delegated
     import antipode.grpc
     import antipode.httpx
     import antipode.requests

@@ -20,6 +20,7 @@ PROSE = sorted(path for path in SPEC.glob("*.md") if path.name != "README.md")
 PREFIXES = {
     "barrier": "BAR",
     "configuration": "CONF",
+    "delegated": "DELEG",
     "epochs": "EPOCH",
     "lineage": "LIN",
     "observability": "OBS",

@@ -54,7 +54,7 @@ __version__ = "0.1.0"
 forks.install()
 
 _SUBMODULES = frozenset(
-    {"asgi", "grpc", "httpx", "memory", "propagation", "requests", "session", "shim", "testing", "wsgi"}
+    {"asgi", "delegated", "grpc", "httpx", "memory", "propagation", "requests", "session", "shim", "testing", "wsgi"}
 )
 
 

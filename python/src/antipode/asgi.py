@@ -14,6 +14,7 @@ from functools import partial
 from typing import Any, Final
 
 from antipode import records
+from antipode.answering import MOST_OCTETS, PATH, Answer, Question, refusal
 from antipode.carriers import (
     BAGGAGE_HEADER,
     CARRIERS,
@@ -53,13 +54,17 @@ class Middleware:
 
     `edge=True` says that callers of this application are outside: nothing of theirs is taken and nothing goes
     back to them. `session` says where a user's lineage is kept for the next request (`antipode.session`); nowhere
-    without it. Raises ConfigurationError where the settings of trust are wrong.
+    without it. `answers_waits=True`: services that have no access to our stores may ask whether writes are visible here
+    (`antipode.delegated`). Raises ConfigurationError where the settings of trust are wrong.
     """
 
-    def __init__(self, app: App, *, edge: bool | None = None, session: Session | None = None) -> None:
+    def __init__(
+        self, app: App, *, edge: bool | None = None, session: Session | None = None, answers_waits: bool = False
+    ) -> None:
         self._app = app
         self._edge = edge
         self._session = session
+        self._answers_waits = answers_waits
         trust_settings()
         instrument()
 
@@ -73,6 +78,9 @@ class Middleware:
             return
         relevant = [header for header in scope["headers"] if header[0].lower() in _READ]
         came = read(relevant)
+        if self._answers_waits and scope["type"] == "http" and _path(scope) == PATH:
+            await _reply(send, await self._answer_wait(scope, receive, came))
+            return
         inbound = Inbound(came, _peer(scope, came), edge=self._edge)
         inner = {**scope, _MARK: inbound}
         inbound.scope.endpoint = partial(_endpoint, inner)
@@ -92,6 +100,33 @@ class Middleware:
             raise
         finally:
             inbound.close()
+
+    async def _answer_wait(self, scope: AsgiScope, receive: Receive, came: Arrived) -> Answer:
+        """What a service hears that asks whether writes are visible here (DELEG-2)."""
+        if scope["method"] != "POST":
+            return refusal(405, "want POST")
+        body, more = b"", True
+        while more:
+            message = await receive()
+            if message["type"] != "http.request":
+                return refusal(400, "the asker has gone")
+            body += message.get("body", b"")
+            more = message.get("more_body", False)
+            if len(body) > MOST_OCTETS:
+                return refusal(413, f"want at most {MOST_OCTETS} octets")
+        return await Question(body, came, _peer(scope, came), edge=self._edge).answer_async()
+
+
+def _path(scope: AsgiScope) -> str:
+    path: str = scope["path"]
+    return path.removeprefix(scope.get("root_path") or "")
+
+
+async def _reply(send: Send, answer: Answer) -> None:
+    length = str(len(answer.body)).encode()
+    headers = [(b"content-type", b"application/json"), (b"content-length", length)]
+    await send({"type": "http.response.start", "status": answer.status, "headers": headers})
+    await send({"type": "http.response.body", "body": answer.body})
 
 
 async def _before_the_end(send: Send, message: Message) -> None:

@@ -10,7 +10,8 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from antipode.carriers import CARRIERS, FORWARDING, LINEAGE_HEADER, is_public, read, without_member
+from antipode.answering import MOST_OCTETS, PATH, Answer, Question, refusal
+from antipode.carriers import CARRIERS, FORWARDING, LINEAGE_HEADER, Arrived, is_public, read, without_member
 from antipode.propagation import Inbound, instrument
 from antipode.session import Session, Visit
 from antipode.site import skip_packages
@@ -32,14 +33,23 @@ class Middleware:
 
     `edge=True` says that callers of this application are outside: nothing of theirs is taken and nothing goes
     back to them. `session` says where a user's lineage is kept for the next request (`antipode.session`); nowhere
-    without it. The scope ends with the response's iterable. Raises ConfigurationError where the settings of trust
-    are wrong.
+    without it. `answers_waits=True`: services that have no access to our stores may ask whether writes are visible here
+    (`antipode.delegated`). The scope ends with the response's iterable. Raises ConfigurationError where the settings
+    of trust are wrong.
     """
 
-    def __init__(self, app: WSGIApplication, *, edge: bool | None = None, session: Session | None = None) -> None:
+    def __init__(
+        self,
+        app: WSGIApplication,
+        *,
+        edge: bool | None = None,
+        session: Session | None = None,
+        answers_waits: bool = False,
+    ) -> None:
         self._app = app
         self._edge = edge
         self._session = session
+        self._answers_waits = answers_waits
         trust_settings()
         instrument()
 
@@ -48,6 +58,8 @@ class Middleware:
         if _MARK in environ:
             return self._app(environ, start_response)
         came = read([(name, environ[key]) for key, name in _READ.items() if environ.get(key) is not None])
+        if self._answers_waits and environ.get("PATH_INFO") == PATH:
+            return _reply(start_response, self._answer_wait(environ, came))
         inbound = Inbound(came, _peer(environ), edge=self._edge)
         environ[_MARK] = inbound
         inbound.scope.endpoint = partial(_endpoint, environ)
@@ -57,6 +69,25 @@ class Middleware:
         if self._session is not None:
             visit = Visit(self._session, environ, [environ.get("HTTP_COOKIE", "")], inbound.scope)
         return _Answer(inbound, visit, self._app, environ, start_response)
+
+    def _answer_wait(self, environ: WSGIEnvironment, came: Arrived) -> Answer:
+        """What a service hears that asks whether writes are visible here (DELEG-2)."""
+        if environ.get("REQUEST_METHOD") != "POST":
+            return refusal(405, "want POST")
+        length = environ.get("CONTENT_LENGTH") or "0"
+        if not (length.isascii() and length.isdecimal()) or len(length) > 9 or int(length) > MOST_OCTETS:
+            return refusal(413, f"want at most {MOST_OCTETS} octets")
+        body = environ["wsgi.input"].read(int(length))
+        return Question(body, came, _peer(environ), edge=self._edge).answer()
+
+
+_STATUS: Final = {200: "200 OK", 400: "400 Bad Request", 403: "403 Forbidden", 405: "405 Method Not Allowed"}
+
+
+def _reply(start_response: StartResponse, answer: Answer) -> list[bytes]:
+    headers = [("Content-Type", "application/json"), ("Content-Length", str(len(answer.body)))]
+    start_response(_STATUS.get(answer.status, "413 Content Too Large"), headers)
+    return [answer.body]
 
 
 def _endpoint(environ: WSGIEnvironment) -> str:

@@ -1,0 +1,135 @@
+"""The owner's side of a delegated wait: what the middlewares answer to `POST /antipode/wait` (spec DELEG)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from typing import Any, Final, NamedTuple
+
+from antipode.carriers import Arrived
+from antipode.errors import MalformedLineageError
+from antipode.lineage import EMPTY, Lineage
+from antipode.need import Group
+from antipode.settings import Mode
+from antipode.store import Store, registry
+from antipode.trust import TrustSettings, judge_request_in, outgoing_text, trust_settings
+from antipode.verdict import NOT_YET, VISIBLE, Verdict, Visibility, not_yet, unproven
+from antipode.waiting import wait, wait_async
+from antipode.writeid import WriteId
+
+PATH: Final = "/antipode/wait"
+MOST_OCTETS: Final = 16_384
+MOST_MS: Final = 1000
+
+
+class Answer(NamedTuple):
+    """A status and a body of JSON."""
+
+    status: int
+    body: bytes
+
+
+def refusal(status: int, words: str) -> Answer:
+    """An answer that says what is wrong with the question."""
+    return Answer(status, json.dumps({"error": words}).encode())
+
+
+class Question:
+    """What an asker wants to know; `refused` is the answer where it is not to be had."""
+
+    def __init__(self, body: bytes, came: Arrived, peer: str | None, *, edge: bool | None) -> None:
+        self.refused: Answer | None = None
+        self.ids: list[WriteId] = []
+        self._store: Store | None = None
+        self._words = ""
+        self._trust: TrustSettings = trust_settings().at_edge(edge)
+        try:
+            asked = json.loads(body)
+            text, milliseconds = asked["lineage"], asked["timeout_ms"]
+        except (ValueError, TypeError, KeyError, RecursionError):
+            text = milliseconds = None
+        if not isinstance(text, str) or type(milliseconds) is not int or not 0 <= milliseconds <= MOST_MS:
+            self.refused = refusal(400, f"want a lineage and timeout_ms, 0 to {MOST_MS}")
+            return
+        self.timeout = milliseconds / 1000
+        decision = judge_request_in(peer, came.forwarded, text, self._trust)
+        if not decision.accepted:
+            self.refused = refusal(403, f"{decision.reason} {decision.about}".strip())
+            return
+        self._read(decision.text)
+
+    def _read(self, text: str) -> None:
+        try:
+            lineage = Lineage.deserialize(text)
+        except MalformedLineageError as error:
+            self.refused = refusal(400, str(error))
+            return
+        if not lineage.stores:
+            return  # a sign of life
+        if len(lineage.stores) != 1:
+            self.refused = refusal(400, "want the writes of one store")
+            return
+        [name] = lineage.stores
+        self.ids = lineage.of_store(name)
+        self._store = registry().get(name)
+        if self._store is None:
+            self._words = f"the owner has not registered the store {name}"
+        elif self._store.kind == "delegated":
+            self._words = f"the owner itself asks another service for {name}"
+        elif self._store.mode is not Mode.ENFORCE:
+            self._words = f"the owner has {name} in mode {self._store.mode}"
+
+    def answer(self) -> Answer:
+        """Blocks up to the question's time (DELEG-5)."""
+        if self.refused is not None:
+            return self.refused
+        found = self._judged(wait(self._wanted(self.ids), 0))
+        if self._waits_on(found):
+            wait(self._wanted(self.ids[:1]), self.timeout)
+            found = self._judged(wait(self._wanted(self.ids), 0))
+        return self._said(found)
+
+    async def answer_async(self) -> Answer:
+        """`answer` for asyncio."""
+        if self.refused is not None:
+            return self.refused
+        found = self._judged(await wait_async(self._wanted(self.ids), 0))
+        if self._waits_on(found):
+            await wait_async(self._wanted(self.ids[:1]), self.timeout)
+            found = self._judged(await wait_async(self._wanted(self.ids), 0))
+        return self._said(found)
+
+    def _wanted(self, ids: Iterable[WriteId]) -> list[Any]:
+        if self._store is None or self._words:
+            return []
+        return [(server, write_id) for write_id in ids for server in self._store.servers(own=False)]
+
+    def _waits_on(self, found: Sequence[Visibility]) -> bool:
+        undecided = all(each.verdict is Verdict.NOT_YET for each in found)
+        return self.timeout > 0 and bool(found) and undecided
+
+    def _judged(self, group: Group) -> list[Visibility]:
+        """One answer a write: of all its servers the worst."""
+        if self._words or not group.needs:
+            return [unproven(self._words or "the owner has no server of this store")] * len(self.ids)
+        answers: dict[WriteId, Visibility] = {}
+        for need in group.needs:
+            if need.left_out:
+                answer = not_yet(f"{need.server.address} does not answer the owner")
+            else:
+                answer = need.answer or NOT_YET
+            worst = answers.get(need.write_id, VISIBLE)
+            if worst.verdict is Verdict.VISIBLE or answer.verdict is Verdict.UNPROVEN:
+                answers[need.write_id] = answer
+        return [answers.get(each, NOT_YET) for each in self.ids]
+
+    def _said(self, found: Sequence[Visibility]) -> Answer:
+        visible = EMPTY
+        others: dict[str, dict[str, str]] = {"not_yet": {}, "unproven": {}}
+        for write_id, answer in zip(self.ids, found, strict=True):
+            if answer.verdict is Verdict.VISIBLE:
+                visible = visible.including(write_id)
+            else:
+                others[answer.verdict][Lineage([write_id]).serialize()] = answer.reason
+        text = outgoing_text(visible.serialize(), self._trust)
+        return Answer(200, json.dumps({"visible": text, **others}).encode())

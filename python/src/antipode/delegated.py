@@ -1,0 +1,164 @@
+"""A store that another service owns: barriers ask that service, which waits for its own servers (spec DELEG).
+
+antipode.delegated.register("blog-posts", owner="http://post-storage:8080")
+
+The owner's middleware answers: `antipode.asgi.Middleware(app, answers_waits=True)`, or `antipode.wsgi`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from datetime import timedelta
+from http.client import HTTPConnection, HTTPException, HTTPSConnection
+from typing import ClassVar, Final
+from urllib.parse import urlsplit
+
+from antipode.answering import MOST_MS, MOST_OCTETS, PATH
+from antipode.errors import ConfigurationError, MalformedLineageError
+from antipode.lineage import EMPTY, Lineage
+from antipode.server import Server
+from antipode.shim import Capabilities, Shim
+from antipode.store import Store, StoreOptions, join_store
+from antipode.trust import judge_request_out, judge_response_in, outgoing_text, trust_settings
+from antipode.verdict import NOT_YET, VISIBLE, Visibility, not_yet, unproven
+from antipode.writeid import WriteId
+
+__all__ = ["register"]
+
+_CURES: Final = {
+    403: "the owner does not believe this service",
+    404: "the owner answers no waits: Middleware(app, answers_waits=True)",
+    405: "the owner answers no waits: Middleware(app, answers_waits=True)",
+}
+
+
+class _Refused(Exception):
+    """The owner answered, and not the question."""
+
+
+def register(store: str, *, owner: str, timeout: float | timedelta | None = None) -> Store:
+    """This process waits for a store by asking the service that owns it, at its base URL.
+
+    timeout: a barrier's deadline where it gives none, in seconds. Raises ConfigurationError for what is no URL, for a
+    host that no lineage may go to (`ANTIPODE_PEERS`), and where the store is registered here already in another way.
+    """
+    url = urlsplit(owner)
+    try:
+        port = url.port
+    except ValueError:
+        port = -1
+    if url.scheme not in ("http", "https") or not url.hostname or url.query or url.fragment or port == -1:
+        raise ConfigurationError(f"owner={owner!r}: want the base URL of a service, as in http://post-storage:8080")
+    if url.username or url.password:
+        raise ConfigurationError(
+            "owner=: a URL without a name and password; whom the owner believes is a matter of trust"
+        )
+    decision = judge_request_out(url.hostname, trust_settings())
+    if not decision.accepted:
+        raise ConfigurationError(f"owner={owner!r}: {decision.reason}; add it to ANTIPODE_PEERS")
+    return join_store(store, DelegatedShim, StoreOptions(replicas=[owner.rstrip("/")], timeout=timeout))
+
+
+class DelegatedShim(Shim):
+    """Asks an owner. It never sees the store's own servers."""
+
+    kind: ClassVar[str] = "delegated"
+    capabilities: ClassVar[Capabilities] = Capabilities(versions="opaque", blocking_wait=True)
+    unreachable: ClassVar[tuple[type[Exception], ...]] = (OSError, HTTPException)
+
+    def visible(self, ids: Sequence[WriteId], server: Server) -> Sequence[Visibility]:
+        """As the base says."""
+        return self._asked(ids, server, 0)
+
+    def wait(self, ids: Sequence[WriteId], server: Server, timeout: float) -> Sequence[Visibility]:
+        """As the base says."""
+        return self._asked(ids, server, timeout)
+
+    def close(self, server: Server) -> None:
+        """As the base says."""
+        connection, server.session = server.session, None
+        if isinstance(connection, HTTPConnection):
+            connection.close()
+
+    def _asked(self, ids: Sequence[WriteId], server: Server, timeout: float) -> list[Visibility]:
+        answers: list[Visibility] = []
+        for part in _parts(list(ids)):
+            # Only the first part waits, and where it decides something the rest is looked at.
+            answers += self._answers(part, server, 0 if answers else timeout)
+        return answers
+
+    def _answers(self, ids: list[WriteId], server: Server, timeout: float) -> list[Visibility]:
+        trust = trust_settings()
+        text = outgoing_text(Lineage(ids).serialize(), trust)
+        question = {"lineage": text, "timeout_ms": min(int(timeout * 1000), MOST_MS)}
+        told = self._post(server, json.dumps(question).encode(), timeout)
+        try:
+            answer = json.loads(told)
+            visible, waiting, refused = answer["visible"], dict(answer["not_yet"]), dict(answer["unproven"])
+        except (ValueError, TypeError, KeyError, RecursionError):
+            raise _Refused(f"{server.address} gave no answer of that form") from None
+        host = urlsplit(server.target).hostname or ""
+        decision = judge_response_in(host, str(visible), trust)
+        if not decision.accepted:
+            raise _Refused(
+                f"the answer of {server.address} is not believed: {decision.reason} {decision.about}".rstrip()
+            )
+        try:
+            shown = Lineage.deserialize(decision.text) if isinstance(visible, str) else EMPTY
+        except MalformedLineageError as error:
+            raise _Refused(f"the answer of {server.address} cannot be read: {error}") from None
+        found: list[Visibility] = []
+        for write_id in ids:
+            alone = Lineage([write_id]).serialize()
+            if write_id in shown.of_store(write_id.store):
+                found.append(VISIBLE)
+            elif alone in refused:
+                found.append(unproven(str(refused[alone])))
+            elif alone in waiting:
+                found.append(not_yet(str(waiting[alone])))
+            else:
+                found.append(NOT_YET)
+        return found
+
+    def _post(self, server: Server, body: bytes, timeout: float) -> bytes:
+        url = urlsplit(server.target)
+        connection = server.session
+        is_fresh = not isinstance(connection, HTTPConnection)
+        if is_fresh:
+            kind = HTTPSConnection if url.scheme == "https" else HTTPConnection
+            connection = server.session = kind(url.hostname or "", url.port)
+        limit = server.ask_timeout + timeout
+        connection.timeout = limit
+        if connection.sock is not None:
+            connection.sock.settimeout(limit)
+        try:
+            headers = {"content-type": "application/json"}
+            connection.request("POST", url.path.rstrip("/") + PATH, body, headers)
+            response = connection.getresponse()
+            told: bytes = response.read(64 * MOST_OCTETS)
+        except BaseException as error:
+            self.close(server)
+            if not is_fresh and isinstance(error, ConnectionError | HTTPException):
+                return self._post(server, body, timeout)  # the owner had ended a connection that was idle
+            raise
+        if not response.isclosed():
+            self.close(server)
+            raise _Refused(f"the answer of {server.address} has no end")
+        if response.status == 200:
+            return told
+        if response.status >= 500 or response.status == 429:
+            raise OSError(f"{server.address} answers {response.status}")
+        cure = _CURES.get(response.status, told[:200].decode("utf-8", "replace"))
+        raise _Refused(f"{server.address} answers {response.status}: {cure}")
+
+
+def _parts(ids: list[WriteId]) -> Iterator[list[WriteId]]:
+    """In parts of which a lineage keeps every one: it has limits, and joins versions of one key."""
+    kept = Lineage.deserialize(Lineage(ids).serialize())
+    if len(ids) <= 1 or (kept.is_complete() and len(kept.of_store(ids[0].store)) == len(ids)):
+        yield ids
+        return
+    half = len(ids) // 2
+    yield from _parts(ids[:half])
+    yield from _parts(ids[half:])
