@@ -74,8 +74,8 @@ final class JedisTargets {
     };
   }
 
-  private static Supplier<Credentials> credentials(JedisClientConfig config) {
-    return () -> {
+  private static Target.Identity credentials(JedisClientConfig config) {
+    return timeoutMillis -> {
       RedisCredentials found =
           config.getCredentialsProvider() == null ? null : config.getCredentialsProvider().get();
       return found == null || found.getPassword() == null

@@ -15,8 +15,8 @@ import io.netty.handler.ssl.SslContext;
 import java.io.IOException;
 import java.net.Socket;
 import java.security.GeneralSecurityException;
+import java.time.Duration;
 import java.util.List;
-import java.util.function.Supplier;
 import javax.net.ssl.SSLSocketFactory;
 
 /** Where Lettuce connects to. */
@@ -63,7 +63,7 @@ final class LettuceTargets {
   }
 
   private static Target ofPlace(RedisURI place, RedisCredentialsProvider provider, SslOptions ssl) {
-    Supplier<Credentials> credentials = () -> credentials(provider);
+    Target.Identity credentials = timeoutMillis -> credentials(provider, timeoutMillis);
     if (place.getSentinelMasterId() != null) {
       String service = place.getSentinelMasterId();
       List<RedisURI> sentinels = List.copyOf(place.getSentinels());
@@ -111,8 +111,9 @@ final class LettuceTargets {
     }
   }
 
-  private static Credentials credentials(RedisCredentialsProvider provider) {
-    RedisCredentials found = provider == null ? null : provider.resolveCredentials().block();
+  private static Credentials credentials(RedisCredentialsProvider provider, int timeoutMillis) {
+    RedisCredentials found =
+        provider == null ? null : provider.resolveCredentials().block(Duration.ofMillis(timeoutMillis));
     return found == null || !found.hasPassword()
         ? null
         : new Credentials(found.hasUsername() ? found.getUsername() : null, new String(found.getPassword()));

@@ -66,7 +66,7 @@ final class Session implements AutoCloseable {
       Thread reading = new Thread(() -> read(reader), "antipode-redis-" + target.address());
       reading.setDaemon(true);
       reading.start();
-      greet(target);
+      greet(target, timeoutMillis);
       runId = askRunId();
       isReady = true;
     } finally {
@@ -95,8 +95,8 @@ final class Session implements AutoCloseable {
     return version;
   }
 
-  private void greet(Target target) throws IOException, ServerError {
-    Credentials credentials = target.credentials().get();
+  private void greet(Target target, int timeoutMillis) throws IOException, ServerError {
+    Credentials credentials = target.credentials(timeoutMillis);
     String password = credentials == null ? null : credentials.password();
     String user = credentials == null || credentials.user() == null ? "default" : credentials.user();
     Object hello = ask(password == null

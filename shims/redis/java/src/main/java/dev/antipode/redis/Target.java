@@ -11,7 +11,6 @@ import java.nio.charset.StandardCharsets;
 import java.util.ArrayDeque;
 import java.util.Arrays;
 import java.util.Deque;
-import java.util.function.Supplier;
 import javax.net.ssl.SSLParameters;
 import javax.net.ssl.SSLSocket;
 import javax.net.ssl.SSLSocketFactory;
@@ -21,16 +20,31 @@ import javax.net.ssl.SSLSocketFactory;
  *
  * @param address its name for people and for telling servers apart: no credentials
  * @param dial makes a new socket of our own; with Sentinels it leads to another server later
- * @param credentials asked at each connecting; null where none are needed
+ * @param identity asked at each connecting
  * @param database its number
  */
-record Target(String address, Dial dial, Supplier<Credentials> credentials, int database) {
+record Target(String address, Dial dial, Identity identity, int database) {
   static final int DEFAULT_PORT = 6379;
 
   /** Makes a socket. */
   interface Dial {
     /** Connects; throws where the server cannot be reached within the time. */
     Socket connect(int timeoutMillis) throws IOException;
+  }
+
+  /** Who our own connections are. The application's own code may be behind it. */
+  interface Identity {
+    /** The credentials, or null where none are needed; throws where there are none within the time. */
+    Credentials credentials(int timeoutMillis) throws IOException;
+  }
+
+  /** Who a new connection is; throws where nobody says so within the time. */
+  Credentials credentials(int timeoutMillis) throws IOException {
+    try {
+      return identity.credentials(timeoutMillis);
+    } catch (RuntimeException error) {
+      throw new IOException("no credentials for " + address + ": " + error, error);
+    }
   }
 
   /** A new socket of our own; throws where the server cannot be reached within the time. */
@@ -91,7 +105,7 @@ record Target(String address, Dial dial, Supplier<Credentials> credentials, int 
             ? tls(host, port, (SSLSocketFactory) SSLSocketFactory.getDefault(), true)
             : plain(host, port);
         Credentials credentials = credentials(parsed.getRawUserInfo());
-        return fixed(isTls, host, port, dial, () -> credentials, database(parsed.getPath()));
+        return fixed(isTls, host, port, dial, timeoutMillis -> credentials, database(parsed.getPath()));
       }
     } catch (URISyntaxException | IllegalArgumentException error) {
       throw new ConfigurationException("no server's URL: " + withoutCredentials(url), error);
@@ -122,10 +136,10 @@ record Target(String address, Dial dial, Supplier<Credentials> credentials, int 
 
   /** A server that does not move. */
   static Target fixed(
-      boolean isTls, String host, int port, Dial dial, Supplier<Credentials> credentials, int database) {
+      boolean isTls, String host, int port, Dial dial, Identity identity, int database) {
     String named = host.contains(":") ? "[" + host + "]" : host;
     String address = (isTls ? "rediss" : "redis") + "://" + named + ":" + port + suffix(database);
-    return new Target(address, dial, credentials, database);
+    return new Target(address, dial, identity, database);
   }
 
   /** A database in an address. */

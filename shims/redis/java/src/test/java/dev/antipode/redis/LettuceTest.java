@@ -13,6 +13,7 @@ import dev.antipode.WriteId;
 import io.lettuce.core.ClientOptions;
 import io.lettuce.core.KeyValue;
 import io.lettuce.core.RedisClient;
+import io.lettuce.core.RedisCredentials;
 import io.lettuce.core.RedisFuture;
 import io.lettuce.core.RedisURI;
 import io.lettuce.core.TimeoutOptions;
@@ -20,6 +21,7 @@ import io.lettuce.core.TransactionResult;
 import io.lettuce.core.api.StatefulRedisConnection;
 import io.lettuce.core.api.reactive.RedisReactiveCommands;
 import io.lettuce.core.codec.StringCodec;
+import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -239,6 +241,16 @@ class LettuceTest extends WithServers {
       }
       assertThat(scope.pending()).hasSize(1);
       assertThat(scope.pending().get(0).isUnknown()).isTrue();
+    }
+  }
+
+  @Test
+  void credentialsThatDoNotComeAreNoHang() {
+    for (Mono<RedisCredentials> given : List.of(
+        Mono.<RedisCredentials>never(), Mono.<RedisCredentials>error(new IllegalStateException("no vault")))) {
+      RedisURI place = RedisURI.create(servers.url("a"));
+      place.setCredentialsProvider(() -> given);
+      assertThatThrownBy(() -> new Session(Target.of(place), 200)).isInstanceOf(IOException.class);
     }
   }
 
