@@ -4,6 +4,7 @@ import dev.antipode.Logs;
 import dev.antipode.StoreOptions;
 import dev.antipode.UnfitStoreException;
 import dev.antipode.shim.RegisteredStore;
+import dev.antipode.shim.Registry;
 import dev.antipode.shim.Server;
 import dev.antipode.shim.Shims;
 import java.io.IOException;
@@ -26,6 +27,10 @@ final class Wrapping {
     if (facts.cluster() && options.onUnfit() == StoreOptions.OnUnfit.RAISE) {
       throw new UnfitStoreException(
           target.address() + " " + Facts.CLUSTER + ". onUnfit(UNPROVEN) lets the service start");
+    }
+    RegisteredStore joined = Registry.current().get(options.name());
+    if (joined != null && joined.shim() instanceof RedisShim) { // a wrap that is refused changes nothing
+      joined.agreeOnEnvelopes(options.envelopeKeys());
     }
     RegisteredStore store = Shims.join(options, RedisShim::new);
     store.agreeOnEnvelopes(options.envelopeKeys());

@@ -7,6 +7,8 @@ import dev.antipode.Antipode;
 import dev.antipode.ConfigurationException;
 import dev.antipode.LineageScope;
 import dev.antipode.StoreOptions;
+import dev.antipode.shim.Capabilities;
+import dev.antipode.shim.Registry;
 import java.time.Duration;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
@@ -58,6 +60,17 @@ class JedisTest extends WithServers {
       assertThat(scope.pending()).isEmpty();
     }
     assertThat(plain.get("k")).isEqualTo("v");
+  }
+
+  @Test
+  void aRefusedWrapChangesNothing_SHIM_37() {
+    StoreOptions posts = options().rest(Capabilities.Rest.ENVELOPE).envelopeKeys("post:*");
+    AntipodeRedis.wrap(plain, posts);
+    StoreOptions before = Registry.current().get(STORE).options();
+    assertThatThrownBy(() -> AntipodeRedis.wrap(plain, posts.envelopeKeys("user:*").timeout(Duration.ofSeconds(7))))
+        .isInstanceOf(ConfigurationException.class)
+        .hasMessageContaining("envelopeKeys");
+    assertThat(Registry.current().get(STORE).options()).isEqualTo(before);
   }
 
   @Test
