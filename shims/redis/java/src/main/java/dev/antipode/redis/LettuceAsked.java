@@ -18,6 +18,7 @@ abstract class LettuceAsked<K, V, T> extends CommandWrapper<K, V, T> {
   private final byte[] packed; // null where it is sent as the application gave it
   private final LettuceShown<K, V, T> shown; // null where the reply is the application's as it comes
   private final LettuceLine.Sent sent = new LettuceLine.Sent();
+  private boolean isLate;
   private boolean answered; // under the lock of this, as the following
   private boolean settled;
   private boolean over;
@@ -41,10 +42,28 @@ abstract class LettuceAsked<K, V, T> extends CommandWrapper<K, V, T> {
     this.asks = asks;
     this.packed = wire == null ? null : Resp.pack(wire.copy().toArray());
     this.shown = shown;
-    if (command instanceof CompleteableCommand<?> future) {
+  }
+
+  /** Before it is sent: is told of a future that the application cancels, or that timed out. */
+  final void watch() {
+    if (getDelegate() instanceof CompleteableCommand<?> future) {
       BiConsumer<Object, Throwable> gone = (value, error) -> gone(error);
-      future.onComplete(gone); // a future that the application cancels, or that timed out
+      future.onComplete(gone);
     }
+  }
+
+  /** It leaves for the server now, or with its batch. */
+  void leaves() {
+    // told to those who care
+  }
+
+  /** Makes it leave at once, though the application may flush by itself by now: it was issued before. */
+  final void makeLate() {
+    isLate = true;
+  }
+
+  final boolean isLate() {
+    return isLate;
   }
 
   /** Both are answered, or the question will not be: null then. Whatever it throws, the application gets. */

@@ -6,9 +6,7 @@ import io.lettuce.core.codec.RedisCodec;
 import io.lettuce.core.protocol.MaintenanceAwareConnectionWatchdog;
 import io.lettuce.core.protocol.RedisCommand;
 import io.netty.channel.Channel;
-import java.util.ArrayDeque;
 import java.util.ArrayList;
-import java.util.Deque;
 import java.util.List;
 import java.util.Set;
 import java.util.concurrent.CancellationException;
@@ -33,12 +31,10 @@ final class LettuceLine<K, V> {
   private final Set<LettuceAsked<K, V, ?>> held = ConcurrentHashMap.newKeySet(); // answered, but for the question
   // Under the lock of this:
   private boolean flushes = true;
-  private boolean isShut;
-  private int shuts;
-  private final Deque<Runnable> behind = new ArrayDeque<>(); // what came while it was shut
   private final List<Runnable> batch = new ArrayList<>();
   private List<LettuceAsked<K, V, ?>> asking = new ArrayList<>();
-  private ReadCall waiting;
+  private List<LettuceLooks<K, V>> waiting = new ArrayList<>();
+  private int losses;
 
   LettuceLine(RedisChannelWriter writer, RedisCodec<K, V> codec) {
     this.writer = writer;
@@ -87,47 +83,6 @@ final class LettuceLine<K, V> {
         || reason instanceof CancellationException;
   }
 
-  // Order
-
-  /** Sends in the order of the calls: at once, or when what was shut opens. */
-  void inOrder(Runnable send) {
-    synchronized (this) {
-      if (isShut) {
-        behind.add(send);
-        return;
-      }
-    }
-    send.run();
-  }
-
-  /** Holds back what comes, until it opens. */
-  synchronized void shut() {
-    isShut = true;
-    shuts++;
-  }
-
-  /** Sends what came meanwhile; some of that may shut it again. */
-  void open() {
-    int mine;
-    synchronized (this) {
-      mine = shuts;
-    }
-    while (true) {
-      Runnable next;
-      synchronized (this) {
-        if (shuts != mine) {
-          return; // whoever shut it opens it
-        }
-        next = behind.poll();
-        if (next == null) {
-          isShut = false;
-          return;
-        }
-      }
-      next.run();
-    }
-  }
-
   // Sending
 
   /** Sends a command as it is, in a batch where the application flushes by itself. */
@@ -146,10 +101,18 @@ final class LettuceLine<K, V> {
 
   /** Sends a command with its question behind it. */
   void send(RedisCommand<K, V, ?> command, LettuceAsked<K, V, ?> asked) {
-    if (!asked.asks()) {
-      send(command);
-    } else if (!isBatched(() -> writer.write(command), asked)) {
-      together(List.of(command, question(List.of(asked))), channel());
+    if (!asked.isLate() && isBatched(() -> writer.write(command), asked)) {
+      return;
+    }
+    asked.leaves();
+    List<RedisCommand<K, V, ?>> both =
+        asked.asks() ? List.of(command, question(List.of(asked))) : List.of(command);
+    if (asked.isLate()) {
+      askAtOnce(both);
+    } else if (asked.asks()) {
+      together(both, channel());
+    } else {
+      writer.write(command);
     }
   }
 
@@ -158,7 +121,7 @@ final class LettuceLine<K, V> {
       return false;
     }
     batch.add(sending);
-    if (asked != null) {
+    if (asked != null && asked.asks()) {
       asking.add(asked);
     }
     return true;
@@ -222,22 +185,31 @@ final class LettuceLine<K, V> {
     flushes = byItself;
   }
 
-  /** A read of this batch has to wait before anything of the batch is sent; the first one stands for all. */
-  synchronized boolean waitsInBatch(ReadCall call) {
+  /**
+   * A read goes into the batch: what it waits for is looked at before anything of the batch is sent.
+   *
+   * @return the look that it shares with the reads of the batch that are like it; null where there is no batch
+   */
+  synchronized LettuceLooks<K, V> inBatch(LettuceLooks<K, V> looks) {
     if (flushes) {
-      return false;
+      return null;
     }
-    if (waiting == null) {
-      waiting = call;
+    for (LettuceLooks<K, V> each : waiting) {
+      if (each.call().isLike(looks.call())) {
+        return each;
+      }
     }
-    return true;
+    if (!looks.call().ids().isEmpty()) {
+      waiting.add(looks);
+    }
+    return looks;
   }
 
-  /** What the batch has to wait for; null for nothing. */
-  synchronized ReadCall takeWaiting() {
-    ReadCall call = waiting;
-    waiting = null;
-    return call;
+  /** What the batch has to wait for. */
+  synchronized List<LettuceLooks<K, V>> takeWaiting() {
+    List<LettuceLooks<K, V>> taken = waiting;
+    waiting = new ArrayList<>();
+    return taken;
   }
 
   /** Hands the batch over, with one question behind its last command. */
@@ -250,6 +222,7 @@ final class LettuceLine<K, V> {
       asked = asking;
       asking = new ArrayList<>();
     }
+    asked.forEach(LettuceAsked::leaves);
     sending.forEach(Runnable::run);
     if (!asked.isEmpty()) {
       writer.write(question(asked));
@@ -279,6 +252,14 @@ final class LettuceLine<K, V> {
 
   /** The connection broke: what was answered is given to the application without the question. */
   void lost() {
+    synchronized (this) {
+      losses++;
+    }
     List.copyOf(held).forEach(each -> each.settle(null));
+  }
+
+  /** How often the connection broke so far. */
+  synchronized int losses() {
+    return losses;
   }
 }

@@ -11,15 +11,24 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Consumer;
 
 /** What a read waits for on its own connection, without a thread that waits. */
 final class LettuceLooks<K, V> {
+  /** Why a read that came behind a look by another connection proves nothing. */
+  static final String MADE_ANEW = "the connection was made anew between the look and the read";
+
+  /** So often it is begun anew where the connection breaks again and again. */
+  static final int MOST_TRIES = 3;
+
   private final Binding binding;
   private final LettuceLine<K, V> line;
   private final ReadCall call;
   private int rounds;
+  private int tries;
   private long pause = Reads.FIRST_PAUSE;
+  private LettuceLine.Sent last; // the end of the look that ended the wait; null while there was none
 
   LettuceLooks(Binding binding, LettuceLine<K, V> line, ReadCall call) {
     this.binding = binding;
@@ -27,36 +36,85 @@ final class LettuceLooks<K, V> {
     this.call = call;
   }
 
+  ReadCall call() {
+    return call;
+  }
+
+  /** Whether a command that was sent so went out behind the look, on its connection; or nothing has to be looked at. */
+  boolean isBehind(LettuceLine.Sent read) {
+    return call.ids().isEmpty() || (last != null && read.isBehind(last));
+  }
+
   /**
    * Looks until what the read waits for is there, or the call knows why it is not.
    *
    * @param multi false on a connection that watches keys: a MULTI of ours would end the application's WATCH
-   * @param then called once, on any thread
+   * @param then called once whatever happens, on any thread
    */
   void waitFirst(boolean multi, Runnable then) {
+    AtomicBoolean isOver = new AtomicBoolean();
+    Runnable once = () -> {
+      if (isOver.compareAndSet(false, true)) {
+        then.run();
+      }
+    };
+    last = null;
     if (call.ids().isEmpty()) {
-      then.run();
-      return;
+      once.run();
+    } else {
+      look(multi, once);
     }
+  }
+
+  /** Else what waits for the look would wait for ever. */
+  private void guarded(Runnable step, Runnable then) {
+    try {
+      step.run();
+    } catch (RuntimeException | Error error) {
+      call.unproven("it could not be asked where it is (" + error + ")");
+      then.run();
+    }
+  }
+
+  private void look(boolean multi, Runnable then) {
+    guarded(() -> ask(multi, then), then);
+  }
+
+  private void ask(boolean multi, Runnable then) {
     List<String> fields = call.foreign();
     boolean asOne = multi && !fields.isEmpty();
-    Consumer<List<Object>> judged = replies -> judge(replies, fields, multi, then);
-    List<RedisCommand<K, V, ?>> questions =
-        questions(binding, line, Looks.questions(binding, fields, multi), judged);
+    List<Words> words = Looks.questions(binding, fields, multi);
+    List<LettuceLine.Sent> sent = words.stream().map(each -> new LettuceLine.Sent()).toList();
+    List<RedisCommand<K, V, ?>> questions = questions(
+        line, words, sent, replies -> guarded(() -> judge(replies, sent, fields, multi, then), then));
     if (asOne) {
-      line.asOne(questions, () -> waitFirst(false, then));
+      line.asOne(questions, () -> look(false, then));
     } else {
       line.askAtOnce(questions);
     }
   }
 
-  private void judge(List<Object> replies, List<String> fields, boolean multi, Runnable then) {
+  private void judge(
+      List<Object> replies, List<LettuceLine.Sent> sent, List<String> fields, boolean multi, Runnable then) {
     if (failure(replies) instanceof LettuceQuestion.Failure failed) {
       call.unasked(String.valueOf(failed.reason().getMessage()));
       then.run();
       return;
     }
+    LettuceLine.Sent end = sent.get(sent.size() - 1);
     List<?> values = Looks.answers(replies, fields, multi);
+    boolean isTorn = values == null
+        ? LettuceTransaction.isWithoutMulti(Looks.refusal(replies.subList(replies.size() - 1, replies.size())))
+        : sent.size() > 1 && !end.isBehind(sent.get(0));
+    if (isTorn) { // the connection broke in the middle, and Lettuce repeated the rest on the next one
+      if (++tries < MOST_TRIES) {
+        look(multi, then);
+      } else {
+        call.unasked("the connection breaks again and again");
+        then.run();
+      }
+      return;
+    }
     Seen found = values == null ? null : Looks.seen(values, fields);
     if (found == null) {
       call.refused(Looks.refusal(replies));
@@ -64,43 +122,56 @@ final class LettuceLooks<K, V> {
       return;
     }
     if (call.isElsewhere(found.replication()) && ++rounds < Reads.AGAIN) {
-      waitFirst(multi, then);
+      look(multi, then);
       return;
     }
-    if (!waits(call.judge(found), () -> waitFirst(multi, then))) {
+    Visibility trouble = call.judge(found);
+    last = end;
+    if (!waits(trouble, () -> look(multi, then), then)) {
       then.run();
     }
   }
 
-  /** Whether there will be another look after this trouble: {@code next}, once. */
-  boolean waits(Visibility trouble, Runnable next) {
+  /**
+   * Whether there will be another look after this trouble.
+   *
+   * @param next that look; called once
+   * @param failed called in its place where that throws
+   */
+  boolean waits(Visibility trouble, Runnable next, Runnable failed) {
     if (!call.isToWait(trouble)) {
       return false;
     }
     rounds = 0;
-    ServerWait.later(binding.server(), Lineage.of(call.ids()), Duration.ofNanos(call.left())).thenAccept(told -> {
-      long left = call.left();
-      if (left <= 0 || (told == Verdict.VISIBLE && pause == Reads.FIRST_PAUSE)) {
-        pause = Reads.FIRST_PAUSE + 1;
-        next.run();
-        return;
-      }
-      // The engine may speak of another server than this connection's, or be overloaded: never in a hurry.
-      long now = Math.min(pause, left);
-      pause = Math.min(pause * 2, Reads.LAST_PAUSE);
-      CompletableFuture.delayedExecutor(now, TimeUnit.NANOSECONDS).execute(next);
-    });
+    ServerWait.later(binding.server(), Lineage.of(call.ids()), Duration.ofNanos(call.left()))
+        .handle((told, error) -> {
+          guarded(() -> later(told, next), failed);
+          return null;
+        });
     return true;
+  }
+
+  private void later(Verdict told, Runnable next) {
+    long left = call.left();
+    if (left <= 0 || (told == Verdict.VISIBLE && pause == Reads.FIRST_PAUSE)) {
+      pause = Reads.FIRST_PAUSE + 1;
+      next.run();
+      return;
+    }
+    // The engine may speak of another server than this connection's, or be overloaded: never in a hurry.
+    long now = Math.min(pause, left);
+    pause = Math.min(pause * 2, Reads.LAST_PAUSE);
+    CompletableFuture.delayedExecutor(now, TimeUnit.NANOSECONDS).execute(next);
   }
 
   /** Commands of ours whose replies are told when the last is there. */
   static <K, V> List<RedisCommand<K, V, ?>> questions(
-      Binding binding, LettuceLine<K, V> line, List<Words> commands, Consumer<List<Object>> told) {
+      LettuceLine<K, V> line, List<Words> commands, List<LettuceLine.Sent> sent, Consumer<List<Object>> told) {
     Object[] replies = new Object[commands.size()];
     List<RedisCommand<K, V, ?>> made = new ArrayList<>(commands.size());
     for (int each = 0; each < replies.length; each++) {
       int place = each;
-      made.add(new LettuceQuestion<>(line.codec(), line, new LettuceLine.Sent(), commands.get(place), reply -> {
+      made.add(new LettuceQuestion<>(line.codec(), line, sent.get(place), commands.get(place), reply -> {
         replies[place] = reply;
         if (place == replies.length - 1) {
           told.accept(Arrays.asList(replies));

@@ -8,11 +8,9 @@ import java.util.List;
 /**
  * A read that waits, or that says what it depends on: the question and the read in one MULTI where the connection allows
  * it, which nothing of another thread comes into (SHIM-13, BAR-50). A read that has to wait is sent again later: what is
- * issued meanwhile goes ahead of it.
+ * issued meanwhile goes ahead of it, but for the application's WATCH and MULTI, which wait for the read's turn to end.
  */
 final class LettuceRead<K, V, T> {
-  private static final int MOST_TRIES = 3; // where the connection breaks again and again
-
   private final RecordingConnection<K, V> connection;
   private final LettuceLine<K, V> line;
   private final Binding binding;
@@ -21,16 +19,30 @@ final class LettuceRead<K, V, T> {
   private final Words words;
   private final Words wire;
   private final Words asks;
-  private final LettuceLooks<K, V> looks;
+  private final boolean multi;
+  private final Runnable end;
+  private LettuceLooks<K, V> looks;
   private int tries;
 
-  LettuceRead(RecordingConnection<K, V> connection, ReadCall call, RedisCommand<K, V, T> command, Words words) {
+  /**
+   * A read that has its turn.
+   *
+   * @param end ends the turn: the read will not be sent again
+   */
+  LettuceRead(
+      RecordingConnection<K, V> connection,
+      ReadCall call,
+      RedisCommand<K, V, T> command,
+      Words words,
+      Runnable end) {
     this.connection = connection;
     this.line = connection.line();
     this.binding = connection.binding();
     this.call = call;
     this.command = command;
     this.words = words;
+    this.end = end;
+    this.multi = connection.mayMulti(); // nobody else begins to watch or a transaction while this has its turn
     Beside beside = binding.beside();
     boolean answers = beside.answers(words);
     this.wire = answers ? beside.read(words) : words;
@@ -39,9 +51,11 @@ final class LettuceRead<K, V, T> {
   }
 
   void start() {
-    if (line.waitsInBatch(call)) {
-      sendApart();
-    } else if (connection.mayMulti() && !Commands.blocks(words)) {
+    LettuceLooks<K, V> ofBatch = line.inBatch(looks);
+    if (ofBatch != null) {
+      looks = ofBatch;
+      send(false);
+    } else if (multi && !Commands.blocks(words)) {
       together();
     } else {
       apart();
@@ -50,26 +64,32 @@ final class LettuceRead<K, V, T> {
 
   private void together() {
     List<String> fields = call.foreign();
-    List<RedisCommand<K, V, ?>> commands = LettuceLooks.questions(
-        binding, line, Looks.together(binding, fields, asks, wire), replies -> judge(replies, fields));
-    line.asOne(commands, this::apart);
+    List<Words> commands = Looks.together(binding, fields, asks, wire);
+    List<LettuceLine.Sent> nowhere = commands.stream().map(each -> new LettuceLine.Sent()).toList();
+    line.asOne(LettuceLooks.questions(line, commands, nowhere, replies -> judge(replies, fields)), this::apart);
   }
 
   private void judge(List<Object> replies, List<String> fields) {
     if (command.isDone()) {
-      return; // the application has given it up
+      end.run(); // the application has given it up
+      return;
     }
     try {
       judgeOpen(replies, fields);
     } catch (RuntimeException | Error error) { // Lettuce would keep it to itself
-      command.completeExceptionally(error);
+      fail(error);
     }
+  }
+
+  private void fail(Throwable error) {
+    end.run();
+    command.completeExceptionally(error);
   }
 
   private void judgeOpen(List<Object> replies, List<String> fields) {
     Object last = replies.get(replies.size() - 1);
     if (last instanceof LettuceQuestion.Failure failed) {
-      command.completeExceptionally(failed.reason());
+      fail(failed.reason());
     } else if (last instanceof List<?> whole) {
       judgeWhole(whole, fields);
     } else {
@@ -91,7 +111,7 @@ final class LettuceRead<K, V, T> {
       return;
     }
     Visibility trouble = call.ids().isEmpty() ? null : call.judge(found);
-    if (looks.waits(trouble, this::again)) {
+    if (looks.waits(trouble, this::again, this::sendApart)) {
       return;
     }
     if (call.collects()) {
@@ -102,7 +122,9 @@ final class LettuceRead<K, V, T> {
   }
 
   private void again() {
-    if (!command.isDone()) {
+    if (command.isDone()) {
+      end.run();
+    } else {
       together();
     }
   }
@@ -111,9 +133,9 @@ final class LettuceRead<K, V, T> {
   private void aborted(List<Object> replies, String words) {
     if (replies.get(replies.size() - 2) instanceof ServerError error) {
       give(error, false); // the read itself was refused: the application gets that
-    } else if (words.contains("EXEC without MULTI")) {
+    } else if (LettuceTransaction.isWithoutMulti(words)) {
       tries++; // the connection broke in the middle, and Lettuce repeated the rest on the next one
-      if (tries < MOST_TRIES) {
+      if (tries < LettuceLooks.MOST_TRIES) {
         together();
       } else {
         apart();
@@ -125,6 +147,7 @@ final class LettuceRead<K, V, T> {
   }
 
   private void give(Object value, boolean holdsLineage) {
+    end.run();
     try {
       Object shown = binding.beside().answers(words)
           ? LettuceShown.shown(words, value, binding.beside(), holdsLineage ? call::sawBeside : nowhere -> {})
@@ -142,19 +165,35 @@ final class LettuceRead<K, V, T> {
 
   /** The question goes before and after the read. */
   private void apart() {
-    looks.waitFirst(connection.mayMulti(), this::sendApart);
+    looks.waitFirst(multi, this::sendApart);
   }
 
   private void sendApart() {
     if (command.isDone()) {
-      return;
+      end.run();
+    } else {
+      send(true);
     }
+  }
+
+  private void send(boolean late) {
     boolean collects = call.collects() && binding.mayAsk();
     try {
-      connection.sendAsked(new LettuceSeen<>(
-          command, line, call, collects, wire == words ? null : wire, connection.shown(command, words, call::sawBeside)));
+      LettuceSeen<K, V, T> seen = new LettuceSeen<>(
+          command,
+          line,
+          looks,
+          collects,
+          wire == words ? null : wire,
+          connection.shown(command, words, looks.call()::sawBeside));
+      if (late) {
+        seen.makeLate();
+      }
+      connection.sendAsked(seen);
     } catch (RuntimeException | Error error) {
       command.completeExceptionally(error);
+    } finally {
+      end.run();
     }
   }
 }

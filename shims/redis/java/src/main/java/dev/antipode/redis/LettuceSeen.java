@@ -3,25 +3,32 @@ package dev.antipode.redis;
 import dev.antipode.Lineage;
 import io.lettuce.core.protocol.RedisCommand;
 
-/** A read, or the EXEC of a transaction that only reads, with the question behind it for who collects (SHIM-13). */
+/**
+ * A read that is no part of a MULTI, with the question behind it for who collects (SHIM-13). What was looked at before
+ * holds for the connection of the look alone: the next one may lead to a server that is behind.
+ */
 final class LettuceSeen<K, V, T> extends LettuceAsked<K, V, T> {
-  private final ReadCall call;
+  private final LettuceLooks<K, V> looks;
 
   LettuceSeen(
       RedisCommand<K, V, T> command,
       LettuceLine<K, V> line,
-      ReadCall call,
+      LettuceLooks<K, V> looks,
       boolean asks,
       Words wire,
       LettuceShown<K, V, T> shown) {
     super(command, line, asks, wire, shown);
-    this.call = call;
+    this.looks = looks;
   }
 
   @Override
   void ended(Object answerToQuestion) {
     if (getOutput() != null && getOutput().hasError()) {
       return; // the application gets that
+    }
+    ReadCall call = looks.call();
+    if (!looks.isBehind(sent())) {
+      call.unproven(LettuceLooks.MADE_ANEW);
     }
     if (call.collects()) {
       call.saw(Looks.parsed(answerToQuestion), Lineage.EMPTY);

@@ -70,6 +70,16 @@ final class ReadCall {
     return reading != null || merges;
   }
 
+  /** Whether another read waits for the same, and the same ones want to know of it. */
+  boolean isLike(ReadCall other) {
+    return reading == other.reading && scope == other.scope && merges == other.merges && ids.equals(other.ids);
+  }
+
+  /** What this waits for was waited for by another read, too. */
+  void waitedWith(ReadCall other) {
+    trouble = other.trouble;
+  }
+
   /** Nanoseconds until the deadline. */
   long left() {
     return deadline - System.nanoTime();
@@ -119,6 +129,13 @@ final class ReadCall {
   boolean isToWait(Visibility found) {
     trouble = found;
     return found != null && !found.isUnproven() && !binding.follows() && left() > 0;
+  }
+
+  /** What was found out does not hold for the read, for this reason. */
+  void unproven(String reason) {
+    if (!ids.isEmpty() && trouble == null) {
+      trouble = Visibility.unproven(reason);
+    }
   }
 
   /** The server could not be asked where it is. */

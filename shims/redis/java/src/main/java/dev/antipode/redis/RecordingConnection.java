@@ -10,15 +10,22 @@ import io.lettuce.core.RedisConnectionStateListener;
 import io.lettuce.core.RedisReactiveCommandsImpl;
 import io.lettuce.core.StatefulRedisConnectionImpl;
 import io.lettuce.core.api.push.PushListener;
+import io.lettuce.core.output.StatusOutput;
+import io.lettuce.core.protocol.AsyncCommand;
+import io.lettuce.core.protocol.Command;
+import io.lettuce.core.protocol.CommandType;
 import io.lettuce.core.protocol.CommandWrapper;
+import io.lettuce.core.protocol.CompleteableCommand;
 import io.lettuce.core.protocol.RedisCommand;
 import io.opentelemetry.context.Context;
 import io.opentelemetry.context.Scope;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Collection;
+import java.util.Iterator;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
+import java.util.function.BiConsumer;
 import java.util.function.Consumer;
 
 /**
@@ -29,10 +36,11 @@ final class RecordingConnection<K, V> extends StatefulRedisConnectionImpl<K, V> 
   private final StatefulRedisConnectionImpl<K, V> plain;
   private final Binding binding;
   private final LettuceLine<K, V> line;
-  // Of the one thread that has a transaction, as Lettuce has it:
-  private WriteCall transactionWrite;
-  private ReadCall transactionRead;
+  private final LettuceTurns turns = new LettuceTurns();
+  // Changed in a turn alone, but where MULTI fails:
+  private volatile LettuceTransaction<K, V> transaction;
   private volatile boolean watches;
+  private volatile boolean isMulti; // as the application has issued it, which may wait for its turn
 
   private RecordingConnection(StatefulRedisConnectionImpl<K, V> plain, Binding binding, LettuceLine<K, V> line) {
     super(
@@ -50,6 +58,7 @@ final class RecordingConnection<K, V> extends StatefulRedisConnectionImpl<K, V> 
         line.lost();
       }
     });
+    plain.registerCloseables(new ArrayList<>(), this::ended); // by whomever it is closed
   }
 
   static <K, V> RecordingConnection<K, V> of(StatefulRedisConnectionImpl<K, V> plain, Binding binding) {
@@ -80,14 +89,52 @@ final class RecordingConnection<K, V> extends StatefulRedisConnectionImpl<K, V> 
   @Override
   public <T> RedisCommand<K, V, T> dispatch(RedisCommand<K, V, T> command) {
     Context issued = issuedIn(command);
-    line.inOrder(() -> {
-      try (Scope scope = issued.makeCurrent()) {
-        send(command);
-      } catch (RuntimeException error) {
-        command.completeExceptionally(error);
+    Words words = new LettuceWords(command);
+    switch (Commands.name(words)) {
+      case "MULTI" -> {
+        isMulti = true;
+        alone(command, issued, end -> begin(command, end));
       }
-    });
+      case "EXEC" -> {
+        isMulti = false;
+        alone(command, issued, end -> execute(command, end));
+      }
+      case "DISCARD" -> {
+        isMulti = false;
+        alone(command, issued, end -> discard(command, end));
+      }
+      case "WATCH" -> alone(command, issued, end -> watch(command, end));
+      default -> turns.beside(
+          end -> guarded(command, issued, end, () -> send(command, words, end)), () -> pending(words, issued));
+    }
     return command;
+  }
+
+  private void alone(RedisCommand<K, V, ?> command, Context issued, Consumer<Runnable> work) {
+    turns.alone(end -> guarded(command, issued, end, () -> work.accept(end)));
+  }
+
+  /** Where the command was issued. What is thrown is the command's failure, and ends its turn. */
+  private static void guarded(RedisCommand<?, ?, ?> command, Context issued, Runnable end, Runnable work) {
+    try (Scope scope = issued.makeCurrent()) {
+      work.run();
+    } catch (RuntimeException error) {
+      end.run();
+      command.completeExceptionally(error);
+    }
+  }
+
+  /** A write that waits for its turn is pending already (SCOPE-14); what this gives is run when it has begun by itself. */
+  private Runnable pending(Words words, Context issued) {
+    Commands.Kind kind = Commands.classify(words);
+    if (!binding.records() || (kind != Commands.Kind.WRITE && kind != Commands.Kind.MAYBE)) {
+      return () -> {};
+    }
+    try (Scope scope = issued.makeCurrent()) {
+      WriteCall meanwhile = new WriteCall(binding, true);
+      meanwhile.inFlight();
+      return meanwhile::abandon;
+    }
   }
 
   @Override
@@ -108,62 +155,61 @@ final class RecordingConnection<K, V> extends StatefulRedisConnectionImpl<K, V> 
     return Context.current();
   }
 
-  private void send(RedisCommand<K, V, ?> command) {
-    Words words = new LettuceWords(command);
-    switch (Commands.name(words)) {
-      case "MULTI" -> begin(command);
-      case "EXEC" -> execute(command);
-      case "DISCARD" -> {
-        super.dispatch(command);
-        endTransaction();
+  private void send(RedisCommand<K, V, ?> command, Words words, Runnable end) {
+    boolean isKept = false;
+    try {
+      if (command.isDone()) {
+        return; // given up before its turn
       }
-      case "WATCH" -> {
-        watches = true;
+      if (Commands.name(words).equals("UNWATCH")) {
         super.dispatch(command);
+        watches = transaction != null && watches;
+        return;
       }
-      case "UNWATCH" -> {
-        super.dispatch(command);
-        watches = isMulti() && watches;
+      binding.beside().check(words);
+      if (transaction != null) {
+        queue(command, words);
+      } else {
+        isKept = sendOne(command, words, end);
       }
-      default -> {
-        binding.beside().check(words);
-        if (isMulti()) {
-          queue(command, words);
-        } else {
-          sendOne(command, words);
-        }
+    } finally {
+      if (!isKept) {
+        end.run();
       }
     }
   }
 
-  private <T> void sendOne(RedisCommand<K, V, T> command, Words words) {
+  /** Whether the command keeps its turn, and ends it by itself. */
+  private <T> boolean sendOne(RedisCommand<K, V, T> command, Words words, Runnable end) {
     Commands.Kind kind = Commands.classify(words);
     if (kind == Commands.Kind.OTHER) {
       line.sendBy(() -> plain.dispatch(command)); // SELECT, AUTH: what is done again when it reconnects is the plain one's
-      return;
+      return false;
     }
     boolean records = binding.records();
     if (kind == Commands.Kind.READ) {
       ReadCall call = records ? ReadCall.of(binding) : null;
       if (call != null) {
-        new LettuceRead<>(this, call, command, words).start();
-        return;
+        new LettuceRead<>(this, call, command, words, end).start();
+        return true;
       }
     } else if (records) {
       WriteCall call = new WriteCall(binding, kind == Commands.Kind.WRITE);
       try {
-        sendAsked(new LettuceWrite<>(command, line, call, null, wire(words, call), shown(command, words, call::sawBeside)));
+        sendAsked(new LettuceWrite<>(command, line, call, wire(words, call), shown(command, words, call::sawBeside)));
       } catch (RuntimeException error) {
         call.abandon(); // before it was sent
         throw error;
       }
-      return;
+      return false;
     }
     super.dispatch(binding.beside().concerns(words) ? part(command, words, null, nowhere -> {}) : command);
+    return false;
   }
 
   /** Sends a command of the application that has ours about it. */
   void sendAsked(LettuceAsked<K, V, ?> asked) {
+    asked.watch();
     super.dispatch(asked);
   }
 
@@ -188,45 +234,76 @@ final class RecordingConnection<K, V> extends StatefulRedisConnectionImpl<K, V> 
 
   /** Whether a read may stand in a MULTI of ours: in a WATCH that would end the application's. */
   boolean mayMulti() {
-    return !watches && !isMulti() && !plain.isMulti() && line.flushes();
+    return !watches && transaction == null && !plain.isMulti() && line.flushes();
   }
 
   // Transactions
 
-  private void begin(RedisCommand<K, V, ?> command) {
-    ReadCall call = binding.records() ? ReadCall.of(binding) : null;
-    if (call == null || call.ids().isEmpty() || isMulti()) {
-      super.dispatch(command);
-      transactionRead = call;
+  @Override
+  public boolean isMulti() {
+    return isMulti;
+  }
+
+  private void watch(RedisCommand<K, V, ?> command, Runnable end) {
+    try {
+      if (!command.isDone()) {
+        watches = true;
+        super.dispatch(command);
+      }
+    } finally {
+      end.run();
+    }
+  }
+
+  private void begin(RedisCommand<K, V, ?> command, Runnable end) {
+    if (transaction != null) {
+      super.dispatch(command); // the server's to refuse
+      end.run();
       return;
     }
-    boolean multi = mayMulti();
-    line.shut();
-    new LettuceLooks<>(binding, line, call).waitFirst(multi, () -> {
+    if (command.isDone()) { // given up before its turn
+      isMulti = false;
+      end.run();
+      return;
+    }
+    ReadCall call = binding.records() ? ReadCall.of(binding) : null;
+    LettuceLooks<K, V> looks = call == null ? null : new LettuceLooks<>(binding, line, call);
+    Runnable opening = () -> {
       try {
-        super.dispatch(command);
-        transactionRead = call;
+        open(command, new LettuceTransaction<>(binding, line, looks));
       } catch (RuntimeException | Error error) {
         command.completeExceptionally(error);
       } finally {
-        line.open();
+        end.run();
       }
-    });
+    };
+    if (looks == null) {
+      opening.run();
+    } else {
+      looks.waitFirst(mayMulti(), opening);
+    }
+  }
+
+  private void open(RedisCommand<K, V, ?> command, LettuceTransaction<K, V> opened) {
+    transaction = opened;
+    if (command instanceof CompleteableCommand<?> future) {
+      BiConsumer<Object, Throwable> over = (value, error) -> {
+        if (error != null && transaction == opened) { // what was issued since is executed by itself
+          transaction = null;
+          isMulti = false;
+          opened.dropped(true);
+        }
+      };
+      future.onComplete(over);
+    }
+    super.dispatch(command);
   }
 
   private void queue(RedisCommand<K, V, ?> command, Words words) {
     Commands.Kind kind = Commands.classify(words);
     boolean writes = kind == Commands.Kind.WRITE || kind == Commands.Kind.MAYBE;
-    if (writes && binding.records()) {
-      if (transactionWrite == null) {
-        transactionWrite = new WriteCall(binding, true);
-      }
-      if (kind == Commands.Kind.MAYBE) {
-        transactionWrite.uncertain();
-      }
-    }
-    WriteCall write = transactionWrite;
-    ReadCall read = transactionRead;
+    WriteCall write = writes ? transaction.writes(kind) : null;
+    ReadCall read = kind == Commands.Kind.READ ? transaction.reads() : null;
     if (!binding.beside().concerns(words)) {
       super.dispatch(command);
     } else if (writes) {
@@ -236,28 +313,39 @@ final class RecordingConnection<K, V> extends StatefulRedisConnectionImpl<K, V> 
     }
   }
 
-  private <T> void execute(RedisCommand<K, V, T> command) {
-    WriteCall write = transactionWrite;
-    ReadCall read = transactionRead;
-    transactionWrite = null;
-    endTransaction();
-    if (write != null) {
-      super.dispatch(new LettuceWrite<>(command, line, write, read, null, null));
-    } else if (read != null) {
-      super.dispatch(
-          new LettuceSeen<>(command, line, read, read.collects() && binding.mayAsk(), null, null));
-    } else {
-      super.dispatch(command);
+  private <T> void execute(RedisCommand<K, V, T> command, Runnable end) {
+    LettuceTransaction<K, V> ended = transaction;
+    if (ended != null && command.isDone()) { // given up before its turn: the server must not keep it open
+      discard(new AsyncCommand<>(new Command<>(CommandType.DISCARD, new StatusOutput<>(codec))), end);
+      return;
+    }
+    try {
+      if (ended == null || ended.isPlain()) {
+        super.dispatch(command);
+      } else {
+        boolean asks = ended.write() != null ? ended.write().begins() : ended.collects() && binding.mayAsk();
+        sendAsked(new LettuceExec<>(command, line, ended, asks));
+      }
+    } finally {
+      transaction = null;
+      watches = false;
+      end.run();
     }
   }
 
-  private void endTransaction() {
-    if (transactionWrite != null) {
-      transactionWrite.abandon();
-      transactionWrite = null;
+  private <T> void discard(RedisCommand<K, V, T> command, Runnable end) {
+    LettuceTransaction<K, V> ended = transaction;
+    try {
+      if (ended == null || ended.isPlain()) {
+        super.dispatch(command);
+      } else {
+        sendAsked(new LettuceDiscard<>(command, line, ended));
+      }
+    } finally {
+      transaction = null;
+      watches = false;
+      end.run();
     }
-    transactionRead = null;
-    watches = false;
   }
 
   // What is the plain connection's
@@ -270,30 +358,47 @@ final class RecordingConnection<K, V> extends StatefulRedisConnectionImpl<K, V> 
 
   @Override
   public void flushCommands() {
-    line.inOrder(() -> {
-      ReadCall waiting = line.takeWaiting();
-      if (waiting == null) {
-        line.flush();
-        return;
-      }
-      line.shut();
-      new LettuceLooks<>(binding, line, waiting).waitFirst(false, () -> {
+    turns.alone(end -> {
+      Iterator<LettuceLooks<K, V>> waiting = line.takeWaiting().iterator();
+      flushBehind(waiting, () -> {
         try {
           line.flush();
         } finally {
-          line.open();
+          end.run();
         }
       });
     });
   }
 
+  private void flushBehind(Iterator<LettuceLooks<K, V>> waiting, Runnable flush) {
+    if (waiting.hasNext() && transaction == null) { // in a transaction nothing can be asked: such reads are unproven
+      waiting.next().waitFirst(false, () -> flushBehind(waiting, flush));
+    } else {
+      flush.run();
+    }
+  }
+
   @Override
   public CompletableFuture<Void> closeAsync() {
     binding.marker().unuse(this);
+    drop();
     CompletableFuture<Void> closed = plain.closeAsync();
-    line.flush(); // a batch that was never handed over is told so
-    endTransaction();
+    ended();
     return closed;
+  }
+
+  /** The connection is closed: what was never handed over is told so. */
+  private void ended() {
+    line.flush();
+    drop();
+  }
+
+  private void drop() {
+    LettuceTransaction<K, V> open = transaction;
+    if (open != null) {
+      transaction = null;
+      open.dropped(open.isTorn());
+    }
   }
 
   @Override

@@ -45,6 +45,11 @@ final class WriteCall {
     return binding.mayAsk();
   }
 
+  /** It leaves, and another thread will hear of its outcome (SCOPE-18). */
+  void inFlight() {
+    write.inFlight();
+  }
+
   /** The attempt failed so that nobody knows what the server did; the client may make another. */
   void broke() {
     doubtful = true;

@@ -10,13 +10,15 @@ import java.net.Socket;
 import java.nio.charset.StandardCharsets;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicBoolean;
 
-/** Stands before a server; cuts a connection once, after so much of the next reply was let through. */
+/** Stands before a server, and cuts connections: once in a reply, or all at once. */
 final class CuttingProxy implements AutoCloseable {
-  private final int target;
+  private volatile int target;
   private final ServerSocket listening;
   private final Set<Socket> open = ConcurrentHashMap.newKeySet();
   private volatile String last; // null: cut nothing
+  private volatile String command; // null: cut nothing
 
   CuttingProxy(int target) {
     this.target = target;
@@ -37,6 +39,29 @@ final class CuttingProxy implements AutoCloseable {
     last = text;
   }
 
+  /** The next command of this name is done by the server, and its connection ends before the answer. */
+  void cutAnswerTo(String name) {
+    command = "\r\n" + name + "\r\n";
+  }
+
+  /** Every connection that is open ends now; the next ones are as before. */
+  void cutAll() {
+    for (Socket each : open) {
+      open.remove(each);
+      try {
+        each.close();
+      } catch (IOException error) {
+        throw new UncheckedIOException(error);
+      }
+    }
+  }
+
+  /** From now on this leads to another server. */
+  void moveTo(int port) {
+    target = port;
+    cutAll();
+  }
+
   private static void start(Runnable work) {
     Thread thread = new Thread(work, "cutting-proxy");
     thread.setDaemon(true);
@@ -50,15 +75,16 @@ final class CuttingProxy implements AutoCloseable {
         Socket server = new Socket(InetAddress.getLoopbackAddress(), target);
         open.add(client);
         open.add(server);
-        start(() -> pass(client, server, false));
-        start(() -> pass(server, client, true));
+        AtomicBoolean cuts = new AtomicBoolean();
+        start(() -> pass(client, server, false, cuts));
+        start(() -> pass(server, client, true, cuts));
       }
     } catch (IOException ended) {
       return;
     }
   }
 
-  private void pass(Socket from, Socket to, boolean answers) {
+  private void pass(Socket from, Socket to, boolean answers, AtomicBoolean cuts) {
     try (from; to) {
       InputStream in = from.getInputStream();
       OutputStream out = to.getOutputStream();
@@ -67,7 +93,15 @@ final class CuttingProxy implements AutoCloseable {
         String until = last;
         String text = new String(buffer, 0, size, StandardCharsets.ISO_8859_1);
         // Only what begins as the reply wanted is cut: our own connections ask questions in between.
-        if (answers && until != null && (until.isEmpty() ? isOneNumberOrError(text) : text.startsWith(until))) {
+        if (answers && cuts.get()) {
+          return;
+        }
+        String wanted = command;
+        if (!answers && wanted != null && text.contains(wanted)) {
+          command = null;
+          cuts.set(true);
+        }
+        if (answers && until != null && text.startsWith(until)) {
           last = null;
           out.write(buffer, 0, until.length());
           out.flush();
@@ -79,10 +113,6 @@ final class CuttingProxy implements AutoCloseable {
     } catch (IOException ended) {
       return;
     }
-  }
-
-  private static boolean isOneNumberOrError(String text) {
-    return text.startsWith(":") || text.startsWith("-") || text.startsWith("+OK");
   }
 
   @Override

@@ -141,6 +141,7 @@ class LettuceTest extends WithServers {
       written = posts.async().set("k", "v").toCompletableFuture();
       assertThat(scope.pendingStores()).containsExactly(STORE);
       assertThat(scope.outgoing().isComplete()).isFalse();
+      assertThat(scope.publishedBeforeCommit()).isEmpty(); // in flight, which is no transaction (SCOPE-18)
       try (LineageScope other = Antipode.scope()) {
         assertThat(written.get(20, TimeUnit.SECONDS)).isEqualTo("OK");
         assertThat(ids(other)).isEmpty();
@@ -199,7 +200,7 @@ class LettuceTest extends WithServers {
       StatefulRedisConnection<String, String> posts =
           AntipodeLettuce.wrap(client().connect(StringCodec.UTF8, place), options());
       posts.sync().set("n", "0");
-      proxy.cutAfter(""); // before any reply: at least once, as Lettuce has it
+      proxy.cutAnswerTo("INCR"); // at least once, as Lettuce has it
       assertThat(posts.sync().incr("n")).isEqualTo(2);
       assertThat(scope.lineage().isComplete()).isTrue();
       assertThat(counter(scope)).isLessThanOrEqualTo(here());
@@ -215,8 +216,8 @@ class LettuceTest extends WithServers {
       place.setTimeout(Duration.ofSeconds(20));
       StatefulRedisConnection<String, String> posts =
           AntipodeLettuce.wrap(client().connect(StringCodec.UTF8, place), options());
-      posts.sync().set("k", "v"); // the epoch is marked: no answer of another connection is cut in the write's place
-      proxy.cutAfter("");
+      posts.sync().set("k", "v");
+      proxy.cutAnswerTo("RENAME");
       // The first attempt takes the old key away, so the second one is refused.
       assertThatThrownBy(() -> posts.sync().rename("k", "l")).hasMessageContaining("no such key");
       assertThat(scope.pending()).hasSize(1);

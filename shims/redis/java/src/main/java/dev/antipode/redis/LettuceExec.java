@@ -1,0 +1,64 @@
+package dev.antipode.redis;
+
+import io.lettuce.core.TransactionResult;
+import io.lettuce.core.output.CommandOutput;
+import io.lettuce.core.protocol.RedisCommand;
+import java.util.Collection;
+
+/** The EXEC of a transaction, with the question behind it: what the transaction wrote and read (SHIM-11, SHIM-13). */
+final class LettuceExec<K, V, T> extends LettuceAsked<K, V, T> {
+  private final LettuceTransaction<K, V> transaction;
+  private final WriteCall write; // null where it only reads
+
+  LettuceExec(
+      RedisCommand<K, V, T> command, LettuceLine<K, V> line, LettuceTransaction<K, V> transaction, boolean asks) {
+    super(command, line, asks, null, null);
+    this.transaction = transaction;
+    this.write = transaction.write();
+  }
+
+  @Override
+  void leaves() {
+    if (write != null) {
+      write.inFlight();
+    }
+  }
+
+  @Override
+  void ended(Object answerToQuestion) {
+    CommandOutput<K, V, T> output = getOutput();
+    String refusal = output != null && output.hasError() ? String.valueOf(output.getError()) : null;
+    if (write != null) {
+      ended(answerToQuestion, refusal, output == null ? null : output.get());
+    }
+    if (refusal == null) { // else the application gets that
+      transaction.executed(sent(), answerToQuestion);
+    }
+  }
+
+  private void ended(Object answerToQuestion, String refusal, Object reply) {
+    write.answered(answerToQuestion);
+    if (sent().times() > 1 || transaction.isTorn() || LettuceTransaction.isWithoutMulti(refusal)) {
+      write.broke(); // an attempt before, or the commands by themselves, may have changed the data
+    }
+    if (refusal != null) {
+      write.refused(refusal);
+    } else if (reply instanceof TransactionResult all && isInVain(all)) {
+      write.didNothing();
+    } else {
+      write.done(reply instanceof TransactionResult ? Boolean.TRUE : reply);
+    }
+  }
+
+  /** A watched key was changed, or every command of the transaction failed. */
+  private boolean isInVain(TransactionResult all) {
+    Collection<?> replies = all.stream().toList();
+    return all.wasDiscarded()
+        || (write.isCertain() && !replies.isEmpty() && replies.stream().allMatch(Throwable.class::isInstance));
+  }
+
+  @Override
+  void failed(boolean mayBeSent) {
+    transaction.dropped(mayBeSent || transaction.isTorn());
+  }
+}

@@ -1,0 +1,91 @@
+package dev.antipode.redis;
+
+/**
+ * A transaction of the application, from MULTI to its end. What is queued on a connection that was made anew since MULTI is
+ * executed by itself, and no EXEC or DISCARD says so.
+ */
+final class LettuceTransaction<K, V> {
+  private final Binding binding;
+  private final LettuceLine<K, V> line;
+  private final LettuceLooks<K, V> looks; // before MULTI, for what was known by then; null where nobody asked
+  private final int losses;
+  private final ReadCalls reads = new ReadCalls();
+  private WriteCall write;
+
+  LettuceTransaction(Binding binding, LettuceLine<K, V> line, LettuceLooks<K, V> looks) {
+    this.binding = binding;
+    this.line = line;
+    this.looks = looks;
+    this.losses = line.losses();
+  }
+
+  /** A command that may write is queued; null where nothing is recorded. */
+  WriteCall writes(Commands.Kind kind) {
+    if (!binding.records()) {
+      return null;
+    }
+    if (write == null) {
+      write = new WriteCall(binding, true);
+    }
+    if (kind == Commands.Kind.MAYBE) {
+      write.uncertain();
+    }
+    return write;
+  }
+
+  /** A read is queued; null where it is a plain one. */
+  ReadCall reads() {
+    return reads.of(binding, this::hasWaited);
+  }
+
+  /** What a read that is queued has to wait for was waited for before MULTI, or is not any more. */
+  private void hasWaited(ReadCall read) {
+    ReadCall before = looks == null ? null : looks.call();
+    if (before != null && before.ids().containsAll(read.ids())) {
+      read.waitedWith(before);
+    } else {
+      read.unproven("what the read has to wait for was not known before MULTI, and nothing waits after it");
+    }
+  }
+
+  WriteCall write() {
+    return write;
+  }
+
+  boolean isPlain() {
+    return write == null && reads.isEmpty();
+  }
+
+  boolean collects() {
+    return reads.collects();
+  }
+
+  /** Whether what was queued may have been executed by itself. */
+  boolean isTorn() {
+    return line.losses() != losses;
+  }
+
+  /** Whether this error says that there was no transaction on the connection on which it was to end. */
+  static boolean isWithoutMulti(String error) {
+    return error != null && error.contains("without MULTI");
+  }
+
+  /** The transaction was executed: its reads, with the place at which the server was then. */
+  void executed(LettuceLine.Sent exec, Object answerToQuestion) {
+    if (looks != null && !looks.isBehind(exec)) {
+      reads.forEach(each -> each.unproven(LettuceLooks.MADE_ANEW));
+    }
+    reads.saw(answerToQuestion);
+    reads.finish();
+  }
+
+  /** It ended without EXEC: nothing happened, unless it was torn. */
+  void dropped(boolean mayHaveHappened) {
+    if (write != null && mayHaveHappened) {
+      write.broke();
+      write.failed();
+    } else if (write != null) {
+      write.abandon();
+    }
+  }
+}

@@ -1,0 +1,260 @@
+package dev.antipode.redis;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import dev.antipode.Antipode;
+import dev.antipode.BarrierException;
+import dev.antipode.Lineage;
+import dev.antipode.LineageScope;
+import dev.antipode.Reading;
+import dev.antipode.WriteId;
+import io.lettuce.core.RedisClient;
+import io.lettuce.core.RedisFuture;
+import io.lettuce.core.RedisURI;
+import io.lettuce.core.TransactionResult;
+import io.lettuce.core.XReadArgs;
+import io.lettuce.core.api.StatefulRedisConnection;
+import io.lettuce.core.codec.StringCodec;
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+
+/**
+ * What shares one connection of Lettuce: reads that wait, the application's WATCH and MULTI, batches; and the next
+ * connection, which repeats what the one before did not answer.
+ */
+class LettuceSharedTest extends WithServers {
+  private static final long AHEAD = 5000; // octets of the replication stream that are not written yet
+
+  private RedisClient client;
+
+  @AfterEach
+  void shutdown() {
+    if (client != null) {
+      client.shutdown(0, 2, TimeUnit.SECONDS);
+    }
+  }
+
+  private RedisClient client() {
+    if (client == null) {
+      client = RedisClient.create(LettuceResources.SHARED, RedisURI.create(servers.url("a")));
+    }
+    return client;
+  }
+
+  private StatefulRedisConnection<String, String> posts() {
+    return AntipodeLettuce.wrap(client().connect(), options());
+  }
+
+  private StatefulRedisConnection<String, String> through(CuttingProxy proxy) {
+    RedisURI place = RedisURI.create("127.0.0.1", proxy.port());
+    place.setTimeout(Duration.ofSeconds(20));
+    return AntipodeLettuce.wrap(client().connect(StringCodec.UTF8, place), options());
+  }
+
+  private static <T> T get(RedisFuture<T> future) throws Exception {
+    return future.get(20, TimeUnit.SECONDS);
+  }
+
+  /** What the primary itself will have only after {@link #advance}. */
+  private Lineage ahead() {
+    Replication now = here();
+    return Lineage.of(WriteId.position(STORE, now.position().epoch(), now.offset() + AHEAD));
+  }
+
+  private Replication here() {
+    return Replication.parse(plain.info("replication").getBytes(StandardCharsets.US_ASCII));
+  }
+
+  private void advance() {
+    plain.set("filler", "x".repeat((int) AHEAD));
+  }
+
+  // The application's WATCH and MULTI
+
+  @Test
+  void aReadThatWaitedEndsNoWatch_SHIM_2() throws Exception {
+    StatefulRedisConnection<String, String> posts = posts();
+    plain.set("stock", "7");
+    RedisFuture<String> read;
+    try (Reading seen = Antipode.reading(ahead())) {
+      read = posts.async().get("stock");
+    }
+    RedisFuture<String> watched = posts.async().watch("stock");
+    advance();
+    assertThat(get(read)).isEqualTo("7");
+    assertThat(get(watched)).isEqualTo("OK");
+    plain.set("stock", "6");
+    posts.sync().multi();
+    posts.sync().set("stock", "8");
+    assertThat(posts.sync().exec().wasDiscarded()).isTrue(); // else the other one's write would be lost
+    assertThat(plain.get("stock")).isEqualTo("6");
+  }
+
+  @Test
+  void aReadThatWaitedComesIntoNoTransaction_SHIM_2() throws Exception {
+    StatefulRedisConnection<String, String> posts = posts();
+    plain.set("k", "v");
+    RedisFuture<String> read;
+    try (LineageScope scope = Antipode.scope()) {
+      try (Reading seen = Antipode.reading(ahead())) {
+        read = posts.async().get("k");
+      }
+      RedisFuture<String> multi = posts.async().multi();
+      assertThat(posts.isMulti()).isTrue(); // as it is without Antipode
+      RedisFuture<String> set = posts.async().set("x", "1");
+      assertThat(scope.pendingStores()).containsExactly(STORE); // also while it waits for its turn
+      advance();
+      assertThat(get(read)).isEqualTo("v");
+      assertThat(get(multi)).isEqualTo("OK");
+      assertThat(plain.get("x")).isNull(); // the transaction is still open
+      TransactionResult done = posts.sync().exec();
+      assertThat(done.size()).isEqualTo(1);
+      assertThat(get(set)).isEqualTo("OK");
+      assertThat(plain.get("x")).isEqualTo("1");
+      assertThat(scope.pending()).isEmpty();
+      assertThat(scope.lineage().ofStore(STORE)).hasSize(1);
+    }
+  }
+
+  @Test
+  void aReadThatHasToWaitIsNotDoneByATransactionThatIsOpenAlready_BAR_50() {
+    StatefulRedisConnection<String, String> posts = posts();
+    posts.sync().multi();
+    try (Reading seen = Antipode.reading(ahead())) {
+      posts.sync().get("k");
+    }
+    assertThatThrownBy(() -> posts.sync().exec())
+        .isInstanceOf(BarrierException.class)
+        .hasMessageContaining("MULTI");
+    assertThat(posts.sync().ping()).isEqualTo("PONG");
+  }
+
+  @Test
+  void aWriteThatIsCancelledBeforeItsTurnIsNotPending_SCOPE_17() throws Exception {
+    StatefulRedisConnection<String, String> posts = posts();
+    try (LineageScope scope = Antipode.scope()) {
+      RedisFuture<String> multi;
+      try (Reading seen = Antipode.reading(ahead())) {
+        multi = posts.async().multi();
+      }
+      RedisFuture<String> ended = posts.async().discard();
+      posts.async().set("x", "1").cancel(true);
+      RedisFuture<String> last = posts.async().get("x");
+      advance();
+      assertThat(get(multi)).isEqualTo("OK");
+      assertThat(get(ended)).isEqualTo("OK");
+      assertThat(get(last)).isNull();
+      assertThat(scope.pending()).isEmpty();
+    }
+  }
+
+  @Test
+  void aLookThatFailsLeavesTheConnectionOpen() {
+    RecordingConnection<String, String> posts = (RecordingConnection<String, String>) posts();
+    try (Reading seen = Antipode.reading(ahead())) {
+      for (boolean answers : List.of(true, false)) {
+        ReadCall call = ReadCall.of(posts.binding());
+        if (answers) { // with the epoch known nothing but the place is asked, and it is the answer that cannot be judged
+          call.isElsewhere(here());
+        }
+        AtomicInteger told = new AtomicInteger();
+        new LettuceLooks<>(null, posts.line(), call).waitFirst(true, told::incrementAndGet); // without a store it throws
+        RedisServers.until(() -> told.get() > 0, "who waits for the look is told");
+        assertThat(told.get()).isEqualTo(1);
+        assertThatThrownBy(call::finish).isInstanceOf(BarrierException.class);
+      }
+    }
+  }
+
+  // The next connection
+
+  @Test
+  void aTransactionWhoseConnectionWasMadeAnewMayHaveHappened_SCOPE_17() {
+    try (CuttingProxy proxy = new CuttingProxy(servers.servers().get("a").port());
+        LineageScope scope = Antipode.scope()) {
+      StatefulRedisConnection<String, String> posts = through(proxy);
+      posts.sync().multi();
+      proxy.cutAll();
+      posts.sync().set("x", "1"); // the next connection has no MULTI
+      assertThatThrownBy(() -> posts.sync().exec()).hasMessageContaining("EXEC without MULTI");
+      assertThat(plain.get("x")).isEqualTo("1");
+      assertThat(scope.pending()).hasSize(1);
+      assertThat(scope.outgoing().isComplete()).isFalse();
+    }
+  }
+
+  @Test
+  void aDiscardThatCameTooLateDiscardsNothing_SCOPE_17() {
+    try (CuttingProxy proxy = new CuttingProxy(servers.servers().get("a").port());
+        LineageScope scope = Antipode.scope()) {
+      StatefulRedisConnection<String, String> posts = through(proxy);
+      posts.sync().multi();
+      posts.sync().set("x", "0");
+      assertThat(posts.sync().discard()).isEqualTo("OK");
+      assertThat(scope.pending()).isEmpty();
+      posts.sync().multi();
+      proxy.cutAll();
+      posts.sync().set("x", "1");
+      assertThatThrownBy(() -> posts.sync().discard()).hasMessageContaining("DISCARD without MULTI");
+      assertThat(plain.get("x")).isEqualTo("1");
+      assertThat(scope.pending()).hasSize(1);
+    }
+  }
+
+  @Test
+  void aReadThatTheNextConnectionRepeatsWasNotWaitedForThere_BAR_50() throws Exception {
+    try (CuttingProxy proxy = new CuttingProxy(servers.servers().get("a").port())) {
+      StatefulRedisConnection<String, String> posts = posts();
+      StatefulRedisConnection<String, String> there = through(proxy);
+      servers.lab().partition("redis", "b2");
+      try (LineageScope scope = Antipode.scope()) {
+        String last = posts.sync().xadd("stream", "f", "v");
+        RedisFuture<?> read;
+        try (Reading seen = Antipode.reading(scope.lineage())) {
+          read = blocking(there, last);
+        }
+        RedisServers.until(() -> plain.info("clients").contains("blocked_clients:1"), "the read blocks");
+        proxy.moveTo(servers.servers().get("b2").port()); // as Sentinels, or a name, lead elsewhere
+        assertThatThrownBy(() -> get(read)).hasRootCauseInstanceOf(BarrierException.class);
+      } finally {
+        servers.lab().heal("redis", "b2");
+      }
+    }
+  }
+
+  @SuppressWarnings("unchecked") // an array of generics is Lettuce's own
+  private static RedisFuture<?> blocking(StatefulRedisConnection<String, String> connection, String last) {
+    return connection.async().xread(XReadArgs.Builder.block(1000), XReadArgs.StreamOffset.from("stream", last));
+  }
+
+  // Batches
+
+  @Test
+  void aBatchThatWasNeverFlushedIsToldOfTheEnd_SCOPE_17() {
+    for (boolean shutsDown : List.of(false, true)) {
+      RedisClient own = RedisClient.create(LettuceResources.SHARED, RedisURI.create(servers.url("a")));
+      StatefulRedisConnection<String, String> inner = own.connect();
+      try (LineageScope scope = Antipode.scope()) {
+        StatefulRedisConnection<String, String> posts = AntipodeLettuce.wrap(inner, options());
+        posts.setAutoFlushCommands(false);
+        RedisFuture<String> set = posts.async().set("x", "1");
+        assertThat(scope.pending()).hasSize(1);
+        if (shutsDown) {
+          own.shutdown(0, 2, TimeUnit.SECONDS);
+        } else {
+          inner.close();
+        }
+        assertThatThrownBy(() -> get(set)).hasMessageContaining("closed");
+        assertThat(scope.pending()).isEmpty();
+      } finally {
+        own.shutdown(0, 2, TimeUnit.SECONDS);
+      }
+    }
+  }
+}
