@@ -1,6 +1,5 @@
 package dev.antipode.redis;
 
-import dev.antipode.Lineage;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.List;
@@ -18,14 +17,14 @@ import redis.clients.jedis.util.IOUtils;
  * command that may write.
  */
 public final class RecordingPipeline extends AbstractPipeline {
-  private record Queued(Words command, boolean writes, Response<?> response) {}
+  private record Queued(Words command, boolean writes, ReadCall read, Response<?> response) {}
 
   private final Connection connection;
   private final Binding binding;
   private final Queue<Queued> queued = new ArrayDeque<>();
-  private final List<Object> settled = new ArrayList<>(); // replies of commands before a read that had to wait
+  private final List<Response<?>> settled = new ArrayList<>(); // what was sent before a read that had to wait
   private WriteCall write;
-  private ReadCall read;
+  private final ReadCalls reads = new ReadCalls();
   private boolean hasSucceeded;
 
   RecordingPipeline(Connection connection, CommandObjects commandObjects, Binding binding) {
@@ -49,22 +48,17 @@ public final class RecordingPipeline extends AbstractPipeline {
         write.uncertain();
       }
       write.begins();
-    } else if (kind == Commands.Kind.READ) {
-      readFirst();
     }
+    ReadCall read = kind == Commands.Kind.READ ? reads.of(binding, this::waitFirst) : null;
     connection.sendCommand(JedisWords.arguments(binding.beside().wire(words, write)));
     Response<T> response = new Response<>(command.getBuilder());
-    queued.add(new Queued(words, writes, response));
+    queued.add(new Queued(words, writes, read, response));
     return response;
   }
 
-  /** The first read of a batch waits before it is sent; what was sent before it is answered then. */
-  private void readFirst() {
-    if (read != null || !binding.records()) {
-      return;
-    }
-    read = ReadCall.of(binding);
-    if (read != null && !read.ids().isEmpty()) {
+  /** A read waits before it is sent; what was sent before it is answered then. */
+  private void waitFirst(ReadCall read) {
+    if (!read.ids().isEmpty()) {
       settle(false);
       Reads.waitOn(binding, connection, read, true);
     }
@@ -72,54 +66,68 @@ public final class RecordingPipeline extends AbstractPipeline {
 
   /** Reads the replies; with {@code asks}, the question goes behind the last command. */
   private void settle(boolean asks) {
-    boolean isAsked = asks && binding.mayAsk() && (write != null || (read != null && read.collects()));
+    boolean isAsked = asks && binding.mayAsk() && (write != null || reads.collects());
     if (isAsked) {
       connection.sendCommand(Reads.question());
     }
     List<Object> replies = connection.getMany(queued.size());
+    Object answer = isAsked ? Exchange.hear(connection) : null;
     for (Object reply : replies) {
       Queued each = queued.remove();
       Object shown = each.writes()
           ? Exchange.shownByWrite(binding, write, each.command(), reply)
-          : Exchange.shown(binding, read, each.command(), reply);
+          : Exchange.shown(binding, each.read(), each.command(), reply);
       each.response().set(shown);
-      settled.add(built(each.response()));
+      settled.add(each.response());
       hasSucceeded |= !(reply instanceof JedisDataException);
     }
-    Object answer = isAsked ? Exchange.hear(connection) : null;
     if (write != null && asks) {
       write.answered(answer);
     }
-    if (read != null && asks && read.collects()) {
-      read.saw(Looks.parsed(answer), Lineage.EMPTY);
+    if (asks) {
+      reads.saw(answer);
     }
   }
 
-  private static Object built(Response<?> response) {
-    try {
-      return response.get();
-    } catch (JedisDataException error) {
-      return error;
+  /** The replies as Jedis gives them, once all is recorded: the application's builders may throw anything. */
+  static List<Object> built(List<Response<?>> responses) {
+    List<Object> replies = new ArrayList<>(responses.size());
+    for (Response<?> each : responses) {
+      try {
+        replies.add(each.get());
+      } catch (JedisDataException error) {
+        replies.add(error);
+      }
     }
+    return replies;
   }
 
   /** Sends what is queued and reads the replies, which the responses then have. */
   @Override
   public void sync() {
-    syncAndReturnAll();
+    settleAll();
   }
 
   /** The same, and returns the replies in order; errors are among them. */
   public List<Object> syncAndReturnAll() {
+    return built(settleAll());
+  }
+
+  private List<Response<?>> settleAll() {
     if (queued.isEmpty() && settled.isEmpty()) {
       return List.of();
     }
     WriteCall written = write;
-    ReadCall done = read;
-    List<Object> replies;
     try {
       settle(true);
-      replies = new ArrayList<>(settled);
+      List<Response<?>> responses = List.copyOf(settled);
+      if (written != null && (hasSucceeded || !written.isCertain())) {
+        written.done(responses);
+      } else if (written != null) {
+        written.abandon();
+      }
+      reads.finish();
+      return responses;
     } catch (RuntimeException | Error error) {
       if (written != null) {
         written.broke();
@@ -128,20 +136,9 @@ public final class RecordingPipeline extends AbstractPipeline {
       throw error;
     } finally {
       write = null;
-      read = null;
+      reads.clear();
       settled.clear();
     }
-    if (written != null) {
-      if (hasSucceeded || !written.isCertain()) {
-        written.done(replies);
-      } else {
-        written.abandon();
-      }
-    }
-    if (done != null) {
-      done.finish();
-    }
-    return replies;
   }
 
   @Override

@@ -1,6 +1,5 @@
 package dev.antipode.redis;
 
-import dev.antipode.Lineage;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.List;
@@ -21,13 +20,13 @@ import redis.clients.jedis.util.IOUtils;
  * before MULTI.
  */
 public final class RecordingTransaction extends AbstractTransaction {
-  private record Queued(Words command, boolean writes, Words wire, Response<?> response) {}
+  private record Queued(Words command, boolean writes, ReadCall read, Words wire, Response<?> response) {}
 
   private final Connection connection;
   private final Binding binding;
   private final Queue<Queued> queued = new ArrayDeque<>();
   private WriteCall write;
-  private ReadCall read;
+  private final ReadCalls reads = new ReadCalls();
   private boolean broken;
   private boolean inWatch;
   private boolean inMulti;
@@ -84,11 +83,10 @@ public final class RecordingTransaction extends AbstractTransaction {
       if (kind == Commands.Kind.MAYBE) {
         write.uncertain();
       }
-    } else if (kind == Commands.Kind.READ && read == null && binding.records()) {
-      read = ReadCall.of(binding);
     }
+    ReadCall read = kind == Commands.Kind.READ ? reads.of(binding, first -> {}) : null;
     Response<T> response = new Response<>(command.getBuilder());
-    queued.add(new Queued(words, writes, binding.beside().wire(words, write), response));
+    queued.add(new Queued(words, writes, read, binding.beside().wire(words, write), response));
     return response;
   }
 
@@ -131,12 +129,9 @@ public final class RecordingTransaction extends AbstractTransaction {
       throw new IllegalStateException("EXEC without MULTI");
     }
     WriteCall written = write;
-    ReadCall done = read;
     try {
-      List<Object> replies = execute(written, done);
-      if (done != null) {
-        done.finish();
-      }
+      List<Object> replies = execute(written);
+      reads.finish();
       return replies;
     } catch (JedisConnectionException error) {
       broken = true;
@@ -146,10 +141,10 @@ public final class RecordingTransaction extends AbstractTransaction {
     }
   }
 
-  private List<Object> execute(WriteCall written, ReadCall done) {
+  private List<Object> execute(WriteCall written) {
     List<Object> queuedReplies;
     try {
-      queuedReplies = send(done);
+      queuedReplies = send();
     } catch (RuntimeException | Error error) { // there was no EXEC yet
       if (written != null) {
         Exchange.failed(written, error);
@@ -158,7 +153,7 @@ public final class RecordingTransaction extends AbstractTransaction {
     }
     List<Object> raw;
     try {
-      raw = executeAll(written, done);
+      raw = executeAll(written);
     } catch (JedisDataException error) {
       queuedReplies.stream()
           .filter(Exception.class::isInstance)
@@ -181,7 +176,7 @@ public final class RecordingTransaction extends AbstractTransaction {
       }
       return null;
     }
-    List<Object> replies = built(raw, done);
+    List<Response<?>> responses = answered(raw);
     if (written != null) {
       boolean isAllInVain = !raw.isEmpty() && raw.stream().allMatch(JedisDataException.class::isInstance);
       if (isAllInVain && written.isCertain()) {
@@ -190,22 +185,20 @@ public final class RecordingTransaction extends AbstractTransaction {
         written.done(raw);
       }
     }
-    return replies;
+    return RecordingPipeline.built(responses); // last of all: the application's builders may throw anything
   }
 
   /** Waits where a read has to, and queues at the server; what that says. */
-  private List<Object> send(ReadCall done) {
-    if (done != null && !done.ids().isEmpty()) {
-      Reads.waitOn(binding, connection, done, !inWatch);
-    }
+  private List<Object> send() {
+    reads.forEach(each -> Reads.waitOn(binding, connection, each, !inWatch));
     connection.sendCommand(Protocol.Command.MULTI);
     queued.forEach(each -> connection.sendCommand(JedisWords.arguments(each.wire())));
     return connection.getMany(1 + queued.size());
   }
 
   /** EXEC with the question behind it. */
-  private List<Object> executeAll(WriteCall written, ReadCall done) {
-    boolean asks = binding.mayAsk() && (written != null || (done != null && done.collects()));
+  private List<Object> executeAll(WriteCall written) {
+    boolean asks = binding.mayAsk() && (written != null || reads.collects());
     if (written != null) {
       written.begins();
     }
@@ -221,29 +214,23 @@ public final class RecordingTransaction extends AbstractTransaction {
     if (reply instanceof JedisDataException error) {
       throw error;
     }
-    if (done != null && done.collects()) {
-      done.saw(Looks.parsed(answer), Lineage.EMPTY);
-    }
+    reads.saw(answer);
     @SuppressWarnings("unchecked") // EXEC answers with an array or null
     List<Object> raw = (List<Object>) reply;
     return raw;
   }
 
-  private List<Object> built(List<Object> raw, ReadCall done) {
-    List<Object> replies = new ArrayList<>(raw.size());
+  private List<Response<?>> answered(List<Object> raw) {
+    List<Response<?>> responses = new ArrayList<>(raw.size());
     for (Object each : raw) {
       Queued next = queued.remove();
       next.response().set(
           next.writes()
               ? Exchange.shownByWrite(binding, write, next.command(), each)
-              : Exchange.shown(binding, done, next.command(), each));
-      try {
-        replies.add(next.response().get());
-      } catch (JedisDataException error) {
-        replies.add(error);
-      }
+              : Exchange.shown(binding, next.read(), next.command(), each));
+      responses.add(next.response());
     }
-    return replies;
+    return responses;
   }
 
   @Override
@@ -268,7 +255,7 @@ public final class RecordingTransaction extends AbstractTransaction {
     inMulti = false;
     inWatch = false;
     write = null;
-    read = null;
+    reads.clear();
     queued.clear();
   }
 

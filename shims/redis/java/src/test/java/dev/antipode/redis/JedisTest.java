@@ -13,6 +13,10 @@ import java.time.Duration;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
 import redis.clients.jedis.AbstractTransaction;
+import redis.clients.jedis.Builder;
+import redis.clients.jedis.CommandArguments;
+import redis.clients.jedis.CommandObject;
+import redis.clients.jedis.Protocol;
 import redis.clients.jedis.Response;
 import redis.clients.jedis.UnifiedJedis;
 import redis.clients.jedis.exceptions.JedisConnectionException;
@@ -60,6 +64,36 @@ class JedisTest extends WithServers {
       assertThat(scope.pending()).isEmpty();
     }
     assertThat(plain.get("k")).isEqualTo("v");
+  }
+
+  private static CommandObject<String> withABrokenBuilder() {
+    return new CommandObject<>(new CommandArguments(Protocol.Command.SET).add("k").add("v"), new Builder<>() {
+      @Override
+      public String build(Object reply) {
+        throw new IllegalStateException("cannot be built");
+      }
+    });
+  }
+
+  @Test
+  void aReplyThatCannotBeBuiltLeavesNoWritePending_SCOPE_14() {
+    UnifiedJedis posts = wrapped();
+    try (LineageScope scope = Antipode.scope(); AbstractTransaction transaction = posts.multi()) {
+      transaction.executeCommand(withABrokenBuilder());
+      assertThatThrownBy(transaction::exec).hasMessage("cannot be built");
+      assertThat(scope.pending()).isEmpty();
+      assertThat(scope.lineage().ofStore(STORE)).hasSize(1); // it was committed
+    }
+    try (LineageScope scope = Antipode.scope(); RecordingPipeline pipeline = (RecordingPipeline) posts.pipelined()) {
+      pipeline.executeCommand(withABrokenBuilder());
+      assertThatThrownBy(pipeline::syncAndReturnAll).hasMessage("cannot be built");
+      assertThat(scope.pending()).isEmpty();
+      assertThat(scope.lineage().ofStore(STORE)).hasSize(1);
+      assertThat(pipeline.get("k")).satisfies(response -> {
+        pipeline.sync();
+        assertThat(response.get()).isEqualTo("v"); // each reply still belongs to its command
+      });
+    }
   }
 
   @Test

@@ -129,6 +129,29 @@ class ReadsTest extends WithClients {
   }
 
   @Test
+  void eachReadOfABatchWaitsForItsOwn_BAR_50() {
+    TestClient posts = posts();
+    TestClient there = reader(options());
+    for (int number = 0; number < 5; number++) {
+      String value = "v" + number;
+      Lineage first = written(posts, "k", value);
+      try (TestClient.Batch batch = there.batch()) {
+        try (Reading seen = Antipode.reading()) {
+          batch.add("GET", "other"); // only collects
+        }
+        try (Reading seen = Antipode.reading(first)) {
+          batch.add("GET", "k");
+        }
+        Lineage second = written(posts, "k2", value);
+        try (Reading seen = Antipode.reading(second)) {
+          batch.add("GET", "k2");
+        }
+        assertThat(batch.send()).containsExactly(null, value, value);
+      }
+    }
+  }
+
+  @Test
   void aReadThatWaitedInVainThrows_BAR_50() {
     TestClient posts = posts();
     TestClient there = reader(options().waitOnRead(true).timeout(Duration.ofMillis(200)));
