@@ -1,6 +1,6 @@
 # `make demo` and `make test` set up all they need; README.md says what that is.
 PY := .venv/bin/python
-STORES := redis rabbitmq postgresql mariadb s3 dynamodb
+STORES := redis rabbitmq postgresql mariadb mysql s3 dynamodb
 WRITER ?= python
 RELAY ?= python
 READER ?= python
@@ -25,7 +25,7 @@ help:
 	@echo "make interop      services of every language in one application, in all combinations"
 	@echo "make test-stores  the longer runs: the whole failover fuzzers, the clients' own test suites through our wrappers"
 	@echo "make fuzz         ten minutes of each fuzzer, in every language (SECONDS=600)"
-	@echo "make micro        the micro benchmarks"
+	@echo "make micro        the micro benchmarks (scripts/micro java, scripts/micro cpp: those of the other languages)"
 	@echo "make spec-coverage  which requirements of spec/ each language's tests cite, and which none does (OPTIONS=--fail-uncited)"
 	@echo "make lock         pins requirements/dev.in into requirements/dev.txt"
 
