@@ -13,7 +13,7 @@ URLS = {
     "redis": "redis://ann:s3cret@{place}/0",
     "rabbitmq": "amqp://ann:s3cret@{place}/blog#posts.tap",
     "postgresql": "postgresql://ann:s3cret@{place}/blog",
-    "mariadb": "mysql://ann:s3cret@{place}/blog",
+    "mysql": "mysql://ann:s3cret@{place}/blog",
     "s3": "s3+http://ann:s3cret@{place}/posts?region=eu-central-1",
     "dynamodb": "dynamodb+http://ann:s3cret@{place}/eu-central-1",
 }

@@ -1,8 +1,7 @@
-"""The failover fuzzer on MariaDB (spec EPOCH-27): a primary and two GTID replicas behind slow links, in a lab a run.
+"""The failover fuzzer on MariaDB and MySQL (spec EPOCH-27): a primary and two GTID replicas behind slow links, in a
+lab a run. With fresh server ids for every server that is rebuilt or rejoins, and with ids that are used again.
 
-With fresh server ids for every server that is rebuilt or rejoins, and with ids that are used again.
-
-    python mariadb_fuzzer.py --runs 100 --seed 1          (--reuse: ids are used again, and nobody says otherwise)
+    python sql_fuzzer.py --runs 100 --seed 1     (--mysql; --reuse: ids are used again, and nobody says otherwise)
 """
 
 from __future__ import annotations
@@ -21,24 +20,28 @@ import pymysql
 from antipode.testing import failover
 from antipode.testing.failover import FailoverDriver, Tally
 from antipode_lab import Lab
-from antipode_lab.stores.mariadb import MariaDBStore
+from antipode_lab.stores._sql_store import SqlStore
+from pymysql.constants import CLIENT
 
 
-class MariaDBDriver(FailoverDriver):
+class SqlDriver(FailoverDriver):
     """A lab of three servers, all of which readers may use.
 
-    fresh_ids: what operators do. claimed: what they say of it to `wrap`.
+    kind: the lab's word for the store. fresh_ids: what operators do. claimed: what they say of it to `wrap`.
     """
 
-    def __init__(self, *, fresh_ids: bool, claimed: bool) -> None:
+    def __init__(self, kind: str, *, fresh_ids: bool, claimed: bool) -> None:
+        self.kind = kind
         self.fresh_ids = fresh_ids
         self.claimed = claimed
 
-    def __enter__(self) -> MariaDBDriver:
-        options = {"mariadb": {"fresh_server_ids": self.fresh_ids}}
-        self._whole = Lab("mariadb", replicas=2, lag=["2ms", "10ms"], options=options).start()
+    def __enter__(self) -> SqlDriver:
+        options = {self.kind: {"fresh_server_ids": self.fresh_ids}}
+        self._whole = Lab(self.kind, replicas=2, lag=["2ms", "10ms"], options=options).start()
         try:
-            self.lab = self._whole.get(MariaDBStore)
+            found = self._whole[self.kind]
+            assert isinstance(found, SqlStore)
+            self.lab = found
             self.lab.run("a", "CREATE TABLE written (k VARCHAR(64) PRIMARY KEY, v TEXT)")
             self.lab.wait_links()
             self._wrapped: dict[str, tuple[int, Any]] = {}
@@ -58,9 +61,8 @@ class MariaDBDriver(FailoverDriver):
         pid, client = self._wrapped.get(name, (0, None))
         if pid != self.lab.server(name).pid:
             urls = [self.lab.url(each) for each in self.servers]
-            client = antipode_mysql.wrap(
-                self.lab.client(name), store=self.name, replicas=urls, fresh_server_ids=self.claimed
-            )
+            plain = self.lab.client(name, client_flag=CLIENT.SESSION_TRACK)
+            client = antipode_mysql.wrap(plain, store=self.name, replicas=urls, fresh_server_ids=self.claimed)
             self._wrapped[name] = self.lab.server(name).pid, client
         return client
 
@@ -111,7 +113,7 @@ class MariaDBDriver(FailoverDriver):
         return rows
 
     def settle_marks(self) -> None:
-        """The binary log's state itself says where each server's term ended."""
+        """The log itself says what each server wrote."""
 
     def lag(self, replica: str, milliseconds: int) -> None:
         self.lab.lag(replica, f"{milliseconds}ms")
@@ -165,18 +167,19 @@ def fuzz(
     *,
     fresh_ids: bool = True,
     claimed: bool | None = None,
+    kind: str = "mariadb",
     say: Callable[[str], object] | None = None,
 ) -> Tally:
     """Plays so many runs, each in a lab of its own. `claimed`: what `wrap` is told of the ids; None: the truth."""
     told = fresh_ids if claimed is None else claimed
-    return failover.run(lambda _: MariaDBDriver(fresh_ids=fresh_ids, claimed=told), runs, seed, say=say)
+    return failover.run(lambda _: SqlDriver(kind, fresh_ids=fresh_ids, claimed=told), runs, seed, say=say)
 
 
 if __name__ == "__main__":
-    reuse = "--reuse" in sys.argv
-    sys.argv = [word for word in sys.argv if word != "--reuse"]
+    reuse, on_mysql = "--reuse" in sys.argv, "--mysql" in sys.argv
+    sys.argv = [word for word in sys.argv if word not in ("--reuse", "--mysql")]
 
     def chosen(runs: int, seed: int, say: Callable[[str], object] | None = None) -> Tally:
-        return fuzz(runs, seed, fresh_ids=not reuse, say=say)
+        return fuzz(runs, seed, fresh_ids=not reuse, kind="mysql" if on_mysql else "mariadb", say=say)
 
     sys.exit(failover.command_line(chosen, __doc__ or ""))

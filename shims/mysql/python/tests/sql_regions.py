@@ -11,7 +11,9 @@ import antipode_mysql
 import mysql.connector
 from antipode import BarrierResult, Lineage, Verdict
 from antipode.writeid import Ordered
-from antipode_lab.stores.mariadb import MariaDBStore
+from antipode_lab.stores._sql_store import SqlStore
+from antipode_mysql.gtid_sets import GtidSet, epoch_of
+from mysql.connector.constants import ClientFlag
 
 STORE = "blog-posts"
 SLACK_S = 1.5
@@ -25,7 +27,7 @@ def until(condition: Callable[[], object], seconds: float = 20.0) -> None:
         time.sleep(0.005)
 
 
-def connector(lab: MariaDBStore, name: str, **arguments: Any) -> Any:
+def connector(lab: SqlStore, name: str, **arguments: Any) -> Any:
     """A plain connection of mysql-connector-python."""
     settled = {"host": "127.0.0.1", "port": lab.server(name).port, "user": "root", "database": "lab"}
     charset = {"charset": "utf8mb4", "collation": "utf8mb4_general_ci", "use_pure": True, "ssl_disabled": True}
@@ -35,8 +37,10 @@ def connector(lab: MariaDBStore, name: str, **arguments: Any) -> Any:
 class Posts:
     """One store of the lab; region B's readers may use all its replicas."""
 
-    def __init__(self, lab: MariaDBStore, **options: Any) -> None:
+    def __init__(self, lab: SqlStore, *, tracked: bool = False, **options: Any) -> None:
         self.lab = lab
+        self.tracked = tracked
+        """Whether connections are opened for being told a commit's id by the server (MySQL's session tracking)."""
         self.options = {"fresh_server_ids": True, **options}
         self._clients: dict[tuple[str, int], Any] = {}
 
@@ -44,11 +48,28 @@ class Posts:
         replicas = [self.lab.url(name) for name in self.lab.servers if name != "a"]
         return antipode_mysql.wrap(plain, store=STORE, **{"replicas": replicas, **self.options, **options})
 
+    def pymysql(self, name: str, **arguments: Any) -> Any:
+        """A plain connection of PyMySQL."""
+        return self.lab.client(name, client_flag=ClientFlag.SESSION_TRACK if self.tracked else 0, **arguments)
+
+    def connector(self, name: str, **arguments: Any) -> Any:
+        """A plain connection of mysql-connector-python."""
+        flags = {"client_flags": [ClientFlag.SESSION_TRACK]} if self.tracked else {}
+        return connector(self.lab, name, **flags, **arguments)
+
+    def last(self) -> Ordered:
+        """The primary's newest transaction."""
+        if self.lab.kind == "mariadb":
+            domain, server, number = str(self.lab.run("a", "SELECT @@gtid_binlog_pos")[0][0]).split("-")
+            return Ordered(f"{domain}-{server}", int(number))
+        [(text, uuid)] = self.lab.run("a", "SELECT @@GLOBAL.gtid_executed, @@server_uuid")
+        return Ordered(epoch_of(uuid), GtidSet(text).greatest(epoch_of(uuid)))
+
     def at(self, name: str) -> Any:
         """A wrapped autocommit connection of PyMySQL to a server, as long as that lives."""
         key = (name, self.lab.server(name).pid)
         if key not in self._clients:
-            self._clients[key] = self.wrap(self.lab.client(name))
+            self._clients[key] = self.wrap(self.pymysql(name))
         return self._clients[key]
 
     def write(self, key: str, value: str = "v", *, at: str | None = None) -> Lineage:
@@ -86,7 +107,22 @@ def position(lineage: Lineage) -> Ordered:
     return write_id.version
 
 
-def make_table(lab: MariaDBStore) -> None:
+def make_table(lab: SqlStore) -> None:
     """The table of posts, at every server."""
     lab.run("a", "CREATE TABLE posts (id VARCHAR(64) PRIMARY KEY, body TEXT)")
     lab.wait_links()
+
+
+def lose(posts: Posts, count: int, target: str = "b1") -> tuple[Lineage, list[Lineage]]:
+    """The old primary's last writes never arrive: what was kept, and what was lost. It does not rejoin."""
+    kept = posts.write("kept")
+    assert posts.verdict(kept, 20) is Verdict.VISIBLE
+    lost: list[Lineage] = []
+    posts.lab.promote(
+        target, lose=lambda _: lost.extend(posts.write(f"lost-{number}", at="a") for number in range(count))
+    )
+    return kept, lost
+
+
+def never(posts: Posts, lineage: Lineage) -> None:
+    assert posts.verdict(lineage, 0.4) in (Verdict.UNPROVEN, Verdict.TIMED_OUT)

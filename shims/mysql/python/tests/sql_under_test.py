@@ -1,4 +1,4 @@
-"""MariaDB as the conformance kit drives it: a table with a lineage's column, PyMySQL connections, one a thread."""
+"""MariaDB and MySQL as the conformance kit drives them: a table with a lineage's column, PyMySQL's connections."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ import pymysql
 from antipode.shim import Shim
 from antipode.testing.under_test import Transaction
 from antipode_lab.stores.mariadb import MariaDBStore
+from antipode_lab.stores.mysql import MySQLStore
 from antipode_lab.under_test import LabUnderTest
 from antipode_mysql import column
+from pymysql.constants import CLIENT
 
 
-class MariaDBUnderTest(LabUnderTest):
+class SqlUnderTest(LabUnderTest):
     """A lab of a primary and two replicas; made anew after the cases that spoil it."""
 
-    kind = "mariadb"
-    store = MariaDBStore
-    shim: ClassVar[type[Shim]] = antipode_mysql.MariaDBShim
+    client_flag: ClassVar[int] = 0
+    shim: ClassVar[type[Shim]] = antipode_mysql.MySQLShim
     exceptions: ClassVar[Mapping[str, str]] = {
-        "missing_rights": "positions and waits need no right in MariaDB: every login may ask for them"
+        "missing_rights": "positions and waits need no right: every login may ask for them"
     }
-    unfit_cure = "SET GLOBAL sync_binlog=1"
 
     def prepare(self) -> None:
         self.lab.run("a", "CREATE TABLE kit (k VARCHAR(200) PRIMARY KEY, v TEXT)", *column.statements("kit"))
@@ -44,7 +44,7 @@ class MariaDBUnderTest(LabUnderTest):
         key = (name, self.lab.server(name).pid, wrapped)
         client = known.get(key)
         if client is None or not client.open:
-            client = self.lab.client(name, read_timeout=10)
+            client = self.lab.client(name, read_timeout=10, client_flag=self.client_flag)
             if wrapped:
                 urls = [self.lab.url(replica) for replica in self.replicas]
                 client = antipode_mysql.wrap(
@@ -125,6 +125,23 @@ class MariaDBUnderTest(LabUnderTest):
             antipode_mysql.wrap(self.lab.client("a"), store="unfit", fresh_server_ids=True)
         finally:
             self.lab.config("a", "sync_binlog", "1")
+
+
+class MariaDBUnderTest(SqlUnderTest):
+    """On MariaDB."""
+
+    kind = "mariadb"
+    store = MariaDBStore
+    unfit_cure = "SET GLOBAL sync_binlog=1"
+
+
+class MySQLUnderTest(SqlUnderTest):
+    """On MySQL."""
+
+    kind = "mysql"
+    store = MySQLStore
+    client_flag = CLIENT.SESSION_TRACK
+    unfit_cure = "SET PERSIST sync_binlog=1"
 
 
 class _Transaction:

@@ -1,4 +1,4 @@
-"""The conformance kit on real MariaDB servers (spec SHIM-33)."""
+"""The conformance kit on real MariaDB and MySQL servers (spec SHIM-33)."""
 
 from __future__ import annotations
 
@@ -6,13 +6,23 @@ from collections.abc import Iterator
 
 import pytest
 from antipode.testing.conformance import ShimConformance
-from mariadb_under_test import MariaDBUnderTest
+from sql_under_test import MariaDBUnderTest, MySQLUnderTest, SqlUnderTest
 
 
 class TestConformance(ShimConformance):
     @pytest.fixture(scope="class")
     @classmethod
-    def under_test(cls) -> Iterator[MariaDBUnderTest]:
+    def under_test(cls) -> Iterator[SqlUnderTest]:
         store = MariaDBUnderTest()
+        yield store
+        store.close()
+
+
+@pytest.mark.stores
+class TestConformanceOnMySQL(ShimConformance):
+    @pytest.fixture(scope="class")
+    @classmethod
+    def under_test(cls) -> Iterator[SqlUnderTest]:
+        store = MySQLUnderTest()
         yield store
         store.close()

@@ -5,33 +5,33 @@ from __future__ import annotations
 import pytest
 from antipode import ConfigurationError, Lineage, Verdict
 from antipode.administration import Administration, Level, Preparing, Wanted, administration_of
-from antipode_lab.stores.mariadb import MariaDBStore
-from antipode_mysql.shim import MariaDBShim
-from mariadb_regions import Posts, position, until
+from antipode_lab.stores._sql_store import SqlStore
+from antipode_mysql.shim import MySQLShim
+from sql_regions import Posts, position, until
 
 ALL = 2**64 - 1
 
 
 def levels(url: str) -> dict[str, Level]:
-    return {finding.what: finding.level for finding in MariaDBShim.diagnose(url)}
+    return {finding.what: finding.level for finding in MySQLShim.diagnose(url)}
 
 
-def initialise(lab: MariaDBStore, **options: str) -> None:
+def initialise(lab: SqlStore, **options: str) -> None:
     """What an operator does by `antipode init … --run`, twice."""
     lab.create_user("reader", "")
     for _ in range(2):
-        for step in MariaDBShim.preparations(lab.url("a"), Wanted("blog-posts", "reader", options)):
+        for step in MySQLShim.preparations(lab.url("a"), Wanted("blog-posts", "reader", options)):
             assert step.run is not None
             assert step.run() == "done"
 
 
 def test_init_and_doctor(fresh_posts: Posts) -> None:
     lab = fresh_posts.lab
-    assert isinstance(MariaDBShim, Administration)
-    assert isinstance(MariaDBShim, Preparing)
-    assert administration_of(lab.url("a")) is MariaDBShim
+    assert isinstance(MySQLShim, Administration)
+    assert isinstance(MySQLShim, Preparing)
+    assert administration_of(lab.url("a")) is MySQLShim
     initialise(lab, table="lab.posts")
-    refused = MariaDBShim.preparations(lab.url("b1"), Wanted("blog-posts", "reader"))[0].run
+    refused = MySQLShim.preparations(lab.url("b1"), Wanted("blog-posts", "reader"))[0].run
     assert refused is not None
     with pytest.raises(ConfigurationError, match="read-only"):
         refused()
@@ -71,9 +71,9 @@ def test_an_operator_settles_an_epoch(fresh_posts: Posts) -> None:
         (epoch, lab.url("b2"), "replica"),
     ):
         with pytest.raises(ConfigurationError, match=words):
-            MariaDBShim.settle(at, wrong)
-    MariaDBShim.settle(url, epoch)
-    records = {record.epoch: record for record in MariaDBShim.epochs(url)}
+            MySQLShim.settle(at, wrong)
+    MySQLShim.settle(url, epoch)
+    records = {record.epoch: record for record in MySQLShim.epochs(url)}
     assert records[epoch].settled
     assert records[current].current
     until(lambda: fresh_posts.verdict(lost, 5) is Verdict.VISIBLE)

@@ -9,7 +9,7 @@ from typing import Any
 import antipode
 import pytest
 from antipode import BarrierTimeout, BarrierUnproven
-from mariadb_regions import Posts, connector, position
+from sql_regions import Posts, position
 
 SELECT = "SELECT body FROM posts WHERE id = %s"
 
@@ -19,12 +19,9 @@ def client(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
-def reader(posts: Posts, client: str, *, autocommit: bool = True, **options: Any) -> Any:
-    lab = posts.lab
-    plain = (
-        lab.client("b1", autocommit=autocommit) if client == "pymysql" else connector(lab, "b1", autocommit=autocommit)
-    )
-    return posts.wrap(plain, **options)
+def reader(any_posts: Posts, client: str, *, autocommit: bool = True, **options: Any) -> Any:
+    plain = (any_posts.pymysql if client == "pymysql" else any_posts.connector)("b1", autocommit=autocommit)
+    return any_posts.wrap(plain, **options)
 
 
 def read(connection: Any, key: str) -> Any:
@@ -34,11 +31,11 @@ def read(connection: Any, key: str) -> Any:
     return rows[0][0] if rows else None
 
 
-def test_a_read_waits_for_what_its_scope_depends_on(posts: Posts, client: str) -> None:
-    connection = reader(posts, client, wait_on_read=True, timeout=20.0)
-    posts.lab.partition("b1")
-    lineage = posts.write(f"waits-{client}")
-    healer = threading.Timer(0.3, lambda: posts.lab.heal("b1"))
+def test_a_read_waits_for_what_its_scope_depends_on(any_posts: Posts, client: str) -> None:
+    connection = reader(any_posts, client, wait_on_read=True, timeout=20.0)
+    any_posts.lab.partition("b1")
+    lineage = any_posts.write(f"waits-{client}")
+    healer = threading.Timer(0.3, lambda: any_posts.lab.heal("b1"))
     healer.start()
     try:
         with antipode.scope(lineage):
@@ -47,19 +44,19 @@ def test_a_read_waits_for_what_its_scope_depends_on(posts: Posts, client: str) -
         healer.join()
 
 
-def test_a_read_in_vain_says_so(posts: Posts, client: str) -> None:
-    connection = reader(posts, client, wait_on_read=True, timeout=0.2)
-    posts.lab.partition("b1")
-    lineage = posts.write("vain")
+def test_a_read_in_vain_says_so(any_posts: Posts, client: str) -> None:
+    connection = reader(any_posts, client, wait_on_read=True, timeout=0.2)
+    any_posts.lab.partition("b1")
+    lineage = any_posts.write(f"vain-{client}")  # MySQL logs nothing where a row stays as it is
     with antipode.scope(lineage), pytest.raises(BarrierTimeout):
-        read(connection, "vain")
-    posts.lab.heal("b1")
+        read(connection, f"vain-{client}")
+    any_posts.lab.heal("b1")
 
 
-def test_an_old_snapshot_is_not_read(posts: Posts, client: str) -> None:
-    connection = reader(posts, client, autocommit=False, wait_on_read=True, timeout=20.0)
+def test_an_old_snapshot_is_not_read(any_posts: Posts, client: str) -> None:
+    connection = reader(any_posts, client, autocommit=False, wait_on_read=True, timeout=20.0)
     assert read(connection, f"snapshot-{client}") is None  # the transaction reads what is there now
-    lineage = posts.write(f"snapshot-{client}")
+    lineage = any_posts.write(f"snapshot-{client}")
     with antipode.scope(lineage):
         with pytest.raises(BarrierUnproven, match="COMMIT or ROLLBACK"):
             read(connection, f"snapshot-{client}")
@@ -67,9 +64,9 @@ def test_an_old_snapshot_is_not_read(posts: Posts, client: str) -> None:
         assert read(connection, f"snapshot-{client}") == "v"
 
 
-def test_what_was_read_is_covered(posts: Posts, client: str) -> None:
-    lineage = posts.write(f"covered-{client}")
-    assert posts.look(lineage, 20).satisfied
+def test_what_was_read_is_covered(any_posts: Posts, client: str) -> None:
+    lineage = any_posts.write(f"covered-{client}")
+    assert any_posts.look(lineage, 20).satisfied
     with antipode.reading() as seen:
-        assert read(reader(posts, client), f"covered-{client}") == "v"
+        assert read(reader(any_posts, client), f"covered-{client}") == "v"
     assert position(seen.lineage) >= position(lineage)

@@ -9,25 +9,10 @@ from typing import Any
 import antipode
 import antipode_mysql
 import pytest
-from antipode import Lineage, UnfitStoreError, Verdict
+from antipode import UnfitStoreError, Verdict
 from antipode.shim import Server
 from antipode_lab.stores.mariadb import MariaDBStore
-from mariadb_regions import STORE, Posts, position, until
-
-
-def lose(posts: Posts, count: int, target: str = "b1") -> tuple[Lineage, list[Lineage]]:
-    """The old primary's last writes never arrive: what was kept, and what was lost. It does not rejoin."""
-    kept = posts.write("kept")
-    assert posts.verdict(kept, 20) is Verdict.VISIBLE
-    lost: list[Lineage] = []
-    posts.lab.promote(
-        target, lose=lambda _: lost.extend(posts.write(f"lost-{number}", at="a") for number in range(count))
-    )
-    return kept, lost
-
-
-def never(posts: Posts, lineage: Lineage) -> None:
-    assert posts.verdict(lineage, 0.4) in (Verdict.UNPROVEN, Verdict.TIMED_OUT)
+from sql_regions import STORE, Posts, lose, never, position, until
 
 
 @pytest.mark.parametrize("after", [0, 2, 8])

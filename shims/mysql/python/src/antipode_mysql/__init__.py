@@ -1,4 +1,4 @@
-"""Antipode's MariaDB shim: connections of PyMySQL and mysql-connector-python whose writes join the request's lineage.
+"""Antipode's shim for MariaDB and MySQL: connections whose writes join the request's lineage.
 
 posts = antipode_mysql.wrap(pymysql.connect(host="a"), store="blog-posts", fresh_server_ids=True)
 with posts.cursor() as cursor:
@@ -11,11 +11,11 @@ antipode.barrier(timeout=1.0)                                                 # 
 
 from antipode.site import skip_packages
 
-from antipode_mysql.shim import MariaDBShim
+from antipode_mysql.shim import MySQLShim
 from antipode_mysql.wrapping import register, wrap
 
 skip_packages("antipode_mysql", "pymysql", "mysql", "sqlalchemy")
 
 __version__ = "0.1.0"
 
-__all__ = ["MariaDBShim", "register", "wrap"]
+__all__ = ["MySQLShim", "register", "wrap"]

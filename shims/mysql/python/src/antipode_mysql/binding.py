@@ -12,7 +12,7 @@ from antipode.store import Store, StoreOptions
 
 from antipode_mysql import probe
 from antipode_mysql.probe import Facts
-from antipode_mysql.shim import MariaDBShim
+from antipode_mysql.shim import MySQLShim
 from antipode_mysql.targets import Target
 
 _PROBE_S: Final = 1.0
@@ -73,7 +73,7 @@ class Binding:
 def facts_of(store: Store, target: Target, *, fresh: bool = True) -> Facts:
     """A server's settings. `fresh`: asks it where what is known is older than some seconds; never raises."""
     shim = store.shim
-    assert isinstance(shim, MariaDBShim)
+    assert isinstance(shim, MySQLShim)
     asked_at, facts = shim.facts.get(target.address, (-1e9, probe.NOTHING))
     if not fresh or time.monotonic() - asked_at < _AGAIN_S:
         return facts

@@ -15,21 +15,23 @@ from antipode.lineage import EMPTY, Lineage
 
 NAME: Final = "antipode_lineage"
 """The column's name, and the session variable's."""
+THERE: Final = 1060
+"""The error's number where the table has the column already; MySQL has no way to say that this is all right."""
 _MOST: Final = 3000
 """A longer one is marked incomplete instead of growing on."""
 
 
 def statements(table: str) -> list[str]:
-    """What adds the column and its triggers to a table. May be run again."""
+    """What adds the column and its triggers to a table. May be run again: `THERE` is no trouble then."""
     database, _, plain = table.rpartition(".")
     place = f"`{database}`.`{plain}`" if database else f"`{plain}`"
     prefix = f"`{database}`." if database else ""
     return [
-        f"ALTER TABLE {place} ADD COLUMN IF NOT EXISTS `{NAME}` VARCHAR(4087) CHARACTER SET ascii COLLATE ascii_bin "
+        f"ALTER TABLE {place} ADD COLUMN `{NAME}` VARCHAR(4087) CHARACTER SET ascii COLLATE ascii_bin "
         "NULL DEFAULT NULL",
-        f"CREATE OR REPLACE TRIGGER {prefix}`{plain}_{NAME}_insert` BEFORE INSERT ON {place} FOR EACH ROW\n"
+        f"CREATE TRIGGER IF NOT EXISTS {prefix}`{plain}_{NAME}_insert` BEFORE INSERT ON {place} FOR EACH ROW\n"
         f"SET NEW.`{NAME}` = COALESCE(NEW.`{NAME}`, @{NAME})",
-        f"CREATE OR REPLACE TRIGGER {prefix}`{plain}_{NAME}_update` BEFORE UPDATE ON {place} FOR EACH ROW\n"
+        f"CREATE TRIGGER IF NOT EXISTS {prefix}`{plain}_{NAME}_update` BEFORE UPDATE ON {place} FOR EACH ROW\n"
         f"SET NEW.`{NAME}` = CASE\n"
         f"  WHEN @{NAME} IS NULL OR @{NAME} = OLD.`{NAME}` THEN OLD.`{NAME}`\n"
         f"  WHEN OLD.`{NAME}` IS NULL THEN @{NAME}\n"

@@ -10,10 +10,10 @@ from mysql.connector.connection import MySQLConnection
 from mysql.connector.constants import ClientFlag, ServerCmd
 from mysql.connector.errors import Error
 
-from antipode_mysql.answer import QUESTION
 from antipode_mysql.binding import Binding
 from antipode_mysql.driving import Driving, Row
 from antipode_mysql.recorder import AUTOCOMMIT, IN_TRANSACTION, Recorder
+from antipode_mysql.tracking import STATE_CHANGED, gtids_in, length
 
 _Plain: Any = MySQLConnection  # its inner parts may be overridden
 _STATEMENT = (ServerCmd.QUERY, ServerCmd.STMT_EXECUTE)
@@ -63,7 +63,12 @@ class RecordingConnection(Driving, _Plain):  # type: ignore[misc]
         self._antipode.unknown()
         self._antipode_renew()
         super()._open_connection()
-        self._antipode.session = _session(self)
+        self._antipode_connected(self._antipode.flags)
+
+    def _antipode_connected(self, flags: int) -> None:
+        can_track = bool(self._client_flags & ClientFlag.SESSION_TRACK)
+        version = str(self._handshake.get("server_version_original") or "") if self._handshake else ""
+        self._antipode.connected(_session(self), flags, version, can_track=can_track)
 
     def cmd_reset_connection(self) -> bool:
         self._antipode_renew()
@@ -128,7 +133,7 @@ class RecordingConnection(Driving, _Plain):  # type: ignore[misc]
         payload = self._protocol.make_command(command, packet or argument)
         self._socket.send(payload, packet_number, compressed_packet_number, write_timeout or self._write_timeout)
         if call.asks:
-            self._antipode_send(QUESTION, write_timeout)
+            self._antipode_send(self._antipode.flavour.question, write_timeout)
         if call.assigns is not None and not self._compress:
             self._handle_ok(self._socket.recv(read_timeout or self._read_timeout))
         return self._socket.recv(read_timeout or self._read_timeout)
@@ -145,6 +150,11 @@ class RecordingConnection(Driving, _Plain):  # type: ignore[misc]
     def _handle_ok(self, packet: Any) -> Any:
         answer = super()._handle_ok(packet)
         self._antipode_warned = int(answer.get("warning_count") or 0)
+        if self._antipode.tracks and int(answer["status_flag"]) & STATE_CHANGED:
+            payload = bytes(packet[5:])
+            _, at = length(payload, 0)  # how many rows were changed
+            _, at = length(payload, at)  # the last number that was given
+            self._antipode.heard(gtids_in(payload[at + 4 :]))
         return answer
 
     def _handle_result(self, *args: Any, **kwargs: Any) -> Any:
@@ -179,8 +189,8 @@ class RecordingConnection(Driving, _Plain):  # type: ignore[misc]
 
     def _antipode_answer(self) -> list[Row]:
         first = self._antipode_packet()
-        columns, _ = _length(first, 0)
-        if columns is None:
+        columns, _ = length(first, 0)
+        if not columns:
             return []
         for _ in range(columns + 1):
             self._antipode_packet()  # what the columns are, and their end
@@ -212,22 +222,11 @@ class RecordingConnection(Driving, _Plain):  # type: ignore[misc]
         return (), ()  # they were seen as they were read
 
 
-def _length(packet: bytes, at: int) -> tuple[int | None, int]:
-    """A length-encoded number, and where it ends; None for NULL."""
-    first = packet[at]
-    if first < 0xFB:
-        return first, at + 1
-    if first == 0xFB:
-        return None, at + 1
-    size = {0xFC: 2, 0xFD: 3, 0xFE: 8}[first]
-    return int.from_bytes(packet[at + 1 : at + 1 + size], "little"), at + 1 + size
-
-
 def _values(packet: bytes, columns: int) -> Row:
     values: list[bytes | None] = []
     at = 0
     for _ in range(columns):
-        size, at = _length(packet, at)
+        size, at = length(packet, at)
         values.append(None if size is None else packet[at : at + size])
         at += size or 0
     return values
@@ -256,7 +255,7 @@ def wrap_connection(plain: Any, binding: Binding) -> Any:
     wrapped._antipode_plain = plain
     wrapped._antipode_prepared = {}
     wrapped._antipode_warned = 0
-    wrapped._antipode = recorder = Recorder(binding)
-    recorder.session = _session(plain)
-    recorder.flags = (IN_TRANSACTION if plain._in_transaction else 0) | (AUTOCOMMIT if plain._autocommit else 0)
+    wrapped._antipode = Recorder(binding)
+    flags = (IN_TRANSACTION if plain._in_transaction else 0) | (AUTOCOMMIT if plain._autocommit else 0)
+    wrapped._antipode_connected(flags)
     return wrapped

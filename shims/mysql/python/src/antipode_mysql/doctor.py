@@ -11,7 +11,10 @@ from antipode.administration import SETTLED, EpochRecord, Finding, Level
 from antipode.errors import ConfigurationError
 
 from antipode_mysql import probe
+from antipode_mysql.gtid_sets import server_of
 from antipode_mysql.gtids import State, parse_epoch
+from antipode_mysql.membership import Members
+from antipode_mysql.mysql import MYSQL, sees_filters
 from antipode_mysql.probe import Facts
 from antipode_mysql.session import MARKS, Session, marks
 from antipode_mysql.targets import Target
@@ -34,8 +37,10 @@ def _state(session: Session) -> State:
 
 
 def list_epochs(target: Target) -> list[EpochRecord]:
-    """The epochs in a server's binary log, and those that were settled by hand."""
+    """The epochs that a server has, and those that were settled by hand."""
     with _session(target) as session:
+        if session.flavour is MYSQL:
+            return _of_sets(session)
         state, settled = _state(session), marks(session)
         found = []
         for (domain, server), sequence in sorted(state.items(), key=lambda item: item[1]):
@@ -47,35 +52,72 @@ def list_epochs(target: Target) -> list[EpochRecord]:
         return [EpochRecord(epoch, counter, detail="settled by hand") for epoch, counter in settled.items()] + found
 
 
+def _of_sets(session: Session) -> list[EpochRecord]:
+    seen, settled = _members(session), marks(session)
+    found = []
+    for epoch in seen.executed:
+        counter = max(seen.executed.whole(epoch), settled.pop(epoch, -1))
+        by_hand = counter > seen.executed.whole(epoch)
+        detail = "settled by hand" if by_hand else "in its set of executed transactions"
+        if seen.executed.greatest(epoch) > counter:
+            detail += f", with a hole before {seen.executed.greatest(epoch)}"
+        found.append(EpochRecord(epoch, counter, server_of(epoch) == seen.writer, detail))
+    return [EpochRecord(epoch, counter, detail="settled by hand") for epoch, counter in settled.items()] + found
+
+
+def _members(session: Session) -> Members:
+    seen = session.look(fresh_ids=True)
+    assert isinstance(seen, Members)
+    return seen
+
+
 def settle(target: Target, epoch: str, position: int | None) -> None:
     """Writes down, at the primary, that an ended epoch is wholly there."""
-    named = parse_epoch(epoch)
-    if named is None:
-        raise ConfigurationError(f"{epoch!r} is no MariaDB epoch: it is domain-server_id, such as 0-1")
     with _session(target) as session:
-        # One statement asks and writes: settled, the epoch that is written now would let later writes pass unseen.
+        if not session.flavour.is_epoch(epoch):
+            words = session.flavour.epoch_words
+            raise ConfigurationError(f"{epoch!r} is no {session.flavour.name} epoch: it is {words}")
         wanted = SETTLED if position is None else position
-        [(server_id, read_only, running)] = session.rows(
-            "SELECT @@GLOBAL.server_id, @@GLOBAL.read_only, (SELECT VARIABLE_VALUE FROM "
-            "information_schema.GLOBAL_STATUS WHERE VARIABLE_NAME = 'SLAVES_RUNNING')"
-        )
-        if int(read_only) or str(running) != "0":
-            raise ConfigurationError(f"{target} is a replica: settle an epoch at the primary")
-        last = _state(session).last(named[0])
-        if named[1] == int(server_id) or (last is not None and last.server == named[1]):
-            raise ConfigurationError(f"{target} is written in this epoch now: only one that has ended can be settled")
+        condition, word = (_settled_set if session.flavour is MYSQL else _settled_log)(session, target, epoch)
         try:
+            # One statement asks and writes: settled, the epoch that is written now would let later writes pass unseen.
             session.rows(
-                f"INSERT INTO {MARKS} (epoch, counter) SELECT %s, %s FROM DUAL WHERE @@GLOBAL.server_id <> %s "
+                f"INSERT INTO {MARKS} (epoch, counter) SELECT %s, %s FROM DUAL WHERE {condition} "
                 "ON DUPLICATE KEY UPDATE counter = GREATEST(counter, VALUES(counter))",
                 epoch,
                 wanted,
-                named[1],
+                word,
             )
         except pymysql.err.ProgrammingError as error:
             raise ConfigurationError(
                 f"there is no table {MARKS} at {target}; run: antipode init STORE --at URL --run ({error.args[-1]})"
             ) from error
+
+
+def _settled_set(session: Session, target: Target, epoch: str) -> tuple[str, str]:
+    """Refuses what must not be settled at a MySQL server; a condition to write under, and its word."""
+    [(read_only,)] = session.rows("SELECT @@GLOBAL.read_only")
+    if int(read_only):
+        raise ConfigurationError(f"{target} is a replica: settle an epoch at the primary")
+    if server_of(epoch) in (_members(session).server, _members(session).writer):
+        raise ConfigurationError(f"{target} is written in this epoch now: only one that has ended can be settled")
+    return "LEFT(REPLACE(@@GLOBAL.server_uuid, '-', ''), 16) <> %s", server_of(epoch)
+
+
+def _settled_log(session: Session, target: Target, epoch: str) -> tuple[str, int]:
+    """The same at a MariaDB server."""
+    named = parse_epoch(epoch)
+    assert named is not None
+    [(server_id, read_only, running)] = session.rows(
+        "SELECT @@GLOBAL.server_id, @@GLOBAL.read_only, (SELECT VARIABLE_VALUE FROM "
+        "information_schema.GLOBAL_STATUS WHERE VARIABLE_NAME = 'SLAVES_RUNNING')"
+    )
+    if int(read_only) or str(running) != "0":
+        raise ConfigurationError(f"{target} is a replica: settle an epoch at the primary")
+    last = _state(session).last(named[0])
+    if named[1] == int(server_id) or (last is not None and last.server == named[1]):
+        raise ConfigurationError(f"{target} is written in this epoch now: only one that has ended can be settled")
+    return "@@GLOBAL.server_id <> %s", named[1]
 
 
 def diagnose(target: Target) -> list[Finding]:
@@ -87,7 +129,7 @@ def diagnose(target: Target) -> list[Finding]:
             found = list(_of_facts(facts))
             if facts.is_on("log_bin"):
                 with _session(target) as session:
-                    found += _of_replication(session, facts)
+                    found += (_of_mysql if facts.flavour is MYSQL else _of_replication)(session, facts)
             return found
         finally:
             connection.close()
@@ -108,22 +150,59 @@ def _of_facts(facts: Facts) -> Iterator[Finding]:
     if facts.unfit:
         what, _, cure = facts.unfit.partition(". ")
         yield Finding(Level.UNPROVEN, what, "writes are recorded as incomplete there, and waits are unproven", cure)
-    if "MariaDB" not in version:
-        return
-    if not facts.is_on("gtid_strict_mode"):
+    if facts.flavour is MYSQL:
+        yield from _of_settings(facts)
+    elif not facts.is_on("gtid_strict_mode"):
         yield Finding(
             Level.WARNING,
             "gtid_strict_mode=OFF",
             "a server with transactions of its own rejoins silently, and its numbers no longer only grow",
             "SET GLOBAL gtid_strict_mode=ON, and in its configuration, too",
         )
-    if facts.settings["innodb_flush_log_at_trx_commit"] != "1":
+    if facts.settings.get("innodb_flush_log_at_trx_commit") != "1":
         yield Finding(
             Level.WARNING,
             f"innodb_flush_log_at_trx_commit={facts.settings['innodb_flush_log_at_trx_commit']}",
             "a crash of the machine may lose rows that the binary log has",
             "SET GLOBAL innodb_flush_log_at_trx_commit=1, and in its configuration, too",
         )
+
+
+def _of_settings(facts: Facts) -> Iterator[Finding]:
+    if not sees_filters(facts.settings):
+        yield Finding(
+            Level.WARNING,
+            "this login may not see whether replication is filtered",
+            "what a filter left out would pass without being there",
+            "ask again as an operator, or GRANT REPLICATION CLIENT ON *.* TO it",
+        )
+
+
+def _of_mysql(session: Session, facts: Facts) -> Iterator[Finding]:
+    seen = _members(session)
+    status = {name.lower(): value for name, value in session.names("SHOW REPLICA STATUS")}
+    role = "primary, or a replica whose applier has stopped"
+    if status.get("replica_sql_running") == "Yes":
+        role = f"replica of {status['source_uuid']}"
+    yield Finding(
+        Level.OK, f"role: {role}, server uuid {facts.settings['server_uuid']}, at {seen.executed.text or 'nothing'}"
+    )
+    holes = [epoch for epoch in seen.executed if seen.executed.greatest(epoch) > seen.executed.whole(epoch)]
+    if holes:
+        yield Finding(
+            Level.WARNING,
+            f"it has numbers of {', '.join(sorted(holes))} behind holes",
+            "positions behind a hole that stays are unproven there",
+            "build it anew from a whole copy, or settle the epoch: antipode epoch settle",
+        )
+    if seen.executed.ambiguous:
+        yield Finding(
+            Level.UNPROVEN,
+            f"uuids of two servers begin with {', '.join(sorted(seen.executed.ambiguous))}",
+            "positions of both are unproven",
+            "give the newer one another server_uuid (remove its auto.cnf while it is stopped)",
+        )
+    yield Finding(Level.OK, f"settled by hand: {len(marks(session))} epochs in {MARKS}")
 
 
 def _of_replication(session: Session, facts: Facts) -> Iterator[Finding]:

@@ -6,7 +6,6 @@ from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-from antipode_mysql.answer import QUESTION
 from antipode_mysql.recorder import IN_TRANSACTION, Call, Recorder
 from antipode_mysql.statements import Kind
 
@@ -57,6 +56,10 @@ class Driving:
         if self._antipode_call is not None:
             self._antipode_settle()
         call = recorder.before(sql, several=several)
+        if recorder.may_track and not self._antipode_left():
+            self._antipode_track(recorder)
+            if call is not None and recorder.tracks:
+                call.asks = False
         if call is None:
             return action()
         read = call.read
@@ -73,6 +76,14 @@ class Driving:
         if self._antipode_call is call and not self._antipode_left():
             self._antipode_finish(call)
         return result
+
+    def _antipode_track(self, recorder: Recorder) -> None:
+        """Once a session: has the server tell the ids of commits in its own answers."""
+        try:
+            self._antipode_ask(recorder.flavour.track)
+            recorder.tracks = True
+        except Exception:  # our own question: its errors are not the application's (SHIM-2)
+            recorder.tracks = False
 
     def _antipode_settle(self) -> None:
         """Whatever the application has left unread of the statement before is over."""
@@ -91,9 +102,9 @@ class Driving:
         try:
             if call.asks:
                 row = _only(self._antipode_answer())
-            ends = recorder.has_ended(call, warnings) or (call.asks and read is None)
-            if row is None and (ends or (read is not None and read.collects)):
-                row = _only(self._antipode_ask(QUESTION))
+            ends = recorder.has_ended(call, warnings) or call.ends
+            if row is None and ((ends and not recorder.told) or (read is not None and read.collects)):
+                row = _only(self._antipode_ask(recorder.flavour.question))
         except Exception as error:  # our own question: its errors are not the application's (SHIM-2)
             why, ends = error, recorder.has_ended(call, 0)
         if ends and recorder.writes:
@@ -125,7 +136,7 @@ class Driving:
             if inside and call.statement.kind in (Kind.WRITE, Kind.SETS, Kind.READ):
                 return  # part of a transaction: its end will tell
             if row is None:
-                row = _only(self._antipode_ask(QUESTION))
+                row = _only(self._antipode_ask(recorder.flavour.question))
         except Exception:
             recorder.unknown()
             return

@@ -6,9 +6,19 @@ from collections.abc import Callable
 from typing import Any
 
 from antipode.errors import ConfigurationError
+from pymysql.constants import CLIENT
 from sqlalchemy import Engine, event
 
 _DRIVERS = ("pymysql", "mysqlconnector")
+
+
+def _ask_for_tracking(driver: str, options: dict[str, Any]) -> None:
+    """MySQL tells a commit's id in its own answer, on connections that were opened for it."""
+    if driver == "pymysql":
+        options["client_flag"] = options.get("client_flag", 0) | CLIENT.SESSION_TRACK
+        return
+    flags = options.get("client_flags") or []
+    options["client_flags"] = flags | CLIENT.SESSION_TRACK if isinstance(flags, int) else [*flags, CLIENT.SESSION_TRACK]
 
 
 def hook(engine: Any, wrapped: Callable[[Any], Any]) -> Any:
@@ -26,6 +36,7 @@ def hook(engine: Any, wrapped: Callable[[Any], Any]) -> Any:
     def connect(dialect: Any, record: Any, arguments: Any, options: Any) -> Any:
         if dialect.driver == "mysqlconnector":
             options.setdefault("use_pure", True)
+        _ask_for_tracking(dialect.driver, options)
         return wrapped(dialect.connect(*arguments, **options))
 
     event.listen(engine, "do_connect", connect)

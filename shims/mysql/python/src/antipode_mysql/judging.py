@@ -1,4 +1,4 @@
-"""Whether a server has a write: by its applier's position and its binary log's state together (spec EPOCH).
+"""Whether a MariaDB server has a write: by its applier's position and its binary log's state together (spec EPOCH).
 
 Alone each lies. The applier's position (and `MASTER_GTID_WAIT`) knows a domain's numbers and not who wrote them, so it
 passes a write that a failover lost, once another server has used its number. The log's state knows who, and moves
@@ -10,23 +10,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final
 
 from antipode.shim import VISIBLE, Visibility, not_yet, unproven
 from antipode.writeid import Ordered, WriteId
 
+from antipode_mysql.flavour import Look, Wanted
 from antipode_mysql.gtids import State, parse_epoch
-
-FRESH_IDS: Final = (
-    "server ids may be reused, and then a lost write has the name of another one. If every server that is rebuilt, "
-    "restored, or rejoins after it was the primary gets a server_id that no server had before, say so: "
-    "wrap(…, fresh_server_ids=True)"
-)
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
-    """One look at a server."""
+class Seen(Look):
+    """One look at a MariaDB server."""
 
     state: State
     places: Mapping[int, int]
@@ -73,6 +67,13 @@ class Seen:
         """The history that the server follows now."""
         newest = self.state.newest
         return newest.epoch if newest is not None else f"0-{self.server_id}"
+
+    def judge(self, write_id: WriteId, is_idle: Callable[[], bool]) -> Visibility:
+        return judge(write_id, self, is_idle)
+
+    def waited_for(self, ids: Sequence[WriteId], answers: Sequence[Visibility]) -> Wanted | None:
+        found = waited_for(ids, answers, self)
+        return None if found is None else Wanted(str(found[0]), found[1])
 
 
 def judge(write_id: WriteId, seen: Seen, is_idle: Callable[[], bool]) -> Visibility:

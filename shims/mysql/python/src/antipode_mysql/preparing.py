@@ -1,4 +1,4 @@
-"""What `antipode init` prints and runs for MariaDB: the table of settled epochs, and lineages beside rows."""
+"""What `antipode init` prints and runs for MariaDB and MySQL: the table of settled epochs, and lineages beside rows."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
+import pymysql
 from antipode.administration import Step, Wanted
 from antipode.errors import ConfigurationError
 
@@ -36,7 +37,7 @@ def steps(url: str, wanted: Wanted) -> list[Step]:
         raise ConfigurationError(f"{name!r} is no user")
     grant = f"GRANT SELECT ON {MARKS} TO '{name}'@'%';"
     run = None if wanted.user is None else _runner(target, grant)
-    found.append(Step("mariadb", grant, "services cannot see what was settled", run))
+    found.append(Step("mysql", grant, "services cannot see what was settled", run))
     if "table" in wanted.options:
         table = wanted.options["table"]
         if not _NAME.fullmatch(table):
@@ -48,7 +49,7 @@ def steps(url: str, wanted: Wanted) -> list[Step]:
 
 def _step(target: Target, statement: str, why: str) -> Step:
     text = statement if "\n" not in statement else f"DELIMITER //\n{statement}//\nDELIMITER ;"
-    return Step("mariadb", text if text.endswith(";") else f"{text};", why, _runner(target, statement))
+    return Step("mysql", text if text.endswith(";") else f"{text};", why, _runner(target, statement))
 
 
 def _runner(target: Target, statement: str) -> Callable[[], str]:
@@ -59,7 +60,11 @@ def _runner(target: Target, statement: str) -> Callable[[], str]:
                 connection.select_db(target.database)
             with connection.cursor() as cursor:
                 _refuse_replica(cursor)
-                cursor.execute(statement.removesuffix(";"))
+                try:
+                    cursor.execute(statement.removesuffix(";"))
+                except pymysql.err.OperationalError as error:
+                    if error.args[0] != column.THERE:  # it was run before
+                        raise
             return "done"
         finally:
             connection.close()

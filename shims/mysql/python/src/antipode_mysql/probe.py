@@ -2,30 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-_FILTERS: Final = (
-    "replicate_do_db",
-    "replicate_ignore_db",
-    "replicate_do_table",
-    "replicate_ignore_table",
-    "replicate_wild_do_table",
-    "replicate_wild_ignore_table",
-)
-_SETTINGS: Final = (
-    "version",
-    "log_bin",
-    "log_slave_updates",
-    "sync_binlog",
-    "gtid_strict_mode",
-    "innodb_flush_log_at_trx_commit",
-    "read_only",
-    "server_id",
-    *_FILTERS,
-)
-_ASK: Final = f"SELECT {', '.join(f'@@GLOBAL.{name}' for name in _SETTINGS)}"
+import pymysql
+
+from antipode_mysql.flavour import Flavour
+from antipode_mysql.mariadb import MARIADB
+from antipode_mysql.mysql import MYSQL
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +18,7 @@ class Facts:
     """A server's settings; empty where it could not be asked."""
 
     settings: Mapping[str, str]
+    flavour: Flavour = MARIADB
     connection_differs: bool = False
     """The session that answers is not the one that was opened: something between shares sessions out."""
 
@@ -50,29 +36,7 @@ class Facts:
         """Why nothing can be proved at this server, and what to change; empty where it can."""
         if not self.reached:
             return ""
-        if "MariaDB" not in self.settings["version"]:
-            return f"it is MySQL {self.settings['version']}, for which there is no shim yet; this one is for MariaDB"
-        if self.connection_differs:
-            return MULTIPLEXED
-        if not self.is_on("log_bin"):
-            return "it has log_bin=OFF, so its writes have no position. Set log_bin and restart that server"
-        if not self.is_on("log_slave_updates"):
-            return (
-                "it has log_slave_updates=OFF, so an applied write cannot be proved there. Set log_slave_updates=ON "
-                "and restart that server"
-            )
-        if self.settings["sync_binlog"] != "1":
-            return (
-                f"it has sync_binlog={self.settings['sync_binlog']}, so a crash of its machine may take back numbers "
-                "that are given again. SET GLOBAL sync_binlog=1, and in its configuration, too"
-            )
-        filters = [f"{name}={self.settings[name]}" for name in _FILTERS if self.settings.get(name)]
-        if filters:
-            return (
-                f"it filters what it replicates ({', '.join(filters)}), so a position may be passed without its data. "
-                "Take the filters away, or keep what they name in a store of its own"
-            )
-        return ""
+        return MULTIPLEXED if self.connection_differs else self.flavour.unfit(self.settings)
 
 
 MULTIPLEXED: Final = (
@@ -82,14 +46,31 @@ MULTIPLEXED: Final = (
 NOTHING: Final = Facts({})
 
 
+def flavour_of(version: str) -> Flavour:
+    """The kind of server, by its version: MariaDB names itself there."""
+    return MARIADB if "MariaDB" in version else MYSQL
+
+
 def ask(connection: Any) -> Facts:
     """Asks a server by a connection of our own; needs no right. Raises what PyMySQL raises."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT @@version, CONNECTION_ID()")
         [(version, answering)] = cursor.fetchall()
-        if "MariaDB" not in str(version):
-            return Facts({"version": str(version)})
-        cursor.execute(_ASK)
-        [row] = cursor.fetchall()
-    settings = {name: "" if value is None else str(value) for name, value in zip(_SETTINGS, row, strict=True)}
-    return Facts(settings, connection_differs=int(answering) != connection.thread_id())
+    flavour = flavour_of(str(version))
+
+    def rows(question: str) -> Sequence[Mapping[str, Any]]:
+        try:
+            with connection.cursor(pymysql.cursors.DictCursor) as cursor:
+                cursor.execute(question)
+                found: Sequence[Mapping[str, Any]] = cursor.fetchall()
+                return found
+        except (pymysql.err.OperationalError, pymysql.err.ProgrammingError) as error:
+            if error.args and error.args[0] in _DENIED:
+                return []
+            raise
+
+    return Facts(flavour.settings(rows), flavour, connection_differs=int(answering) != connection.thread_id())
+
+
+_DENIED: Final = {1044, 1064, 1142, 1227}
+"""No right to it, or an older server has no such statement."""

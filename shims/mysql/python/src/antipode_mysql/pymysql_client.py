@@ -11,10 +11,10 @@ import pymysql
 from pymysql.connections import MySQLResult
 from pymysql.constants import CLIENT, COMMAND
 
-from antipode_mysql.answer import QUESTION
 from antipode_mysql.binding import Binding
 from antipode_mysql.driving import Driving, Row
 from antipode_mysql.recorder import Recorder
+from antipode_mysql.tracking import STATE_CHANGED, gtids_in
 
 # Their inner parts have no types: as Any they may be overridden.
 _Plain: Any = pymysql.Connection
@@ -89,8 +89,12 @@ class RecordingConnection(Driving, _Plain):  # type: ignore[misc]
         self._antipode.renewed()
         self._antipode_call = None
         super().connect(sock)
-        self._antipode.session = self.thread_id()
-        self._antipode.flags = self.server_status & 3
+        self._antipode_connected()
+
+    def _antipode_connected(self) -> None:
+        can_track = bool(self.client_flag & self.server_capabilities & CLIENT.SESSION_TRACK)
+        version = str(self.get_server_info())
+        self._antipode.connected(self.thread_id(), self.server_status, version, can_track=can_track)
 
     # On the wire
 
@@ -108,7 +112,7 @@ class RecordingConnection(Driving, _Plain):  # type: ignore[misc]
         finally:
             self._antipode_held = None
         if call.asks:
-            held += _command(QUESTION)
+            held += _command(self._antipode.flavour.question)
         call.sent = True
         if held:
             self._write_bytes(held)
@@ -142,13 +146,19 @@ class RecordingConnection(Driving, _Plain):  # type: ignore[misc]
         if result.server_status is not None:
             self.server_status = result.server_status
             self._antipode.flags = result.server_status & 3
+            self._antipode_heard(result.server_status, result.message)
         return result.affected_rows
 
     def _read_ok_packet(self) -> Any:
         packet = super()._read_ok_packet()
         self._antipode.flags = self.server_status & 3
         self._antipode_warned = packet.warning_count
+        self._antipode_heard(packet.server_status, packet.message)
         return packet
+
+    def _antipode_heard(self, status: int, message: Any) -> None:
+        if self._antipode.tracks and status & STATE_CHANGED and isinstance(message, bytes):
+            self._antipode.heard(gtids_in(message))
 
     def next_result(self, unbuffered: bool = False) -> Any:
         count = super().next_result(unbuffered)
@@ -173,7 +183,10 @@ class RecordingConnection(Driving, _Plain):  # type: ignore[misc]
 
     def _antipode_answer(self) -> list[Row]:
         self._next_seq_id = 1
-        columns = self._read_packet().read_length_encoded_integer()
+        first = self._read_packet()
+        if first.is_ok_packet():
+            return []
+        columns = first.read_length_encoded_integer()
         for _ in range(columns + 1):
             self._read_packet()  # what the columns are, and their end
         rows: list[Row] = []
@@ -219,8 +232,7 @@ def wrap_connection(plain: Any, binding: Binding) -> Any:
     wrapped._antipode_warned = 0
     wrapped._antipode_call = None
     wrapped._antipode_plain = plain
-    wrapped._antipode = recorder = Recorder(binding)
+    wrapped._antipode = Recorder(binding)
     if plain._sock is not None:
-        recorder.session = plain.thread_id()
-        recorder.flags = plain.server_status & 3
+        wrapped._antipode_connected()
     return wrapped

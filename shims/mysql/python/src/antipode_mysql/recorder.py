@@ -5,20 +5,21 @@ It knows no driver. The driver's class tells it what is sent and what came of it
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Final
 
 from antipode.lineage import Lineage
 from antipode.reading import current_reading
 from antipode.scope import Scope, current_scope
 from antipode.store import Write
-from antipode.writeid import WriteId
+from antipode.writeid import Ordered, WriteId
 
 from antipode_mysql import column
-from antipode_mysql.answer import Answer
 from antipode_mysql.binding import Binding
-from antipode_mysql.gtids import Gtid
-from antipode_mysql.probe import MULTIPLEXED
+from antipode_mysql.flavour import Answer, Flavour, answer_of
+from antipode_mysql.gtid_sets import GtidSet
+from antipode_mysql.mariadb import MARIADB
+from antipode_mysql.probe import MULTIPLEXED, flavour_of
 from antipode_mysql.statements import Kind, Statement, classify
 from antipode_mysql.waiting import ReadCall, Snapshot, read_call
 
@@ -29,12 +30,21 @@ AUTOCOMMIT: Final = 0x0002
 class Call:
     """A statement on its way."""
 
-    __slots__ = ("asks", "assigns", "began", "read", "sent", "statement")
+    __slots__ = ("asks", "assigns", "began", "ends", "read", "sent", "statement")
 
     def __init__(
-        self, statement: Statement, *, asks: bool, read: ReadCall | None, assigns: bytes | None, began: bool
+        self,
+        statement: Statement,
+        *,
+        read: ReadCall | None,
+        ends: bool = False,
+        asks: bool = False,
+        assigns: bytes | None = None,
+        began: bool = False,
     ) -> None:
         self.statement = statement
+        self.ends = ends
+        """Whether it ends the transaction, as far as is known before."""
         self.asks = asks
         """Whether the question is sent behind it, in the same packet."""
         self.read = read
@@ -51,13 +61,21 @@ class Recorder:
 
     def __init__(self, binding: Binding) -> None:
         self.binding = binding
+        self.flavour: Flavour = MARIADB
+        """The kind of server, by its greeting."""
+        self.can_track = False
+        """Whether the connection was opened for being told of ids (`CLIENT_SESSION_TRACK`)."""
+        self.tracks: bool | None = None
+        """Whether the server tells a commit's id in its answer; None where it has not been asked to."""
+        self.told: dict[str, int] = {}
+        """What it has told since the last record, by epoch."""
         self.flags = 0
         """The server's status flags as last seen: whether a transaction is open, and whether each statement is one."""
         self.session = 0
         """The connection's number, as the handshake gave it."""
-        self.last: Gtid | None = None
-        """`@@last_gtid` as last seen on this session."""
-        self.last_known = False
+        self.mark: Hashable = None
+        """The answer's mark as last seen on this session."""
+        self.mark_known = False
         self.writes: list[tuple[Scope | None, Write]] = []
         """Of the open transaction: one for each scope that wrote in it."""
         self.snapshot: Snapshot | None = None
@@ -81,19 +99,20 @@ class Recorder:
         if statement.may_write:
             self._begin_write()
         elif not self.writes:
-            read = read_call(binding) if reads else None
+            read = read_call(binding, self.flavour) if reads else None
             if reads:
                 self.snapshot = self.snapshot or Snapshot()
                 self.snapshot.taken = self.snapshot.taken or read is None
             elif kind is Kind.ENDS and b"SNAPSHOT" in sql.upper():
                 self.snapshot = Snapshot()
                 self.snapshot.taken = True
-            return None if read is None else Call(statement, asks=False, read=read, assigns=None, began=False)
-        read = read_call(binding) if reads else None
+            return None if read is None else Call(statement, read=read)
+        read = read_call(binding, self.flavour) if reads else None
         if self.snapshot is None:
             self.snapshot = Snapshot()
-        asks = statement.packs and self._will_end(statement)
-        return Call(statement, asks=asks, read=read, assigns=self._assignment(statement), began=began)
+        ends = statement.packs and self._will_end(statement)
+        assigns = self._assignment(statement)
+        return Call(statement, read=read, ends=ends, asks=ends and not self.tracks, assigns=assigns, began=began)
 
     def _begin_write(self) -> None:
         scope = current_scope()
@@ -122,7 +141,24 @@ class Recorder:
         self.rests = text
         return column.assignment(text)
 
+    @property
+    def may_track(self) -> bool:
+        """Whether the server has to be asked now to tell of ids: not within a transaction, which would forbid it."""
+        wanted = self.tracks is None and self.can_track and self.flavour.track
+        return bool(wanted) and self.binding.records and not self.flags & IN_TRANSACTION
+
     # After it
+
+    def heard(self, gtids: str) -> None:
+        """The server has told, behind an OK, what was committed."""
+        try:
+            told = GtidSet(gtids)
+        except ValueError:
+            return
+        known = dict(self.mark) if isinstance(self.mark, tuple) else {}
+        for epoch in told:
+            if told.greatest(epoch) > known.get(epoch, 0):  # else late, and what was asked meanwhile covers it
+                self.told[epoch] = max(self.told.get(epoch, 0), told.greatest(epoch))
 
     def has_ended(self, call: Call, warnings: int) -> bool:
         """The statement was answered, and no question was sent with it: whether the question has to be asked now."""
@@ -132,7 +168,7 @@ class Recorder:
         if not self.writes:
             return False
         if call.statement.kind is Kind.ROLLBACK:
-            if warnings == 0:
+            if warnings == 0 and not self.told:
                 self.roll_back()
                 return False
             return True  # what is in tables without transactions stays, and the server warned of it
@@ -151,52 +187,70 @@ class Recorder:
     def _take(self) -> list[tuple[Scope | None, Write]]:
         writes, self.writes = self.writes, []
         self.snapshot = None
+        self.told = {}
         return writes
 
     def refused(self, row: Sequence[bytes | None] | None) -> None:
         """The server refused a statement that was a transaction of its own: what came of it, by the question."""
-        answer = Answer.of(row)
-        if answer is not None and self.last_known and answer.last == self.last and answer.session == self.session:
+        answer = answer_of(self.flavour, row)
+        same = answer is not None and self.mark_known and answer.mark == self.mark and answer.session == self.session
+        if same and not self.told:
             self.roll_back()
         else:
             self.committed(row)
 
     def committed(self, row: Sequence[bytes | None] | None, why: BaseException | None = None) -> None:
         """The transaction has ended, and this came of the question; records its writes."""
+        told = [Ordered(*each) for each in self.told.items()]
         writes = self._take()
         if not writes:
             return
-        answer = Answer.of(row)
+        if told:
+            self._committed_as(told, writes)
+            return
+        answer = answer_of(self.flavour, row)
         if answer is None:
             for _, write in writes:
                 write.record_incomplete("pending", f"its position could not be asked for: {why}")
             return
         reason, detail = self._unfit(answer)
-        logged = self.last_known and answer.last is not None and answer.last != self.last
-        self.last, self.last_known = answer.last, True
+        logged = self.mark_known and answer.last is not None and answer.mark != self.mark
+        self.mark, self.mark_known = answer.mark, True
         for scope, write in writes:
             if reason:
                 write.record_incomplete(reason, detail)
-            else:
-                self._record(scope, write, answer, logged)
+            elif logged and answer.last is not None:
+                self._record(scope, write, [answer.last], exact=True)
+            else:  # nothing of it was logged, or nobody knows: where the log is now covers it all the same
+                self._record(scope, write, answer.own, exact=answer.own_is_top)
 
-    def _record(self, scope: Scope | None, write: Write, answer: Answer, logged: bool) -> None:
-        found: tuple[Gtid, ...] = answer.log
-        if logged and answer.last is not None:
-            found = (answer.last,)
-            write.record_position(answer.last.position)
-        elif found:
-            # Nothing of it was logged, or nobody knows: where the log is now covers it all the same.
-            name = self.binding.store.name
-            for gtid in found[1:]:
-                if scope is not None:
-                    scope.append(WriteId.position(name, *gtid.position))
-            write.record_upper_bound(found[0].position)
-        else:
+    def _committed_as(self, told: Sequence[Ordered], writes: Sequence[tuple[Scope | None, Write]]) -> None:
+        """The server itself has told the ids of what was committed."""
+        if isinstance(self.mark, tuple):
+            self.mark = tuple(sorted({**dict(self.mark), **dict(told)}.items()))
+        unfit = self.binding.unfit
+        if unfit:
+            self.binding.say("unfit", f"writes are recorded as incomplete: {unfit}")
+        for scope, write in writes:
+            if unfit:
+                write.record_incomplete("unfit", unfit)
+            else:
+                self._record(scope, write, told, exact=True)
+
+    def _record(self, scope: Scope | None, write: Write, found: Sequence[Ordered], *, exact: bool) -> None:
+        name = self.binding.store.name
+        for position in found[1:]:
+            if scope is not None:
+                scope.append(WriteId.position(name, *position))
+        if not found:
             write.abandon()  # nothing has ever been logged there
+        elif exact:
+            write.record_position(found[0])
+        else:
+            write.record_upper_bound(found[0])
         reading = current_reading()
         if reading is not None:
-            reading.saw(*(WriteId.position(self.binding.store.name, *gtid.position) for gtid in found))
+            reading.saw(*(WriteId.position(name, *position) for position in found))
 
     def _unfit(self, answer: Answer) -> tuple[str, str]:
         """Why the answer is worth nothing: reason and detail."""
@@ -213,4 +267,9 @@ class Recorder:
     def renewed(self) -> None:
         """The session has been reset: its variables, its transaction and its newest id are gone."""
         self.roll_back()
-        self.last, self.last_known, self.rests, self.flags = None, False, "", 0
+        self.mark, self.mark_known, self.rests, self.flags, self.tracks = None, False, "", 0, None
+
+    def connected(self, session: int, flags: int, version: str, *, can_track: bool) -> None:
+        """The connection is open: the session's number, the server's status and version as its greeting says them."""
+        self.session, self.flags = session, flags & (IN_TRANSACTION | AUTOCOMMIT)
+        self.flavour, self.can_track = flavour_of(version), can_track

@@ -12,12 +12,9 @@ from antipode.wire import MAX_COUNTER
 from pymysql.constants import COMMAND, ER
 
 from antipode_mysql import probe
-from antipode_mysql.gtids import State, places
-from antipode_mysql.judging import FRESH_IDS, Seen
+from antipode_mysql.flavour import Flavour, Look, Wanted, texts
 from antipode_mysql.targets import Target
 
-ASK: Final = "SELECT @@GLOBAL.gtid_binlog_state, @@GLOBAL.gtid_slave_pos, @@GLOBAL.server_id, CONNECTION_ID()"
-_IS_IDLE: Final = "SELECT VARIABLE_VALUE FROM information_schema.GLOBAL_STATUS WHERE VARIABLE_NAME = 'SLAVES_RUNNING'"
 _SETTINGS_S: Final = 5.0
 """How long a server's settings are believed: some may be changed while it runs."""
 _MARKS_S: Final = 1.0
@@ -37,6 +34,7 @@ class Session:
         self._asked_at = -1e9
         self._marks: dict[str, int] = {}
         self._marks_at = -1e9
+        self._last: Look | None = None
         self.waiter: Waiter | None = None
 
     @property
@@ -51,23 +49,41 @@ class Session:
             rows: Sequence[tuple[Any, ...]] = cursor.fetchall()
             return rows
 
-    def look(self, *, fresh_ids: bool) -> Seen:
+    def names(self, question: str) -> list[tuple[str, Any]]:
+        """Names and values of the only row of an answer; none where there is no row, or no right to it."""
+        with suppress(pymysql.err.OperationalError), self._connection.cursor() as cursor:
+            cursor.execute(question)
+            rows = cursor.fetchall()
+            return (
+                [(str(about[0]), value) for about, value in zip(cursor.description or (), rows[0], strict=True)]
+                if rows
+                else []
+            )
+        return []
+
+    @property
+    def flavour(self) -> Flavour:
+        """The kind of server, by its greeting."""
+        return probe.flavour_of(str(self._connection.get_server_info()))
+
+    def look(self, *, fresh_ids: bool) -> Look:
         """One look at where the server is."""
         now = time.monotonic()
         if now - self._asked_at > _SETTINGS_S:
             self._facts = probe.ask(self._connection)
             self._asked_at = now
-        unfit = self._facts.unfit or ("" if fresh_ids else FRESH_IDS)
-        if "MariaDB" not in self._facts.settings["version"]:
-            return Seen(State(""), {}, 0, unfit)
-        [(state, place, server_id, answering)] = self.rows(ASK)
+        flavour = self._facts.flavour
+        unfit = self._facts.unfit or ("" if fresh_ids else flavour.reuse)
+        [row] = self.rows(flavour.look)
+        *where, answering = texts(row)
         if int(answering) != self._connection.thread_id():
             unfit = probe.MULTIPLEXED
-        return Seen(State(state or ""), places(place or ""), int(server_id), unfit, self._marks)
+        self._last = flavour.seen(where, unfit, self._marks, self._last)
+        return self._last
 
     def is_idle(self) -> bool:
         """Whether nothing is being applied: asked after a look, all that was logged by then has been committed."""
-        return [str(row[0]) for row in self.rows(_IS_IDLE)] == ["0"]
+        return [str(row[0]) for row in self.rows(self._facts.flavour.is_idle)] == ["0"]
 
     def learn_marks(self) -> bool:
         """Reads what operators have settled, at most once a second; True if that has changed."""
@@ -112,29 +128,28 @@ _NO_MARKS: Final = {
 
 
 class Waiter:
-    """A connection on which `MASTER_GTID_WAIT` hangs while somebody waits: its answer is the push of this store.
+    """A connection on which the server's own wait hangs while somebody waits: its answer is the push of this store.
 
-    It is a hint only, and whatever it lets us ask is judged anew (SHIM-19): the function passes what was lost.
+    It is a hint only, and whatever it lets us ask is judged anew (SHIM-19): MariaDB's passes what was lost.
     """
 
     def __init__(self, session: Session, target: Target, timeout: float, on_change: Callable[[], None]) -> None:
         self._session = session
         self._on_change = on_change
         self._connection: Any = target.connect(timeout)
-        self._armed: tuple[int, int] | None = None
+        self._armed: Wanted | None = None
         self._killed = False
 
-    def wait_for(self, domain: int, sequence: int) -> None:
-        """Has the server tell when its applier has got so far. One that already waits for less goes on."""
+    def wait_for(self, wanted: Wanted) -> None:
+        """Has the server tell when it has got so far. One that already waits for less of the same goes on."""
         if self._armed is not None:
-            armed_domain, armed_sequence = self._armed
-            if (armed_domain, armed_sequence) > (domain, sequence) and not self._killed:
+            goes_on = self._armed.stream == wanted.stream and self._armed.number <= wanted.number
+            if not goes_on and not self._killed:
                 self._killed = True
                 self._session.kill_query(self._connection.thread_id())
             return
-        question = f"SELECT MASTER_GTID_WAIT('{domain}-1-{sequence}', {_WAIT_S})"
-        self._connection._execute_command(COMMAND.COM_QUERY, question)
-        self._armed = (domain, sequence)
+        self._connection._execute_command(COMMAND.COM_QUERY, self._session.flavour.wait(wanted, _WAIT_S))
+        self._armed = wanted
         self._killed = False
 
     def fileno(self) -> int | None:

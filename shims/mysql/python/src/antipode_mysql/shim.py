@@ -1,4 +1,4 @@
-"""The MariaDB shim: judges positions at a server, and is woken by the server's own wait (spec SHIM, EPOCH)."""
+"""The shim of MariaDB and MySQL: judges positions at a server, woken by the server's own wait (spec SHIM, EPOCH)."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from antipode.verdict import Verdict
 from antipode.writeid import WriteId
 
 from antipode_mysql import doctor, preparing
-from antipode_mysql.judging import Seen, judge, waited_for
+from antipode_mysql.flavour import Look
 from antipode_mysql.probe import Facts
 from antipode_mysql.session import Session, Waiter
 from antipode_mysql.targets import SCHEMES, Target, target_of
 
 
-class MariaDBShim(Shim):
-    """What knows MariaDB. Positions: epoch = `domain-server_id`, counter = the sequence of the transaction's GTID."""
+class MySQLShim(Shim):
+    """What knows MariaDB and MySQL; which of them a server is, it says itself. Positions are of transactions' GTIDs."""
 
-    kind: ClassVar[str] = "mariadb"
+    kind: ClassVar[str] = "mysql"
     capabilities: ClassVar[Capabilities] = Capabilities(
         versions="position", push=True, tombstones=True, rest=("native",), marks="native"
     )
@@ -44,28 +44,28 @@ class MariaDBShim(Shim):
 
     @property
     def fresh_ids(self) -> bool:
-        """The operator's statement that no server id is ever used for two terms."""
+        """The operator's statement that no server id, and no server uuid, is ever used for two lives of a server."""
         return bool(self.store.options.extra.get("fresh_server_ids", False))
 
     def visible(self, ids: Sequence[WriteId], server: Server) -> Sequence[Visibility]:
         session = self._session(server)
         seen = session.look(fresh_ids=self.fresh_ids)
-        answers = [judge(write_id, seen, session.is_idle) for write_id in ids]
+        answers = [seen.judge(write_id, session.is_idle) for write_id in ids]
         lost = any(answer.verdict is Verdict.UNPROVEN or answer.unknown_epoch for answer in answers)
         if lost and session.learn_marks():  # an operator may have settled it
             seen = session.look(fresh_ids=self.fresh_ids)
-            answers = [judge(write_id, seen, session.is_idle) for write_id in ids]
+            answers = [seen.judge(write_id, session.is_idle) for write_id in ids]
         server.applied(session.instance, seen.epoch, seen.proved())
         self._wait_for_next(session, ids, answers, seen)
         return answers
 
     def _wait_for_next(
-        self, session: Session, ids: Sequence[WriteId], answers: Sequence[Visibility], seen: Seen
+        self, session: Session, ids: Sequence[WriteId], answers: Sequence[Visibility], seen: Look
     ) -> None:
         if session.waiter is not None and not seen.unfit:
-            wanted = waited_for(ids, answers, seen)
+            wanted = seen.waited_for(ids, answers)
             if wanted is not None:
-                session.waiter.wait_for(*wanted)
+                session.waiter.wait_for(wanted)
 
     def watch(self, server: Server, on_change: Callable[[], None]) -> Waiter:
         session = self._session(server)

@@ -16,17 +16,11 @@ from antipode.wait_on_read import behind, waited_in_vain
 from antipode.writeid import Ordered, WriteId
 
 from antipode_mysql import column
-from antipode_mysql.answer import Answer
 from antipode_mysql.binding import Binding
-from antipode_mysql.gtids import State, places
-from antipode_mysql.judging import FRESH_IDS, Seen, judge, waited_for
+from antipode_mysql.flavour import Flavour, Look, answer_of, texts
 from antipode_mysql.probe import MULTIPLEXED
-from antipode_mysql.shim import MariaDBShim
+from antipode_mysql.shim import MySQLShim
 
-ASK: Final = (
-    b"SELECT @@GLOBAL.gtid_binlog_state,@@GLOBAL.gtid_slave_pos,@@GLOBAL.server_id,CONNECTION_ID(),@@tx_isolation"
-)
-IS_IDLE: Final = b"SELECT VARIABLE_VALUE FROM information_schema.GLOBAL_STATUS WHERE VARIABLE_NAME='SLAVES_RUNNING'"
 _SLICE_S: Final = 0.5
 _PAUSE_S: Final = 0.01
 Ask = Callable[[bytes], Sequence[Sequence[bytes | None]]]
@@ -54,12 +48,20 @@ class ReadCall:
     """One read: what it has to wait for, and who wants to know what it depends on."""
 
     def __init__(
-        self, binding: Binding, reading: Reading | None, ids: list[WriteId], scope: Scope | None, merges: bool
+        self,
+        binding: Binding,
+        flavour: Flavour,
+        reading: Reading | None,
+        ids: list[WriteId],
+        scope: Scope | None,
+        merges: bool,
     ) -> None:
         self.binding = binding
+        self.flavour = flavour
         self.ids = ids
         self.trouble: Visibility | None = None
         """Why the read's writes are not visible, once it has given up."""
+        self._last: Look | None = None
         self._scope = scope
         self._merged: Reading | None = Reading() if merges and scope is not None else None
         self._readings = [each for each in (reading, self._merged) if each is not None]
@@ -80,9 +82,13 @@ class ReadCall:
 
         `snapshot`: that of the open transaction, if the read is part of one.
         """
+
+        def is_idle() -> bool:
+            return texts(ask(self.flavour.is_idle.encode())[0]) == ["0"]
+
         while self.ids:
             seen, repeats = self._look(ask, session)
-            answers = [judge(write_id, seen, lambda: _text(ask(IS_IDLE)[0][0]) == "0") for write_id in self.ids]
+            answers = [seen.judge(write_id, is_idle) for write_id in self.ids]
             missing = [answer for answer in answers if answer.verdict is not Verdict.VISIBLE]
             if snapshot is not None and not snapshot.taken:
                 snapshot.proved = seen.proved()
@@ -100,36 +106,34 @@ class ReadCall:
             if final or left <= 0 or self.binding.follows:
                 self.trouble = (final or missing)[0]
                 return
-            wanted = waited_for(self.ids, answers, seen)
+            wanted = seen.waited_for(self.ids, answers)
             if wanted is None:
                 time.sleep(min(left, _PAUSE_S))
             else:
-                domain, sequence = wanted
-                seconds = min(left, _SLICE_S)
-                ask(f"SELECT MASTER_GTID_WAIT('{domain}-1-{sequence}',{seconds:.4f})".encode())
+                ask(self.flavour.wait(wanted, min(left, _SLICE_S)).encode())
 
-    def _look(self, ask: Ask, session: int) -> tuple[Seen, bool]:
+    def _look(self, ask: Ask, session: int) -> tuple[Look, bool]:
         """Where the connection's server is, and whether its transactions repeat what they have read."""
-        state, place, server_id, answering, isolation = (_text(value) for value in ask(ASK)[0])
+        *where, answering, isolation = texts(ask(f"{self.flavour.look}, {self.flavour.isolation}".encode())[0])
         binding = self.binding
         shim = binding.store.shim
-        assert isinstance(shim, MariaDBShim)
+        assert isinstance(shim, MySQLShim)
         unfit = MULTIPLEXED if int(answering) != session else binding.unfit
-        unfit = unfit or ("" if shim.fresh_ids else FRESH_IDS)
-        seen = Seen(State(state), places(place), int(server_id), unfit)
-        return seen, isolation in ("REPEATABLE-READ", "SERIALIZABLE")
+        unfit = unfit or ("" if shim.fresh_ids else self.flavour.reuse)
+        self._last = self.flavour.seen(where, unfit, before=self._last)
+        return self._last, isolation in ("REPEATABLE-READ", "SERIALIZABLE")
 
     # After it
 
     def saw(self, row: Sequence[bytes | None] | None, session: int) -> None:
         """Where the server was behind the read: that covers what was read."""
         name = self.binding.store.name
-        answer = Answer.of(row)
+        answer = answer_of(self.flavour, row)
         for reading in self._readings:
             if answer is None or answer.session != session or not answer.log:
                 reading.marked(name)
             else:
-                reading.saw(*(WriteId.position(name, *gtid.position) for gtid in answer.log))
+                reading.saw(*(WriteId.position(name, *position) for position in answer.log))
 
     def saw_rows(self, names: Sequence[str], rows: Sequence[Any]) -> None:
         """The lineages beside the rows that were read join."""
@@ -164,7 +168,7 @@ class ReadCall:
         waited_in_vain(name, words, time.monotonic() - self._began, self._scope, unproven=is_unproven)
 
 
-def read_call(binding: Binding) -> ReadCall | None:
+def read_call(binding: Binding, flavour: Flavour) -> ReadCall | None:
     """What a read has to do besides reading; None where it is a plain one."""
     reading = current_reading()
     if reading is None and not binding.waits and not binding.merges:
@@ -179,8 +183,4 @@ def read_call(binding: Binding) -> ReadCall | None:
     merges = binding.merges and scope is not None
     if reading is None and not ids and not merges:
         return None
-    return ReadCall(binding, reading, ids, scope, merges)
-
-
-def _text(value: bytes | None) -> str:
-    return (value or b"").decode("ascii", "replace")
+    return ReadCall(binding, flavour, reading, ids, scope, merges)

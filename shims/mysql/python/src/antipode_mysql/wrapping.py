@@ -14,7 +14,7 @@ from antipode.shim import Replicas, Store, StoreOptions, join_store
 
 from antipode_mysql import pymysql_client
 from antipode_mysql.binding import Binding, facts_of
-from antipode_mysql.shim import MariaDBShim
+from antipode_mysql.shim import MySQLShim
 from antipode_mysql.targets import Target, target_of
 
 _C = TypeVar("_C")
@@ -42,7 +42,8 @@ def wrap(
     replicas: the servers that readers of this region may use, as URLs (a user that is not named is this connection's),
     mappings of PyMySQL's arguments or connections, or a callable that lists them and is asked again every 5 s; without,
     the connection's own server. fresh_server_ids: the operator's statement that every server that is rebuilt, restored,
-    or rejoins after it was the primary gets a server_id that no server had before. Without it every wait is unproven.
+    or (with MariaDB) rejoins after it was the primary gets a server_id, with MySQL a server_uuid, that no server had
+    before. Without it every wait is unproven.
     wait_on_read: each read first waits for the scope's writes to this store, on its own connection, up to `timeout`
     seconds. rest: where the lineage rests beside a row: `none`, or `native` (a column, see `antipode init`).
     lineage_in, lineage_out: whether lineages at rest are taken and given. on_unfit: settings that allow no proof raise
@@ -87,7 +88,7 @@ def register(
         mode=mode,
         extra=_extra(fresh_server_ids),
     )
-    joined = join_store(store, MariaDBShim, options)
+    joined = join_store(store, MySQLShim, options)
     if on_unfit == "raise":
         _refuse_unfit(joined, [])
     return joined
@@ -124,9 +125,9 @@ def _wanted(client: Any) -> str:
 
 
 def _bind(target: Target, store: str, options: StoreOptions) -> Binding:
-    joined = join_store(store, MariaDBShim, options)
+    joined = join_store(store, MySQLShim, options)
     shim = joined.shim
-    assert isinstance(shim, MariaDBShim)
+    assert isinstance(shim, MySQLShim)
     if shim.login is None:
         shim.login = target
     if options.on_unfit == "raise":
@@ -139,7 +140,7 @@ def _bind(target: Target, store: str, options: StoreOptions) -> Binding:
 def _refuse_unfit(store: Store, own: Sequence[Target]) -> None:
     """Asks the servers that can be asked now; raises UnfitStoreError with what to change."""
     shim = store.shim
-    assert isinstance(shim, MariaDBShim)
+    assert isinstance(shim, MySQLShim)
     targets = {target.address: target for target in own}
     for server in store.servers():
         targets.setdefault(server.address, target_of(server.target))
@@ -151,5 +152,6 @@ def _refuse_unfit(store: Store, own: Sequence[Target]) -> None:
     for address, facts in zip(targets, found, strict=True):
         if facts.unfit:
             raise UnfitStoreError(
-                f"MariaDB at {address}: {facts.unfit}. Until then wrap(…, on_unfit='unproven') lets the service start"
+                f"{facts.flavour.name} at {address}: {facts.unfit}. Until then wrap(…, on_unfit='unproven') lets the "
+                "service start"
             )

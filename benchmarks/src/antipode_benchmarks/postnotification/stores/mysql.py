@@ -1,0 +1,5 @@
+"""Posts in MySQL."""
+
+from antipode_benchmarks.postnotification.stores._sql import LAB, open_posts, prepare, register
+
+__all__ = ["LAB", "open_posts", "prepare", "register"]
