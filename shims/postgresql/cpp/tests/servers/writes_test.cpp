@@ -310,6 +310,24 @@ TEST_F(Writes, AsynchronousCommits) {
   EXPECT_TRUE(scope->pending().empty());
 }
 
+// Its position would cover what a crash may lose. A function before the server's own makes the commit of our question fail.
+TEST_F(Writes, AFlushWhoseCommitFailsProvesNothing) {
+  regions_.Ask("a", "CREATE SCHEMA shadow");
+  regions_.Ask("a", "CREATE TABLE shadow.once AS SELECT 1 AS n");
+  regions_.Ask("a", "ALTER TABLE shadow.once ADD UNIQUE (n) DEFERRABLE INITIALLY DEFERRED");
+  regions_.Ask("a", "CREATE FUNCTION shadow.pg_logical_emit_message(boolean, text, text) RETURNS pg_lsn LANGUAGE sql SECURITY DEFINER"
+                    " AS $$ INSERT INTO shadow.once VALUES (1); SELECT '0/0'::pg_lsn $$");
+  regions_.Ask("a", "GRANT USAGE ON SCHEMA shadow TO PUBLIC");
+  Do("SET search_path = shadow, pg_catalog, public");
+  Do("SET synchronous_commit = off");
+  const Scope scope;
+  EXPECT_EQ(Do(Insert("unflushed")), PGRES_COMMAND_OK);
+  EXPECT_TRUE(scope->pending().empty());
+  EXPECT_TRUE(scope.lineage().OfStore(kStore).empty()) << scope.lineage();
+  EXPECT_FALSE(scope.lineage().IsComplete({kStore}));
+  regions_.Ask("a", "DROP SCHEMA shadow CASCADE");
+}
+
 TEST_F(Writes, ManyCommitsBesideABusyNeighbour) {
   Connection neighbour = regions_.Wrapped("a");
   (void)neighbour.Exec("BEGIN");
