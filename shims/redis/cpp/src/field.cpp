@@ -38,7 +38,12 @@ void TakeOut(redisReply& reply, std::size_t place, std::size_t count) {
 
 // Leaves one of every pair: of fields and values, the values.
 void KeepValues(redisReply& reply) {
-  for (std::size_t place = 0; place < reply.elements; ++place) TakeOut(reply, place, 1);
+  const std::size_t pairs = reply.elements / 2;
+  for (std::size_t pair = 0; pair < pairs; ++pair) {
+    freeReplyObject(reply.element[2 * pair]);
+    reply.element[pair] = reply.element[2 * pair + 1];
+  }
+  reply.elements = pairs;
 }
 
 // Takes our field out of those that stand `step` apart, with its value; gives that.

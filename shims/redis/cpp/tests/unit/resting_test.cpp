@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <memory>
 #include <string>
@@ -91,13 +92,25 @@ TEST(Envelopes, CloseTheValuesOfTheirKeysAlone) {
   EXPECT_EQ(Unpacked(*resting.WireWrite({"SET", "post:1", "v"}, "")), (std::vector<std::string>{"SET", "post:1", "v"}));
 }
 
-std::unique_ptr<redisReply, void (*)(redisReply*)> Text(const std::string& octets) {
+using OwnReply = std::unique_ptr<redisReply, void (*)(redisReply*)>;
+
+OwnReply Text(const std::string& octets) {
   auto* const reply = static_cast<redisReply*>(std::calloc(1, sizeof(redisReply)));
   reply->type = REDIS_REPLY_STRING;
   reply->str = static_cast<char*>(std::malloc(octets.size() + 1));
   std::copy(octets.begin(), octets.end(), reply->str);
   reply->str[octets.size()] = '\0';
   reply->len = octets.size();
+  return {reply, [](redisReply* each) { freeReplyObject(each); }};
+}
+
+// A hash as HGETALL gives it.
+OwnReply Pairs(const std::vector<std::string>& texts) {
+  auto* const reply = static_cast<redisReply*>(std::calloc(1, sizeof(redisReply)));
+  reply->type = REDIS_REPLY_ARRAY;
+  reply->elements = texts.size();
+  reply->element = static_cast<redisReply**>(std::calloc(texts.size(), sizeof(redisReply*)));
+  for (std::size_t place = 0; place < texts.size(); ++place) reply->element[place] = Text(texts[place]).release();
   return {reply, [](redisReply* each) { freeReplyObject(each); }};
 }
 
@@ -125,6 +138,25 @@ TEST(Field, ChangesHashCommandsAlone) {
   EXPECT_EQ(Unpacked(*resting.WireRead({"HVALS", "h"})), (std::vector<std::string>{"HGETALL", "h"}));
   EXPECT_EQ(Unpacked(*resting.WireRead({"HLEN", "h"})).at(0), "EVAL_RO");
   EXPECT_FALSE(resting.WireRead({"GET", "h"}));
+}
+
+TEST(Field, LeavesTheValuesOfHvals) {
+  const Resting resting(StoreOptions("blog-posts").RestIn("field"));
+  const OwnReply hash = Pairs({"f", "3", "antipode", "1~a..e.1", "g", "7"});
+  EXPECT_EQ(resting.Show(resting.Answers({"HVALS", "h"}), *hash).lineage.Serialize(), "1~a..e.1");
+  ASSERT_EQ(hash->elements, 2U);
+  EXPECT_STREQ(hash->element[0]->str, "3");
+  EXPECT_STREQ(hash->element[1]->str, "7");
+}
+
+TEST(Field, TakesALongHashInOnePass) {
+  const Resting resting(StoreOptions("blog-posts").RestIn("field"));
+  constexpr std::size_t kFields = 200000;
+  const OwnReply hash = Pairs(std::vector<std::string>(2 * kFields, "x"));
+  const auto begun = std::chrono::steady_clock::now();
+  resting.Show(resting.Answers({"HVALS", "h"}), *hash);
+  EXPECT_LT(std::chrono::steady_clock::now() - begun, std::chrono::seconds(2));  // far more where each field moves all after it
+  EXPECT_EQ(hash->elements, kFields);
 }
 
 }  // namespace
