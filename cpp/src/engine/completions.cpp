@@ -99,7 +99,8 @@ void Completions::Run() {
     if (alarms_.empty()) {
       changed_.wait(lock);
     } else {
-      changed_.wait_until(lock, alarms_.front().moment);
+      const TimePoint next = alarms_.front().moment;  // the wait looks at it again when the alarms may have moved
+      changed_.wait_until(lock, next);
     }
   }
 }
