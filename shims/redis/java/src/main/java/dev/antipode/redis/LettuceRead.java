@@ -124,8 +124,12 @@ final class LettuceRead<K, V, T> {
   private void again() {
     if (command.isDone()) {
       end.run();
-    } else {
+      return;
+    }
+    try {
       together();
+    } catch (RuntimeException | Error error) { // nobody else would end this
+      fail(error);
     }
   }
 

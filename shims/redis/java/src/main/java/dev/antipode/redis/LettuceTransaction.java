@@ -40,6 +40,9 @@ final class LettuceTransaction<K, V> {
 
   /** What a read that is queued has to wait for was waited for before MULTI, or is not any more. */
   private void hasWaited(ReadCall read) {
+    if (read.ids().isEmpty()) {
+      return;
+    }
     ReadCall before = looks == null ? null : looks.call();
     if (before != null && before.ids().containsAll(read.ids())) {
       read.waitedWith(before);

@@ -136,6 +136,22 @@ class LettuceSharedTest extends WithServers {
   }
 
   @Test
+  void aReadThatWaitsForNothingDoesNotFailWithItsTransactionsWait() {
+    StatefulRedisConnection<String, String> posts =
+        AntipodeLettuce.wrap(client().connect(), options().timeout(Duration.ofMillis(200)));
+    plain.set("k", "v");
+    try (Reading seen = Antipode.reading(ahead())) {
+      posts.sync().multi(); // waits in vain, for whatever may be read
+    }
+    try (Reading seen = Antipode.reading()) {
+      posts.sync().get("k");
+      TransactionResult done = posts.sync().exec();
+      assertThat((String) done.get(0)).isEqualTo("v");
+      assertThat(seen.lineage().ofStore(STORE)).hasSize(1);
+    }
+  }
+
+  @Test
   void aWriteThatIsCancelledBeforeItsTurnIsNotPending_SCOPE_17() throws Exception {
     StatefulRedisConnection<String, String> posts = posts();
     try (LineageScope scope = Antipode.scope()) {
