@@ -13,8 +13,6 @@ import antipode_mysql
 import mysql.connector
 import pymysql
 import pytest
-from antipode import Lineage
-from antipode.writeid import Ordered
 from antipode_lab.stores._sql_store import SqlStore
 from mysql.connector.pooling import MySQLConnectionPool
 from sql_regions import STORE, Posts, position, until
@@ -56,14 +54,7 @@ def opened(request: pytest.FixtureRequest, any_posts: Posts) -> Iterator[Open]:
             each.close()
 
 
-def last(posts: Posts) -> Ordered:
-    """Where the primary's log is."""
-    return posts.last()
-
-
-def told(lineage: Lineage) -> Ordered:
-    """The position in a lineage."""
-    return position(lineage)
+last, told = Posts.last, position
 
 
 def in_flight(scope: antipode.Scope) -> int:
