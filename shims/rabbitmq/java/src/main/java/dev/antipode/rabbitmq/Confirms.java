@@ -87,6 +87,16 @@ final class Confirms implements ConfirmListener, ReturnListener {
     }
   }
 
+  /** Sends a message that nobody asks about: it has a number, too. */
+  void sendUnheard(Send send) throws Throwable {
+    sending.lock();
+    try {
+      send.run();
+    } finally {
+      sending.unlock();
+    }
+  }
+
   private boolean forget(long number, Sent sent) {
     byMark.remove(sent.version.mark());
     return waiting.remove(number, sent);

@@ -3,7 +3,6 @@ package dev.antipode.rabbitmq;
 import com.rabbitmq.client.AMQP;
 import com.rabbitmq.client.AlreadyClosedException;
 import dev.antipode.Key;
-import dev.antipode.LineageScope;
 import dev.antipode.Opaque;
 import dev.antipode.shim.RegisteredStore;
 import dev.antipode.shim.Write;
@@ -31,20 +30,25 @@ final class Publishing {
 
   void publish(String exchange, String routingKey, AMQP.BasicProperties given, Send send) throws Throwable {
     if (!options.track() || !store.records()) { // with mode=off what came in is passed on, and nothing added (PROP-26)
-      send.with(stamping.stamped(given, null));
+      AMQP.BasicProperties properties = stamping.stamped(given, null);
+      if (options.track()) {
+        confirms.sendUnheard(() -> send.with(properties));
+      } else {
+        send.with(properties);
+      }
       return;
     }
     Stamping.Marked marked = Stamping.marked(given);
     Key key = keyOf(exchange, routingKey);
     Opaque version = new Opaque(marked.mark());
     AMQP.BasicProperties properties = stamping.stamped(marked.properties(), store.writeId(key, version));
-    boolean isScoped = LineageScope.current() != null;
     Write write = store.begin(key);
     Transaction open = transaction;
-    if (open == null && isScoped && confirms.areAsked()) {
+    if (open == null && confirms.areAsked()) {
       confirms.send(write, version, () -> send.with(properties));
       return;
     }
+    int endsBefore = open == null ? 0 : open.ends();
     try {
       send.with(properties);
     } catch (AlreadyClosedException | IllegalArgumentException error) { // it never left
@@ -57,7 +61,7 @@ final class Publishing {
     if (open == null) {
       write.record(version);
     } else {
-      open.add(write, version);
+      open.add(write, version, endsBefore);
     }
   }
 

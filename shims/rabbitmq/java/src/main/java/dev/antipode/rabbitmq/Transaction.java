@@ -8,12 +8,26 @@ import java.util.List;
 /** A transactional channel: what was published counts when it is committed, or never (SHIM-11). */
 final class Transaction {
   private List<Sent> sent = new ArrayList<>();
+  private int ends;
 
   private record Sent(Write write, Opaque version) {}
 
-  /** A message was handed to the broker, which keeps it back. */
-  synchronized void add(Write write, Opaque version) {
-    sent.add(new Sent(write, version));
+  /** How many transactions the broker has dropped so far. */
+  synchronized int ends() {
+    return ends;
+  }
+
+  /**
+   * A message was handed to the broker, which keeps it back.
+   *
+   * @param endsBefore {@link #ends} before it was sent. Where one was dropped meanwhile, nobody knows which one had it
+   */
+  synchronized void add(Write write, Opaque version, int endsBefore) {
+    if (ends == endsBefore) {
+      sent.add(new Sent(write, version));
+    } else {
+      write.outcomeUnknown();
+    }
   }
 
   private synchronized List<Sent> take() {
@@ -44,6 +58,11 @@ final class Transaction {
 
   /** The broker has dropped the messages, or does so as the channel ends. */
   void rolledBack() {
-    take().forEach(each -> each.write().abandon());
+    List<Sent> dropped;
+    synchronized (this) {
+      ends++;
+      dropped = take();
+    }
+    dropped.forEach(each -> each.write().abandon());
   }
 }
