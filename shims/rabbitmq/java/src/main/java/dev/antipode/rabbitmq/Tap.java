@@ -3,9 +3,11 @@ package dev.antipode.rabbitmq;
 import com.rabbitmq.client.ConnectionFactory;
 import dev.antipode.ConfigurationException;
 import java.net.URI;
+import java.net.URISyntaxException;
 import java.net.URLDecoder;
 import java.net.URLEncoder;
 import java.nio.charset.StandardCharsets;
+import java.security.GeneralSecurityException;
 import java.util.Locale;
 
 /**
@@ -35,10 +37,18 @@ public final class Tap {
     ConnectionFactory factory = new ConnectionFactory();
     try {
       factory.setUri(new URI(url));
-    } catch (Exception error) { // of four kinds, for what is no URL of a broker and for TLS
-      throw new ConfigurationException("no broker's URL: " + url.substring(url.lastIndexOf('@') + 1), error);
+    } catch (URISyntaxException error) { // not its message, nor it as the cause: those have the whole text, with a password
+      throw new ConfigurationException(words(url) + ": " + error.getReason());
+    } catch (IllegalArgumentException error) { // the same
+      throw new ConfigurationException(words(url));
+    } catch (GeneralSecurityException error) {
+      throw new ConfigurationException(words(url) + ": " + error, error);
     }
     return new Tap(factory, queue, REMEMBERED);
+  }
+
+  private static String words(String url) {
+    return "no broker's URL: " + url.substring(url.lastIndexOf('@') + 1);
   }
 
   /** A tap at the broker that this factory connects to: for TLS, or credentials from elsewhere. */

@@ -80,11 +80,15 @@ final class TapReader implements AutoCloseable {
    */
   void start(Duration timeout) throws IOException, TapRefusedException {
     run(this::connect);
-    if (!within(ready, timeout)) {
-      close();
-      throw new IOException(silence(timeout));
+    try {
+      if (!within(ready, timeout)) {
+        throw new IOException(silence(timeout));
+      }
+      raise();
+    } catch (IOException | TapRefusedException error) {
+      close(); // nobody else has it
+      throw error;
     }
-    raise();
   }
 
   /** Returns if the broker is there; throws what {@link #start} throws. */

@@ -4,6 +4,7 @@ import static dev.antipode.rabbitmq.Region.done;
 import static dev.antipode.rabbitmq.Region.until;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.InstanceOfAssertFactories.STRING;
 
 import com.rabbitmq.client.AMQP;
 import com.rabbitmq.client.Channel;
@@ -33,6 +34,7 @@ import java.util.Set;
 import java.util.UUID;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CopyOnWriteArrayList;
+import org.assertj.core.util.Throwables;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -322,6 +324,31 @@ class TapTest extends WithBroker {
     AntipodeRabbit.register(options().tap(b.url() + "#" + tap.queue()));
     arrive(exchange, "m");
     assertThat(verdict("m")).isEqualTo(Verdict.VISIBLE);
+  }
+
+  /** A wrong character of a password is what makes most URLs wrong: neither the message nor a cause shows it. */
+  @Test
+  void aUrlThatIsNoneIsRefusedWithoutItsPassword() {
+    for (String url : List.of("amqp://app:se^cret@broker/%2F", "amqp://app:se/cret@broker/%2F", "amqp://app:[secret@broker/%2F",
+        "amqp://app:se%zzcret@broker/%2F", "http://app:secret@broker/")) {
+      assertThatThrownBy(() -> Tap.of(url, "tap"))
+          .isInstanceOf(ConfigurationException.class)
+          .hasMessageContaining("no broker's URL: broker/")
+          .extracting(error -> Throwables.getStackTrace(error), STRING)
+          .doesNotContain("cret@").doesNotContain("se^cret", "se/cret", "[secret");
+    }
+  }
+
+  /** A barrier that asks again and again must not leave a thread behind each time. */
+  @Test
+  void aTapThatCannotBeReadLeavesNothingBehind() throws Exception {
+    String queue = "no-such-tap-" + UUID.randomUUID();
+    Tap tap = Tap.of(b.url(), queue);
+    TapReader reader = new TapReader(tap, new TapMemory(1), () -> {}, FIVE);
+    assertThatThrownBy(() -> reader.start(FIVE)).isInstanceOf(TapRefusedException.class);
+    until(
+        () -> Thread.getAllStackTraces().keySet().stream().noneMatch(thread -> thread.getName().equals("antipode-tap-" + queue)),
+        "its threads end");
   }
 
   @Test

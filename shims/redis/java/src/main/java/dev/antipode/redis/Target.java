@@ -107,8 +107,10 @@ record Target(String address, Dial dial, Identity identity, int database) {
         Credentials credentials = credentials(parsed.getRawUserInfo());
         return fixed(isTls, host, port, dial, timeoutMillis -> credentials, database(parsed.getPath()));
       }
-    } catch (URISyntaxException | IllegalArgumentException error) {
-      throw new ConfigurationException("no server's URL: " + withoutCredentials(url), error);
+    } catch (URISyntaxException error) { // not its message, nor it as the cause: those have the whole text, with a password
+      throw new ConfigurationException("no server's URL: " + withoutCredentials(url) + ": " + error.getReason());
+    } catch (IllegalArgumentException error) { // the same
+      throw new ConfigurationException("no server's URL: " + withoutCredentials(url));
     }
     throw new ConfigurationException("no server's URL: " + withoutCredentials(url) + ": want redis://host:port");
   }
