@@ -64,8 +64,7 @@ public final class AntipodeRabbit {
     RegisteredStore store = join(options);
     Broker broker = Broker.of(WrappedConnection.plainOf(plain.getConnection()));
     store.useServer(broker);
-    RabbitShim shim = (RabbitShim) store.shim();
-    return WrappedChannel.of(plain, store, options, mark -> shim.arrived(broker, mark));
+    return WrappedChannel.of(plain, store, options, broker);
   }
 
   /**
@@ -88,9 +87,7 @@ public final class AntipodeRabbit {
     RegisteredStore store = join(options);
     Broker broker = Broker.of(plain);
     store.useServer(broker);
-    RabbitShim shim = (RabbitShim) store.shim();
-    return WrappedConnection.of(
-        plain, channel -> WrappedChannel.of(channel, store, options, mark -> shim.arrived(broker, mark)));
+    return WrappedConnection.of(plain, channel -> WrappedChannel.of(channel, store, options, broker));
   }
 
   /**
@@ -115,6 +112,9 @@ public final class AntipodeRabbit {
    * Handles one message in a scope of its own: for {@code basicGet}, and work handed to other threads. A barrier inside with
    * {@code onTimeout(REDELIVER)} ends it and gives the message back after the delay.
    *
+   * <p>Once the client's recovery has taken the channel to another broker, only what its consumers got ({@link Delivery})
+   * proves its own arrival: what was pulled may have come before.
+   *
    * @param channel the wrapped channel that the message came by
    * @param autoAck the message was taken with automatic acknowledgement, so it cannot go back
    * @return whether it was handled; false where it goes back to its queue
@@ -124,7 +124,7 @@ public final class AntipodeRabbit {
   public static <E extends Exception> boolean handle(
       Channel channel, Envelope envelope, AMQP.BasicProperties properties, boolean autoAck, Handling<E> work)
       throws E {
-    return behind(channel).consuming().handle(envelope, properties, autoAck, work);
+    return behind(channel).consuming().handle(envelope, properties, autoAck, false, work);
   }
 
   /** {@link #handle(Channel, Envelope, AMQP.BasicProperties, boolean, Handling)} of what {@code basicGet} returned. */
@@ -136,12 +136,12 @@ public final class AntipodeRabbit {
   /** {@link #handle(Channel, Envelope, AMQP.BasicProperties, boolean, Handling)} of what a callback was given. */
   public static <E extends Exception> boolean handle(
       Channel channel, Delivery message, boolean autoAck, Handling<E> work) throws E {
-    return handle(channel, message.getEnvelope(), message.getProperties(), autoAck, work);
+    return behind(channel).consuming().handle(message.getEnvelope(), message.getProperties(), autoAck, true, work);
   }
 
   /**
    * Opens the scope of one message, for try-with-resources. A barrier in it cannot give the message back: {@link #handle}
-   * can.
+   * can. Nor is its coming a proof any more once the client's recovery has taken the channel to another broker.
    *
    * @param channel the wrapped channel that the message came by
    * @throws ConfigurationException for a channel that was not wrapped
@@ -149,7 +149,7 @@ public final class AntipodeRabbit {
   public static LineageScope scopeOf(Channel channel, AMQP.BasicProperties properties) {
     String detail = "scopeOf() cannot give it back: use AntipodeRabbit.handle(channel, message, autoAck, …)";
     MessageDelivery delivery = new MessageDelivery(false, detail, Marks.headersOf(properties));
-    return behind(channel).consuming().open(properties, delivery);
+    return behind(channel).consuming().open(properties, null, delivery);
   }
 
   private static WrappedChannel behind(Channel channel) {

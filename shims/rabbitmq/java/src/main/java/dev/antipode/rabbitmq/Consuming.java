@@ -22,6 +22,7 @@ import java.time.Duration;
 import java.time.Instant;
 import java.util.Map;
 import java.util.concurrent.CompletionException;
+import java.util.function.BiConsumer;
 
 /** Consuming by one channel: one scope a message, filled from the message's own header (SCOPE-6, PROP-17, BAR-45). */
 final class Consuming {
@@ -31,11 +32,10 @@ final class Consuming {
   private final RegisteredStore store;
   private final RabbitOptions options;
   private final Returns returns;
-  private final java.util.function.Consumer<String> arrived;
+  private final BiConsumer<Long, String> arrived;
 
-  /** {@code arrived} takes the mark of a tracked message of this store that came by this channel. */
-  Consuming(
-      RegisteredStore store, RabbitOptions options, Returns returns, java.util.function.Consumer<String> arrived) {
+  /** {@code arrived} takes the delivery tag, if it is known to be a consumer's, and the mark of a tracked message of this store. */
+  Consuming(RegisteredStore store, RabbitOptions options, Returns returns, BiConsumer<Long, String> arrived) {
     this.store = store;
     this.options = options;
     this.returns = returns;
@@ -48,6 +48,7 @@ final class Consuming {
         delivery.getEnvelope(),
         delivery.getProperties(),
         autoAck,
+        true,
         (Handling<IOException>) () -> callback.handle(consumerTag, delivery));
   }
 
@@ -59,35 +60,37 @@ final class Consuming {
   /**
    * Handles one message in its scope; a {@link RedeliverException} out of that gives it back.
    *
+   * @param wasPushed it is known to have come to a consumer: only then does its tag tell it from those of before a recovery
    * @return whether it was handled: false where it goes back
    */
   <E extends Exception> boolean handle(
-      Envelope envelope, AMQP.BasicProperties properties, boolean autoAck, Handling<E> work) throws E {
+      Envelope envelope, AMQP.BasicProperties properties, boolean autoAck, boolean wasPushed, Handling<E> work)
+      throws E {
     Map<String, Object> headers = Marks.headersOf(properties);
     MessageDelivery delivery = delivery(headers, autoAck);
     long tag = envelope.getDeliveryTag();
-    if (delivery.canRedeliver()) {
-      returns.opened(tag, delivery);
-    }
-    boolean mayGoBack = false;
-    try (LineageScope scope = open(properties, delivery)) {
+    RedeliverException wanted = null;
+    try (LineageScope scope = open(properties, wasPushed ? tag : null, delivery)) {
+      if (delivery.canRedeliver()) {
+        returns.opened(tag, delivery);
+      }
       try {
         work.run();
+      } catch (RedeliverException | CompletionException error) {
+        wanted = redeliver(error);
+        if (!returns.closed(tag, delivery, wanted != null)) {
+          throw error;
+        }
       } finally {
-        mayGoBack = delivery.canRedeliver();
-        delivery.settle("its scope has ended");
-        returns.closed(delivery);
+        returns.closed(tag, delivery, false);
       }
-    } catch (RedeliverException | CompletionException error) {
-      RedeliverException wanted = redeliver(error);
-      if (wanted == null || !mayGoBack) {
-        throw error;
-      }
-      say(wanted);
-      returns.giveBack(tag, options.redeliverDelay());
-      return false;
     }
-    return true;
+    if (wanted == null) {
+      return true;
+    }
+    say(wanted);
+    returns.giveBackAfter(tag, options.redeliverDelay());
+    return false;
   }
 
   /** What a barrier threw, also where its future was joined; null for anything else. */
@@ -96,13 +99,13 @@ final class Consuming {
     return thrown instanceof RedeliverException wanted ? wanted : null;
   }
 
-  /** Opens the scope of one message, for try-with-resources. */
-  LineageScope open(AMQP.BasicProperties properties, MessageDelivery delivery) {
+  /** Opens the scope of one message, for try-with-resources; {@code tag} is null where it is not known to be a consumer's. */
+  LineageScope open(AMQP.BasicProperties properties, Long tag, MessageDelivery delivery) {
     Map<String, Object> headers = Marks.headersOf(properties);
     LineageScope scope = Messages.open(
         headers, new Messages.Options(options.lineageIn(), delivery, "a message of " + store.name()));
     scope.queue(store.name());
-    note(scope, headers, properties);
+    note(scope, headers, properties, tag);
     return scope;
   }
 
@@ -117,7 +120,7 @@ final class Consuming {
   }
 
   /** What the message's coming itself proves, and what its lack of a header says. */
-  private void note(LineageScope scope, Map<String, Object> headers, AMQP.BasicProperties properties) {
+  private void note(LineageScope scope, Map<String, Object> headers, AMQP.BasicProperties properties, Long tag) {
     if (store.mode() == Mode.OFF) {
       return;
     }
@@ -131,7 +134,7 @@ final class Consuming {
     if (scope.lineage().sectionText(store.name()) != null) {
       String mark = Marks.of(properties);
       if (mark != null) {
-        arrived.accept(mark);
+        arrived.accept(tag, mark);
       }
     }
   }
@@ -174,6 +177,7 @@ final class Consuming {
           envelope,
           properties,
           autoAck,
+          true,
           (Handling<IOException>) () -> theirs.handleDelivery(consumerTag, envelope, properties, body));
     }
 

@@ -9,9 +9,11 @@ import dev.antipode.shim.Shim;
 import dev.antipode.shim.Visibility;
 import dev.antipode.shim.Watch;
 import java.io.IOException;
+import java.util.Collections;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.WeakHashMap;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeoutException;
 
@@ -27,6 +29,7 @@ public final class RabbitShim extends Shim {
       Capabilities.opaque().push(true).rest(Capabilities.Rest.NATIVE).tap(true);
 
   private final Map<String, Marks> arrived = new ConcurrentHashMap<>();
+  private final Set<Whereabouts> channels = Collections.synchronizedSet(Collections.newSetFromMap(new WeakHashMap<>()));
 
   /** The memory of one tap in this process, and its connection while somebody waits. */
   static final class Session {
@@ -76,9 +79,33 @@ public final class RabbitShim extends Shim {
     return error instanceof ShutdownSignalException || error instanceof TimeoutException || super.unreachable(error);
   }
 
-  /** A tracked message was consumed by this process from this broker. */
+  /** A tracked message was consumed by this process from this broker; null where that cannot be told. */
   void arrived(Broker broker, String mark) {
+    if (broker == null) {
+      return;
+    }
     arrived.computeIfAbsent(Broker.place(broker.address()), place -> new Marks(OWN_REMEMBERED)).add(mark);
+  }
+
+  /** This process may consume by a channel. */
+  void consumesBy(Whereabouts channel) {
+    channels.add(channel);
+  }
+
+  /**
+   * Whether it was consumed at the broker that is now used in the place of this one: a cluster's next node, where the client's
+   * recovery has taken all that was there.
+   */
+  private boolean wasConsumedInItsPlace(String mark, Broker broker) {
+    List<Broker> now;
+    synchronized (channels) {
+      now = channels.stream()
+          .filter(channel -> channel.home().equals(broker) && channel.isOpen())
+          .map(Whereabouts::now)
+          .distinct()
+          .toList();
+    }
+    return now.size() == 1 && wasConsumed(mark, now.get(0).address());
   }
 
   private boolean wasConsumed(String mark, String broker) {
@@ -89,7 +116,7 @@ public final class RabbitShim extends Shim {
   @Override
   public List<Visibility> visible(List<WriteId> ids, Server server) throws Exception {
     if (server.target() instanceof Broker broker) {
-      return ids.stream().map(id -> withoutTap(id, broker.address())).toList();
+      return ids.stream().map(id -> withoutTap(id, broker)).toList();
     }
     Session session = session(server);
     TapReader reader = session.reader;
@@ -140,11 +167,11 @@ public final class RabbitShim extends Shim {
         .formatted(words(id), session.memory.size(), session.tap.queue()));
   }
 
-  private Visibility withoutTap(WriteId id, String broker) {
+  private Visibility withoutTap(WriteId id, Broker broker) {
     if (!(id.version() instanceof Opaque version)) {
       return Visibility.unproven(NO_MARK);
     }
-    if (wasConsumed(version.mark(), broker)) {
+    if (wasConsumed(version.mark(), broker.address()) || wasConsumedInItsPlace(version.mark(), broker)) {
       return Visibility.VISIBLE;
     }
     return Visibility.unproven(("nobody can tell whether a message to %s has arrived: this process reads no tap of %s; "

@@ -1,15 +1,20 @@
 package dev.antipode.rabbitmq;
 
 import com.rabbitmq.client.Channel;
-import com.rabbitmq.client.ShutdownSignalException;
 import java.io.IOException;
 import java.time.Duration;
+import java.util.HashMap;
+import java.util.HashSet;
 import java.util.Map;
+import java.util.Queue;
+import java.util.Set;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.Executor;
 import java.util.concurrent.Executors;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.locks.ReentrantLock;
 import java.util.logging.Level;
 import java.util.logging.Logger;
 
@@ -18,10 +23,13 @@ import java.util.logging.Logger;
  *
  * <p>A message goes back by {@code basicNack(requeue)}, which a broker counts as a failed delivery. Until then it stays
  * unacknowledged: should the channel or the process end first, the broker gives it back by itself.
+ *
+ * <p>One lock is held over what is noted here and over the command that it stands for: an acknowledgement of several between
+ * the two would take a message along that is about to go back, which nobody would ever handle.
  */
 final class Returns {
   private static final Logger LOGGER = Logger.getLogger("dev.antipode");
-  // A pool: a broker that takes nothing in may hold one of them up, and not the others.
+  // A pool: a broker that takes nothing in may hold one of them up, and not the other channels'.
   private static final Executor THREADS = Executors.newCachedThreadPool(work -> {
     Thread thread = new Thread(work, "antipode-rabbitmq-returns");
     thread.setDaemon(true);
@@ -29,8 +37,11 @@ final class Returns {
   });
 
   private final Channel plain;
-  private final Map<Long, Boolean> due = new ConcurrentHashMap<>();
-  private final Map<MessageDelivery, Long> open = new ConcurrentHashMap<>();
+  private final ReentrantLock lock = new ReentrantLock();
+  private final Set<Long> due = new HashSet<>(); // under the lock, like the next
+  private final Map<MessageDelivery, Long> open = new HashMap<>();
+  private final Queue<Long> ripe = new ConcurrentLinkedQueue<>(); // their delay has passed
+  private final AtomicInteger undone = new AtomicInteger(); // of those; one thread a channel sees to them
 
   Returns(Channel plain) {
     this.plain = plain;
@@ -38,51 +49,107 @@ final class Returns {
 
   /** A message's scope has been opened. */
   void opened(long tag, MessageDelivery delivery) {
-    open.put(delivery, tag);
-  }
-
-  /** A message's scope has ended. */
-  void closed(MessageDelivery delivery) {
-    open.remove(delivery);
-  }
-
-  /** Gives a message back after a delay; the channel does its work meanwhile. */
-  void giveBack(long tag, Duration delay) {
-    due.put(tag, true);
-    CompletableFuture.delayedExecutor(delay.toNanos(), TimeUnit.NANOSECONDS, THREADS).execute(() -> giveBack(tag));
+    locked(() -> open.put(delivery, tag));
   }
 
   /**
-   * The application is about to settle messages itself: none of them may be given back any more. Those that still wait and
-   * would be acknowledged along with a later one go back first, at once.
+   * A message's scope has ended.
+   *
+   * @param goesBack it is to go back, if it still can; {@link #giveBackAfter} says when
+   * @return whether it will
    */
-  void settling(long tag, boolean multiple) {
-    open.forEach((delivery, other) -> {
-      if (other == tag || (multiple && (other < tag || tag == 0))) {
-        delivery.settle("it has been acknowledged or rejected already");
+  boolean closed(long tag, MessageDelivery delivery, boolean goesBack) {
+    lock.lock();
+    try {
+      boolean waits = goesBack && delivery.canRedeliver();
+      if (waits) {
+        due.add(tag);
+      }
+      delivery.settle("its scope has ended");
+      open.remove(delivery);
+      return waits;
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** Gives a message back after a delay; the channel does its work meanwhile. */
+  void giveBackAfter(long tag, Duration delay) {
+    Executor timers = Runnable::run; // those of the JDK, which do no more than this
+    CompletableFuture.delayedExecutor(delay.toNanos(), TimeUnit.NANOSECONDS, timers).execute(() -> {
+      ripe.add(tag);
+      if (undone.getAndIncrement() == 0) {
+        THREADS.execute(this::giveBackRipe);
       }
     });
-    due.remove(tag);
-    if (multiple) {
-      due.keySet().stream().filter(other -> other < tag || tag == 0).toList().forEach(this::giveBack);
+  }
+
+  private void giveBackRipe() {
+    do {
+      long tag = ripe.remove();
+      locked(() -> giveBack(tag));
+    } while (undone.decrementAndGet() > 0);
+  }
+
+  /** What the application settles messages by. */
+  @FunctionalInterface
+  interface Settle {
+    Object run() throws Throwable;
+  }
+
+  /**
+   * The application settles messages itself: none of them may be given back any more. Those that still wait and would be
+   * acknowledged along with a later one go back first, at once.
+   */
+  Object settling(long tag, boolean multiple, Settle settle) throws Throwable {
+    lock.lock();
+    try {
+      open.forEach((delivery, other) -> {
+        if (other == tag || (multiple && (other < tag || tag == 0))) {
+          delivery.settle("it has been acknowledged or rejected already");
+        }
+      });
+      due.remove(tag);
+      if (multiple) {
+        due.stream().filter(other -> other < tag || tag == 0).sorted().toList().forEach(this::giveBack);
+      }
+      return settle.run();
+    } finally {
+      lock.unlock();
     }
   }
 
   /** The broker takes all unacknowledged messages back itself ({@code basicRecover}). */
-  void forget() {
-    due.clear();
-    open.keySet().forEach(delivery -> delivery.settle("the channel was recovered"));
+  Object recovering(Settle recover) throws Throwable {
+    lock.lock();
+    try {
+      due.clear();
+      open.keySet().forEach(delivery -> delivery.settle("the channel was recovered"));
+      return recover.run();
+    } finally {
+      lock.unlock();
+    }
   }
 
+  /** With the lock. */
   private void giveBack(long tag) {
-    if (due.remove(tag) == null) {
+    if (!due.remove(tag)) {
       return;
     }
     try {
       plain.basicNack(tag, false, true);
-    } catch (IOException | ShutdownSignalException error) {
+    } catch (IOException | RuntimeException error) {
       LOGGER.log(
           Level.FINE, "the channel ended before a message went back by itself; the broker gives it back: {0}", error);
+    }
+  }
+
+  private void locked(Runnable work) {
+    lock.lock();
+    try {
+      work.run();
+    } finally {
+      lock.unlock();
     }
   }
 }

@@ -22,20 +22,21 @@ final class WrappedChannel implements InvocationHandler {
   private final Consuming consuming;
   private final boolean tracks;
 
-  private WrappedChannel(
-      Channel plain, RegisteredStore store, RabbitOptions options, java.util.function.Consumer<String> arrived) {
+  private WrappedChannel(Channel plain, RegisteredStore store, RabbitOptions options, Whereabouts whereabouts) {
     this.plain = plain;
     this.tracks = options.track();
     this.confirms = new Confirms(plain);
     this.returns = new Returns(plain);
     this.publishing = new Publishing(store, options, new Room(() -> plain.getConnection().getFrameMax()), confirms);
-    this.consuming = new Consuming(store, options, returns, arrived);
+    RabbitShim shim = (RabbitShim) store.shim();
+    shim.consumesBy(whereabouts);
+    this.consuming =
+        new Consuming(store, options, returns, (tag, mark) -> shim.arrived(whereabouts.of(tag), mark));
   }
 
-  /** A channel that stands for this one. */
-  static Channel of(
-      Channel plain, RegisteredStore store, RabbitOptions options, java.util.function.Consumer<String> arrived) {
-    WrappedChannel handler = new WrappedChannel(plain, store, options, arrived);
+  /** A channel that stands for this one, of a connection that the store knows as this broker. */
+  static Channel of(Channel plain, RegisteredStore store, RabbitOptions options, Broker broker) {
+    WrappedChannel handler = new WrappedChannel(plain, store, options, Whereabouts.of(plain, broker));
     if (handler.tracks) {
       handler.confirms.listen();
       plain.addShutdownListener(signal -> {
@@ -67,9 +68,15 @@ final class WrappedChannel implements InvocationHandler {
         return null;
       }
       case "basicConsume" -> scope(method, args);
-      case "basicAck", "basicNack" -> returns.settling((Long) args[0], (Boolean) args[1]);
-      case "basicReject" -> returns.settling((Long) args[0], false);
-      case "basicRecover" -> returns.forget();
+      case "basicAck", "basicNack" -> {
+        return returns.settling((Long) args[0], (Boolean) args[1], () -> pass(method, args));
+      }
+      case "basicReject" -> {
+        return returns.settling((Long) args[0], false, () -> pass(method, args));
+      }
+      case "basicRecover" -> {
+        return returns.recovering(() -> pass(method, args));
+      }
       case "txCommit" -> {
         Transaction transaction = publishing.transaction();
         return transaction == null ? pass(method, args) : transaction.commit(() -> pass(method, args));

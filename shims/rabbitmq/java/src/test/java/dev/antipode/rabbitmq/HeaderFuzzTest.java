@@ -77,13 +77,14 @@ class HeaderFuzzTest {
   private static Lineage opened(Map<String, Object> headers, boolean stamped) {
     RabbitOptions options = RabbitOptions.named("notifications").stamped(stamped);
     Consuming consuming =
-        new Consuming(Shims.join(options.store(), RabbitShim::new), options, new Returns(null), mark -> {});
+        new Consuming(Shims.join(options.store(), RabbitShim::new), options, new Returns(null), (tag, mark) -> {});
     AMQP.BasicProperties properties = new AMQP.BasicProperties.Builder().headers(headers).build();
     List<Lineage> seen = new ArrayList<>();
     consuming.handle(
         new Envelope(1, false, "", ""),
         properties,
         false,
+        true,
         (Handling<RuntimeException>) () -> seen.add(LineageScope.current().lineage()));
     return seen.get(0);
   }

@@ -22,6 +22,9 @@ import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.logging.Handler;
+import java.util.logging.LogRecord;
+import java.util.logging.Logger;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
@@ -205,6 +208,46 @@ class RedeliverTest extends WithBroker {
     until(() -> seen.size() == 3, "all three");
     assertThat(seen).containsExactly("first", "second", "first");
     until(() -> a.count(queue) == 0, "the acknowledgement");
+  }
+
+  /** Between the end of a callback and the time when its message waits to go back, as seen from another thread. */
+  @Test
+  void anAcknowledgementOfSeveralAtTheCallbacksEndLosesNothing() throws IOException {
+    String queue = a.queue();
+    publish(queue, "first");
+    a.publish("", queue, null, "second");
+    Channel channel = a.wrapped(after(30_000));
+    GetResponse first = get(channel, queue, false);
+    GetResponse second = get(channel, queue, false);
+    Handler acknowledging = new Handler() {
+      @Override
+      public void publish(LogRecord line) {
+        if (line.getMessage().contains("goes back to its queue")) {
+          done(() -> {
+            channel.basicAck(second.getEnvelope().getDeliveryTag(), true);
+            return null;
+          });
+        }
+      }
+
+      @Override
+      public void flush() {}
+
+      @Override
+      public void close() {}
+    };
+    Logger logger = Logger.getLogger("dev.antipode");
+    logger.addHandler(acknowledging);
+    try {
+      assertThat(AntipodeRabbit.handle(channel, first, false, RedeliverTest::barrier)).isFalse();
+    } finally {
+      logger.removeHandler(acknowledging);
+    }
+    GetResponse again = get(channel, queue, false);
+    assertThat(again.getBody()).isEqualTo(octets("first"));
+    assertThat(again.getEnvelope().isRedeliver()).isTrue();
+    channel.basicAck(again.getEnvelope().getDeliveryTag(), false);
+    assertThat(channel.isOpen()).isTrue();
   }
 
   @Test

@@ -1,0 +1,99 @@
+package dev.antipode.rabbitmq;
+
+import static dev.antipode.rabbitmq.Region.until;
+import static org.assertj.core.api.Assertions.assertThat;
+
+import com.rabbitmq.client.Channel;
+import java.lang.reflect.Proxy;
+import java.time.Duration;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import java.util.stream.LongStream;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+
+/** Messages that go back while the application settles others, on a channel whose broker takes its time (BAR-45). */
+class ReturnsTest {
+  private final List<String> sent = new CopyOnWriteArrayList<>();
+  private final CountDownLatch entered = new CountDownLatch(1);
+  private final CountDownLatch released = new CountDownLatch(1);
+  private final Returns returns = new Returns(slow());
+
+  /** A channel that takes no {@code basicNack} in before it is released. */
+  private Channel slow() {
+    return (Channel) Proxy.newProxyInstance(
+        Channel.class.getClassLoader(), new Class<?>[] {Channel.class}, (proxy, method, args) -> {
+          entered.countDown();
+          assertThat(released.await(60, TimeUnit.SECONDS)).isTrue();
+          sent.add(method.getName() + " " + args[0]);
+          return null;
+        });
+  }
+
+  @AfterEach
+  void release() {
+    released.countDown();
+  }
+
+  private void waits(long tag) {
+    MessageDelivery delivery = new MessageDelivery(true, "", Map.of());
+    returns.opened(tag, delivery);
+    assertThat(returns.closed(tag, delivery, true)).isTrue();
+    returns.giveBackAfter(tag, Duration.ZERO);
+  }
+
+  /** It would acknowledge the message that is going back, which would be lost, and the channel closed. */
+  @Test
+  void anAcknowledgementOfSeveralDoesNotOvertakeAMessageThatGoesBack() throws Exception {
+    waits(3);
+    assertThat(entered.await(20, TimeUnit.SECONDS)).isTrue();
+    Thread acknowledging = new Thread(() -> {
+      try {
+        returns.settling(5, true, () -> sent.add("basicAck 5"));
+      } catch (Throwable error) {
+        sent.add(error.toString());
+      }
+    });
+    acknowledging.start();
+    until(() -> !sent.isEmpty() || acknowledging.getState() == Thread.State.WAITING, "it waits");
+    assertThat(sent).isEmpty();
+    released.countDown();
+    acknowledging.join(20_000);
+    assertThat(sent).containsExactly("basicNack 3", "basicAck 5");
+  }
+
+  @Test
+  void whatTheBrokerTakesBackItselfIsNotGivenBack() throws Throwable {
+    MessageDelivery delivery = new MessageDelivery(true, "", Map.of());
+    returns.opened(3, delivery);
+    assertThat(returns.closed(3, delivery, true)).isTrue();
+    returns.recovering(() -> sent.add("basicRecover"));
+    returns.giveBackAfter(3, Duration.ZERO);
+    passed();
+    assertThat(sent).containsExactly("basicRecover");
+  }
+
+  @Test
+  void aBrokerThatTakesNothingInHoldsOneThreadUp() throws Exception {
+    LongStream.range(0, 20).forEach(this::waits);
+    passed();
+    assertThat(entered.await(20, TimeUnit.SECONDS)).isTrue();
+    assertThat(Thread.getAllStackTraces().values())
+        .filteredOn(frames -> Arrays.stream(frames).anyMatch(frame -> frame.getClassName().equals(Returns.class.getName())))
+        .hasSize(1);
+    released.countDown();
+    until(() -> sent.size() == 20, "all of them");
+  }
+
+  /** All delays that began before have passed. */
+  private static void passed() throws Exception {
+    CompletableFuture
+        .runAsync(() -> {}, CompletableFuture.delayedExecutor(0, TimeUnit.NANOSECONDS, Runnable::run))
+        .get(20, TimeUnit.SECONDS);
+  }
+}
