@@ -117,11 +117,13 @@ public class AntipodeAutoConfiguration {
   @Configuration(proxyBeanMethods = false)
   @ConditionalOnClass(ThreadPoolTaskExecutorCustomizer.class)
   static class Executors {
+    private static final TaskDecorator OURS = Antipode::carry;
+
     /** For executors of the application's own, too. */
     @Bean
     @ConditionalOnMissingBean(TaskDecorator.class)
     TaskDecorator antipodeTaskDecorator() {
-      return Antipode::carry;
+      return OURS;
     }
 
     @Bean
@@ -137,8 +139,7 @@ public class AntipodeAutoConfiguration {
     /** Spring Boot takes one decorator alone: the application's stays, inside of ours. */
     private static TaskDecorator keepingTheScope(ObjectProvider<TaskDecorator> present) {
       TaskDecorator own = present.getIfUnique();
-      TaskDecorator ours = Antipode::carry;
-      return own == null ? ours : new CompositeTaskDecorator(List.of(own, ours));
+      return own == null || own == OURS ? OURS : new CompositeTaskDecorator(List.of(own, OURS));
     }
   }
 

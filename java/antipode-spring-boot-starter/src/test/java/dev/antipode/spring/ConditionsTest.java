@@ -114,6 +114,14 @@ class ConditionsTest {
     });
   }
 
+  /** What is carried twice costs twice. */
+  @Test
+  void withoutADecoratorOfTheApplicationsOursIsTheOnlyOne() {
+    runner.withPropertyValues("spring.task.execution.mode=force").run(context ->
+        assertThat(context.getBean("applicationTaskExecutor"))
+            .extracting("taskDecorator").isSameAs(context.getBean(TaskDecorator.class)));
+  }
+
   /** The application's decorator works beside ours, and sees the scope. */
   @Test
   void aDecoratorOfTheApplicationsOwnStays() {

@@ -34,7 +34,7 @@ final class Consuming {
   private final Returns returns;
   private final BiConsumer<Long, String> arrived;
 
-  /** {@code arrived} takes the delivery tag, if it is known to be a consumer's, and the mark of a tracked message of this store. */
+  /** {@code arrived} takes a tracked message's delivery tag, if it is known to be a consumer's, and its mark. */
   Consuming(RegisteredStore store, RabbitOptions options, Returns returns, BiConsumer<Long, String> arrived) {
     this.store = store;
     this.options = options;
