@@ -145,6 +145,11 @@ public final class StoreOptions {
     return this.<Boolean>get("lineage_in").orElse(true);
   }
 
+  /** The same, or null where nothing was said: for messages, trust says then (TRUST-31). */
+  public Boolean lineageInOrNull() {
+    return this.<Boolean>get("lineage_in").orElse(null);
+  }
+
   /** Whether lineages are put beside this store's messages and values. */
   public StoreOptions lineageOut(boolean value) {
     return with("lineage_out", value);
@@ -153,6 +158,11 @@ public final class StoreOptions {
   /** Whether lineages are put there. */
   public boolean lineageOut() {
     return this.<Boolean>get("lineage_out").orElse(true);
+  }
+
+  /** The same, or null where nothing was said. */
+  public Boolean lineageOutOrNull() {
+    return this.<Boolean>get("lineage_out").orElse(null);
   }
 
   /** What happens where the store does not allow a proof. */

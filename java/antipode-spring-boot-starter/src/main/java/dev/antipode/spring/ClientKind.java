@@ -1,8 +1,13 @@
 package dev.antipode.spring;
 
+import com.rabbitmq.client.Connection;
 import dev.antipode.StoreOptions;
 import dev.antipode.postgresql.AntipodePostgres;
+import dev.antipode.rabbitmq.AntipodeRabbit;
+import dev.antipode.rabbitmq.RabbitOptions;
+import dev.antipode.redis.AntipodeLettuce;
 import dev.antipode.redis.AntipodeRedis;
+import io.lettuce.core.api.StatefulRedisConnection;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import javax.sql.DataSource;
@@ -25,6 +30,17 @@ interface ClientKind {
         && ClassUtils.isPresent("redis.clients.jedis.UnifiedJedis", loader)) {
       kinds.put("a redis.clients.jedis.UnifiedJedis", new Jedis());
     }
+    if (ClassUtils.isPresent("dev.antipode.redis.AntipodeLettuce", loader)
+        && ClassUtils.isPresent("io.lettuce.core.api.StatefulRedisConnection", loader)) {
+      kinds.put("an io.lettuce.core.api.StatefulRedisConnection", new Lettuce());
+    }
+    if (ClassUtils.isPresent("dev.antipode.rabbitmq.AntipodeRabbit", loader)
+        && ClassUtils.isPresent("com.rabbitmq.client.Connection", loader)) {
+      kinds.put("a com.rabbitmq.client.Connection", new Rabbit());
+      if (ClassUtils.isPresent("org.springframework.amqp.rabbit.config.AbstractRabbitListenerContainerFactory", loader)) {
+        kinds.put("a ConnectionFactory or a listener container factory of Spring AMQP", new SpringAmqp());
+      }
+    }
     return kinds;
   }
 
@@ -43,6 +59,22 @@ interface ClientKind {
     @Override
     public Object wrap(Object bean, StoreOptions options) {
       return bean instanceof UnifiedJedis client ? AntipodeRedis.wrap(client, options) : null;
+    }
+  }
+
+  /** {@code antipode-redis} with Lettuce. */
+  final class Lettuce implements ClientKind {
+    @Override
+    public Object wrap(Object bean, StoreOptions options) {
+      return bean instanceof StatefulRedisConnection<?, ?> connection ? AntipodeLettuce.wrap(connection, options) : null;
+    }
+  }
+
+  /** {@code antipode-rabbitmq} with its client alone. */
+  final class Rabbit implements ClientKind {
+    @Override
+    public Object wrap(Object bean, StoreOptions options) {
+      return bean instanceof Connection connection ? AntipodeRabbit.wrap(connection, RabbitOptions.of(options)) : null;
     }
   }
 }

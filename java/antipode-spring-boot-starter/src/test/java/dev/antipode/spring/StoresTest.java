@@ -13,6 +13,7 @@ import dev.antipode.lab.Lab;
 import dev.antipode.lab.LabServer;
 import dev.antipode.lab.Repository;
 import dev.antipode.testing.AntipodeIsolated;
+import io.lettuce.core.api.StatefulRedisConnection;
 import java.sql.Connection;
 import java.sql.Statement;
 import java.time.Duration;
@@ -197,5 +198,30 @@ class StoresTest {
             assertThat(result.satisfied()).as(result.explain()).isTrue();
           }
         });
+  }
+
+  /** Lettuce: a bean of a connection. */
+  @Test
+  void lettuce() {
+    io.lettuce.core.RedisClient client = io.lettuce.core.RedisClient.create(lab.server("redis", "a").url());
+    new ApplicationContextRunner()
+        .withConfiguration(AutoConfigurations.of(AntipodeAutoConfiguration.class))
+        .withBean("drafts", StatefulRedisConnection.class, client::connect)
+        .withPropertyValues(
+            "antipode.stores.drafts.bean=drafts",
+            "antipode.stores.drafts.replicas=" + lab.server("redis", "b1").url())
+        .run(context -> {
+          assertThat(context).hasNotFailed();
+          @SuppressWarnings("unchecked")
+          StatefulRedisConnection<String, String> drafts = context.getBean(StatefulRedisConnection.class);
+          try (LineageScope scope = Antipode.scope()) {
+            drafts.sync().set("k", "v");
+            assertThat(scope.lineage().stores()).containsExactly("drafts");
+            BarrierResult result =
+                Antipode.barrier(BarrierOptions.defaults().timeout(Duration.ofSeconds(30)));
+            assertThat(result.satisfied()).as(result.explain()).isTrue();
+          }
+        });
+    client.shutdown();
   }
 }

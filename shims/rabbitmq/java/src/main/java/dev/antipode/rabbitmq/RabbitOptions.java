@@ -49,7 +49,32 @@ public final class RabbitOptions {
     return new RabbitOptions(StoreOptions.named(name), false, false, OnNoRoom.SEND, null, null, null);
   }
 
-  private RabbitOptions of(StoreOptions changed) {
+  /**
+   * Options that were read from a file or from properties: {@code replicas} are the taps, as texts, and {@code extra} has
+   * {@code track} and {@code stamped}.
+   *
+   * @throws ConfigurationException for an extra that is neither true nor false
+   */
+  public static RabbitOptions of(StoreOptions said) {
+    return new RabbitOptions(
+        said,
+        isSaid(said, "track"),
+        isSaid(said, "stamped"),
+        OnNoRoom.SEND,
+        said.lineageInOrNull(),
+        said.lineageOutOrNull(),
+        null);
+  }
+
+  private static boolean isSaid(StoreOptions said, String word) {
+    Object value = said.extra(word);
+    if (value != null && !(value instanceof Boolean)) {
+      throw new ConfigurationException(said.name() + ": " + word + "=" + value + ": want true or false");
+    }
+    return Boolean.TRUE.equals(value);
+  }
+
+  private RabbitOptions with(StoreOptions changed) {
     return new RabbitOptions(changed, track, stamped, onNoRoom, lineageIn, lineageOut, redeliverDelay);
   }
 
@@ -65,12 +90,12 @@ public final class RabbitOptions {
    * @throws ConfigurationException for what is no tap
    */
   public RabbitOptions tap(Object... taps) {
-    return of(store.replicas(Arrays.stream(taps).map(Tap::of).toArray()));
+    return with(store.replicas(Arrays.stream(taps).map(Tap::of).toArray()));
   }
 
   /** The stream queues of this region, asked for again every 5 s. */
   public RabbitOptions tap(Supplier<? extends Collection<?>> taps) {
-    return of(store.replicas(taps));
+    return with(store.replicas(taps));
   }
 
   /**
@@ -113,27 +138,27 @@ public final class RabbitOptions {
 
   /** The deadline of barriers on this queue where the call has none (BAR-28). */
   public RabbitOptions timeout(Duration value) {
-    return of(store.timeout(value));
+    return with(store.timeout(value));
   }
 
   /** The mode of this queue; the most careful of it, the store's variable and the process counts (BAR-49). */
   public RabbitOptions mode(Mode value) {
-    return of(store.mode(value));
+    return with(store.mode(value));
   }
 
   /** Whether exchange names travel as hashes (SHIM-21). */
   public RabbitOptions hashKeys(boolean value) {
-    return of(store.hashKeys(value));
+    return with(store.hashKeys(value));
   }
 
   /** What happens where a tap cannot be read. */
   public RabbitOptions onUnfit(StoreOptions.OnUnfit value) {
-    return of(store.onUnfit(value));
+    return with(store.onUnfit(value));
   }
 
   /** What happens where a tap's broker does not answer. */
   public RabbitOptions onReplicaOut(OnReplicaOut value) {
-    return of(store.onReplicaOut(value));
+    return with(store.onReplicaOut(value));
   }
 
   // What was said
