@@ -157,6 +157,11 @@ def test_the_answer_behind_a_write() -> None:
     assert named is not None
     assert set(named.own) == set(answer.log), "the session itself says whose number it takes"
     assert not named.own_is_top
+    holed = answer_of(MYSQL, [f"{A}:1-3:5".encode(), *row[1:]])
+    filled = answer_of(MYSQL, [f"{A}:1-5".encode(), *row[1:]])
+    assert holed is not None
+    assert filled is not None
+    assert filled.mark != holed.mark, "a transaction that fills a hole is one"
     assert answer_of(MYSQL, [b"nonsense", *row[1:]]) is None
     assert answer_of(MYSQL, row[:2]) is None
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, ClassVar, Final
 
 from antipode.writeid import Ordered
@@ -49,7 +49,9 @@ class MySQL(Flavour):
         named = following.startswith("AUTOMATIC")  # else the session itself says whose number it takes
         epochs = set(executed.of_server(uuid)) if named else set(executed)
         own = tuple(position for position in log if position.epoch in epochs)
-        mark = tuple(sorted((epoch, counter) for epoch, counter in own))
+        mark: Hashable = tuple(sorted((epoch, counter) for epoch, counter in own))
+        if any(executed.whole(epoch) != counter for epoch, counter in own):
+            mark = executed.text  # the next transaction fills a hole, and the greatest number stays as it is
         return Answer(mark, None, own or log, bool(own) and named, log, is_logged == "1", int(session))
 
     def seen(

@@ -226,8 +226,9 @@ class Recorder:
 
     def _committed_as(self, told: Sequence[Ordered], writes: Sequence[tuple[Scope | None, Write]]) -> None:
         """The server itself has told the ids of what was committed."""
-        if isinstance(self.mark, tuple):
-            self.mark = tuple(sorted({**dict(self.mark), **dict(told)}.items()))
+        if not self.mark_known or isinstance(self.mark, tuple):
+            known = dict(self.mark) if isinstance(self.mark, tuple) else {}
+            self.mark, self.mark_known = tuple(sorted({**known, **dict(told)}.items())), True
         unfit = self.binding.unfit
         if unfit:
             self.binding.say("unfit", f"writes are recorded as incomplete: {unfit}")
