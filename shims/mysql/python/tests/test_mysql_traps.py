@@ -8,6 +8,7 @@ import antipode
 import antipode_mysql
 import pytest
 from antipode import UnfitStoreError, Verdict
+from antipode.administration import Level, Wanted
 from antipode_lab.stores.mysql import MySQLStore
 from antipode_mysql.shim import MySQLShim
 from sql_regions import STORE, Posts, lose, never, position, until
@@ -108,3 +109,24 @@ def test_a_hole_that_stays_is_never_passed(fresh_mysql: Posts) -> None:
     assert posts.verdict(filled[-1], 20) is Verdict.VISIBLE
     found = antipode.Lineage([antipode.WriteId.position(STORE, posts.last().epoch, number + 3)])
     assert posts.verdict(found, 20) is Verdict.VISIBLE
+
+
+def test_init_doctor_and_an_epoch_that_is_settled(fresh_mysql: Posts) -> None:
+    """SHIM-3, EPOCH-24."""
+    lab = fresh_mysql.lab
+    lab.create_user("reader", "")
+    for _ in range(2):
+        for step in MySQLShim.preparations(lab.url("a"), Wanted("p", "reader", {"table": "lab.posts"})):
+            assert step.run is not None
+            assert step.run() == "done"
+    lab.wait_links()
+    assert {finding.level for finding in MySQLShim.diagnose(lab.url("b1"))} == {Level.OK}
+    [old] = MySQLShim.epochs(lab.url("a"))
+    lab.promote("b1", lose=1)
+    lab.run("b1", "INSERT INTO posts (id, body) VALUES ('new', 'v')")
+    current = next(record for record in MySQLShim.epochs(lab.url("b1")) if record.current)
+    for wrong, words in (("0-1", "no MySQL epoch"), (current.epoch, "written in")):
+        with pytest.raises(antipode.ConfigurationError, match=words):
+            MySQLShim.settle(lab.url("b1"), wrong)
+    MySQLShim.settle(lab.url("b1"), old.epoch)
+    assert next(record for record in MySQLShim.epochs(lab.url("b1")) if record.epoch == old.epoch).settled
