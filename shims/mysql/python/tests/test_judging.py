@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
+from antipode.errors import ConfigurationError
 from antipode.verdict import Verdict
 from antipode.writeid import Opaque, Ordered, WriteId
 from antipode_mysql.gtids import State, parse_epoch, places
 from antipode_mysql.judging import Seen, judge, waited_for
+from antipode_mysql.targets import target_of
 
 
 def seen(state: str, place: str = "", server_id: int = 9, unfit: str = "") -> Seen:
@@ -85,3 +89,21 @@ def test_the_applier_is_waited_for_up_to_the_least_that_is_wanted() -> None:
     answers = [judge(write_id, at, lambda: False) for write_id in ids]
     assert waited_for(ids, answers, at) == (0, 10)
     assert waited_for(ids[2:], answers[2:], at) is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "mysql://app:SEC/RET@h",
+        "mysql://h:33x06/?password=SECRET",
+        "mysql//app:SECRET@h",
+        "mysql://app:SEC?RET@h:y",
+    ],
+)
+def test_an_error_holds_no_password(text: str) -> None:
+    """Nor any part of one, in its words or in its cause."""
+    with pytest.raises(ConfigurationError, match="no server's URL") as refused:
+        target_of(text)
+    assert not re.search("SEC|RET", str(refused.value))
+    assert refused.value.__cause__ is None
+    assert refused.value.__context__ is None or refused.value.__suppress_context__

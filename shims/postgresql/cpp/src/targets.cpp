@@ -73,17 +73,28 @@ std::string AddressOf(const std::map<std::string, std::string>& words, const std
   return "postgresql://" + places + "/" + (database.empty() ? Word(words, "user") : database);
 }
 
+// A text as it may be printed: libpq's own words may hold a part of the password. What cannot be taken apart for sure is
+// shown by its scheme alone.
+std::string WithoutCredentials(const std::string& text) {
+  const std::size_t separator = text.find("://");
+  if (separator == std::string::npos) return "…";
+  const std::string scheme = text.substr(0, separator + 3);
+  const std::string rest = text.substr(separator + 3);
+  const std::size_t at = rest.rfind('@');
+  if (at != std::string::npos && rest.find_first_of("/?#") < at) return scheme + "…";
+  const std::string host = at == std::string::npos ? rest : rest.substr(at + 1);
+  return scheme + host.substr(0, host.find_first_of("?#"));
+}
+
 std::string Text(const char* text) { return text == nullptr ? std::string() : text; }
 
 }  // namespace
 
 Result<Target> TargetOf(const std::string& text) {
-  char* message = nullptr;
-  const Options options(PQconninfoParse(text.c_str(), &message), PQconninfoFree);
-  const std::unique_ptr<char, decltype(&PQfreemem)> held(message, PQfreemem);
-  const std::string shown = text.substr(text.rfind('@') == std::string::npos ? 0 : text.rfind('@') + 1);
+  const Options options(PQconninfoParse(text.c_str(), nullptr), PQconninfoFree);
   if (options == nullptr) {
-    return Error{ErrorCode::kConfiguration, "no server's URL: '" + shown + "': " + Text(message), nullptr};
+    return Error{ErrorCode::kConfiguration,
+                 "no server's URL: '" + WithoutCredentials(text) + "'; want postgresql://host:5432/database", nullptr};
   }
   Target target;
   target.words = Kept(options.get());

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 from antipode import Verdict
+from antipode.errors import ConfigurationError
 from antipode_postgresql.judging import FOR_EVER, History, Seen, judge, parse_history
 from antipode_postgresql.positions import Epoch, epoch_of, lsn_of, number_of
 from antipode_postgresql.statements import Kind, classify
+from antipode_postgresql.targets import target_of
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -100,3 +103,21 @@ def test_what_a_statement_may_do(text: str, kind: Kind) -> None:
     """SHIM-6."""
     assert classify(text.encode()) is kind
     assert classify(text.upper().encode() if kind is not Kind.MAYBE else text.encode()) is kind
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "postgresql://app:SEC RET@h:x",
+        "host=h pasword=SECRET",
+        "postgresql://app:SECRET@h/?passwort=SECRET",
+        "host=h password='SECRET",
+    ],
+)
+def test_an_error_holds_no_password(text: str) -> None:
+    """Nor any part of one, in its words or in its cause."""
+    with pytest.raises(ConfigurationError, match="no server's URL") as refused:
+        target_of(text)
+    assert not re.search("SEC|RET", str(refused.value))
+    assert refused.value.__cause__ is None
+    assert refused.value.__context__ is None or refused.value.__suppress_context__

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import string
 
 import pytest
@@ -159,6 +160,24 @@ def test_addresses_have_no_credentials_and_are_the_same_for_clients_and_urls(wha
 
 
 def test_a_text_that_is_no_url_is_named_without_its_credentials() -> None:
-    with pytest.raises(ConfigurationError, match=r"'b1\.redis': .*redis://") as raised:
+    with pytest.raises(ConfigurationError, match=r"'…'; want redis://") as raised:
         target_of("user:secret@b1.redis")
     assert "secret" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "redis://app:SEC/RET@h",
+        "redis://h:6379x/0?password=SECRET",
+        "redis//app:SECRET@h",
+        "rediss://:SEC?RET@h:1",
+    ],
+)
+def test_an_error_holds_no_password(text: str) -> None:
+    """Nor any part of one, in its words or in its cause."""
+    with pytest.raises(ConfigurationError, match="no server's URL") as refused:
+        target_of(text)
+    assert not re.search("SEC|RET", str(refused.value))
+    assert refused.value.__cause__ is None
+    assert refused.value.__context__ is None or refused.value.__suppress_context__

@@ -8,6 +8,7 @@ from typing import Any, Final
 from urllib.parse import parse_qs, unquote, urlsplit
 
 import pymysql
+from antipode.administration import without_credentials
 from antipode.errors import ConfigurationError
 
 SCHEMES: Final = ("mariadb", "mysql")
@@ -87,12 +88,12 @@ def target_of(what: Any) -> Target:
 
 
 def _of_url(url: str) -> Target:
-    shown = url.rpartition("@")[2]
+    shown = without_credentials(url)
     try:
         parts = urlsplit(url)
         port = parts.port or _PORT
-    except ValueError as error:
-        raise ConfigurationError(f"no server's URL: {shown!r}: {error}") from error
+    except ValueError:  # neither its words nor itself as the cause: they may hold a part of the password
+        raise ConfigurationError(f"no server's URL: {shown!r}; want mysql://user@host:3306") from None
     scheme, _, driver = parts.scheme.partition("+")
     if scheme not in SCHEMES or driver not in DRIVERS or not (parts.hostname or parts.query):
         raise ConfigurationError(f"no server's URL: {shown!r}; want mysql://user@host:3306")

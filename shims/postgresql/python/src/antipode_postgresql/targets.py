@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 from urllib.parse import quote
 
+from antipode.administration import without_credentials
 from antipode.errors import ConfigurationError
 from psycopg import ProgrammingError
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
@@ -41,8 +42,9 @@ def target_of(what: Any) -> Target:
     if isinstance(what, str):
         try:
             words = {key: value for key, value in conninfo_to_dict(what).items() if value is not None}
-        except ProgrammingError as error:
-            raise ConfigurationError(f"no server's URL: {what.rpartition('@')[2]!r}: {error}") from error
+        except ProgrammingError:  # neither its words nor itself as the cause: they may hold a part of the password
+            shown = without_credentials(what) if "://" in what else "…"
+            raise ConfigurationError(f"no server's URL: {shown!r}; want postgresql://host:5432/database") from None
         kept = {key: value for key, value in words.items() if key not in _DROPPED}
         return Target(_address(kept, str(kept.get("host", "")), str(kept.get("port", ""))), kept)
     return _connected(what)

@@ -11,6 +11,7 @@ import redis.asyncio.connection as asyncio_connection
 import redis.asyncio.sentinel as asyncio_sentinel
 import redis.connection as sync_connection
 import redis.sentinel as sync_sentinel
+from antipode.administration import without_credentials
 from antipode.errors import ConfigurationError
 from redis.backoff import NoBackoff
 from redis.exceptions import RedisError
@@ -65,8 +66,9 @@ def target_of(what: Any) -> Target:
     if isinstance(what, str):
         try:
             url: dict[str, Any] = sync_connection.parse_url(what)  # type: ignore[no-untyped-call]
-        except ValueError as error:
-            raise ConfigurationError(f"no server's URL: {what.rpartition('@')[2]!r}: {error}") from error
+        except ValueError:  # neither its words nor itself as the cause: they may hold a part of the password
+            shown = without_credentials(what)
+            raise ConfigurationError(f"no server's URL: {shown!r}; want redis://host:6379") from None
         return _fixed(url.pop("connection_class", sync_connection.Connection), url)
     pool = what.connection_pool
     service = getattr(pool, "service_name", None)
