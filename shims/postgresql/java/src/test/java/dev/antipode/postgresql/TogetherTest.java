@@ -7,11 +7,8 @@ import dev.antipode.BarrierOptions;
 import dev.antipode.Lineage;
 import dev.antipode.Ordered;
 import dev.antipode.lab.Repository;
-import java.io.IOException;
-import java.nio.charset.StandardCharsets;
 import java.sql.SQLException;
 import java.time.Duration;
-import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 
 /** Python and Java share one store: each waits for what the other wrote (EPOCH-29, WIRE-1). */
@@ -33,22 +30,10 @@ class TogetherTest extends QuietRegion {
       print(psycopg.connect(sys.argv[1]).execute("SELECT value FROM posts WHERE key = %s", (sys.argv[4],)).fetchone()[0])
       """;
 
-  private static String python(String script, String... words) throws IOException, InterruptedException {
-    java.util.List<String> command =
-        new java.util.ArrayList<>(java.util.List.of(Repository.python().toString(), "-c", script));
-    command.addAll(java.util.List.of(words));
-    Process process =
-        new ProcessBuilder(command).redirectError(ProcessBuilder.Redirect.INHERIT).start();
-    String said = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
-    assertThat(process.waitFor(60, TimeUnit.SECONDS)).isTrue();
-    assertThat(process.exitValue()).isZero();
-    return said.trim();
-  }
-
   @Test
-  void javaWaitsForWhatPythonWrote() throws IOException, InterruptedException, SQLException {
+  void javaWaitsForWhatPythonWrote() throws SQLException {
     String key = newKey();
-    Lineage written = Lineage.deserialize(python(WRITE, region().url("a", "app"), STORE, key));
+    Lineage written = Lineage.deserialize(Repository.runPython(WRITE, region().url("a", "app"), STORE, key));
     assertPosition(written);
     Antipode.barrier(BarrierOptions.defaults().lineage(written).timeout(Duration.ofSeconds(20)));
     assertThat(shows("b1", key)).isEqualTo("python");
@@ -61,9 +46,9 @@ class TogetherTest extends QuietRegion {
   }
 
   @Test
-  void pythonWaitsForWhatJavaWrote() throws IOException, InterruptedException {
+  void pythonWaitsForWhatJavaWrote() {
     String key = newKey();
     String text = write(key).serialize();
-    assertThat(python(WAIT, region().url("b1", "app"), STORE, text, key)).isEqualTo("v");
+    assertThat(Repository.runPython(WAIT, region().url("b1", "app"), STORE, text, key)).isEqualTo("v");
   }
 }

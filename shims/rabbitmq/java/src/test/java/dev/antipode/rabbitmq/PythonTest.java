@@ -22,35 +22,16 @@ import dev.antipode.trust.Keys;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.ArrayList;
 import java.util.Base64;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CopyOnWriteArrayList;
-import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 
 /** Python and Java share one broker: headers, marks, seals and taps are the same in both (PROP-17, SHIM-17). */
 class PythonTest extends WithBroker {
   private static final WriteId POSITION = WriteId.position("blog", "8371ab90c2d4e6f1", Long.MIN_VALUE); // 2 to the 63
   private static final WriteId OBJECT = new WriteId("img", Key.of("cat.jpg ü~"), new Opaque("m"));
-
-  private static String python(String script, String... arguments) {
-    try {
-      Path output = Files.createTempFile("antipode-python-", ".txt");
-      List<String> command = new ArrayList<>(List.of(Repository.python().toString(), "-c", script));
-      command.addAll(List.of(arguments));
-      Process process = new ProcessBuilder(command).redirectErrorStream(true).redirectOutput(output.toFile()).start();
-      boolean hasEnded = process.waitFor(50, TimeUnit.SECONDS);
-      process.destroy();
-      String said = Files.readString(output);
-      Files.delete(output);
-      assertThat(hasEnded && process.exitValue() == 0).as(said).isTrue();
-      return said.strip();
-    } catch (IOException | InterruptedException error) {
-      throw new AssertionError(error);
-    }
-  }
 
   private static final String PUBLISH = """
       import sys, antipode, antipode_rabbitmq, pika
@@ -72,7 +53,7 @@ class PythonTest extends WithBroker {
   void javaReceivesWhatPythonSent_octetForOctet() {
     String queue = a.queue();
     String text = lineage().serialize();
-    assertThat(python(PUBLISH, a.url(), "", queue, text, "")).isEqualTo(text);
+    assertThat(Repository.runPython(PUBLISH, a.url(), "", queue, text, "")).isEqualTo(text);
     List<String> seen = new CopyOnWriteArrayList<>();
     List<Delivery> received = new CopyOnWriteArrayList<>();
     Channel channel = a.wrapped();
@@ -91,7 +72,7 @@ class PythonTest extends WithBroker {
     String ofPython = a.queue();
     String ofJava = a.queue();
     String text = lineage().serialize();
-    python(PUBLISH, a.url(), "", ofPython, text, "");
+    Repository.runPython(PUBLISH, a.url(), "", ofPython, text, "");
     Channel channel = a.wrapped();
     try (LineageScope scope = Antipode.scope(lineage())) {
       done(() -> {
@@ -99,7 +80,7 @@ class PythonTest extends WithBroker {
         return null;
       });
     }
-    String said = python(
+    String said = Repository.runPython(
         """
         import sys, antipode, antipode_rabbitmq, pika
         from pika import data
@@ -123,7 +104,7 @@ class PythonTest extends WithBroker {
     Tap tap = b.tap(EXCHANGE);
     lab().verb(Region.KIND, "wait_probe", EXCHANGE);
     AntipodeRabbit.register(options().tap(tap));
-    Lineage sent = Lineage.deserialize(python(PUBLISH, a.url(), EXCHANGE, "", "1", "track"));
+    Lineage sent = Lineage.deserialize(Repository.runPython(PUBLISH, a.url(), EXCHANGE, "", "1", "track"));
     assertThat(sent.ofStore(STORE)).hasSize(1);
     assertThat(Antipode.barrier(BarrierOptions.defaults().lineage(sent)).satisfied()).isTrue();
   }
@@ -142,7 +123,7 @@ class PythonTest extends WithBroker {
       assertThat(scope.lineage().ofStore(STORE)).hasSize(2);
       sent = scope.lineage().serialize();
     }
-    String said = python(
+    String said = Repository.runPython(
         """
         import sys, antipode, antipode_rabbitmq
         tap, text = sys.argv[1:]
@@ -165,7 +146,7 @@ class PythonTest extends WithBroker {
     try (LineageScope scope = Antipode.scope(lineage())) {
       channel.basicPublish("", queue, null, octets("java"));
     }
-    String said = python(
+    String said = Repository.runPython(
         """
         import sys, antipode, antipode_rabbitmq, pika
         url, queue, keys = sys.argv[1:]

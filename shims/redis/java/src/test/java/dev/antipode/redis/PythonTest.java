@@ -13,13 +13,7 @@ import dev.antipode.StoreOptions;
 import dev.antipode.WriteId;
 import dev.antipode.lab.Repository;
 import dev.antipode.shim.Capabilities;
-import java.io.IOException;
 import java.nio.charset.StandardCharsets;
-import java.nio.file.Files;
-import java.nio.file.Path;
-import java.util.ArrayList;
-import java.util.List;
-import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 import redis.clients.jedis.UnifiedJedis;
 
@@ -27,26 +21,9 @@ import redis.clients.jedis.UnifiedJedis;
 class PythonTest extends WithServers {
   private static final WriteId OTHER = WriteId.position("other", "e1", 7);
 
-  private static String python(String script, String... arguments) {
-    try {
-      Path output = Files.createTempFile("antipode-python-", ".txt");
-      List<String> command = new ArrayList<>(List.of(Repository.python().toString(), "-c", script));
-      command.addAll(List.of(arguments));
-      Process process = new ProcessBuilder(command).redirectErrorStream(true).redirectOutput(output.toFile()).start();
-      boolean hasEnded = process.waitFor(50, TimeUnit.SECONDS);
-      process.destroy();
-      String said = Files.readString(output);
-      Files.delete(output);
-      assertThat(hasEnded && process.exitValue() == 0).as(said).isTrue();
-      return said.strip();
-    } catch (IOException | InterruptedException error) {
-      throw new AssertionError(error);
-    }
-  }
-
   @Test
   void javaWaitsForWhatPythonWrote_andReadsWhatRestsBeside() {
-    String text = python(
+    String text = Repository.runPython(
         """
         import sys, antipode, antipode_redis, redis
         posts = antipode_redis.wrap(redis.Redis.from_url(sys.argv[1]), store="posts", rest="field")
@@ -77,7 +54,7 @@ class PythonTest extends WithServers {
     }
     Ordered position = (Ordered) lineage.ofStore(STORE).get(0).version();
     RedisServers.until(() -> mark(position.epoch()) >= position.counter(), "Java marks within a second");
-    String said = python(
+    String said = Repository.runPython(
         """
         import sys, antipode, antipode_redis, redis
         _, primary, replica, text, epoch = sys.argv
@@ -98,7 +75,7 @@ class PythonTest extends WithServers {
 
   @Test
   void envelopesAreTheSame_SHIM_34() {
-    String said = python(
+    String said = Repository.runPython(
         """
         import sys, antipode, antipode_redis, redis
         posts = antipode_redis.wrap(
@@ -119,7 +96,7 @@ class PythonTest extends WithServers {
         posts.call("SET", "post:" + kind, kind.name());
       }
     }
-    String read = python(
+    String read = Repository.runPython(
         """
         import sys, antipode, antipode_redis, redis
         posts = antipode_redis.wrap(
@@ -142,7 +119,7 @@ class PythonTest extends WithServers {
 
   @Test
   void scriptsAreTheSame() {
-    String said = python(
+    String said = Repository.runPython(
         """
         import hashlib
         from antipode_redis import field, marks
