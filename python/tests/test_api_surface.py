@@ -11,11 +11,13 @@ from typing import Any
 import antipode
 import antipode.asgi
 import antipode.carriers
+import antipode.delegated
 import antipode.grpc
 import antipode.httpx
 import antipode.memory
 import antipode.propagation
 import antipode.requests
+import antipode.session
 import antipode.shim
 import antipode.testing
 import antipode.wsgi
@@ -65,8 +67,13 @@ SIGNATURES: dict[str, str] = {
     "settings": "",
     "stores": "",
     # both directions of HTTP and gRPC, and any other transport
-    "asgi.Middleware": "app, *, edge=None",
-    "wsgi.Middleware": "app, *, edge=None",
+    "asgi.Middleware": "app, *, edge=None, session=None, answers_waits=False",
+    "wsgi.Middleware": "app, *, edge=None, session=None, answers_waits=False",
+    "session.Cookie": "name='antipode-session', *, path='/', domain=None, secure=True, same_site='Lax'",
+    "session.Entry": "of",
+    "session.join_from": "kept",
+    "session.keep_in": "kept",
+    "delegated.register": "store, *, owner, timeout=None",
     "requests.wrap": "session",
     "httpx.wrap": "client",
     "grpc.server_interceptor": "*, edge=None",

@@ -153,12 +153,12 @@ def test_escaped_header(parts: list[str], everything: bool) -> None:
     ids=range(16),
 )
 def test_hostile_texts_take_no_time(text: str) -> None:
-    """WIRE-27: no text makes the reader backtrack; the least of several runs is what it takes."""
+    """WIRE-27: no text makes the reader backtrack; of the thread's own time, the least of several runs."""
     best = float("inf")
     for _ in range(5):
-        start = time.perf_counter()
+        start = time.thread_time()
         judged_by_reader(text)
-        best = min(best, time.perf_counter() - start)
+        best = min(best, time.thread_time() - start)
     assert best < 0.02
 
 
