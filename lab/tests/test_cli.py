@@ -145,9 +145,9 @@ def test_lags_for_single_stores(run: Run, tmp_path: Path) -> None:
     assert "(5 ms)" in said
     assert "(7 ms)" in said
     run("down")
-    assert "not among the stores" in run("up", "redis", "--lag", "mysql=5ms", code=1).stderr
+    assert "not among the stores" in run("up", "redis", "--lag", "nosuch=5ms", code=1).stderr
     assert "2 lags given for 1 link" in run("up", "redis", "--lag", "5ms,7ms", code=1).stderr
-    assert "no store 'mysql'" in run("up", "mysql", code=1).stderr
+    assert "no store 'nosuch'" in run("up", "nosuch", code=1).stderr
 
 
 def test_install_leaves_alone_what_is_here(run: Run) -> None:
