@@ -8,6 +8,7 @@ import java.net.ServerSocket;
 import java.net.Socket;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.ThreadLocalRandom;
 
 /** A way of its own to a broker, which can be cut, or fall silent. */
 final class Link implements AutoCloseable {
@@ -20,12 +21,21 @@ final class Link implements AutoCloseable {
 
   Link(int target) {
     this.target = target;
-    try {
-      listening = listen(0);
-    } catch (IOException error) {
-      throw new UncheckedIOException(error);
-    }
+    listening = listenSomewhere();
     port = listening.getLocalPort();
+  }
+
+  /** Below the ports that systems give to connections: one of those could be taken while this is cut. */
+  private ServerSocket listenSomewhere() {
+    for (int tries = 1; ; tries++) {
+      try {
+        return listen(ThreadLocalRandom.current().nextInt(20_000, 30_000));
+      } catch (IOException error) {
+        if (tries == 100) {
+          throw new UncheckedIOException(error);
+        }
+      }
+    }
   }
 
   int port() {
