@@ -122,7 +122,9 @@ class RedisUnderTest(LabUnderTest):
             server = subprocess.Popen([program, *map(str, options)], stdout=subprocess.DEVNULL)
             try:
                 self.until(socket.exists, "the server listens")
-                antipode_redis.wrap(redis.Redis(unix_socket_path=str(socket)), store="cluster")
+                client = redis.Redis(unix_socket_path=str(socket), socket_timeout=self.patience)
+                client.ping()  # on a busy machine its first answer takes long
+                antipode_redis.wrap(client, store="cluster")
             finally:
                 server.terminate()
                 server.wait(10)

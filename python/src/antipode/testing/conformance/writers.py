@@ -59,10 +59,12 @@ class Writers(Cases):
         for mine in keys:
             for key in mine:
                 assert store.shows(key, "v")
-        if store.capabilities.versions == "opaque" and not store.capabilities.tap:  # it was not waited for
-            store.until(lambda: store.shows(shared, store.look(shared, store.primary)), "the replicas agree")
-        elif not store.capabilities.tap:
+        if store.capabilities.tap:
+            return
+        if store.capabilities.versions == "position":
             assert store.shows(shared, store.look(shared, store.primary))
+        else:  # which of writes that met is the last one, replicas may come to agree on a moment later
+            store.until(lambda: store.shows(shared, store.look(shared, store.primary)), "the replicas agree")
 
     def test_parallel_connections_of_one_scope(self, store: StoreUnderTest) -> None:
         """Threads of one request write at once, and nothing is lost of its lineage (SCOPE-2, LIN-29)."""

@@ -134,7 +134,7 @@ TEST_F(Epochs, WrapsThatCannotBeAreRefused) {
   EXPECT_NE(refused(regions_.Plain("a"), StoreOptions("posts").RestIn("field")).find("rest=field"), std::string::npos);
   EXPECT_NE(refused(regions_.Plain("a"), StoreOptions("posts").Replicas({"nonsense://x"})).find("no server's URL"),
             std::string::npos);
-  for (const char* text : {"postgresql://app:SEC RET@h:x", "host=h pasword=SECRET"}) {
+  for (const char* text : {"postgresql://app:SECRET@h/?passwort=SECRET", "host=h pasword=SECRET"}) {
     const std::string words = refused(regions_.Plain("a"), StoreOptions("posts").Replicas({text}));
     EXPECT_NE(words.find("no server's URL"), std::string::npos) << words;
     EXPECT_EQ(words.find("SEC"), std::string::npos) << words;
