@@ -70,7 +70,8 @@ class Browser:
                 if name == "Set-Cookie":
                     self._cookies.load(value)
 
-        cookies = "; ".join(f"{name}={morsel.value}" for name, morsel in self._cookies.items())
+        kept = {name: morsel for name, morsel in self._cookies.items() if morsel["max-age"] != "0"}
+        cookies = "; ".join(f"{name}={morsel.value}" for name, morsel in kept.items())
         environ = {"REQUEST_METHOD": "POST", "PATH_INFO": path, "REMOTE_ADDR": "127.0.0.1", "HTTP_COOKIE": cookies}
         body = self._app(environ, start_response)
         list(body)

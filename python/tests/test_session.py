@@ -13,7 +13,7 @@ import pytest
 from antipode import Lineage, WriteId
 from antipode.errors import ConfigurationError
 from antipode.seal import Keys, open_seal, seal
-from antipode.session import Cookie, Entry, join_from, keep_in
+from antipode.session import Arrival, Cookie, Entry, Visit, join_from, keep_in
 from flask import Flask, request, session
 from hypothesis import given
 from hypothesis import strategies as st
@@ -108,8 +108,17 @@ def browser(request: pytest.FixtureRequest) -> Browser:
 
 def cookie_of(response: Any) -> str | None:
     """The value of the cookie that a response sets, with its attributes."""
-    set_cookie: str | None = response.headers.get("set-cookie")
-    return None if set_cookie is None else set_cookie.removeprefix(f"{NAME}=")
+    found = [each for each in cookies_of(response) if "; Max-Age=0;" not in each]
+    assert len(found) <= 1
+    return found[0].partition("=")[2] if found else None
+
+
+def cookies_of(response: Any) -> list[str]:
+    """All that a response sets."""
+    headers = response.headers
+    lines: list[str] = headers.get_list("set-cookie") if hasattr(headers, "get_list") else headers.getlist("set-cookie")
+    assert all(line.startswith(f"{NAME}.") for line in lines)
+    return lines
 
 
 def test_the_next_request_depends_on_what_the_last_one_wrote(browser: Browser) -> None:
@@ -119,6 +128,78 @@ def test_the_next_request_depends_on_what_the_last_one_wrote(browser: Browser) -
     browser.get("/9")
     browser.get("/0")
     assert browser.seen == [Lineage(), Lineage([block(7)]), Lineage([block(7)]), Lineage([block(9)])]
+
+
+OTHER = WriteId.position("orders", EPOCH, 3)
+
+
+@pytest.mark.parametrize("kind", ["asgi", "wsgi"])
+def test_what_the_caller_knows_too_is_kept(kind: str) -> None:
+    """SESS-3: a service between that hands on the user's cookie, and has the session's writes in its own lineage."""
+    browser = Browser(kind, Cookie(secure=False), edge=False)
+    first = cookies_of(browser.get("/7"))[0].split(";")[0]
+    environment = {"environ_overrides": {"REMOTE_ADDR": "127.0.0.1"}} if kind == "wsgi" else {}
+    client = browser._new_client() if kind == "asgi" else Client(browser.app, use_cookies=False)
+    if kind == "asgi":
+        client = TestClient(browser.app, client=("127.0.0.1", 5000))
+    browser.write = lambda number: antipode.append(OTHER)  # type: ignore[method-assign]
+    known = Lineage([block(7)]).serialize()
+    response = client.get("/1", headers={"cookie": first, "baggage": f"antipode={known}"}, **environment)
+    del browser.write
+    assert response.headers["antipode-lineage"] == Lineage([OTHER]).serialize()
+    browser.get("/0", cookies_of(response)[0].split(";")[0])
+    assert browser.seen[-1] == Lineage([block(7), OTHER])
+
+
+def test_what_was_removed_is_not_kept(browser: Browser) -> None:
+    """SESS-3."""
+
+    def write(number: int) -> None:
+        antipode.remove(block(7))
+        antipode.append(OTHER)
+
+    browser.get("/7")
+    browser.write = write  # type: ignore[method-assign]
+    browser.get("/1")
+    del browser.write
+    browser.get("/0")
+    assert browser.seen[-1] == Lineage([OTHER])
+
+
+def test_requests_side_by_side_keep_what_each_wrote(browser: Browser) -> None:
+    """SESS-14: and the next answer makes one cookie of theirs."""
+    start = cookies_of(browser.get("/7"))[0].split(";")[0]
+    one = cookies_of(browser.get("/8", start))
+    browser.write = lambda number: antipode.append(OTHER)  # type: ignore[method-assign]
+    two = cookies_of(browser.get("/1", start))
+    del browser.write
+    for answer in (one, two):
+        assert [line.split("=")[0] for line in answer[1:]] == [start.split("=")[0]]
+        assert all(line.partition("=")[2].startswith("; Max-Age=0; Path=/") for line in answer[1:])
+    both = [answer[0].split(";")[0] for answer in (one, two)]
+    tidied = cookies_of(browser.get("/0", "; ".join(both)))
+    assert browser.seen[-1] == Lineage([block(8), OTHER])
+    assert {line.split("=")[0] for line in tidied[1:]} == {name.split("=")[0] for name in both}
+    browser.get("/0", tidied[0].split(";")[0])
+    assert browser.seen[-1] == Lineage([block(8), OTHER])
+    assert cookies_of(browser.get("/0", tidied[0].split(";")[0])) == []
+
+
+def test_entries_side_by_side_keep_what_each_wrote() -> None:
+    """SESS-14: of a session at the server."""
+    kept: dict[str, Any] = {}
+    entry = Entry(lambda _: kept)
+    with antipode.scope() as one:
+        first = Visit(entry, {}, [], one)
+        with antipode.scope() as two:
+            second = Visit(entry, {}, [], two)
+            antipode.append(OTHER)
+            second.set_cookies()
+        antipode.append(block(7))
+        first.set_cookies()
+    with antipode.scope() as scope:
+        join_from(kept)
+        assert scope.lineage == Lineage([block(7), OTHER])
 
 
 def test_without_a_session_nothing_is_kept(browser: Browser) -> None:
@@ -258,8 +339,8 @@ def test_no_such_cookie(wrong: Any) -> None:
 @given(st.lists(st.text(st.characters(max_codepoint=255, exclude_characters="\r\n")), max_size=4))
 def test_no_cookie_breaks_a_request(lines: list[str]) -> None:
     antipode.configure(keys=KEYS, trust="private")
-    lineage = Cookie().load({}, [*lines, *(f"{NAME}={line}" for line in lines)])
-    assert lineage == Lineage()
+    arrival = Arrival({}, (*lines, *(f"{NAME}={line}" for line in lines), *(f"{NAME}.{line}" for line in lines)))
+    assert Cookie().load(arrival) == Lineage()
 
 
 def test_the_response_to_a_caller_inside_has_the_sessions_lineage_too() -> None:

@@ -218,9 +218,9 @@ class _Answer:
     def _said(self) -> list[tuple[bytes, bytes]]:
         """Our headers: what was written since the request came in, for the caller and for the user's next request."""
         text = self._inbound.response_text(public=self._public)
-        cookie = None if self._visit is None else self._visit.set_cookie(public=self._public)
+        cookies = [] if self._visit is None else self._visit.set_cookies(public=self._public)
         said = [] if text is None else [(_LINEAGE, text.encode("ascii"))]
-        return said if cookie is None else [*said, (_SET_COOKIE, cookie.encode("ascii"))]
+        return said + [(_SET_COOKIE, cookie.encode("ascii")) for cookie in cookies]
 
     def _start(self, message: Message) -> Message:
         self._started = True

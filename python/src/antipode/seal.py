@@ -83,6 +83,10 @@ class Keys(Mapping[str, bytes]):
         """The key whose id is spelled so in a seal."""
         return self._spelled.get(name)
 
+    def for_purpose(self, purpose: bytes) -> Keys:
+        """Others, made from these (HMAC-SHA256): what they seal is worth nothing where another purpose is asked for."""
+        return Keys({name: hmac.new(key, purpose, hashlib.sha256).digest() for name, key in self._keys.items()})
+
     @property
     def signer(self) -> tuple[str, bytes] | None:
         """The first key with its spelled id; None where there is no key."""

@@ -12,12 +12,11 @@ or, from a framework's own hooks, `join_from(flask.session)` before the request 
 
 from __future__ import annotations
 
-import hashlib
-import hmac
+import secrets
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, NamedTuple
 
 from antipode import logs, telemetry
 from antipode.errors import ConfigurationError, MalformedLineageError
@@ -34,20 +33,36 @@ Request = Mapping[str, Any]
 _PURPOSE: Final = b"antipode session"
 _MOST_IN_COOKIE: Final = 3584
 """Browsers keep 4,096 bytes with the cookie's name and attributes (RFC 6265, 6.1)."""
+_NAME_OCTETS: Final = 8
+"""No two answers to one user may give a cookie the same name."""
 _ENTRY: Final = "antipode"
 _TOKEN: Final = frozenset("!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
+
+
+class Arrival(NamedTuple):
+    """A request as it comes to its session: ASGI's scope or WSGI's environ, and the lines of its `Cookie` header."""
+
+    request: Request
+    cookies: tuple[str, ...]
 
 
 class Session(ABC):
     """Where a user's lineage is between two requests."""
 
     @abstractmethod
-    def load(self, request: Request, cookies: Iterable[str]) -> Lineage:
-        """What the session has. `request` is ASGI's scope or WSGI's environ, `cookies` the lines of that header."""
+    def load(self, arrival: Arrival) -> Lineage:
+        """What the session has."""
 
     @abstractmethod
-    def keep(self, request: Request, lineage: Lineage) -> str | None:
-        """Keeps it; the value of a `Set-Cookie` header where that is how."""
+    def keep(self, arrival: Arrival, came: Lineage, lineage: Lineage) -> list[str]:
+        """Keeps a lineage where `came` was loaded, beside what other requests have kept since (SESS-14).
+
+        Returns the values of `Set-Cookie` headers where that is how.
+        """
+
+    def is_scattered(self, arrival: Arrival) -> bool:
+        """Whether the session is in several pieces, so that keeping would tidy it."""
+        return False
 
 
 class Cookie(Session):
@@ -78,30 +93,44 @@ class Cookie(Session):
         self._attributes += f"; HttpOnly; SameSite={same_site}" + ("; Secure" if secure else "")
         _session_keys()
 
-    def load(self, request: Request, cookies: Iterable[str]) -> Lineage:
+    def load(self, arrival: Arrival) -> Lineage:
         """As the base says; of several cookies, those with a valid seal (SESS-10, SESS-11)."""
         found = EMPTY
-        for text in self._values(cookies):
-            body, state = open_seal(text, _session_keys(), time.time())
+        for _, text, state in self._opened(arrival):
             if state is SealState.VALID:
-                found |= _parsed(body)
+                found |= _parsed(text)
             elif state is not SealState.EXPIRED:
                 telemetry.dropped("seal", Direction.SESSION_IN)
                 logs.warn("session", f"a session's lineage was dropped, for its seal is {state}.", count_as="dropped")
         return found
 
-    def keep(self, request: Request, lineage: Lineage) -> str | None:
-        """As the base says."""
+    def keep(self, arrival: Arrival, came: Lineage, lineage: Lineage) -> list[str]:
+        """As the base says: a cookie of its own, in place of those that it holds (SESS-14)."""
         keys, ttl = _session_keys(), settings().session_ttl
         text = fitted(lineage, _MOST_IN_COOKIE - keys.seal_length, Direction.SESSION_OUT).serialize()
-        return f"{self._name}={seal(text, keys, time.time(), ttl)}; Max-Age={max(int(ttl), 1)}{self._attributes}"
+        sealed = seal(text, keys, time.time(), ttl)
+        name = f"{self._name}.{secrets.token_hex(_NAME_OCTETS)}"
+        return [
+            f"{name}={sealed}; Max-Age={max(int(ttl), 1)}{self._attributes}",
+            *(f"{old}=; Max-Age=0{self._attributes}" for old in self._valid(arrival)),
+        ]
 
-    def _values(self, cookies: Iterable[str]) -> Iterator[str]:
-        for line in cookies:
+    def is_scattered(self, arrival: Arrival) -> bool:
+        """As the base says."""
+        return len(self._valid(arrival)) > 1
+
+    def _valid(self, arrival: Arrival) -> list[str]:
+        names = [name for name, _, state in self._opened(arrival) if state is SealState.VALID]
+        return list(dict.fromkeys(names))
+
+    def _opened(self, arrival: Arrival) -> Iterator[tuple[str, str, SealState]]:
+        """Our cookies: name, text without its seal, and what the seal is worth."""
+        keys, now = _session_keys(), time.time()
+        for line in arrival.cookies:
             for pair in line.split(";"):
                 name, equals, value = pair.strip(" \t").partition("=")
-                if equals and name == self._name:
-                    yield value.removeprefix('"').removesuffix('"')
+                if equals and (name == self._name or name.startswith(self._name + ".")):
+                    yield name, *open_seal(value.removeprefix('"').removesuffix('"'), keys, now)
 
 
 class Entry(Session):
@@ -122,19 +151,19 @@ class Entry(Session):
                 f"the request has no {error} yet: put the middleware that makes the session outside of antipode's"
             ) from error
 
-    def load(self, request: Request, cookies: Iterable[str]) -> Lineage:
+    def load(self, arrival: Arrival) -> Lineage:
         """As the base says."""
-        kept = self._kept(request)
+        kept = self._kept(arrival.request)
         return EMPTY if kept is None else _load(kept)
 
-    def keep(self, request: Request, lineage: Lineage) -> str | None:
+    def keep(self, arrival: Arrival, came: Lineage, lineage: Lineage) -> list[str]:
         """As the base says."""
-        kept = self._kept(request)
+        kept = self._kept(arrival.request)
         if kept is None:
             logs.warn("session", "what a request wrote was not kept: it has no session.", count_as="dropped")
         else:
-            _keep(kept, lineage)
-        return None
+            _keep(kept, lineage | _load(kept).added_to(came))
+        return []
 
 
 def join_from(kept: Mapping[str, Any]) -> None:
@@ -151,29 +180,36 @@ def keep_in(kept: MutableMapping[str, Any]) -> None:
     scope = current_scope()
     if scope is None:
         raise ConfigurationError("no scope whose additions to keep: add a middleware, or open antipode.scope()")
-    added = scope.additions()
-    if settings().mode is not Mode.OFF and added and added != _load(kept):
-        _keep(kept, added)
+    if settings().mode is not Mode.OFF:
+        there = _load(kept)
+        lineage = _with_additions(scope, there)
+        if lineage != there:
+            _keep(kept, lineage)
 
 
 class Visit:
     """One request of a session, for a middleware."""
 
-    __slots__ = ("_came", "_request", "_scope", "_session")
+    __slots__ = ("_arrival", "_came", "_is_scattered", "_kept", "_scope", "_session")
 
     def __init__(self, session: Session, request: Request, cookies: Iterable[str], scope: Scope) -> None:
         self._session = session
-        self._request = request
+        self._arrival = Arrival(request, tuple(cookies))
         self._scope = scope
-        self._came = EMPTY if settings().mode is Mode.OFF else session.load(request, cookies)
+        is_off = settings().mode is Mode.OFF
+        self._came = EMPTY if is_off else session.load(self._arrival)
+        self._is_scattered = not is_off and session.is_scattered(self._arrival)
+        self._kept = self._came
         scope.transfer(self._came)
 
-    def set_cookie(self, *, public: bool = False) -> str | None:
-        """Keeps what the scope has added when the header leaves; the value of its `Set-Cookie`, where there is one."""
+    def set_cookies(self, *, public: bool = False) -> list[str]:
+        """Keeps what the scope has added when the header leaves; the values of its `Set-Cookie` headers."""
         self._scope.sent = True
-        added = self._scope.additions()
-        if settings().mode is Mode.OFF or not added or added == self._came:
-            return None
+        if settings().mode is Mode.OFF:
+            return []
+        lineage = _with_additions(self._scope, self._came)
+        if lineage == self._kept and (public or not self._is_scattered):
+            return []
         if public:
             logs.warn(
                 "session",
@@ -181,9 +217,15 @@ class Visit:
                 "(Cache-Control: public).",
                 count_as="dropped",
             )
-            return None
-        self._came = added
-        return self._session.keep(self._request, added)
+            return []
+        self._kept, self._is_scattered = lineage, False
+        return self._session.keep(self._arrival, self._came, lineage)
+
+
+def _with_additions(scope: Scope, came: Lineage) -> Lineage:
+    """What the session had, but for what the scope removed since, and what the scope has added (SESS-3)."""
+    removed = came.beyond(scope.marked())
+    return came.added_to(removed) | scope.additions()
 
 
 def _session_keys() -> Keys:
@@ -191,7 +233,7 @@ def _session_keys() -> Keys:
     keys = trust_settings().keys
     if not keys:
         raise ConfigurationError("no key to seal sessions with: set ANTIPODE_KEYS_FILE, and ANTIPODE_TRUST as it was")
-    return Keys({name: hmac.new(key, _PURPOSE, hashlib.sha256).digest() for name, key in keys.items()})
+    return keys.for_purpose(_PURPOSE)
 
 
 def _parsed(text: str) -> Lineage:

@@ -188,9 +188,9 @@ class _Answer(Iterator[bytes]):
     def _said(self, *, public: bool = False) -> list[tuple[str, str]]:
         """Our headers: what was written since the request came in, for the caller and for the user's next request."""
         text = self._inbound.response_text(public=public)
-        cookie = None if self._visit is None else self._visit.set_cookie(public=public)
+        cookies = [] if self._visit is None else self._visit.set_cookies(public=public)
         said = [] if text is None else [(LINEAGE_HEADER, text)]
-        return said if cookie is None else [*said, ("Set-Cookie", cookie)]
+        return said + [("Set-Cookie", cookie) for cookie in cookies]
 
     def _answer_for(self, error: BaseException) -> None:
         """The application has failed before its header left; the server would answer without its additions (PROP-13).
