@@ -17,12 +17,11 @@ from antipode_lab.model import Link, Server
 from antipode_lab.processes import wait_until
 from antipode_lab.store import BaseStore, Package, verb
 from antipode_lab.stores import _dynamodb_replicator as replicator
-from antipode_lab.stores._dynamodb_local import DynamoDbLocal
+from antipode_lab.stores._dynamodb_local import LOCAL, command
 
 ACCESS_KEY: Final = "antipode"
 """Of all clients, for DynamoDB Local keeps the data of each key apart; the secret is the same word."""
 REGIONS: Final = ("eu-central-1", "us-east-1", "ap-northeast-1", "sa-east-1", "af-south-1")
-LOCAL: Final = DynamoDbLocal()
 TTL_ATTRIBUTE: Final = "_apx"
 
 
@@ -84,7 +83,7 @@ class DynamoDbStore(BaseStore[DynamoDbOptions]):
         server = self.server(name)
         server.pid = self.context.supervisor.spawn(
             self.process(name),
-            LOCAL.command(server.port, self.context.folder / name, self.options.heap_mib),
+            command(server.port, self.context.folder / name, self.options.heap_mib),
         )
 
     def _wait_answers(self, name: str) -> None:
