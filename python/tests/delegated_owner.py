@@ -44,24 +44,25 @@ ACTIONS: dict[str, Callable[[], object]] = {
 }
 
 
-def answer(path: str) -> bytes:
+def answer(path: str) -> bytes | None:
     _, action, *rest = path.split("/")
     if action == "write":
         return written(rest[0]).encode()
-    return str(ACTIONS[action]()).encode()
+    return str(ACTIONS[action]()).encode() if action in ACTIONS else None
 
 
 def wsgi_application(environ: dict[str, Any], start_response: Any) -> list[bytes]:
-    start_response("200 OK", [])
-    return [answer(environ["PATH_INFO"])]
+    body = answer(environ["PATH_INFO"])
+    start_response("404 Not Found" if body is None else "200 OK", [])
+    return [body or b""]
 
 
 async def asgi_application(scope: Any, receive: Any, send: Any) -> None:
     if scope["type"] != "http":
         return
     body = await asyncio.to_thread(answer, scope["path"])
-    await send({"type": "http.response.start", "status": 200, "headers": []})
-    await send({"type": "http.response.body", "body": body})
+    await send({"type": "http.response.start", "status": 404 if body is None else 200, "headers": []})
+    await send({"type": "http.response.body", "body": body or b""})
 
 
 def count() -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
 from antipode.carriers import Arrived
@@ -20,6 +22,8 @@ from antipode.writeid import WriteId
 PATH: Final = "/antipode/wait"
 MOST_OCTETS: Final = 16_384
 MOST_MS: Final = 1000
+_NONCE: Final = re.compile("[0-9a-f]{32}")
+_PURPOSE: Final = b"antipode wait "
 
 
 class Answer(NamedTuple):
@@ -27,6 +31,11 @@ class Answer(NamedTuple):
 
     status: int
     body: bytes
+
+
+def answers_trust(trust: TrustSettings, nonce: str) -> TrustSettings:
+    """These, by which the answer to one question is sealed and judged; nothing else that is sealed is one (DELEG-4)."""
+    return replace(trust, keys=trust.keys.for_purpose(_PURPOSE + nonce.encode("ascii")))
 
 
 def refusal(status: int, words: str) -> Answer:
@@ -45,12 +54,16 @@ class Question:
         self._trust: TrustSettings = trust_settings().at_edge(edge)
         try:
             asked = json.loads(body)
-            text, milliseconds = asked["lineage"], asked["timeout_ms"]
+            text, milliseconds, nonce = asked["lineage"], asked["timeout_ms"], asked["nonce"]
         except (ValueError, TypeError, KeyError, RecursionError):
-            text = milliseconds = None
-        if not isinstance(text, str) or type(milliseconds) is not int or not 0 <= milliseconds <= MOST_MS:
-            self.refused = refusal(400, f"want a lineage and timeout_ms, 0 to {MOST_MS}")
+            text = milliseconds = nonce = None
+        is_nonce = isinstance(nonce, str) and _NONCE.fullmatch(nonce)
+        is_time = type(milliseconds) is int and 0 <= milliseconds <= MOST_MS
+        if not isinstance(text, str) or not is_nonce or not is_time:
+            words = f"want a lineage, timeout_ms, 0 to {MOST_MS}, and a nonce of 32 hexadecimal digits"
+            self.refused = refusal(400, words)
             return
+        self._answers_trust = answers_trust(self._trust, nonce)
         self.timeout = milliseconds / 1000
         decision = judge_request_in(peer, came.forwarded, text, self._trust)
         if not decision.accepted:
@@ -131,5 +144,5 @@ class Question:
                 visible = visible.including(write_id)
             else:
                 others[answer.verdict][Lineage([write_id]).serialize()] = answer.reason
-        text = outgoing_text(visible.serialize(), self._trust)
+        text = outgoing_text(visible.serialize(), self._answers_trust)
         return Answer(200, json.dumps({"visible": text, **others}).encode())

@@ -8,13 +8,14 @@ The owner's middleware answers: `antipode.asgi.Middleware(app, answers_waits=Tru
 from __future__ import annotations
 
 import json
+import secrets
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from typing import ClassVar, Final
 from urllib.parse import urlsplit
 
-from antipode.answering import MOST_MS, MOST_OCTETS, PATH
+from antipode.answering import MOST_MS, MOST_OCTETS, PATH, answers_trust
 from antipode.errors import ConfigurationError, MalformedLineageError
 from antipode.lineage import EMPTY, Lineage
 from antipode.server import Server
@@ -26,6 +27,7 @@ from antipode.writeid import WriteId
 
 __all__ = ["register"]
 
+_MOST_TOLD: Final = 64 * MOST_OCTETS
 _CURES: Final = {
     403: "the owner does not believe this service",
     404: "the owner answers no waits: Middleware(app, answers_waits=True)",
@@ -91,7 +93,8 @@ class DelegatedShim(Shim):
     def _answers(self, ids: list[WriteId], server: Server, timeout: float) -> list[Visibility]:
         trust = trust_settings()
         text = outgoing_text(Lineage(ids).serialize(), trust)
-        question = {"lineage": text, "timeout_ms": min(int(timeout * 1000), MOST_MS)}
+        nonce = secrets.token_hex(16)
+        question = {"lineage": text, "timeout_ms": min(int(timeout * 1000), MOST_MS), "nonce": nonce}
         told = self._post(server, json.dumps(question).encode(), timeout)
         try:
             answer = json.loads(told)
@@ -99,7 +102,7 @@ class DelegatedShim(Shim):
         except (ValueError, TypeError, KeyError, RecursionError):
             raise _Refused(f"{server.address} gave no answer of that form") from None
         host = urlsplit(server.target).hostname or ""
-        decision = judge_response_in(host, str(visible), trust)
+        decision = judge_response_in(host, str(visible), answers_trust(trust, nonce))
         if not decision.accepted:
             raise _Refused(
                 f"the answer of {server.address} is not believed: {decision.reason} {decision.about}".rstrip()
@@ -136,7 +139,7 @@ class DelegatedShim(Shim):
             headers = {"content-type": "application/json"}
             connection.request("POST", url.path.rstrip("/") + PATH, body, headers)
             response = connection.getresponse()
-            told: bytes = response.read(64 * MOST_OCTETS)
+            told: bytes = response.read(_MOST_TOLD + 1)
         except BaseException as error:
             self.close(server)
             if not is_fresh and isinstance(error, ConnectionError | HTTPException):
@@ -144,11 +147,14 @@ class DelegatedShim(Shim):
             raise
         if not response.isclosed():
             self.close(server)
-            raise _Refused(f"the answer of {server.address} has no end")
-        if response.status == 200:
-            return told
         if response.status >= 500 or response.status == 429:
             raise OSError(f"{server.address} answers {response.status}")
+        if len(told) > _MOST_TOLD:
+            raise _Refused(f"the answer of {server.address} has no end")
+        if response.length:
+            raise OSError(f"the answer of {server.address} was cut short")
+        if response.status == 200:
+            return told
         cure = _CURES.get(response.status, told[:200].decode("utf-8", "replace"))
         raise _Refused(f"{server.address} answers {response.status}: {cure}")
 
