@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import antipode
 import psycopg
 import pytest
@@ -99,6 +102,67 @@ def test_what_takes_the_setting_back_takes_no_lineage_from_the_next_row(quiet_po
         [(beside,)] = writer.execute("SELECT antipode FROM posts WHERE key = 'behind'").fetchall()
         writer.execute("DELETE FROM posts")
     assert beside == other.serialize()
+
+
+@contextmanager
+def refusing(lab: PostgresqlStore, function: str) -> Iterator[None]:
+    """A server that lets nobody call this function."""
+    with lab.connect("a", database="app") as administrator:
+        administrator.execute(f"REVOKE EXECUTE ON FUNCTION {function} FROM PUBLIC")
+        try:
+            yield
+        finally:
+            administrator.execute(f"GRANT EXECUTE ON FUNCTION {function} TO PUBLIC")
+
+
+def test_without_its_lineage_a_row_is_not_written(quiet_posts: Posts, quiet_lab: PostgresqlStore) -> None:
+    """PROP-21: what keeps ours from being told is the write's own error, and has its words."""
+    writer = quiet_posts.wrap("a", rest="column")
+    refused = pytest.raises(psycopg.errors.InsufficientPrivilege, match="set_config")
+    with antipode.scope() as scope, refusing(quiet_lab, "set_config(text, text, boolean)"):
+        with refused:
+            writer.execute(INSERT, ("alone",))
+        with refused:
+            writer.execute("DO $$ BEGIN INSERT INTO posts VALUES ('by a procedure', 'v'); END $$")
+        with refused, writer.cursor().copy("COPY posts (key, value) FROM STDIN") as copy:
+            copy.write_row(("copied", "v"))
+        with refused, writer.transaction():
+            writer.execute(INSERT, ("in a transaction",))
+        assert not scope.lineage
+        assert not scope.pending
+        with refused, writer.pipeline():
+            writer.execute(INSERT, ("piped",))
+        with refused, writer.pipeline(), writer.transaction():
+            writer.execute(INSERT, ("piped in a transaction",))
+        with refused:
+            writer.cursor().executemany(INSERT, [("many",), ("more",)])
+        assert not scope.pending
+    assert writer.execute("SELECT count(*) FROM posts").fetchone() == (0,)
+
+
+def test_a_pipelined_write_in_a_transaction_in_error_has_its_words(quiet_posts: Posts) -> None:
+    writer = quiet_posts.wrap("a", rest="column", autocommit=False)
+    with antipode.scope() as scope, writer.pipeline() as pipeline:
+        with pytest.raises(psycopg.errors.SyntaxError):  # noqa: PT012
+            writer.execute("nonsense")
+            pipeline.sync()
+        with pytest.raises(psycopg.errors.InFailedSqlTransaction):  # noqa: PT012
+            writer.execute(INSERT, ("1",))
+            pipeline.sync()
+        writer.rollback()
+        assert not scope.lineage
+        assert not scope.pending
+
+
+def test_a_pipelined_commit_has_the_words_of_what_kept_it(quiet_posts: Posts, quiet_lab: PostgresqlStore) -> None:
+    writer = quiet_posts.wrap("a", autocommit=False)
+    with antipode.scope() as scope, refusing(quiet_lab, "pg_current_xact_id_if_assigned()"), writer.pipeline():
+        writer.execute(INSERT, ("1",))
+        with pytest.raises(psycopg.errors.InsufficientPrivilege, match="pg_current_xact_id_if_assigned"):
+            writer.commit()
+        writer.rollback()
+        assert not scope.lineage
+        assert not scope.pending
 
 
 def test_lineages_beside_a_row_are_joined(quiet_lab: PostgresqlStore) -> None:

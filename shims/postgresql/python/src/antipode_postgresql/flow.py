@@ -12,6 +12,7 @@ from antipode.scope import current_scope
 from antipode.store import Write, note_marks
 from antipode.writeid import Ordered, WriteId
 from psycopg import Error, OperationalError, generators, pq
+from psycopg.errors import error_from_result
 
 from antipode_postgresql.binding import Binding
 from antipode_postgresql.column import RESET, set_local, set_session
@@ -38,6 +39,7 @@ from antipode_postgresql.packets import (
     simple,
 )
 from antipode_postgresql.positions import Epoch
+from antipode_postgresql.riding import Heard, Rider
 from antipode_postgresql.schema import may_call
 from antipode_postgresql.statements import Kind
 
@@ -136,20 +138,29 @@ class Flow:
         return text_at_rest(lineage, self.binding.options.lineage_out)
 
     def beside_gen(self, pipeline: Any) -> Any:
-        """Tells the server before a write; for one that commits by itself until `reset_gen`."""
+        """Tells the server before a write; for one that commits by itself until `reset_gen`.
+
+        Where the server refuses, that is the write's own error: it would rest without its lineage.
+        """
         pgconn, text = self.pgconn, self.text_beside()
         if pipeline is not None:
             pipeline.command_queue.append(set_local(pgconn, text))
-            pipeline.result_queue.append((_Heard(lambda results: None), None))
+            pipeline.result_queue.append((Heard(lambda results: None, self._raised), None))
         elif pgconn.transaction_status == INTRANS:
             if text != self.beside:
                 set_local(pgconn, text)()
-                yield from generators.execute(pgconn)
+                self._raised((yield from generators.execute(pgconn)))
                 self.beside = text
         elif pgconn.transaction_status == IDLE:
             set_session(pgconn, text)()
-            yield from generators.execute(pgconn)
+            self._raised((yield from generators.execute(pgconn)))
             self.in_session = True
+
+    def _raised(self, results: Results) -> None:
+        """Raises the server's error, as psycopg does it for the application's own command."""
+        for result in results:
+            if result.status == _REFUSED:
+                raise error_from_result(result, encoding=self.pgconn._encoding)
 
     def reset_gen(self) -> Any:
         """Takes the lineage back from the connection: nothing of ours stays on it (SHIM-5)."""
@@ -404,12 +415,12 @@ class Flow:
         if write is None or self.pgconn.transaction_status == pq.TransactionStatus.INERROR:
             self.rolled_back()
             return (yield from commit())
-        rider = _Rider(self, self._forget(), certain)
+        rider = Rider(self, self._forget(), certain)
         pipeline.command_queue.append(asked(self.pgconn, HOW_AND_WHETHER))
-        pipeline.result_queue.append((_Heard(rider.hear_how), None))
+        pipeline.result_queue.append((Heard(rider.hear_how, self._raised), None))
         result = yield from commit()
         pipeline.command_queue.append(asked(self.pgconn, QUESTION))
-        pipeline.result_queue.append((_Heard(rider.hear_place), None))
+        pipeline.result_queue.append((Heard(rider.hear_place), None))
         return result
 
     # What is recorded
@@ -442,48 +453,3 @@ class Flow:
             return
         self.binding.say("rights", f"a write to {self.binding.store.name} is recorded as incomplete: {words}")
         self._incomplete("rights", words)
-
-
-class _Heard:
-    """Stands in a pipeline's queue where psycopg expects a cursor: it hears the results of our own command."""
-
-    def __init__(self, hear: Callable[[Results], None]) -> None:
-        self._check_results: Callable[[Results], None] = lambda results: None
-        self._set_results = hear
-
-
-class _Rider:
-    """One commit of a pipeline, whose answers come later."""
-
-    def __init__(self, flow: Flow, write: Write, certain: bool) -> None:
-        self.flow = flow
-        self.write = write
-        self.certain = certain
-        self.how: Results = []
-
-    def hear_how(self, results: Results) -> None:
-        """What the server said before the COMMIT."""
-        self.how = results
-
-    def hear_place(self, results: Results) -> None:
-        """What it said behind it."""
-        flow, place = self.flow, place_of(results)
-        if not self.how or self.how[-1].status != pq.ExecStatus.TUPLES_OK:
-            self.write.abandon()  # it had failed before: nothing of it is left
-            return
-        how = self.how[-1]
-        if how.get_value(0, 1) == b"f":
-            self.write.abandon()
-            return
-        plain = (
-            place is not None
-            and place.certain(flow.known.segment)
-            and how.get_value(0, 0) != b"off"
-            and not flow.binding.unfit
-        )
-        if plain and place is not None and flow.known.epoch and place.timeline == flow.known.timeline:
-            self.write.record_position(Ordered(flow.known.epoch, place.position))
-        elif results and results[-1].status == pq.ExecStatus.PIPELINE_ABORTED:
-            self.write.abandon()  # the COMMIT failed
-        else:
-            flow.unsettled.append((self.write, self.certain))

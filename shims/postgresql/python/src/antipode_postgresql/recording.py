@@ -146,9 +146,9 @@ class RecordingBaseCursor:
         if kind is Kind.WRITE and not piped and status == IDLE:
             yield from self._antipode_alone(flow, pgq, prepare, binary)
             return
+        if flow.binding.rests and kind in (Kind.WRITE, Kind.MAYBE):
+            yield from self._antipode_beside(flow)
         try:
-            if flow.binding.rests and kind in (Kind.WRITE, Kind.MAYBE):
-                yield from flow.beside_gen(self._conn._pipeline)  # type: ignore[attr-defined]
             yield from plain(pgq, prepare=prepare, binary=binary)
         except BaseException as error:
             flow.failed(kind, error)
@@ -165,6 +165,14 @@ class RecordingBaseCursor:
             flow.rolled_back()  # a COMMIT of a transaction in error rolls it back
         else:
             yield from flow.settle_apart_gen()
+
+    def _antipode_beside(self, flow: Flow) -> Any:
+        try:
+            yield from flow.beside_gen(self._conn._pipeline)  # type: ignore[attr-defined]
+        except BaseException as error:
+            flow.failed(Kind.WRITE, error)  # the statement itself was not sent
+            yield from flow.reset_gen()
+            raise
 
     def _antipode_commit_text(self, flow: Flow) -> Any:
         """A COMMIT that the application sends as a statement."""
