@@ -18,6 +18,7 @@ import java.util.Set;
 import java.util.TreeSet;
 import java.util.function.Supplier;
 import java.util.stream.Collectors;
+import java.util.stream.Stream;
 
 /**
  * What one request, message or task depends on, held by OpenTelemetry's {@link Context} (chapter SCOPE of the
@@ -41,6 +42,7 @@ public final class LineageScope implements AutoCloseable, ImplicitContextKeyed {
   private Lineage removed = Lineage.EMPTY;
   private final Set<String> removedStores = new HashSet<>();
   private volatile Set<PendingWrite> pending = Set.of(); // copied when it changes: it is looked at more often
+  private volatile List<Gap> streams = List.of(); // response streams with a message in hand; likewise, each told by identity
   private final List<Gap> gaps = new ArrayList<>();
   private volatile boolean closed;
   private boolean stopped;
@@ -101,9 +103,11 @@ public final class LineageScope implements AutoCloseable, ImplicitContextKeyed {
 
   // Reading it
 
-  /** The lineage as it is now. */
+  /** The lineage as it is now; incomplete anywhere while a response stream brings messages before it (PROP-28). */
   public Lineage lineage() {
-    return lineage;
+    boolean streaming = isStreaming(); // asked before: a stream's lineage is joined before the stream goes
+    Lineage now = lineage;
+    return streaming ? now.markedIncomplete() : now;
   }
 
   /** What opened it. */
@@ -124,17 +128,19 @@ public final class LineageScope implements AutoCloseable, ImplicitContextKeyed {
   /** Why its lineage is not complete, as far as this process knows. */
   public List<Gap> gaps() {
     synchronized (lock) {
-      return List.copyOf(gaps);
+      List<Gap> all = new ArrayList<>(gaps);
+      all.addAll(streams);
+      return all;
     }
   }
 
   /** The lineage as a copy of it may rest beside a value: stores with a write in flight are marked (SCOPE-16). */
   public Lineage marked() {
     if (pending.isEmpty()) {
-      return lineage;
+      return lineage();
     }
     synchronized (lock) {
-      return pending.isEmpty() ? lineage : lineage.markedIncomplete(pendingStores());
+      return pending.isEmpty() ? lineage() : lineage().markedIncomplete(pendingStores());
     }
   }
 
@@ -145,7 +151,7 @@ public final class LineageScope implements AutoCloseable, ImplicitContextKeyed {
    */
   public Lineage outgoing() {
     if (pending.isEmpty()) {
-      return lineage;
+      return lineage();
     }
     List<PendingWrite> uncommitted = publishedBeforeCommit();
     if (!uncommitted.isEmpty()) {
@@ -273,6 +279,7 @@ public final class LineageScope implements AutoCloseable, ImplicitContextKeyed {
   public void removeIncomplete() {
     synchronized (lock) {
       lineage = lineage.vouched();
+      streams = List.of();
     }
   }
 
@@ -294,6 +301,32 @@ public final class LineageScope implements AutoCloseable, ImplicitContextKeyed {
         gaps.add(new Gap(reason, store, detail));
       }
     }
+  }
+
+  // Response streams
+
+  /**
+   * A message of a response stream is in hand whose lineage comes at the stream's end: until then the scope is incomplete
+   * anywhere (PROP-28). Said of every message: the application may have vouched for those before. What is given here ends it.
+   */
+  public void streaming(Gap stream) {
+    synchronized (lock) {
+      if (streams.stream().noneMatch(each -> each == stream)) {
+        streams = Stream.concat(streams.stream(), Stream.of(stream)).toList();
+      }
+    }
+  }
+
+  /** The stream's end came, and what it brought is joined; or is known to be missing, and marked. */
+  public void streamed(Gap stream) {
+    synchronized (lock) {
+      streams = streams.stream().filter(each -> each != stream).toList();
+    }
+  }
+
+  /** Whether there are messages in hand whose lineage has not come yet. */
+  public boolean isStreaming() {
+    return !streams.isEmpty();
   }
 
   // Writes in flight

@@ -138,7 +138,10 @@ final class Exchange {
    */
   static Lineage leaving(LineageScope scope) {
     Lineage lineage = scope.outgoing();
-    if (lineage != scope.lineage()) {
+    if (scope.isStreaming()) {
+      Telemetry.incomplete("streaming", "");
+    }
+    if (!scope.pending().isEmpty()) {
       scope.pendingStores().forEach(store -> Telemetry.incomplete("pending", store));
     }
     return lineage;

@@ -1,5 +1,6 @@
 package dev.antipode.propagation;
 
+import dev.antipode.Gap;
 import dev.antipode.Lineage;
 import dev.antipode.LineageScope;
 import dev.antipode.Mode;
@@ -124,6 +125,19 @@ public final class Propagation {
         && Judgement.requestOut(host, TrustSettings.inForce()).accepted()) {
       scope.markIncomplete("unanswered", "a call to " + host + " brought no answer: " + why);
     }
+  }
+
+  /**
+   * What a call's scope has to be told of the messages of its response stream, whose lineage comes at the end (PROP-28); null
+   * where nothing is to be told: outside any scope, of a host that is not approved, with {@code mode=off}.
+   */
+  public static Gap stream(LineageScope scope, String host) {
+    if (scope == null
+        || ProcessSettings.inForce().mode() == Mode.OFF
+        || !Judgement.requestOut(host, TrustSettings.inForce()).accepted()) {
+      return null;
+    }
+    return new Gap("streaming", "", "a response stream of " + host + " is open: its lineage comes at its end");
   }
 
   /** Joins the {@code antipode-lineage} values of a response or trailer, at least one, into the current scope. */

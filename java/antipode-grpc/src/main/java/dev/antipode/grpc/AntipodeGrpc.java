@@ -14,8 +14,9 @@ import io.grpc.ServerInterceptor;
  * }</pre>
  *
  * <p>A call has one scope from its first byte to its last, streams too (SCOPE-8). A lineage that leaves with a call is the
- * scope's as it is when the call starts, and one that comes back is there when the call has ended. Messages of a stream that
- * depend on something of their own carry {@code Antipode.serialize()} as a field, and the handler opens {@code
+ * scope's as it is when the call starts, and one that comes back is there when the call has ended: from the first message of
+ * a response stream until then the caller's scope is incomplete (PROP-28). Messages of a stream that depend on something of
+ * their own carry {@code Antipode.serialize()} as a field, and the handler opens {@code
  * Antipode.messageScope(text)} for each.
  */
 public final class AntipodeGrpc {

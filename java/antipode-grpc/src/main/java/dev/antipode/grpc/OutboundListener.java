@@ -1,5 +1,6 @@
 package dev.antipode.grpc;
 
+import dev.antipode.Gap;
 import dev.antipode.LineageScope;
 import dev.antipode.propagation.Propagation;
 import io.grpc.ClientCall;
@@ -13,7 +14,7 @@ import java.util.List;
  * Joins what a call brings back into the caller's scope, and runs its callbacks there: they come in threads of the channel.
  *
  * <p>Where the server sends one message, that waits for the end of the call, a moment later: whoever has the answer has its
- * lineage.
+ * lineage. Where it sends a stream, the scope is incomplete from the first message to the end (PROP-28).
  */
 final class OutboundListener<A> extends ClientCall.Listener<A> {
   private final ClientCall.Listener<A> inner;
@@ -21,6 +22,8 @@ final class OutboundListener<A> extends ClientCall.Listener<A> {
   private final String host;
   private final Attempts attempts;
   private final boolean isOneAnswer;
+  private final LineageScope scope; // null: outside any
+  private final Gap stream; // null: nothing to be told of it
   private A held; // callbacks come one after another
 
   OutboundListener(
@@ -30,6 +33,8 @@ final class OutboundListener<A> extends ClientCall.Listener<A> {
     this.host = host;
     this.attempts = attempts;
     this.isOneAnswer = isOneAnswer;
+    this.scope = LineageScope.in(caller);
+    this.stream = isOneAnswer ? null : Propagation.stream(scope, host);
   }
 
   @Override
@@ -52,6 +57,8 @@ final class OutboundListener<A> extends ClientCall.Listener<A> {
     if (isOneAnswer) {
       next = held; // a second one is an error, which the stub will say
       held = message;
+    } else if (stream != null) {
+      scope.streaming(stream);
     }
     deliver(next);
   }
@@ -66,13 +73,15 @@ final class OutboundListener<A> extends ClientCall.Listener<A> {
 
   @Override
   public void onClose(Status status, Metadata trailers) {
-    LineageScope scope = LineageScope.in(caller);
     List<String> values = attempts.lineages(new MetadataCarrier(trailers).lineages());
     if (!values.isEmpty()) {
       Propagation.mergeResponse(scope, values, host);
     }
     if (attempts.isOneUnanswered(status)) {
       Propagation.unanswered(scope, host, status.getCode().name());
+    }
+    if (stream != null) {
+      scope.streamed(stream);
     }
     Status end = status;
     try {
