@@ -1,0 +1,149 @@
+"""Listeners: one scope a message, filled from the message's own header (spec SCOPE-6, PROP-17, BAR-45)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from typing import TYPE_CHECKING, Any
+
+from antipode import logs
+from antipode.errors import ConfigurationError, Redeliver
+from antipode.lineage import EMPTY
+from antipode.messages import HEADER, JMS_HEADER, message_scope
+from antipode.scope import Scope
+from antipode.settings import Mode
+from antipode.trust import Reason, judge_message_in, trust_settings
+
+from antipode_activemq.delivery import MessageDelivery
+from antipode_activemq.marks import mark_of
+from antipode_activemq.options import ConnectionOptions
+from antipode_activemq.outcomes import OWN_RECEIPTS
+
+if TYPE_CHECKING:
+    from antipode_activemq.connection import Wrapping
+
+
+def scope_of(frame: Any, *, connection: Any = None) -> AbstractContextManager[Scope]:
+    """Opens the scope of one message for a block: for work that a listener has handed to another thread.
+
+    frame: as stomp.py gives it. connection: the wrapped connection that the message came by; its options hold, and
+    `barrier(on_timeout="redeliver")` inside ends the block, gives the message back after the delay, and goes on behind
+    the block.
+
+    Raises ConfigurationError for a connection that was not wrapped.
+    """
+    if connection is None:
+        return _foreign(frame)
+    wrapping: Wrapping | None = getattr(connection, "_antipode", None)
+    if wrapping is None:
+        raise ConfigurationError("scope_of(connection=…) takes a connection that antipode_activemq.wrap() has returned")
+    return message(wrapping, frame)
+
+
+@contextmanager
+def _foreign(frame: Any) -> Iterator[Scope]:
+    detail = "scope_of() was not given the connection: scope_of(frame, connection=…)"
+    headers = dict(frame.headers)
+    with message_scope(headers, delivery=MessageDelivery(False, detail, headers)) as scope:
+        yield scope
+
+
+class Listening:
+    """Stands for one of the application's listeners at the transport; what it does not know goes to that one."""
+
+    def __init__(self, wrapping: Wrapping, listener: Any) -> None:
+        self.listener = listener
+        self._wrapping = wrapping
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.listener, name)
+
+    def on_message(self, frame: Any) -> None:
+        """Runs the listener's own in a scope of the message's."""
+        theirs = getattr(self.listener, "on_message", None)
+        if theirs is None:
+            return
+        if frame.headers.get("browser") == "end":  # no message: a browser has seen all
+            theirs(frame)
+            return
+        with message(self._wrapping, frame):
+            theirs(frame)
+
+    def on_receipt(self, frame: Any) -> None:
+        """First the write is recorded, so that whoever is told finds it in its lineage."""
+        self._wrapping.outcomes.on_receipt(frame)
+        self._pass_on("on_receipt", frame)
+
+    def on_error(self, frame: Any) -> None:
+        """An ERROR frame."""
+        self._wrapping.outcomes.on_error(frame)
+        self._pass_on("on_error", frame)
+
+    def _pass_on(self, name: str, frame: Any) -> None:
+        if str(frame.headers.get("receipt-id", "")).startswith(OWN_RECEIPTS):
+            return
+        theirs = getattr(self.listener, name, None)
+        if theirs is not None:
+            theirs(frame)
+
+
+@contextmanager
+def message(wrapping: Wrapping, frame: Any) -> Iterator[Scope]:
+    """The scope of one message of a wrapped connection. Redeliver out of the block gives the message back."""
+    options, returns = wrapping.options, wrapping.returns
+    headers = dict(frame.headers)
+    obstacle = wrapping.subscriptions.obstacle(headers, frame.body)
+    delivery = MessageDelivery(not obstacle, obstacle, headers, frame.body or b"")
+    if delivery.can_redeliver:
+        returns.opened(delivery)
+    may_go_back = False
+    try:
+        with message_scope(
+            headers, lineage_in=options.lineage_in, delivery=delivery, sender=f"a message of {options.store.name}"
+        ) as scope:
+            scope.queue = options.store.name
+            _note(wrapping, scope, headers)
+            try:
+                yield scope
+            finally:
+                may_go_back = delivery.can_redeliver
+                delivery.settle("its scope has ended")
+                returns.closed(delivery)
+    except Redeliver as error:
+        if not may_go_back:
+            raise
+        _say(options, error)
+        returns.give_back(delivery, options.redeliver_delay)
+
+
+def _note(wrapping: Wrapping, scope: Scope, headers: Mapping[str, Any]) -> None:
+    """What the message's coming itself proves, and what its lack of a header says."""
+    options = wrapping.options
+    store = options.store
+    if store.mode is Mode.OFF:
+        return
+    if options.stamped and HEADER not in headers and JMS_HEADER not in headers and _is_trusted(options):
+        scope.receive(EMPTY.marked_incomplete())
+        scope.note_gap(
+            "malformed", detail=f"a message of {store.name} came without the lineage that all of them have (stamped)"
+        )
+    if scope.lineage.section_text(store.name) is not None:
+        mark = mark_of(headers)
+        if mark is not None:
+            wrapping.arrived(mark)
+
+
+def _is_trusted(options: ConnectionOptions) -> bool:
+    """Whether lineages of these messages count here at all; only then is one that lacks a loss (TRUST-28)."""
+    decision = judge_message_in(EMPTY.serialize(), trust_settings(), options.lineage_in)
+    return decision.accepted or decision.reason is Reason.SEAL
+
+
+def _say(options: ConnectionOptions, error: Redeliver) -> None:
+    name = options.store.name
+    words = str(error).partition("\n")[0]
+    logs.info(
+        f"redeliver {name}",
+        f"a message of {name} goes back to its queue in {options.redeliver_delay:g} s: {words}",
+        count_as="redelivered",
+    )
