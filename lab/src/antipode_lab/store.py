@@ -255,12 +255,16 @@ class BaseStore(Generic[O]):
         own: dict[str, int] = details["lag_ms"]
         return int(details["pair_lag_ms"].get(self._key(target, source), own.get(target) or own.get(source, 0)))
 
+    def replication_port(self, name: str) -> int:
+        """Where others fetch a server's data: the clients' port, unless the store has another for it."""
+        return self.server(name).port
+
     def link(self, target: str, source: str) -> Link:
         """The link over which ``target`` reaches ``source``: made when first asked for."""
         key = self._key(target, source)
         if key not in self.state.links:
             proxy = f"{self.kind}-{target}-from-{source}"
-            port = self.context.toxiproxy.create(proxy, self.server(source).port)
+            port = self.context.toxiproxy.create(proxy, self.replication_port(source))
             self.state.links[key] = Link(target, source, proxy, port, self.pair_lag(target, source))
             self._apply(self.state.links[key], anew=True)
         return self.state.links[key]

@@ -83,6 +83,15 @@ class PostgresqlServers(BaseStore[PostgresqlOptions]):
         Package("pgbouncer", POOLER),
     )
     options_type: ClassVar[type[Any]] = PostgresqlOptions
+    template: ClassVar[str] = f"postgresql-{VERSION}"
+    """The name of a data directory in the cache."""
+    locale: ClassVar[str] = "C"
+    more_settings: ClassVar[Mapping[str, str]] = {}
+
+    @staticmethod
+    def bin() -> Path:
+        """Where the programs are."""
+        return BIN
 
     # -- start -------------------------------------------------------------------------------------
 
@@ -99,7 +108,7 @@ class PostgresqlServers(BaseStore[PostgresqlOptions]):
                 "primary" if name == "a" else "replica",
                 "127.0.0.1",
                 port,
-                f"postgresql://{APP_USER}@127.0.0.1:{port}/{DATABASE}",
+                self.client_url(port),
                 source=None if name == "a" else "a",
             )
         self._make_template()
@@ -114,10 +123,18 @@ class PostgresqlServers(BaseStore[PostgresqlOptions]):
             self._spawn(name)
         for name in names:
             self._wait_answers(name)
+        self._make_database()
+        self.wait_links()
+
+    def client_url(self, port: int) -> str:
+        """The address of a server for applications."""
+        return f"postgresql://{APP_USER}@127.0.0.1:{port}/{DATABASE}"
+
+    def _make_database(self) -> None:
+        """What the primary holds at first."""
         with self.connect("a") as connection:
             connection.execute(f"CREATE ROLE {APP_USER} LOGIN")
             connection.execute(f"CREATE DATABASE {DATABASE} OWNER {APP_USER}")
-        self.wait_links()
 
     def _open_scratch(self) -> None:
         """Lets the servers' user go through the scratch folder, which else is its owner's alone."""
@@ -136,7 +153,7 @@ class PostgresqlServers(BaseStore[PostgresqlOptions]):
 
     def run_program(self, *argv: str) -> None:
         """Runs one of PostgreSQL's programs, as the servers' user."""
-        program = [str(BIN / argv[0]), *argv[1:]]
+        program = [str(self.bin() / argv[0]), *argv[1:]]
         done = subprocess.run(
             program,
             user=unprivileged(),
@@ -153,15 +170,16 @@ class PostgresqlServers(BaseStore[PostgresqlOptions]):
     def _make_template(self) -> None:
         """Initialises a database, or takes a copy of one that was initialised before."""
         template = self.context.folder / "template"
-        kept = cache_folder() / f"postgresql-{VERSION}-template"
+        kept = cache_folder() / f"{self.template}-template"
         if not self.options.fresh and (kept / "PG_VERSION").exists():
             shutil.copytree(kept, template)
             return
         place = self.context.folder / "initdb"
         place.mkdir()
         self._own(place)
-        options = ["-A", "trust", "-U", SUPERUSER, "--no-sync", "-E", "UTF8", "--locale=C"]
+        options = ["-A", "trust", "-U", SUPERUSER, "--no-sync", "-E", "UTF8", f"--locale={self.locale}"]
         self.run_program("initdb", "-D", str(place / "data"), *options)
+        self._fill_template(place / "data")
         (place / "data").rename(template)
         place.rmdir()
         if self.options.fresh:
@@ -173,6 +191,9 @@ class PostgresqlServers(BaseStore[PostgresqlOptions]):
                     partial = kept.with_name(f"{kept.name}.{os.getpid()}")
                     shutil.copytree(template, partial)
                     partial.rename(kept)
+
+    def _fill_template(self, data: Path) -> None:
+        """What a database has from its first start on, besides what PostgreSQL gives it."""
 
     def _copy_template(self, name: str) -> None:
         shutil.copytree(self.context.folder / "template", self.data(name))
@@ -198,7 +219,7 @@ class PostgresqlServers(BaseStore[PostgresqlOptions]):
     def _spawn(self, name: str) -> None:
         server = self.server(name)
         settings: dict[str, str] = {
-            "port": str(server.port),
+            "port": str(self.replication_port(name)),
             "listen_addresses": "127.0.0.1",
             "unix_socket_directories": "",
             "shared_buffers": "16MB",
@@ -212,9 +233,10 @@ class PostgresqlServers(BaseStore[PostgresqlOptions]):
             "wal_receiver_status_interval": "1",
             "wal_retrieve_retry_interval": "50ms",
             "cluster_name": f"antipode-{name}",
+            **self.more_settings,
             **self.options.config,
         }
-        argv = [str(BIN / "postgres"), "-D", str(self.data(name))]
+        argv = [str(self.bin() / "postgres"), "-D", str(self.data(name))]
         for setting, value in settings.items():
             argv += ["-c", f"{setting}={value}"]
         server.pid = self.context.supervisor.spawn(self.process(name), argv, user=unprivileged())
@@ -236,7 +258,7 @@ class PostgresqlServers(BaseStore[PostgresqlOptions]):
     def url(self, name: str, *, user: str = APP_USER, database: str = DATABASE) -> str:
         """The server's address as a URL, straight, not through a link."""
         server = self.server(name)
-        return f"postgresql://{user}@{server.host}:{server.port}/{database}"
+        return f"postgresql://{user}@{server.host}:{self.replication_port(name)}/{database}"
 
     def connect(
         self, name: str, *, user: str = SUPERUSER, database: str | None = None, timeout: int = 30, **arguments: Any

@@ -89,7 +89,7 @@ class PostgresqlStore(PostgresqlServers):
         self.run_program(
             "pg_basebackup",
             *("-D", str(self.data(name)), "-X", "stream", "-c", "fast", "--no-sync"),
-            *("-h", "127.0.0.1", "-p", str(self.server(source).port), "-U", SUPERUSER),
+            *("-h", "127.0.0.1", "-p", str(self.replication_port(source)), "-U", SUPERUSER),
         )
         (self.data(name) / "standby.signal").touch()
         self._own(self.data(name) / "standby.signal")
