@@ -278,9 +278,19 @@ class Write(PendingWrite):
         if self._scope is not None:
             self._scope.enter(self)
 
-    def record(self, version: Version) -> None:
-        """The write has this version: an object's with a key, a position where the store's shim gives positions."""
+    @property
+    def is_open(self) -> bool:
+        """Whether nothing has been said yet of what became of it."""
+        return self._open
+
+    def record(self, version: Version, key: bytes | str | None = None) -> None:
+        """The write has this version: an object's with a key, a position where the store's shim gives positions.
+
+        key: of which object, where only the answer said it.
+        """
         store = self._store
+        if key is not None:
+            self._key = key
         if store.gives_positions and isinstance(version, Ordered):
             write_id = WriteId.position(store.name, version.epoch, version.counter)
         else:
