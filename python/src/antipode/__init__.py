@@ -9,6 +9,7 @@ from types import ModuleType
 
 from antipode import forks
 from antipode.barrier import barrier, barrier_async
+from antipode.branches import Branch, branch, close, close_async
 from antipode.carry import carry, carry_all
 from antipode.errors import (
     AntipodeError,
@@ -74,6 +75,7 @@ __all__ = [
     "BarrierTimeout",
     "BarrierUnproven",
     "BlockingCallError",
+    "Branch",
     "ConfigurationError",
     "Gap",
     "Lineage",
@@ -101,8 +103,11 @@ __all__ = [
     "append",
     "barrier",
     "barrier_async",
+    "branch",
     "carry",
     "carry_all",
+    "close",
+    "close_async",
     "configure",
     "current_scope",
     "deserialize",

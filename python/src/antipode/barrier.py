@@ -9,6 +9,8 @@ from dataclasses import replace
 
 from antipode import records, telemetry
 from antipode.barrier_log import BarrierLog
+from antipode.branch_ids import BRANCHES
+from antipode.branch_rounds import Resolution, rounds
 from antipode.errors import BlockingCallError
 from antipode.free_path import free, remember
 from antipode.judgement import enforce, judge
@@ -16,7 +18,7 @@ from antipode.lineage import Lineage
 from antipode.need import Group
 from antipode.plan import DEFAULT, OnTimeout, OnUnproven, OnVacuous, Plan, Timeout, _Default, make_plan, warn_vacuous
 from antipode.result import BarrierResult, StoreResult
-from antipode.scope import current_scope
+from antipode.scope import Gap, current_scope
 from antipode.settings import Mode, settings
 from antipode.site import call_site
 from antipode.verdict import Reach, Verdict
@@ -61,6 +63,15 @@ def barrier(
     begun = _begin(lineage, timeout, stores, reach, require_complete, dry_run, on_timeout, on_unproven, on_vacuous)
     if isinstance(begun, BarrierResult):
         return begun
+    if begun.branches:
+        steps = rounds(begun)
+        try:
+            wanted, seconds = next(steps)
+            while True:
+                wanted, seconds = steps.send(wait(wanted, seconds))
+        except StopIteration as over:
+            found: Resolution = over.value
+        return _finish(found.plan, wait(found.plan.wanted(), found.remaining), found, given=lineage is not None)
     return _finish(begun, wait(begun.wanted(), begun.timeout))
 
 
@@ -84,6 +95,16 @@ async def barrier_async(
     begun = _begin(lineage, timeout, stores, reach, require_complete, dry_run, on_timeout, on_unproven, on_vacuous)
     if isinstance(begun, BarrierResult):
         return begun
+    if begun.branches:
+        steps = rounds(begun)
+        try:
+            wanted, seconds = next(steps)
+            while True:
+                wanted, seconds = steps.send(await wait_async(wanted, seconds))
+        except StopIteration as over:
+            found: Resolution = over.value
+        group = await wait_async(found.plan.wanted(), found.remaining)
+        return _finish(found.plan, group, found, given=lineage is not None)
     return _finish(begun, await wait_async(begun.wanted(), begun.timeout))
 
 
@@ -121,25 +142,30 @@ def _begin(
     return plan
 
 
-def _finish(plan: Plan, group: Group) -> BarrierResult:
+def _finish(plan: Plan, group: Group, found: Resolution | None = None, *, given: bool = False) -> BarrierResult:
     needs = group.needs
-    waited = time.monotonic() - group.since
+    waited = time.monotonic() - (group.since if found is None else found.since)
+    if found is not None and plan.scope is not None and not given:
+        plan.scope.resolve(found.closed, found.found)
+    unresolved = None if found is None else found.verdict
     # A store without a single server has nothing to ask, and no needs: that is no pass.
     all_visible = all(asked.servers for asked in plan.asked) and all(
         need.answer is not None and need.answer.verdict is Verdict.VISIBLE for need in needs
     )
     looked = plan.timeout == 0
     left_out = False
-    if all_visible and not plan.expected:
-        result = _result(plan, True, waited, lambda: judge(plan, needs, waited, looked=looked))
+    if all_visible and not plan.expected and unresolved is None:
+        result = _result(plan, True, waited, lambda: judge(plan, needs, waited, looked=looked), found=found)
     else:
-        verdicts = judge(plan, needs, waited, looked=looked)
+        verdicts = dict(judge(plan, needs, waited, looked=looked))
+        if unresolved is not None:
+            verdicts[BRANCHES] = unresolved
         asked = {each.store.name for each in plan.asked} | set(plan.expected)
-        satisfied = all(verdicts[name].verdict is Verdict.VISIBLE for name in asked)
+        satisfied = unresolved is None and all(verdicts[name].verdict is Verdict.VISIBLE for name in asked)
         left_out = _left_out(verdicts)
-        result = _result(plan, satisfied, waited, lambda: verdicts, left_out=left_out)
-    _tell(plan, result, group)
-    if result.satisfied and not left_out:
+        result = _result(plan, satisfied, waited, lambda: verdicts, left_out=left_out, found=found)
+    _tell(plan, result, group, parked=found is not None and found.parked)
+    if result.satisfied and not left_out and found is None:
         remember(plan, result)
     enforce(plan, result)
     return result
@@ -157,11 +183,15 @@ def _result(
     *,
     left_out: bool = False,
     dry_run: bool = False,
+    found: Resolution | None = None,
 ) -> BarrierResult:
     lineage = plan.lineage
     gaps = plan.scope.gaps if plan.scope is not None else ()
+    if found is not None and found.unjudged:
+        gaps = (*gaps, Gap("branch", "", found.unjudged))
     unjudged = (
         left_out
+        or bool(found is not None and found.unjudged)
         or dry_run
         or bool(plan.elsewhere)
         or bool(plan.expected)
@@ -182,9 +212,9 @@ def _result(
     )
 
 
-def _tell(plan: Plan, result: BarrierResult, group: Group) -> None:
+def _tell(plan: Plan, result: BarrierResult, group: Group, *, parked: bool) -> None:
     """Counts a barrier, and makes its spans if something had to be waited for (OBS-1, OBS-9)."""
-    waited = any(need.parked for need in group.needs)
+    waited = parked or any(need.parked for need in group.needs)
     outcome = _outcome(plan, result, group)
     telemetry.barriers[outcome if waited or outcome != "satisfied" else "free"] += 1
     if plan.vacuous:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextvars
 import functools
 import inspect
@@ -9,7 +10,9 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Executor, Future
 from typing import Any, ParamSpec, TypeVar, cast
 
-from antipode.scope import activate, current_scope
+from antipode.branches import Branch, close_carried
+from antipode.errors import ConfigurationError
+from antipode.scope import Scope, activate, current_block, current_scope
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
@@ -18,9 +21,17 @@ _R = TypeVar("_R")
 def carry(function: Callable[_P, _R]) -> Callable[_P, _R]:
     """A function that runs in the scope that is current now, in whichever thread or task it is called.
 
-    A detached scope stays open until each function that carries it has run once.
+    A detached scope stays open until each function that carries it has run once. In the block of a `branch()` it is a
+    task, with a scope of its own, and closes its branch where it returns; it can then be run once.
     """
     scope = current_scope()
+    block = None if scope is None else current_block(scope)
+    if scope is not None and isinstance(block, Branch):
+        taken = block.take(scope.marked())
+        if taken is not None:
+            own = Scope(taken[1], kind="detached")
+            own.be_task_of(taken[0])
+            return _task(function, own)
     context = contextvars.copy_context()
     holding = scope is not None and scope.kind == "detached"
     if scope is not None and holding:
@@ -57,6 +68,51 @@ def carry(function: Callable[_P, _R]) -> Callable[_P, _R]:
     return run
 
 
+def _task(function: Callable[_P, _R], scope: Scope) -> Callable[_P, _R]:
+    """A function that is the task of a branch (BRANCH-9)."""
+    context = contextvars.copy_context()
+    begun = iter([True])
+
+    def begin() -> None:
+        if not next(begun, False):
+            raise ConfigurationError(
+                "a function carried in a branch() is one task and runs once: carry it anew for each run"
+            )
+
+    if inspect.iscoroutinefunction(function):
+
+        @functools.wraps(function)
+        async def run_async(*args: Any, **kwargs: Any) -> Any:
+            begin()
+            try:
+                with activate(scope):
+                    result = await function(*args, **kwargs)
+                if scope.tasks:
+                    await asyncio.to_thread(close_carried, scope)
+                return result
+            finally:
+                scope.stop()
+
+        return cast("Callable[_P, _R]", run_async)
+
+    def run_here(*args: Any, **kwargs: Any) -> Any:
+        with activate(scope):
+            return function(*args, **kwargs)
+
+    @functools.wraps(function)
+    def run(*args: _P.args, **kwargs: _P.kwargs) -> _R:
+        begin()
+        try:
+            result = context.copy().run(run_here, *args, **kwargs)
+            if scope.tasks:
+                close_carried(scope)
+            return cast("_R", result)
+        finally:
+            scope.stop()
+
+    return run
+
+
 class _CarryingExecutor(Executor):
     """An executor whose work runs in the scope in which it was submitted."""
 
@@ -69,6 +125,9 @@ class _CarryingExecutor(Executor):
     def map(
         self, fn: Callable[..., _R], *iterables: Iterable[Any], timeout: float | None = None, chunksize: int = 1
     ) -> Iterator[_R]:
+        scope = current_scope()
+        if scope is not None and current_block(scope) is not None:
+            return super().map(fn, *iterables, timeout=timeout, chunksize=chunksize)  # each call is a task
         return self._executor.map(carry(fn), *iterables, timeout=timeout, chunksize=chunksize)
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:

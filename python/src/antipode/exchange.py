@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from antipode import logs, telemetry
 from antipode.errors import MalformedLineageError
 from antipode.lineage import EMPTY, Lineage
-from antipode.scope import Scope
+from antipode.scope import Scope, current_block
 from antipode.settings import settings
 from antipode.trust import Decision, Direction, Reason, TrustSettings, outgoing_text, report
 
@@ -102,13 +102,17 @@ def fitted(lineage: Lineage, room: int, direction: Direction) -> Lineage:
     return fits
 
 
-def leaving(scope: Scope) -> Lineage:
+def leaving(scope: Scope, *, answered: bool = False) -> Lineage:
     """The scope's lineage as it may leave now; writes in flight are marked in the copy and counted (SCOPE-16).
 
-    Raises PendingWriteError under `on_pending=raise`, for tests; nothing else.
+    In the block of a `branch()` it is one for a task (BRANCH-4); else, where the caller waits to be `answered`, one for
+    somebody in the same branches (BRANCH-6). Raises PendingWriteError under `on_pending=raise`, for tests; nothing else.
     """
     lineage = scope.outgoing()
     if lineage is not scope.lineage:
         for store in sorted({write.store for write in scope.pending}):
             telemetry.incomplete("pending", store)
-    return lineage
+    block = current_block(scope)
+    if block is not None:
+        return block.hand_over(lineage)
+    return scope.within(lineage) if answered else lineage

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from antipode.branch_ids import BRANCHES
 from antipode.errors import BarrierError, BarrierIncomplete, BarrierTimeout, BarrierUnproven, Redeliver
 from antipode.need import Need
 from antipode.plan import Asked, Plan
@@ -142,6 +143,8 @@ def _timeout_words(plan: Plan, result: BarrierResult, names: list[str]) -> str:
 
 def _unproven_words(result: BarrierResult, names: list[str]) -> str:
     told = "; ".join(f"{name}: {result.stores[name].reason}" for name in names)
+    if names == [BRANCHES]:
+        return f"{told}.\n  What that task was to write may be missing: run it again, or remove(antipode-branches)."
     return (
         f"{told}: the write may be lost.\n  After a restore or failover, check it and run: antipode epoch settle "
         f"{names[0]} EPOCH --at URL"

@@ -318,6 +318,18 @@ class Lineage:
         """This lineage without any mark of incompleteness: the application vouches that nothing is missing."""
         return self._make(self._sections, frozenset(), self._extensions)
 
+    # Extensions
+
+    @property
+    def extensions(self) -> tuple[str, ...]:
+        """The extensions that the lineage carries on, as they are spelled (WIRE-14)."""
+        parts = self._parts
+        return () if parts is None else parts.extensions  # a text that was not split has positions alone
+
+    def with_extensions(self, extensions: Iterable[str]) -> Lineage:
+        """This lineage with exactly these extensions."""
+        return self._make(self._sections, self._incomplete, tuple(sorted(set(extensions))))
+
     # Size
 
     def fit(self, budget: int) -> Lineage:

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from antipode.carriers import JMS_PROPERTY, LINEAGE_HEADER, read
 from antipode.exchange import give, leaving, take
+from antipode.lineage import Lineage
 from antipode.scope import Delivery, Scope, current_scope, open_scope
 from antipode.trust import Direction, judge_message_in, judge_message_out, report, trust_settings
 
@@ -60,7 +61,11 @@ def outgoing_message(*, lineage_out: bool | None = None, scope: Scope | None = N
     scope = scope or current_scope()
     if scope is None:
         return None
-    lineage = leaving(scope)
+    return message_text(leaving(scope), lineage_out=lineage_out)
+
+
+def message_text(lineage: Lineage, *, lineage_out: bool | None = None) -> str | None:
+    """The header's value for a message with this lineage, of which `leaving` has given what is the scope's."""
     if not lineage:
         return None
     trust = trust_settings()

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
+from antipode.branch_ids import BRANCHES
 from antipode.verdict import Visibility
 from antipode.writeid import Ordered, WriteId
 
@@ -20,6 +21,7 @@ class Need:
 
     __slots__ = (
         "answer",
+        "branch",
         "counter",
         "done",
         "epoch",
@@ -36,6 +38,8 @@ class Need:
 
     def __init__(self, write_id: WriteId, server: Server, group: Group) -> None:
         self.write_id = write_id
+        self.branch = write_id.store == BRANCHES
+        """It is no write but an open branch, whose row the server is to show."""
         self.server = server
         self.group = group
         self.since = group.since

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from functools import lru_cache
 from typing import Final, Literal, TypeAlias
 
 from antipode import logs
 from antipode.announcement import announce
+from antipode.branch_ids import BRANCHES, BranchId
 from antipode.errors import ConfigurationError
 from antipode.lineage import Lineage
 from antipode.scope import Scope
@@ -61,6 +62,8 @@ class Plan:
     """Stores in dry-run while the process enforces: followed and recorded, not waited for (BAR-49)."""
     switched_off: list[str]
     """Stores in mode off: not judged, so that the result is not complete (BAR-49)."""
+    branches: list[WriteId]
+    """Entries of `antipode-branches`: open branches, to be resolved first (BRANCH-12)."""
     timeout: float
     reach: Reach
     on_timeout: OnTimeout
@@ -81,15 +84,14 @@ class Plan:
     @property
     def vacuous(self) -> bool:
         """The lineage has writes, and none of their stores is registered here."""
-        others = self.asked or self.expected or self.recorded or self.switched_off
+        others = self.asked or self.expected or self.recorded or self.switched_off or self.branches
         return bool(self.elsewhere) and not others
 
     @property
     def asked_names(self) -> Collection[str]:
         """The stores whose marks of incompleteness count for `complete`."""
-        if self.names is not None:
-            return self.names
-        return [store.name for store in registry().all()]
+        names = self.names if self.names is not None else [store.name for store in registry().all()]
+        return (*names, BRANCHES)  # BRANCH-19
 
 
 def make_plan(
@@ -123,34 +125,20 @@ def make_plan(
     announce()
     names = None if stores is None else _checked_names(stores)
     wanted = _checked_reach(reach)
-    asked: list[Asked] = []
-    elsewhere: list[str] = []
-    expected: list[str] = []
-    recorded: list[Asked] = []
-    switched_off: list[str] = []
     enforcing = now.mode is Mode.ENFORCE and not dry_run
-    for name in lineage.stores:
-        store = known.get(name)
-        if store is None:
-            check_name(name, known.generation)
-        if names is not None and name not in names:
-            continue
-        if store is None:
-            (expected if name in now.stores else elsewhere).append(name)
-        elif (mode := store.mode) is Mode.OFF:
-            switched_off.append(name)
-        else:
-            group = recorded if enforcing and mode is Mode.DRY_RUN else asked
-            group.append(Asked(store, lineage.of_store(name), store.servers(own=wanted is Reach.REPLICA)))
+    apart = _taken_apart(lineage, names, own=wanted is Reach.REPLICA, enforcing=enforcing)
+    if not enforcing and apart.branches:
+        _follow_branches(apart)
     return Plan(
         scope=scope,
         lineage=lineage,
-        asked=asked,
-        elsewhere=elsewhere,
-        expected=expected,
-        recorded=recorded,
-        switched_off=switched_off,
-        timeout=_deadline(timeout, scope, asked),
+        asked=apart.asked,
+        elsewhere=apart.elsewhere,
+        expected=apart.expected,
+        recorded=apart.recorded,
+        switched_off=apart.switched_off,
+        branches=apart.branches,
+        timeout=_deadline(timeout, scope, apart.asked),
         reach=wanted,
         on_timeout=_on_timeout(on_timeout or now.on_timeout, scope),  # type: ignore[arg-type]
         on_unproven=_on_unproven(on_unproven or now.on_unproven, scope),  # type: ignore[arg-type]
@@ -159,6 +147,70 @@ def make_plan(
         dry_run=bool(dry_run) or now.mode is Mode.DRY_RUN,
         names=names,
     )
+
+
+def planned_anew(plan: Plan, lineage: Lineage) -> Plan:
+    """The same call for another lineage: that which closed branches made known."""
+    apart = _taken_apart(lineage, plan.names, own=plan.reach is Reach.REPLICA, enforcing=True)
+    return replace(
+        plan,
+        lineage=lineage,
+        asked=apart.asked,
+        elsewhere=apart.elsewhere,
+        expected=apart.expected,
+        recorded=apart.recorded,
+        switched_off=apart.switched_off,
+        branches=[],
+    )
+
+
+@dataclass(slots=True)
+class _Apart:
+    """A lineage by store, as the plan has it."""
+
+    asked: list[Asked] = field(default_factory=list)
+    elsewhere: list[str] = field(default_factory=list)
+    expected: list[str] = field(default_factory=list)
+    recorded: list[Asked] = field(default_factory=list)
+    switched_off: list[str] = field(default_factory=list)
+    branches: list[WriteId] = field(default_factory=list)
+
+
+def _taken_apart(lineage: Lineage, names: Collection[str] | None, *, own: bool, enforcing: bool) -> _Apart:
+    known = registry()
+    apart = _Apart()
+    for name in lineage.stores:
+        if name == BRANCHES:
+            apart.branches = lineage.of_store(name)
+            continue
+        store = known.get(name)
+        if store is None:
+            check_name(name, known.generation)
+        if names is not None and name not in names:
+            continue
+        if store is None:
+            (apart.expected if name in settings().stores else apart.elsewhere).append(name)
+        elif (mode := store.mode) is Mode.OFF:
+            apart.switched_off.append(name)
+        else:
+            group = apart.recorded if enforcing and mode is Mode.DRY_RUN else apart.asked
+            group.append(Asked(store, lineage.of_store(name), store.servers(own=own)))
+    return apart
+
+
+def _follow_branches(apart: _Apart) -> None:
+    """In dry-run open branches are followed as writes to the stores that have their rows (BRANCH-21)."""
+    now = time.time()
+    for write_id in apart.branches:
+        branch = BranchId.of(write_id)
+        store = None if branch is None else registry().get(branch.store)
+        if store is None or branch is None or store.mode is Mode.OFF or branch.is_expired(now):
+            continue
+        there = next((asked for asked in apart.asked if asked.store is store), None)
+        if there is None:
+            apart.asked.append(Asked(store, [write_id], store.servers()))
+        else:
+            there.ids.append(write_id)
 
 
 def _checked_names(stores: Sequence[str]) -> tuple[str, ...]:

@@ -243,7 +243,7 @@ def prepare_request(host: str, get: Callable[[str], str | None], headers: Iterab
         return Outgoing(rewrite(get, None, application_formats()), None)
     if scope is None:
         return _AS_IT_IS
-    text = give(leaving(scope), trust, Direction.REQUEST_OUT)
+    text = give(leaving(scope, answered=True), trust, Direction.REQUEST_OUT)
     if text is not None:
         warn_of_forwarded(host, headers, trust)
     return Outgoing(rewrite(get, text, application_formats()), text)

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, Protocol
 
 from opentelemetry import context as otel
 from opentelemetry.context.contextvars_context import ContextVarsRuntimeContext
 
 from antipode import logs, telemetry
+from antipode.branch_ids import WITHIN, BranchId, taken_out, without_branches
 from antipode.errors import ConfigurationError
 from antipode.lineage import EMPTY, Lineage
 from antipode.pending import PendingWrite, Top, apply_on_pending, current_task
@@ -21,6 +22,8 @@ from antipode.site import call_site
 from antipode.writeid import WriteId
 
 _SCOPE: Final = otel.create_key("antipode-scope")
+BLOCK: Final = otel.create_key("antipode-branch")
+"""In the Context: the block of a `branch()`."""
 _process = object()
 """Stands for this process: the child of a fork is another, where the scopes from before are none (SCOPE-13)."""
 
@@ -62,6 +65,15 @@ class Delivery:
     detail: str = ""
 
 
+class HandingOver(Protocol):
+    """The block of a `branch()`: what leaves in it goes to a task."""
+
+    scope: Scope
+
+    def hand_over(self, lineage: Lineage) -> Lineage:
+        """Announces a branch in the scope; the lineage for the task's text, of what would leave without it."""
+
+
 class Scope:
     """What one request, message or task depends on. Joins are atomic: its threads and tasks share it.
 
@@ -85,6 +97,11 @@ class Scope:
         self.queue = ""
         """Of a message: the logical name of the store that it came from, where a shim knows it."""
         self._lock = threading.RLock()
+        self._own: dict[bytes, BranchId] = {}
+        """The branches that this scope is in: it never holds one of them (BRANCH-7)."""
+        self._tasks: list[BranchId] = []
+        """Those of them that `close` closes: this is their task."""
+        lineage = self._entered(lineage)
         self._held = lineage
         self._top: Top | None = None
         """What the last write of a position put on top of it, if nothing has come since."""
@@ -163,6 +180,8 @@ class Scope:
 
     def append(self, *ids: WriteId) -> None:
         """Adds writes to the lineage (paper table 2). In a closed scope they are dropped and counted."""
+        if self._own:
+            ids = tuple(write_id for write_id in ids if write_id.key not in self._own)
         if not ids:
             return
         with self._lock:
@@ -185,6 +204,9 @@ class Scope:
     def receive(self, lineage: Lineage) -> None:
         """Joins what the request or message itself brought: it is not sent back with the response."""
         with self._lock:
+            lineage = self._entered(lineage)
+            if self._own:
+                self._lineage = without_branches(self._lineage, self._own)
             if not self._closed:
                 self._lineage |= self._filtered(lineage)
                 self._inbound |= lineage
@@ -192,6 +214,10 @@ class Scope:
     def _join(self, lineage: Lineage, *, filtered: bool) -> None:
         if not lineage:
             return
+        if lineage.extensions:
+            lineage = taken_out(lineage)[0]  # a response or value makes nobody a task
+        if self._own:
+            lineage = without_branches(lineage, self._own)
         with self._lock:
             closed = self._closed
             if not closed:
@@ -242,6 +268,58 @@ class Scope:
         with self._lock:
             if len(self._gaps) < 100:
                 self._gaps.append(Gap(reason, store, detail))
+
+    # Branches (spec BRANCH)
+
+    def _entered(self, lineage: Lineage) -> Lineage:
+        """What a text brought, as this scope may hold it: it names the branches that the scope is in."""
+        if lineage.extensions:
+            lineage, tasks, within = taken_out(lineage)
+            for branch in tasks:
+                self.be_task_of(branch)
+            self._own.update((branch.key, branch) for branch in within)
+        return without_branches(lineage, self._own) if self._own else lineage
+
+    def be_task_of(self, branch: BranchId) -> None:
+        """This scope is the task of a branch: it never holds it, and closes it."""
+        self._own[branch.key] = branch
+        self._tasks.append(branch)
+
+    @property
+    def tasks(self) -> tuple[BranchId, ...]:
+        """The branches whose task this is, and that it has not closed."""
+        return tuple(self._tasks)
+
+    @property
+    def own_branches(self) -> frozenset[bytes]:
+        """The keys of the branches that this scope is in."""
+        return frozenset(self._own)
+
+    def within(self, lineage: Lineage) -> Lineage:
+        """A lineage as it goes to whom the task calls: in the same branches (BRANCH-6)."""
+        if not self._own:
+            return lineage
+        return lineage.with_extensions([*lineage.extensions, *(b.extension(WITHIN) for b in self._own.values())])
+
+    def has_closed(self, branch: BranchId) -> None:
+        """The row of a branch is written: what this scope writes now comes too late for it, and is counted."""
+        with self._lock:
+            if branch in self._tasks:
+                self._tasks.remove(branch)
+            self.sent = True
+
+    def resolve(self, closed: Lineage, found: Lineage) -> None:
+        """Puts the lineages of closed branches in the place of the branches (BRANCH-12)."""
+        with self._lock:
+            if self._closed:
+                return
+            found = without_branches(taken_out(found)[0], self._own)
+            self._lineage = self._lineage.without(closed) | self._filtered(found)
+
+    def drop_branches(self, keys: Collection[bytes]) -> None:
+        """Takes branches out: they were withdrawn (BRANCH-5)."""
+        with self._lock:
+            self._lineage = without_branches(self._lineage, keys)
 
     # Writes in flight
 
@@ -375,6 +453,12 @@ def after_fork() -> None:
     _process = object()
 
 
+def current_block(scope: Scope, context: otel.Context | None = None) -> HandingOver | None:
+    """The block of a `branch()` of this very scope in which the caller is; None outside any."""
+    found: Any = (current_context() if context is None else context).get(BLOCK)
+    return found if found is not None and found.scope is scope else None
+
+
 def in_context(scope: Scope | None, context: otel.Context | None = None) -> otel.Context:
     """A Context that holds this scope."""
     return otel.set_value(_SCOPE, scope, context)
@@ -480,7 +564,9 @@ def serialize() -> str:
     current = current_scope()
     if current is None:
         raise ConfigurationError(f"antipode.serialize() was called outside any scope. (site: {call_site()})")
-    return current.outgoing().serialize()
+    lineage = current.outgoing()
+    handing_over = current_block(current)
+    return (lineage if handing_over is None else handing_over.hand_over(lineage)).serialize()
 
 
 def deserialize(text: str) -> Lineage:

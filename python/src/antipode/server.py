@@ -10,13 +10,15 @@ import os
 import select
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from random import uniform
 from typing import TYPE_CHECKING, Any, Final
 
 from antipode import logs, telemetry
+from antipode.branch_ids import BRANCHES
+from antipode.branch_lookup import look_for
 from antipode.errors import ConfigurationError
 from antipode.need import Need, release_all
 from antipode.settings import Settings, settings
@@ -308,12 +310,17 @@ class Server:
             if self._watch is None and self._watchable and shim.capabilities.push:
                 self._open_watch()
             self._asked_under = self._resets
-            if ids and shim.capabilities.blocking_wait and not self.waiters.looks:
-                answers = shim.wait(ids, self, _WAIT_SLICE_S)
-            else:
-                answers = shim.visible(ids, self)
-            if len(answers) != len(ids):
-                raise RuntimeError(f"{shim.kind}: {len(answers)} answers to {len(ids)} questions")
+            branches = [write_id for write_id in ids if write_id.store == BRANCHES]
+            writes = [write_id for write_id in ids if write_id.store != BRANCHES] if branches else ids
+            answers: Sequence[Visibility] = ()
+            if ids and shim.capabilities.blocking_wait and not self.waiters.looks and (writes or not branches):
+                answers = shim.wait(writes, self, self._in_force.poll if branches else _WAIT_SLICE_S)
+            elif writes or not branches:
+                answers = shim.visible(writes, self)
+            if len(answers) != len(writes):
+                raise RuntimeError(f"{shim.kind}: {len(answers)} answers to {len(writes)} questions")
+            if branches:
+                ids, answers = [*writes, *branches], [*answers, *look_for(branches, self)]
         except shim.unreachable as error:
             self._failed(error, asked_at)
             return False

@@ -184,6 +184,7 @@ WORDS: Final[Mapping[str, Word]] = {
     "sample": _share(_A + "SAMPLE"),
     "repeat_reads": _flag(_A + "REPEAT_READS"),
     "history": _text(_A + "HISTORY"),
+    "branches": Word("", _as_is, str),
 }
 """Every setting of the process, by its word in `configure`."""
 

@@ -85,6 +85,8 @@ class Settings:
     sample: float = 0.01
     repeat_reads: bool = True
     history: str = ""
+    branches: str = ""
+    """The store that holds the branches that this process announces (spec BRANCH)."""
 
 
 class SettingsWords(TypedDict, total=False):
@@ -122,6 +124,7 @@ class SettingsWords(TypedDict, total=False):
     sample: float | None
     repeat_reads: bool | None
     history: str | os.PathLike[str] | None
+    branches: Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,8 +177,13 @@ def configure(**words: Unpack[SettingsWords]) -> Settings:
     """Sets these words for the process, at once and also while it runs; the others stay as they are.
 
     The environment is read again. `None` takes back what an earlier call set. Durations are float seconds or
-    timedelta. Raises ConfigurationError for an unknown word or a bad value, and changes nothing then.
+    timedelta. `branches` takes a wrapped client, whose store is asked whether it can hold the table of branches. Raises
+    ConfigurationError for an unknown word or a bad value, and changes nothing then.
     """
+    if words.get("branches") is not None:
+        from antipode.branch_table import checked_store
+
+        words["branches"] = checked_store(words["branches"])
     with _lock:
         code = dict(_code)
         for name, value in words.items():

@@ -13,6 +13,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from antipode import logs, telemetry
+from antipode.branch_ids import BRANCHES
 from antipode.errors import ConfigurationError, UnknownStoreError
 from antipode.lineage import EMPTY
 from antipode.pending import PendingWrite
@@ -67,6 +68,10 @@ class Store:
 
     def __init__(self, name: str, shim: type[Shim], options: StoreOptions) -> None:
         WriteId(name, b"check", Ordered("", 0))  # refuses a name that the wire cannot carry
+        if name == BRANCHES:
+            raise ConfigurationError(
+                f"{name} is the name under which branches travel (BRANCH-1): name the store otherwise"
+            )
         self.name = name
         self.options = options
         self.gives_positions = shim.capabilities.versions == "position"

@@ -39,6 +39,8 @@ class Visibility(NamedTuple):
     reason: str = ""
     unknown_epoch: bool = False
     """With `not_yet`: the server does not know the write's epoch, which may be newer than the server."""
+    told: str = ""
+    """With `visible` of a closed branch: the text of its row."""
 
 
 VISIBLE: Final = Visibility(Verdict.VISIBLE)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
+from antipode.branch_ids import BRANCHES
 from antipode.need import Group, Need
 from antipode.position_queue import PositionQueue
 from antipode.verdict import VISIBLE, Verdict, Visibility, not_yet, unproven
@@ -16,6 +17,7 @@ from antipode.writeid import Ordered, WriteId
 LINGER_S: Final = 10.0
 """How long a server is asked on after the last barrier."""
 _MOST_OBJECTS: Final = 200
+_MOST_BRANCHES: Final = 2000
 _FAILED_IN_A_ROW: Final = 5
 
 
@@ -44,6 +46,8 @@ class Waiters:
 
     def lagging(self, need: Need, now: float, position: str) -> Visibility | None:
         """The overload rule: where the known lag exceeds the deadline nobody parks, one prober goes on (BAR)."""
+        if need.branch:
+            return None  # a task that is slow says nothing of the replica (BRANCH-14)
         if need.counter < 0:
             crowd = sum(len(needs) for needs in self._others.values())
             if self._timeouts_in_a_row >= _FAILED_IN_A_ROW and crowd:
@@ -88,7 +92,7 @@ class Waiters:
             return
         need.group.settle(need, None)
         self.live -= 1
-        self._timeouts_in_a_row += 1
+        self._timeouts_in_a_row += not need.branch
         if need.counter >= 0 and need.epoch in self._ordered:
             self._ordered[need.epoch].given_up()
         if need.counter >= 0 and not need.group.cancelled:
@@ -130,7 +134,9 @@ class Waiters:
                 del self.probes[epoch]
             elif (first := self._first(epoch)) is None or counter < first.counter:
                 chosen.append(write_id)
-        others = list(self._others)[:_MOST_OBJECTS]
+        objects = [write_id for write_id in self._others if write_id.store != BRANCHES]
+        branches = [write_id for write_id in self._others if write_id.store == BRANCHES]
+        others = objects[:_MOST_OBJECTS] + branches[:_MOST_BRANCHES]
         for write_id in others:  # the next round begins with the others
             self._others[write_id] = self._others.pop(write_id)
         return chosen + others
@@ -241,7 +247,8 @@ class Waiters:
         if need.done:
             return
         self.live -= 1
-        self._timeouts_in_a_row = 0
+        if not need.branch:
+            self._timeouts_in_a_row = 0
         need.late = need.late or self._rounds > need.first_round
         if need.group.settle(need, answer):
             released.append(need.group)

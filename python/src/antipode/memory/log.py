@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 import itertools
 import threading
 import time
@@ -44,6 +45,8 @@ class ReplicatedLog:
         self.versions = versions
         self._clock = HybridClock()
         self._answers_lost = False
+        self._rows: list[tuple[float, bytes]] = []
+        """The rows of branches, and when they may go: the first to go first."""
         self._lock = threading.RLock()
         self._changed = threading.Condition(self._lock)
         self._ticker: threading.Thread | None = None
@@ -207,6 +210,19 @@ class ReplicatedLog:
         if lost:
             raise ConnectionError(f"{self.name}: the connection broke before the answer came")
         return version
+
+    def close_row(self, key: bytes, value: bytes, life: float) -> bool:
+        """Writes the row of a branch at the primary where there is none; those whose time is over go with it (BRANCH-22)."""
+        with self._lock:
+            node, now = self._primary, time.monotonic()
+            while self._rows and self._rows[0][0] < now:
+                self.write(node, heapq.heappop(self._rows)[1], None, "")
+            there = node.data.get(key)
+            if there is not None and there.value is not None:
+                return False
+            heapq.heappush(self._rows, (now + life, key))
+            self.write(node, key, value, "")
+            return True
 
     def read(self, node: Node, key: bytes) -> tuple[Cell | None, Ordered]:
         """Reads at a server: the object with its lineage and version, and where the server is."""

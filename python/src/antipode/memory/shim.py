@@ -5,11 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Final, NamedTuple
 
+from antipode.branch_table import BranchTable
 from antipode.epochs import judge_position
+from antipode.errors import ConfigurationError
 from antipode.memory.log import DELETED, ReplicatedLog
 from antipode.memory.node import Node
 from antipode.shim import VISIBLE, Capabilities, Server, Shim, Visibility, not_yet, unproven
 from antipode.writeid import Opaque, Ordered, WriteId
+
+
+_ROW: Final = b"antipode:branch:"
+"""What the keys of the rows of branches begin with."""
 
 
 class Target(NamedTuple):
@@ -41,10 +47,25 @@ class MemoryWatch:
         self._target.store.unwatch(self._target.node, self)
 
 
-class _AnyMemoryShim(Shim):
+class _AnyMemoryShim(Shim, BranchTable):
     """What the three have in common: one question is a look at the server under its lock."""
 
     kind: ClassVar[str] = "memory"
+
+    def check_branches(self) -> None:
+        """As the base says: every embedded store has the table."""
+
+    def find_branches(self, ids: Sequence[str], server: Server) -> Mapping[str, str]:
+        target: Target = server.target
+        with target.store.looking(target.node) as node:
+            cells = {name: node.data.get(_ROW + name.encode()) for name in ids}
+            return {name: cell.value.decode() for name, cell in cells.items() if cell is not None and cell.value}
+
+    def close_branch(self, branch: str, text: str, life: float) -> bool:
+        for server in self.store.servers(own=True):
+            target: Target = server.target
+            return target.store.close_row(_ROW + branch.encode(), text.encode(), life)
+        raise ConfigurationError(f"no server of {self.store.name} is known here: make a client of it")
 
     def visible(self, ids: Sequence[WriteId], server: Server) -> Sequence[Visibility]:
         target: Target = server.target

@@ -1,0 +1,164 @@
+"""Where branches are closed: the small table that a store's shim keeps, and the text of its rows (spec BRANCH)."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import time
+from abc import ABC, abstractmethod
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from threading import Lock
+from typing import TYPE_CHECKING, Any, Final
+
+from antipode.branch_ids import ROW_LIFE_S, BranchId
+from antipode.errors import ConfigurationError, MalformedLineageError
+from antipode.lineage import Lineage
+from antipode.seal import Keys, SealState, open_seal, seal
+from antipode.trust import TrustSettings, judge_message_in, judge_message_out, trust_settings
+from antipode.wire import MAX_BYTES
+
+if TYPE_CHECKING:
+    from antipode.server import Server
+    from antipode.store import Store
+
+
+class BranchTable(ABC):
+    """What a shim is besides, where its store can hold branches: one small table, `id -> text`, whose rows never change."""
+
+    @abstractmethod
+    def check_branches(self) -> None:
+        """Asks whether the table is there and may be written and read; raises UnfitStoreError with the cure (BRANCH-24).
+
+        A server that does not answer now is no error.
+        """
+
+    @abstractmethod
+    def find_branches(self, ids: Sequence[str], server: Server) -> Mapping[str, str]:
+        """The rows of these branches that a server shows, in one question: `id -> text`.
+
+        Called by the engine's thread for that server, on `server.session`, like `visible`, and raises as that does.
+        """
+
+    @abstractmethod
+    def close_branch(self, branch: str, text: str, life: float) -> bool:
+        """Writes a row at the primary, to be kept for `life` seconds at least; False where there is one already.
+
+        Called by any thread, on a connection of its own. One atomic step, so that it may be sent twice; with it some
+        rows go whose time is over, where the store forgets nothing by itself. Raises ConfigurationError where no server
+        that this process has wrapped takes writes, and what the client raises.
+        """
+
+
+class Row:
+    """The row of a closed branch as it was found, and what it says, as far as it is believed (BRANCH-23)."""
+
+    __slots__ = ("lineage", "reason")
+
+    def __init__(self, branch: BranchId, text: str, lineage_in: bool) -> None:
+        self.lineage: Lineage | None = None
+        self.reason = ""
+        trust = trust_settings()
+        if not lineage_in:
+            self.reason = "its close is not believed: lineage_in=False"
+            return
+        body = text
+        if trust.keys:
+            body, state = open_seal(text, _keys(trust, branch), time.time())
+            if state is not SealState.VALID:
+                self.reason = f"its close is not believed: the seal of its row is {state}"
+                return
+        else:
+            decision = judge_message_in(text, trust, None)
+            if not decision.accepted:
+                self.reason = f"its close is not believed: {decision.reason}"
+                return
+        try:
+            self.lineage = Lineage.deserialize(body)
+        except MalformedLineageError as error:
+            self.reason = f"its row cannot be read: {error}"
+
+
+def row_text(branch: BranchId, lineage: Lineage, lineage_out: bool, life: float) -> str:
+    """The text of a row; raises ConfigurationError where lineages may not rest in the store."""
+    trust = trust_settings()
+    decision = judge_message_out(trust, None if lineage_out else False)
+    if not decision.accepted:
+        raise ConfigurationError(f"{branch} cannot be closed: its lineage may not rest there ({decision.reason})")
+    if not trust.keys:
+        return lineage.serialize()
+    keys = _keys(trust, branch)
+    return seal(lineage.fit(MAX_BYTES - keys.seal_length).serialize(), keys, time.time(), life)
+
+
+def row_life(branch: BranchId) -> float:
+    """Seconds for which a row that is written now has to be kept (BRANCH-22)."""
+    return max(branch.lease_ms / 1000 - time.time(), 0.0) + ROW_LIFE_S
+
+
+def _keys(trust: TrustSettings, branch: BranchId) -> Keys:
+    """The process's keys, made others for each branch: a row is worth nothing under another's id."""
+    purpose = b"antipode branch " + branch.key
+    return Keys({name: hmac.new(key, purpose, hashlib.sha256).digest() for name, key in trust.keys.items()})
+
+
+def table_of(store: Store | None) -> BranchTable | None:
+    """The table of branches of a registered store; None where its kind has none."""
+    shim = None if store is None else store.shim
+    return shim if isinstance(shim, BranchTable) else None
+
+
+def checked_store(value: Any) -> str:
+    """What `configure(branches=…)` means: the name of a registered store, which can hold the table (BRANCH-24).
+
+    `value` is a wrapped client, a Store, or a name.
+    """
+    from antipode.store import Store, registry
+
+    store = registry().need(value) if isinstance(value, str) else value if isinstance(value, Store) else _behind(value)
+    if not isinstance(store, Store):
+        raise ConfigurationError(
+            f"configure(branches={type(value).__name__}): want a wrapped client, or the name of its store"
+        )
+    table = table_of(store)
+    if table is None:
+        raise ConfigurationError(
+            f"configure(branches={store.name!r}): a store of the kind {store.kind} has no table of branches"
+        )
+    table.check_branches()
+    return store.name
+
+
+def _behind(client: Any) -> Any:
+    """The store that a client was wrapped for; None where it is no wrapped client."""
+    from antipode.store import Store
+
+    for name in ("_antipode_store", "_antipode", "_joined", "_store"):
+        found = getattr(client, name, None)
+        for candidate in (found, getattr(found, "store", None)):
+            if isinstance(candidate, Store):
+                return candidate
+    return None
+
+
+class ClosedBranches:
+    """Rows that this process has seen: they never change, so nobody asks twice. Bounded."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._texts: OrderedDict[bytes, str] = OrderedDict()
+        self._lock = Lock()
+
+    def get(self, key: bytes) -> str | None:
+        """The text of a branch's row; None where it has not been seen."""
+        return self._texts.get(key)
+
+    def keep(self, key: bytes, text: str) -> None:
+        """A row was seen."""
+        with self._lock:
+            self._texts[key] = text
+            if len(self._texts) > self._most:
+                self._texts.popitem(last=False)
+
+
+CLOSED: Final = ClosedBranches(1024)
