@@ -8,12 +8,15 @@ from typing import Any, Final
 
 from antipode.administration import Step, Wanted
 
-from antipode_redis import marks
+from antipode_redis import branch_rows, marks
 from antipode_redis.probe import RIGHTS
 from antipode_redis.session import Session
 from antipode_redis.targets import target_of
 
-OPTIONS: Final[Mapping[str, str]] = {"marks_key": f"the key of the marks, as wrap() has it ({marks.DEFAULT_KEY})"}
+OPTIONS: Final[Mapping[str, str]] = {
+    "marks_key": f"the key of the marks, as wrap() has it ({marks.DEFAULT_KEY})",
+    "branches": "yes: also the rights to the rows of branches, for configure(branches=…)",
+}
 _TIMEOUT_S: Final = 5.0
 _NAMELESS: Final = "USER"
 
@@ -28,6 +31,15 @@ def preparations(url: str, wanted: Wanted) -> Sequence[Step]:
     if not key or any(character.isspace() for character in key):
         raise ValueError(f"{key!r} is no key of marks: white space cannot stand in a user's rule")
     words = ("ACL", "SETUSER", user or _NAMELESS, *RIGHTS.split(), f"~{key}")
+    rows = ("ACL", "SETUSER", user or _NAMELESS, *branch_rows.RIGHTS.split(), f"~{branch_rows.PREFIX}*")
+    for_branches = [
+        Step(
+            "redis-cli",
+            " ".join(rows),
+            "without it branches can be neither closed nor looked up; at every server, too",
+            None if user is None else partial(_grant, url, rows),
+        )
+    ]
     return [
         Step(
             "redis-cli",
@@ -36,6 +48,7 @@ def preparations(url: str, wanted: Wanted) -> Sequence[Step]:
             "replicated: give them at every server of the store",
             None if user is None else partial(_grant, url, words),
         ),
+        *(for_branches if wanted.options.get("branches", "") not in ("", "no") else []),
         Step(
             "redis-cli",
             "ACL SAVE",

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
 from antipode.administration import EpochRecord, Finding, Step, Wanted
+from antipode.branch_table import BranchTable
 from antipode.errors import ConfigurationError
 from antipode.shim import Capabilities, Server, Shim, Visibility, unproven
 from antipode.store import Store
@@ -14,7 +15,7 @@ from redis.exceptions import AuthenticationError
 from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import TimeoutError as RedisTimeoutError
 
-from antipode_redis import doctor, marks, preparing
+from antipode_redis import branch_rows, doctor, marks, preparing
 from antipode_redis.judging import judge
 from antipode_redis.marker import Marker
 from antipode_redis.probe import CLUSTER, grant
@@ -23,7 +24,7 @@ from antipode_redis.session import Session
 from antipode_redis.targets import SCHEMES, target_of
 
 
-class RedisShim(Shim):
+class RedisShim(Shim, BranchTable):
     """What knows Redis. Positions: epoch = first 16 hex digits of the replication id, counter = its offset."""
 
     kind: ClassVar[str] = "redis"
@@ -38,6 +39,7 @@ class RedisShim(Shim):
         super().__init__(store)
         self.markers: dict[str, Marker] = {}
         """By server address: the threads that write marks."""
+        self._rows = branch_rows.BranchRows(store)
 
     @property
     def marks_key(self) -> str:
@@ -47,6 +49,7 @@ class RedisShim(Shim):
     def forget(self) -> None:
         for each in self.markers.values():
             each.stop()
+        self._rows.end()
 
     def visible(self, ids: Sequence[WriteId], server: Server) -> Sequence[Visibility]:
         session = self._session(server)
@@ -62,6 +65,15 @@ class RedisShim(Shim):
             return [unproven(f"it {CLUSTER}")] * len(ids)
         server.applied(session.run_id, seen.replication.epoch, seen.proved())
         return [judge(write_id, seen) for write_id in ids]
+
+    def check_branches(self) -> None:
+        self._rows.check()
+
+    def find_branches(self, ids: Sequence[str], server: Server) -> Mapping[str, str]:
+        return branch_rows.find(self._session(server), ids)
+
+    def close_branch(self, branch: str, text: str, life: float) -> bool:
+        return self._rows.close(branch, text, life)
 
     def watch(self, server: Server, on_change: Callable[[], None]) -> _Tracking:
         session = self._session(server)

@@ -1,0 +1,185 @@
+"""Branches whose rows are in Redis: two regions, partitions, lost rows, failovers, rights (spec BRANCH)."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+
+import antipode
+import antipode_redis
+import pytest
+import redis
+from antipode import Lineage, UnfitStoreError
+from antipode.branch_ids import BRANCHES
+from antipode.branch_table import CLOSED
+from antipode.errors import ConfigurationError
+from antipode.result import BarrierResult
+from antipode.testing import isolated
+from antipode_lab.stores.redis import RedisStore
+from regions import STORE, Posts, until
+
+two_replicas = pytest.mark.redis_lab(replicas=2, lag=["5ms", "20ms"])
+
+
+@pytest.fixture(autouse=True)
+def _isolated() -> Iterator[None]:
+    with isolated():
+        yield
+
+
+@pytest.fixture
+def posts(redis_lab: RedisStore) -> Posts:
+    found = Posts(redis_lab)
+    antipode.configure(branches=found.wrapped["a"])
+    return found
+
+
+def hand_over(within: float = 30.0) -> tuple[str, Lineage]:
+    with antipode.scope() as scope:
+        with antipode.branch(within=within):
+            task = antipode.serialize()
+        return task, scope.lineage
+
+
+def run(posts: Posts, task: str, key: str = "k") -> None:
+    with antipode.message_scope(task):
+        posts.wrapped[posts.lab.primary].set(key, "v")
+        antipode.close()
+
+
+def look(lineage: Lineage, timeout: float) -> BarrierResult:
+    CLOSED._texts.clear()  # as another process, which has seen nothing yet
+    began = time.monotonic()
+    result = antipode.barrier(lineage, timeout=timeout, on_timeout="proceed", on_unproven="proceed")
+    assert time.monotonic() - began < timeout + 1.0, "past its deadline"
+    return result
+
+
+@two_replicas
+def test_a_barrier_hears_of_the_close_by_the_servers_push(posts: Posts) -> None:
+    """BRANCH-12, BRANCH-14: woken by the row's arrival at the replica, not by a poll."""
+    delays = []
+    for number in range(8):
+        task, lineage = hand_over()
+        closed: list[float] = []
+
+        def end(task: str = task, number: int = number, closed: list[float] = closed) -> None:
+            time.sleep(0.3)
+            run(posts, task, f"k{number}")
+            closed.append(time.monotonic())
+
+        thread = threading.Thread(target=end)
+        thread.start()
+        result = look(lineage, 10.0)
+        ended = time.monotonic()
+        thread.join()
+        assert result.complete
+        assert all(posts.shows(name, f"k{number}") == b"v" for name in posts.readers)
+        delays.append(ended - closed[0])
+    assert sorted(delays)[len(delays) // 2] < 0.2, delays  # 20 ms of lag, and no deadline of a poll
+
+
+@two_replicas
+@pytest.mark.parametrize("mode", ["cut", "silent"])
+def test_a_close_behind_a_partition_is_still_open(posts: Posts, mode: str) -> None:
+    """BRANCH-13."""
+    for name in posts.readers:
+        posts.lab.partition(name, mode="cut" if mode == "cut" else "silent")
+    task, lineage = hand_over()
+    run(posts, task)
+    result = look(lineage, 0.4)
+    assert str(result.stores[BRANCHES].verdict) == "timed_out"
+    for name in posts.readers:
+        posts.lab.heal(name, wait=False)
+    until(lambda: look(lineage, 2.0).complete)
+    assert all(posts.shows(name, "k") == b"v" for name in posts.readers)
+
+
+@two_replicas
+def test_a_row_that_a_failover_lost_is_no_close(posts: Posts) -> None:
+    """BRANCH-13, BRANCH-15: and the task, tried again at the new primary, closes it."""
+    task, lineage = hand_over(within=1.0)
+    for name in posts.readers:
+        posts.lab.partition(name)
+    with antipode.message_scope(task):
+        antipode.close()
+    posts.lab.kill("a")
+    for name in posts.readers:
+        posts.lab.heal(name, wait=False)
+    posts.lab.promote("b1")
+    result = look(lineage, 4.0)
+    assert str(result.stores[BRANCHES].verdict) == "unproven" and "abandoned" in result.stores[BRANCHES].reason
+    run(posts, task)
+    until(lambda: look(lineage, 2.0).satisfied)
+    assert posts.shows("b1", "k") == b"v"
+
+
+@two_replicas
+def test_a_killed_replica_is_not_the_only_one(posts: Posts) -> None:
+    """BRANCH-13: any server of the region will do, and where none answers nothing passes."""
+    antipode.configure(replica_out_after=0.3)
+    task, lineage = hand_over()
+    run(posts, task)
+    assert look(lineage, 5.0).complete
+    posts.lab.kill("b1")
+    result = look(lineage, 3.0)
+    assert result.satisfied and not result.complete
+    posts.lab.kill("b2")
+    result = look(lineage, 1.5)
+    assert not result.satisfied
+
+
+@two_replicas
+def test_rows_go_by_themselves_and_the_first_close_stands(posts: Posts) -> None:
+    """BRANCH-10, BRANCH-22."""
+    task, lineage = hand_over()
+    run(posts, task, "first")
+    run(posts, task, "second")
+    client = posts.lab.client("a")
+    [key] = client.keys("antipode:branch:*")
+    assert b"antipode" not in client.get(key) and 24 * 3600 < client.ttl(key) <= 24 * 3600 + 31
+    posts.wrapped["a"].delete("second")
+    assert look(lineage, 5.0).complete
+
+
+@two_replicas
+def test_a_replica_alone_closes_nothing(posts: Posts) -> None:
+    """BRANCH-10: what is to be done about it is said."""
+    task, _ = hand_over()
+    with isolated():
+        antipode_redis.wrap(redis.Redis.from_url(posts.lab.url("b1")), store=STORE)
+        with antipode.message_scope(task), pytest.raises(ConfigurationError, match="wrap a client of that"):
+            antipode.close()
+
+
+@two_replicas
+def test_a_missing_right_is_told_at_once_with_the_grant(posts: Posts) -> None:
+    """BRANCH-24; and what `antipode init` prints cures it."""
+    from antipode.administration import Wanted
+
+    admin = posts.lab.client("a")
+    admin.execute_command("ACL", "SETUSER", "app", "reset", "on", ">pw", "~app:*", "~antipode:epochs", "+@all", "-mget")
+    port = posts.lab.url("a").rpartition(":")[2]
+    url = f"redis://app:pw@127.0.0.1:{port}"
+    with isolated():
+        orders = antipode_redis.wrap(redis.Redis.from_url(url), store="orders")
+        with pytest.raises(UnfitStoreError, match=r"ACL SETUSER <user> \+set \+mget ~antipode:branch:\*"):
+            antipode.configure(branches=orders)
+        steps = antipode_redis.RedisShim.preparations(
+            posts.lab.url("a"), Wanted("orders", user="app", options={"branches": "yes"})
+        )
+        for step in steps:
+            if step.run is not None:
+                step.run()
+        assert antipode.configure(branches=orders).branches == "orders"
+
+
+@two_replicas
+def test_a_connection_that_was_idle_is_made_anew(posts: Posts) -> None:
+    task, lineage = hand_over()
+    run(posts, task)
+    posts.lab.client("a").client_kill_filter(_type="normal", skipme=True)
+    task, other = hand_over()
+    run(posts, task, "again")
+    assert look(lineage | other, 5.0).complete
