@@ -79,7 +79,7 @@ SIGNATURES: dict[str, str] = {
     "grpc.server_interceptor": "*, edge=None",
     "grpc.aio_server_interceptor": "*, edge=None",
     "grpc.client_interceptor": "target",
-    "grpc.aio_client_interceptor": "target",
+    "grpc.aio_client_interceptors": "target",
     "propagation.extract_request": "headers, peer=None, *, edge=None",
     "propagation.inject_request": "headers, host",
     "propagation.extract_response": "headers, host",

@@ -10,7 +10,7 @@ import antipode
 import pytest
 from antipode import Lineage, WriteId
 from antipode.epochs import judge_position
-from antipode.scope import Delivery
+from antipode.scope_values import Delivery
 from antipode.verdict import NOT_YET, VISIBLE, Visibility, unproven
 from fakes import Target, always, down, fake_store
 

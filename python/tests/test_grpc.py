@@ -227,7 +227,7 @@ async def test_asyncio_there_and_back(request_text: bytes) -> None:
     target = f"127.0.0.1:{port}"
     await server.start()
     try:
-        interceptors = [antipode.grpc.aio_client_interceptor(target)]
+        interceptors = [*antipode.grpc.aio_client_interceptors(target)]
         async with grpc.aio.insecure_channel(target, interceptors=interceptors) as channel:
             with antipode.scope() as scope:
                 antipode.append(BEFORE)

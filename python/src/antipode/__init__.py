@@ -31,8 +31,6 @@ from antipode.messages import message_scope
 from antipode.reading import Reading, reading
 from antipode.result import BarrierResult, ServerResult, StoreResult
 from antipode.scope import (
-    Gap,
-    Removed,
     Scope,
     append,
     current_scope,
@@ -45,6 +43,7 @@ from antipode.scope import (
     stop,
     transfer,
 )
+from antipode.scope_values import Gap, Removed
 from antipode.settings import Mode, Settings, Trust, configure, settings
 from antipode.store import Store, stores
 from antipode.verdict import Reach, Verdict

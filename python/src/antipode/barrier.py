@@ -18,7 +18,8 @@ from antipode.lineage import Lineage
 from antipode.need import Group
 from antipode.plan import DEFAULT, OnTimeout, OnUnproven, OnVacuous, Plan, Timeout, _Default, make_plan, warn_vacuous
 from antipode.result import BarrierResult, StoreResult
-from antipode.scope import Gap, current_scope
+from antipode.scope import current_scope
+from antipode.scope_values import Gap
 from antipode.settings import Mode, settings
 from antipode.site import call_site
 from antipode.verdict import Reach, Verdict

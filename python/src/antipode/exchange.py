@@ -109,6 +109,8 @@ def leaving(scope: Scope, *, answered: bool = False) -> Lineage:
     somebody in the same branches (BRANCH-6). Raises PendingWriteError under `on_pending=raise`, for tests; nothing else.
     """
     lineage = scope.outgoing()
+    if scope.streaming:
+        telemetry.incomplete("streaming", "")
     if lineage is not scope.lineage:
         for store in sorted({write.store for write in scope.pending}):
             telemetry.incomplete("pending", store)

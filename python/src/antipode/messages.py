@@ -9,7 +9,8 @@ from typing import Any, Final
 from antipode.carriers import JMS_PROPERTY, LINEAGE_HEADER, read
 from antipode.exchange import give, leaving, take
 from antipode.lineage import Lineage
-from antipode.scope import Delivery, Scope, current_scope, open_scope
+from antipode.scope import Scope, current_scope, open_scope
+from antipode.scope_values import Delivery
 from antipode.trust import Direction, judge_message_in, judge_message_out, report, trust_settings
 
 HEADER: Final = LINEAGE_HEADER

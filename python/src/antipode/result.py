@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NoReturn
 
-from antipode.scope import Gap
+from antipode.scope_values import Gap
 from antipode.verdict import Verdict
 
 

@@ -6,8 +6,7 @@ import threading
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
-from typing import Any, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from opentelemetry import context as otel
 from opentelemetry.context.contextvars_context import ContextVarsRuntimeContext
@@ -17,9 +16,13 @@ from antipode.branch_ids import WITHIN, BranchId, taken_out, without_branches
 from antipode.errors import ConfigurationError
 from antipode.lineage import EMPTY, Lineage
 from antipode.pending import PendingWrite, Top, apply_on_pending, current_task
+from antipode.scope_values import Delivery, Gap, Removed
 from antipode.settings import Mode, settings
 from antipode.site import call_site
 from antipode.writeid import WriteId
+
+if TYPE_CHECKING:
+    from antipode.streaming import ResponseStream
 
 _SCOPE: Final = otel.create_key("antipode-scope")
 BLOCK: Final = otel.create_key("antipode-branch")
@@ -40,29 +43,6 @@ def _context_getter() -> Callable[[], otel.Context]:
 
 current_context: Final[Callable[[], otel.Context]] = _context_getter()
 """The OpenTelemetry Context of the caller."""
-
-
-class Gap(NamedTuple):
-    """Why a lineage is not complete: what happened in this process, and to which store (empty: not known)."""
-
-    reason: str
-    store: str
-    detail: str
-
-
-class Removed(NamedTuple):
-    """What `remove` took out, and which of the named writes a position in the scope still covers."""
-
-    lineage: Lineage
-    still_covered: tuple[WriteId, ...]
-
-
-@dataclass(slots=True)
-class Delivery:
-    """The message that a scope was opened for; `redeliver` of a barrier goes back through it."""
-
-    can_redeliver: bool
-    detail: str = ""
 
 
 class HandingOver(Protocol):
@@ -109,6 +89,7 @@ class Scope:
         self._removed = EMPTY
         self._removed_stores: set[str] = set()
         self._pending: dict[int, PendingWrite] = {}
+        self._streams: tuple[ResponseStream, ...] = ()
         self._gaps: list[Gap] = []
         self._closed = False
         self._stopped = False
@@ -120,7 +101,10 @@ class Scope:
 
     @property
     def lineage(self) -> Lineage:
-        """The lineage as it is now."""
+        """The lineage as it is now; incomplete anywhere while a response stream brings messages before it (PROP-28)."""
+        if self._streams and self.streaming:  # asked before: a stream's lineage is joined before the stream goes
+            with self._lock:
+                return self._lineage.marked_incomplete()
         top = self._top
         if top is None or top.counter == top.base:
             return self._held
@@ -149,7 +133,8 @@ class Scope:
     @property
     def gaps(self) -> tuple[Gap, ...]:
         """Why its lineage is not complete, as far as this process knows."""
-        return tuple(self._gaps)
+        open_now = (Gap("streaming", "", stream.detail) for stream in self._streams if stream.holds)
+        return (*self._gaps, *open_now)
 
     def marked(self) -> Lineage:
         """The lineage as a copy of it may rest beside a value: stores with a write in flight are marked (SCOPE)."""
@@ -157,7 +142,7 @@ class Scope:
             return self.lineage
         with self._lock:
             stores = sorted({write.store for write in self._pending.values()})
-            return self._lineage.marked_incomplete(*stores) if stores else self._lineage
+            return self.lineage.marked_incomplete(*stores) if stores else self.lineage
 
     def outgoing(self) -> Lineage:
         """The lineage as it may leave with a request, message or response: marked, and `on_pending` applied.
@@ -243,6 +228,9 @@ class Scope:
             after = before if what is None else before.without(what)
             if incomplete:
                 after = after.vouched()
+                self._streams = tuple(stream for stream in self._streams if not stream.dropped)
+                for stream in self._streams:
+                    stream.holds = False
             taken = before.beyond(after)
             self._lineage = after
             self._removed |= taken
@@ -268,6 +256,29 @@ class Scope:
         with self._lock:
             if len(self._gaps) < 100:
                 self._gaps.append(Gap(reason, store, detail))
+
+    # Response streams
+
+    @property
+    def streaming(self) -> bool:
+        """Whether messages of a response stream are in hand whose lineage has not come yet (PROP-28)."""
+        return any(stream.holds for stream in self._streams)
+
+    def expect(self, stream: ResponseStream) -> None:
+        """A call was made whose messages come before their lineage."""
+        self._give_up_dropped()
+        with self._lock:
+            self._streams = (*self._streams, stream)
+
+    def no_longer_expect(self, stream: ResponseStream) -> None:
+        """Its lineage is joined, or known to be missing and marked."""
+        with self._lock:
+            self._streams = tuple(each for each in self._streams if each is not stream)
+
+    def _give_up_dropped(self) -> None:
+        for stream in self._streams:
+            if stream.dropped:
+                stream.lost("nobody read it to its end")
 
     # Branches (spec BRANCH)
 
@@ -398,6 +409,7 @@ class Scope:
         """Ends the scope (paper table 2); a detached one lives on until the work that carries it has ended."""
         if self._process is not _process:
             return  # the parent's: another of its threads may hold the lock for ever here
+        self._give_up_dropped()
         with self._lock:
             self._stopped = True
             self._closed = self._holds == 0

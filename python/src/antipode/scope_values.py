@@ -1,0 +1,32 @@
+"""What a scope tells and is told: gaps, what `remove` took out, the message it was opened for (spec SCOPE)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from antipode.lineage import Lineage
+from antipode.writeid import WriteId
+
+
+class Gap(NamedTuple):
+    """Why a lineage is not complete: what happened in this process, and to which store (empty: not known)."""
+
+    reason: str
+    store: str
+    detail: str
+
+
+class Removed(NamedTuple):
+    """What `remove` took out, and which of the named writes a position in the scope still covers."""
+
+    lineage: Lineage
+    still_covered: tuple[WriteId, ...]
+
+
+@dataclass(slots=True)
+class Delivery:
+    """The message that a scope was opened for; `redeliver` of a barrier goes back through it."""
+
+    can_redeliver: bool
+    detail: str = ""
