@@ -9,8 +9,10 @@ final class LettuceTransaction<K, V> {
   private final LettuceLine<K, V> line;
   private final LettuceLooks<K, V> looks; // before MULTI, for what was known by then; null where nobody asked
   private final int losses;
+  // Under the lock of this, as it may end on another thread than that which queues:
   private final ReadCalls reads = new ReadCalls();
   private WriteCall write;
+  private boolean isOver;
 
   LettuceTransaction(Binding binding, LettuceLine<K, V> line, LettuceLooks<K, V> looks) {
     this.binding = binding;
@@ -19,10 +21,16 @@ final class LettuceTransaction<K, V> {
     this.losses = line.losses();
   }
 
-  /** A command that may write is queued; null where nothing is recorded. */
-  WriteCall writes(Commands.Kind kind) {
+  /** A command that may write is queued; null where nothing is recorded. One that comes too late is unknown at once. */
+  synchronized WriteCall writes(Commands.Kind kind) {
     if (!binding.records()) {
       return null;
+    }
+    if (isOver) { // nobody ends the transaction's write a second time
+      WriteCall late = new WriteCall(binding, true);
+      late.broke();
+      late.failed();
+      return late;
     }
     if (write == null) {
       write = new WriteCall(binding, true);
@@ -34,7 +42,7 @@ final class LettuceTransaction<K, V> {
   }
 
   /** A read is queued; null where it is a plain one. */
-  ReadCall reads() {
+  synchronized ReadCall reads() {
     return reads.of(binding, this::hasWaited);
   }
 
@@ -51,15 +59,15 @@ final class LettuceTransaction<K, V> {
     }
   }
 
-  WriteCall write() {
+  synchronized WriteCall write() {
     return write;
   }
 
-  boolean isPlain() {
+  synchronized boolean isPlain() {
     return write == null && reads.isEmpty();
   }
 
-  boolean collects() {
+  synchronized boolean collects() {
     return reads.collects();
   }
 
@@ -83,7 +91,8 @@ final class LettuceTransaction<K, V> {
   }
 
   /** It ended without EXEC: nothing happened, unless it was torn. */
-  void dropped(boolean mayHaveHappened) {
+  synchronized void dropped(boolean mayHaveHappened) {
+    isOver = true;
     if (write != null && mayHaveHappened) {
       write.broke();
       write.failed();

@@ -25,6 +25,7 @@ import java.util.Collection;
 import java.util.Iterator;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.BiConsumer;
 import java.util.function.Consumer;
 
@@ -40,7 +41,8 @@ final class RecordingConnection<K, V> extends StatefulRedisConnectionImpl<K, V> 
   // Changed in a turn alone, but where MULTI fails:
   private volatile LettuceTransaction<K, V> transaction;
   private volatile boolean watches;
-  private volatile boolean isMulti; // as the application has issued it, which may wait for its turn
+  // As the application has issued it, which may wait for its turn; null for none:
+  private final AtomicReference<RedisCommand<K, V, ?>> multi = new AtomicReference<>();
 
   private RecordingConnection(StatefulRedisConnectionImpl<K, V> plain, Binding binding, LettuceLine<K, V> line) {
     super(
@@ -92,15 +94,15 @@ final class RecordingConnection<K, V> extends StatefulRedisConnectionImpl<K, V> 
     Words words = new LettuceWords(command);
     switch (Commands.name(words)) {
       case "MULTI" -> {
-        isMulti = true;
+        opens(command);
         alone(command, issued, end -> begin(command, end));
       }
       case "EXEC" -> {
-        isMulti = false;
+        multi.set(null);
         alone(command, issued, end -> execute(command, end));
       }
       case "DISCARD" -> {
-        isMulti = false;
+        multi.set(null);
         alone(command, issued, end -> discard(command, end));
       }
       case "WATCH" -> alone(command, issued, end -> watch(command, end));
@@ -167,8 +169,9 @@ final class RecordingConnection<K, V> extends StatefulRedisConnectionImpl<K, V> 
         return;
       }
       binding.beside().check(words);
-      if (transaction != null) {
-        queue(command, words);
+      LettuceTransaction<K, V> open = transaction; // it may end on another thread
+      if (open != null) {
+        queue(open, command, words);
       } else {
         isKept = sendOne(command, words, end);
       }
@@ -241,7 +244,19 @@ final class RecordingConnection<K, V> extends StatefulRedisConnectionImpl<K, V> 
 
   @Override
   public boolean isMulti() {
-    return isMulti;
+    return multi.get() != null;
+  }
+
+  /** From its being issued until its end; also where it is given up, or fails, before its turn. */
+  private void opens(RedisCommand<K, V, ?> command) {
+    if (multi.compareAndSet(null, command) && command instanceof CompleteableCommand<?> future) {
+      BiConsumer<Object, Throwable> over = (value, error) -> {
+        if (error != null) {
+          multi.compareAndSet(command, null);
+        }
+      };
+      future.onComplete(over);
+    }
   }
 
   private void watch(RedisCommand<K, V, ?> command, Runnable end) {
@@ -262,7 +277,6 @@ final class RecordingConnection<K, V> extends StatefulRedisConnectionImpl<K, V> 
       return;
     }
     if (command.isDone()) { // given up before its turn
-      isMulti = false;
       end.run();
       return;
     }
@@ -290,7 +304,6 @@ final class RecordingConnection<K, V> extends StatefulRedisConnectionImpl<K, V> 
       BiConsumer<Object, Throwable> over = (value, error) -> {
         if (error != null && transaction == opened) { // what was issued since is executed by itself
           transaction = null;
-          isMulti = false;
           opened.dropped(true);
         }
       };
@@ -299,11 +312,11 @@ final class RecordingConnection<K, V> extends StatefulRedisConnectionImpl<K, V> 
     super.dispatch(command);
   }
 
-  private void queue(RedisCommand<K, V, ?> command, Words words) {
+  private void queue(LettuceTransaction<K, V> open, RedisCommand<K, V, ?> command, Words words) {
     Commands.Kind kind = Commands.classify(words);
     boolean writes = kind == Commands.Kind.WRITE || kind == Commands.Kind.MAYBE;
-    WriteCall write = writes ? transaction.writes(kind) : null;
-    ReadCall read = kind == Commands.Kind.READ ? transaction.reads() : null;
+    WriteCall write = writes ? open.writes(kind) : null;
+    ReadCall read = kind == Commands.Kind.READ ? open.reads() : null;
     if (!binding.beside().concerns(words)) {
       super.dispatch(command);
     } else if (writes) {
@@ -352,8 +365,14 @@ final class RecordingConnection<K, V> extends StatefulRedisConnectionImpl<K, V> 
 
   @Override
   public void setAutoFlushCommands(boolean autoFlush) {
-    line.flushes(autoFlush);
-    plain.setAutoFlushCommands(autoFlush);
+    turns.alone(end -> { // what was issued before leaves as it would have then
+      try {
+        line.flushes(autoFlush);
+        plain.setAutoFlushCommands(autoFlush);
+      } finally {
+        end.run();
+      }
+    });
   }
 
   @Override

@@ -5,76 +5,26 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.antipode.Antipode;
 import dev.antipode.BarrierException;
-import dev.antipode.Lineage;
 import dev.antipode.LineageScope;
+import dev.antipode.PendingWrite;
 import dev.antipode.Reading;
-import dev.antipode.WriteId;
 import io.lettuce.core.RedisClient;
 import io.lettuce.core.RedisFuture;
 import io.lettuce.core.RedisURI;
 import io.lettuce.core.TransactionResult;
 import io.lettuce.core.XReadArgs;
 import io.lettuce.core.api.StatefulRedisConnection;
-import io.lettuce.core.codec.StringCodec;
-import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
-import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
 /**
- * What shares one connection of Lettuce: reads that wait, the application's WATCH and MULTI, batches; and the next
- * connection, which repeats what the one before did not answer.
+ * What must not come between one another on one connection of Lettuce: reads that wait, the application's WATCH and MULTI, its
+ * batches; also where the connection is made anew meanwhile.
  */
-class LettuceSharedTest extends WithServers {
-  private static final long AHEAD = 5000; // octets of the replication stream that are not written yet
-
-  private RedisClient client;
-
-  @AfterEach
-  void shutdown() {
-    if (client != null) {
-      client.shutdown(0, 2, TimeUnit.SECONDS);
-    }
-  }
-
-  private RedisClient client() {
-    if (client == null) {
-      client = RedisClient.create(LettuceResources.SHARED, RedisURI.create(servers.url("a")));
-    }
-    return client;
-  }
-
-  private StatefulRedisConnection<String, String> posts() {
-    return AntipodeLettuce.wrap(client().connect(), options());
-  }
-
-  private StatefulRedisConnection<String, String> through(CuttingProxy proxy) {
-    RedisURI place = RedisURI.create("127.0.0.1", proxy.port());
-    place.setTimeout(Duration.ofSeconds(20));
-    return AntipodeLettuce.wrap(client().connect(StringCodec.UTF8, place), options());
-  }
-
-  private static <T> T get(RedisFuture<T> future) throws Exception {
-    return future.get(20, TimeUnit.SECONDS);
-  }
-
-  /** What the primary itself will have only after {@link #advance}. */
-  private Lineage ahead() {
-    Replication now = here();
-    return Lineage.of(WriteId.position(STORE, now.position().epoch(), now.offset() + AHEAD));
-  }
-
-  private Replication here() {
-    return Replication.parse(plain.info("replication").getBytes(StandardCharsets.US_ASCII));
-  }
-
-  private void advance() {
-    plain.set("filler", "x".repeat((int) AHEAD));
-  }
-
+class LettuceSharedTest extends WithLettuce {
   // The application's WATCH and MULTI
 
   @Test
@@ -167,6 +117,88 @@ class LettuceSharedTest extends WithServers {
       assertThat(get(ended)).isEqualTo("OK");
       assertThat(get(last)).isNull();
       assertThat(scope.pending()).isEmpty();
+    }
+  }
+
+  /** Else Lettuce's own {@code sync()} answers null, as in a transaction. */
+  @Test
+  void aMultiThatIsGivenUpBeforeItsTurnIsNoTransaction_SHIM_2() throws Exception {
+    StatefulRedisConnection<String, String> posts = posts();
+    plain.set("k", "v");
+    RedisFuture<String> read;
+    try (Reading seen = Antipode.reading(ahead())) {
+      read = posts.async().get("k");
+    }
+    RedisFuture<String> multi = posts.async().multi();
+    assertThat(posts.isMulti()).isTrue();
+    multi.cancel(true);
+    assertThat(posts.isMulti()).isFalse();
+    RedisFuture<String> next = posts.async().multi();
+    advance();
+    assertThat(get(read)).isEqualTo("v");
+    assertThat(get(next)).isEqualTo("OK");
+    assertThat(posts.isMulti()).as("of the next one, whatever became of the one before").isTrue();
+    assertThat(posts.sync().exec().isEmpty()).isTrue();
+    assertThat(posts.sync().get("k")).isEqualTo("v");
+  }
+
+  @Test
+  void aMultiThatTheServerRefusesEndsNoOther_SHIM_2() {
+    StatefulRedisConnection<String, String> posts = posts();
+    posts.sync().multi();
+    assertThatThrownBy(() -> posts.sync().multi()).hasMessageContaining("nested");
+    assertThat(posts.isMulti()).isTrue();
+    posts.sync().discard();
+    assertThat(posts.isMulti()).isFalse();
+  }
+
+  @Test
+  void whatIsIssuedBeforeTheApplicationFlushesByItselfLeavesByItself_SHIM_2() throws Exception {
+    StatefulRedisConnection<String, String> posts = posts();
+    plain.set("k", "v");
+    RedisFuture<String> read;
+    try (Reading seen = Antipode.reading(ahead())) {
+      read = posts.async().get("k");
+    }
+    posts.async().multi();
+    RedisFuture<String> set = posts.async().set("x", "1");
+    RedisFuture<TransactionResult> exec = posts.async().exec();
+    posts.setAutoFlushCommands(false);
+    RedisFuture<String> batched = posts.async().get("x");
+    advance();
+    assertThat(get(read)).isEqualTo("v");
+    assertThat(get(exec).size()).isEqualTo(1); // nobody has called flushCommands()
+    assertThat(get(set)).isEqualTo("OK");
+    assertThat(batched.isDone()).isFalse();
+    posts.flushCommands();
+    assertThat(get(batched)).isEqualTo("1");
+  }
+
+  /** The transaction ends on another thread, at each step at which a command is looked at before it is encoded. */
+  @Test
+  void aTransactionThatEndsWhileACommandIsQueuedGivesLettucesOwnError_SHIM_2() {
+    for (int step = 1; step <= 8; step++) {
+      StatefulRedisConnection<String, String> posts = posts();
+      try (LineageScope scope = Antipode.scope()) {
+        posts.sync().multi();
+        RedisFuture<String> queued = LettuceEnding.at(step, posts);
+        posts.close();
+        assertThatThrownBy(() -> get(queued)).as("step " + step).hasMessageContaining("closed");
+        assertThat(scope.pending()).as("step " + step).allMatch(PendingWrite::isUnknown);
+      }
+    }
+  }
+
+  @Test
+  void whatIsQueuedInATransactionThatIsOverHasEnded_SCOPE_17() {
+    RecordingConnection<String, String> posts = (RecordingConnection<String, String>) posts();
+    for (boolean mayHaveHappened : List.of(true, false)) {
+      try (LineageScope scope = Antipode.scope()) {
+        LettuceTransaction<String, String> over = new LettuceTransaction<>(posts.binding(), posts.line(), null);
+        over.dropped(mayHaveHappened);
+        over.writes(Commands.Kind.WRITE);
+        assertThat(scope.pending()).hasSize(1).allMatch(PendingWrite::isUnknown);
+      }
     }
   }
 

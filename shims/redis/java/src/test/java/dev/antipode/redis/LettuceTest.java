@@ -12,7 +12,6 @@ import dev.antipode.StoreOptions;
 import dev.antipode.WriteId;
 import io.lettuce.core.ClientOptions;
 import io.lettuce.core.KeyValue;
-import io.lettuce.core.RedisClient;
 import io.lettuce.core.RedisCredentials;
 import io.lettuce.core.RedisFuture;
 import io.lettuce.core.RedisURI;
@@ -20,9 +19,7 @@ import io.lettuce.core.TimeoutOptions;
 import io.lettuce.core.TransactionResult;
 import io.lettuce.core.api.StatefulRedisConnection;
 import io.lettuce.core.api.reactive.RedisReactiveCommands;
-import io.lettuce.core.codec.StringCodec;
 import java.io.IOException;
-import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -32,45 +29,20 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
-import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import reactor.core.publisher.Mono;
 import reactor.core.scheduler.Schedulers;
 import redis.clients.jedis.CommandArguments;
 import redis.clients.jedis.Protocol;
 
-/** What is Lettuce's own: its types, one connection for many threads, futures, connections that are made anew. */
-class LettuceTest extends WithServers {
-  private RedisClient client;
-
-  @AfterEach
-  void shutdown() {
-    if (client != null) {
-      client.shutdown(0, 2, TimeUnit.SECONDS);
-    }
-  }
-
-  private RedisClient client() {
-    if (client == null) {
-      client = RedisClient.create(LettuceResources.SHARED, RedisURI.create(servers.url("a")));
-    }
-    return client;
-  }
-
-  private StatefulRedisConnection<String, String> posts() {
-    return AntipodeLettuce.wrap(client().connect(), options());
-  }
-
+/** What is Lettuce's own: its types, threads and futures that share a connection, writes that it repeats when that is made anew. */
+class LettuceTest extends WithLettuce {
   private static List<WriteId> ids(LineageScope scope) {
     return scope.lineage().ofStore(STORE);
   }
 
   private static long counter(LineageScope scope) {
     return ((Ordered) ids(scope).get(0).version()).counter();
-  }
-
-  private long here() {
-    return Replication.parse(plain.info("replication").getBytes(StandardCharsets.US_ASCII)).offset();
   }
 
   @Test
@@ -110,7 +82,7 @@ class LettuceTest extends WithServers {
         int own = thread;
         all.add(threads.submit(() -> {
           for (int number = 0; number < 100; number++) {
-            long before = number % 20 == 0 ? here() : 0;
+            long before = number % 20 == 0 ? here().offset() : 0;
             try (LineageScope scope = Antipode.scope()) {
               posts.sync().set("k" + own, "v" + number);
               assertThat(ids(scope)).hasSize(1);
@@ -172,10 +144,7 @@ class LettuceTest extends WithServers {
     // The write's reply comes, the connection breaks, and Lettuce repeats the question on the next one.
     try (CuttingProxy proxy = new CuttingProxy(servers.servers().get("a").port());
         LineageScope scope = Antipode.scope()) {
-      RedisURI place = RedisURI.create("127.0.0.1", proxy.port());
-      place.setTimeout(Duration.ofSeconds(20));
-      StatefulRedisConnection<String, String> posts =
-          AntipodeLettuce.wrap(client().connect(StringCodec.UTF8, place), options());
+      StatefulRedisConnection<String, String> posts = through(proxy);
       assertThat(posts.sync().set("k", "v")).isEqualTo("OK");
       assertThat(scope.lineage().isComplete()).isTrue();
       WriteId first = ids(scope).get(0);
@@ -195,15 +164,12 @@ class LettuceTest extends WithServers {
   void aWriteThatIsRepeatedIsCoveredByTheAttemptThatSucceeds() {
     try (CuttingProxy proxy = new CuttingProxy(servers.servers().get("a").port());
         LineageScope scope = Antipode.scope()) {
-      RedisURI place = RedisURI.create("127.0.0.1", proxy.port());
-      place.setTimeout(Duration.ofSeconds(20));
-      StatefulRedisConnection<String, String> posts =
-          AntipodeLettuce.wrap(client().connect(StringCodec.UTF8, place), options());
+      StatefulRedisConnection<String, String> posts = through(proxy);
       posts.sync().set("n", "0");
       proxy.cutAnswerTo("INCR"); // at least once, as Lettuce has it
       assertThat(posts.sync().incr("n")).isEqualTo(2);
       assertThat(scope.lineage().isComplete()).isTrue();
-      assertThat(counter(scope)).isLessThanOrEqualTo(here());
+      assertThat(counter(scope)).isLessThanOrEqualTo(here().offset());
       assertThat(scope.pending()).isEmpty();
     }
   }
@@ -212,10 +178,7 @@ class LettuceTest extends WithServers {
   void aRepeatedWriteThatIsRefusedMayHaveHappened_SCOPE_17() {
     try (CuttingProxy proxy = new CuttingProxy(servers.servers().get("a").port());
         LineageScope scope = Antipode.scope()) {
-      RedisURI place = RedisURI.create("127.0.0.1", proxy.port());
-      place.setTimeout(Duration.ofSeconds(20));
-      StatefulRedisConnection<String, String> posts =
-          AntipodeLettuce.wrap(client().connect(StringCodec.UTF8, place), options());
+      StatefulRedisConnection<String, String> posts = through(proxy);
       posts.sync().set("k", "v");
       proxy.cutAnswerTo("RENAME");
       // The first attempt takes the old key away, so the second one is refused.

@@ -5,6 +5,7 @@ import dev.antipode.Settings;
 import dev.antipode.StoreOptions;
 import dev.antipode.testing.AntipodeIsolated;
 import dev.antipode.testing.CapturedLogs;
+import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.AfterEach;
@@ -55,6 +56,11 @@ abstract class WithServers {
 
   StoreOptions options() {
     return StoreOptions.named(STORE).replicas(servers.url("b1"), servers.url("b2"));
+  }
+
+  /** Where the primary is now. */
+  Replication here() {
+    return Replication.parse(plain.info("replication").getBytes(StandardCharsets.US_ASCII));
   }
 
   /** How often the primary was asked this command so far. */

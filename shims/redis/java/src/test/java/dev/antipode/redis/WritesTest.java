@@ -8,7 +8,6 @@ import dev.antipode.LineageScope;
 import dev.antipode.Mode;
 import dev.antipode.Ordered;
 import dev.antipode.WriteId;
-import java.nio.charset.StandardCharsets;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 
@@ -16,10 +15,6 @@ import org.junit.jupiter.api.Test;
 class WritesTest extends WithClients {
   private static List<WriteId> ids(LineageScope scope) {
     return scope.lineage().ofStore(STORE);
-  }
-
-  private Ordered here() {
-    return Replication.parse(plain.info("replication").getBytes(StandardCharsets.US_ASCII)).position();
   }
 
   @Test
@@ -31,8 +26,8 @@ class WritesTest extends WithClients {
       assertThat(ids(scope)).hasSize(1);
       Ordered version = (Ordered) ids(scope).get(0).version();
       assertThat(ids(scope).get(0).isPosition()).isTrue();
-      assertThat(version.epoch()).isEqualTo(here().epoch());
-      assertThat(version.compareCounter(here().counter())).isLessThanOrEqualTo(0);
+      assertThat(version.epoch()).isEqualTo(here().position().epoch());
+      assertThat(version.compareCounter(here().position().counter())).isLessThanOrEqualTo(0);
       assertThat(scope.lineage().isComplete()).isTrue();
       // The question, our own two looks at it, and the marker's.
       assertThat(calls("info") - before).isGreaterThanOrEqualTo(3);
@@ -127,7 +122,7 @@ class WritesTest extends WithClients {
       }
       assertThat(ids(scope)).hasSize(1);
       assertThat(calls("info") - before).isLessThan(15); // one for 51 writes; some of the marker and of ours
-      assertThat(((Ordered) ids(scope).get(0).version()).compareCounter(here().counter())).isLessThanOrEqualTo(0);
+      assertThat(((Ordered) ids(scope).get(0).version()).compareCounter(here().position().counter())).isLessThanOrEqualTo(0);
     }
   }
 
@@ -158,7 +153,7 @@ class WritesTest extends WithClients {
       assertThat(scope.pending()).isEmpty();
       assertThat(ids(scope)).hasSize(1);
       assertThat(scope.lineage().isComplete()).isTrue();
-      assertThat(((Ordered) ids(scope).get(0).version()).compareCounter(here().counter())).isLessThanOrEqualTo(0);
+      assertThat(((Ordered) ids(scope).get(0).version()).compareCounter(here().position().counter())).isLessThanOrEqualTo(0);
     }
   }
 
