@@ -1,0 +1,146 @@
+"""What a wrapped client knows: its store, its server, what kind of server that is."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from typing import Any, Final
+
+from antipode import logs
+from antipode.at_rest import lineage_at_rest, text_at_rest
+from antipode.errors import UnfitStoreError
+from antipode.hybrid_clock import HybridClock
+from antipode.lineage import EMPTY, Lineage
+from antipode.scope import current_scope
+from antipode.settings import settings
+from antipode.shim import Server, Store
+from antipode.writeid import Ordered
+from pymongo.errors import PyMongoError
+
+from antipode_mongodb.flavour import Flavour, examine
+from antipode_mongodb.targets import Target
+from antipode_mongodb.tombstones import Switches, are_on
+
+_ASK_S: Final = 5.0
+UNKNOWN: Final = Flavour("MongoDB", why_none="it has not answered yet")
+
+
+class Binding:
+    """One wrapped client. Safe among threads."""
+
+    def __init__(
+        self,
+        store: Store,
+        server: Server,
+        target: Target,
+        clock: HybridClock,
+        *,
+        rest: str,
+        waits: bool,
+        tombstones: bool | None,
+        on_unfit: str,
+    ) -> None:
+        self.store = store
+        self.server = server
+        self.target = target
+        self.clock = clock
+        self.rest = rest
+        self.waits = waits
+        self.tombstones = tombstones
+        self.on_unfit = on_unfit
+        self.flavour: Flavour = UNKNOWN
+        self.unfit = ""
+        """Why nothing that it writes can be proved."""
+        self.switches = Switches()
+        self._lock = threading.Lock()
+        self._asked: Any = None
+        self._election: Any = None
+
+    # The server
+
+    def known(self, election: Any) -> bool:
+        """Whether it is known what the server is; `election` names the primary that the client sees now."""
+        return self.flavour is not UNKNOWN and (not self.flavour.positions or election == self._election)
+
+    def learn(self, election: Any = None) -> None:
+        """Asks the server what it is. Blocks for a few seconds at most; raises UnfitStoreError."""
+        with self._lock:
+            if self.known(election):
+                return
+            client = self.target.connect(_ASK_S)
+            try:
+                self.flavour = examine(client, self.store.name)
+                self._election = election
+            except UnfitStoreError as error:
+                if self.on_unfit == "raise":
+                    raise
+                self.unfit = str(error)
+                logs.warn(f"unfit {self.store.name}", self.unfit)
+                self.flavour = Flavour("MongoDB", why_none=self.unfit)
+            except PyMongoError as error:
+                logs.info(
+                    f"probe {self.store.name}",
+                    f"{self.store.name}: {self.target.address} cannot be examined yet ({type(error).__name__}); it is "
+                    "when first used",
+                )
+            finally:
+                client.close()
+
+    def has_tombstones(self, database: str) -> bool:
+        """Whether deletions in a database leave tombstones; asks the server where that is not known."""
+        if self.tombstones is False:
+            return False
+        known = self.switches.known(database)
+        if known is not None:
+            return known
+        client = self.target.connect(_ASK_S)
+        try:
+            found = are_on(client, database)
+        except PyMongoError:
+            return False
+        finally:
+            client.close()
+        self.switches.learn(database, found)
+        return found
+
+    # Writing
+
+    @property
+    def records(self) -> bool:
+        """Whether anything is recorded at all."""
+        return self.store.records
+
+    def observe_scope(self) -> None:
+        """The clock passes every version of this store that the scope depends on (SHIM-26)."""
+        scope = current_scope()
+        if scope is None or scope.lineage is EMPTY:
+            return
+        for write_id in scope.lineage.of_store(self.store.name):
+            if isinstance(write_id.version, Ordered) and not write_id.version.epoch:
+                self.clock.observe(write_id.version.counter)
+
+    def version_after(self, seen: int | None) -> int | None:
+        """A version greater than what was seen at a key; None where none is left above a forged one (SHIM-28)."""
+        if seen is not None and not self.clock.observe(seen):
+            return self.clock.above(seen)
+        return self.clock.next()
+
+    def text_at_rest(self) -> str:
+        """The lineage that rests beside what the current scope writes; empty where none does."""
+        scope = current_scope()
+        if self.rest == "none" or scope is None:
+            return ""
+        return self.text_of(scope.outgoing())
+
+    def text_of(self, lineage: Lineage) -> str:
+        """A lineage's text as it may rest in the store."""
+        return text_at_rest(lineage, self.store.options.lineage_out)
+
+    def lineage_of(self, texts: Sequence[str]) -> Lineage:
+        """The lineage that rests in these texts; what cannot be read is incomplete for the store (SHIM-14)."""
+        return lineage_at_rest(list(texts), self.store.name, self.store.options.lineage_in)
+
+    @property
+    def merges(self) -> bool:
+        """Whether each read transfers the lineage at rest."""
+        return settings().auto_merge

@@ -1,0 +1,101 @@
+"""What an operator asks of a server: what would be unproven there, and why (`antipode doctor`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from antipode.administration import EpochRecord, Finding, Level
+from antipode.errors import UnfitStoreError
+from pymongo.errors import OperationFailure, PyMongoError
+
+from antipode_mongodb import tombstones
+from antipode_mongodb.flavour import GRANT, Flavour, examine
+from antipode_mongodb.judging import _committed_time
+from antipode_mongodb.targets import target_of
+
+_TIMEOUT_S: Final = 5.0
+_MOST_DATABASES: Final = 50
+_OWN: Final = frozenset({"admin", "config", "local"})
+_ASK_AGAIN: Final = "see that the address, the login and the network are right, and ask again"
+
+
+def diagnose(target: Any) -> list[Finding]:
+    """Asks a server; never raises for what is wrong with it."""
+    client = target_of(target).connect(_TIMEOUT_S)
+    try:
+        try:
+            flavour = examine(client, "the store")
+        except UnfitStoreError as error:
+            return [Finding(Level.UNPROVEN, str(error), "wrap() refuses it", "see there")]
+        except OperationFailure as error:
+            return [Finding(Level.UNKNOWN, f"may not be asked: {error}", "nothing can be said of it", GRANT)]
+        return [*_of_server(client, flavour), *_of_databases(client, flavour)]
+    except PyMongoError as error:
+        why = "barriers leave it out and are not complete"
+        return [Finding(Level.UNKNOWN, f"does not answer: {type(error).__name__}", why, _ASK_AGAIN)]
+    finally:
+        client.close()
+
+
+def _of_server(client: Any, flavour: Flavour) -> Iterator[Finding]:
+    hello = client.admin.command("hello")
+    role = "primary" if hello.get("isWritablePrimary") else "secondary"
+    if not flavour.positions:
+        # FerretDB says that a standby is a primary, too.
+        yield Finding(
+            Level.OK,
+            f"{flavour.product}: documents have versions of their own ({flavour.why_none})",
+            "each document holds 14 bytes more, and a lineage names each document that was written",
+        )
+        return
+    yield Finding(Level.OK, f"{flavour.product}, {role} of the replica set {hello.get('setName')} ({flavour.epoch})")
+    if flavour.majority:
+        yield Finding(Level.OK, "writes are acknowledged by a majority, where nothing else is asked for")
+    else:
+        yield Finding(
+            Level.UNPROVEN,
+            "writes are not known to be acknowledged by a majority where the client says nothing",
+            "they may be rolled back under their position, so they are recorded as incomplete",
+            'w="majority" in the client\'s URL, or db.adminCommand({setDefaultRWConcern: 1, defaultWriteConcern: '
+            '{w: "majority"}})',
+        )
+    if _committed_time(client, None, 0) is None:
+        yield Finding(
+            Level.UNPROVEN,
+            "a majority read has no operationTime",
+            "positions cannot be judged here",
+            "wait until the server has caught up, and ask again",
+        )
+
+
+def _of_databases(client: Any, flavour: Flavour) -> Iterator[Finding]:
+    if flavour.positions:
+        return
+    try:
+        names = [name for name in client.list_database_names() if name not in _OWN][:_MOST_DATABASES]
+    except OperationFailure as error:
+        yield Finding(Level.UNKNOWN, f"may not list its databases: {error}", "nothing is known of tombstones", GRANT)
+        return
+    for name in names:
+        if tombstones.are_on(client, name):
+            yield Finding(Level.OK, f"{name}: deletions leave tombstones for a day")
+        else:
+            yield Finding(
+                Level.UNPROVEN,
+                f"{name}: no collection for tombstones",
+                "deletions there are unproven at other servers",
+                tombstones.cure(name),
+            )
+
+
+def epochs(target: Any) -> list[EpochRecord]:
+    """The history of a replica set, up to its committed time."""
+    client = target_of(target).connect(_TIMEOUT_S)
+    try:
+        flavour = examine(client, "the store")
+        if not flavour.positions:
+            return []
+        return [EpochRecord(flavour.epoch, _committed_time(client, None, 0) or 0, current=True)]
+    finally:
+        client.close()

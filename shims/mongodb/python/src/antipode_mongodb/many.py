@@ -1,0 +1,174 @@
+"""`update_many` and `delete_many` where documents have versions of their own: which documents it was is asked first."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from antipode.shim import Write
+from pymongo.errors import PyMongoError
+from pymongo.results import DeleteResult, UpdateResult
+
+from antipode_mongodb import tombstones
+from antipode_mongodb.fields import VERSION, dressed_update, version_of
+from antipode_mongodb.outcome import incomplete, settle
+from antipode_mongodb.steps import Blocking, Steps
+from antipode_mongodb.writing import NEVER, At, above_tombstone, bury, raised, record
+
+MOST: Final = 512
+"""A lineage holds no more entries (WIRE-32), so of more documents none is recorded by itself."""
+_FIND_OPTIONS: Final = ("collation", "hint", "session", "let")
+
+
+def _found(at: At, filter: Any, options: Mapping[str, Any]) -> Steps[list[Mapping[str, Any]]]:
+    """The documents that a filter means now, with their versions; one more than `MOST` at most."""
+    asked = {word: options[word] for word in _FIND_OPTIONS if options.get(word) is not None}
+    found: list[Mapping[str, Any]] = yield lambda: at.ours.find(
+        filter, {"_id": 1, VERSION: 1}, limit=MOST + 1, **asked
+    ).to_list()
+    return found
+
+
+def _these(filter: Any, names: Sequence[Any]) -> dict[str, Any]:
+    """A filter, of these documents alone."""
+    chosen = {"_id": {"$in": list(names)}}
+    return {"$and": [filter, chosen]} if filter else chosen
+
+
+def update_many(at: At, filter: Any, update: Any, upsert: bool, options: dict[str, Any]) -> Steps[UpdateResult]:
+    """`update_many`: one version for all that it changes."""
+    binding = at.binding
+    binding.observe_scope()
+    text = binding.text_at_rest()
+    found = yield from _found(at, filter, options)
+    if upsert and not found:
+        return (yield from _upserted(at, filter, update, text, options))
+    for each in found:
+        seen = version_of(each)
+        if seen is not None:
+            binding.clock.observe(seen)
+    counter = binding.clock.next()
+    too_many = len(found) > MOST
+    writes = [binding.store.begin(b"?") for _ in (range(1) if too_many else found)]
+    names = [each["_id"] for each in found]
+    query = filter if too_many else _these(filter, names)
+    try:
+        sent = dressed_update(update, counter, text)
+        result: UpdateResult = yield lambda: at.low.update_many(query, sent, upsert=False, **options)
+    except BaseException as error:
+        settle(writes, error)
+        raise
+    if too_many:
+        incomplete(writes, at.store, "many", f"one operation changed more than {MOST} documents")
+    elif not result.matched_count:
+        for write in writes:
+            write.abandon()
+    else:
+        yield from _settled(at, names, writes, counter)
+    return result
+
+
+def _settled(at: At, names: Sequence[Any], writes: Sequence[Write], counter: int) -> Steps[None]:
+    """The version of each document: another writer's may have been greater, and is raised then.
+
+    A document that did not match any more is raised likewise, and was not changed: the lineage says too much then.
+    """
+    try:
+        there = yield lambda: at.ours.find({"_id": {"$in": list(names)}}, {"_id": 1, VERSION: 1}).to_list()
+        versions = {at.key(each["_id"]): version_of(each) for each in there}
+        for name, write in zip(names, writes, strict=True):
+            key = at.key(name)
+            if key not in versions:  # deleted meanwhile
+                write.record_incomplete("contention", "the document was deleted meanwhile")
+                continue
+            seen = versions[key]
+            record(at, write, name, counter if seen == counter else (yield from raised(at, name, seen)))
+    except Exception as error:  # the application's own operation was done
+        left = [write for write in writes if write.is_open]
+        incomplete(left, at.store, "contention", f"their versions cannot be told ({type(error).__name__})")
+
+
+def _upserted(at: At, filter: Any, update: Any, text: str, options: dict[str, Any]) -> Steps[UpdateResult]:
+    """Nothing matched, so it inserts; a unique index refuses where that is not so any more."""
+    counter = at.binding.clock.next()
+    write = at.binding.store.begin(b"?")
+    query = {"$and": [filter, NEVER]} if filter else NEVER
+    left = {word: value for word, value in options.items() if word != "hint"}
+    try:
+        sent = dressed_update(update, counter, text, inserts=True)
+        result: UpdateResult = yield lambda: at.low.update_many(query, sent, upsert=True, **left)
+    except BaseException as error:
+        settle([write], error)
+        raise
+    try:
+        got = yield from above_tombstone(at, result.upserted_id, counter)
+    except Exception as error:  # the application's own operation was done
+        incomplete([write], at.store, "contention", f"its version cannot be told ({type(error).__name__})")
+    else:
+        record(at, write, result.upserted_id, got)
+    return result
+
+
+def delete_many(at: At, filter: Any, options: dict[str, Any]) -> Steps[DeleteResult]:
+    """`delete_many`: a tombstone for each."""
+    binding = at.binding
+    binding.observe_scope()
+    found = yield from _found(at, filter, options)
+    too_many = len(found) > MOST
+    writes = [binding.store.begin(b"?") for _ in (range(1) if too_many else found)]
+    names = [each["_id"] for each in found]
+    query = filter if too_many else _these(filter, names)
+    try:
+        result: DeleteResult = yield lambda: at.low.delete_many(query, **options)
+    except BaseException as error:
+        settle(writes, error)
+        raise
+    if too_many:
+        incomplete(writes, at.store, "many", f"one operation deleted more than {MOST} documents")
+        return result
+    try:
+        left: set[bytes] = set()
+        if result.deleted_count != len(found):  # some did not match any more, or were deleted by others
+            there = yield lambda: at.ours.find({"_id": {"$in": names}}, {"_id": 1}).to_list()
+            left = {at.key(each["_id"]) for each in there}
+        gone = [(each, write) for each, write in zip(found, writes, strict=True) if at.key(each["_id"]) not in left]
+        for each, write in zip(found, writes, strict=True):
+            if at.key(each["_id"]) in left:
+                write.abandon()
+        yield from _buried(at, gone)
+    except Exception as error:  # the application's own operation was done
+        open_ones = [write for write in writes if write.is_open]
+        incomplete(open_ones, at.store, "tombstone", f"tombstones cannot be written ({type(error).__name__})")
+    return result
+
+
+def _buried(at: At, gone: Sequence[tuple[Mapping[str, Any], Write]]) -> Steps[None]:
+    """Tombstones of several documents, in one request; those that met a greater one are made again by themselves."""
+    from pymongo import UpdateOne
+
+    binding = at.binding
+    if len(gone) < 2 or not (yield Blocking(lambda: binding.has_tombstones(at.database))):
+        for each, write in gone:
+            yield from bury(at, write, each["_id"], version_of(each))
+        return
+    for each, _ in gone:
+        seen = version_of(each)
+        if seen is not None:
+            binding.clock.observe(seen)
+    counter = binding.clock.next()
+    places = [tombstones.name_of(at.key(each["_id"])) for each, _ in gone]
+    marks: list[Any] = [UpdateOne({"_id": place}, tombstones.marking(counter), upsert=True) for place in places]
+    try:
+        yield lambda: at.tombs().bulk_write(marks, ordered=False)
+        there = yield lambda: at.tombs().find({"_id": {"$in": places}}).to_list()
+    except PyMongoError as error:
+        incomplete(
+            [write for _, write in gone], at.store, "tombstone", f"they cannot be written ({type(error).__name__})"
+        )
+        return
+    versions = {each["_id"]: version_of(each, tombstones.VERSION) for each in there}
+    for (each, write), place in zip(gone, places, strict=True):
+        if versions.get(place) == counter:
+            record(at, write, each["_id"], counter)
+        else:
+            yield from bury(at, write, each["_id"], versions.get(place) or version_of(each))

@@ -1,0 +1,115 @@
+"""Writes to a replica set: the position of one that a majority acknowledged is the session's operationTime.
+
+What a majority has acknowledged no election loses; anything else may be rolled back under its time, so it gets no
+position (spec EPOCH-3, EPOCH-6). A transaction's writes are pending until its commit has returned (SHIM-11).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from antipode.shim import Write
+from antipode.writeid import Ordered
+from pymongo.errors import BulkWriteError, ClientBulkWriteException
+from pymongo.write_concern import WriteConcern
+
+from antipode_mongodb.binding import Binding
+from antipode_mongodb.flavour import counter_of
+from antipode_mongodb.outcome import incomplete, settle
+from antipode_mongodb.steps import Steps
+
+ADVICE = (
+    "they are not acknowledged by a majority, and may be rolled back at a failover under their position. Use "
+    'w="majority" (in the URL, the client or the collection)'
+)
+
+
+def is_majority(binding: Binding, concern: WriteConcern) -> bool:
+    """Whether a write concern asks for a majority."""
+    asked = concern.document.get("w")
+    return binding.flavour.majority if asked is None else asked == "majority"
+
+
+def positioned(
+    binding: Binding, client: Any, concern: WriteConcern, session: Any, call: Callable[[Any], Any]
+) -> Steps[Any]:
+    """Makes a write by `call(session)`, and records its position."""
+    write = binding.store.begin()
+    if session is not None and session.in_transaction:
+        enlist(session, write)
+        return (yield lambda: call(session))
+    if not concern.acknowledged:
+        result = yield from _settled([write], lambda: call(session))
+        incomplete([write], binding.store.name, "concern", ADVICE)
+        return result
+    own = session is None
+    # A session of ours is one that the server has in any case; it sees the reply's time.
+    used = client.start_session(causal_consistency=False) if own else session
+    try:
+        result = yield from _settled([write], lambda: call(used), partly=True)
+        time = used.operation_time
+    finally:
+        if own:
+            yield used.end_session
+    if write.is_open:
+        record(binding, [write], time, majority=is_majority(binding, concern))
+    return result
+
+
+def _settled(writes: list[Write], call: Callable[[], Any], *, partly: bool = False) -> Steps[Any]:
+    try:
+        return (yield call)
+    except (BulkWriteError, ClientBulkWriteException) as error:
+        # Some of it may have been done; the lineage says that something is missing.
+        for write in writes:
+            write.record_incomplete("bulk", f"a part of it failed ({type(error).__name__})")
+        raise
+    except BaseException as error:
+        settle(writes, error)
+        raise
+
+
+def record(binding: Binding, writes: list[Write], time: Any, *, majority: bool) -> None:
+    """The writes lie at this time of the replica set, or before it."""
+    if not majority:
+        incomplete(writes, binding.store.name, "concern", ADVICE)
+    elif time is None:
+        incomplete(writes, binding.store.name, "position", "the server's reply has no operationTime")
+    else:
+        for write in writes:
+            write.record(Ordered(binding.flavour.epoch, counter_of(time)))
+
+
+# Transactions: the session keeps their writes
+
+
+def enlist(session: Any, write: Write) -> None:
+    """A write inside a transaction is pending until that ends."""
+    session.__dict__.setdefault("_antipode_writes", []).append(write)
+
+
+def taken(session: Any) -> list[Write]:
+    """The writes of the transaction that ends now."""
+    writes: list[Write] = session.__dict__.pop("_antipode_writes", [])
+    return writes
+
+
+def committed(binding: Binding, session: Any, call: Callable[[], Any]) -> Steps[Any]:
+    """`commit_transaction`."""
+    options = session._transaction.opts
+    concern = (options.write_concern if options is not None else None) or WriteConcern()
+    writes = list(session.__dict__.get("_antipode_writes", []))
+    result = yield call  # where it fails it may be tried again: the writes stay pending, and with the session
+    taken(session)
+    record(binding, writes, session.operation_time, majority=is_majority(binding, concern))
+    return result
+
+
+def aborted(session: Any, call: Callable[[], Any]) -> Steps[Any]:
+    """`abort_transaction`: what was written is not there, whatever becomes of the call (SHIM-11)."""
+    try:
+        return (yield call)
+    finally:
+        for write in taken(session):
+            write.abandon()

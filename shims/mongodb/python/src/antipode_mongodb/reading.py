@@ -1,0 +1,149 @@
+"""Reads: what was asked for is what the plain client gives, and the versions and lineages beside it are ours."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, MutableMapping
+from typing import Any
+
+import bson
+from antipode.reading import Reading, current_reading
+from antipode.scope import current_scope
+from antipode.wait_on_read import wait_first
+from antipode.writeid import Opaque, Ordered, WriteId
+from bson.codec_options import CodecOptions
+from bson.errors import BSONError
+
+from antipode_mongodb.binding import Binding
+from antipode_mongodb.fields import OURS, stripped, texts_of, version_of
+from antipode_mongodb.flavour import counter_of
+from antipode_mongodb.keys import key_octets
+from antipode_mongodb.steps import Blocking, Steps
+
+_LASTING = ("majority", "linearizable", "snapshot")
+"""Read concerns whose values no election takes back."""
+
+
+class Read:
+    """One read: who wants to know what its values depend on."""
+
+    def __init__(self, binding: Binding) -> None:
+        self.binding = binding
+        self._reading = current_reading() if binding.records else None
+        self._scope = current_scope() if binding.records else None
+        self._merged = Reading() if binding.records and binding.merges and self._scope is not None else None
+
+    @property
+    def collects(self) -> bool:
+        """Whether the versions and lineages are to be had beside the values."""
+        return self._reading is not None or self._merged is not None
+
+    @property
+    def waits(self) -> bool:
+        """Whether there may be something that the read has to come after."""
+        after = self._reading is not None and self._reading.after is not None
+        return self.binding.records and (after or (self.binding.waits and self._scope is not None))
+
+    def wait(self) -> None:
+        """Waits for what the read has to come after (wait on read, `reading(after=…)`). Blocks."""
+        own = self.binding
+        wait_first(own.server, own.store.timeout, self._reading, self._scope, waits=own.waits)
+
+    def waiting(self) -> Steps[None]:
+        """The same as a step."""
+        if self.waits:
+            yield Blocking(self.wait)
+
+    def _told(self) -> list[Reading]:
+        return [reading for reading in (self._reading, self._merged) if reading is not None]
+
+    def unknown(self) -> None:
+        """A value was read of which nobody can tell what it depends on."""
+        for reading in self._told():
+            reading.marked(self.binding.store.name)
+        self.finish()
+
+    def saw(self, namespace: str, document: Any, codec: CodecOptions[Any], *, whole: bool) -> None:
+        """A document was read; `whole`: with every field that it has."""
+        store, version = self.binding.store, version_of(document)
+        beside = self.binding.lineage_of(texts_of(document))
+        for reading in self._told():
+            reading.saw(lineage=beside)
+            if self.binding.flavour.positions:
+                continue  # the position of the server that answered covers it
+            if "_id" not in document or (version is None and not whole):
+                reading.marked(store.name)
+                continue
+            covers = content_version(document, codec) if version is None else Ordered("", version)
+            if covers is None:
+                reading.marked(store.name)
+            else:
+                reading.saw(store.write_id(key_octets(namespace, document["_id"], codec), covers))
+
+    def answered(self, session: Any, level: str | None) -> None:
+        """A server has answered: on a replica set its time covers what was read, where no election takes that back."""
+        binding = self.binding
+        if not binding.flavour.positions:
+            return
+        time = None if session is None else session.operation_time
+        for reading in self._told():
+            if time is None or level not in _LASTING:
+                reading.marked(binding.store.name)
+            else:
+                epoch = binding.flavour.epoch
+                reading.saw(WriteId.position(binding.store.name, epoch, counter_of(time)))
+
+    def finish(self) -> None:
+        """Automatic merging."""
+        if self._merged is not None and self._scope is not None:
+            self._scope.transfer(self._merged.lineage)
+
+
+def content_version(document: Mapping[str, Any], codec: CodecOptions[Any] | None = None) -> Opaque | None:
+    """The version of a whole document that has none: a digest of what it holds, which covers that value (SHIM-13)."""
+    kept = {name: value for name, value in document.items() if name not in OURS}
+    try:
+        octets = bson.encode(kept, codec_options=codec or CodecOptions())
+    except (BSONError, TypeError, ValueError, OverflowError):
+        return None
+    return Opaque("h" + hashlib.sha256(octets).hexdigest()[:32])
+
+
+def is_content(version: Opaque) -> bool:
+    """Whether a version is a digest of what a document holds."""
+    return len(version.mark) == 33 and version.mark.startswith("h")
+
+
+class Seen:
+    """What a cursor knows of its read, from `find` on."""
+
+    __slots__ = ("binding", "namespace", "whole", "wide", "without_id")
+
+    def __init__(self, binding: Binding, namespace: str, *, wide: bool, whole: bool, without_id: bool) -> None:
+        self.binding = binding
+        self.namespace = namespace
+        self.wide = wide
+        """Whether our fields were asked for, to be seen and taken out of what the application gets."""
+        self.whole = whole
+        self.without_id = without_id
+
+    def batch(self, read: Read, documents: Any, codec: CodecOptions[Any], session: Any, level: str | None) -> None:
+        """Documents have come."""
+        if read.collects and not self.wide:
+            read.unknown()
+        elif read.collects:
+            for document in documents:
+                read.saw(self.namespace, document, codec, whole=self.whole)
+            read.answered(session, level)
+            read.finish()
+        if self.wide:
+            for document in documents:
+                stripped(document)
+                if self.without_id:
+                    document.pop("_id", None)
+
+
+def can_strip(codec: CodecOptions[Any]) -> bool:
+    """Whether our fields can be taken out of documents as the client gives them."""
+    kind = codec.document_class
+    return isinstance(kind, type) and issubclass(kind, MutableMapping)

@@ -1,0 +1,353 @@
+"""The wrapped classes: PyMongo's own, sync and async, whose operations go by what they do to data."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+from collections.abc import Callable
+from typing import Any, cast
+
+from pymongo.read_concern import ReadConcern
+from pymongo.write_concern import WriteConcern
+
+from antipode_mongodb import operations
+from antipode_mongodb.binding import Binding
+from antipode_mongodb.fields import hiding, is_whole, widened
+from antipode_mongodb.operations import Given, given_to
+from antipode_mongodb.positions import aborted, committed, taken
+from antipode_mongodb.reading import Read, Seen, can_strip
+from antipode_mongodb.steps import Steps, run, run_async
+from antipode_mongodb.writing import At
+
+_FIND = ("filter", "projection")
+
+
+def _binding_of(client: Any) -> Binding:
+    return cast("Binding", client._antipode)
+
+
+# Collections
+
+
+class RecordingCollection:
+    """What makes a collection record. Never made by itself: mixed into PyMongo's own class."""
+
+    _antipode_plain_class: type[Any]
+    _antipode_cursor_class: type[Any]
+
+    @property
+    def _antipode_at(self) -> At:
+        at = self.__dict__.get("_antipode_known")
+        if at is None:
+            plain: Any = object.__new__(self._antipode_plain_class)
+            plain.__dict__.update(self.__dict__)
+            codec = plain.codec_options.with_options(document_class=dict)
+            at = At(_binding_of(plain.database.client), plain, plain.with_options(codec_options=codec), plain.full_name)
+            self.__dict__["_antipode_known"] = at
+        return cast("At", at)
+
+    def with_options(self, *args: Any, **kwargs: Any) -> Any:
+        return _as_recording_collection(self._antipode_at.low.with_options(*args, **kwargs))
+
+    def __getitem__(self, name: str) -> Any:
+        return _as_recording_collection(super().__getitem__(name))  # type: ignore[misc]
+
+    def find(self, *args: Any, **kwargs: Any) -> Any:
+        at = self._antipode_at
+        given = {**dict(zip(_FIND, args, strict=False)), **kwargs}
+        projection, rest = given.pop("projection", None), args[2:]
+        read = Read(at.binding)
+        collecting = read.collects and can_strip(at.low.codec_options)
+        if collecting:
+            asked, without_id = widened(projection)
+        else:
+            asked, without_id = hiding(projection), False
+        cursor = self._antipode_cursor_class(self, given.pop("filter", None), asked, *rest, **given)
+        cursor._antipode_seen = Seen(
+            at.binding, at.namespace, wide=collecting, whole=is_whole(projection), without_id=without_id
+        )
+        return cursor
+
+    def find_raw_batches(self, *args: Any, **kwargs: Any) -> Any:
+        at = self._antipode_at
+        given = {**dict(zip(_FIND, args, strict=False)), **kwargs}
+        read = Read(at.binding)
+        if read.collects:
+            read.unknown()
+        given["projection"] = hiding(given.get("projection"))
+        filter = given.pop("filter", None)
+        return at.low.find_raw_batches(filter, given.pop("projection"), *args[2:], **given)
+
+
+def _collection_method(name: str, *, is_async: bool, how: Callable[[At, str, Given], Steps[Any]]) -> Any:
+    if is_async:
+
+        async def async_method(self: Any, *args: Any, **kwargs: Any) -> Any:
+            return await run_async(how(self._antipode_at, name, given_to(name, args, kwargs)))
+
+        return async_method
+
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return run(how(self._antipode_at, name, given_to(name, args, kwargs)))
+
+    return method
+
+
+def _is_async(plain: type[Any]) -> bool:
+    return any("asynchronous" in each.__module__ for each in plain.__mro__)
+
+
+@functools.cache
+def recording_collection(plain: Any) -> type[Any]:
+    """The class of a wrapped client's collections: a subclass of the client's own."""
+    is_async = _is_async(plain)
+    members: dict[str, Any] = {"__module__": plain.__module__, "_antipode_plain_class": plain}
+    for names, how in (
+        (operations.WRITES, operations.write),
+        (operations.COUNTS, operations.count),
+        (("aggregate", "aggregate_raw_batches"), operations.aggregate),
+    ):
+        for name in names:
+            method = _collection_method(name, is_async=is_async, how=how)
+            members[name] = functools.wraps(getattr(plain, name))(method)
+    members["_antipode_cursor_class"] = _cursor_class(is_async)
+    return type(plain.__name__, (RecordingCollection, plain), members)
+
+
+def _as_recording_collection(collection: Any) -> Any:
+    if not isinstance(collection, RecordingCollection):
+        collection.__class__ = recording_collection(type(collection))
+    return collection
+
+
+# Cursors
+
+
+class _RecordingCursor:
+    _antipode_seen: Seen | None = None
+
+    def _clone(self, *args: Any, **kwargs: Any) -> Any:
+        made = super()._clone(*args, **kwargs)  # type: ignore[misc]
+        made._antipode_seen = self._antipode_seen
+        return made
+
+    def _antipode_read(self) -> Read | None:
+        seen = self._antipode_seen
+        return None if seen is None or self._explain else Read(seen.binding)  # type: ignore[attr-defined]
+
+    def _antipode_came(self, read: Read | None) -> None:
+        seen = self._antipode_seen
+        if read is None or seen is None:
+            return
+        own = cast("Any", self)
+        concern: ReadConcern = own._collection.read_concern
+        seen.batch(read, own._data, own._collection.codec_options, own._session, concern.level)
+
+
+@functools.cache
+def _cursor_class(is_async: bool) -> type[Any]:
+    if is_async:
+        from pymongo.asynchronous.cursor import AsyncCursor
+
+        class AsyncRecordingCursor(_RecordingCursor, AsyncCursor):  # type: ignore[type-arg, misc]
+            async def _send_message(self, operation: Any) -> None:
+                read = self._antipode_read()
+                if read is not None and read.waits:
+                    await asyncio.to_thread(read.wait)
+                await super()._send_message(operation)
+                self._antipode_came(read)
+
+        AsyncRecordingCursor.__name__ = AsyncCursor.__name__
+        return AsyncRecordingCursor
+    from pymongo.synchronous.cursor import Cursor
+
+    class RecordingCursor(_RecordingCursor, Cursor):  # type: ignore[type-arg, misc]
+        def _send_message(self, operation: Any) -> None:
+            read = self._antipode_read()
+            if read is not None and read.waits:
+                read.wait()
+            super()._send_message(operation)
+            self._antipode_came(read)
+
+    RecordingCursor.__name__ = Cursor.__name__
+    return RecordingCursor
+
+
+# Databases
+
+
+class RecordingDatabase:
+    """What makes a database's collections record."""
+
+    def __getitem__(self, name: str) -> Any:
+        return _as_recording_collection(super().__getitem__(name))  # type: ignore[misc]
+
+    def get_collection(self, *args: Any, **kwargs: Any) -> Any:
+        return _as_recording_collection(super().get_collection(*args, **kwargs))  # type: ignore[misc]
+
+    def with_options(self, *args: Any, **kwargs: Any) -> Any:
+        return as_recording_database(super().with_options(*args, **kwargs))  # type: ignore[misc]
+
+
+def _command_steps(self: Any, plain: type[Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Steps[Any]:
+    command = args[0] if args else kwargs.get("command", "")
+    binding = _binding_of(self.client)
+    if not operations.may_write(command, args[1] if len(args) > 1 else 1):
+        return (yield lambda: plain.command(self, *args, **kwargs))
+    call = lambda used: plain.command(self, *args, **{**kwargs, "session": used})  # noqa: E731
+    concern = command.get("writeConcern") if isinstance(command, dict) else kwargs.get("writeConcern")
+    asked = WriteConcern(**concern) if isinstance(concern, dict) else self.write_concern
+    return (yield from operations.wide_write(binding, self.client, asked, kwargs.get("session"), call))
+
+
+def _wide_steps(
+    self: Any, client: Any, concern: WriteConcern, plain: type[Any], name: str, args: Any, kwargs: dict[str, Any]
+) -> Steps[Any]:
+    call = lambda used: getattr(plain, name)(self, *args, **{**kwargs, "session": used})  # noqa: E731
+    return (yield from operations.wide_write(_binding_of(client), client, concern, kwargs.get("session"), call))
+
+
+def _made_collection(result: Any) -> Any:
+    return _as_recording_collection(result)
+
+
+@functools.cache
+def recording_database(plain: Any) -> type[Any]:
+    """The class of a wrapped client's databases."""
+    members: dict[str, Any] = {"__module__": plain.__module__}
+    if _is_async(plain):
+
+        async def async_command(self: Any, *args: Any, **kwargs: Any) -> Any:
+            return await run_async(_command_steps(self, plain, args, kwargs))
+
+        async def async_drop(self: Any, name: Any, *args: Any, **kwargs: Any) -> Any:
+            steps = _wide_steps(
+                self, self.client, self.write_concern, plain, "drop_collection", (_named(name), *args[1:]), kwargs
+            )
+            return await run_async(steps)
+
+        async def async_create(self: Any, *args: Any, **kwargs: Any) -> Any:
+            return _made_collection(await plain.create_collection(self, *args, **kwargs))
+
+        members |= {"command": async_command, "drop_collection": async_drop, "create_collection": async_create}
+    else:
+
+        def command(self: Any, *args: Any, **kwargs: Any) -> Any:
+            return run(_command_steps(self, plain, args, kwargs))
+
+        def drop(self: Any, name: Any, *args: Any, **kwargs: Any) -> Any:
+            steps = _wide_steps(
+                self, self.client, self.write_concern, plain, "drop_collection", (_named(name), *args[1:]), kwargs
+            )
+            return run(steps)
+
+        def create(self: Any, *args: Any, **kwargs: Any) -> Any:
+            return _made_collection(plain.create_collection(self, *args, **kwargs))
+
+        members |= {"command": command, "drop_collection": drop, "create_collection": create}
+    for name in ("command", "drop_collection", "create_collection"):
+        functools.update_wrapper(members[name], getattr(plain, name))
+    return type(plain.__name__, (RecordingDatabase, plain), members)
+
+
+def _named(collection: Any) -> Any:
+    return collection.name if isinstance(collection, RecordingCollection) else collection  # type: ignore[attr-defined]
+
+
+def as_recording_database(database: Any) -> Any:
+    """A database of a wrapped client, which records."""
+    if not isinstance(database, RecordingDatabase):
+        database.__class__ = recording_database(type(database))
+    return database
+
+
+# Clients and sessions
+
+
+class RecordingClient:
+    """What makes a client record. It shares everything with the plain client that it holds."""
+
+    __slots__ = ("_antipode", "_antipode_plain")
+    _antipode: Binding
+    _antipode_plain: Any
+
+    def __getitem__(self, name: str) -> Any:
+        return as_recording_database(super().__getitem__(name))  # type: ignore[misc]
+
+    def get_database(self, *args: Any, **kwargs: Any) -> Any:
+        return as_recording_database(super().get_database(*args, **kwargs))  # type: ignore[misc]
+
+    def get_default_database(self, *args: Any, **kwargs: Any) -> Any:
+        return as_recording_database(super().get_default_database(*args, **kwargs))  # type: ignore[misc]
+
+    def start_session(self, *args: Any, **kwargs: Any) -> Any:
+        session = super().start_session(*args, **kwargs)  # type: ignore[misc]
+        session.__class__ = _recording_session(type(session))
+        return session
+
+    def __del__(self) -> None:
+        """Whether it was closed is the plain client's matter."""
+
+
+@functools.cache
+def recording_client(plain: Any) -> type[Any]:
+    """The class of a wrapped client: a subclass of the client's own."""
+    members: dict[str, Any] = {"__module__": plain.__module__, "__slots__": ()}
+    is_async = _is_async(plain)
+    for name in ("drop_database", "bulk_write"):
+        if not hasattr(plain, name):
+            continue
+        members[name] = functools.wraps(getattr(plain, name))(_client_method(plain, name, is_async=is_async))
+    return type(plain.__name__, (RecordingClient, plain), members)
+
+
+def _client_method(plain: type[Any], name: str, *, is_async: bool) -> Any:
+    def steps(self: Any, args: Any, kwargs: dict[str, Any]) -> Steps[Any]:
+        if name == "drop_database" and args:
+            args = (getattr(args[0], "name", args[0]), *args[1:])
+        concern = kwargs.get("write_concern") or self.write_concern
+        return _wide_steps(self, self, concern, plain, name, args, kwargs)
+
+    if is_async:
+
+        async def async_method(self: Any, *args: Any, **kwargs: Any) -> Any:
+            return await run_async(steps(self, args, kwargs))
+
+        return async_method
+
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return run(steps(self, args, kwargs))
+
+    return method
+
+
+@functools.cache
+def _recording_session(plain: Any) -> type[Any]:
+    """The class of a wrapped client's sessions: their transactions' writes are recorded by the commit."""
+
+    def start_transaction(self: Any, *args: Any, **kwargs: Any) -> Any:
+        result = plain.start_transaction(self, *args, **kwargs)
+        for write in taken(self):  # of a commit whose outcome nobody knows
+            write.outcome_unknown()
+        return result
+
+    members: dict[str, Any] = {"__module__": plain.__module__, "start_transaction": start_transaction}
+    if _is_async(plain):
+
+        async def async_commit(self: Any) -> None:
+            await run_async(committed(_binding_of(self.client), self, lambda: plain.commit_transaction(self)))
+
+        async def async_abort(self: Any) -> None:
+            await run_async(aborted(self, lambda: plain.abort_transaction(self)))
+
+        members |= {"commit_transaction": async_commit, "abort_transaction": async_abort}
+    else:
+
+        def commit(self: Any) -> None:
+            run(committed(_binding_of(self.client), self, lambda: plain.commit_transaction(self)))
+
+        def abort(self: Any) -> None:
+            run(aborted(self, lambda: plain.abort_transaction(self)))
+
+        members |= {"commit_transaction": commit, "abort_transaction": abort}
+    return type(plain.__name__, (plain,), members)

@@ -1,0 +1,140 @@
+"""The MongoDB shim: reads versions of documents, or a replica set's committed time, at one server (spec SHIM)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, ClassVar
+
+from antipode.administration import EpochRecord, Finding, Step, Wanted
+from antipode.errors import ConfigurationError, UnfitStoreError
+from antipode.hybrid_clock import HybridClock
+from antipode.shim import Capabilities, Server, Shim, Visibility, not_yet, unproven
+from antipode.store import Store
+from antipode.writeid import Ordered, WriteId
+from pymongo.errors import ConnectionFailure, OperationFailure
+
+from antipode_mongodb import doctor, judging, preparing
+from antipode_mongodb.flavour import Flavour, examine
+from antipode_mongodb.targets import SCHEMES, target_of
+
+
+class MongoShim(Shim):
+    """What knows MongoDB.
+
+    On a replica set writes have positions, and the server itself waits for its committed time. Elsewhere documents
+    have versions of their own, from a hybrid logical clock.
+    """
+
+    kind: ClassVar[str] = "mongodb"
+    capabilities = Capabilities(versions="object", tombstones=True, rest=("field",))
+    unreachable: ClassVar[tuple[type[Exception], ...]] = (OSError, ConnectionFailure)
+    schemes: ClassVar[tuple[str, ...]] = SCHEMES
+    """URLs of these schemes are ours (`antipode doctor`, `antipode init`)."""
+    preparation_options: ClassVar[Mapping[str, str]] = preparing.OPTIONS
+
+    def __init__(self, store: Store) -> None:
+        super().__init__(store)
+        self.clock = HybridClock()
+        """The clock of this process's writes; one for all its clients, and all of them write to one primary."""
+
+    # Answers
+
+    def visible(self, ids: Sequence[WriteId], server: Server) -> Sequence[Visibility]:
+        return self._answers(ids, server, 0)
+
+    def wait(self, ids: Sequence[WriteId], server: Server, timeout: float) -> Sequence[Visibility]:
+        """The replica set's own wait: a majority read after the first of these times."""
+        return self._answers(ids, server, round(timeout * 1000))
+
+    def _answers(self, ids: Sequence[WriteId], server: Server, wait_ms: int) -> list[Visibility]:
+        session = self._session(server)
+        if not ids:
+            session.client.admin.command("ping")
+            return []
+        answers: list[Visibility] = [not_yet("not asked")] * len(ids)
+        of_documents = [index for index, each in enumerate(ids) if not each.is_position]
+        of_times = [index for index, each in enumerate(ids) if each.is_position]
+        if of_documents:
+            told = judging.documents(session.client, [ids[index] for index in of_documents])
+            for index, answer in zip(of_documents, told, strict=True):
+                answers[index] = answer
+        if of_times:
+            for index, answer in zip(of_times, self._times(ids, of_times, server, session, wait_ms), strict=True):
+                answers[index] = answer
+        return answers
+
+    def _times(
+        self, ids: Sequence[WriteId], indexes: Sequence[int], server: Server, session: _Session, wait_ms: int
+    ) -> list[Visibility]:
+        flavour = session.flavour(self.store.name)
+        if not flavour.positions:
+            why = unproven(f"{flavour.product} gives no positions: {flavour.why_none}")
+            return [why] * len(indexes)
+        if not self.capabilities.blocking_wait:
+            self.capabilities = replace(self.capabilities, blocking_wait=True)
+        entries = [version for index in indexes if isinstance(version := ids[index].version, Ordered)]
+        try:
+            answers, at = judging.positions(session.client, flavour, entries, wait_ms)
+        except OperationFailure as error:
+            return [judging.refused(error)] * len(indexes)
+        if at is not None:
+            server.applied(server.address, flavour.epoch, {flavour.epoch: at})
+        return answers
+
+    def _session(self, server: Server) -> _Session:
+        session = server.session
+        if not isinstance(session, _Session):
+            session = server.session = _Session(server)
+        return session
+
+    def close(self, server: Server) -> None:
+        session, server.session = server.session, None
+        if isinstance(session, _Session):
+            session.client.close()
+
+    def address(self, target: Any) -> str:
+        return target_of(target).address
+
+    # What the command line asks for
+
+    @classmethod
+    def diagnose(cls, target: Any) -> list[Finding]:
+        """What of this server matters to Antipode: what would be unproven there, why, and what cures it."""
+        return doctor.diagnose(target)
+
+    @classmethod
+    def epochs(cls, target: Any) -> list[EpochRecord]:
+        """The replica set's own history, where it has one."""
+        return doctor.epochs(target)
+
+    @classmethod
+    def settle(cls, target: Any, epoch: str) -> None:
+        """Refused: an ended replica set leaves nothing that could speak for it, and documents are of no epoch."""
+        target_of(target)
+        raise ConfigurationError(
+            "MongoDB keeps no marks: versions of documents are of no epoch, and of another replica set's times nothing "
+            "here can say how far they came"
+        )
+
+    @classmethod
+    def preparations(cls, url: str, wanted: Wanted) -> Sequence[Step]:
+        """What the store's databases need: collections for tombstones, and rights."""
+        return preparing.preparations(url, wanted)
+
+
+class _Session:
+    """The engine's own client of one server."""
+
+    def __init__(self, server: Server) -> None:
+        self.client = target_of(server.target).connect(server.ask_timeout)
+        self._flavour: Flavour | None = None
+
+    def flavour(self, store: str) -> Flavour:
+        """What the server is, as long as this connection to it lasts."""
+        if self._flavour is None:
+            try:
+                self._flavour = examine(self.client, store)
+            except UnfitStoreError as error:
+                self._flavour = Flavour("MongoDB", why_none=str(error))
+        return self._flavour

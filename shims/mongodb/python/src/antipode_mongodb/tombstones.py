@@ -1,0 +1,66 @@
+"""What deletions leave behind where documents have versions of their own: one collection in each database.
+
+A tombstone is written after its document is gone, into the same log: who sees it does not see the document any more.
+It stands in a collection of its own, so that the application's counts, queries and unique indexes know nothing of it.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+
+from pymongo.errors import OperationFailure
+
+from antipode_mongodb.fields import stored
+
+COLLECTION: Final = "antipode_tombstones"
+VERSION: Final = "v"
+EXPIRES: Final = "x"
+LIFE: Final = timedelta(hours=24)
+_ASK_AGAIN_S: Final = 60.0
+
+
+def name_of(key: bytes) -> str:
+    """A tombstone's `_id`: the document's key."""
+    return key.decode("utf-8", "surrogatepass").encode("utf-8", "replace").decode("utf-8")
+
+
+def marking(counter: int) -> dict[str, Any]:
+    """The update, an upsert, that leaves a tombstone or makes it newer."""
+    return {"$max": {VERSION: stored(counter)}, "$set": {EXPIRES: datetime.now(UTC) + LIFE}}
+
+
+def cure(database: str) -> str:
+    """What a database needs so that deletions leave tombstones."""
+    return f'db.getSiblingDB("{database}").{COLLECTION}.createIndex({{{EXPIRES}: 1}}, {{expireAfterSeconds: 0}})'
+
+
+def are_on(client: Any, database: str) -> bool:
+    """Whether a database has the collection, with the index by which the server takes tombstones away."""
+    try:
+        indexes = client[database].command("listIndexes", COLLECTION)["cursor"]["firstBatch"]
+    except OperationFailure:
+        return False
+    return any(dict(index.get("key", {})) == {EXPIRES: 1} and "expireAfterSeconds" in index for index in indexes)
+
+
+class Switches:
+    """Which databases have tombstones: asked once a minute where they have none, and never again where they have."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._known: dict[str, tuple[bool, float]] = {}
+
+    def known(self, database: str) -> bool | None:
+        """What is known; None: it has to be asked."""
+        found = self._known.get(database)
+        if found is None or (not found[0] and time.monotonic() - found[1] > _ASK_AGAIN_S):
+            return None
+        return found[0]
+
+    def learn(self, database: str, on: bool) -> None:
+        """What was found out."""
+        with self._lock:
+            self._known[database] = (on, time.monotonic())

@@ -1,0 +1,152 @@
+"""`wrap` and `register` for MongoDB: they check the options, and find out what the server's answers are worth."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any, Literal, TypeVar, cast
+
+from antipode.errors import ConfigurationError, UnfitStoreError
+from antipode.settings import Mode
+from antipode.shim import Replicas, Store, StoreOptions, join_store
+from pymongo.asynchronous.collection import AsyncCollection
+from pymongo.asynchronous.database import AsyncDatabase
+from pymongo.collection import Collection
+from pymongo.database import Database
+
+from antipode_mongodb import tombstones as burying
+from antipode_mongodb.binding import Binding
+from antipode_mongodb.recording import recording_client, recording_collection
+from antipode_mongodb.shim import MongoShim
+from antipode_mongodb.targets import is_client, member, whole
+
+_C = TypeVar("_C")
+
+
+def wrap(
+    client: _C,
+    store: str,
+    *,
+    replicas: Replicas = None,
+    wait_on_read: bool = False,
+    rest: Literal["none", "field"] = "field",
+    tombstones: bool | None = None,
+    lineage_in: bool = True,
+    lineage_out: bool = True,
+    on_unfit: Literal["raise", "unproven"] = "raise",
+    on_replica_out: Literal["name", "fail"] | None = None,
+    timeout: float | timedelta | None = None,
+    mode: Mode | str | None = None,
+    hash_keys: bool | None = None,
+) -> _C:
+    """A copy of a client, database or collection of PyMongo, sync or async, that records its writes.
+
+    It is of the same class and shares the connections; the one passed in stays plain.
+
+    replicas: the servers that readers here may use, as URLs or clients of one server each; without, the client's own:
+    its server, or of a replica set the members that its read preference may choose. rest: whether the lineage rests
+    beside each document: `field` or `none`. tombstones (where documents have versions of their own): `True` insists on
+    them, and raises where the database passed in has no collection for them; `False` writes none, so that deletions
+    are unproven. timeout in seconds.
+
+    Raises ConfigurationError for options that cannot be, UnfitStoreError for a server that is not fit. A server that
+    does not answer now is no error.
+    """
+    if rest not in ("none", "field"):
+        raise ConfigurationError(f"rest={rest!r}: want field or none")
+    if isinstance(client, Collection | AsyncCollection):
+        owner: Any = client.database.client
+    elif isinstance(client, Database | AsyncDatabase):
+        owner = client.client
+    elif is_client(client):
+        owner = client
+    else:
+        raise TypeError(f"wrap() takes a client, database or collection of PyMongo, not {type(client).__name__}")
+    plain = getattr(owner, "_antipode_plain", owner) if hasattr(type(owner), "_antipode_plain") else owner
+    options = StoreOptions(
+        replicas=replicas if replicas is not None else _members(plain),
+        wait_on_read=wait_on_read,
+        timeout=timeout,
+        rest=rest,
+        lineage_in=lineage_in,
+        lineage_out=lineage_out,
+        on_unfit=on_unfit,
+        on_replica_out=on_replica_out,
+        mode=mode,
+        hash_keys=hash_keys,
+    )
+    joined = join_store(store, MongoShim, options)
+    seeds = sorted(plain._topology_settings.seeds)
+    own = member(plain, seeds[0])
+    server = joined.use_server(own, own.address) if len(seeds) == 1 else joined.servers()[0]
+    binding = Binding(
+        joined,
+        server,
+        whole(plain),
+        cast(MongoShim, joined.shim).clock,
+        rest=rest,
+        waits=wait_on_read,
+        tombstones=tombstones,
+        on_unfit=on_unfit,
+    )
+    binding.learn()
+    if tombstones and not binding.flavour.positions and client is not owner:
+        _need_tombstones(binding, cast(Any, client))
+    return cast(_C, _copy(client, plain, binding))
+
+
+def register(
+    store: str,
+    *,
+    replicas: Replicas,
+    timeout: float | timedelta | None = None,
+    on_replica_out: Literal["name", "fail"] | None = None,
+    mode: Mode | str | None = None,
+) -> Store:
+    """This process waits for a store's servers, and never reads or writes it."""
+    options = StoreOptions(replicas=replicas, timeout=timeout, on_replica_out=on_replica_out, mode=mode)
+    return join_store(store, MongoShim, options)
+
+
+def _members(client: Any) -> Any:
+    """Of a client of a replica set the members that its reads may go to, asked again and again; None of one server."""
+    if len(client._topology_settings.seeds) == 1 and not client._topology_settings.replica_set_name:
+        return None
+
+    def members() -> list[Any]:
+        primary_only = client.read_preference.mode == 0
+        servers = client.topology_description.server_descriptions().values()
+        found = [each for each in servers if each.is_readable and (each.is_writable or not primary_only)]
+        places = [each.address for each in found] or sorted(client._topology_settings.seeds)
+        return [member(client, place) for place in places]
+
+    return members
+
+
+def _need_tombstones(binding: Binding, part: Any) -> None:
+    database = str(part.database.name if isinstance(part, Collection | AsyncCollection) else part.name)
+    if not binding.has_tombstones(database):
+        raise UnfitStoreError(
+            f"{binding.store.name}: {database} has no collection for tombstones, so deletions there are unproven. In "
+            f"mongosh: {burying.cure(database)}"
+        )
+
+
+def _copy(client: Any, plain: Any, binding: Binding) -> Any:
+    kind = recording_client(type(plain))
+    wrapped: Any = object.__new__(kind)
+    wrapped.__dict__ = plain.__dict__
+    wrapped._antipode = binding
+    wrapped._antipode_plain = plain
+    if is_client(client):
+        return wrapped
+    is_collection = isinstance(client, Collection | AsyncCollection)
+    database = client.database if is_collection else client
+    codec, preference = database.codec_options, database.read_preference
+    made = wrapped.get_database(database.name, codec, preference, database.write_concern, database.read_concern)
+    if not is_collection:
+        return made
+    found = made.get_collection(
+        client.name, client.codec_options, client.read_preference, client.write_concern, client.read_concern
+    )
+    assert isinstance(found, recording_collection(type(client)))
+    return found

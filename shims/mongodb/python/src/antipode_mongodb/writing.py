@@ -1,0 +1,321 @@
+"""Writes of one document where documents have versions of their own (spec SHIM-8 to SHIM-10, SHIM-24 to SHIM-30).
+
+An update or a replacement is sent as `findAndModify`: its answer says which document it was, and which version that
+had. Where that was not smaller than ours, the version alone is raised once more: what follows the write in the log
+proves it. The application's filter, operators and errors stay its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from antipode.shim import Write
+from antipode.writeid import Opaque, Ordered
+from bson.codec_options import CodecOptions
+from pymongo.collection import ReturnDocument
+from pymongo.errors import DuplicateKeyError, OperationFailure, PyMongoError, WriteError
+from pymongo.results import DeleteResult, UpdateResult
+
+from antipode_mongodb import tombstones
+from antipode_mongodb.binding import Binding
+from antipode_mongodb.fields import (
+    LINEAGE,
+    MORE,
+    MOST_TEXTS,
+    OWN_PROJECTION,
+    VERSION,
+    dressed_document,
+    dressed_update,
+    replacing_pipeline,
+    stored,
+    texts_of,
+    version_of,
+)
+from antipode_mongodb.keys import key_octets
+from antipode_mongodb.outcome import incomplete, is_refusal, settle
+from antipode_mongodb.steps import Blocking, Steps
+
+NEVER: Final[dict[str, Any]] = {VERSION: {"$in": []}}
+"""What no document matches: an upsert with it inserts, or finds that its document is there by now."""
+_MOST_TRIES: Final = 10
+_UPSERT_TRIES: Final = 3
+
+
+@dataclass(frozen=True, slots=True)
+class At:
+    """One collection of a wrapped client."""
+
+    binding: Binding
+    low: Any
+    """The plain collection, by the wrapped client's connections and sessions."""
+    ours: Any
+    """The same, whose answers are dictionaries."""
+    namespace: str
+
+    @property
+    def store(self) -> str:
+        """The store's name."""
+        return self.binding.store.name
+
+    @property
+    def database(self) -> str:
+        """The database's name."""
+        return str(self.low.database.name)
+
+    def key(self, name: Any) -> bytes:
+        """The key of the document with this `_id`."""
+        codec: CodecOptions[Any] = self.low.codec_options
+        return key_octets(self.namespace, name, codec)
+
+    def tombs(self) -> Any:
+        """The collection of tombstones."""
+        plain = type(self.ours)
+        return plain(self.ours.database, tombstones.COLLECTION, codec_options=self.ours.codec_options)
+
+
+@dataclass(slots=True)
+class Change:
+    """An update or a replacement of one document."""
+
+    filter: Any
+    change: Any
+    replaces: bool
+    upsert: bool
+    options: dict[str, Any]
+
+    def dressed(self, counter: int | None, text: str, *, inserts: bool = False, keeps_version: bool = False) -> Any:
+        """What is sent, with what of ours goes with it."""
+        if not self.replaces:
+            return dressed_update(self.change, counter, text, inserts=inserts)
+        if keeps_version:
+            return replacing_pipeline(self.change, counter, text)
+        return dressed_document(self.change, counter, text)
+
+
+@dataclass(slots=True)
+class Done:
+    """What became of a change."""
+
+    value: Any = None
+    """What the application's `find_one_and_…` gives, with our fields in it."""
+    matched: bool = False
+    result: UpdateResult | None = None
+    """Of an upsert that inserted."""
+
+
+def change_one(at: At, change: Change) -> Steps[UpdateResult]:
+    """`update_one` and `replace_one`."""
+    done = yield from run_change(at, change, dict(OWN_PROJECTION), ReturnDocument.BEFORE, at.ours, plain_errors=True)
+    if done.result is not None:
+        return done.result
+    number = int(done.matched)
+    raw = {"n": number, "nModified": number, "ok": 1.0, "updatedExisting": done.matched}
+    return UpdateResult(raw, acknowledged=True)
+
+
+def run_change(
+    at: At, change: Change, projection: Any, give: bool, collection: Any, *, plain_errors: bool = False
+) -> Steps[Done]:
+    """One change of one document, recorded.
+
+    give: whether the document is wanted as it is after the change. plain_errors: errors are those of an update's reply.
+    """
+    binding = at.binding
+    binding.observe_scope()
+    text = binding.text_at_rest()
+    write = binding.store.begin(b"?")
+    try:
+        for tries in range(_UPSERT_TRIES):
+            counter = binding.clock.next()
+            found = yield from _changed(at, change, projection, give, collection, counter, text)
+            if found is not None or not change.upsert:
+                break
+            try:
+                return (yield from _inserted(at, change, write, projection, give, collection, text))
+            except DuplicateKeyError:
+                if tries == _UPSERT_TRIES - 1:
+                    raise
+    except BaseException as error:
+        settle([write], error)
+        if plain_errors and type(error) is OperationFailure:
+            raise WriteError(error._message, error.code, error.details) from None
+        raise
+    if found is None:
+        write.abandon()
+        return Done()
+    yield from _settled(at, change, write, found, give, counter, text)
+    return Done(found, matched=True)
+
+
+def _changed(
+    at: At, change: Change, projection: Any, give: bool, collection: Any, counter: int, text: str
+) -> Steps[Any]:
+    keeps = change.replaces and give is ReturnDocument.AFTER
+    sent = change.dressed(counter, text, keeps_version=keeps)
+    send = collection.find_one_and_update if keeps or not change.replaces else collection.find_one_and_replace
+    return (yield lambda: send(change.filter, sent, projection=projection, return_document=give, **change.options))
+
+
+def _settled(
+    at: At, change: Change, write: Write, found: Mapping[str, Any], give: bool, counter: int, text: str
+) -> Steps[None]:
+    """The version that the change has got, once it is known."""
+    name, seen = found["_id"], version_of(found)
+    passed = seen == counter if give is ReturnDocument.AFTER else seen is None or seen < counter
+    try:
+        got: int | None = counter if passed else (yield from raised(at, name, seen))
+        if not change.replaces and text and len(texts_of(found)) >= MOST_TEXTS:
+            yield from _joined(at, name)
+    except Exception as error:  # the application's own operation was done
+        incomplete([write], at.store, "contention", f"its version cannot be told ({type(error).__name__})")
+        return
+    record(at, write, name, got)
+
+
+def record(at: At, write: Write, name: Any, counter: int | None) -> None:
+    """The document with this `_id` has this version; None: none could be had."""
+    if counter is None:
+        write.record_incomplete("contention", "the document is gone, or holds a version beyond all others")
+        return
+    write.record(Ordered("", counter), at.key(name))
+
+
+def raised(at: At, name: Any, seen: int | None) -> Steps[int | None]:
+    """Raises the version of a document above what was seen there; None where it is gone, or none is left."""
+    for _ in range(_MOST_TRIES):
+        counter = at.binding.version_after(seen)
+        if counter is None:
+            return None
+        change, options = {"$max": {VERSION: stored(counter)}}, {"projection": {VERSION: 1}, "return_document": True}
+        found = yield lambda: at.ours.find_one_and_update({"_id": name}, change, **options)  # noqa: B023
+        if found is None:
+            return None
+        seen = version_of(found)
+        if seen == counter:
+            return counter
+    return None
+
+
+def _joined(at: At, name: Any) -> Steps[None]:
+    """Makes one text of those that rest beside a document, unless another writer is there at once."""
+    found = yield lambda: at.ours.find_one({"_id": name}, {LINEAGE: 1, MORE: 1})
+    if not found or not isinstance(found.get(MORE), list):
+        return
+    text = at.binding.text_of(at.binding.lineage_of(texts_of(found)))
+    there = {word: found[word] for word in (LINEAGE, MORE) if word in found}
+    yield lambda: at.ours.update_one({"_id": name, **there}, {"$set": {LINEAGE: text}, "$unset": {MORE: ""}})
+
+
+def _inserted(
+    at: At, change: Change, write: Write, projection: Any, give: bool, collection: Any, text: str
+) -> Steps[Done]:
+    """The part of an upsert that inserts. Raises DuplicateKeyError where a document is there by now."""
+    counter = at.binding.clock.next()
+    sent = change.dressed(counter, text, inserts=True)
+    query = {"$and": [change.filter, NEVER]} if change.filter else NEVER
+    send = at.low.replace_one if change.replaces else at.low.update_one
+    options = {word: value for word, value in change.options.items() if word not in ("sort", "hint")}
+    if "bypassDocumentValidation" in options:
+        options["bypass_document_validation"] = options.pop("bypassDocumentValidation")
+    result: UpdateResult = yield lambda: send(query, sent, upsert=True, **options)
+    name = result.upserted_id
+    value = None
+    try:
+        got = yield from above_tombstone(at, name, counter)
+        if give is ReturnDocument.AFTER:
+            value = yield lambda: collection.find_one({"_id": name}, projection, session=options.get("session"))
+    except Exception as error:  # it was done
+        incomplete([write], at.store, "contention", f"its version cannot be told ({type(error).__name__})")
+    else:
+        record(at, write, name, got)
+    return Done(value, matched=False, result=result)
+
+
+def above_tombstone(at: At, name: Any, counter: int) -> Steps[int | None]:
+    """The version of a document that was just inserted, above any tombstone that was there before it.
+
+    One that is written after the insertion speaks of a later deletion, and lies behind the insertion in the log.
+    """
+    if not (yield Blocking(lambda: at.binding.has_tombstones(at.database))):
+        return counter
+    where = {"_id": tombstones.name_of(at.key(name))}
+    found = yield lambda: at.tombs().find_one(where)
+    buried = version_of(found, tombstones.VERSION)
+    if buried is None or buried < counter:
+        return counter
+    return (yield from raised(at, name, buried))
+
+
+# Deletions
+
+
+def delete_one(at: At, filter: Any, options: dict[str, Any]) -> Steps[DeleteResult]:
+    """`delete_one`."""
+    value = yield from run_deletion(at, filter, {"_id": 1, VERSION: 1}, at.ours, options, plain_errors=True)
+    return DeleteResult({"n": int(value is not None), "ok": 1.0}, acknowledged=True)
+
+
+def run_deletion(
+    at: At, filter: Any, projection: Any, collection: Any, options: dict[str, Any], *, plain_errors: bool = False
+) -> Steps[Any]:
+    """The deletion of one document, recorded; what it was."""
+    binding = at.binding
+    binding.observe_scope()
+    write = binding.store.begin(b"?")
+    try:
+        found = yield lambda: collection.find_one_and_delete(filter, projection=projection, **options)
+    except BaseException as error:
+        settle([write], error)
+        if plain_errors and type(error) is OperationFailure:
+            raise WriteError(error._message, error.code, error.details) from None
+        raise
+    if found is None:
+        write.abandon()
+        return None
+    yield from bury(at, write, found["_id"], version_of(found))
+    return found
+
+
+def bury(at: At, write: Write, name: Any, seen: int | None) -> Steps[None]:
+    """Leaves a tombstone of a document that is gone, and records the deletion."""
+    binding = at.binding
+    counter = binding.version_after(seen)
+    if counter is None:
+        write.record_incomplete("contention", "the document held a version beyond all others")
+        return
+    try:
+        if not (yield Blocking(lambda: binding.has_tombstones(at.database))):
+            write.record(deleted_version(counter), at.key(name))
+            return
+        for _ in range(_MOST_TRIES):
+            where, change = {"_id": tombstones.name_of(at.key(name))}, tombstones.marking(counter)
+            options: dict[str, Any] = {"upsert": True, "return_document": True, "projection": {tombstones.VERSION: 1}}
+            try:
+                found = yield lambda: at.tombs().find_one_and_update(where, change, **options)  # noqa: B023
+            except DuplicateKeyError:  # two upserts at once
+                continue
+            got = version_of(found, tombstones.VERSION)
+            if got == counter:
+                write.record(Ordered("", counter), at.key(name))
+                return
+            after = binding.version_after(got)
+            if after is None:
+                break
+            counter = after
+        write.record_incomplete("contention", "others wrote its tombstone all the time")
+    except (PyMongoError, OSError) as error:  # the application's own operation was done
+        reason = "rights" if is_refusal(error) else "tombstone"
+        incomplete([write], at.store, reason, f"a tombstone cannot be written ({type(error).__name__})")
+
+
+def deleted_version(counter: int) -> Opaque:
+    """The version of a deletion that left no tombstone: it is unproven until something later is seen (SHIM-16)."""
+    return Opaque(f"d{counter}")
+
+
+def deletion_of(version: Opaque) -> int | None:
+    """The counter of a deletion that left no tombstone."""
+    text = version.mark.removeprefix("d")
+    return int(text) if version.mark.startswith("d") and text.isdecimal() else None

@@ -1,0 +1,105 @@
+"""FerretDB as the conformance kit drives it: a primary and two secondaries, whose documents have versions."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any, ClassVar
+
+import antipode_mongodb
+from antipode.shim import Shim
+from antipode_lab.stores.mongodb import MongoStore
+from antipode_lab.under_test import LabUnderTest
+from fake_mongod import FakeMongod
+from mongodb_regions import DATABASE, prepare
+from pymongo.errors import PyMongoError
+
+_NO_TRANSACTIONS = "FerretDB has no transactions: it refuses to commit, and what was written stays"
+
+
+class MongoUnderTest(LabUnderTest):
+    """A lab of its own, made anew after the cases that spoil it."""
+
+    kind = "mongodb"
+    store = MongoStore
+    shim: ClassVar[type[Shim]] = antipode_mongodb.MongoShim
+    exceptions: ClassVar[Mapping[str, str]] = {
+        "open_transaction": _NO_TRANSACTIONS,
+        "transaction_only_read_so_far": _NO_TRANSACTIONS,
+        "rolled_back_transaction": _NO_TRANSACTIONS,
+        "hashed_keys": "a document is asked for by its name, which a hash does not give back: unproven",
+        "overwritten_without_antipode": "a document that a plain writer put has no version: it may be older or newer",
+        "missing_rights": "FerretDB has one role, which may do everything",
+    }
+    patience = 40.0
+    unfit_cure = "Wrap a client of a replica set"
+
+    def prepare(self) -> None:
+        prepare(self.lab)
+
+    def begin(self) -> None:
+        self._lock = threading.Lock()
+        self._plain = {name: self.lab.client(name, timeout=10.0) for name in self.lab.servers}
+        urls = [self.lab.mongo_url(name) for name in self.replicas]
+        self._wrapped = {
+            name: antipode_mongodb.wrap(plain, store=self.name, replicas=urls) for name, plain in self._plain.items()
+        }
+
+    def close_clients(self) -> None:
+        for client in self._plain.values():
+            with suppress(PyMongoError):
+                client.close()
+
+    # Data
+
+    def _posts(self, client: Any) -> Any:
+        return client[DATABASE]["kit"]
+
+    def write(self, key: str, value: str) -> None:
+        posts = self._posts(self._wrapped[self.primary])
+        posts.update_one({"_id": key}, {"$set": {"value": value}}, upsert=True)
+
+    def read(self, key: str, at: str) -> str | None:
+        return _value(self._posts(self._wrapped[at]).find_one({"_id": key}))
+
+    def look(self, key: str, at: str) -> str | None:
+        return _value(self._posts(self._plain[at]).find_one({"_id": key}))
+
+    def delete(self, key: str) -> None:
+        self._posts(self._wrapped[self.primary]).delete_one({"_id": key})
+
+    def raw_write(self, key: str, value: str) -> None:
+        self._posts(self._plain[self.primary]).replace_one({"_id": key}, {"value": value}, upsert=True)
+
+    def write_nothing(self) -> None:
+        done = self._posts(self._wrapped[self.primary]).delete_one({"_id": self.new_key("never there")})
+        assert done.deleted_count == 0
+
+    # Servers
+
+    def restart(self, server: str) -> None:
+        self.lab.restart(server, crash=True)
+
+    # Troubles
+
+    def write_with_unknown_outcome(self, key: str, value: str) -> None:
+        with self.lab.client(self.primary, timeout=0.5, retryWrites=False) as plain:
+            client = antipode_mongodb.wrap(plain, store=self.name)
+            self._posts(client).insert_one({"_id": self.new_key("connects")})
+            self.lab.freeze(self.primary)
+            try:
+                self._posts(client).insert_one({"_id": key, "value": value})
+            finally:
+                self.lab.thaw(self.primary)
+
+    def write_refused(self, key: str) -> None:
+        self._posts(self._wrapped[self.primary]).update_one({"_id": key}, {"$nothing": {"value": 1}})
+
+    def wrap_unfit(self) -> None:
+        with FakeMongod(sharded=True) as router:
+            antipode_mongodb.wrap(router.client(), store="unfit")
+
+
+def _value(found: Mapping[str, Any] | None) -> str | None:
+    return None if found is None else str(found["value"])
