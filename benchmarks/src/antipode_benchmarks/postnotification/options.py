@@ -47,6 +47,8 @@ class Options:
     """Uploads before those that are measured; they are checked like the others."""
     timeout: float = 5.0
     """Deadline of a barrier or of a waiting read, in seconds."""
+    delay_ms: int = 0
+    """How long post-upload waits between the post and its notification (paper figure 6)."""
     consumers: int = 32
     """Threads of follower-notify that take messages; each handles one at a time."""
     writer: Language = "python"

@@ -30,7 +30,7 @@ def result(
         "schema": SCHEMA_VERSION,
         "started": started.astimezone(UTC).isoformat(timespec="seconds"),
         "antipode_version": version("antipode-sdk"),
-        "machine": {"cpus": os.cpu_count() or 0, "system": platform.platform(), "python": platform.python_version()},
+        "machine": machine(),
         "post_storage": options.post_storage,
         "notifier": options.notifier,
         "languages": {"writer": options.writer, "relay": options.relay, "reader": options.reader},
@@ -40,12 +40,18 @@ def result(
         "post_bytes": options.size,
         "replica_lags_ms": options.replicas,
         "queue_lag_ms": options.queue_lag_ms,
+        "notification_delay_ms": options.delay_ms,
         "baseline": baseline,
         "antipode": antipode,
         "consistency_window_ms": (antipode or baseline)["consistency_window_ms"],
         "exit_code": code,
         "reasons": reasons,
     }
+
+
+def machine() -> dict[str, Any]:
+    """What it was run on."""
+    return {"cpus": os.cpu_count() or 0, "system": platform.platform(), "python": platform.python_version()}
 
 
 def verdict(baseline: dict[str, Any], antipode: dict[str, Any] | None) -> tuple[int, list[str]]:

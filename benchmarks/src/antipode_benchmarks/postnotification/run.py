@@ -21,10 +21,12 @@ from antipode_benchmarks.postnotification.statistics import summary
 class Run:
     """Runs both phases with a live display."""
 
-    def __init__(self, options: Options, console: Console, servers: Servers) -> None:
+    def __init__(self, options: Options, console: Console, servers: Servers, *, title: str = "") -> None:
+        """`title` names one run of several; its display goes when it has ended."""
         self._options = options
         self._console = console
         self._servers = servers
+        self._title = title
 
     async def both(self) -> dict[str, Any]:
         """The result of the run; raises RunFailed for any error in any service."""
@@ -36,6 +38,7 @@ class Run:
             TextColumn("{task.fields[words]}"),
             TimeElapsedColumn(),
             console=self._console,
+            transient=bool(self._title),
         )
         with display:
             baseline = await self._phase(display, "none")
@@ -45,7 +48,7 @@ class Run:
     async def _phase(self, display: Progress, barrier: BarrierPlace) -> dict[str, Any]:
         options = self._options
         wrapped = barrier != "none"
-        title = "with Antipode" if wrapped else "without Antipode"
+        title = f"{self._title} {'with Antipode' if wrapped else 'without Antipode'}".lstrip()
         bar = display.add_task(title, total=options.requests, words="starting the services")
 
         def show(answered: int, batch: Batch) -> None:

@@ -31,23 +31,35 @@ class Servers(NamedTuple):
 @contextmanager
 def servers(options: Options, console: Console, *, one_broker: bool = False) -> Iterator[Servers]:
     """The servers of the posts and of the queue, each in a lab of its own: a table can be either, with its own lag."""
-    with ExitStack() as labs:
-        posts = stores.Place({})
-        queue: dict[str, str] = {}
-        if options.post_storage != "memory":
-            store = stores.module_of(options.post_storage)
-            lags = [lag / 1000 for lag in options.lags_ms]
-            posts = store.prepare(_start(labs, console, options.post_storage, store.LAB, replicas=len(lags), lag=lags))
-        notifier = None if options.notifier == "memory" else queues.module_of(options.notifier)
-        if notifier is not None and notifier.LAB is not None:
-            lag = options.queue_lag_ms / 1000
-            settings = dict(notifier.LAB)
-            if one_broker and options.notifier == "rabbitmq":
-                settings["one_broker"] = True
-            queue = notifier.prepare(
-                _start(labs, console, options.notifier, settings, replicas=1, lag=lag, queue_lag=lag)
-            )
+    with posts_servers(options, console) as posts, queue_servers(options, console, one_broker=one_broker) as queue:
         yield Servers(posts, queue)
+
+
+@contextmanager
+def posts_servers(options: Options, console: Console) -> Iterator[stores.Place]:
+    """Those of the posts."""
+    with ExitStack() as labs:
+        if options.post_storage == "memory":
+            yield stores.Place({})
+            return
+        store = stores.module_of(options.post_storage)
+        lags = [lag / 1000 for lag in options.lags_ms]
+        yield store.prepare(_start(labs, console, options.post_storage, store.LAB, replicas=len(lags), lag=lags))
+
+
+@contextmanager
+def queue_servers(options: Options, console: Console, *, one_broker: bool = False) -> Iterator[dict[str, str]]:
+    """Those of the queue."""
+    with ExitStack() as labs:
+        notifier = None if options.notifier == "memory" else queues.module_of(options.notifier)
+        if notifier is None or notifier.LAB is None:
+            yield {}
+            return
+        lag = options.queue_lag_ms / 1000
+        settings = dict(notifier.LAB)
+        if one_broker and options.notifier == "rabbitmq":
+            settings["one_broker"] = True
+        yield notifier.prepare(_start(labs, console, options.notifier, settings, replicas=1, lag=lag, queue_lag=lag))
 
 
 def _start(labs: ExitStack, console: Console, kind: str, settings: Mapping[str, Any], **options: Any) -> StoreState:

@@ -30,7 +30,9 @@ def build(site: Site) -> App:
         async with places:
             stored = await http.post(site.url("post-storage-a", "/posts"), content=body)
             stored.raise_for_status()
-            post = stored.json()
+        post = stored.json()
+        await asyncio.sleep(site.setup.options.delay_ms / 1000)
+        async with places:
             notification = {"post": post["id"], "user": "alice"}
             notified = await http.post(site.url("notifier", "/notifications"), json=notification)
             notified.raise_for_status()

@@ -1,0 +1,121 @@
+"""The paper's experiments, by their command, on real servers."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import pytest
+from antipode_benchmarks.postnotification.experiments.paper import TABLE_1
+from antipode_benchmarks.postnotification.experiments.report import wrong
+from antipode_benchmarks.postnotification.experiments.scale import MOST_OCTETS, NOTIFIERS, STORES, Scale
+
+COMMAND = [sys.executable, "-m", "antipode_benchmarks.postnotification.experiments"]
+pytestmark = pytest.mark.timeout(240)
+SMALL = ("--requests", "20", "--rate", "20")
+PNG = b"\x89PNG\r\n\x1a\n"
+
+
+def run(folder: Path, *words: str, timeout: float = 220) -> tuple[int, str, dict[str, Any]]:
+    """Runs an experiment; its exit code, its output, and the result that the last line names. Its plot is there."""
+    done = subprocess.run([*COMMAND, *words], cwd=folder, capture_output=True, text=True, timeout=timeout, check=False)
+    named = re.search(r"^plot: (\S+)\nresult: (\S+)$", done.stdout, re.MULTILINE)
+    assert named is not None, done.stdout + done.stderr
+    assert (folder / named[1]).read_bytes().startswith(PNG)
+    result: dict[str, Any] = json.loads((folder / named[2]).read_text())
+    assert result["benchmark"] == f"postnotification-{words[0]}"
+    assert result["failures"] == {}
+    return done.returncode, done.stdout, result
+
+
+def test_the_matrix(tmp_path: Path) -> None:
+    """Violations without Antipode and none with it, for each pair."""
+    words = ("--stores", "redis,postgresql", "--notifiers", "rabbitmq", "--lag", "1500ms", *SMALL)
+    code, said, result = run(tmp_path, "matrix", *words)
+    assert code == 0, said
+    pairs = [(row["post_storage"], row["notifier"]) for row in result["rows"]]
+    assert pairs == [("redis", "rabbitmq"), ("postgresql", "rabbitmq")]
+    for row in result["rows"]:
+        assert row["baseline"]["violations"] > 0
+        assert row["antipode"]["violations"] == row["antipode"]["early_passes"] == 0
+
+
+@pytest.mark.stores
+@pytest.mark.timeout(1800)
+def test_the_whole_matrix(tmp_path: Path) -> None:
+    """Each store with each notifier; the paper's figures stand beside ours."""
+    code, said, result = run(tmp_path, "matrix", "--lag", "1500ms", *SMALL, timeout=1700)
+    assert code == 0, said
+    pairs = {(row["post_storage"], row["notifier"]) for row in result["rows"]}
+    assert pairs == set(product(STORES, NOTIFIERS))
+    assert set(TABLE_1) <= pairs
+    assert said.count(" %)") >= len(TABLE_1)
+
+
+def test_a_pair_without_lag_shows_nothing(tmp_path: Path) -> None:
+    """Exit code 3: such a matrix is no evidence."""
+    words = ("--stores", "redis", "--notifiers", "rabbitmq", "--lag", "0ms", "--queue-lag", "300ms", *SMALL)
+    code, said, _ = run(tmp_path, "matrix", *words)
+    assert code == 3
+    assert "no violation without Antipode: redis + rabbitmq" in said
+
+
+def test_a_delay_hides_violations(tmp_path: Path) -> None:
+    """Figure 6: all at no delay, none when the notification comes later than the post."""
+    words = ("--stores", "redis", "--notifier", "rabbitmq", "--delays", "0ms,2s", "--lag", "1s", *SMALL)
+    code, _, result = run(tmp_path, "delay", *words)
+    assert code == 0
+    at_once, late = result["rows"]
+    assert (at_once["notification_delay_ms"], late["notification_delay_ms"]) == (0, 2000)
+    assert at_once["baseline"]["violations"] > 0
+    assert late["baseline"]["violations"] == 0
+    assert at_once["antipode"] is None
+
+
+def test_the_window(tmp_path: Path) -> None:
+    """Figure 7: with Antipode no shorter than the slowest replica's lag."""
+    words = ("--stores", "redis", "--notifier", "rabbitmq", "--lag", "900ms,1s", *SMALL)
+    code, said, result = run(tmp_path, "window", *words)
+    assert code == 0, said
+    [row] = result["rows"]
+    assert row["baseline"]["consistency_window_ms"]["p50"] < row["antipode"]["consistency_window_ms"]["p50"]
+    assert row["antipode"]["window_over_lag_ms"]["min"] >= -row["antipode"]["store_write_ms"]["max"]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("matrix", "--stores", "tape"),
+        ("delay", "--notifier", "rabbitmq", "--delays", "soon"),
+        ("window", "--notifier", "http"),
+    ],
+)
+def test_no_such_option(words: tuple[str, ...]) -> None:
+    done = subprocess.run([*COMMAND, *words], capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 2
+    assert words[-1] in done.stderr
+
+
+def test_a_post_fits_its_store() -> None:
+    """The paper's scale: 1 MB, and what DynamoDB takes at most."""
+    scale = Scale(1000, 10.0, 1_000_000, (80, 120), 10)
+    assert scale.options("redis", "sns").size == 1_000_000
+    assert scale.options("dynamodb", "sns").size == MOST_OCTETS["dynamodb"] < 400 * 1024
+
+
+@pytest.mark.parametrize("name", ["violations", "early_passes", "incomplete_barriers", "warmup"])
+def test_what_is_wrong(name: str) -> None:
+    right: dict[str, Any] = {
+        "violations": 0,
+        "early_passes": 0,
+        "incomplete_barriers": 0,
+        "warmup": {"violations": 0},
+    }
+    assert not wrong({"antipode": right})
+    assert not wrong({"antipode": None})
+    assert wrong({"antipode": {**right, name: {"violations": 1} if name == "warmup" else 1}})
