@@ -6,6 +6,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <string>
 #include <system_error>
@@ -23,10 +24,11 @@ using Clock = CallLimit::Clock;
 class Watchdog {
  public:
   void Add(const CallLimit* call) {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    if (!begun_) Begin();
-    calls_.emplace(call->due(), call);
-    if (call->due() < wakes_) changed_.notify_one();
+    const std::optional<std::string> refused = Added(call);
+    if (!refused) return;
+    // Behind the lock: the log is the application's, which may make a call of its own there, or wait.
+    logs::Warn("rabbitmq call limit",
+               "calls of RabbitMQ connections have no deadline: the system gives no thread (" + *refused + ").");
   }
 
   void Remove(const CallLimit* call) {
@@ -35,14 +37,23 @@ class Watchdog {
   }
 
  private:
-  // Where the system gives no thread the next call asks for it again.
-  void Begin() {
+  std::optional<std::string> Added(const CallLimit* call) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    std::optional<std::string> refused;
+    if (!begun_) refused = Begin();
+    calls_.emplace(call->due(), call);
+    if (call->due() < wakes_) changed_.notify_one();
+    return refused;
+  }
+
+  // Where the system gives no thread, its words; the next call asks for it again.
+  std::optional<std::string> Begin() {
     try {
       std::thread([this] { Run(); }).detach();
       begun_ = true;
+      return std::nullopt;
     } catch (const std::system_error& error) {
-      logs::Warn("rabbitmq call limit", std::string("calls of RabbitMQ connections have no deadline: the system gives no thread (") +
-                                            error.what() + ").");
+      return error.what();
     }
   }
 

@@ -52,18 +52,44 @@ int WithoutAThread() {
   return Ends(ends[1]) ? 0 : 3;
 }
 
-TEST(CallLimit, BeginsItsThreadWhenItCan) {
+// The log's sink is the application's: it may make a call of its own. What it ends with, or a signal where it never comes back.
+int CallsFromTheSink() {
+  alarm(30);
+  int ends[2];
+  if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends) != 0) return 1;
+  bool came = false;
+  SetLogSink([&came, socket = ends[0]](LogLevel, std::string_view) {
+    const CallLimit inner(socket, milliseconds(60000));
+    came = true;
+  });
+  rlimit before{};
+  getrlimit(RLIMIT_AS, &before);
+  rlimit none = before;
+  none.rlim_cur = AddressSpace() + (1 << 20);
+  setrlimit(RLIMIT_AS, &none);
+  {
+    const CallLimit outer(ends[0], milliseconds(60000));
+  }
+  setrlimit(RLIMIT_AS, &before);
+  return came ? 0 : 2;
+}
+
+void InAChild(int (*does)()) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "a sanitizer needs the address space itself";
 #endif
   const pid_t child = fork();
   ASSERT_GE(child, 0);
-  if (child == 0) _exit(WithoutAThread());
+  if (child == 0) _exit(does());
   int status = 0;
   ASSERT_EQ(waitpid(child, &status, 0), child);
   ASSERT_TRUE(WIFEXITED(status)) << "signal " << WTERMSIG(status);
   EXPECT_EQ(WEXITSTATUS(status), 0);
 }
+
+TEST(CallLimit, BeginsItsThreadWhenItCan) { InAChild(WithoutAThread); }
+
+TEST(CallLimit, WarnsOutsideItsLock) { InAChild(CallsFromTheSink); }
 
 }  // namespace
 }  // namespace antipode::rabbitmq
