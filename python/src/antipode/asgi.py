@@ -2,6 +2,9 @@
 
 app = antipode.asgi.Middleware(app)          # around the whole application, FastAPI's and Starlette's too
 
+A WebSocket or a stream of events has one scope for its whole life; `with antipode.message_scope(text):` gives one of
+its messages its own (SCOPE-8). Its header carries back what was written before it left, a message what it holds itself.
+
 `app.add_middleware(antipode.asgi.Middleware)` works as well, but puts it inside of what answers for errors there: where
 a request that has written fails, its own plain answer goes out in place of the application's error page.
 """
@@ -42,6 +45,8 @@ _MARK: Final = "antipode.inbound"
 _TRAILERS: Final = "http.response.trailers"
 _LINEAGE: Final = LINEAGE_HEADER.encode()
 _BAGGAGE: Final = BAGGAGE_HEADER.encode()
+_DENIAL: Final = "websocket.http.response"
+_STARTS: Final = frozenset({"http.response.start", "websocket.accept", f"{_DENIAL}.start"})
 _SET_COOKIE: Final = b"set-cookie"
 _OURS: Final = frozenset(name.encode() for name in (*CARRIERS, JMS_PROPERTY)) - {_BAGGAGE}
 _READ: Final = frozenset(name.encode() for name in (*CARRIERS, JMS_PROPERTY, *FORWARDING))
@@ -95,8 +100,7 @@ class Middleware:
             with inbound.active():
                 await self._app(inner, receive, answer.send)
         except Exception:
-            if scope["type"] == "http":
-                await answer.say_what_was_written()
+            await answer.say_what_was_written()
             raise
         finally:
             inbound.close()
@@ -185,16 +189,19 @@ class _Answer:
         self._public = False
         self._started = False
         self._own_trailers = False
+        self._kind = "http.response"
+        if scope["type"] == "websocket":
+            self._kind = _DENIAL if _DENIAL in (scope.get("extensions") or {}) else ""
         self._may_trail = _TRAILERS in (scope.get("extensions") or {}) and any(
             name.lower() == b"te" and b"trailers" in value.lower() for name, value in scope["headers"]
         )
 
     async def send(self, message: Message) -> None:
         kind = message["type"]
-        if kind == "http.response.start":
+        if kind in _STARTS:
             message = self._start(message)
-        elif kind == "websocket.accept":
-            self._inbound.scope.sent = True  # nothing goes back on a stream of messages
+        elif kind == "websocket.close":
+            self._started = True
         await self._send(message)
         if kind == "http.response.body" and self._own_trailers and not message.get("more_body"):
             await self._send(self._trailers())
@@ -204,7 +211,7 @@ class _Answer:
 
         Where there are any, the answer is made here; the server gets the error all the same, after a whole response.
         """
-        if self._started:
+        if self._started or not self._kind:
             return
         said = self._said()
         if not said:
@@ -212,8 +219,8 @@ class _Answer:
         body = b"Internal Server Error"
         headers = [(b"content-type", b"text/plain"), (b"content-length", str(len(body)).encode()), *said]
         with suppress(Exception):  # the connection may be gone; what the application raised goes on
-            await self._send({"type": "http.response.start", "status": 500, "headers": headers})
-            await self._send({"type": "http.response.body", "body": body})
+            await self._send({"type": f"{self._kind}.start", "status": 500, "headers": headers})
+            await self._send({"type": f"{self._kind}.body", "body": body})
 
     def _said(self) -> list[tuple[bytes, bytes]]:
         """Our headers: what was written since the request came in, for the caller and for the user's next request."""
