@@ -76,11 +76,11 @@ class FileShim:
         return [EpochRecord(name, end, name == state["current"]) for name, end in state["marks"].items()]
 
     @classmethod
-    def settle(cls, url, epoch):
+    def settle(cls, url, epoch, position=None):
         state = json.loads(_path(url).read_text())
         if state.get("read_only"):
             raise PermissionError(f"{url} is a replica")
-        state["marks"][epoch] = SETTLED
+        state["marks"][epoch] = SETTLED if position is None else position
         _path(url).write_text(json.dumps(state))
 
 

@@ -66,6 +66,19 @@ def test_epoch_settle_asks_first(run: Run, package: Path) -> None:
     assert (again.code, "settled already" in again.out) == (0, True)
 
 
+def test_epoch_settle_up_to_a_position(run: Run, package: Path) -> None:
+    """EPOCH-24."""
+    at = ("--at", f"filekv://db{package}")
+    ran = run("epoch", "settle", "blog-posts", "e1", "--position", "1050", *at, stdin=b"y\n")
+    assert ran.code == 0
+    assert "every write of it up to 1050 is there" in ran.out
+    assert f"settled e1 up to 1050 at blog-posts at filekv://db{package}" in ran.out
+    assert _marks(package)["e1"] == 1050
+    again = run("epoch", "settle", "blog-posts", "e1", "--position", "1049", *at)
+    assert (again.code, "proves e1 up to 1050 already" in again.out) == (0, True)
+    assert run("epoch", "settle", "blog-posts", "e1", "--position", "0", *at).code == 2
+
+
 def test_epoch_settle_of_an_unknown_epoch_says_so_and_goes_on_with_yes(run: Run, package: Path) -> None:
     ran = run("epoch", "settle", "blog-posts", "e0", "--at", f"filekv://db{package}", stdin=b"n\n")
     assert "knows no such epoch" in ran.out

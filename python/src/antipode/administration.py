@@ -85,8 +85,8 @@ class Administration(Protocol):
     def epochs(self, url: str, /) -> Sequence[EpochRecord]:
         """The epochs that this server's marks and own state speak of."""
 
-    def settle(self, url: str, epoch: str, /) -> None:
-        """Marks an epoch as wholly there, on the operator's word (EPOCH-24).
+    def settle(self, url: str, epoch: str, position: int | None = None, /) -> None:
+        """Marks an epoch as there up to a position, or wholly, on the operator's word (EPOCH-24).
 
         At a primary only, and in one step with the check that the epoch has ended: settled, the one that is written
         now would let later writes pass unseen.

@@ -21,6 +21,12 @@ epoch = typer.Typer(
     rich_markup_mode=None,
 )
 
+Position = Annotated[
+    int | None,
+    typer.Option(
+        "--position", metavar="N", min=1, help="the last counter that is settled [default: all, where that may be]"
+    ),
+]
 EpochName = Annotated[str, typer.Argument(metavar="EPOCH", help="as a barrier or `antipode epoch list` names it")]
 
 
@@ -49,10 +55,10 @@ def _row(record: EpochRecord) -> list[str]:
 
 
 @epoch.command()
-def settle(store: StoreName, epoch_name: EpochName, at: At = None, yes: Yes = False) -> None:
-    """Gives your word that all of an ended epoch is in the store, where no mark can prove it.
+def settle(store: StoreName, epoch_name: EpochName, at: At = None, position: Position = None, yes: Yes = False) -> None:
+    """Gives your word that an ended epoch is in the store, all of it or up to N, where no mark can prove it.
 
-    From then on barriers pass for every write of that epoch. It cannot be taken back.
+    From then on barriers pass for every such write of that epoch. It cannot be taken back.
     """
     place = Place(store, at)
     name = _checked(epoch_name)
@@ -65,16 +71,21 @@ def settle(store: StoreName, epoch_name: EpochName, at: At = None, yes: Yes = Fa
     if known is not None and known.settled:
         say(f"{printable(name)} is settled already at {place}")
         return
+    if known is not None and position is not None and known.counter >= position:
+        say(f"{place} proves {printable(name)} up to {known.counter} already")
+        return
     proved = "knows no such epoch" if known is None else f"proves it up to {known.counter}"
+    reach = "every write of it" if position is None else f"every write of it up to {position}"
     confirm(
-        f"{place} {proved}. Settling {printable(name)} says that every write of it is there: barriers will pass for "
+        f"{place} {proved}. Settling {printable(name)} says that {reach} is there: barriers will pass for "
         "all of them, also for one that was lost. It cannot be taken back.",
         yes,
     )
-    answer = ask(place.url, partial(place.shim.settle, place.url, name))
+    answer = ask(place.url, partial(place.shim.settle, place.url, name, *([] if position is None else [position])))
     if answer.error:
         _not_done("settled", name, place, answer.error, answer.in_time)
-    say(f"settled {printable(name)} at {place}")
+    upto = "" if position is None else f" up to {position}"
+    say(f"settled {printable(name)}{upto} at {place}")
 
 
 @epoch.command()

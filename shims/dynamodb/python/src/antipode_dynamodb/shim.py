@@ -206,7 +206,7 @@ class DynamoDbShim(Shim):
         return []
 
     @classmethod
-    def settle(cls, target: Any, epoch: str) -> None:
+    def settle(cls, target: Any, epoch: str, position: int | None = None) -> None:
         """Refused: there is no epoch that could have ended."""
         raise ConfigurationError("DynamoDB has versions of items, which are of no epoch: there is nothing to settle")
 

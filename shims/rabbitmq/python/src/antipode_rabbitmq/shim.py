@@ -151,7 +151,7 @@ class RabbitMQShim(Shim):
         return []
 
     @classmethod
-    def settle(cls, url: str, epoch: str) -> None:
+    def settle(cls, url: str, epoch: str, position: int | None = None) -> None:
         """Raises ValueError: there is nothing to settle."""
         raise ValueError("RabbitMQ has no epochs: each tracked message has a mark of its own")
 
