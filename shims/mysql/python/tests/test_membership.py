@@ -9,7 +9,7 @@ from antipode.shim import Visibility
 from antipode.verdict import Verdict
 from antipode.writeid import Opaque, Ordered, WriteId
 from antipode_mysql.flavour import Wanted, answer_of
-from antipode_mysql.gtid_sets import GtidSet, epoch_of, is_epoch
+from antipode_mysql.gtid_sets import GtidSet, epoch_of, is_epoch, owned
 from antipode_mysql.membership import Members, look
 from antipode_mysql.mysql import MYSQL
 from antipode_mysql.tracking import gtids_in
@@ -85,6 +85,17 @@ def test_a_server_that_may_write_is_the_writer_once_it_has_written() -> None:
     assert at(f"{A}:1-7,{B}:1", writes=True).writer == ""
 
 
+def test_a_replica_that_may_write_is_not_the_writer_once_another_goes_on() -> None:
+    """MySQL's own default is read_only=OFF; the former primary C replicates again."""
+    first = at(f"{A}:1-7,{C}:1-3", writes=True)
+    grown = at(f"{A}:1-8,{C}:1-3", writes=True, before=first)
+    still = at(f"{A}:1-8,{C}:1-3", writes=True, before=grown)
+    assert (grown.writer, still.writer) == (EA, EA)
+    assert not judged((EA, 9), still).unknown_epoch, "it is merely behind"
+    promoted = at(f"{A}:1-8,{C}:1-4", writes=True, before=still)
+    assert (promoted.writer, judged((EA, 9), promoted).unknown_epoch) == (EC, True)
+
+
 def test_an_unfit_server_proves_nothing_and_two_servers_of_one_name_neither() -> None:
     unfit = at(f"{A}:1-8", unfit="because")
     assert judged((EA, 8), unfit).verdict is Verdict.UNPROVEN
@@ -97,10 +108,44 @@ def test_an_unfit_server_proves_nothing_and_two_servers_of_one_name_neither() ->
 
 def test_what_an_operator_settled_is_there_but_not_what_is_written_now() -> None:
     """EPOCH-22, EPOCH-24."""
-    settled = Members(GtidSet(f"{A}:1-7,{B}:1-9"), EC, EB, "", {EA: 2**64 - 1, EB: 2**64 - 1})
+    settled = Members(GtidSet(f"{A}:1-7,{B}:1-9"), EC, EB, "", {EA: 12, EB: 20})
     assert judged((EA, 12), settled).verdict is Verdict.VISIBLE
+    assert judged((EA, 13), settled).verdict is Verdict.NOT_YET
     assert judged((EB, 12), settled).verdict is Verdict.NOT_YET
-    assert settled.proved() == {EA: 2**64 - 1, EB: 9}
+    assert settled.proved() == {EA: 12, EB: 9}
+
+
+def test_what_is_beyond_what_was_settled_is_waited_for() -> None:
+    """EPOCH-24: its server came back, and goes on behind the numbers that were given up."""
+    went_on = Members(GtidSet(f"{A}:1-7:13-14,{B}:1-9"), EC, "", "", {EA: 12})
+    assert judged((EA, 14), went_on).verdict is Verdict.VISIBLE
+    assert judged((EA, 15), went_on).verdict is Verdict.NOT_YET
+    assert went_on.proved() == {EA: 14, EB: 9}
+    endless = Members(GtidSet(f"{A}:1-7,{B}:1-9"), EC, "", "", {EA: 2**64 - 1})
+    assert judged((EA, 8), endless).verdict is Verdict.NOT_YET
+    assert endless.proved() == {EA: 7, EB: 9}
+
+
+@pytest.mark.parametrize("number", [2**63 - 1, 2**64 - 1])
+def test_a_number_that_mysql_never_gives_is_not_waited_for(number: int) -> None:
+    seen = at(f"{A}:1-7")
+    ids = [WriteId.position("s", EA, number), WriteId.position("s", EA, 2**63 - 2)]
+    answers = [seen.judge(write_id, lambda: True) for write_id in ids]
+    assert [answer.verdict for answer in answers] == [Verdict.UNPROVEN, Verdict.NOT_YET]
+    assert seen.waited_for(ids, answers) == Wanted(A, 2**63 - 2)
+    assert seen.waited_for(ids[:1], answers[:1]) is None
+
+
+def test_a_source_s_own_filters_are_seen_whatever_the_statement_is_called() -> None:
+    """EPOCH-7: `SHOW BINARY LOG STATUS` is there since MySQL 8.2, and what it was called before until 8.4."""
+
+    def rows(question: str) -> list[dict[str, str]]:
+        if question == "SHOW MASTER STATUS":
+            return [{"File": "b.1", "Binlog_Do_DB": "", "Binlog_Ignore_DB": "other"}]
+        return [{"Variable_name": "gtid_mode", "Value": "ON"}] if "VARIABLES" in question else []
+
+    found = MYSQL.settings(rows)
+    assert "binlog_ignore_db=other" in MYSQL.unfit({**found, "log_bin": "ON", "sync_binlog": "1"})
 
 
 def test_what_is_no_position_of_mysql() -> None:
@@ -146,24 +191,58 @@ def test_a_set_s_whole_part_and_its_greatest_number(numbers: set[int], seed: int
 
 
 def test_the_answer_behind_a_write() -> None:
-    row = [f"{A}:1-5:tag:1-2,\n{B}:1-9".encode(), A.encode(), b"AUTOMATIC", b"1", b"14"]
+    row = [b"", f"{B}:1-9,\n{C}:1-5:tag:1-2".encode(), C.encode(), b"AUTOMATIC", b"1", b"14"]
     answer = answer_of(MYSQL, row)
     assert answer is not None
-    assert set(answer.own) == {Ordered(EA, 5), Ordered(epoch_of(A, "tag"), 2)}
-    assert set(answer.log) == {*answer.own, Ordered(EB, 9)}
+    assert answer.own == (Ordered(EC, 5), Ordered(epoch_of(C, "tag"), 2))
+    assert answer.log == (*answer.own, Ordered(EB, 9))
     assert answer.own_is_top
     assert (answer.logs, answer.session) == (True, 14)
-    named = answer_of(MYSQL, [*row[:2], f"{C}:7".encode(), *row[3:]])
+    named = answer_of(MYSQL, [*row[:3], f"{A}:7".encode(), *row[4:]])
     assert named is not None
     assert set(named.own) == set(answer.log), "the session itself says whose number it takes"
     assert not named.own_is_top
-    holed = answer_of(MYSQL, [f"{A}:1-3:5".encode(), *row[1:]])
-    filled = answer_of(MYSQL, [f"{A}:1-5".encode(), *row[1:]])
+    holed = answer_of(MYSQL, [b"", f"{C}:1-3:5".encode(), *row[2:]])
+    filled = answer_of(MYSQL, [b"", f"{C}:1-5".encode(), *row[2:]])
     assert holed is not None
     assert filled is not None
     assert filled.mark != holed.mark, "a transaction that fills a hole is one"
+    assert answer_of(MYSQL, [b"", b"nonsense", *row[2:]]) is None
     assert answer_of(MYSQL, [b"nonsense", *row[1:]]) is None
     assert answer_of(MYSQL, row[:2]) is None
+
+
+def test_what_is_being_committed_may_have_been_seen() -> None:
+    """EPOCH-31; but a session's own write that was logged is executed, and its mark is of that alone."""
+    row = [b"", f"{B}:1-9,{C}:1-5".encode(), C.encode(), b"AUTOMATIC", b"1", b"14"]
+    still = answer_of(MYSQL, row)
+    answer = answer_of(MYSQL, [f"{A}:3#9{C}:7#12:6#8{B}:late:2#14".encode(), *row[1:]])
+    assert still is not None
+    assert answer is not None
+    assert answer.mark == still.mark
+    assert dict(answer.log) == {EA: 3, EB: 9, EC: 7, epoch_of(B, "late"): 2}
+    assert dict(answer.own) == {EC: 7}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", {}),
+        (f"{A}:5#31:6#32", {EA: 6}),
+        (f"{A}:6#31:5#3{B}:late:7#15{B}:1#16", {EA: 6, epoch_of(B, "late"): 7, EB: 1}),  # nothing stands between
+        (f"{A}:9#1712345678{A[8:]}:901#16", {EA: 9, epoch_of("12345678" + A[8:]): 901}),  # thread 17, then a uuid
+        (f"{A}:5#31,\n{B}:4#2".upper(), {EA: 5, EB: 4}),
+        (f"{A}:5#31#32", {EA: 5}),
+    ],
+)
+def test_what_is_owned(text: str, expected: dict[str, int]) -> None:
+    assert owned(text) == expected
+
+
+@pytest.mark.parametrize("text", ["x", A, f"{A}:5", f"{A}:5#", f"{A}:5#3:6", f"x{A}:5#3", f"{A}:#3", f"{A}:a:b:5#3"])
+def test_what_names_no_owned_number(text: str) -> None:
+    with pytest.raises(ValueError, match="no owned GTIDs"):
+        owned(text)
 
 
 @pytest.mark.parametrize(

@@ -80,6 +80,8 @@ def test_what_an_errant_server_has_is_visible_there_alone(fresh_mysql: Posts) ->
         ({"sync-binlog": "0"}, "SET PERSIST sync_binlog=1"),
         ({"gtid-mode": "OFF", "enforce-gtid-consistency": "OFF"}, "gtid_mode=OFF"),
         ({"replicate-ignore-db": "other"}, "replicate_ignore_db=other"),
+        ({"binlog-ignore-db": "other"}, "binlog_ignore_db=other"),
+        ({"replica-skip-errors": "1062"}, "replica_skip_errors=1062"),
         ({"replica-preserve-commit-order": "OFF", "replica-parallel-workers": "4"}, "preserve_commit_order=ON"),
         ({"loose-group-replication-group-name": "x", "skip-log-bin": "1", "log-replica-updates": "OFF"}, "log_bin=OFF"),
     ],
@@ -127,6 +129,7 @@ def test_init_doctor_and_an_epoch_that_is_settled(fresh_mysql: Posts) -> None:
     current = next(record for record in MySQLShim.epochs(lab.url("b1")) if record.current)
     for wrong, words in (("0-1", "no MySQL epoch"), (current.epoch, "written in")):
         with pytest.raises(antipode.ConfigurationError, match=words):
-            MySQLShim.settle(lab.url("b1"), wrong)
-    MySQLShim.settle(lab.url("b1"), old.epoch)
-    assert next(record for record in MySQLShim.epochs(lab.url("b1")) if record.epoch == old.epoch).settled
+            MySQLShim.settle(lab.url("b1"), wrong, 9)
+    MySQLShim.settle(lab.url("b1"), old.epoch, old.counter + 1)
+    found = next(record for record in MySQLShim.epochs(lab.url("b1")) if record.epoch == old.epoch)
+    assert (found.counter, found.detail) == (old.counter + 1, "settled by hand")

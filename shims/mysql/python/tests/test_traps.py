@@ -81,14 +81,17 @@ def test_ids_that_are_used_again_prove_nothing(fresh_posts: Posts) -> None:
             assert "fresh_server_ids=True" in result.reason
 
 
-@pytest.mark.parametrize("setting", ["log-slave-updates", "sync-binlog", "replicate-ignore-db", "log-bin"])
+@pytest.mark.parametrize(
+    "setting", ["log-slave-updates", "sync-binlog", "replicate-ignore-db", "log-bin", "slave-skip-errors"]
+)
 def test_settings_that_make_positions_lie_are_refused(lab_factory: Any, setting: str) -> None:
-    value = {"sync-binlog": "0", "replicate-ignore-db": "other", "log-bin": ""}.get(setting, "OFF")
+    value = {"sync-binlog": "0", "replicate-ignore-db": "other", "slave-skip-errors": "1062"}.get(setting, "OFF")
     config = {setting: value} if setting != "log-bin" else {"log-slave-updates": "OFF", "skip-log-bin": "1"}
     options = {"mariadb": {"server_config": {"b1": config}}}
     lab = lab_factory("mariadb", replicas=1, lag="2ms", options=options).get(MariaDBStore)
     words = {"log-slave-updates": "Set log_slave_updates=ON", "sync-binlog": "SET GLOBAL sync_binlog=1"}
     words |= {"replicate-ignore-db": "replicate_ignore_db=other", "log-bin": "log_bin=OFF"}
+    words |= {"slave-skip-errors": "slave_skip_errors=1062"}
     with pytest.raises(UnfitStoreError, match=words[setting]):
         antipode_mysql.wrap(lab.client("a"), store="s", replicas=[lab.url("b1")], fresh_server_ids=True)
     lab.run("a", "CREATE TABLE posts (id VARCHAR(64) PRIMARY KEY, body TEXT)")

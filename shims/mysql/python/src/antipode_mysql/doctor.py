@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Final
 
 import pymysql
@@ -11,7 +11,7 @@ from antipode.administration import SETTLED, EpochRecord, Finding, Level
 from antipode.errors import ConfigurationError
 
 from antipode_mysql import probe
-from antipode_mysql.gtid_sets import server_of
+from antipode_mysql.gtid_sets import GREATEST, server_of
 from antipode_mysql.gtids import State, parse_epoch
 from antipode_mysql.membership import Members
 from antipode_mysql.mysql import MYSQL, sees_filters
@@ -20,6 +20,7 @@ from antipode_mysql.session import MARKS, Session, marks
 from antipode_mysql.targets import Target
 
 _TIMEOUT_S: Final = 5.0
+_ENDLESS: Final = "settled without an end, which counts for nothing: settle it anew with --position N"
 
 
 @contextmanager
@@ -56,13 +57,19 @@ def _of_sets(session: Session) -> list[EpochRecord]:
     seen, settled = _members(session), marks(session)
     found = []
     for epoch in seen.executed:
-        counter = max(seen.executed.whole(epoch), settled.pop(epoch, -1))
+        mark = settled.pop(epoch, -1)
+        counter = seen.executed.whole(epoch, max(mark, 0) if mark <= GREATEST else 0)
         by_hand = counter > seen.executed.whole(epoch)
         detail = "settled by hand" if by_hand else "in its set of executed transactions"
         if seen.executed.greatest(epoch) > counter:
             detail += f", with a hole before {seen.executed.greatest(epoch)}"
+        if mark > GREATEST:
+            detail += f", {_ENDLESS}"
         found.append(EpochRecord(epoch, counter, server_of(epoch) == seen.writer, detail))
-    return [EpochRecord(epoch, counter, detail="settled by hand") for epoch, counter in settled.items()] + found
+    for epoch, mark in settled.items():
+        counts = mark <= GREATEST
+        found.insert(0, EpochRecord(epoch, mark * counts, detail="settled by hand" if counts else _ENDLESS))
+    return found
 
 
 def _members(session: Session) -> Members:
@@ -77,13 +84,19 @@ def settle(target: Target, epoch: str, position: int | None) -> None:
         if not session.flavour.is_epoch(epoch):
             words = session.flavour.epoch_words
             raise ConfigurationError(f"{epoch!r} is no {session.flavour.name} epoch: it is {words}")
+        if session.flavour is MYSQL and (position is None or not 0 < position <= GREATEST):
+            raise ConfigurationError(
+                f"an epoch of MySQL may be written again, when its server comes back, so say up to where {epoch} is "
+                "settled: --position N, the greatest number that barriers call lost"
+            )
         wanted = SETTLED if position is None else position
         condition, word = (_settled_set if session.flavour is MYSQL else _settled_log)(session, target, epoch)
+        counts = f"counter <= {GREATEST if session.flavour is MYSQL else SETTLED}"
         try:
             # One statement asks and writes: settled, the epoch that is written now would let later writes pass unseen.
             session.rows(
                 f"INSERT INTO {MARKS} (epoch, counter) SELECT %s, %s FROM DUAL WHERE {condition} "
-                "ON DUPLICATE KEY UPDATE counter = GREATEST(counter, VALUES(counter))",
+                f"ON DUPLICATE KEY UPDATE counter = IF({counts}, GREATEST(counter, VALUES(counter)), VALUES(counter))",
                 epoch,
                 wanted,
                 word,
@@ -97,11 +110,24 @@ def settle(target: Target, epoch: str, position: int | None) -> None:
 def _settled_set(session: Session, target: Target, epoch: str) -> tuple[str, str]:
     """Refuses what must not be settled at a MySQL server; a condition to write under, and its word."""
     [(read_only,)] = session.rows("SELECT @@GLOBAL.read_only")
-    if int(read_only):
+    if int(read_only) or _follows(session, target):
         raise ConfigurationError(f"{target} is a replica: settle an epoch at the primary")
     if server_of(epoch) in (_members(session).server, _members(session).writer):
         raise ConfigurationError(f"{target} is written in this epoch now: only one that has ended can be settled")
     return "LEFT(REPLACE(@@GLOBAL.server_uuid, '-', ''), 16) <> %s", server_of(epoch)
+
+
+def _follows(session: Session, target: Target) -> bool:
+    """Whether it receives or applies what another server wrote: it may do so and be writable."""
+    try:
+        channels = session.mappings("SHOW REPLICA STATUS")
+    except pymysql.err.OperationalError as error:
+        raise ConfigurationError(
+            f"this login may not see whether {target} is a replica. Settle as an operator, or GRANT REPLICATION CLIENT "
+            f"ON *.* TO it ({error.args[-1]})"
+        ) from error
+    words = ("Replica_IO_Running", "Replica_SQL_Running")
+    return any(channel[word] != "No" for channel in channels for word in words)
 
 
 def _settled_log(session: Session, target: Target, epoch: str) -> tuple[str, int]:
@@ -180,10 +206,11 @@ def _of_settings(facts: Facts) -> Iterator[Finding]:
 
 def _of_mysql(session: Session, facts: Facts) -> Iterator[Finding]:
     seen = _members(session)
-    status = {name.lower(): value for name, value in session.names("SHOW REPLICA STATUS")}
     role = "primary, or a replica whose applier has stopped"
-    if status.get("replica_sql_running") == "Yes":
-        role = f"replica of {status['source_uuid']}"
+    with suppress(pymysql.err.OperationalError):  # without the right to it
+        for channel in session.mappings("SHOW REPLICA STATUS"):
+            if channel["Replica_SQL_Running"] == "Yes":
+                role = f"replica of {channel['Source_UUID']}"
     yield Finding(
         Level.OK, f"role: {role}, server uuid {facts.settings['server_uuid']}, at {seen.executed.text or 'nothing'}"
     )
@@ -193,7 +220,7 @@ def _of_mysql(session: Session, facts: Facts) -> Iterator[Finding]:
             Level.WARNING,
             f"it has numbers of {', '.join(sorted(holes))} behind holes",
             "positions behind a hole that stays are unproven there",
-            "build it anew from a whole copy, or settle the epoch: antipode epoch settle",
+            "build it anew from a whole copy, or settle the epoch: antipode epoch settle … --position N",
         )
     if seen.executed.ambiguous:
         yield Finding(

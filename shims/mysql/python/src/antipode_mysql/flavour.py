@@ -28,11 +28,12 @@ class Answer:
     last: Ordered | None
     """The session's own newest transaction, where the server tells it."""
     own: tuple[Ordered, ...]
-    """What covers a write of this session whose own position is not known."""
+    """What covers a write of this session that was logged, and whose own position is not known."""
     own_is_top: bool
     """Whether nothing greater can have been given in these epochs: a lineage that has it is implausible."""
     log: tuple[Ordered, ...]
-    """What covers all that can be read there."""
+    """What covers all that could be read there before it was asked, also what is visible and not in its log's place
+    yet (EPOCH-31)."""
     logs: bool
     """Whether this session's writes are logged at all."""
     session: int

@@ -7,11 +7,16 @@ from collections.abc import Iterator, Mapping
 from hashlib import sha256
 from typing import Final
 
-_UUID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_UUID: Final = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _TAG: Final = re.compile(r"[a-z_][a-z0-9_]{0,31}")
+_OWNED: Final = re.compile(rf"(?::({_TAG.pattern}))?((?::[0-9]+(?:#[0-9]+)+)+)")
+_NUMBER: Final = re.compile(r":([0-9]+)")
+_UUID_APART: Final = re.compile(rf"({_UUID.pattern})")
 _EPOCH: Final = re.compile(r"[0-9a-f]{16}(-[A-Za-z0-9_]{1,15})?")
 _SHORT: Final = 15
 """The longest tag that fits into an epoch; of a longer one it has a digest."""
+GREATEST: Final = 2**63 - 2
+"""The greatest number that a transaction can have."""
 Intervals = tuple[tuple[int, int], ...]
 
 
@@ -65,9 +70,9 @@ class GtidSet(Mapping[str, Intervals]):
         """The server's uuid, with the tag, as the server spells it."""
         return self._streams[epoch]
 
-    def whole(self, epoch: str) -> int:
-        """Up to where every number is there, from the first one; 0 for none."""
-        reached = 0
+    def whole(self, epoch: str, after: int = 0) -> int:
+        """Up to where every number is there, from the first one, or from the one `after`; 0 for none."""
+        reached = after
         for first, last in self.get(epoch, ()):
             if first > reached + 1:
                 break
@@ -81,6 +86,26 @@ class GtidSet(Mapping[str, Intervals]):
     def of_server(self, uuid: str) -> list[str]:
         """The epochs of one server."""
         return [epoch for epoch, stream in self._streams.items() if stream.partition(":")[0] == uuid]
+
+
+def owned(text: str) -> dict[str, int]:
+    """By epoch, the greatest number that `@@gtid_owned` names: those of transactions that are being committed.
+
+    It is the list `uuid:5#31:6#32uuid:tag:7#33` of numbers with the threads that own them, without anything between
+    two servers: a thread's digits and the next uuid run into each other. Raises ValueError for what is no such list.
+    """
+    first, *rest = _UUID_APART.split("".join(text.lower().split()))
+    if first:
+        raise ValueError(f"no owned GTIDs: {text!r}")
+    found: dict[str, int] = {}
+    for uuid, numbers in zip(rest[::2], rest[1::2], strict=True):
+        matched = _OWNED.fullmatch(numbers.rstrip(","))
+        if matched is None:
+            raise ValueError(f"no owned GTIDs: {text!r}")
+        epoch = epoch_of(uuid, matched[1] or "")
+        greatest = max(int(number) for number in _NUMBER.findall(matched[2]))
+        found[epoch] = max(found.get(epoch, 0), greatest)
+    return found
 
 
 def _parsed(text: str) -> Iterator[tuple[str, str, list[tuple[int, int]]]]:

@@ -26,6 +26,7 @@ _SETTINGS: Final = (
     "innodb_flush_log_at_trx_commit",
     "read_only",
     "server_id",
+    "slave_skip_errors",
     *_FILTERS,
 )
 
@@ -76,6 +77,12 @@ class MariaDB(Flavour):
             return (
                 f"it has sync_binlog={settings['sync_binlog']}, so a crash of its machine may take back numbers "
                 "that are given again. SET GLOBAL sync_binlog=1, and in its configuration, too"
+            )
+        skipped = settings.get("slave_skip_errors", "OFF")
+        if skipped not in ("OFF", ""):
+            return (
+                f"it has slave_skip_errors={skipped}, so it counts as applied what it could not apply. Take it away "
+                "and restart that server"
             )
         filters = [f"{name}={settings[name]}" for name in _FILTERS if settings.get(name)]
         if filters:

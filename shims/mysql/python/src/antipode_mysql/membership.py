@@ -11,10 +11,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from antipode.shim import VISIBLE, Visibility, not_yet, unproven
+from antipode.verdict import Verdict
 from antipode.writeid import Ordered, WriteId
 
 from antipode_mysql.flavour import Look, Wanted
-from antipode_mysql.gtid_sets import GtidSet, epoch_of, is_epoch, server_of
+from antipode_mysql.gtid_sets import GREATEST, GtidSet, epoch_of, is_epoch, server_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,15 +36,24 @@ class Members(Look):
         return self.writer or f"{self.server}-unknown"
 
     def settled(self, epoch: str) -> int:
-        """Up to where an operator has settled an epoch; -1 where that does not hold: it is written now (EPOCH-22)."""
-        return -1 if server_of(epoch) in (self.server, self.writer) else self.marks.get(epoch, -1)
+        """Up to where an operator has settled an epoch; -1 where that does not hold.
+
+        That is where it is written now (EPOCH-22), and where the mark has no end: a server's uuid may come back with
+        its server, and what it then writes is none of what was given up (EPOCH-24).
+        """
+        mark = self.marks.get(epoch, -1)
+        return -1 if mark > GREATEST or server_of(epoch) in (self.server, self.writer) else mark
+
+    def whole(self, epoch: str) -> int:
+        """Up to where all of an epoch is here, or was settled."""
+        return self.executed.whole(epoch, max(self.settled(epoch), 0))
 
     def proved(self) -> dict[str, int]:
         if self.unfit:
             return {}
-        found = {epoch: self.executed.whole(epoch) for epoch in self.executed if epoch not in self.executed.ambiguous}
-        for epoch in self.marks:
-            found[epoch] = max(self.settled(epoch), found.get(epoch, -1))
+        ambiguous = self.executed.ambiguous
+        found = {epoch: self.whole(epoch) for epoch in {*self.executed, *self.marks} if epoch not in ambiguous}
+        found |= {epoch: self.settled(epoch) for epoch in ambiguous & {*self.marks}}
         return {epoch: counter for epoch, counter in found.items() if counter > 0}
 
     def judge(self, write_id: WriteId, is_idle: Callable[[], bool]) -> Visibility:
@@ -53,13 +63,15 @@ class Members(Look):
         epoch, wanted = version
         if not is_epoch(epoch):
             return unproven(f"{epoch} is no epoch of MySQL: it is 16 digits of a server's uuid, and a tag")
+        if wanted > GREATEST:
+            return unproven(f"{wanted} is no number that MySQL gives")
         if wanted <= self.settled(epoch):
             return VISIBLE
         if self.unfit:
             return unproven(self.unfit)
         if epoch in self.executed.ambiguous:
             return unproven(f"two servers have written there whose uuids both begin with {server_of(epoch)}")
-        whole = self.executed.whole(epoch)
+        whole = self.whole(epoch)
         if whole >= wanted:
             return VISIBLE
         if epoch not in self.executed:
@@ -78,7 +90,9 @@ class Members(Look):
         found: list[tuple[bool, Wanted]] = []
         for write_id, answer in zip(ids, answers, strict=True):
             version = write_id.version
-            if answer is VISIBLE or not isinstance(version, Ordered) or version.epoch not in self.executed:
+            if answer.verdict is not Verdict.NOT_YET or not isinstance(version, Ordered):
+                continue
+            if version.epoch not in self.executed:
                 continue
             found.append((answer.unknown_epoch, Wanted(self.executed.stream(version.epoch), version.counter)))
         return min(found)[1] if found else None
@@ -95,16 +109,16 @@ def look(row: Sequence[str], unfit: str, marks: Mapping[str, int], before: Look 
 
 
 def _writer(executed: GtidSet, server: str, read_only: bool, before: Members | None) -> str:
-    """Who writes: the only one there is, the server itself where it may, else whoever was seen to go on."""
+    """Who writes: the only one there is, else whoever was seen to go on, else the server itself where it may.
+
+    That it may be written says little: it is MySQL's default, of replicas, too.
+    """
     servers = {server_of(epoch) for epoch in executed}
     if len(servers) == 1:
         return servers.pop()
-    if not read_only and server in servers:
-        return server
-    if before is None or not before.executed:
-        return ""
-    grown = {server_of(epoch) for epoch in executed if executed[epoch] != before.executed.get(epoch)}
+    last, had = ("", executed) if before is None or not before.executed else (before.writer, before.executed)
+    grown = {server_of(epoch) for epoch in executed if executed[epoch] != had.get(epoch)}
     if not grown:
-        return before.writer
-    grown = grown if grown == {before.writer} else grown - {before.writer}  # a failover between the two looks
+        return last or (server if not read_only and server in servers else "")
+    grown = grown if grown == {last} else grown - {last}  # a failover between the two looks
     return grown.pop() if len(grown) == 1 else ""

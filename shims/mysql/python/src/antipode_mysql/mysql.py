@@ -10,7 +10,7 @@ from antipode.writeid import Ordered
 
 from antipode_mysql import membership
 from antipode_mysql.flavour import Answer, Flavour, Look, Wanted
-from antipode_mysql.gtid_sets import GtidSet, is_epoch
+from antipode_mysql.gtid_sets import GtidSet, is_epoch, owned
 
 _SETTINGS: Final = (
     "version",
@@ -20,6 +20,7 @@ _SETTINGS: Final = (
     "sync_binlog",
     "replica_preserve_commit_order",
     "replica_parallel_workers",
+    "replica_skip_errors",
     "innodb_flush_log_at_trx_commit",
     "read_only",
     "server_id",
@@ -34,8 +35,9 @@ class MySQL(Flavour):
     """Positions: epoch = 16 digits of the server's uuid and the tag, counter = the number; all up to it is meant."""
 
     name: ClassVar[str] = "MySQL"
-    question: ClassVar[bytes] = (
-        b"SELECT @@GLOBAL.gtid_executed,@@GLOBAL.server_uuid,@@SESSION.gtid_next,@@sql_log_bin,CONNECTION_ID()"
+    question: ClassVar[bytes] = (  # what is owned comes first: it goes over into what is executed in one step
+        b"SELECT @@GLOBAL.gtid_owned,@@GLOBAL.gtid_executed,@@GLOBAL.server_uuid,@@SESSION.gtid_next,@@sql_log_bin,"
+        b"CONNECTION_ID()"
     )
     look: ClassVar[str] = "SELECT @@GLOBAL.gtid_executed, @@GLOBAL.server_uuid, @@GLOBAL.read_only, CONNECTION_ID()"
     isolation: ClassVar[str] = "@@transaction_isolation"
@@ -43,16 +45,20 @@ class MySQL(Flavour):
     epoch_words: ClassVar[str] = "16 digits of a server's uuid, and a tag, such as 3e11fa4771ca11e1"
 
     def answer(self, row: Sequence[str]) -> Answer:
-        text, uuid, following, is_logged, session = row
-        executed = GtidSet(text)
-        log = tuple(Ordered(epoch, executed.greatest(epoch)) for epoch in executed)
+        on_the_way, text, uuid, following, is_logged, session = row
+        executed, may_be_seen = GtidSet(text), owned(on_the_way)
+        mine = set(executed.of_server(uuid))
+        log = [
+            Ordered(epoch, max(executed.greatest(epoch), may_be_seen.get(epoch, 0)))
+            for epoch in dict.fromkeys((*sorted(mine), *executed, *may_be_seen))  # its own come first
+        ]
         named = following.startswith("AUTOMATIC")  # else the session itself says whose number it takes
-        epochs = set(executed.of_server(uuid)) if named else set(executed)
-        own = tuple(position for position in log if position.epoch in epochs)
-        mark: Hashable = tuple(sorted((epoch, counter) for epoch, counter in own))
-        if any(executed.whole(epoch) != counter for epoch, counter in own):
+        own = tuple(position for position in log if position.epoch in mine) if named else tuple(log)
+        counted = mine if named else set(executed)
+        mark: Hashable = tuple(sorted((epoch, executed.greatest(epoch)) for epoch in counted))
+        if any(executed.whole(epoch) != executed.greatest(epoch) for epoch in counted):
             mark = executed.text  # the next transaction fills a hole, and the greatest number stays as it is
-        return Answer(mark, None, own or log, bool(own) and named, log, is_logged == "1", int(session))
+        return Answer(mark, None, own or tuple(log), bool(own) and named, tuple(log), is_logged == "1", int(session))
 
     def seen(
         self, row: Sequence[str], unfit: str, marks: Mapping[str, int] | None = None, before: Look | None = None
@@ -93,6 +99,12 @@ class MySQL(Flavour):
                 f"it has replica_preserve_commit_order=OFF with {workers} workers, so what it shows is no state that "
                 "the source ever had. SET PERSIST replica_preserve_commit_order=ON with its applier stopped"
             )
+        skipped = settings.get("replica_skip_errors", "OFF")
+        if skipped != "OFF":
+            return (
+                f"it has replica_skip_errors={skipped}, so it counts as executed what it could not apply. Take it away "
+                "and restart that server"
+            )
         filters = settings.get(_FILTERS, "")
         if filters not in ("", _UNSEEN):
             return (
@@ -120,7 +132,8 @@ def sees_filters(settings: Mapping[str, str]) -> bool:
 
 def _filters(rows: Callable[[str], Sequence[Mapping[str, Any]]]) -> str:
     """What is filtered, as far as the login may know it: that takes REPLICATION CLIENT."""
-    said = [*rows("SHOW REPLICA STATUS"), *rows("SHOW BINARY LOG STATUS")]
+    logged = rows("SHOW BINARY LOG STATUS") or rows("SHOW MASTER STATUS")  # the one since 8.2, the other before 8.4
+    said = [*rows("SHOW REPLICA STATUS"), *logged]
     if not said:
         return _UNSEEN
     return ", ".join(f"{name.lower()}={row[name]}" for row in said for name in row if _FILTER.match(name) and row[name])

@@ -214,15 +214,17 @@ class Recorder:
                 write.record_incomplete("pending", f"its position could not be asked for: {why}")
             return
         reason, detail = self._unfit(answer)
-        logged = self.mark_known and answer.last is not None and answer.mark != self.mark
+        logged = self.mark_known and answer.mark != self.mark
         self.mark, self.mark_known = answer.mark, True
         for scope, write in writes:
             if reason:
                 write.record_incomplete(reason, detail)
             elif logged and answer.last is not None:
                 self._record(scope, write, [answer.last], exact=True)
-            else:  # nothing of it was logged, or nobody knows: where the log is now covers it all the same
+            elif logged and not self.tracks:  # by this session or by another one of this server
                 self._record(scope, write, answer.own, exact=answer.own_is_top)
+            else:  # nothing of it was logged, or nobody knows: what covers all that it may have seen covers it, too
+                self._record(scope, write, answer.log, exact=answer.own_is_top)
 
     def _committed_as(self, told: Sequence[Ordered], writes: Sequence[tuple[Scope | None, Write]]) -> None:
         """The server itself has told the ids of what was committed."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final
 
@@ -49,17 +49,12 @@ class Session:
             rows: Sequence[tuple[Any, ...]] = cursor.fetchall()
             return rows
 
-    def names(self, question: str) -> list[tuple[str, Any]]:
-        """Names and values of the only row of an answer; none where there is no row, or no right to it."""
-        with suppress(pymysql.err.OperationalError), self._connection.cursor() as cursor:
+    def mappings(self, question: str) -> Sequence[Mapping[str, Any]]:
+        """The answer to one statement, each row by its columns' names; raises what PyMySQL raises."""
+        with self._connection.cursor(pymysql.cursors.DictCursor) as cursor:
             cursor.execute(question)
-            rows = cursor.fetchall()
-            return (
-                [(str(about[0]), value) for about, value in zip(cursor.description or (), rows[0], strict=True)]
-                if rows
-                else []
-            )
-        return []
+            rows: Sequence[Mapping[str, Any]] = cursor.fetchall()
+            return rows
 
     @property
     def flavour(self) -> Flavour:
