@@ -5,14 +5,33 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from antipode_lab.errors import InstallError
 from antipode_lab.fixtures import LabFactory
 from antipode_lab.stores._mysql_packages import UnpackedMySQL
 from antipode_lab.stores.mysql import LOST_TABLE, MySQLStore
+from antipode_lab.unpacked import UnpackedPackage
 
 
 def test_it_is_a_mysql_9_of_the_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     assert int(UnpackedMySQL().version().partition(".")[0]) >= 9
     monkeypatch.setenv("ANTIPODE_CACHE", str(tmp_path))
+    assert not UnpackedMySQL().ready()
+
+
+def test_a_mysql_that_is_too_old_is_refused_each_time(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def unpacked(_: UnpackedPackage, build: Path) -> Path:
+        loader, server = build / "made/usr/lib/x/ld-linux-x.so.2", build / "made/usr/sbin/mysqld"
+        for file in (loader, server):
+            file.parent.mkdir(parents=True)
+            file.write_text("#!/bin/sh\necho 'mysqld  Ver 8.4.1-1 for Linux'\n")
+            file.chmod(0o755)
+        return build / "made"
+
+    monkeypatch.setenv("ANTIPODE_CACHE", str(tmp_path))
+    monkeypatch.setattr(UnpackedPackage, "_unpacked", unpacked)
+    for _ in range(2):
+        with pytest.raises(InstallError, match=r"is MySQL 8\.4\.1-1; MySQL 9 or later"):
+            UnpackedMySQL().install()
     assert not UnpackedMySQL().ready()
 
 

@@ -11,6 +11,7 @@ import shlex
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -62,27 +63,30 @@ class UnpackedPackage:
         """What starts one of the programs, named from the folder on."""
         return self._start(self.path, program, program)
 
-    def _start(self, made: Path, program: str, file: str) -> list[str]:
-        """What starts a file of a folder, which is this package's or will be, as a program."""
+    def _start(self, made: Path, program: str, file: str, *, here: bool = False) -> list[str]:
+        """What starts a file of a folder, which is this package's or will be, as a program. `here`: where it is now."""
+        path = made if here else self.path
         found = sorted(made.glob("usr/lib/*/ld-linux-*.so.*"))
         if not found:
             raise InstallError(f"{made} is not whole; remove it and run: antipode-lab install {self.store}")
-        loader = self.path / found[0].relative_to(made)
-        more = [self.path / place.relative_to(made) for each in self.libraries for place in sorted(made.glob(each))]
+        loader = path / found[0].relative_to(made)
+        more = [path / place.relative_to(made) for each in self.libraries for place in sorted(made.glob(each))]
         libraries = ":".join(map(str, [loader.parent, *more]))
-        shown = str(self.path / program)
-        return [str(loader), "--library-path", libraries, "--argv0", shown, str(self.path / file)]
+        return [str(loader), "--library-path", libraries, "--argv0", str(path / program), str(path / file)]
 
-    def version(self, program: str, word: str) -> str:
-        """What a program's ``--version`` says behind a word."""
-        done = subprocess.run([*self.command(program), "--version"], capture_output=True, text=True, check=False)
+    def version(self, program: str, word: str, made: Path | None = None) -> str:
+        """What a program's ``--version`` says behind a word; `made`: of a folder that is not in its place yet."""
+        command = [*self._start(made or self.path, program, program, here=True), "--version"]
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
         words = done.stdout.split()
         if done.returncode or word not in words[:-1]:
             raise InstallError(f"{self.name} does not run here: {(done.stdout + done.stderr)[-500:]}")
         return words[words.index(word) + 1]
 
-    def install(self) -> Path:
+    def install(self, check: Callable[[Path], object] = lambda _: None) -> Path:
         """Fetches it unless it is in the cache; returns its folder.
+
+        `check` raises InstallError for what will not do, before it is in the cache.
 
         Raises:
             InstallError: without apt, without a folder to write to, or if the packages cannot be had.
@@ -91,7 +95,7 @@ class UnpackedPackage:
             return self.path
         if shutil.which("apt-get") is None:
             raise InstallError(
-                f"{self.name} is fetched by apt-get, which is not here: the lab's {self.store} needs Debian or Ubuntu"
+                f"{self.name} is fetched by apt-get, which is not here: the lab's {self.store} needs Debian"
             )
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -102,7 +106,9 @@ class UnpackedPackage:
         with locked(self.path.with_name(self.path.name + ".lock")):
             if not self.ready():  # or another process fetched it meanwhile
                 with tempfile.TemporaryDirectory(prefix="build-", dir=self.path.parent) as build:
-                    os.replace(self._unpacked(Path(build)), self.path)
+                    made = self._unpacked(Path(build))
+                    check(made)
+                    os.replace(made, self.path)
         return self.path
 
     def _unpacked(self, build: Path) -> Path:

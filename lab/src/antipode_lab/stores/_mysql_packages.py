@@ -59,7 +59,9 @@ class UnpackedMySQL:
         Raises:
             InstallError: if it cannot be had, or is too old.
         """
-        folder = self._package.install()
-        if int(self.version().partition(".")[0]) < _LEAST:
-            raise InstallError(f"the package is MySQL {self.version()}; MySQL {_LEAST} or later is needed")
-        return folder
+        return self._package.install(self._check)
+
+    def _check(self, made: Path) -> None:
+        version = self._package.version(_SERVER, "Ver", made)
+        if int(version.partition(".")[0]) < _LEAST:
+            raise InstallError(f"the package is MySQL {version}; MySQL {_LEAST} or later is needed")

@@ -115,6 +115,8 @@ class MySQLStore(SqlStore):
 
 
 _REDO_SIZE = "8M"
+_LONGEST_S = 120
+"""How long the making of a data folder may take; other processes wait for it meanwhile."""
 
 
 @cache
@@ -141,13 +143,17 @@ def _made(build: Path) -> Path:
         ["--initialize-insecure", "--innodb-redo-log-capacity=64M"],
         [*once, f"--innodb-redo-log-capacity={_REDO_SIZE}"],
     ):
-        done = subprocess.run(
-            [*_PROGRAM.command(), *settled, *more],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        try:
+            done = subprocess.run(
+                [*_PROGRAM.command(), *settled, *more],
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
+                check=False,
+                timeout=_LONGEST_S,
+            )
+        except subprocess.TimeoutExpired as error:
+            raise LabError(f"mysqld {more[0]} did not end within {_LONGEST_S} s") from error
         if done.returncode:
             raise LabError(f"mysqld {more[0]} failed:\n{(done.stdout + done.stderr)[-2000:]}")
     (data / "auto.cnf").unlink()  # each server gives itself a uuid
