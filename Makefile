@@ -1,6 +1,8 @@
 # `make demo` and `make test` set up all they need; README.md says what that is.
 PY := .venv/bin/python
-STORES := redis rabbitmq postgresql mariadb mysql s3 dynamodb
+STORES := redis rabbitmq postgresql mariadb mysql s3 dynamodb mongodb sns activemq
+# `make test` runs the tests of these, in the time that a change can wait; `make test-stores` those of the others, and the long ones.
+LEAN := redis rabbitmq postgresql mariadb
 WRITER ?= python
 RELAY ?= python
 READER ?= python
@@ -13,17 +15,18 @@ names = $(sort $(filter-out _%,$(basename $(notdir $(wildcard $(STAGE)/$(1)/*.py
 one_of = $(if $(filter $($(1)),$(2)),,$(error $(1)=$($(1)): want one of $(2)))
 known = $(call one_of,$(1),$(call names,$(2)))
 LANGUAGES := python java cpp
+SHORT := "not stores and not fuzz and not interop"
 OURS := conftest.py python shims lab benchmarks spec
 
-.PHONY: help setup servers demo test lint types tests java cpp interop test-stores fuzz micro spec-coverage lock clean
+.PHONY: help setup servers lean demo test lint types tests java cpp interop test-stores fuzz micro spec-coverage lock clean
 
 help:
 	@echo "make demo         see cross-service violations happen, and not happen (POST_STORAGE=redis NOTIFIER=rabbitmq: on real servers)"
 	@echo "                  POST_STORAGE: $(call names,stores); NOTIFIER: $(call names,queues)"
 	@echo "                  WRITER, RELAY, READER: the language of its services, $(LANGUAGES) (benchmarks/services.md)"
-	@echo "make test         lint, types and every test of every language, on real servers (make tests, java, cpp: one of them)"
+	@echo "make test         lint, types and the tests of every language, on real servers: $(LEAN) (make tests, java, cpp: one of them)"
 	@echo "make interop      services of every language in one application, in all combinations"
-	@echo "make test-stores  the longer runs: the whole failover fuzzers, the clients' own test suites through our wrappers"
+	@echo "make test-stores  the tests of all other stores, and the longer runs: whole failover fuzzers, the clients' own test suites through our wrappers"
 	@echo "make fuzz         ten minutes of each fuzzer, in every language (SECONDS=600)"
 	@echo "make micro        the micro benchmarks (scripts/micro java, scripts/micro cpp: those of the other languages)"
 	@echo "make spec-coverage  which requirements of spec/ each language's tests cite, and which none does (OPTIONS=--fail-uncited)"
@@ -35,6 +38,9 @@ setup:
 servers:
 	@scripts/setup $(STORES)
 
+lean:
+	@scripts/setup $(LEAN)
+
 demo:
 	$(call known,POST_STORAGE,stores)$(call known,NOTIFIER,queues)
 	$(foreach part,WRITER RELAY READER,$(call one_of,$(part),$(LANGUAGES)))
@@ -43,7 +49,7 @@ demo:
 	@$(PY) -m antipode_benchmarks.postnotification --post-storage $(POST_STORAGE) --notifier $(NOTIFIER) \
 		--writer $(WRITER) --relay $(RELAY) --reader $(READER) $(OPTIONS)
 
-test: servers lint types
+test: lean lint types
 	@scripts/test-all
 
 lint:
@@ -53,23 +59,24 @@ lint:
 types:
 	@scripts/types
 
-tests:
-	@$(PY) -m pytest -q -m "not stores and not fuzz and not interop" $(PYTEST)
+tests: lean
+	@$(PY) -m pytest -q -m $(SHORT) --only-stores "$(LEAN)" $(PYTEST)
 
-java: servers
+java: lean
 	@scripts/setup-java
 	@scripts/test-java
 
-cpp: servers
+cpp: lean
 	@scripts/setup-cpp
 	@scripts/test-cpp
 
-interop: servers
+interop: lean
 	@scripts/services $(filter-out python,$(LANGUAGES))
 	@$(PY) -m pytest -q -m interop benchmarks/tests/test_interop.py $(PYTEST)
 
 test-stores: servers
-	@$(PY) -m pytest -q -m stores -s $(PYTEST)
+	@code=0; $(PY) -m pytest -q -m $(SHORT) --other-stores "$(LEAN)" $(PYTEST) || code=1; \
+		$(PY) -m pytest -q -m stores -s $(PYTEST) || code=1; exit $$code
 
 fuzz: setup
 	@$(PY) -m pytest -q -m fuzz -s $(PYTEST)

@@ -3,12 +3,30 @@
 from __future__ import annotations
 
 import signal
+from collections import Counter
+from pathlib import Path
+from pkgutil import iter_modules
+
+import antipode_lab.stores
+import pytest
 
 pytest_plugins = ["pytester"]
 """For tests of our own fixtures and cases, in a run of their own."""
 
+_STORES = {module.name for module in iter_modules(antipode_lab.stores.__path__) if not module.name.startswith("_")}
+_FOLDERS = {"sns-sqs": {"sns"}, "mysql": {"mariadb"}}
+"""Folders of `shims` that are not called like the lab's store; of MySQL's tests a parameter says which of both."""
+_LEFT_OUT: pytest.StashKey[Counter[str]] = pytest.StashKey()
 
-def pytest_configure() -> None:
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Which stores' tests are run: all, without these."""
+    words = "of the lab, with spaces between"
+    parser.addoption("--only-stores", metavar="NAMES", help=f"leave out the tests of other stores than these {words}")
+    parser.addoption("--other-stores", metavar="NAMES", help=f"run what --only-stores leaves out; stores {words}")
+
+
+def pytest_configure(config: pytest.Config) -> None:
     """Has Ctrl-C do what it does at a terminal.
 
     A shell without job control starts what runs in the background (`make test &` in a script) with SIGINT ignored. What
@@ -16,3 +34,56 @@ def pytest_configure() -> None:
     """
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    config.addinivalue_line(
+        "markers", "servers(*stores): the stores whose servers a test needs; none: as its parameters say"
+    )
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leaves out the tests of stores that were not asked for."""
+    only, other = (
+        set((config.getoption(option) or "").replace(",", " ").split()) for option in ("only_stores", "other_stores")
+    )
+    if wrong := (only | other) - _STORES:
+        raise pytest.UsageError(
+            f"no store of the lab: {', '.join(sorted(wrong))}; there are {', '.join(sorted(_STORES))}"
+        )
+    if not only and not other:
+        return
+    left_out: Counter[str] = Counter()
+    kept, rest = [], []
+    for item in items:
+        missing = _stores_of(item) - (only or other)
+        if bool(missing) == bool(only):
+            rest.append(item)
+            left_out.update(missing)
+        else:
+            kept.append(item)
+    config.hook.pytest_deselected(items=rest)
+    items[:] = kept
+    if only:
+        config.stash[_LEFT_OUT] = left_out
+
+
+def _stores_of(item: pytest.Item) -> set[str]:
+    """The stores without whose servers a test cannot be run."""
+    callspec = getattr(item, "callspec", None)
+    said = {str(value).split(" ")[0] for value in callspec.params.values()} & _STORES if callspec else set()
+    marker = item.get_closest_marker("servers")
+    if marker is not None:
+        return set(marker.args) or said
+    parts = item.path.relative_to(Path(__file__).parent).parts
+    if parts[0] == "shims":
+        said |= {name.removeprefix("fresh_") for name in getattr(item, "fixturenames", ())} & _STORES
+        return said or _FOLDERS.get(parts[1], {parts[1]})
+    if parts[:2] == ("lab", "tests"):
+        return {item.path.stem.removeprefix("test_")} & _STORES
+    return set()
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """Says what was left out."""
+    left_out = config.stash.get(_LEFT_OUT, None)
+    if left_out:
+        names = ", ".join(f"{name} ({count})" for name, count in sorted(left_out.items()))
+        terminalreporter.write_line(f"left out, for `make test-stores`: the tests of {names}")

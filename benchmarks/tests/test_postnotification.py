@@ -175,6 +175,7 @@ def test_nothing_outlives_the_command(tmp_path: Path, number: signal.Signals) ->
 
 
 @pytest.mark.timeout(300)
+@pytest.mark.servers
 @pytest.mark.parametrize("store", ["postgresql", "mariadb", "mysql", "s3", "dynamodb"])
 def test_each_store(tmp_path: Path, store: str) -> None:
     """The posts in other stores, the notification within the process; one replica, long lag, few uploads."""
@@ -189,6 +190,7 @@ def test_each_store(tmp_path: Path, store: str) -> None:
 
 
 @pytest.mark.timeout(300)
+@pytest.mark.servers("redis", "dynamodb")
 def test_notifications_in_a_table(tmp_path: Path) -> None:
     """The notifier is a DynamoDB table, as in the paper; slower than a queue, so that the posts are slower still."""
     code, output, result = run(

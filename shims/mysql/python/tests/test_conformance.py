@@ -18,7 +18,7 @@ class TestConformance(ShimConformance):
         store.close()
 
 
-@pytest.mark.stores
+@pytest.mark.servers("mysql")
 class TestConformanceOnMySQL(ShimConformance):
     @pytest.fixture(scope="class")
     @classmethod

@@ -33,6 +33,7 @@ def test_a_few_random_failovers_with_reused_ids() -> None:
     check_reused(fuzz(1, seed=13, fresh_ids=False))
 
 
+@pytest.mark.servers("mysql")
 @pytest.mark.timeout(300)
 def test_a_random_failover_on_mysql() -> None:
     tally = fuzz(1, seed=17, kind="mysql")

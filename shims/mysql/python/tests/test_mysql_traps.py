@@ -74,6 +74,7 @@ def test_what_an_errant_server_has_is_visible_there_alone(fresh_mysql: Posts) ->
         assert posts.shows("a", "lost-0") == "v"
 
 
+@pytest.mark.servers("mysql")
 @pytest.mark.parametrize(
     ("config", "words"),
     [
