@@ -74,51 +74,54 @@ public final class ActiveMqRegion {
         users.add(new AuthenticationUser("system", "system", "all"));
         users.add(new AuthenticationUser("app", "app", "all"));
         users.add(new AuthenticationUser("publisher", "publisher", "writers"));
+        users.add(new AuthenticationUser("reader", "reader", "readers"));
         return new SimpleAuthenticationPlugin(users);
     }
 
     private static BrokerPlugin rights() throws Exception {
-        AuthorizationEntry all = entry(">", "all", "all,writers", "all,writers");
-        AuthorizationEntry advisories = entry("ActiveMQ.Advisory.>", "all,writers", "all,writers", "all,writers");
-        AuthorizationEntry queues = new AuthorizationEntry();
-        queues.setQueue(">");
-        queues.setRead("all");
-        queues.setWrite("all,writers");
-        queues.setAdmin("all,writers");
-        return new AuthorizationPlugin(new DefaultAuthorizationMap(List.of(all, advisories, queues)));
+        return new AuthorizationPlugin(new DefaultAuthorizationMap(List.of(
+                entry(new ActiveMQTopic(">"), "all", "all,writers"),
+                entry(new ActiveMQTopic("ActiveMQ.Advisory.>"), "all,writers,readers", "all,writers,readers"),
+                entry(new ActiveMQQueue(">"), "all", "all,writers"),
+                entry(new ActiveMQQueue("readers.>"), "all,readers", "all"))));
     }
 
-    private static AuthorizationEntry entry(String topics, String read, String write, String admin) throws Exception {
+    private static AuthorizationEntry entry(ActiveMQDestination which, String read, String write) throws Exception {
         AuthorizationEntry entry = new AuthorizationEntry();
-        entry.setTopic(topics);
+        entry.setDestination(which);
         entry.setRead(read);
         entry.setWrite(write);
-        entry.setAdmin(admin);
+        entry.setAdmin(write);
         return entry;
     }
 
-    /** Topics under antipode.tap keep their last messages, for those who subscribe later (retroactive consumers). */
+    /** Topics under antipode.tap keep their last messages, for those who subscribe later; but for one, of tests. */
     private static PolicyMap policies(int remember) {
         PolicyEntry taps = new PolicyEntry();
         taps.setTopic("antipode.tap.>");
         FixedCountSubscriptionRecoveryPolicy kept = new FixedCountSubscriptionRecoveryPolicy();
         kept.setMaximumSize(remember);
         taps.setSubscriptionRecoveryPolicy(kept);
+        PolicyEntry forgetful = new PolicyEntry();
+        forgetful.setTopic("antipode.tap.without-past");
         PolicyMap policies = new PolicyMap();
-        policies.setPolicyEntries(List.of(taps));
+        policies.setPolicyEntries(List.of(taps, forgetful));
         return policies;
     }
 
-    /** What is copied to where: in A topics to the queues that cross the link, in B those to the topics; and the taps. */
+    /**
+     * What goes where. In A queues and topics are put into queues that cross the link, wan.NAME; in B those go to the
+     * queue or topic, and after that to the tap: what a tap shows is in the queue.
+     */
     private static DestinationInterceptor copies(Properties wanted) {
+        boolean first = wanted.getProperty("region").equals("a");
+        boolean taps = Boolean.parseBoolean(wanted.getProperty("taps"));
         List<VirtualDestination> found = new ArrayList<>();
         found.add(new VirtualTopic());
-        boolean first = wanted.getProperty("region").equals("a");
-        for (String name : names(wanted, "taps")) {
+        for (String name : names(wanted, "queues")) {
             CompositeQueue queue = new CompositeQueue();
-            queue.setName(name);
-            queue.setForwardOnly(false);
-            queue.setForwardTo(List.of(new ActiveMQTopic("antipode.tap." + name)));
+            queue.setName(first ? name : "wan." + name);
+            queue.setForwardTo(targets(new ActiveMQQueue(first ? "wan." + name : name), taps ? name : null));
             found.add(queue);
         }
         for (String name : names(wanted, "topics")) {
@@ -126,19 +129,22 @@ public final class ActiveMqRegion {
                 CompositeTopic topic = new CompositeTopic();
                 topic.setName(name);
                 topic.setForwardOnly(false);
-                topic.setForwardTo(List.of(new ActiveMQQueue("wan." + name)));
+                topic.setForwardTo(targets(new ActiveMQQueue("wan." + name), taps ? name : null));
                 found.add(topic);
             } else {
                 CompositeQueue queue = new CompositeQueue();
                 queue.setName("wan." + name);
-                queue.setForwardOnly(true);
-                queue.setForwardTo(List.of(new ActiveMQTopic(name), new ActiveMQTopic("antipode.tap." + name)));
+                queue.setForwardTo(targets(new ActiveMQTopic(name), taps ? name : null));
                 found.add(queue);
             }
         }
         VirtualDestinationInterceptor interceptor = new VirtualDestinationInterceptor();
         interceptor.setVirtualDestinations(found.toArray(new VirtualDestination[0]));
         return interceptor;
+    }
+
+    private static List<ActiveMQDestination> targets(ActiveMQDestination target, String tap) {
+        return tap == null ? List.of(target) : List.of(target, new ActiveMQTopic("antipode.tap." + tap));
     }
 
     private static void link(BrokerService broker, Properties wanted) throws Exception {
@@ -151,7 +157,7 @@ public final class ActiveMqRegion {
         link.setStaticBridge(!Boolean.parseBoolean(wanted.getProperty("demand")));
         List<ActiveMQDestination> crossing = new ArrayList<>();
         crossing.add(new ActiveMQQueue("antipode-lab.probe"));
-        names(wanted, "queues").forEach(name -> crossing.add(new ActiveMQQueue(name)));
+        names(wanted, "queues").forEach(name -> crossing.add(new ActiveMQQueue("wan." + name)));
         names(wanted, "topics").forEach(name -> crossing.add(new ActiveMQQueue("wan." + name)));
         names(wanted, "plain").forEach(name -> crossing.add(new ActiveMQTopic(name)));
         link.setStaticallyIncludedDestinations(crossing);

@@ -24,7 +24,7 @@ from antipode_lab.stores._activemq_broker import BROKER, command
 
 PROBE_QUEUE: Final = "antipode-lab.probe"
 USER: Final = "app"
-"""May do everything; the password is the same word. `publisher` may send and subscribe to no topic or queue."""
+"""May do everything; the password is the same word. `publisher` may only send, `reader` only read queues `readers.*`."""
 _QUIET_S = 1.0
 """A probe that has not arrived for so long after another one is sent anew."""
 
@@ -34,9 +34,9 @@ class ActiveMqOptions:
     """ActiveMQ's options.
 
     Attributes:
-        queues: what is sent to them in A goes to B's queue of that name, and there to `antipode.tap.NAME` as well.
-        topics: what is published to them in A crosses the link in a queue, goes to B's topic of that name, and
-            there to `antipode.tap.NAME` as well: nothing is lost in a partition.
+        queues: what is sent to them in A crosses the link in a queue `wan.NAME`, goes to B's queue of that name, and
+            after that to the topic `antipode.tap.NAME` there.
+        topics: the same for topics, which have their subscribers in A as well: nothing is lost in a partition.
         plain_topics: forwarded as topics are by themselves: what is published during a partition is lost.
         remember: how many messages a tap's topic keeps for those who subscribe later.
         demand: the connector also forwards what anybody in B subscribes to, taps too, as ActiveMQ's default is.
@@ -107,7 +107,7 @@ class ActiveMqStore(BaseStore[ActiveMqOptions]):
             "queues": ",".join(options.queues),
             "topics": ",".join(options.topics),
             "plain": ",".join(options.plain_topics),
-            "taps": ",".join(options.queues) if region == "b" or options.taps_in_a else "",
+            "taps": str(region == "b" or options.taps_in_a).lower(),
         }
         if region == "a":
             settings |= {"link": self.link("b", "a").port, "demand": str(options.demand).lower()}

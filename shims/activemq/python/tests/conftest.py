@@ -1,4 +1,4 @@
-"""Real brokers: one pair for all tests of this folder. Each test has a registry of its own, as in a process of its own."""
+"""Real brokers: one pair for all tests of this folder; each test has a registry of its own."""
 
 from __future__ import annotations
 

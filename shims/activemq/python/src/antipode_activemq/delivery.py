@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from antipode.scope import Delivery
+from antipode.scope_values import Delivery
 
 
 @dataclass(slots=True)

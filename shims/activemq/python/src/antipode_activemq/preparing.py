@@ -25,12 +25,22 @@ def preparations(url: str, wanted: Wanted) -> Sequence[Step]:
     if not queue:
         return []
     topic = url.partition("#")[2] or f"{PREFIX}{queue}"
-    inside = "in <destinationInterceptors><virtualDestinationInterceptor><virtualDestinations>: "
+    inside = "in <destinationInterceptors><virtualDestinationInterceptor><virtualDestinations>"
     return [
         Step(
             "activemq.xml",
             configuration.copy(queue, topic),
-            f"{inside}without it nobody sees what has arrived in the region: tracked messages are unproven there",
+            f"{inside}: without it nobody sees what has arrived in the region: tracked messages are unproven there",
+        ),
+        Step(
+            "activemq.xml",
+            configuration.sent_on(queue),
+            f"{inside} of the brokers where messages are sent, which then cross the link under that name",
+        ),
+        Step(
+            "activemq.xml",
+            configuration.crossing(queue),
+            "in the <networkConnector> from there to here: without it the link carries only what is subscribed to",
         ),
         Step(
             "activemq.xml",

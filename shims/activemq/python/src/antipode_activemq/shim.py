@@ -155,7 +155,7 @@ class ActiveMQShim(Shim):
         return []
 
     @classmethod
-    def settle(cls, url: str, epoch: str) -> None:
+    def settle(cls, url: str, epoch: str, position: int | None = None) -> None:
         """Raises ValueError: there is nothing to settle."""
         raise ValueError("ActiveMQ has no epochs: each tracked message has a mark of its own")
 
