@@ -21,7 +21,8 @@ from antipode_lab.cache import cache_folder, locked
 from antipode_lab.errors import LabError
 from antipode_lab.model import Server
 from antipode_lab.processes import wait_until
-from antipode_lab.store import BaseStore, Package, verb
+from antipode_lab.store import Package, verb
+from antipode_lab.stores._replicated import ReplicatedStore
 
 VERSION = "15"
 BIN = Path(f"/usr/lib/postgresql/{VERSION}/bin")
@@ -74,7 +75,7 @@ def unprivileged() -> str | None:
     raise LabError("PostgreSQL refuses to run as root, and there is no user postgres or nobody to run it as")
 
 
-class PostgresqlServers(BaseStore[PostgresqlOptions]):
+class PostgresqlServers(ReplicatedStore[PostgresqlOptions]):
     """Starting the servers, reaching them, and waiting for their links; the verbs are `PostgresqlStore`'s."""
 
     kind: ClassVar[str] = "postgresql"
@@ -268,16 +269,6 @@ class PostgresqlServers(BaseStore[PostgresqlOptions]):
         arguments = {"autocommit": True, "connect_timeout": timeout, **arguments}
         return psycopg.connect(self.url(name, user=user, database=chosen), **arguments)
 
-    @property
-    def primary(self) -> str:
-        """The server that was last made the primary."""
-        return str(next(s.name for s in self.state.servers.values() if s.role == "primary"))
-
-    @property
-    def replicas(self) -> list[str]:
-        """The servers that are standbys, directly or not, of the primary."""
-        return [server.name for server in self.state.servers.values() if server.role == "replica"]
-
     def place(self, name: str) -> Place:
         """Where a server is: the timeline that it replays or writes, and up to where it has got it."""
         with self.connect(name, timeout=5, replication="database") as connection:
@@ -308,33 +299,6 @@ class PostgresqlServers(BaseStore[PostgresqlOptions]):
         assert row is not None
         where = f"timeline {place.timeline}, {place.position >> 32:X}/{place.position & 0xFFFFFFFF:X}"
         return f"{where}, replayed to {row[1]}" if row[0] else where
-
-    def root_of(self, name: str) -> str:
-        """The server at the head of the chain that ``name`` replicates from."""
-        seen = {name}
-        while (source := self.server(name).source) is not None:
-            if source in seen:
-                raise LabError(f"postgresql {name} replicates from itself, over {source}")
-            seen.add(source)
-            name = source
-        return name
-
-    def _can_flow(self, name: str) -> bool:
-        """Whether nothing that the lab did keeps data from ``name``."""
-        while True:
-            if not self.running(name):
-                return False
-            source = self.server(name).source
-            if source is None:
-                return True
-            if self.link(name, source).state != "up":
-                return False
-            name = source
-
-    def wait_links(self, timeout: float = 60.0) -> None:
-        """Waits until data flow over every link that is not parted, to every server that runs."""
-        for name in [name for name in self.replicas if self._can_flow(name)]:
-            self.wait_caught_up(name, timeout)
 
     def wait_caught_up(self, name: str, timeout: float = 60.0) -> None:
         """Waits until a probe, and so everything committed before it, has been applied at ``name``.

@@ -13,11 +13,11 @@ import redis as redis_py
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from antipode_lab.errors import LabError
 from antipode_lab.model import Server
 from antipode_lab.processes import wait_until
-from antipode_lab.store import BaseStore, Package
+from antipode_lab.store import Package
 from antipode_lab.stores import _redis_sentinel as sentinel
+from antipode_lab.stores._replicated import ReplicatedStore
 
 PROBE_CHANNEL = "antipode-lab:probe"
 
@@ -39,7 +39,7 @@ class RedisOptions:
     down_after_ms: int = 500
 
 
-class RedisServers(BaseStore[RedisOptions]):
+class RedisServers(ReplicatedStore[RedisOptions]):
     """Starting the servers, reaching them, and waiting for their links; the verbs are `RedisStore`'s."""
 
     kind: ClassVar[str] = "redis"
@@ -191,16 +191,6 @@ class RedisServers(BaseStore[RedisOptions]):
         """The server's address as a URL."""
         return self.server(name).url
 
-    @property
-    def primary(self) -> str:
-        """The server that was last made the primary."""
-        return str(next(s.name for s in self.state.servers.values() if s.role == "primary"))
-
-    @property
-    def replicas(self) -> list[str]:
-        """The servers that are replicas, directly or not, of the primary."""
-        return [server.name for server in self.state.servers.values() if server.role == "replica"]
-
     def replication(self, name: str) -> dict[str, str]:
         """``INFO replication`` of a server, every value as text (redis-py would make a number of some
         replication ids).
@@ -222,33 +212,6 @@ class RedisServers(BaseStore[RedisOptions]):
         if info["role"] == "master":
             return f"{epoch}:{info['master_repl_offset']}, {info['connected_slaves']} replica(s)"
         return f"{epoch}:{info['slave_repl_offset']}, link {info['master_link_status']}"
-
-    def root_of(self, name: str) -> str:
-        """The server at the head of the chain that ``name`` replicates from."""
-        seen = {name}
-        while (source := self.server(name).source) is not None:
-            if source in seen:
-                raise LabError(f"redis {name} replicates from itself, over {source}")
-            seen.add(source)
-            name = source
-        return name
-
-    def _can_flow(self, name: str) -> bool:
-        """Whether nothing that the lab did keeps data from ``name``."""
-        while True:
-            if not self.running(name):
-                return False
-            source = self.server(name).source
-            if source is None:
-                return True
-            if self.link(name, source).state != "up":
-                return False
-            name = source
-
-    def wait_links(self, timeout: float = 60.0) -> None:
-        """Waits until data flow over every link that is not parted, to every server that runs."""
-        for name in [name for name in self.replicas if self._can_flow(name)]:
-            self.wait_caught_up(name, timeout)
 
     def wait_caught_up(self, name: str, timeout: float = 60.0) -> None:
         """Waits until a probe, and so everything written before it, has been applied at ``name``.

@@ -15,7 +15,7 @@ import pymysql
 from antipode_lab.errors import LabError
 from antipode_lab.model import Server
 from antipode_lab.processes import wait_until
-from antipode_lab.store import BaseStore
+from antipode_lab.stores._replicated import ReplicatedStore
 
 DATABASE = "lab"
 REPLICATION_USER = "lab_replication"
@@ -38,7 +38,7 @@ class SqlOptions:
     fresh_server_ids: bool = True
 
 
-class SqlServers(BaseStore[SqlOptions]):
+class SqlServers(ReplicatedStore[SqlOptions]):
     """Starting the servers, reaching them, and waiting for their links; the verbs are `SqlStore`'s.
 
     What differs between MariaDB and MySQL is said by their classes, in the order in which it stands here.
@@ -218,16 +218,6 @@ class SqlServers(BaseStore[SqlOptions]):
         """The server's address as a URL."""
         return self.server(name).url
 
-    @property
-    def primary(self) -> str:
-        """The server that was last made the primary."""
-        return str(next(s.name for s in self.state.servers.values() if s.role == "primary"))
-
-    @property
-    def replicas(self) -> list[str]:
-        """The servers that are replicas, directly or not, of the primary."""
-        return [server.name for server in self.state.servers.values() if server.role == "replica"]
-
     def detail(self, server: Server) -> str:
         """Its place in the log, and whether its link is up."""
         try:
@@ -237,33 +227,6 @@ class SqlServers(BaseStore[SqlOptions]):
             return f"{type(error).__name__}: {error}"
         link = f", link {status['Slave_IO_Running']}, applier {status['Slave_SQL_Running']}" if status else ""
         return f"{place}, server id {self.server_id(server.name)}{link}"
-
-    def _can_flow(self, name: str) -> bool:
-        """Whether nothing that the lab did keeps data from ``name``."""
-        while True:
-            if not self.running(name):
-                return False
-            source = self.server(name).source
-            if source is None:
-                return True
-            if self.link(name, source).state != "up":
-                return False
-            name = source
-
-    def wait_links(self, timeout: float = 60.0) -> None:
-        """Waits until data flow over every link that is not parted, to every server that runs."""
-        for name in [name for name in self.replicas if self._can_flow(name)]:
-            self.wait_caught_up(name, timeout)
-
-    def root_of(self, name: str) -> str:
-        """The server at the head of the chain that ``name`` replicates from."""
-        seen = {name}
-        while (source := self.server(name).source) is not None:
-            if source in seen:
-                raise LabError(f"{self.kind} {name} replicates from itself, over {source}")
-            seen.add(source)
-            name = source
-        return name
 
     def wait_caught_up(self, name: str, timeout: float = 60.0) -> None:
         """Waits until ``name`` is connected, and has applied all that its primary has written by now.

@@ -96,13 +96,6 @@ class SqlStore(SqlServers):
             self._apply(link, anew=True)
         self._complete(name, fresh_id=fresh_id)
 
-    def _chain(self, name: str) -> list[str]:
-        """``name`` and every server that its data come through."""
-        chain = [name]
-        while (source := self.server(chain[-1]).source) is not None and source not in chain:
-            chain.append(source)
-        return chain
-
     @verb
     def promote(
         self,

@@ -51,12 +51,6 @@ class PostgresqlStore(PostgresqlServers):
         if wait and self._can_flow(server):
             self.wait_caught_up(server)
 
-    def _chain(self, name: str) -> list[str]:
-        chain = [name]
-        while (source := self.server(chain[-1]).source) is not None and source not in chain:
-            chain.append(source)
-        return chain
-
     def _attach(self, name: str, source: str) -> None:
         if self._diverged(name, source):
             self._rebuild(name, source)

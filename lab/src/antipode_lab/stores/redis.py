@@ -40,13 +40,6 @@ class RedisStore(RedisServers):
         if wait and self._can_flow(server):
             self.wait_caught_up(server)
 
-    def _chain(self, name: str) -> list[str]:
-        """``name`` and every server that its data come through."""
-        chain = [name]
-        while (source := self.server(chain[-1]).source) is not None and source not in chain:
-            chain.append(source)
-        return chain
-
     @verb
     def promote(
         self,
