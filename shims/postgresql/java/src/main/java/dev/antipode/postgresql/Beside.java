@@ -2,6 +2,7 @@ package dev.antipode.postgresql;
 
 import dev.antipode.propagation.AtRest;
 import dev.antipode.shim.Write;
+import java.sql.SQLException;
 import org.postgresql.core.BaseConnection;
 
 /** What one connection's server is told to put beside rows: the lineage that may rest there (PROP-21). */
@@ -20,8 +21,12 @@ final class Beside {
     this.physical = physical;
   }
 
-  /** Tells it before a write of this kind; for one that commits by itself until {@link #takeBack}. */
-  void put(Write write, Kind kind, boolean alone) {
+  /**
+   * Tells it before a write of this kind; for one that commits by itself until {@link #takeBack}.
+   *
+   * @throws SQLException the server's error where it refuses: what was to be written would rest without its lineage
+   */
+  void put(Write write, Kind kind, boolean alone) throws SQLException {
     if (!binding.rests() || (kind != Kind.WRITE && kind != Kind.MAYBE)) {
       return;
     }
@@ -30,11 +35,13 @@ final class Beside {
       return;
     }
     String statement = "SELECT set_config('antipode.lineage', " + Questions.quoted(text) + ", " + !alone + ")";
+    SQLException refused = (alone ? Asking.ask(physical, statement) : Asking.askWithin(physical, statement)).error();
+    if (refused != null) {
+      throw refused;
+    }
     if (alone) {
-      Asking.ask(physical, statement);
       inSession = true;
     } else {
-      Asking.askWithin(physical, statement);
       told = text;
     }
   }

@@ -93,9 +93,9 @@ final class Flow {
       prepared = null;
     }
     begins(kind);
+    tell(kind);
     T result;
     try {
-      beside.put(write, kind, alone);
       result = call.run();
     } catch (Throwable error) {
       failed(several ? Kind.MAYBE : kind, error);
@@ -121,6 +121,16 @@ final class Flow {
       alone = certain = true;
     }
     certain |= kind == Kind.WRITE;
+  }
+
+  /** What is to rest beside what is written next; where the server refuses that, nothing is. */
+  private void tell(Kind kind) throws SQLException {
+    try {
+      beside.put(write, kind, alone);
+    } catch (SQLException error) {
+      failed(Kind.WRITE, error);
+      throw error;
+    }
   }
 
   /** A statement was done. */
@@ -193,8 +203,8 @@ final class Flow {
       return begin.run();
     }
     begins(kind);
+    tell(kind);
     try {
-      beside.put(write, kind, alone);
       return begin.run();
     } catch (Throwable error) {
       failed(Kind.WRITE, error);

@@ -10,6 +10,7 @@ import dev.antipode.Lineage;
 import dev.antipode.LineageScope;
 import dev.antipode.Reading;
 import dev.antipode.shim.Capabilities;
+import java.io.StringReader;
 import java.sql.Connection;
 import java.sql.ResultSet;
 import java.sql.SQLException;
@@ -17,10 +18,12 @@ import java.sql.Savepoint;
 import java.sql.Statement;
 import java.time.Duration;
 import javax.sql.DataSource;
+import org.assertj.core.api.ThrowableAssert;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
+import org.postgresql.PGConnection;
 
 /** Reads that wait, and that say what they depend on (SHIM-12, SHIM-13, BAR-50, BAR-51). */
 class ReadingTest extends QuietRegion {
@@ -117,6 +120,47 @@ class ReadingTest extends QuietRegion {
           .hasMessageContaining("snapshot");
       connection.rollback();
     }
+  }
+
+  /** PROP-21: what keeps ours from being told is the write's own error, and has its words. */
+  @Test
+  void withoutItsLineageARowIsNotWritten() throws SQLException {
+    DataSource resting = region().wrap("a", options().rest(Capabilities.Rest.NATIVE));
+    String key = newKey();
+    String procedure = "DO $$ BEGIN INSERT INTO posts VALUES ('" + key + "', 'v'); END $$";
+    try (Connection administrator = region().plain("a", "postgres").getConnection();
+        Statement rights = administrator.createStatement();
+        LineageScope scope = Antipode.scope(Lineage.deserialize("1~elsewhere.key..7"));
+        Connection connection = resting.getConnection()) {
+      String setting = " EXECUTE ON FUNCTION set_config(text, text, boolean) ";
+      rights.execute("REVOKE" + setting + "FROM PUBLIC");
+      try {
+        for (boolean autocommit : new boolean[] {true, false}) {
+          connection.setAutoCommit(autocommit);
+          assertRefused(() -> Region.update(connection, Region.INSERT, key, "v"));
+          if (!autocommit) {
+            connection.rollback();
+          }
+          assertRefused(() -> Region.update(connection, procedure));
+          if (!autocommit) {
+            connection.rollback();
+          }
+        }
+        connection.setAutoCommit(true);
+        assertRefused(() -> connection.unwrap(PGConnection.class).getCopyAPI()
+            .copyIn("COPY posts (key, value) FROM STDIN", new StringReader(key + "\tv\n")));
+      } finally {
+        rights.execute("GRANT" + setting + "TO PUBLIC");
+      }
+      assertNothing(scope.lineage());
+      assertThat(scope.pendingStores()).isEmpty();
+    }
+    assertThat(shows("a", key)).isNull();
+  }
+
+  private static void assertRefused(ThrowableAssert.ThrowingCallable call) {
+    assertThatThrownBy(call).isInstanceOf(SQLException.class).hasMessageContaining("set_config")
+        .extracting(error -> ((SQLException) error).getSQLState()).isEqualTo("42501");
   }
 
   /** PROP-21: the server forgets at a ROLLBACK TO what it was told behind the savepoint. */
