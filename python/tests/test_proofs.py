@@ -16,6 +16,7 @@ from antipode.position_queue import PositionQueue
 from antipode.shim import Capabilities, Server, Visibility
 from antipode.store import registry
 from antipode.verdict import VISIBLE, not_yet
+from antipode.waiters import Waiters
 from fakes import FakeShim, Target, fake_store
 
 STORE = "log"
@@ -143,3 +144,25 @@ def test_needs_that_were_given_up_do_not_pile_up_behind_one_that_waits() -> None
     assert queue.first() is first
     assert len(queue._heap) < 200
     assert list(queue.reached(10_000)) == [first]
+
+
+def test_what_is_said_of_a_position_says_nothing_of_those_before_it() -> None:
+    """EPOCH-13, EPOCH-30: a server may have an epoch up to a hole; who waits for less came after the question."""
+    fake_store(STORE, Target("log-1", lambda ids, server: []), shim=PositionShim)
+    [server] = registry().need(STORE).servers()
+    waiters = Waiters()
+
+    def parked(counter: int) -> Need:
+        need = Group(0.1, lambda: None, None).add(WriteId.position(STORE, "e1", counter), server)
+        waiters.add(need)
+        return need
+
+    late = time.monotonic() + 60
+    beyond, further = parked(17), parked(20)
+    asked = waiters.choose(late, late)
+    before = parked(4)
+    waiters.answer(asked, [not_yet("has e1 up to 13, and another went on", unknown_epoch=True)], {}, late)
+    assert [need.done for need in (beyond, further, before)] == [True, True, False]
+    assert before.answer is None
+    waiters.answer(waiters.choose(late, late), [VISIBLE], {}, late)
+    assert before.answer is VISIBLE

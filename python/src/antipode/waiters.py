@@ -223,6 +223,8 @@ class Waiters:
         elif answer.unknown_epoch:
             since = self._unknown.setdefault(epoch, first.since if first is not None else now)
             for need in queue:
+                if need.counter < counter:
+                    continue  # it came meanwhile; the server may know its epoch up to there (EPOCH-30)
                 need.answer = answer
                 if now - since >= need.group.timeout:
                     self._settle(need, unproven(f"unknown epoch: {answer.reason}"), released)
