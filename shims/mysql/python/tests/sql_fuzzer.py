@@ -6,7 +6,6 @@ lab a run. With fresh server ids for every server that is rebuilt or rejoins, an
 
 from __future__ import annotations
 
-import random
 import sys
 import time
 from collections import deque
@@ -18,13 +17,14 @@ import antipode
 import antipode_mysql
 import pymysql
 from antipode.testing import failover
-from antipode.testing.failover import FailoverDriver, Tally
+from antipode.testing.failover import Tally
 from antipode_lab import Lab
+from antipode_lab.failover import LabDriver
 from antipode_lab.stores._sql_store import SqlStore
 from pymysql.constants import CLIENT
 
 
-class SqlDriver(FailoverDriver):
+class SqlDriver(LabDriver):
     """A lab of three servers, all of which readers may use.
 
     kind: the lab's word for the store. fresh_ids: what operators do. claimed: what they say of it to `wrap`.
@@ -66,21 +66,6 @@ class SqlDriver(FailoverDriver):
             self._wrapped[name] = self.lab.server(name).pid, client
         return client
 
-    @property
-    def servers(self) -> Sequence[str]:
-        return ("a", "b1", "b2")
-
-    @property
-    def primary(self) -> str:
-        return self.lab.primary
-
-    @property
-    def replicas(self) -> Sequence[str]:
-        return self.lab.replicas
-
-    def address(self, server: str) -> str:
-        return f":{self.lab.server(server).port}"
-
     def write(self, server: str, key: str, value: str) -> None:
         with self._client(server).cursor() as cursor:
             cursor.execute("INSERT INTO written VALUES (%s, %s)", (key, value))
@@ -115,15 +100,6 @@ class SqlDriver(FailoverDriver):
     def settle_marks(self) -> None:
         """The log itself says what each server wrote."""
 
-    def lag(self, replica: str, milliseconds: int) -> None:
-        self.lab.lag(replica, f"{milliseconds}ms")
-
-    def cut(self, replica: str, chance: random.Random) -> None:
-        self.lab.partition(replica, mode=chance.choice(["cut", "silent"]))
-
-    def heal(self, replica: str, *, wait: bool) -> None:
-        self.lab.heal(replica, wait=wait)
-
     def restart_replica(self, replica: str, write: Callable[[], None], *, wait: bool) -> None:
         self.lab.kill(replica)
         write()
@@ -131,12 +107,11 @@ class SqlDriver(FailoverDriver):
         self._wait_noticed()
 
     def promote(self, replica: str, lost: Callable[[], None] | None) -> None:
-        self.lab.promote(replica, lose=0 if lost is None else lambda _: lost(), wait=False)
+        super().promote(replica, lost)
         self._wait_noticed()
 
     def rejoin(self, server: str, *, wait: bool) -> None:
-        self.lab.heal(wait=False)
-        self.lab.repoint(server, self.lab.primary, wait=wait)
+        super().rejoin(server, wait=wait)
         self._wait_noticed()
 
     def _wait_noticed(self) -> None:
@@ -147,18 +122,13 @@ class SqlDriver(FailoverDriver):
             assert time.monotonic() < deadline, "a server that answers is still left out"
             time.sleep(0.02)
 
-    def calm(self) -> None:
-        self.lab.heal()
-        for name in self.servers:
-            if name != self.lab.primary:
-                self.lab.lag(name, "0ms")
-                if name not in self.lab.replicas:
-                    self.lab.repoint(name, self.lab.primary)
-
     def wait_caught_up(self) -> None:
-        for name in self.lab.replicas:
-            self.lab.wait_caught_up(name)
+        super().wait_caught_up()
         self._wait_noticed()
+        with antipode.scope() as scope:  # and each has been asked since it answers again, on a busy machine, too
+            self.write(self.primary, f"calm-{time.monotonic_ns()}", "v")
+            antipode.barrier(timeout=20, on_timeout="proceed", on_unproven="proceed", stores=[self.name])
+            assert scope.lineage
 
 
 def fuzz(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import sys
 import threading
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
@@ -13,6 +13,7 @@ import antipode_postgresql
 import psycopg
 from antipode.testing.failover import FailoverDriver, Tally, command_line, run
 from antipode_lab import Lab
+from antipode_lab.failover import LabDriver
 from antipode_lab.stores.postgresql import PostgresqlStore
 from pg_regions import prepare, shows
 
@@ -20,7 +21,7 @@ NAMES = ("a", "b1", "b2")
 ASYNC = "SET synchronous_commit = off"
 
 
-class PostgresqlDriver(FailoverDriver):
+class PostgresqlDriver(LabDriver):
     """One lab of a primary and two hot standbys."""
 
     may_crash_primary = True
@@ -55,18 +56,6 @@ class PostgresqlDriver(FailoverDriver):
             found = antipode_postgresql.wrap(plain, store=self.name, replicas=self._urls)
             self._wrapped[name] = found
         return found
-
-    @property
-    def servers(self) -> Sequence[str]:
-        return NAMES
-
-    @property
-    def primary(self) -> str:
-        return self.lab.primary
-
-    @property
-    def replicas(self) -> Sequence[str]:
-        return self.lab.replicas
 
     def address(self, server: str) -> str:
         return f":{self.lab.server(server).port}/"
@@ -116,15 +105,6 @@ class PostgresqlDriver(FailoverDriver):
 
     # Faults
 
-    def lag(self, replica: str, milliseconds: int) -> None:
-        self.lab.lag(replica, f"{milliseconds}ms")
-
-    def cut(self, replica: str, chance: random.Random) -> None:
-        self.lab.partition(replica, mode=chance.choice(["cut", "silent"]))
-
-    def heal(self, replica: str, *, wait: bool) -> None:
-        self.lab.heal(replica, wait=wait)
-
     def restart_replica(self, replica: str, write: Callable[[], None], *, wait: bool) -> None:
         if self._chance.random() < 0.5:
             self.lab.kill(replica)
@@ -134,29 +114,18 @@ class PostgresqlDriver(FailoverDriver):
             write()
             self.lab.restart(replica, crash=True, wait=wait)
 
-    def promote(self, replica: str, lost: Callable[[], None] | None) -> None:
-        self.lab.promote(replica, lose=0 if lost is None else lambda _: lost(), wait=False)
-
-    def rejoin(self, server: str, *, wait: bool) -> None:
-        self.lab.heal(wait=False)
-        self.lab.repoint(server, self.lab.primary, wait=wait)
-
     def crash_primary(self, write: Callable[[], None]) -> None:
         """A crash of PostgreSQL loses nothing that was flushed: what was recorded has to be there again."""
         write()
         self.lab.restart(self.lab.primary, crash=True, wait=False)
 
     def calm(self) -> None:
-        self.lab.heal(wait=False)
+        self.lab.heal(wait=False)  # one that cannot follow as it is does so once it was re-pointed
         for name in NAMES:
             if name != self.lab.primary:
                 self.lab.lag(name, "0ms")
                 if name not in self.lab.replicas:
                     self.lab.repoint(name, self.lab.primary)
-
-    def wait_caught_up(self) -> None:
-        for name in self.lab.replicas:
-            self.lab.wait_caught_up(name)
 
 
 @contextmanager

@@ -7,22 +7,22 @@ Time is scaled: marks come every 60 ms and failovers every few hundred ms.
 
 from __future__ import annotations
 
-import random
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import antipode_redis
 import redis
 from antipode.testing import failover
-from antipode.testing.failover import FailoverDriver, Tally
+from antipode.testing.failover import Tally
 from antipode_lab import Lab
+from antipode_lab.failover import LabDriver
 
 MARK_PERIOD_MS = 60
 
 
-class RedisDriver(FailoverDriver):
-    """A lab of three servers, all of which readers may use."""
+class RedisDriver(LabDriver):
+    """A lab of three servers."""
 
     may_crash_primary = True
 
@@ -41,21 +41,6 @@ class RedisDriver(FailoverDriver):
     def __exit__(self, *_: object) -> None:
         antipode_redis.marks.PERIOD_MS = self._period
         self._whole.close()
-
-    @property
-    def servers(self) -> Sequence[str]:
-        return ("a", "b1", "b2")
-
-    @property
-    def primary(self) -> str:
-        return self.lab.primary
-
-    @property
-    def replicas(self) -> Sequence[str]:
-        return self.lab.replicas
-
-    def address(self, server: str) -> str:
-        return f":{self.lab.server(server).port}"
 
     def write(self, server: str, key: str, value: str) -> None:
         self._wrapped[server].set(key, value)
@@ -78,15 +63,6 @@ class RedisDriver(FailoverDriver):
     def settle_marks(self) -> None:
         time.sleep(3 * MARK_PERIOD_MS / 1000)
 
-    def lag(self, replica: str, milliseconds: int) -> None:
-        self.lab.lag(replica, f"{milliseconds}ms")
-
-    def cut(self, replica: str, chance: random.Random) -> None:
-        self.lab.partition(replica, mode=chance.choice(["cut", "silent"]))
-
-    def heal(self, replica: str, *, wait: bool) -> None:
-        self.lab.heal(replica, wait=wait)
-
     def restart_replica(self, replica: str, write: Callable[[], None], *, wait: bool) -> None:
         self.lab.save(replica)
         write()
@@ -95,28 +71,12 @@ class RedisDriver(FailoverDriver):
     def promote(self, replica: str, lost: Callable[[], None] | None) -> None:
         self.lab.promote(replica, lose=0 if lost is None else lambda _: lost())
 
-    def rejoin(self, server: str, *, wait: bool) -> None:
-        self.lab.heal(wait=False)
-        self.lab.repoint(server, self.lab.primary, wait=wait)
-
     def crash_primary(self, write: Callable[[], None]) -> None:
         """It starts again from an older RDB."""
         primary = self.lab.primary
         self.lab.save(primary)
         write()
         self.lab.restart(primary, "rdb", crash=True)
-
-    def calm(self) -> None:
-        self.lab.heal()
-        for name in self.servers:
-            if name != self.lab.primary:
-                self.lab.lag(name, "0ms")
-                if name not in self.lab.replicas:
-                    self.lab.repoint(name, self.lab.primary)
-
-    def wait_caught_up(self) -> None:
-        for name in self.lab.replicas:
-            self.lab.wait_caught_up(name)
 
 
 def fuzz(runs: int, seed: int, *, say: Callable[[str], object] | None = None) -> Tally:
