@@ -9,7 +9,7 @@ from antipode.settings import configure
 from antipode.testing import isolated
 from antipode_lab.fixtures import LabFactory
 from antipode_lab.stores.mongodb import MongoStore
-from mongodb_regions import LAGS, Posts, prepare, restore
+from mongodb_regions import LAGS, NUMBERS, Posts, prepare, restore
 
 
 @pytest.fixture(scope="session")
@@ -33,3 +33,9 @@ def posts(mongodb_lab: MongoStore) -> Iterator[Posts]:
     made = Posts(mongodb_lab)
     yield made
     made.close()
+
+
+@pytest.fixture
+def name() -> str:
+    """A document's name that nobody has used."""
+    return f"name-{next(NUMBERS)}"

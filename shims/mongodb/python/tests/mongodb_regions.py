@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -10,6 +11,7 @@ from typing import Any
 import antipode
 import antipode_mongodb
 from antipode import BarrierResult, Lineage, Verdict
+from antipode.writeid import Ordered
 from antipode_lab.errors import LabError
 from antipode_lab.stores.mongodb import MongoStore
 from antipode_mongodb import tombstones
@@ -20,6 +22,17 @@ BARE = "bare"
 """A database without a collection for tombstones."""
 LAGS = {"b1": 5, "b2": 20}
 SLACK_S = 3.0
+NUMBERS = itertools.count()
+"""For names that nobody has used."""
+
+
+def versions(lineage: Lineage) -> dict[bytes, int]:
+    """The counters in a lineage, by key."""
+    found = {}
+    for each in lineage.of_store(STORE):
+        assert isinstance(each.version, Ordered)
+        found[each.key] = each.version.counter
+    return found
 
 
 def until(condition: Callable[[], object], why: str, seconds: float = 60.0) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from antipode.shim import Write
-from pymongo.errors import PyMongoError
+from pymongo.errors import PyMongoError, WriteError
 from pymongo.results import DeleteResult, UpdateResult
 
 from antipode_mongodb import tombstones
@@ -35,6 +35,14 @@ def _these(filter: Any, names: Sequence[Any]) -> dict[str, Any]:
     return {"$and": [filter, chosen]} if filter else chosen
 
 
+def _failed(at: At, writes: Sequence[Write], error: BaseException) -> None:
+    """An operation of several documents that ended with an error may have changed some of them."""
+    if isinstance(error, WriteError) and writes:
+        incomplete(writes, at.store, "bulk", "an operation of several documents failed, and may have changed some")
+    else:
+        settle(writes, error)
+
+
 def update_many(at: At, filter: Any, update: Any, upsert: bool, options: dict[str, Any]) -> Steps[UpdateResult]:
     """`update_many`: one version for all that it changes."""
     binding = at.binding
@@ -56,7 +64,7 @@ def update_many(at: At, filter: Any, update: Any, upsert: bool, options: dict[st
         sent = dressed_update(update, counter, text)
         result: UpdateResult = yield lambda: at.low.update_many(query, sent, upsert=False, **options)
     except BaseException as error:
-        settle(writes, error)
+        _failed(at, writes, error)
         raise
     if too_many:
         incomplete(writes, at.store, "many", f"one operation changed more than {MOST} documents")
@@ -121,7 +129,7 @@ def delete_many(at: At, filter: Any, options: dict[str, Any]) -> Steps[DeleteRes
     try:
         result: DeleteResult = yield lambda: at.low.delete_many(query, **options)
     except BaseException as error:
-        settle(writes, error)
+        _failed(at, writes, error)
         raise
     if too_many:
         incomplete(writes, at.store, "many", f"one operation deleted more than {MOST} documents")

@@ -135,13 +135,13 @@ class _RecordingCursor:
         seen = self._antipode_seen
         return None if seen is None or self._explain else Read(seen.binding)  # type: ignore[attr-defined]
 
-    def _antipode_came(self, read: Read | None) -> None:
+    def _antipode_came(self, read: Read | None, session: Any) -> None:
         seen = self._antipode_seen
         if read is None or seen is None:
             return
         own = cast("Any", self)
         concern: ReadConcern = own._collection.read_concern
-        seen.batch(read, own._data, own._collection.codec_options, own._session, concern.level)
+        seen.batch(read, own._data, own._collection.codec_options, session, concern.level)
 
 
 @functools.cache
@@ -154,8 +154,9 @@ def _cursor_class(is_async: bool) -> type[Any]:
                 read = self._antipode_read()
                 if read is not None and read.waits:
                     await asyncio.to_thread(read.wait)
+                session = self._session  # a cursor that is at its end lets go of it
                 await super()._send_message(operation)
-                self._antipode_came(read)
+                self._antipode_came(read, session)
 
         AsyncRecordingCursor.__name__ = AsyncCursor.__name__
         return AsyncRecordingCursor
@@ -166,8 +167,9 @@ def _cursor_class(is_async: bool) -> type[Any]:
             read = self._antipode_read()
             if read is not None and read.waits:
                 read.wait()
+            session = self._session  # a cursor that is at its end lets go of it
             super()._send_message(operation)
-            self._antipode_came(read)
+            self._antipode_came(read, session)
 
     RecordingCursor.__name__ = Cursor.__name__
     return RecordingCursor

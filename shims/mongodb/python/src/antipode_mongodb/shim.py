@@ -49,6 +49,7 @@ class MongoShim(Shim):
 
     def _answers(self, ids: Sequence[WriteId], server: Server, wait_ms: int) -> list[Visibility]:
         session = self._session(server)
+        session.asked += 1
         if not ids:
             session.client.admin.command("ping")
             return []
@@ -129,6 +130,8 @@ class _Session:
     def __init__(self, server: Server) -> None:
         self.client = target_of(server.target).connect(server.ask_timeout)
         self._flavour: Flavour | None = None
+        self.asked = 0
+        """How often the engine has asked by it."""
 
     def flavour(self, store: str) -> Flavour:
         """What the server is, as long as this connection to it lasts."""
