@@ -181,7 +181,7 @@ def test_a_text_message_stays_one(a: Region, blog: Blog) -> None:
 
 
 def test_who_may_not_write_to_the_queue_loses_nothing(a: Region, blog: Blog, caplog: pytest.LogCaptureFixture) -> None:
-    """The copy is refused: then the message must not be acknowledged away."""
+    """SHIM-42: the copy is refused, so the message must not be acknowledged away."""
     queue, tries = "/queue/readers.only", list[Any]()
     publish(a, queue, blog)
     connection = a.wrapped(redeliver_delay=0.05, user="reader")

@@ -196,7 +196,7 @@ def test_what_a_plain_topic_lost_never_passes(a: Region, b: Region) -> None:
 
 
 def test_a_tap_that_proves_nothing_is_refused_at_once(b: Region) -> None:
-    """SHIM-3."""
+    """SHIM-3, SHIM-41."""
     for tap, words in (
         (tap_of(b, "antipode.tap.without-past"), "fixedCountSubscriptionRecoveryPolicy"),
         (Tap(b.url.replace("app:app", "publisher:publisher"), TAP), "authorizationEntry"),
@@ -211,7 +211,7 @@ def test_a_tap_that_proves_nothing_is_refused_at_once(b: Region) -> None:
 
 
 def test_a_tap_that_a_network_connector_carries_proves_nothing(b: Region) -> None:
-    """A probe that was sent at another broker tells so, whenever it comes, and what was seen is forgotten."""
+    """SHIM-41: a probe that was sent at another broker tells so, and what was seen is forgotten."""
     tap = tap_of(b, "antipode.tap.bridged")
     store = antipode_activemq.register("notifications", tap=tap)
     b.send(b.own, "/topic/antipode.tap.bridged", "", **{MARK_HEADER: "before"})
