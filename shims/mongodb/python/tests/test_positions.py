@@ -175,6 +175,7 @@ def test_a_server_that_ignores_cluster_times_is_believed_in_none() -> None:
         with antipode.scope() as scope:
             real_posts.insert_one({"v": 1})
             [real_entry] = scope.lineage.of_store("real")
+        assert isinstance(real_entry.version, Ordered)
         moved = antipode.Lineage([antipode.WriteId.position(STORE, str(SET_ID), real_entry.version.counter)])
         answer = look(moved, 0.5)
         assert answer.verdict is Verdict.UNPROVEN

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import os
 import statistics
 import threading
 import time
+from collections.abc import Callable
+from typing import Any, Final
 
 import antipode
 from antipode import Verdict
 from antipode.settings import configure
 from antipode.shim import stores
 from mongodb_regions import DATABASE, STORE, Posts
+
+COUNT: Final = int(os.environ.get("ANTIPODE_TEST_COUNT", "40"))
+"""Of each operation that is timed; more of them by hand, for figures."""
 
 
 def _asked(posts: Posts, server: str) -> int:
@@ -67,3 +73,32 @@ def test_a_barrier_wakes_up_soon_after_the_document_is_there(posts: Posts, name:
     late.sort()
     print(f"wake-up: p50 {statistics.median(late) * 1000:.1f} ms, at most {late[-1] * 1000:.1f} ms")
     assert statistics.median(late) < 0.3
+
+
+def test_what_a_write_costs_beside_a_plain_one(posts: Posts, name: str) -> None:
+    """SHIM-7: by turns, so that whatever else the machine does falls on both. The figures are printed."""
+    plain, wrapped = posts.plain["a"][DATABASE]["costs"], posts.wrapped["a"][DATABASE]["costs"]
+    body = "x" * 200
+    operations: dict[str, Callable[[Any, str], Any]] = {
+        "insert_one, a name of the client's": lambda c, _: c.insert_one({"body": body}),
+        "insert_one, a name of the application's": lambda c, n: c.insert_one({"_id": n, "body": body}),
+        "update_one": lambda c, n: c.update_one({"_id": n}, {"$set": {"body": body + n}}),
+        "replace_one": lambda c, n: c.replace_one({"_id": n}, {"body": n + body}),
+        "update_many": lambda c, n: c.update_many({"_id": n}, {"$set": {"more": n}}),
+        "find_one": lambda c, n: c.find_one({"_id": n}),
+        "delete_one": lambda c, n: c.delete_one({"_id": n}),
+    }
+    ratios = {}
+    for what, operation in operations.items():
+        took: dict[str, list[float]] = {"plain": [], "wrapped": []}
+        for number in range(COUNT):
+            for kind, collection in (("plain", plain), ("wrapped", wrapped)):
+                with antipode.scope():
+                    began = time.perf_counter()
+                    operation(collection, f"{name}-{kind}-{number}")
+                    took[kind].append(time.perf_counter() - began)
+        one, other = (statistics.median(took[kind]) * 1000 for kind in ("plain", "wrapped"))
+        ratios[what] = other / one
+        print(f"{what}: plain {one:.2f} ms, wrapped {other:.2f} ms, {other / one:.2f} times")
+    assert ratios["insert_one, a name of the client's"] < 3
+    assert ratios["find_one"] < 3

@@ -123,12 +123,13 @@ def test_an_insertion_passes_a_tombstone_of_a_clock_that_is_ahead(posts: Posts, 
     ahead = posts.wrapped["a"]._antipode.clock.next() + (tick_of(5_000_000_000) << 14)
     posts.plain["a"][DATABASE][COLLECTION].insert_one({"_id": key, "v": stored(ahead)})
     posts.lab.wait_links()
-    for write in (
+    attempts: list[Callable[[], Any]] = [
         lambda: posts.posts.insert_one({"_id": name}),
         lambda: posts.posts.insert_many([{"_id": name}]),
         lambda: posts.posts.update_one({"_id": name}, {"$set": {"v": 1}}, upsert=True),
         lambda: posts.posts.update_many({"_id": name}, {"$set": {"v": 1}}, upsert=True),
-    ):
+    ]
+    for write in attempts:
         posts.lab.partition("b1")
         with antipode.scope() as scope:
             write()

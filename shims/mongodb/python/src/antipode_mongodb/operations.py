@@ -175,7 +175,7 @@ def _dressed_request(request: Any, text: str) -> Any:
     import copy
 
     if isinstance(request, InsertOne) and can_insert(request._doc):
-        request._doc.setdefault("_id", ObjectId())  # type: ignore[union-attr, call-arg, arg-type]
+        request._doc.setdefault("_id", ObjectId())
         return InsertOne(dressed_document(request._doc, None, text), namespace=request._namespace)
     made = copy.copy(request)
     if isinstance(request, ReplaceOne) and is_replacement(request._doc):

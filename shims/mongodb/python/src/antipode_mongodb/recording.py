@@ -22,6 +22,11 @@ from antipode_mongodb.writing import At
 _FIND = ("filter", "projection")
 
 
+def _cached(function: Callable[[Any], type[Any]]) -> Callable[[Any], type[Any]]:
+    """One class for each of the client's own."""
+    return functools.cache(function)
+
+
 def _binding_of(client: Any) -> Binding:
     return cast("Binding", client._antipode)
 
@@ -97,7 +102,7 @@ def _is_async(plain: type[Any]) -> bool:
     return any("asynchronous" in each.__module__ for each in plain.__mro__)
 
 
-@functools.cache
+@_cached
 def recording_collection(plain: Any) -> type[Any]:
     """The class of a wrapped client's collections: a subclass of the client's own."""
     is_async = _is_async(plain)
@@ -144,12 +149,12 @@ class _RecordingCursor:
         seen.batch(read, own._data, own._collection.codec_options, session, concern.level)
 
 
-@functools.cache
+@_cached
 def _cursor_class(is_async: bool) -> type[Any]:
     if is_async:
         from pymongo.asynchronous.cursor import AsyncCursor
 
-        class AsyncRecordingCursor(_RecordingCursor, AsyncCursor):  # type: ignore[type-arg, misc]
+        class AsyncRecordingCursor(_RecordingCursor, AsyncCursor):  # type: ignore[type-arg]
             async def _send_message(self, operation: Any) -> None:
                 read = self._antipode_read()
                 if read is not None and read.waits:
@@ -162,7 +167,7 @@ def _cursor_class(is_async: bool) -> type[Any]:
         return AsyncRecordingCursor
     from pymongo.synchronous.cursor import Cursor
 
-    class RecordingCursor(_RecordingCursor, Cursor):  # type: ignore[type-arg, misc]
+    class RecordingCursor(_RecordingCursor, Cursor):  # type: ignore[type-arg]
         def _send_message(self, operation: Any) -> None:
             read = self._antipode_read()
             if read is not None and read.waits:
@@ -213,7 +218,7 @@ def _made_collection(result: Any) -> Any:
     return _as_recording_collection(result)
 
 
-@functools.cache
+@_cached
 def recording_database(plain: Any) -> type[Any]:
     """The class of a wrapped client's databases."""
     members: dict[str, Any] = {"__module__": plain.__module__}
@@ -291,7 +296,7 @@ class RecordingClient:
         """Whether it was closed is the plain client's matter."""
 
 
-@functools.cache
+@_cached
 def recording_client(plain: Any) -> type[Any]:
     """The class of a wrapped client: a subclass of the client's own."""
     members: dict[str, Any] = {"__module__": plain.__module__, "__slots__": ()}
@@ -323,7 +328,7 @@ def _client_method(plain: type[Any], name: str, *, is_async: bool) -> Any:
     return method
 
 
-@functools.cache
+@_cached
 def _recording_session(plain: Any) -> type[Any]:
     """The class of a wrapped client's sessions: their transactions' writes are recorded by the commit."""
 

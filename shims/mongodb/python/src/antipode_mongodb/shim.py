@@ -73,7 +73,7 @@ class MongoShim(Shim):
             why = unproven(f"{flavour.product} gives no positions: {flavour.why_none}")
             return [why] * len(indexes)
         if not self.capabilities.blocking_wait:
-            self.capabilities = replace(self.capabilities, blocking_wait=True)
+            self.__dict__["capabilities"] = replace(self.capabilities, blocking_wait=True)  # of this store alone
         entries = [version for index in indexes if isinstance(version := ids[index].version, Ordered)]
         try:
             answers, at = judging.positions(session.client, flavour, entries, wait_ms)
