@@ -80,6 +80,8 @@ SIGNATURES: dict[str, str] = {
     "grpc.aio_server_interceptor": "*, edge=None",
     "grpc.client_interceptor": "target",
     "grpc.aio_client_interceptors": "target",
+    "celery.instrument": "app",
+    "faststream.Middleware": "msg, /, *, context",
     "propagation.extract_request": "headers, peer=None, *, edge=None",
     "propagation.inject_request": "headers, host",
     "propagation.extract_response": "headers, host",
@@ -230,7 +232,8 @@ def test_importing_the_package_needs_no_optional_library() -> None:
         "import sys\n"
         "class Absent:\n"
         "    def find_spec(self, name, path=None, target=None):\n"
-        "        if name.partition('.')[0] in {'grpc', 'requests', 'httpx', 'redis', 'pika', 'pytest', 'starlette'}:\n"
+        "        if name.partition('.')[0] in {'grpc', 'requests', 'httpx', 'redis', 'pika', 'pytest', 'starlette',\n"
+        "                                      'celery', 'faststream'}:\n"
         "            raise ModuleNotFoundError(name)\n"
         "sys.meta_path.insert(0, Absent())\n"
         "import antipode, antipode.memory, antipode.asgi, antipode.wsgi, antipode.propagation, antipode.cli\n"

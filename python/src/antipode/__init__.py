@@ -54,7 +54,21 @@ __version__ = "0.1.0"
 forks.install()
 
 _SUBMODULES = frozenset(
-    {"asgi", "delegated", "grpc", "httpx", "memory", "propagation", "requests", "session", "shim", "testing", "wsgi"}
+    {
+        "asgi",
+        "celery",
+        "delegated",
+        "faststream",
+        "grpc",
+        "httpx",
+        "memory",
+        "propagation",
+        "requests",
+        "session",
+        "shim",
+        "testing",
+        "wsgi",
+    }
 )
 
 

@@ -1,0 +1,58 @@
+"""FastStream: a scope a message, and the lineage in the headers of what is published (spec PROP-17, SCOPE-6).
+
+broker = RabbitBroker(url, middlewares=[antipode.faststream.Middleware])
+
+Of a batch, which FastStream hands over whole, the handler opens one scope a message: `antipode.message_scope(headers)`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from faststream import AckPolicy, BaseMiddleware
+from faststream.exceptions import NackMessage
+
+from antipode.errors import Redeliver
+from antipode.messages import HEADER, message_scope, outgoing_message
+from antipode.scope import Scope, current_scope
+from antipode.scope_values import Delivery
+from antipode.settings import settings
+from antipode.site import skip_packages
+
+skip_packages("faststream", "fast_depends", "aio_pika", "aiormq")
+
+
+class Middleware(BaseMiddleware):
+    """For the `middlewares` of a broker. What a handler returns carries the lineage of the handler's scope as well."""
+
+    def __init__(self, msg: Any, /, *, context: Any) -> None:
+        super().__init__(msg, context=context)
+        self._scope: Scope | None = None
+
+    async def consume_scope(self, call_next: Callable[[Any], Awaitable[Any]], msg: Any) -> Any:
+        """Runs the handler in the message's scope."""
+        if len(getattr(msg, "batch_headers", None) or ()) > 1:
+            return await call_next(msg)
+        policy = getattr(self.context.get_local("handler_"), "ack_policy", None)
+        can = msg.committed is None and policy is not AckPolicy.ACK_FIRST
+        delivery = Delivery(can_redeliver=can, detail="it is acknowledged already")
+        with message_scope(msg.headers, delivery=delivery, sender="a message of FastStream") as scope:
+            self._scope = scope
+            try:
+                return await call_next(msg)
+            except Redeliver as asked:
+                await asyncio.sleep(settings().redeliver_delay)
+                if policy is AckPolicy.MANUAL:  # nobody but the handler would
+                    await msg.nack()
+                raise NackMessage from asked
+
+    async def publish_scope(self, call_next: Callable[[Any], Awaitable[Any]], cmd: Any) -> Any:
+        """Puts the lineage into the headers of what is published; of a handler's answer, when its scope has ended."""
+        scope = self._scope or current_scope()
+        if scope is not None:
+            text = outgoing_message(scope=scope)
+            headers = {name: value for name, value in (cmd.headers or {}).items() if name != HEADER}
+            cmd.headers = headers if text is None else {**headers, HEADER: text}
+        return await call_next(cmd)
