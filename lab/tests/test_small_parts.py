@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from antipode_lab import BaseStore, Lab, LabError, Store, packages, stores, toxiproxy
+from antipode_lab.cache import made_once
 from antipode_lab.durations import lag_ms, seconds, spread
 from antipode_lab.errors import InstallError
 from antipode_lab.model import SCHEMA, LabState, Link, Server, StoreState
@@ -76,3 +77,31 @@ def test_toxiproxy_without_go_and_without_cache_says_so(monkeypatch: pytest.Monk
     with pytest.raises(InstallError, match="Install Go"):
         toxiproxy.install()
     assert list(tmp_path.iterdir()) == []
+
+
+def test_what_is_in_the_cache_is_whole(tmp_path: Path) -> None:
+    target, made = tmp_path / "cache" / "tool", list[Path]()
+
+    def make(build: Path) -> Path:
+        made.append(build)
+        (build / "tool").mkdir()
+        (build / "tool" / "half").touch()
+        if len(made) == 1:
+            raise InstallError("no net")
+        (build / "tool" / f"whole-{len(made)}").touch()
+        return build / "tool"
+
+    with pytest.raises(InstallError, match="no net"):
+        made_once(target, make)
+    assert not target.exists()
+    assert made_once(target, make) == made_once(target, make) == target
+    assert len(made) == 2
+    made_once(target, make, (target / "whole-3").exists)  # an older one
+    assert sorted(each.name for each in target.iterdir()) == ["half", "whole-3"]
+    assert not any(build.exists() for build in made)
+
+
+def test_a_cache_that_cannot_be_written_says_what_to_set(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(InstallError, match="ANTIPODE_CACHE"):
+        made_once(tmp_path / "file" / "tool", lambda build: build)

@@ -5,12 +5,11 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from antipode_lab.cache import cache_folder, locked
+from antipode_lab.cache import cache_folder, made_once
 from antipode_lab.errors import InstallError
 
 
@@ -64,35 +63,22 @@ class GoProgram:
         if self.ready():
             return self.path
         go = self._find_go()
-        target = self.path
-        try:
-            target.parent.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise InstallError(
-                f"cannot make {target.parent} ({error}); name another folder in ANTIPODE_CACHE"
-            ) from error
-        if not os.access(target.parent, os.W_OK):
-            raise InstallError(f"cannot write to {target.parent}; name another folder in ANTIPODE_CACHE")
-        with locked(target.with_name(target.name + ".lock")):
-            if not self.ready():  # or another process built it meanwhile
-                self._build(go, target)
-        return target
+        return made_once(self.path, lambda build: self._build(go, build), self.ready)
 
-    def _build(self, go: str, target: Path) -> None:
-        with tempfile.TemporaryDirectory(prefix="build-", dir=target.parent) as build:
-            done = subprocess.run(
-                [go, "install", *self.flags, f"{self.module}@{self.version}"],
-                env={**os.environ, "GOBIN": build, "GOFLAGS": ""},
-                cwd=build,
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                text=True,
-                check=False,
-            )
-            if done.returncode:
-                raise InstallError(f"building {self.name} failed:\n{done.stderr[-2000:]}")
-            (made,) = Path(build).iterdir()
-            os.replace(made, target)
+    def _build(self, go: str, build: Path) -> Path:
+        done = subprocess.run(
+            [go, "install", *self.flags, f"{self.module}@{self.version}"],
+            env={**os.environ, "GOBIN": str(build), "GOFLAGS": ""},
+            cwd=build,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if done.returncode:
+            raise InstallError(f"building {self.name} failed:\n{done.stderr[-2000:]}")
+        (made,) = build.iterdir()
+        return made
 
     def _find_go(self) -> str:
         go = shutil.which("go") or shutil.which("go", path="/usr/local/go/bin:/usr/lib/go/bin")

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from antipode_lab.cache import cache_folder, locked
+from antipode_lab.cache import cache_folder, made_once
 from antipode_lab.errors import InstallError
 
 
@@ -60,17 +59,7 @@ class MavenProgram:
         if self.ready():
             return self.path
         maven, javac = self._find("mvn"), self._find("javac")
-        target = self.path
-        try:
-            target.parent.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise InstallError(
-                f"cannot make {target.parent} ({error}); name another folder in ANTIPODE_CACHE"
-            ) from error
-        with locked(target.with_name(target.name + ".lock")):
-            if not self.ready():  # or another process fetched it meanwhile
-                self._fetch(maven, javac, target)
-        return target
+        return made_once(self.path, lambda build: self._fetch(maven, javac, build), self.ready)
 
     def _pom(self) -> str:
         def dependency(text: str) -> str:
@@ -92,19 +81,15 @@ class MavenProgram:
             ]
         )
 
-    def _fetch(self, maven: str, javac: str, target: Path) -> None:
-        with tempfile.TemporaryDirectory(prefix="build-", dir=target.parent) as build:
-            folder = Path(build) / "made"
-            folder.mkdir()
-            (Path(build) / "pom.xml").write_text(self._pom())
-            goal = ["dependency:copy-dependencies", "-DincludeScope=runtime", f"-DoutputDirectory={folder / 'lib'}"]
-            self._run([maven, "-B", "-q", *goal], Path(build))
-            self._run(
-                [javac, "-cp", f"{folder / 'lib'}/*", "-d", str(folder / "classes"), str(self.launcher)], Path(build)
-            )
-            shutil.copy(self.launcher, folder)  # last: `ready` looks for it
-            shutil.rmtree(target, ignore_errors=True)
-            folder.rename(target)
+    def _fetch(self, maven: str, javac: str, build: Path) -> Path:
+        folder = build / "made"
+        folder.mkdir()
+        (build / "pom.xml").write_text(self._pom())
+        goal = ["dependency:copy-dependencies", "-DincludeScope=runtime", f"-DoutputDirectory={folder / 'lib'}"]
+        self._run([maven, "-B", "-q", *goal], build)
+        self._run([javac, "-cp", f"{folder / 'lib'}/*", "-d", str(folder / "classes"), str(self.launcher)], build)
+        shutil.copy(self.launcher, folder)  # last: `ready` looks for it
+        return folder
 
     def _run(self, command: list[str], folder: Path) -> None:
         done = subprocess.run(

@@ -10,13 +10,12 @@ import os
 import shlex
 import shutil
 import subprocess
-import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from antipode_lab.cache import cache_folder, locked
+from antipode_lab.cache import cache_folder, made_once
 from antipode_lab.errors import InstallError
 
 _SUITE: Final = "sid"
@@ -97,19 +96,12 @@ class UnpackedPackage:
             raise InstallError(
                 f"{self.name} is fetched by apt-get, which is not here: the lab's {self.store} needs Debian"
             )
-        try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise InstallError(
-                f"cannot make {self.path.parent} ({error}); name another folder in ANTIPODE_CACHE"
-            ) from error
-        with locked(self.path.with_name(self.path.name + ".lock")):
-            if not self.ready():  # or another process fetched it meanwhile
-                with tempfile.TemporaryDirectory(prefix="build-", dir=self.path.parent) as build:
-                    made = self._unpacked(Path(build))
-                    check(made)
-                    os.replace(made, self.path)
-        return self.path
+        return made_once(self.path, lambda build: self._checked(build, check), self.ready)
+
+    def _checked(self, build: Path, check: Callable[[Path], object]) -> Path:
+        made = self._unpacked(build)
+        check(made)
+        return made
 
     def _unpacked(self, build: Path) -> Path:
         """Fetches the package with all that it needs, and unpacks it; returns the folder."""

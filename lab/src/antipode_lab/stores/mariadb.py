@@ -5,14 +5,13 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
 import pymysql
 
-from antipode_lab.cache import cache_folder, locked
+from antipode_lab.cache import cache_folder, made_once
 from antipode_lab.errors import LabError
 from antipode_lab.store import Package
 from antipode_lab.stores._sql_servers import DATABASE, SqlOptions
@@ -139,31 +138,29 @@ def _template() -> Path:
         raise LabError("mariadbd and mariadb-install-db are not installed; run: antipode-lab install mariadb")
     version = subprocess.run([server, "--version"], capture_output=True, text=True, check=True).stdout.split()[2]
     target = cache_folder() / f"mariadb-{version.partition('-')[0]}"
-    target.parent.mkdir(parents=True, exist_ok=True)
-    with locked(target.with_name(target.name + ".lock")):
-        if target.is_dir():
-            return target
-        with tempfile.TemporaryDirectory(prefix="build-", dir=target.parent) as build:
-            made = Path(build) / "data"
-            done = subprocess.run(
-                [
-                    installer,
-                    "--no-defaults",
-                    *(["--user=root"] if os.geteuid() == 0 else []),
-                    f"--datadir={made}",
-                    "--auth-root-authentication-method=normal",
-                    "--skip-test-db",
-                    f"--innodb-log-file-size={_LOG_SIZE}",
-                ],
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                text=True,
-                check=False,
-            )
-            if done.returncode:
-                raise LabError(f"mariadb-install-db failed:\n{(done.stdout + done.stderr)[-2000:]}")
-            os.replace(made, target)
-    return target
+    return made_once(target, lambda build: _made(build, installer))
+
+
+def _made(build: Path, installer: str) -> Path:
+    made = build / "data"
+    done = subprocess.run(
+        [
+            installer,
+            "--no-defaults",
+            *(["--user=root"] if os.geteuid() == 0 else []),
+            f"--datadir={made}",
+            "--auth-root-authentication-method=normal",
+            "--skip-test-db",
+            f"--innodb-log-file-size={_LOG_SIZE}",
+        ],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode:
+        raise LabError(f"mariadb-install-db failed:\n{(done.stdout + done.stderr)[-2000:]}")
+    return made
 
 
 STORE = MariaDBStore

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 import subprocess
-import tempfile
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
@@ -15,7 +13,7 @@ from typing import Any, ClassVar
 import pymysql
 
 from antipode_lab.built import Tool
-from antipode_lab.cache import cache_folder, locked
+from antipode_lab.cache import cache_folder, made_once
 from antipode_lab.errors import LabError
 from antipode_lab.stores._mysql_packages import UnpackedMySQL
 from antipode_lab.stores._sql_servers import DATABASE, SqlOptions
@@ -125,11 +123,7 @@ def _template() -> Path:
     if not _PROGRAM.ready():
         raise LabError("MySQL is not here; run: antipode-lab install mysql")
     target = cache_folder() / f"mysql-data-{re.sub('[^0-9.]', '', _PROGRAM.version().partition('-')[0])}"
-    with locked(target.with_name(target.name + ".lock")):
-        if not target.is_dir():
-            with tempfile.TemporaryDirectory(prefix="build-", dir=target.parent) as build:
-                os.replace(_made(Path(build)), target)
-    return target
+    return made_once(target, _made)
 
 
 def _made(build: Path) -> Path:
