@@ -176,7 +176,7 @@ def test_nothing_outlives_the_command(tmp_path: Path, number: signal.Signals) ->
 
 @pytest.mark.timeout(300)
 @pytest.mark.servers
-@pytest.mark.parametrize("store", ["postgresql", "mariadb", "mysql", "s3", "dynamodb"])
+@pytest.mark.parametrize("store", ["postgresql", "mariadb", "mysql", "s3", "dynamodb", "mongodb"])
 def test_each_store(tmp_path: Path, store: str) -> None:
     """The posts in other stores, the notification within the process; one replica, long lag, few uploads."""
     code, output, result = run(
