@@ -87,6 +87,17 @@ def test_the_window(tmp_path: Path) -> None:
     assert row["antipode"]["window_over_lag_ms"]["min"] >= -row["antipode"]["store_write_ms"]["max"]
 
 
+def test_the_sizes(tmp_path: Path) -> None:
+    """Table 3: a position rests nowhere; a message carries the lineage, and its mark where it is tracked."""
+    words = ("--stores", "redis,postgresql", "--notifiers", "rabbitmq", "--requests", "10")
+    code, said, result = run(tmp_path, "size", *words)
+    assert code == 0, said
+    growth = {row["name"]: row["growth"] for row in result["rows"]}
+    assert growth["redis, a post"] == growth["postgresql, a post"] == 0
+    assert 0 < growth["rabbitmq, a message"] <= 64 < growth["rabbitmq, a message, tracked"]
+    assert re.search(r"rabbitmq, a message +│.*\+87", said), "the paper's figure stands beside ours"
+
+
 @pytest.mark.parametrize(
     "words",
     [

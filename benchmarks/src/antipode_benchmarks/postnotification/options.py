@@ -49,6 +49,8 @@ class Options:
     """Deadline of a barrier or of a waiting read, in seconds."""
     delay_ms: int = 0
     """How long post-upload waits between the post and its notification (paper figure 6)."""
+    track: bool = False
+    """Whether a notification is a write itself, where the notifier can have that."""
     consumers: int = 32
     """Threads of follower-notify that take messages; each handles one at a time."""
     writer: Language = "python"

@@ -15,6 +15,7 @@ from rich.console import Console
 
 from antipode_benchmarks.postnotification.experiments import delay as delays
 from antipode_benchmarks.postnotification.experiments import matrix as matrices
+from antipode_benchmarks.postnotification.experiments import size as sizes
 from antipode_benchmarks.postnotification.experiments import window as windows
 from antipode_benchmarks.postnotification.experiments.bench import Bench
 from antipode_benchmarks.postnotification.experiments.scale import NOTIFIERS, STORES, Scale
@@ -138,6 +139,20 @@ def window(
     names = _some("--stores", stores, STORES)
     scale = _scale(requests, rate, size, lag, queue_lag, paper)
     _run(scale, lambda console, bench: windows.run(console, bench, names, chosen, json_file))
+
+
+@app.command("size")
+def size_of(
+    stores: Stores = ALL_STORES,
+    notifiers: Annotated[str, typer.Option(help=f"some of {', '.join(NOTIFIERS)}")] = ALL_NOTIFIERS,
+    requests: Annotated[int, typer.Option(min=1, help="objects and messages")] = 20,
+    size: Annotated[int, typer.Option(min=0, help="octets of a post")] = 1024,
+    json_file: Json = None,
+) -> None:
+    """By how much an object and a message grow (table 3), messages also with `track`. Exit codes as `matrix` has."""
+    chosen = _some("--stores", stores, STORES), _some("--notifiers", notifiers, NOTIFIERS)
+    scale = Scale(requests, 20.0, size, (20, 20), 10)
+    _run(scale, lambda console, bench: sizes.run(console, bench, *chosen, json_file))
 
 
 if __name__ == "__main__":

@@ -22,6 +22,7 @@ class RabbitNotifications:
     def __init__(self, setup: Setup) -> None:
         self._antipode = setup.antipode
         self._urls = setup.queues
+        self._track = setup.options.track
         self._exchange = setup.exchange
         self._queue = setup.queue
         self._lock = threading.Lock()
@@ -35,7 +36,7 @@ class RabbitNotifications:
             return channel
         import antipode_rabbitmq  # the baseline does without it
 
-        return antipode_rabbitmq.wrap(channel, store=QUEUE)
+        return antipode_rabbitmq.wrap(channel, store=QUEUE, track=self._track)
 
     def publish(self, headers: dict[str, str], body: bytes) -> None:
         """Publishes, and waits for the broker's confirmation; raises for a message that reaches no queue."""
@@ -56,7 +57,8 @@ class RabbitNotifications:
         ready = threading.Barrier(consumers + 1)
 
         def on_message(channel: Any, method: Any, properties: Any, body: bytes) -> None:
-            handler(properties.headers or {}, body)
+            mark = {"message-id": properties.message_id} if properties.message_id else {}
+            handler({**(properties.headers or {}), **mark}, body)
             channel.basic_ack(method.delivery_tag)
 
         def run() -> None:
