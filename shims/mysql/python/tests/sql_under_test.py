@@ -136,12 +136,17 @@ class MariaDBUnderTest(SqlUnderTest):
 
 
 class MySQLUnderTest(SqlUnderTest):
-    """On MySQL."""
+    """On MySQL, which is asked for positions."""
 
     kind = "mysql"
     store = MySQLStore
-    client_flag = CLIENT.SESSION_TRACK
     unfit_cure = "SET PERSIST sync_binlog=1"
+
+
+class TrackedMySQLUnderTest(MySQLUnderTest):
+    """On MySQL, which tells a commit's id in its own answer."""
+
+    client_flag = CLIENT.SESSION_TRACK
 
 
 class _Transaction:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 from antipode.testing.conformance import ShimConformance
-from sql_under_test import MariaDBUnderTest, MySQLUnderTest, SqlUnderTest
+from sql_under_test import MariaDBUnderTest, MySQLUnderTest, SqlUnderTest, TrackedMySQLUnderTest
 
 
 class TestConformance(ShimConformance):
