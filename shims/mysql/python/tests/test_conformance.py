@@ -26,3 +26,13 @@ class TestConformanceOnMySQL(ShimConformance):
         store = MySQLUnderTest()
         yield store
         store.close()
+
+
+@pytest.mark.stores
+class TestConformanceOnTrackedMySQL(ShimConformance):
+    @pytest.fixture(scope="class")
+    @classmethod
+    def under_test(cls) -> Iterator[SqlUnderTest]:
+        store = TrackedMySQLUnderTest()
+        yield store
+        store.close()
