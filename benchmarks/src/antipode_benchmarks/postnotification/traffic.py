@@ -69,7 +69,7 @@ def lineage_size(headers: Iterable[tuple[bytes, bytes]]) -> int:
     octets = 0
     for name, value in headers:
         lower = name.lower()
-        if lower in {b"antipode-lineage", b"uberctx-antipode"}:
+        if lower in {b"antipode-lineage", b"antipode_lineage", b"uberctx-antipode"}:
             octets += len(name) + len(value) + 4
         elif lower == b"baggage":
             octets += sum(len(member) + 1 for member in value.split(b",") if member.strip().startswith(b"antipode="))
