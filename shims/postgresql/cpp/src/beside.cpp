@@ -27,17 +27,20 @@ Send Beside::InTransaction(const Writing& write) const {
   return [connection = connection_, text = TextOf(write)] { return SendText(connection, kSetLocal, text); };
 }
 
-void Beside::Put(const Writing& write) {
+OwnResult Beside::Put(const Writing& write) {
   const std::string text = TextOf(write);
   const PGTransactionStatusType status = PQtransactionStatus(connection_);
-  if (status == PQTRANS_INTRANS) {
-    if (told_ == text || SendText(connection_, kSetLocal, text) == 0) return;
-    AllOf(connection_);
+  const bool within = status == PQTRANS_INTRANS;
+  if ((!within && status != PQTRANS_IDLE) || (within && told_ == text)) return nullptr;
+  if (SendText(connection_, within ? kSetLocal : kSetSession, text) == 0) return nullptr;  // nor will what is written be sent
+  Results answer = AllOf(connection_);
+  if (!RefusalOf(answer).empty()) return std::move(answer.back());
+  if (within) {
     told_ = text;
-  } else if (status == PQTRANS_IDLE && SendText(connection_, kSetSession, text) != 0) {
-    AllOf(connection_);
+  } else {
     in_session_ = true;
   }
+  return nullptr;
 }
 
 void Beside::TakeBack() {

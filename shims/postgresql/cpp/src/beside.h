@@ -23,8 +23,9 @@ class Beside {
   // A command of `Piped` that tells it, for the transaction that the packet is in or begins.
   Send InTransaction(const Writing& write) const;
 
-  // Tells it, and waits for that; what commits by itself has it until `TakeBack`.
-  void Put(const Writing& write);
+  // Tells it, and waits for that; what commits by itself has it until `TakeBack`. The error where it could not be told: what
+  // was to be written would rest without its lineage.
+  OwnResult Put(const Writing& write);
 
   // A statement was or will be sent that may change settings: ROLLBACK TO takes back what was set behind it.
   void MaySet(Kind kind) {

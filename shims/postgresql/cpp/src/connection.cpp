@@ -12,6 +12,12 @@ bool IsCopy(const PGresult* result) {
   return status == PGRES_COPY_IN || status == PGRES_COPY_OUT || status == PGRES_COPY_BOTH;
 }
 
+// What is left of a COPY to the client.
+void DropCopied(PGconn* connection) {
+  char* data = nullptr;
+  while (PQgetCopyData(connection, &data, 0) > 0) PQfreemem(data);
+}
+
 }  // namespace
 
 Connection::Inside::Inside(OwnConnection plain, Binding binding)
@@ -60,25 +66,47 @@ const char* Connection::Inside::ErrorMessage() const {
   return words_ ? words_->c_str() : PQerrorMessage(plain());
 }
 
-Reply Connection::Inside::Plain(PGresult* result) {
+Reply Connection::Inside::Plain(const Call& run) {
   error_.reset();
+  if (!InPipeline()) End();
+  PGresult* const result = run();
   Keep(result);
   return Reply(result);
+}
+
+void Connection::Inside::End() {
+  while (under_way_) {
+    const OwnResult rest(PQgetResult(plain()));
+    if (rest == nullptr) {
+      Over();
+      return;
+    }
+    switch (PQresultStatus(rest.get())) {
+      case PGRES_COPY_IN:
+        if (PQputCopyEnd(plain(), "COPY terminated by another command") < 0) return;
+        break;
+      case PGRES_COPY_OUT:
+        DropCopied(plain());
+        break;
+      case PGRES_COPY_BOTH:
+        return;
+      default:
+        ending_.Add(rest.get());
+    }
+    if (PQstatus(plain()) != CONNECTION_OK) Over();
+  }
 }
 
 Reply Connection::Inside::Run(Kind kind, const Call& run, const Send& send, const Site& site) {
   error_.reset();
   words_.reset();
-  if (InPipeline()) return Plain(run());  // which libpq refuses
-  if (under_way_) {  // libpq ends what is under way first
-    under_way_ = false;
-    if (kind_ != Kind::kRead && kind_ != Kind::kSession) kind = Kind::kMaybe;
-  }
+  if (InPipeline()) return Plain(run);  // which libpq refuses
+  End();
   binding_.Refresh();
   const PGTransactionStatusType status = PQtransactionStatus(plain());
   if (status == PQTRANS_IDLE) has_snapshot_ = false;
   const bool known = status == PQTRANS_IDLE || status == PQTRANS_INTRANS;
-  if (!binding_.records && !flow_.writes()) return Plain(run());
+  if (!binding_.records && !flow_.writes()) return Plain(run);
   ReadCall read(binding_, plain(), kind, has_snapshot_, site);
   if (known) {
     Result<void> waited = read.Wait();
@@ -92,13 +120,17 @@ Reply Connection::Inside::Run(Kind kind, const Call& run, const Send& send, cons
     Keep(result.get());
     return Reply(result.release());
   }
+  const bool wrote = flow_.writes();
   if (binding_.records) flow_.Begins(kind, site);
   if (kind == Kind::kWrite && status == PQTRANS_IDLE && flow_.writes()) {
     OwnResult result = flow_.Alone(send);
     Keep(result.get());
     return Reply(result.release());
   }
-  flow_.PutBeside(kind);
+  if (OwnResult refusal = flow_.PutBeside(kind)) {
+    Refuse(refusal.get(), wrote);
+    return Reply(refusal.release());
+  }
   OwnResult result(run());
   Keep(result.get());
   has_snapshot_ = true;
@@ -131,7 +163,10 @@ int Connection::Inside::Start(Kind kind, const Send& send, const Site& site) {
   const bool wrote = flow_.writes();
   if (binding_.records) flow_.Begins(kind, site);
   if (!InPipeline()) {
-    flow_.PutBeside(kind);
+    if (const OwnResult refusal = flow_.PutBeside(kind)) {
+      Refuse(refusal.get(), wrote);
+      return 0;
+    }
   } else if (const std::optional<Send> beside = flow_.PipedBeside(kind); beside && (*beside)() != 0) {
     pieces_.push_back(Piece::kOurs);
     ++unsynced_;
@@ -154,15 +189,29 @@ int Connection::Inside::Start(Kind kind, const Send& send, const Site& site) {
   return 1;
 }
 
+void Connection::Inside::Refuse(const PGresult* refusal, bool wrote) {
+  Keep(refusal);
+  flow_.NotSent(!wrote);
+}
+
 void Connection::Inside::SkipOurs(bool waits) {
   while (!pieces_.empty() && pieces_.front() == Piece::kOurs && (waits || PQisBusy(plain()) == 0)) {
     OwnResult result(PQgetResult(plain()));
     if (result == nullptr) {
       pieces_.pop_front();
-    } else if (PQstatus(plain()) != CONNECTION_OK) {
+    } else if (PQstatus(plain()) != CONNECTION_OK || PQresultStatus(result.get()) == PGRES_FATAL_ERROR) {
       lost_ = std::move(result);
     }
   }
+}
+
+// Of a group that an error of ours has ended, the first command of the application's has that error, as it would have its own.
+PGresult* Connection::Inside::ResultOfTheirs() {
+  OwnResult lost = std::move(lost_);
+  if (lost && PQstatus(plain()) != CONNECTION_OK) return lost.release();
+  OwnResult result(PQgetResult(plain()));
+  if (lost && PQresultStatus(result.get()) == PGRES_PIPELINE_ABORTED) return lost.release();
+  return result.release();
 }
 
 int Connection::Inside::IsBusy() {
@@ -172,7 +221,7 @@ int Connection::Inside::IsBusy() {
 
 Reply Connection::Inside::Next() {
   SkipOurs(true);
-  PGresult* const result = lost_ ? lost_.release() : PQgetResult(plain());
+  PGresult* const result = ResultOfTheirs();
   // A command ends with a null, a synchronisation point is one result.
   if (!pieces_.empty() && (result == nullptr || pieces_.front() == Piece::kSync)) pieces_.pop_front();
   if (result == nullptr) {
@@ -211,6 +260,7 @@ int Connection::Inside::LeavePipeline() {
   if (done != 0 && was) {
     unsynced_ = syncs_ = 0;
     pieces_.clear();
+    lost_.reset();
     flow_.Quiet();
   }
   return done;
@@ -224,6 +274,7 @@ void Connection::Inside::Reset() {
   under_way_ = has_snapshot_ = false;
   unsynced_ = syncs_ = 0;
   pieces_.clear();
+  lost_.reset();
   words_.reset();
   error_.reset();
   PQreset(plain());

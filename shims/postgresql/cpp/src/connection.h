@@ -35,7 +35,7 @@ class Connection::Inside {
   // A command that is waited for. `run` is libpq's own call, `send` sends the same alone in a packet.
   Reply Run(Kind kind, const Call& run, const Send& send, const Site& site);
   // The same without anything to record.
-  Reply Plain(PGresult* result);
+  Reply Plain(const Call& run);
   // A command that is not.
   int Start(Kind kind, const Send& send, const Site& site);
 
@@ -64,6 +64,11 @@ class Connection::Inside {
   bool InPipeline() const { return PQpipelineStatus(plain()) != PQ_PIPELINE_OFF; }
   void Keep(const PGresult* result);
   void Over();
+  // Reads what is under way to its end and throws it away, which libpq's own waiting calls do first.
+  void End();
+  // Our telling what is to rest beside was refused, so that what follows it is not sent.
+  void Refuse(const PGresult* refusal, bool wrote);
+  PGresult* ResultOfTheirs();
   // Commands of ours that come back next are no business of the application's; `waits`, or as far as they have come.
   void SkipOurs(bool waits);
 
@@ -86,7 +91,8 @@ class Connection::Inside {
   // What is still to come back, in order, where lineages rest beside rows: for then some of it is ours.
   enum class Piece { kOurs, kTheirs, kSync };
   std::deque<Piece> pieces_;
-  OwnResult lost_;  // the connection's last words, which came in answer to a command of ours
+  // The error of a command of ours, or the connection's last words: of the application's next command it is the first.
+  OwnResult lost_;
 
   std::optional<std::string> words_;  // the application's own last error
   std::shared_ptr<const Error> error_;

@@ -43,8 +43,8 @@ void Flow::Begins(Kind kind, const Site& site) {
   if (kind == Kind::kWrite || kind == Kind::kCommitPrepared) certain_ = true;
 }
 
-void Flow::PutBeside(Kind kind) {
-  if (RestsBeside(kind)) beside_.Put(*write_);
+OwnResult Flow::PutBeside(Kind kind) {
+  return RestsBeside(kind) ? beside_.Put(*write_) : nullptr;
 }
 
 std::optional<Send> Flow::PipedBeside(Kind kind) const {

@@ -47,8 +47,8 @@ class Flow {
 
   // A statement is about to be sent. `alone`: it may end its transaction itself.
   void Begins(Kind kind, const Site& site);
-  // Tells the server what is to rest beside what is written next; not in a pipeline.
-  void PutBeside(Kind kind);
+  // Tells the server what is to rest beside what is written next; not in a pipeline. The error where it could not.
+  OwnResult PutBeside(Kind kind);
   // The same as a command of a pipeline; nothing where nothing is to rest.
   std::optional<Send> PipedBeside(Kind kind) const;
   // What was to be sent was not.

@@ -127,7 +127,7 @@ Reply Connection::ExecParams(const char* command, int count, const Oid* types, c
 }
 
 Reply Connection::Prepare(const char* name, const char* query, int count, const Oid* types) {
-  Reply reply = inside_->Plain(PQprepare(get(), name, query, count, types));
+  Reply reply = inside_->Plain([&] { return PQprepare(get(), name, query, count, types); });
   if (reply.status() != PGRES_COMMAND_OK) return reply;
   if (IsUnnamed(name)) {
     inside_->PreparedUnnamed(query, count, types);
@@ -152,14 +152,16 @@ Reply Connection::ExecPrepared(const char* name, int count, const char* const* v
 }
 
 Reply Connection::DescribePrepared(const char* name) {
-  if (IsUnnamed(name) && inside_->unnamed()) {
-    const auto& [query, types] = *inside_->unnamed();
-    PQclear(PQprepare(get(), "", query.c_str(), static_cast<int>(types.size()), types.data()));
-  }
-  return inside_->Plain(PQdescribePrepared(get(), name));
+  return inside_->Plain([&] {
+    if (IsUnnamed(name) && inside_->unnamed()) {
+      const auto& [query, types] = *inside_->unnamed();
+      PQclear(PQprepare(get(), "", query.c_str(), static_cast<int>(types.size()), types.data()));
+    }
+    return PQdescribePrepared(get(), name);
+  });
 }
 
-Reply Connection::DescribePortal(const char* name) { return inside_->Plain(PQdescribePortal(get(), name)); }
+Reply Connection::DescribePortal(const char* name) { return inside_->Plain([&] { return PQdescribePortal(get(), name); }); }
 
 int Connection::SendQuery(const char* query, Site site) {
   return inside_->Start(inside_->KindOf(query), [&] { return PQsendQuery(get(), query); }, site);

@@ -197,6 +197,127 @@ TEST_F(Resting, APipelineShowsNothingOfOurs) {
   EXPECT_EQ(scope.lineage().OfStore(kStore).size(), 1U);
 }
 
+// PROP-21: libpq itself throws away what is left of a command when the next one is waited for.
+TEST_F(Resting, WhatWasNotReadToItsEndTakesNoLineageFromTheNextRow) {
+  const std::vector<std::function<void()>> before = {
+      [&] { ASSERT_EQ(writer_.SendQuery("SELECT 1"), 1); },
+      [&] {
+        ASSERT_EQ(writer_.SendQuery("SELECT 1; SELECT 2"), 1);
+        ASSERT_EQ(writer_.GetResult().status(), PGRES_TUPLES_OK);
+      },
+      [&] { ASSERT_EQ(writer_.Exec("COPY posts (key, value) FROM STDIN").status(), PGRES_COPY_IN); },
+      [&] {
+        ASSERT_EQ(writer_.Exec("COPY (SELECT generate_series(1, 100000)) TO STDOUT").status(), PGRES_COPY_OUT);
+        char* line = nullptr;
+        ASSERT_GT(writer_.GetCopyData(&line, 0), 0);
+        PQfreemem(line);
+      },
+  };
+  for (std::size_t number = 0; number < before.size(); ++number) {
+    const Scope scope(other_);
+    before[number]();
+    const std::string key = "behind " + std::to_string(number);
+    Insert(key);
+    const Lineage beside = *Lineage::Deserialize(RestingBeside(regions_, key));
+    EXPECT_TRUE(other_.IsCoveredBy(beside)) << number << ": " << beside.Serialize();
+    EXPECT_TRUE(ComesTo(regions_, scope.lineage(), key));
+  }
+}
+
+// Without its lineage a row is not written: what keeps ours from being told is the write's own error, and has its words.
+class Refusing : public Resting {
+ protected:
+  Refusing() { regions_.Ask("a", "REVOKE EXECUTE ON FUNCTION set_config(text, text, boolean) FROM PUBLIC", "postgres"); }
+  ~Refusing() override { regions_.Ask("a", "GRANT EXECUTE ON FUNCTION set_config(text, text, boolean) TO PUBLIC", "postgres"); }
+
+  static void IsOurRefusal(const Reply& reply) {
+    ASSERT_EQ(reply.status(), PGRES_FATAL_ERROR);
+    EXPECT_STREQ(PQresultErrorField(reply.get(), PG_DIAG_SQLSTATE), "42501");
+  }
+};
+
+TEST_F(Refusing, EndsTheWriteThatIsWaitedFor) {
+  const Scope scope(other_);
+  IsOurRefusal(writer_.Exec("INSERT INTO posts VALUES ('alone', 'v')"));
+  IsOurRefusal(writer_.Exec("DO $$ BEGIN INSERT INTO posts VALUES ('by a procedure', 'v'); END $$"));
+  IsOurRefusal(writer_.Exec("COPY posts (key, value) FROM STDIN"));
+  EXPECT_NE(std::string(writer_.ErrorMessage()).find("set_config"), std::string::npos) << writer_.ErrorMessage();
+  Run("BEGIN");
+  IsOurRefusal(writer_.Exec("INSERT INTO posts VALUES ('in a transaction', 'v')"));
+  EXPECT_EQ(writer_.TransactionStatus(), PQTRANS_INERROR);
+  Run("ROLLBACK");
+  EXPECT_EQ(writer_.SendQuery("INSERT INTO posts VALUES ('sent', 'v')"), 0);
+  EXPECT_NE(std::string(writer_.ErrorMessage()).find("set_config"), std::string::npos) << writer_.ErrorMessage();
+  EXPECT_EQ(regions_.Ask("a", "SELECT count(*) FROM posts"), "0");
+  EXPECT_TRUE(scope->pending().empty());
+  EXPECT_EQ(scope.lineage(), other_);
+  Run("SELECT 1");
+}
+
+TEST_F(Refusing, IsTheFirstErrorOfAPipeline) {
+  const Scope scope(other_);
+  ASSERT_EQ(writer_.EnterPipelineMode(), 1);
+  for (const bool waits : {true, false}) {
+    for (const char* key : {"first", "second"}) {
+      const char* const values[] = {key};
+      ASSERT_EQ(writer_.SendQueryParams("INSERT INTO posts VALUES ($1, 'v')", 1, nullptr, values, nullptr, nullptr, 0), 1);
+    }
+    ASSERT_EQ(writer_.PipelineSync(), 1);
+    if (!waits) Until([&] { return writer_.ConsumeInput() == 1 && writer_.IsBusy() == 0; });
+    IsOurRefusal(writer_.GetResult());
+    EXPECT_NE(std::string(writer_.ErrorMessage()).find("set_config"), std::string::npos) << writer_.ErrorMessage();
+    EXPECT_EQ(writer_.GetResult().get(), nullptr);
+    EXPECT_EQ(writer_.GetResult().status(), PGRES_PIPELINE_ABORTED);
+    EXPECT_EQ(writer_.GetResult().get(), nullptr);
+    EXPECT_EQ(writer_.GetResult().status(), PGRES_PIPELINE_SYNC);
+  }
+  ASSERT_EQ(writer_.ExitPipelineMode(), 1);
+  EXPECT_EQ(regions_.Ask("a", "SELECT count(*) FROM posts"), "0");
+}
+
+// The words of a transaction in error are those that libpq gives without us.
+TEST_F(Resting, APipelinedWriteInATransactionInErrorHasItsWords) {
+  const Scope scope(other_);
+  Run("BEGIN");
+  EXPECT_EQ(writer_.Exec("nonsense").status(), PGRES_FATAL_ERROR);
+  ASSERT_EQ(writer_.EnterPipelineMode(), 1);
+  ASSERT_EQ(writer_.SendQueryParams("INSERT INTO posts VALUES ('1', 'v')", 0, nullptr, nullptr, nullptr, nullptr, 0), 1);
+  ASSERT_EQ(writer_.PipelineSync(), 1);
+  const Reply refused = writer_.GetResult();
+  ASSERT_EQ(refused.status(), PGRES_FATAL_ERROR);
+  EXPECT_STREQ(PQresultErrorField(refused.get(), PG_DIAG_SQLSTATE), "25P02");
+  EXPECT_STREQ(writer_.ErrorMessage(), PQresultErrorMessage(refused.get()));
+  EXPECT_EQ(writer_.GetResult().get(), nullptr);
+  EXPECT_EQ(writer_.GetResult().status(), PGRES_PIPELINE_SYNC);
+  ASSERT_EQ(writer_.ExitPipelineMode(), 1);
+  Run("ROLLBACK");
+  EXPECT_EQ(scope.lineage(), other_);
+}
+
+// What an earlier connection said last is no word of the next one.
+TEST_F(Resting, AConnectionThatIsMadeAnewHasNoOlderWords) {
+  const Scope scope(other_);
+  ASSERT_EQ(writer_.EnterPipelineMode(), 1);
+  ASSERT_EQ(writer_.SendQueryParams("INSERT INTO posts VALUES ('1', 'v')", 0, nullptr, nullptr, nullptr, nullptr, 0), 1);
+  const std::string pid = std::to_string(PQbackendPID(writer_.get()));
+  regions_.Ask("a", "SELECT pg_terminate_backend(" + pid + ")", "postgres");
+  Until([&] { return regions_.Ask("a", "SELECT count(*) FROM pg_stat_activity WHERE pid = " + pid) == "0"; });
+  (void)writer_.PipelineSync();
+  Until([&] {
+    (void)writer_.ConsumeInput();
+    return writer_.Status() != CONNECTION_OK;
+  });
+  EXPECT_EQ(writer_.IsBusy(), 0);
+  writer_.Reset();
+  ASSERT_EQ(writer_.Status(), CONNECTION_OK);
+  const Scope again(other_);
+  ASSERT_EQ(writer_.SendQuery("INSERT INTO posts VALUES ('2', 'v')"), 1);
+  EXPECT_EQ(writer_.GetResult().status(), PGRES_COMMAND_OK) << writer_.ErrorMessage();
+  EXPECT_EQ(writer_.GetResult().get(), nullptr);
+  EXPECT_TRUE(again->pending().empty());
+  EXPECT_TRUE(ComesTo(regions_, again.lineage(), "2"));
+}
+
 // PROP-21: the server forgets at a ROLLBACK TO what it was told behind the savepoint.
 TEST_F(Resting, WhatTakesTheSettingBackTakesNoLineageFromTheNextRow) {
   for (const std::string back : {"ROLLBACK TO here", "ROLLBACK TO here; SELECT 1", "RESET ALL", "an error",

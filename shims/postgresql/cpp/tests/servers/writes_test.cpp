@@ -239,6 +239,26 @@ TEST_F(Writes, AsynchronousCommands) {
   EXPECT_TRUE(failing.lineage().empty());
 }
 
+// libpq throws its result away when another call waits: it was written all the same.
+TEST_F(Writes, AnAsynchronousCommandWhoseResultIsNotRead) {
+  const std::vector<std::function<void()>> behind = {
+      [&] { EXPECT_EQ(Do("SELECT 1"), PGRES_TUPLES_OK); },
+      [&] { EXPECT_EQ(writer_.Prepare("later", "SELECT 1", 0, nullptr).status(), PGRES_COMMAND_OK); },
+      [&] { EXPECT_EQ(writer_.DescribePrepared("later").status(), PGRES_COMMAND_OK); },
+      [&] { EXPECT_EQ(writer_.DescribePortal("none").status(), PGRES_FATAL_ERROR); },
+  };
+  for (std::size_t number = 0; number < behind.size(); ++number) {
+    const Scope scope;
+    const std::string key = "sent " + std::to_string(number);
+    ASSERT_EQ(writer_.SendQuery(Insert(key).c_str()), 1);
+    behind[number]();
+    EXPECT_EQ(writer_.GetResult().get(), nullptr);
+    EXPECT_TRUE(scope->pending().empty()) << number;
+    EXPECT_EQ(scope.lineage().OfStore(kStore).size(), 1U) << number;
+    EXPECT_TRUE(ComesTo(regions_, scope.lineage(), key)) << number;
+  }
+}
+
 TEST_F(Writes, PipelineMode) {
   const Scope scope;
   ASSERT_EQ(writer_.EnterPipelineMode(), 1);
