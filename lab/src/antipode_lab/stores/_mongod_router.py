@@ -1,0 +1,77 @@
+"""The addresses by which members of a replica set know one another: one port a member, the same for everybody.
+
+A set has one configuration, so each member is told the same address of another. That address is this router's: it
+finds out which member's process a connection comes from, and lets it go on through the link of that pair, with its
+lag; any other one, a client's or a member's to itself, goes straight to the server.
+
+Run as a file, with the standard library only: ``_mongod_router.py TABLE``, a JSON file ``{"listen": {port: server},
+"direct": {server: port}, "pids": {server: pid}, "links": {"target<-source": port}}``, read anew for each connection.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import json
+import os
+import sys
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+CHUNK = 65536
+
+
+def owner(port: int, pids: dict[str, int]) -> str | None:
+    """Which of these processes has a connection from this port of 127.0.0.1."""
+    local = f"0100007F:{port:04X}"
+    with Path("/proc/net/tcp").open() as lines:
+        inode = next((words[9] for words in map(str.split, lines) if words[1] == local), None)
+    wanted = f"socket:[{inode}]"
+    for server, pid in pids.items():
+        with suppress(OSError):
+            for each in os.scandir(f"/proc/{pid}/fd"):
+                with suppress(OSError):
+                    if os.readlink(each.path) == wanted:
+                        return server
+    return None
+
+
+async def _pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    with suppress(OSError):
+        while data := await reader.read(CHUNK):
+            writer.write(data)
+            await writer.drain()
+
+
+async def _connection(path: Path, server: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """Joins a client with where it is to go, until either side ends: both end then, as over a real connection."""
+    table: dict[str, Any] = json.loads(path.read_text())
+    origin = owner(writer.get_extra_info("peername")[1], table["pids"])
+    port = table["links"].get(f"{origin}<-{server}", table["direct"][server])
+    try:
+        far_reader, far_writer = await asyncio.open_connection("127.0.0.1", port)
+    except OSError:
+        writer.transport.abort()
+        return
+    pumps = [asyncio.create_task(_pump(reader, far_writer)), asyncio.create_task(_pump(far_reader, writer))]
+    try:
+        await asyncio.wait(pumps, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for pump in pumps:
+            pump.cancel()
+        writer.close()
+        far_writer.close()
+
+
+async def _main(path: Path) -> None:
+    table = json.loads(path.read_text())
+    servers = [
+        await asyncio.start_server(functools.partial(_connection, path, server), "127.0.0.1", int(port))
+        for port, server in table["listen"].items()
+    ]
+    await asyncio.gather(*(server.serve_forever() for server in servers))
+
+
+if __name__ == "__main__":
+    asyncio.run(_main(Path(sys.argv[1])))
