@@ -14,10 +14,9 @@ from activemq_regions import QUEUE, TAP, Link, Region, tap_of, wait_for
 from antipode import ConfigurationError, Opaque, UnfitStoreError, Verdict, WriteId
 from antipode.messages import JMS_HEADER
 from antipode.store import registry
+from antipode.tapped import Marks, TapMemory
 from antipode.testing import isolated
 from antipode_activemq import MARK_HEADER, Tap
-from antipode_activemq.marks import Marks
-from antipode_activemq.memory import TapMemory
 from antipode_activemq.reader import PROBE_HEADER
 
 

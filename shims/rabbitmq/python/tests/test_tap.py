@@ -16,10 +16,10 @@ import pytest
 from antipode import ConfigurationError, Opaque, UnfitStoreError, Verdict, WriteId
 from antipode.messages import HEADER
 from antipode.store import registry
+from antipode.tapped import Marks
 from antipode.testing import isolated
 from antipode_rabbitmq import MARK_HEADER, Tap, declare_tap
-from antipode_rabbitmq.marks import Marks
-from antipode_rabbitmq.memory import TapMemory
+from antipode_rabbitmq.memory import StreamMemory
 from antipode_rabbitmq.reader import TapReader, TapRefusedError
 from rabbit_regions import Consumer, Link, Region, properties, wait_for
 
@@ -390,13 +390,13 @@ def test_no_thread_and_no_connection_is_left(b: Region) -> None:
 
     before = connections()
     for _ in range(3):
-        reader = TapReader(tap, TapMemory(10), lambda: None, 2)
+        reader = TapReader(tap, StreamMemory(10), lambda: None, 2)
         reader.start(2)
         reader.check(1)
         reader.close()
         reader.close()
         assert reader.join(5)
-        refused = TapReader(Tap(b.url, classic), TapMemory(10), lambda: None, 2)
+        refused = TapReader(Tap(b.url, classic), StreamMemory(10), lambda: None, 2)
         with pytest.raises(TapRefusedError, match="x-stream-offset"):
             refused.start(2)
         assert refused.join(5)

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Final
 
 from antipode.administration import Finding, Level
+from antipode.tapped import TapMemory
 
 from antipode_activemq import configuration
-from antipode_activemq.memory import TapMemory
 from antipode_activemq.reader import TapReader, TapRefusedError
 from antipode_activemq.tap import PREFIX, Tap
 

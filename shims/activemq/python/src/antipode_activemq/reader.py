@@ -15,10 +15,10 @@ from typing import Any, Final
 from uuid import uuid4
 
 import stomp
+from antipode.tapped import TapMemory
 from stomp.exception import ConnectFailedException, StompException
 
 from antipode_activemq.marks import mark_of
-from antipode_activemq.memory import TapMemory
 from antipode_activemq.tap import Tap
 
 _log: Final = logging.getLogger("antipode")

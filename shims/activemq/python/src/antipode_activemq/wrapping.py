@@ -11,6 +11,7 @@ from antipode import logs
 from antipode.errors import ConfigurationError, UnfitStoreError
 from antipode.settings import Mode
 from antipode.store import Store, StoreOptions, join_store
+from antipode.tapped import redeliver_seconds
 
 from antipode_activemq.connection import addresses_of, plain_of, wrapped
 from antipode_activemq.doctor import cure_of, probe
@@ -62,9 +63,7 @@ def wrap(
     unproven).
     """
     plain = plain_of(connection)
-    delay = _seconds(redeliver_delay)
-    if delay is not None and not 0 <= delay < 86_400:
-        raise ConfigurationError(f"redeliver_delay={redeliver_delay!r}: want seconds, at least 0 and less than a day")
+    delay = redeliver_seconds(redeliver_delay)
     if max_redeliveries is not None and max_redeliveries < 0:
         raise ConfigurationError(f"max_redeliveries={max_redeliveries!r}: want a number from 0 on, or None")
     if max_redeliveries is not None and not hasattr(plain, "nack"):
@@ -136,7 +135,3 @@ def _check(store: str, tap: Tap, on_unfit: str) -> None:
         logs.warn(f"unfit {tap.address}", words)
     except OSError as error:
         logs.warn(f"unfit {tap.address}", f"the tap of {store} at {tap.address} does not answer now: {error}")
-
-
-def _seconds(given: Seconds) -> float | None:
-    return given.total_seconds() if isinstance(given, timedelta) else given

@@ -8,7 +8,7 @@ from typing import Final
 import pika
 from antipode.administration import Finding, Level
 
-from antipode_rabbitmq.memory import TapMemory
+from antipode_rabbitmq.memory import StreamMemory
 from antipode_rabbitmq.reader import TapReader, TapRefusedError
 from antipode_rabbitmq.tap import Tap
 
@@ -17,7 +17,7 @@ PROBE_S: Final = 2.0
 
 def probe(tap: Tap, timeout: float = PROBE_S) -> None:
     """Reads a tap for a moment. Raises TapRefusedError, or OSError where the broker is out of reach."""
-    reader = TapReader(tap, TapMemory(1), lambda: None, timeout)
+    reader = TapReader(tap, StreamMemory(1), lambda: None, timeout)
     try:
         reader.start(timeout)
     finally:

@@ -5,44 +5,19 @@ from __future__ import annotations
 from collections import deque
 from typing import Final
 
-from antipode_rabbitmq.marks import Marks
+from antipode.tapped import TapMemory
 
-_MOST_WANTED: Final = 10_000
 _PLACES: Final = 1024
 
 
-class TapMemory:
+class StreamMemory(TapMemory):
     """The marks that have arrived, those that somebody waits for, and up to where the stream has been read."""
 
     def __init__(self, remember: int) -> None:
-        self.seen = Marks(remember)
-        self.wanted: dict[str, None] = {}
-        """Marks that somebody waits for: only these are worth a push."""
+        super().__init__(remember)
         self.offset: int | None = None
         """The offset of the last message that was read; None before the first."""
-        self._remember = remember
         self._places: deque[tuple[int, int]] = deque(maxlen=_PLACES)
-
-    def want(self, mark: str) -> bool:
-        """Whether a message with this mark has arrived; if not, its arrival will be told.
-
-        First wanted, then looked up; the reader first notes, then looks whether it is wanted. So none is missed.
-        """
-        if len(self.wanted) >= _MOST_WANTED:
-            self.wanted.clear()  # whoever waits asks again within the poll interval
-        self.wanted[mark] = None
-        if mark in self.seen:
-            self.wanted.pop(mark, None)
-            return True
-        return False
-
-    def note(self, mark: str) -> bool:
-        """A message has arrived; True if somebody waits for it, who is to be told now."""
-        self.seen.add(mark)
-        if mark not in self.wanted:
-            return False
-        self.wanted.pop(mark, None)
-        return True
 
     # The place in the stream. Offsets begin anew where a stream is declared anew, so a place is known by its message.
 
@@ -72,4 +47,4 @@ class TapMemory:
         """Forgets the place; what has arrived is not forgotten. Returns from where to read."""
         self.offset = None
         self._places.clear()
-        return max(chunk - self._remember, 0)
+        return max(chunk - self.remember, 0)

@@ -24,7 +24,7 @@ from pika.exceptions import (
 
 from antipode_rabbitmq.consuming import STREAM_OFFSET
 from antipode_rabbitmq.marks import mark_of
-from antipode_rabbitmq.memory import TapMemory
+from antipode_rabbitmq.memory import StreamMemory
 from antipode_rabbitmq.tap import Tap
 
 _log: Final = logging.getLogger("antipode")
@@ -46,7 +46,7 @@ class TapReader:
     are read twice are the same as once.
     """
 
-    def __init__(self, tap: Tap, memory: TapMemory, on_arrival: Callable[[], None], timeout: float) -> None:
+    def __init__(self, tap: Tap, memory: StreamMemory, on_arrival: Callable[[], None], timeout: float) -> None:
         self._tap = tap
         self._memory = memory
         self._on_arrival = on_arrival

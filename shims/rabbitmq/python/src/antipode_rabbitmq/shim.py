@@ -3,23 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar, Final, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
-from antipode.administration import EpochRecord, Finding, Step, Wanted
+from antipode.administration import Finding, Step, Wanted
 from antipode.server import Server
-from antipode.shim import Capabilities, Shim, Visibility, not_yet, unproven
-from antipode.store import Store
-from antipode.verdict import VISIBLE
-from antipode.writeid import Opaque, WriteId
+from antipode.tapped import ReadTap, TappedShim, TapWatch
 from pika.exceptions import AMQPConnectionError
 
 from antipode_rabbitmq import preparing
-from antipode_rabbitmq.marks import Marks
-from antipode_rabbitmq.memory import TapMemory
+from antipode_rabbitmq.memory import StreamMemory
 from antipode_rabbitmq.reader import TapReader
 from antipode_rabbitmq.tap import REMEMBERED, Tap
-
-_OWN_REMEMBERED: Final = REMEMBERED // 5
 
 
 class Broker(NamedTuple):
@@ -33,67 +27,41 @@ class _Session:
 
     def __init__(self, tap: Tap) -> None:
         self.tap = tap
-        self.memory = TapMemory(tap.remember)
+        self.memory = StreamMemory(tap.remember)
         self.reader: TapReader | None = None
 
 
-class _TapWatch:
-    """The push of a tap: its reader's thread calls back."""
-
-    def __init__(self, reader: TapReader) -> None:
-        self._reader = reader
-
-    def fileno(self) -> int | None:
-        return None
-
-    def pump(self) -> None:
-        """Nothing to read: the reader's own thread calls back."""
-
-    def close(self) -> None:
-        self._reader.close()
-
-
-class RabbitMQShim(Shim):
-    """A message is visible at a broker when the broker has got it: its tap gave it, or it was consumed here.
-
-    That does not end: a message that has arrived stays arrived, also after it was consumed.
-    """
+class RabbitMQShim(TappedShim):
+    """Messages in RabbitMQ; a tap is a stream queue."""
 
     kind: ClassVar[str] = "rabbitmq"
-    capabilities: ClassVar[Capabilities] = Capabilities(versions="opaque", push=True, rest=("native",), tap=True)
+    brand: ClassVar[str] = "RabbitMQ"
+    remembered: ClassVar[int] = REMEMBERED // 5
     unreachable: ClassVar[tuple[type[Exception], ...]] = (OSError, AMQPConnectionError)
     schemes: ClassVar[tuple[str, ...]] = ("amqp", "amqps")
     preparation_options: ClassVar[Mapping[str, str]] = preparing.OPTIONS
 
-    def __init__(self, store: Store) -> None:
-        super().__init__(store)
-        self._arrived: dict[str, Marks] = {}
+    def without_tap(self, target: Any) -> Sequence[str] | None:
+        """As the base says."""
+        return [target.address] if isinstance(target, Broker) else None
 
-    def arrived(self, broker: str, mark: str) -> None:
-        """A tracked message was consumed by this process from this broker."""
-        marks = self._arrived.get(broker)
-        if marks is None:
-            marks = self._arrived.setdefault(broker, Marks(_OWN_REMEMBERED))
-        marks.add(mark)
-
-    def visible(self, ids: Sequence[WriteId], server: Server) -> Sequence[Visibility]:
-        target = server.target
-        if isinstance(target, Broker):
-            return [self._without_tap(write_id, target.address) for write_id in ids]
+    def tap(self, server: Server) -> ReadTap:
+        """As the base says."""
         session = self._session(server)
         if session.reader is None:
             raise ConnectionError("the tap is not being read")
         session.reader.check(server.ask_timeout)
-        return [self._by_tap(write_id, session) for write_id in ids]
+        return ReadTap(session.memory, session.tap.broker, session.tap.queue)
 
-    def watch(self, server: Server, on_change: Callable[[], None]) -> _TapWatch:
+    def watch(self, server: Server, on_change: Callable[[], None]) -> TapWatch:
+        """As the base says."""
         if isinstance(server.target, Broker):
             raise NotImplementedError("it has no tap")
         session = self._session(server)
         reader = TapReader(session.tap, session.memory, on_change, server.ask_timeout)
         reader.start(server.ask_timeout)
         session.reader = reader
-        return _TapWatch(reader)
+        return TapWatch(reader.close)
 
     def close(self, server: Server) -> None:
         """Gives up the connection; what has arrived is not forgotten with it."""
@@ -102,6 +70,7 @@ class RabbitMQShim(Shim):
             session.reader = None
 
     def address(self, target: Any) -> str:
+        """As the base says."""
         return target.address if isinstance(target, Broker) else Tap.of(target).address
 
     @staticmethod
@@ -110,31 +79,6 @@ class RabbitMQShim(Shim):
         if not isinstance(server.session, _Session):
             server.session = _Session(Tap.of(server.target))
         return server.session
-
-    def _by_tap(self, write_id: WriteId, session: _Session) -> Visibility:
-        mark = _mark(write_id)
-        if mark is None:
-            return unproven(_NO_MARK)
-        if session.memory.want(mark) or self._was_consumed(mark, session.tap.broker):
-            return VISIBLE
-        return not_yet(
-            f"a message to {_words(write_id)} is not among the last {len(session.memory.seen)} of {session.tap.queue}"
-        )
-
-    def _without_tap(self, write_id: WriteId, broker: str) -> Visibility:
-        mark = _mark(write_id)
-        if mark is None:
-            return unproven(_NO_MARK)
-        if self._was_consumed(mark, broker):
-            return VISIBLE
-        return unproven(
-            f"nobody can tell whether a message to {_words(write_id)} has arrived: this process reads no tap of "
-            f"{self.store.name}; give it one by antipode_rabbitmq.register({self.store.name!r}, tap=…)"
-        )
-
-    def _was_consumed(self, mark: str, broker: str) -> bool:
-        marks = self._arrived.get(broker)
-        return marks is not None and mark in marks
 
     # For operators
 
@@ -146,27 +90,6 @@ class RabbitMQShim(Shim):
         return diagnose(url)
 
     @classmethod
-    def epochs(cls, url: str) -> Sequence[EpochRecord]:
-        """None: messages have marks of their own, without order."""
-        return []
-
-    @classmethod
-    def settle(cls, url: str, epoch: str, position: int | None = None) -> None:
-        """Raises ValueError: there is nothing to settle."""
-        raise ValueError("RabbitMQ has no epochs: each tracked message has a mark of its own")
-
-    @classmethod
     def preparations(cls, url: str, wanted: Wanted) -> Sequence[Step]:
         """A tap at the broker of the URL, and the rights to publish tracked messages and to read the tap."""
         return preparing.preparations(url, wanted)
-
-
-_NO_MARK: Final = "messages have opaque marks; this identifier was not made by a RabbitMQ shim"
-
-
-def _mark(write_id: WriteId) -> str | None:
-    return write_id.version.mark if isinstance(write_id.version, Opaque) else None
-
-
-def _words(write_id: WriteId) -> str:
-    return write_id.key.decode("utf-8", "backslashreplace")[:80]
