@@ -46,6 +46,7 @@ class FakeMongod:
         self.now = Timestamp(1_800_000_000, 1)
         self.committed = self.now
         self.concern_error = False
+        self.election = ObjectId("7fffffff0000000000000001")
         self.commands: list[dict[str, Any]] = []
         self.more: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {}
         self._listener = socket.create_server(("127.0.0.1", 0))
@@ -74,9 +75,10 @@ class FakeMongod:
         """Its address."""
         return f"mongodb://127.0.0.1:{self.port}/?directConnection=true"
 
-    def client(self, **options: Any) -> Any:
-        """A client of it."""
-        client: Any = pymongo.MongoClient(self.url, serverSelectionTimeoutMS=5000, **options)
+    def client(self, *, whole: bool = False, **options: Any) -> Any:
+        """A client of it, or of the whole set that it is the only member of."""
+        url = f"mongodb://127.0.0.1:{self.port}/?replicaSet=rs0" if whole else self.url
+        client: Any = pymongo.MongoClient(url, serverSelectionTimeoutMS=20_000, **options)
         self._clients.append(client)
         return client
 
@@ -151,7 +153,10 @@ class FakeMongod:
         if self.sharded:
             return {**hello, "msg": "isdbgrid"}
         me = f"127.0.0.1:{self.port}"
-        return {**hello, "setName": "rs0", "hosts": [me], "me": me, "secondary": not self.primary, "primary": me}
+        view = {"setName": "rs0", "setVersion": 1, "hosts": [me], "me": me, "primary": me}
+        if self.primary:
+            view["electionId"] = self.election
+        return {**hello, **view, "secondary": not self.primary}
 
     def _find(self, command: dict[str, Any]) -> dict[str, Any]:
         concern = command.get("readConcern", {})

@@ -5,6 +5,7 @@ What a real one answers is MongoDB's documentation; that the shim asks, records 
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -203,3 +204,34 @@ def test_a_missing_right_is_named_with_its_grant(member: FakeMongod) -> None:
     member.more["replSetGetConfig"] = lambda _: denied
     with pytest.raises(UnfitStoreError, match=r"grantRolesToUser.*clusterMonitor"):
         antipode_mongodb.wrap(member.client(), store=STORE)
+
+
+def test_a_client_of_the_whole_set_waits_for_the_members_that_it_reads_from(member: FakeMongod) -> None:
+    """BAR-22, BAR-25: the members that its read preference may choose, asked again and again."""
+    plain = member.client(whole=True)
+    posts = antipode_mongodb.wrap(plain, store=STORE)["blog"]["posts"]
+    with antipode.scope() as scope:
+        posts.insert_one({"v": 1})
+        assert position(scope.lineage).counter == counter_of(member.now)
+    assert look(scope.lineage, 0.3).verdict is Verdict.TIMED_OUT
+    member.committed = member.now
+    answer = look(scope.lineage)
+    assert answer.verdict is Verdict.VISIBLE
+    assert [each.address for each in answer.servers] == [f"mongodb://127.0.0.1:{member.port}"]
+
+
+def test_the_sets_id_is_asked_again_when_another_primary_was_elected(member: FakeMongod) -> None:
+    """EPOCH-2, EPOCH-14"""
+    plain = member.client(whole=True, heartbeatFrequencyMS=500)
+    posts = antipode_mongodb.wrap(plain, store=STORE)["blog"]["posts"]
+    with antipode.scope() as scope:
+        posts.insert_one({"v": 1})
+        assert position(scope.lineage).epoch == str(SET_ID)
+    member.set_id, member.election = ObjectId("0123456789abcdef01234567"), ObjectId("7fffffff0000000000000002")
+    deadline = time.monotonic() + 20
+    while plain.topology_description.max_election_id != member.election:
+        assert time.monotonic() < deadline, "the client does not see the election"
+        time.sleep(0.01)
+    with antipode.scope() as scope:
+        posts.insert_one({"v": 1})
+        assert position(scope.lineage).epoch == "0123456789abcdef01234567"
