@@ -242,6 +242,26 @@ def test_closing_an_open_transaction_abandons_it(quiet_posts: Posts) -> None:
         assert not scope.pending
 
 
+def test_a_cursor_that_binds_at_the_client(quiet_posts: Posts) -> None:
+    """Django's kind: parameters are in the statement's text, and each write is recorded with its own packet."""
+    wrapped = quiet_posts.wrap("a")
+    wrapped.cursor_factory = psycopg.ClientCursor
+    with antipode.scope() as scope:
+        wrapped.execute(INSERT, ("1",))
+        first = scope.lineage
+        assert proved(scope)
+        wrapped.execute("UPDATE posts SET value = %s WHERE key = '1'", ("100%",))
+        wrapped.execute("DELETE FROM posts WHERE key = '2'")
+        assert scope.lineage != first
+        assert wrapped.execute("SELECT value FROM posts").fetchall() == [("100%",)]
+        with pytest.raises(psycopg.NotSupportedError):
+            wrapped.execute("UPDATE posts SET value = %s", ("x",), binary=True)
+        with pytest.raises(psycopg.errors.UniqueViolation):
+            wrapped.execute(INSERT, ("1",))
+        assert not scope.pending
+        assert wrapped.execute("SELECT value FROM posts").fetchall() == [("100%",)]
+
+
 def test_a_cursor_made_by_hand_does_not_go_unseen(wrapped: psycopg.Connection[Any]) -> None:
     with antipode.scope() as scope:
         psycopg.ClientCursor(wrapped).execute(INSERT, ("1",))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from psycopg import pq
 from psycopg._preparing import Prepare
+from psycopg.client_cursor import ClientCursorMixin
 
 from antipode_postgresql.flow import IDLE, INTRANS, Flow
 from antipode_postgresql.packets import asked
@@ -143,7 +144,8 @@ class RecordingBaseCursor:
         if kind is Kind.END_PREPARED and flow.write is None:
             flow.write, flow.prepared = flow.prepared, None
         flow.begins(kind)
-        if kind is Kind.WRITE and not piped and status == IDLE:
+        is_refused = isinstance(self, ClientCursorMixin) and self._antipode_format(binary) == _BINARY
+        if kind is Kind.WRITE and not piped and status == IDLE and not is_refused:
             yield from self._antipode_alone(flow, pgq, prepare, binary)
             return
         if flow.binding.rests and kind in (Kind.WRITE, Kind.MAYBE):
@@ -180,17 +182,23 @@ class RecordingBaseCursor:
         self._check_results([result])  # type: ignore[attr-defined]
         self._set_results([result])  # type: ignore[attr-defined]
 
+    def _antipode_format(self, binary: bool | None) -> pq.Format:
+        chosen: pq.Format = self.format if binary is None else _BINARY if binary else _TEXT  # type: ignore[attr-defined]
+        return chosen
+
     def _antipode_alone(self, flow: Flow, pgq: Any, prepare: bool | None, binary: bool | None) -> Any:
         """One write in autocommit mode."""
         pgconn, prepared = flow.pgconn, self._conn._prepared  # type: ignore[attr-defined]
         prep, name = self._get_prepared(pgq, prepare)  # type: ignore[attr-defined]
         self._query = pgq
-        chosen = self.format if binary is None else _BINARY if binary else _TEXT  # type: ignore[attr-defined]
+        chosen = self._antipode_format(binary)
         if prep is Prepare.SHOULD:
             # psycopg itself sends this apart, once for a statement.
             self._send_prepare(name, pgq)  # type: ignore[attr-defined]
             yield from self._antipode_prepared(flow)
-        if prep is Prepare.NO:
+        if isinstance(self, ClientCursorMixin):  # parameters are in its text already
+            send = partial(pgconn.send_query_params, pgq.query, None)
+        elif prep is Prepare.NO:
             send = partial(
                 pgconn.send_query_params,
                 pgq.query,
