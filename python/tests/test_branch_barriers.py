@@ -55,7 +55,8 @@ def test_a_barrier_waits_for_the_task_and_then_for_what_it_wrote(world: World) -
     thread = later(world.run, task)
     result = look(mine, 1.0)
     thread.join(30)
-    assert str(result.stores["posts"].verdict) == "timed_out" and BRANCHES not in result.stores
+    assert str(result.stores["posts"].verdict) == "timed_out"
+    assert BRANCHES not in result.stores
     assert 0.9 < result.waited < 1.5
     world.posts.heal("b")
     assert eventually(mine).complete
@@ -70,7 +71,7 @@ def test_what_is_not_named_is_resolved_all_the_same(world: World) -> None:
     world.run(task)
     assert str(look(mine, 0.2, stores=["posts"]).stores["posts"].verdict) == "timed_out"
     assert eventually(mine, stores=["orders"]).complete
-    with pytest.raises(BarrierTimeout, match="antipode-branches is not visible .* still open"), antipode.scope():
+    with pytest.raises(BarrierTimeout, match=r"antipode-branches is not visible .* still open"), antipode.scope():
         antipode.barrier(Lineage([open_branch().write_id]), timeout=0.05)
 
 
@@ -141,7 +142,8 @@ def test_a_nested_one_that_never_closes_ends_with_the_deadline(world: World) -> 
             if depth < 99:
                 antipode.close()
     result = look(first, 1.0)
-    assert verdict(result) == "timed_out" and 0.9 < result.waited < 1.6
+    assert verdict(result) == "timed_out"
+    assert 0.9 < result.waited < 1.6
 
 
 def test_branches_that_name_each_other_end(world: World) -> None:
@@ -173,9 +175,12 @@ def test_a_task_that_died_is_waited_for_until_its_lease_ends_and_then_never_agai
     """BRANCH-15."""
     task, mine = world.hand_over(within=0.2)
     result = look(mine, 10.0)
-    assert verdict(result) == "unproven" and "abandoned" in reason(result) and 1.0 < result.waited < 3
+    assert verdict(result) == "unproven"
+    assert "abandoned" in reason(result)
+    assert 1.0 < result.waited < 3
     result = look(mine, 10.0)
-    assert verdict(result) == "unproven" and result.waited < 1
+    assert verdict(result) == "unproven"
+    assert result.waited < 1
     with pytest.raises(BarrierUnproven, match="run it again"), antipode.scope(antipode.deserialize(mine)):
         antipode.barrier()
     world.run(task)  # late, and all the same what the task wrote
@@ -191,7 +196,8 @@ def test_clocks_that_differ_cost_time_and_never_a_false_pass(
     now = time.time
     monkeypatch.setattr(branch_ids.time, "time", lambda: now() + skew)
     result = look(mine, 0.3)
-    assert verdict(result) == ("unproven" if skew > 0 else "timed_out") and result.waited < 1
+    assert verdict(result) == ("unproven" if skew > 0 else "timed_out")
+    assert result.waited < 1
     world.posts.freeze("b")
     world.run(task)
     assert not look(mine, 0.2).satisfied
@@ -202,7 +208,9 @@ def test_clocks_that_differ_cost_time_and_never_a_false_pass(
 def test_a_lease_that_nobody_may_give_is_not_waited_for(world: World) -> None:
     """BRANCH-15."""
     result = look(Lineage([open_branch(lease=24 * 3600 + 120).write_id]), 5.0)
-    assert verdict(result) == "unproven" and result.waited < 1 and "24 hours" in reason(result)
+    assert verdict(result) == "unproven"
+    assert result.waited < 1
+    assert "24 hours" in reason(result)
 
 
 def test_what_is_long_past_is_incomplete_and_asked_of_nobody(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -210,7 +218,9 @@ def test_what_is_long_past_is_incomplete_and_asked_of_nobody(world: World, monke
     questions = Questions(monkeypatch)
     old = Lineage([open_branch(lease=-24 * 3600 - 10).write_id])
     result = look(old, 5.0)
-    assert result.satisfied and not result.complete and not questions.asked
+    assert result.satisfied
+    assert not result.complete
+    assert not questions.asked
     assert [gap.reason for gap in result.gaps] == ["branch"]
     with pytest.raises(BarrierIncomplete), antipode.scope(old):
         antipode.barrier(require_complete=True)
@@ -230,21 +240,25 @@ def test_what_cannot_be_looked_up_is_unproven_and_named(world: World) -> None:
     ):
         for stores in (None, ["posts"]):
             result = look(Lineage([entry]), 1.0, stores=stores)
-            assert verdict(result) == "unproven" and words in reason(result) and not result.vacuous
+            assert verdict(result) == "unproven"
+            assert words in reason(result)
+            assert not result.vacuous
             assert result.waited < 0.5
 
 
 def test_a_mark_for_branches_counts_in_every_barrier(world: World) -> None:
     """BRANCH-19."""
     result = look(f"1~_.i.{BRANCHES}", stores=["posts"])
-    assert result.satisfied and not result.complete
+    assert result.satisfied
+    assert not result.complete
     with antipode.scope() as scope:
         antipode.configure(budget_bytes=150)
         with antipode.branch(within=30):
             for _ in range(4):
                 antipode.serialize()
         text = str(antipode.messages.outgoing_message())
-        assert text == f"1~_.i.{BRANCHES}" and len(scope.lineage) == 4
+        assert text == f"1~_.i.{BRANCHES}"
+        assert len(scope.lineage) == 4
 
 
 def test_a_server_that_is_down_is_not_the_last_word(world: World) -> None:
@@ -261,7 +275,9 @@ def test_a_server_that_is_down_is_not_the_last_word(world: World) -> None:
     branch_table_of_another_process()
     world.orders.stop("a")
     result = look(mine, 1.0, stores=["posts"])
-    assert not result.satisfied and verdict(result) in ("unproven", "timed_out") and result.waited < 2
+    assert not result.satisfied
+    assert verdict(result) in ("unproven", "timed_out")
+    assert result.waited < 2
 
 
 def test_many_barriers_ask_as_one(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -273,7 +289,8 @@ def test_many_barriers_ask_as_one(world: World, monkeypatch: pytest.MonkeyPatch)
         lineage = antipode.deserialize(Lineage([branch.write_id for branch in block.announced]).serialize())
     whole = Lineage([branch.write_id for branch in block.announced])
     assert verdict(look(whole)) == "not_yet"
-    assert max(count for _, count in questions.asked) == 120 and len(questions.asked) <= 3
+    assert max(count for _, count in questions.asked) == 120
+    assert len(questions.asked) <= 3
     questions.asked.clear()
     some = Lineage([branch.write_id for branch in block.announced[:30]])
     with ThreadPoolExecutor(40) as pool:
@@ -336,7 +353,8 @@ def test_as_many_barriers_as_are_allowed_wait_for_branches_too(world: World) -> 
     _, mine = world.hand_over()
     antipode.configure(max_waiters=0)
     result = look(mine, 5.0)
-    assert verdict(result) == "timed_out" and result.waited < 1
+    assert verdict(result) == "timed_out"
+    assert result.waited < 1
 
 
 def test_a_store_that_is_off_is_not_asked_for_rows(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -345,7 +363,9 @@ def test_a_store_that_is_off_is_not_asked_for_rows(world: World, monkeypatch: py
     monkeypatch.setenv("ANTIPODE_STORE_ORDERS_MODE", "off")
     questions = Questions(monkeypatch)
     result = look(Lineage([at(1, "elsewhere")]) | antipode.deserialize(mine), 5.0)
-    assert result.satisfied and not result.complete and not questions.asked
+    assert result.satisfied
+    assert not result.complete
+    assert not questions.asked
     assert world.hand_over() == ("1", "1")
 
 

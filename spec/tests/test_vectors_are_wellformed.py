@@ -18,6 +18,7 @@ SCHEMAS = SPEC / "schemas"
 VECTORS = sorted((SPEC / "vectors").glob("*.json"))
 PROSE = sorted(path for path in SPEC.glob("*.md") if path.name != "README.md")
 PREFIXES = {
+    "branches": "BRANCH",
     "barrier": "BAR",
     "configuration": "CONF",
     "delegated": "DELEG",

@@ -229,8 +229,8 @@ def _abandoned(branch: BranchId, now: float) -> str:
     if branch.lease_ms / 1000 > now:
         return f"{branch} has a lease that nobody may give: it ends in more than 24 hours. It counts as abandoned"
     return (
-        f"{branch} was abandoned: its lease ended {_ago(branch)} ago, and it was not closed. Its task may have died, or "
-        "its close is not to be seen here yet"
+        f"{branch} was abandoned: its lease ended {_ago(branch)} ago, and it was not closed. Its task may have died, "
+        "or its close is not to be seen here yet"
     )
 
 

@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 
 
 class BranchTable(ABC):
-    """What a shim is besides, where its store can hold branches: one small table, `id -> text`, whose rows never change."""
+    """What a shim is besides, where its store can hold branches: one table, `id -> text`, whose rows never change."""
 
     @abstractmethod
     def check_branches(self) -> None:
-        """Asks whether the table is there and may be written and read; raises UnfitStoreError with the cure (BRANCH-24).
+        """Asks whether the table is there and may be written and read; UnfitStoreError says the cure (BRANCH-24).
 
         A server that does not answer now is no error.
         """
@@ -133,9 +133,10 @@ def _behind(client: Any) -> Any:
     """The store that a client was wrapped for; None where it is no wrapped client."""
     from antipode.store import Store
 
-    for name in ("_antipode_store", "_antipode", "_joined", "_store"):
+    for name in ("_antipode", "_antipode_flow", "_joined", "_store"):
         found = getattr(client, name, None)
-        for candidate in (found, getattr(found, "store", None)):
+        binding = getattr(found, "binding", found)
+        for candidate in (found, getattr(binding, "store", None)):
             if isinstance(candidate, Store):
                 return candidate
     return None

@@ -1,4 +1,4 @@
-"""`branch()` and `close()`: writes that a task has still to make (spec BRANCH; the paper's asynchronous tasks, 7.4).
+"""`branch()` and `close()`: writes that a task has still to make (spec BRANCH; the paper's TrainTicket, section 7).
 
 with antipode.branch(within=30):       # in the request; antipode.configure(branches=orders) once
     queue.send(job)
@@ -106,8 +106,8 @@ def branch(*, within: float | timedelta) -> Iterator[Branch]:
         name = ""
     elif not name:
         raise ConfigurationError(
-            "antipode.branch() has no store to keep branches in: antipode.configure(branches=orders), a wrapped client. "
-            f"(site: {call_site()})"
+            "antipode.branch() has no store to keep branches in: antipode.configure(branches=orders), a wrapped "
+            f"client. (site: {call_site()})"
         )
     elif (store := registry().get(name)) is not None and store.mode is Mode.OFF:
         name = ""

@@ -173,6 +173,10 @@ class Store:
             return list(self._own.values())
         return list((self._listed or self._own).values())
 
+    def wrapped_servers(self) -> list[Server]:
+        """The servers of wrapped clients alone: those that this process may write to."""
+        return list(self._own.values())
+
     def refresh_due(self, now: float) -> bool:
         """Whether the callable that lists the servers is to be asked again (BAR-22)."""
         return bool(self._lists) and now - self._asked_at > _REFRESH_S

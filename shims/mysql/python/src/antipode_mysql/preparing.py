@@ -10,12 +10,13 @@ import pymysql
 from antipode.administration import Step, Wanted
 from antipode.errors import ConfigurationError
 
-from antipode_mysql import column
+from antipode_mysql import branch_rows, column
 from antipode_mysql.session import MARKS
 from antipode_mysql.targets import Target, target_of
 
 OPTIONS: Final[Mapping[str, str]] = {
-    "table": "DATABASE.TABLE or TABLE: a column and two triggers that keep the lineage beside its rows (rest='native')"
+    "branches": "yes: also the table of branches, for configure(branches=…)",
+    "table": "DATABASE.TABLE or TABLE: a column and two triggers that keep the lineage beside its rows (rest='native')",
 }
 _TIMEOUT_S: Final = 10.0
 _NAME: Final = re.compile(r"[A-Za-z0-9_$\u0080-\uffff]+(\.[A-Za-z0-9_$\u0080-\uffff]+)?")
@@ -38,6 +39,11 @@ def steps(url: str, wanted: Wanted) -> list[Step]:
     grant = f"GRANT SELECT ON {MARKS} TO '{name}'@'%';"
     run = None if wanted.user is None else _runner(target, grant)
     found.append(Step("mysql", grant, "services cannot see what was settled", run))
+    if wanted.options.get("branches", "no") not in ("", "no"):
+        why = "branches can be neither closed nor looked up"
+        found.append(_step(target, branch_rows.CREATE, why))
+        grant = f"GRANT SELECT, INSERT, DELETE ON {branch_rows.TABLE} TO '{name}'@'%';"
+        found.append(Step("mysql", grant, why, None if wanted.user is None else _runner(target, grant)))
     if "table" in wanted.options:
         table = wanted.options["table"]
         if not _NAME.fullmatch(table):

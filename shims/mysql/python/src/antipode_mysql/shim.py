@@ -7,19 +7,21 @@ from typing import Any, ClassVar
 
 import pymysql
 from antipode.administration import EpochRecord, Finding, Step, Wanted
+from antipode.branch_table import BranchTable
+from antipode.branch_writer import TIMEOUT_S
 from antipode.shim import Capabilities, Server, Shim, Visibility
 from antipode.store import Store
 from antipode.verdict import Verdict
 from antipode.writeid import WriteId
 
-from antipode_mysql import doctor, preparing
+from antipode_mysql import branch_rows, doctor, preparing
 from antipode_mysql.flavour import Look
 from antipode_mysql.probe import Facts
 from antipode_mysql.session import Session, Waiter
 from antipode_mysql.targets import SCHEMES, Target, target_of
 
 
-class MySQLShim(Shim):
+class MySQLShim(Shim, BranchTable):
     """What knows MariaDB and MySQL; which of them a server is, it says itself. Positions are of transactions' GTIDs."""
 
     kind: ClassVar[str] = "mysql"
@@ -41,6 +43,7 @@ class MySQLShim(Shim):
         """That of the first wrapped connection, for replicas that were named without one."""
         self.facts: dict[str, tuple[float, Facts]] = {}
         """By server address: when it was asked for its settings, and what it said."""
+        self._rows = branch_rows.row_writer(store, lambda server: self._target(server).connect(TIMEOUT_S))
 
     @property
     def fresh_ids(self) -> bool:
@@ -66,6 +69,18 @@ class MySQLShim(Shim):
             wanted = seen.waited_for(ids, answers)
             if wanted is not None:
                 session.waiter.wait_for(wanted)
+
+    def check_branches(self) -> None:
+        self._rows.each(lambda connection, server: branch_rows.check(connection, server, self.store.name))
+
+    def find_branches(self, ids: Sequence[str], server: Server) -> Mapping[str, str]:
+        return branch_rows.find(self._session(server).rows, ids)
+
+    def close_branch(self, branch: str, text: str, life: float) -> bool:
+        return self._rows.run(lambda connection: branch_rows.close(connection, branch, text, life))
+
+    def forget(self) -> None:
+        self._rows.end()
 
     def watch(self, server: Server, on_change: Callable[[], None]) -> Waiter:
         session = self._session(server)

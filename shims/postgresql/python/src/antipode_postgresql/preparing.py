@@ -9,11 +9,12 @@ from typing import Final
 
 from antipode.administration import Step, Wanted
 
-from antipode_postgresql import schema
+from antipode_postgresql import branch_rows, schema
 from antipode_postgresql.session import Session
 from antipode_postgresql.targets import target_of
 
 OPTIONS: Final[Mapping[str, str]] = {
+    "branches": "yes: also the table of branches, for configure(branches=…)",
     "table": "also prepare this table for lineages beside its rows (rest='column'): a column and a trigger",
 }
 _TIMEOUT_S: Final = 10.0
@@ -24,6 +25,7 @@ _HISTORY: Final = (
     "without it only superusers and roles with REPLICATION can tell which timeline a standby follows; to be made "
     "by a superuser, or a role in pg_monitor and pg_read_server_files"
 )
+_BRANCHES: Final = "without it branches can be neither closed nor looked up"
 _BESIDE: Final = "without it no lineage rests beside the rows of this table"
 
 
@@ -48,6 +50,9 @@ def preparations(url: str, wanted: Wanted) -> Sequence[Step]:
         steps.append(
             _step(url, statement, "without it its writes are unproven after a failover", runs=user is not None)
         )
+    if wanted.options.get("branches", "no") not in ("", "no"):
+        steps += [_step(url, statement, _BRANCHES) for statement in (branch_rows.CREATE, branch_rows.CREATE_INDEX)]
+        steps.append(_step(url, branch_rows.grant(quoted), _BRANCHES, runs=user is not None))
     table = wanted.options.get("table")
     if table is not None:
         if not _NAME.fullmatch(table):

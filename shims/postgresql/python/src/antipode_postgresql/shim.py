@@ -8,12 +8,13 @@ from typing import Any, ClassVar, Final
 
 import psycopg
 from antipode.administration import EpochRecord, Finding, Step, Wanted
+from antipode.branch_table import BranchTable
 from antipode.shim import Capabilities, Server, Shim, Visibility, unproven
 from antipode.store import Store
 from antipode.verdict import Verdict
 from antipode.writeid import Ordered, WriteId
 
-from antipode_postgresql import doctor, operating, preparing
+from antipode_postgresql import branch_rows, doctor, operating, preparing
 from antipode_postgresql.judging import Seen, judge
 from antipode_postgresql.looking import Look
 from antipode_postgresql.positions import epoch_of
@@ -23,7 +24,7 @@ from antipode_postgresql.targets import SCHEMES, target_of
 POLL_S: Final = 0.001
 
 
-class PostgresqlShim(Shim):
+class PostgresqlShim(Shim, BranchTable):
     """What knows PostgreSQL. Positions: epoch = system, timeline and its word; counter = place in the log."""
 
     kind: ClassVar[str] = "postgresql"
@@ -37,6 +38,7 @@ class PostgresqlShim(Shim):
         super().__init__(store)
         self.facts: dict[str, Facts] = {}
         """By user and server address: what was found out when a client was wrapped."""
+        self._rows = branch_rows.row_writer(store)
 
     def visible(self, ids: Sequence[WriteId], server: Server) -> Sequence[Visibility]:
         look = self._look(server)
@@ -61,6 +63,18 @@ class PostgresqlShim(Shim):
             if left <= POLL_S or server.interrupted or any(one.verdict is not Verdict.NOT_YET for one in answers):
                 return answers
             time.sleep(POLL_S)
+
+    def check_branches(self) -> None:
+        self._rows.each(lambda session, server: branch_rows.check(session, server, self.store.name))
+
+    def find_branches(self, ids: Sequence[str], server: Server) -> Mapping[str, str]:
+        return branch_rows.find(self._look(server).session, ids)
+
+    def close_branch(self, branch: str, text: str, life: float) -> bool:
+        return self._rows.run(lambda session: branch_rows.close(session, branch, text, life))
+
+    def forget(self) -> None:
+        self._rows.end()
 
     def close(self, server: Server) -> None:
         look, server.session = server.session, None

@@ -11,7 +11,7 @@ from antipode import logs, telemetry
 from antipode.errors import ConfigurationError, MalformedLineageError
 from antipode.exchange import leaving
 from antipode.lineage import EMPTY, Lineage
-from antipode.messages import HEADER, JMS_HEADER, message_scope, outgoing_message
+from antipode.messages import HEADER, JMS_HEADER, message_scope, message_text, outgoing_message
 from antipode.scope import Scope, current_scope
 from antipode.seal import strip_seal
 from antipode.trust import judge_message_out, outgoing_text, trust_settings
@@ -159,7 +159,7 @@ def _text(options: ChannelOptions, carried: dict[str, Any], own: WriteId | None)
             lineage |= _received(options, carried)
         if own is not None:
             lineage = lineage.including(own)
-        text = outgoing_message(lineage_out=options.lineage_out, scope=Scope(lineage, kind="message"))
+        text = message_text(lineage, lineage_out=options.lineage_out)
     if text is None and options.stamped and scope is not None and options.store.records and not _is_refused(options):
         return outgoing_text(EMPTY.serialize(), trust_settings())
     return text

@@ -39,7 +39,7 @@ class RedisShim(Shim, BranchTable):
         super().__init__(store)
         self.markers: dict[str, Marker] = {}
         """By server address: the threads that write marks."""
-        self._rows = branch_rows.BranchRows(store)
+        self._rows = branch_rows.row_writer(store)
 
     @property
     def marks_key(self) -> str:
@@ -67,13 +67,13 @@ class RedisShim(Shim, BranchTable):
         return [judge(write_id, seen) for write_id in ids]
 
     def check_branches(self) -> None:
-        self._rows.check()
+        self._rows.each(lambda session, server: branch_rows.check(session, server, self.store.name))
 
     def find_branches(self, ids: Sequence[str], server: Server) -> Mapping[str, str]:
         return branch_rows.find(self._session(server), ids)
 
     def close_branch(self, branch: str, text: str, life: float) -> bool:
-        return self._rows.close(branch, text, life)
+        return self._rows.run(lambda session: branch_rows.close(session, branch, text, life))
 
     def watch(self, server: Server, on_change: Callable[[], None]) -> _Tracking:
         session = self._session(server)
