@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -158,6 +158,28 @@ def test_a_retry_carries_what_was_written_until_then(app: Celery, ran: Ran) -> N
         again.delay().get(timeout=DEADLINE)
     assert ran.lineages == [Lineage([write("before"), *map(write, "01"[:n])]) for n in range(3)]
     assert len(set(ran.scopes)) == 3
+
+
+@pytest.mark.parametrize("eager", [False, True])
+def test_a_branch_is_closed_by_the_attempt_that_succeeds(app: Celery, eager: bool) -> None:
+    """BRANCH-6: a retry takes the place of the task, and a barrier waits until it has closed the branch."""
+    orders = antipode.memory.Store("orders", regions=["a"]).client("a")
+    antipode.configure(branches=orders)
+    app.conf.task_always_eager = eager
+
+    @app.task(bind=True, max_retries=3, shared=False)  # type: ignore[untyped-decorator]
+    def refund(self: Any) -> None:
+        if self.request.retries < 2:
+            raise self.retry(countdown=0)
+        orders.set("order:1", "refunded")
+        antipode.close()
+
+    with nullcontext() if eager else working(app):
+        with antipode.scope() as scope:
+            with antipode.branch(within=60):
+                refund.delay()
+            assert antipode.barrier(timeout=50).complete
+            assert list(scope.lineage.stores) == ["orders"]
 
 
 def test_a_task_that_fails_ends_its_scope(app: Celery, ran: Ran) -> None:

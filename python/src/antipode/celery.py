@@ -12,11 +12,14 @@ from collections.abc import Callable
 from functools import cached_property, wraps
 from typing import Any, Final
 
-from celery import Celery, signals  # type: ignore[import-untyped]
+from celery import Celery, current_task, signals  # type: ignore[import-untyped]
 from celery.utils.imports import symbol_by_name  # type: ignore[import-untyped]
 
-from antipode.messages import HEADER, message_scope, outgoing_message
-from antipode.scope import current_scope
+from antipode.branch_ids import TASK
+from antipode.errors import PendingWriteError
+from antipode.exchange import leaving
+from antipode.messages import HEADER, message_scope, message_text, outgoing_message
+from antipode.scope import Scope, current_scope
 from antipode.scope_values import Delivery
 from antipode.site import skip_packages
 
@@ -56,13 +59,38 @@ def _with_lineage(send: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(send)
     def send_now(producer: Any, name: str, message: Any, *args: Any, headers: Any = None, **kwargs: Any) -> Any:
         if current_scope() is not None:  # else a header of the application's own stays: an outbox relay's
-            text = outgoing_message()
+            text = _sent_again() if _is_running(message) else outgoing_message()
             headers = {key: value for key, value in (headers or {}).items() if key != HEADER}
             if text is not None:
                 headers[HEADER] = text
         return send(producer, name, message, *args, headers=headers, **kwargs)
 
     return send_now
+
+
+def _is_running(message: Any) -> bool:
+    """Whether a message is for the very task that sends it: a retry."""
+    running = current_task.request if current_task else None
+    identifier = message.headers.get("id") or message.body.get("id")
+    return running is not None and identifier is not None and running.id == identifier
+
+
+def _sent_again() -> str | None:
+    """The lineage for a retry, which has the branches of the task that it takes the place of (BRANCH-6)."""
+    scope = current_scope()
+    if scope is None:
+        return None
+    lineage = leaving(scope)
+    tasks = [branch.extension(TASK) for branch in scope.tasks]
+    return message_text(lineage.with_extensions([*lineage.extensions, *tasks]) if tasks else lineage)
+
+
+def _handed_over(caller: Scope) -> str | None:
+    """What an eager task gets, which runs in its sender's place; nothing leaves, so `on_pending` does not raise."""
+    try:
+        return outgoing_message(scope=caller)
+    except PendingWriteError:
+        return caller.marked().serialize()
 
 
 def _is_ours(task: Any) -> bool:
@@ -74,10 +102,10 @@ def _open(task: Any, **_: Any) -> None:
         return
     request = task.request
     caller = current_scope() if request.is_eager else None
+    if caller is not None and HEADER not in (request.headers or {}):
+        request.headers = {**(request.headers or {}), HEADER: _handed_over(caller)}  # an eager retry keeps it
     opened = message_scope(request.headers, delivery=Delivery(False, _CANNOT), sender=f"task {task.name}")
     scope = opened.__enter__()
-    if caller is not None:  # run in its place instead of being sent
-        scope.receive(caller.marked())
     scope.endpoint = lambda: f"task {task.name}"
     setattr(request, _OPEN, opened)
 
