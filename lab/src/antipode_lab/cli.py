@@ -10,7 +10,7 @@ import re
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
@@ -20,8 +20,10 @@ from rich.console import Console
 from rich.table import Table
 
 from antipode_lab import packages, stores
+from antipode_lab.docker import DockerLab
 from antipode_lab.errors import LabError
 from antipode_lab.lab import ENVIRONMENT, Lab, lab_path
+from antipode_lab.model import LabState
 
 app = typer.Typer(
     help="Two regions of real datastores on this machine, with lag, partition and failover as commands.",
@@ -49,6 +51,15 @@ def _plain_errors() -> Iterator[None]:
     except LabError as error:
         err.print(f"antipode-lab: {error}", markup=False)
         raise typer.Exit(1) from error
+
+
+def _attach(path: Path | None) -> Lab | DockerLab:
+    """The lab that a file of endpoints describes, of processes or of containers."""
+    with suppress(OSError, ValueError, KeyError, TypeError):  # Lab.attach says what is wrong with the file
+        state = LabState.from_json(lab_path(path).read_text())
+        if state.docker is not None:
+            return DockerLab.attach(state)
+    return Lab.attach(path)
 
 
 def _lags(values: list[str], wanted: list[str]) -> tuple[list[str] | None, dict[str, Any]]:
@@ -107,13 +118,16 @@ def up(
         list[str] | None, typer.Option("--set", help="a store's option, such as redis.aof=true")
     ] = None,
     install: Annotated[bool, typer.Option(help="install what is missing first")] = True,
+    docker: Annotated[
+        bool, typer.Option("--docker", help="as containers of the vendors' images (docker/compose.yaml)")
+    ] = False,
 ) -> None:
     """Start a lab, and leave it running."""
     with _plain_errors():
         path = lab_path(json_file)
         if path.exists():
             try:
-                running = Lab.attach(path)
+                running = _attach(path)
             except LabError:
                 pass  # what it described has ended
             else:
@@ -122,6 +136,11 @@ def up(
                     f"antipode-lab down{'' if path == Path('lab.json') else f' --lab {path}'}"
                 )
         general, single = _lags(lag or [], names)
+        if docker:
+            if replicas != 1 or settings or sentinels or one_broker:
+                raise LabError("with --docker there is one replica, and options are in docker/compose.yaml")
+            _up_docker(names, general, single, queue_lag, path)
+            return
         lab = Lab(
             *names,
             replicas=replicas,
@@ -147,13 +166,25 @@ def up(
         out.print(f"ready in {_running_for():.1f} s: {_summary(lab)}; endpoints: {path}; stop: antipode-lab down")
 
 
+def _up_docker(names: list[str], general: list[str] | None, single: dict[str, Any], queue_lag: str, path: Path) -> None:
+    lags = {}
+    for name in names:
+        wanted = single.get(name) or (([queue_lag] if stores.find(name).is_queue else general) or ["80ms"])
+        if len(wanted) != 1:
+            raise LabError(f"{len(wanted)} lags given for 1 link of {name}: with --docker there is one replica")
+        lags[name] = wanted[0]
+    with err.status(f"starting {', '.join(names)}"):
+        lab = DockerLab.start(names, lags, path.absolute())
+    out.print(f"ready in {_running_for():.1f} s: {_summary(lab)}; endpoints: {path}; stop: antipode-lab down")
+
+
 def _running_for() -> float:
     """Seconds since this process was started."""
     started = int(Path("/proc/self/stat").read_text().rpartition(")")[2].split()[19])
     return time.clock_gettime(time.CLOCK_BOOTTIME) - started / os.sysconf("SC_CLK_TCK")
 
 
-def _summary(lab: Lab) -> str:
+def _summary(lab: Lab | DockerLab) -> str:
     """``redis a:41873 b1:41875 (80 ms), rabbitmq a:41880 b:41881 (10 ms)``."""
     found = []
     for name, state in lab.endpoints.stores.items():
@@ -174,7 +205,7 @@ def status(
 ) -> None:
     """Show every server: its role, process, link and how far it is."""
     with _plain_errors():
-        found = Lab.attach(lab_file).status()
+        found = _attach(lab_file).status()
     if as_json:
         print(json.dumps({name: [asdict(server) for server in servers] for name, servers in found.items()}))
         return
@@ -209,7 +240,7 @@ def lag(
 ) -> None:
     """Change the one-way lag of a server's links; acts at once."""
     with _plain_errors():
-        Lab.attach(lab_file)[store].lag(server, value, source)
+        _attach(lab_file)[store].lag(server, value, source)
 
 
 @app.command()
@@ -224,7 +255,7 @@ def partition(
 ) -> None:
     """Part a server from the others. Clients reach it still."""
     with _plain_errors():
-        Lab.attach(lab_file)[store].partition(server, peer, "silent" if silent else "cut")
+        _attach(lab_file)[store].partition(server, peer, "silent" if silent else "cut")
 
 
 @app.command()
@@ -236,7 +267,7 @@ def heal(
 ) -> None:
     """End all partitions, or those of one store or server; returns when data flow again."""
     with _plain_errors():
-        lab = Lab.attach(lab_file)
+        lab = _attach(lab_file)
         for name in [store] if store is not None else list(lab.status()):
             lab[name].heal(server, peer)
 
@@ -245,21 +276,21 @@ def heal(
 def freeze(store: StoreName, server: ServerName, lab_file: LabFile = None) -> None:
     """Stop a server's process where it is (SIGSTOP)."""
     with _plain_errors():
-        Lab.attach(lab_file)[store].freeze(server)
+        _attach(lab_file)[store].freeze(server)
 
 
 @app.command()
 def thaw(store: StoreName, server: ServerName, lab_file: LabFile = None) -> None:
     """Let a frozen server go on (SIGCONT)."""
     with _plain_errors():
-        Lab.attach(lab_file)[store].thaw(server)
+        _attach(lab_file)[store].thaw(server)
 
 
 @app.command()
 def kill(store: StoreName, server: ServerName, lab_file: LabFile = None) -> None:
     """Crash a server (SIGKILL); restart brings it back."""
     with _plain_errors():
-        Lab.attach(lab_file)[store].kill(server)
+        _attach(lab_file)[store].kill(server)
 
 
 @app.command()
@@ -271,7 +302,7 @@ def promote(
 ) -> None:
     """Make a replica the primary, and re-point the other replicas to it."""
     with _plain_errors():
-        Lab.attach(lab_file)[store].promote(server, lose)
+        _attach(lab_file)[store].promote(server, lose)
 
 
 @app.command()
@@ -286,7 +317,7 @@ def restart(
 ) -> None:
     """End a server and start it again on its port."""
     with _plain_errors():
-        Lab.attach(lab_file)[store].restart(server, source, crash=crash)
+        _attach(lab_file)[store].restart(server, source, crash=crash)
 
 
 @app.command()
@@ -298,7 +329,7 @@ def repoint(
 ) -> None:
     """Make a server a replica of another: an old primary rejoins this way."""
     with _plain_errors():
-        Lab.attach(lab_file)[store].repoint(server, source)
+        _attach(lab_file)[store].repoint(server, source)
 
 
 @app.command()
@@ -307,7 +338,7 @@ def down(lab_file: LabFile = None) -> None:
     with _plain_errors():
         path = lab_path(lab_file)
         try:
-            lab = Lab.attach(path)
+            lab = _attach(path)
         except LabError:
             if not path.exists():
                 raise

@@ -64,6 +64,8 @@ class LabState:
     toxiproxy_port: int
     json_path: str | None = None
     stores: dict[str, StoreState] = field(default_factory=dict)
+    docker: dict[str, str] | None = None
+    """Of a lab of containers: its Compose `file` and `project`."""
 
     def to_json(self) -> str:
         """The text of ``lab.json``."""
@@ -77,6 +79,7 @@ class LabState:
                     "port": self.toxiproxy_port,
                 },
                 "json": self.json_path,
+                **({} if self.docker is None else {"docker": self.docker}),
                 "stores": {name: asdict(store) for name, store in self.stores.items()},
             },
             indent=2,
@@ -102,7 +105,14 @@ class LabState:
             )
             for name, item in data["stores"].items()
         }
-        return cls(data["scratch"], data["supervisor"]["pid"], data["toxiproxy"]["port"], data["json"], stores)
+        return cls(
+            data["scratch"],
+            data["supervisor"]["pid"],
+            data["toxiproxy"]["port"],
+            data["json"],
+            stores,
+            data.get("docker"),
+        )
 
 
 def write_atomically(path: Path, text: str) -> None:

@@ -99,6 +99,11 @@ class Toxiproxy:
                 "enabled": True,
             },
         )
+        self.add_lags(name)
+        return int(made["listen"].rpartition(":")[2])
+
+    def add_lags(self, name: str) -> None:
+        """Gives a proxy its lags, of 0 ms, for `set_lag` to change."""
         for stream, toxic in _UPSTREAM.items():
             self._call(
                 "POST",
@@ -110,7 +115,11 @@ class Toxiproxy:
                     "attributes": {"latency": 0, "jitter": 0},
                 },
             )
-        return int(made["listen"].rpartition(":")[2])
+
+    def proxies(self) -> dict[str, int]:
+        """All proxies, with the ports that they listen on."""
+        found = self._call("GET", "/proxies")
+        return {name: int(proxy["listen"].rpartition(":")[2]) for name, proxy in found.items()}
 
     def set_lag(self, name: str, lag_ms: int) -> None:
         """Changes the lag of a proxy, of its open connections too; what was held longer goes out at once."""
