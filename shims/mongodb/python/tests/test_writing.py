@@ -44,6 +44,7 @@ CHANGES: dict[str, Write] = {
         {"_id": n}, {"v": 2}, return_document=ReturnDocument.AFTER
     ),
     "a pipeline": lambda c, n: c.update_one({"_id": n}, [{"$set": {"v": 2}}]),
+    "a pipeline that replaces": lambda c, n: c.update_one({"_id": n}, [{"$replaceWith": {"_id": "$_id", "v": 2}}]),
     "bulk update": lambda c, n: c.bulk_write([UpdateOne({"_id": n}, {"$set": {"v": 2}})]),
     "bulk update_many": lambda c, n: c.bulk_write([UpdateMany({"_id": n}, {"$set": {"v": 2}})]),
     "bulk replace": lambda c, n: c.bulk_write([ReplaceOne({"_id": n}, {"v": 2})]),
@@ -271,6 +272,8 @@ def test_what_no_version_can_be_had_of_is_incomplete(posts: Posts, name: str) ->
         lambda: list(collection.aggregate([{"$match": {"_id": name}}, {"$out": "copied"}])),
         lambda: collection.database.command("insert", "posts", documents=[{"_id": f"{name}-command"}]),
         collection.database["copied"].drop,
+        lambda: collection.update_many({"_id": name}, [{"$replaceWith": {"_id": "$_id", "v": 3}}]),
+        lambda: collection.find_one_and_update({"_id": name}, [{"$unset": "v"}], return_document=True),
         lambda: collection.database.drop_collection("copied"),
     ):
         with antipode.scope() as scope:

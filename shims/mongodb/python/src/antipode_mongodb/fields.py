@@ -82,6 +82,12 @@ def is_replacement(document: Any) -> bool:
     return isinstance(document, Mapping) and not (document and next(iter(document)).startswith("$"))
 
 
+def may_drop(update: Any) -> bool:
+    """Whether an update is a pipeline that may take our fields away before we set them again."""
+    kept = ("$set", "$addFields")
+    return isinstance(update, list) and any(next(iter(stage), "") not in kept for stage in update)
+
+
 def dressed_update(update: Any, counter: int | None, text: str, *, inserts: bool = False) -> Any:
     """An update that also sets our fields: the version only ever grows, and texts are added.
 

@@ -10,10 +10,10 @@ from pymongo.errors import PyMongoError, WriteError
 from pymongo.results import DeleteResult, UpdateResult
 
 from antipode_mongodb import tombstones
-from antipode_mongodb.fields import VERSION, dressed_update, version_of
+from antipode_mongodb.fields import VERSION, dressed_update, may_drop, version_of
 from antipode_mongodb.outcome import incomplete, settle
 from antipode_mongodb.steps import Blocking, Steps
-from antipode_mongodb.writing import NEVER, At, above_tombstone, bury, raised, record
+from antipode_mongodb.writing import DROPPED, NEVER, At, above_tombstone, bury, raised, record
 
 MOST: Final = 512
 """A lineage holds no more entries (WIRE-32), so of more documents none is recorded by itself."""
@@ -68,6 +68,8 @@ def update_many(at: At, filter: Any, update: Any, upsert: bool, options: dict[st
         raise
     if too_many:
         incomplete(writes, at.store, "many", f"one operation changed more than {MOST} documents")
+    elif may_drop(update):
+        incomplete(writes, at.store, "operation", DROPPED)
     elif not result.matched_count:
         for write in writes:
             write.abandon()

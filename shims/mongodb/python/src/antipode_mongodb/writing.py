@@ -28,6 +28,7 @@ from antipode_mongodb.fields import (
     VERSION,
     dressed_document,
     dressed_update,
+    may_drop,
     replacing_pipeline,
     stored,
     texts_of,
@@ -39,6 +40,10 @@ from antipode_mongodb.steps import Blocking, Steps
 
 NEVER: Final[dict[str, Any]] = {VERSION: {"$in": []}}
 """What no document matches: an upsert with it inserts, or finds that its document is there by now."""
+DROPPED: Final = (
+    "a pipeline with other stages than $set may take the version away, and its answer does not say which that was; "
+    "ask for the document before the change, or use $set"
+)
 _MOST_TRIES: Final = 10
 _UPSERT_TRIES: Final = 3
 
@@ -163,6 +168,9 @@ def _settled(
 ) -> Steps[None]:
     """The version that the change has got, once it is known."""
     name, seen = found["_id"], version_of(found)
+    if give is ReturnDocument.AFTER and not change.replaces and may_drop(change.change):
+        incomplete([write], at.store, "operation", DROPPED)
+        return
     passed = seen == counter if give is ReturnDocument.AFTER else seen is None or seen < counter
     try:
         got: int | None = counter if passed else (yield from raised(at, name, seen))
