@@ -1,0 +1,173 @@
+"""Receiving: one scope a message, filled from the message's own attribute (spec SCOPE-6, PROP-17, BAR-45)."""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, Final, NamedTuple
+
+from antipode import logs
+from antipode.errors import ConfigurationError, Redeliver
+from antipode.lineage import EMPTY
+from antipode.messages import message_scope
+from antipode.scope import Scope
+from antipode.settings import Mode
+from antipode.trust import Reason, judge_message_in, trust_settings
+from botocore.exceptions import BotoCoreError, ClientError
+
+from antipode_sns_sqs.attributes import ATTRIBUTE, Carried, carried
+from antipode_sns_sqs.delivery import MessageDelivery
+from antipode_sns_sqs.memory import Recent
+from antipode_sns_sqs.options import Binding
+
+_log: Final = logging.getLogger("antipode")
+_LONGEST_S: Final = 43_200
+"""SQS hides a message for twelve hours at most."""
+
+
+class Receipt(NamedTuple):
+    """Where a received message came from."""
+
+    client: Any
+    queue_url: str
+
+
+_receipts: Final[Recent[Receipt]] = Recent(10_000)
+"""By receipt handle: `scope_of(message)` finds its queue by it."""
+_open: Final[dict[str, MessageDelivery]] = {}
+"""By receipt handle: messages whose scopes are open."""
+
+
+def receive(client: Any, binding: Binding, params: dict[str, Any]) -> Any:
+    """Receives with our attribute among those asked for."""
+    names = params.get("MessageAttributeNames", [])
+    if isinstance(names, list | tuple) and not _asks_for_ours(names):
+        params = {**params, "MessageAttributeNames": [*names, ATTRIBUTE]}
+    answer = client._antipode_send("ReceiveMessage", params)
+    for message in answer.get("Messages") or ():
+        _receipts.put(message["ReceiptHandle"], Receipt(client, params["QueueUrl"]))
+    return answer
+
+
+def _asks_for_ours(names: Any) -> bool:
+    """Whether a list of names has ours: by itself, or by what means all. (`antipode.*` means those with a dot.)"""
+    return any(name in ("All", ".*", ATTRIBUTE) for name in names)
+
+
+def deleting(params: Mapping[str, Any]) -> None:
+    """The application is about to delete messages: none of them may be given back any more."""
+    entries = params.get("Entries")
+    for entry in entries if isinstance(entries, list | tuple) else [params]:
+        handle = entry.get("ReceiptHandle") if isinstance(entry, Mapping) else None
+        delivery = _open.get(handle) if isinstance(handle, str) else None
+        if delivery is not None:
+            delivery.settle("it has been deleted already")
+
+
+@contextmanager
+def scope_of(message: Any, *, client: Any = None, queue_url: str | None = None) -> Iterator[Scope]:
+    """Opens the scope of one message for a block; one for each message, also of a batch.
+
+    message: as a wrapped client or resource of SQS has received it; also a record of a Lambda event, of SQS or of SNS.
+    `barrier(on_timeout="redeliver")` inside ends the block, gives the message back after the delay, and goes on behind
+    the block: delete the message at the block's end, not behind it.
+
+    client, queue_url: the wrapped client and the queue, for a message that this process has not received itself, such
+    as one that another process handed over; without them it cannot go back.
+
+    Raises ConfigurationError for a client that was not wrapped.
+    """
+    handle = _handle(message)
+    receipt = _receipts.get(handle) if handle is not None else None
+    if client is not None:
+        plain = getattr(getattr(client, "meta", None), "client", client)  # of a resource
+        if getattr(plain, "_antipode", None) is None:
+            raise ConfigurationError("scope_of(client=…) takes a client that antipode_sns_sqs.wrap() has returned")
+        queue_url = queue_url or (receipt.queue_url if receipt is not None else None)
+        receipt = Receipt(plain, queue_url or "")
+    found = carried(message)
+    if receipt is None:
+        detail = (
+            "this process has not received it by a wrapped client, or more than 10,000 messages ago: "
+            "scope_of(message, client=…, queue_url=…)"
+        )
+        with message_scope(found.headers, delivery=MessageDelivery(False, detail, found.headers)) as scope:
+            yield scope
+        return
+    with _message(receipt, handle, found) as scope:
+        yield scope
+
+
+@contextmanager
+def _message(receipt: Receipt, handle: str | None, found: Carried) -> Iterator[Scope]:
+    """The scope of one message whose client is known. Redeliver out of the block gives the message back."""
+    binding: Binding = receipt.client._antipode
+    known = handle is not None and bool(receipt.queue_url)
+    detail = "" if known else "its receipt handle or its queue is not known"
+    delivery = MessageDelivery(known, detail, found.headers)
+    if handle is not None:
+        _open[handle] = delivery
+    may_go_back = False
+    sender = f"a message of {binding.store.name}"
+    try:
+        with message_scope(found.headers, lineage_in=binding.lineage_in, delivery=delivery, sender=sender) as scope:
+            scope.queue = binding.store.name
+            _note(binding, scope, found)
+            try:
+                yield scope
+            finally:
+                may_go_back = delivery.can_redeliver
+                delivery.settle("its scope has ended")
+                if handle is not None and _open.get(handle) is delivery:
+                    del _open[handle]
+    except Redeliver as error:
+        if not may_go_back or handle is None:
+            raise
+        _give_back(binding, receipt, handle, error)
+
+
+def _handle(message: Any) -> str | None:
+    if isinstance(message, Mapping):
+        handle = message.get("ReceiptHandle", message.get("receiptHandle"))
+    else:
+        handle = getattr(message, "receipt_handle", None)
+    return handle if isinstance(handle, str) else None
+
+
+def _note(binding: Binding, scope: Scope, found: Carried) -> None:
+    """What the message's coming itself proves, and what its lack of a lineage says."""
+    store = binding.store
+    if store.mode is Mode.OFF:
+        return
+    if binding.stamped and not found.headers and _is_trusted(binding):
+        scope.receive(EMPTY.marked_incomplete())
+        scope.note_gap(
+            "malformed", detail=f"a message of {store.name} came without the lineage that all of them have (stamped)"
+        )
+    if found.mark is not None:
+        binding.arrived(found.mark)
+
+
+def _is_trusted(binding: Binding) -> bool:
+    """Whether lineages of these messages count here at all; only then is one that lacks a loss (TRUST-28)."""
+    decision = judge_message_in(EMPTY.serialize(), trust_settings(), binding.lineage_in)
+    return decision.accepted or decision.reason is Reason.SEAL
+
+
+def _give_back(binding: Binding, receipt: Receipt, handle: str, error: Redeliver) -> None:
+    """Has SQS show the message again after the delay; should that fail, its own visibility timeout does."""
+    name, delay = binding.store.name, binding.redeliver_delay
+    words = str(error).partition("\n")[0]
+    seconds = min(math.ceil(delay), _LONGEST_S)  # SQS counts whole seconds
+    logs.info(
+        f"redeliver {name}",
+        f"a message of {name} goes back to its queue in {seconds} s: {words}",
+        count_as="redelivered",
+    )
+    params = {"QueueUrl": receipt.queue_url, "ReceiptHandle": handle, "VisibilityTimeout": seconds}
+    try:
+        receipt.client._antipode_send("ChangeMessageVisibility", params)
+    except (ClientError, BotoCoreError) as failed:
+        _log.debug("a message of %s comes back by its own visibility timeout: %s", name, failed)

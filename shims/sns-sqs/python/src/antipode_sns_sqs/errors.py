@@ -1,0 +1,36 @@
+"""What an error of boto3 says of a request: whether it may have been done, and whether the service is out of reach."""
+
+from __future__ import annotations
+
+from botocore.exceptions import ClientError
+
+
+class TapRefusedError(Exception):
+    """SQS is there and will not let the tap be read: no such queue, no right, no tap."""
+
+    def __init__(self, what: str, cure: str) -> None:
+        super().__init__(f"{what}. {cure}")
+        self.what = what
+        self.cure = cure
+
+
+class Unavailable(OSError):
+    """The service answers that it cannot answer now."""
+
+
+def code_of(error: ClientError) -> str:
+    """The error's code, without the prefix that SQS's older protocol has."""
+    return str(error.response.get("Error", {}).get("Code", "")).removeprefix("AWS.SimpleQueueService.")
+
+
+def status_of(error: ClientError) -> int:
+    """The HTTP status of an error."""
+    return int(error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0))
+
+
+def was_refused(error: BaseException) -> bool:
+    """Whether the service said no, and no attempt before may have been done."""
+    if not isinstance(error, ClientError):
+        return False
+    attempts = int(error.response.get("ResponseMetadata", {}).get("RetryAttempts", 0))
+    return 300 <= status_of(error) < 500 and not attempts

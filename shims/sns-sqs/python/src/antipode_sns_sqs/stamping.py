@@ -1,0 +1,149 @@
+"""Putting the lineage into one message, within the limits of SQS and SNS (spec PROP-17, PROP-19)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from antipode import logs, telemetry
+from antipode.errors import ConfigurationError
+from antipode.exchange import leaving
+from antipode.lineage import EMPTY, Lineage
+from antipode.messages import JMS_HEADER, message_scope, message_text, outgoing_message
+from antipode.scope import Scope, current_scope
+from antipode.trust import judge_message_out, outgoing_text, trust_settings
+from antipode.writeid import WriteId
+
+from antipode_sns_sqs.attributes import (
+    ATTRIBUTE,
+    MOST_ATTRIBUTES,
+    attribute_of,
+    bytes_of,
+    is_lineage,
+    size_of,
+    with_mark,
+)
+from antipode_sns_sqs.delivery import MessageDelivery
+from antipode_sns_sqs.options import Binding
+
+
+class Room:
+    """How many bytes a message, or a whole batch, has left below its limit."""
+
+    def __init__(self, left: int) -> None:
+        self.left = left
+
+    @classmethod
+    def of(cls, limits: Sequence[int], entries: Sequence[tuple[Mapping[str, Any], Sequence[str]]]) -> Room:
+        """Of messages as the application gives them; the limit is the least that they keep without us."""
+        size = sum(
+            sum(bytes_of(entry.get(text)) for text in texts)
+            + sum(size_of(name, value) for name, value in (entry.get("MessageAttributes") or {}).items())
+            for entry, texts in entries
+        )
+        return cls(next((limit for limit in limits if size <= limit), size) - size)
+
+
+@dataclass(slots=True)
+class Stamp:
+    """One message as it leaves."""
+
+    entry: dict[str, Any]
+    carries_mark: bool
+
+
+def stamp(binding: Binding, entry: Mapping[str, Any], room: Room, own: WriteId | None, mark: str | None) -> Stamp:
+    """The message's parameters as they leave; attributes of the caller's are copied, never changed."""
+    given: Mapping[str, Any] = entry.get("MessageAttributes") or {}
+    brought = {name: _text_of(given[name]) for name in (ATTRIBUTE, JMS_HEADER) if name in given}
+    ours = {name: value for name, value in brought.items() if is_lineage(value)}
+    store = binding.store.name
+    if ATTRIBUTE in brought and ATTRIBUTE not in ours:
+        logs.warn(
+            f"foreign attribute {store}",
+            f"a message to {store} has an attribute {ATTRIBUTE} that is no lineage; it is left as it is, so the "
+            "message carries no lineage. Give the application's attribute another name.",
+        )
+        return Stamp(dict(entry), False)
+    text = _text(binding, ours, own)
+    if text is None and mark is not None:  # the lineage may not leave, and the message is to be known all the same
+        text = outgoing_text(EMPTY.serialize(), trust_settings())
+    if text is None and not ours:
+        return Stamp(dict(entry), False)
+    rest = {name: value for name, value in given.items() if name not in ours}
+    room.left += sum(size_of(name, given[name]) for name in ours)
+    if text is None:  # what came in and was not believed must not go on either (TRUST-5)
+        return _made(entry, rest, mark=False)
+    if len(rest) >= MOST_ATTRIBUTES:
+        _no_room(binding, f"it has {len(rest)} attributes, and SQS takes {MOST_ATTRIBUTES}", "Use fewer attributes")
+        return _made(entry, rest, mark=False)
+    lost = outgoing_text(EMPTY.marked_incomplete().serialize(), trust_settings())  # what was lost does not look empty
+    for value in (text, None, lost):
+        if value is None:
+            _no_room(binding, f"only {max(room.left, 0)} bytes are left below its limit", "Make it shorter")
+            continue
+        attribute = attribute_of(value if mark is None else with_mark(value, mark))
+        size = size_of(ATTRIBUTE, attribute)
+        if size <= room.left:
+            room.left -= size
+            return _made(entry, {**rest, ATTRIBUTE: attribute}, mark=mark is not None)
+    return _made(entry, rest, mark=False)
+
+
+def _made(entry: Mapping[str, Any], attributes: dict[str, Any], *, mark: bool) -> Stamp:
+    made = {**entry, "MessageAttributes": attributes}
+    if not attributes:
+        del made["MessageAttributes"]
+    return Stamp(made, mark)
+
+
+def _text_of(attribute: Any) -> Any:
+    return attribute.get("StringValue") if attribute.get("DataType", "").partition(".")[0] == "String" else None
+
+
+def _text(binding: Binding, carried: Mapping[str, Any], own: WriteId | None) -> str | None:
+    """The lineage's text; None where the message carries none."""
+    scope = current_scope()
+    another = bool(carried) and not _came_with(scope, carried)
+    if own is None and not another:
+        text = None if scope is None else outgoing_message(lineage_out=binding.lineage_out, scope=scope)
+    else:
+        lineage = EMPTY if scope is None else leaving(scope)
+        if another:
+            lineage |= _received(binding, carried)
+        if own is not None:
+            lineage = lineage.including(own)
+        text = message_text(lineage, lineage_out=binding.lineage_out)
+    if text is None and binding.stamped and scope is not None and binding.store.records and not _is_refused(binding):
+        return outgoing_text(EMPTY.serialize(), trust_settings())
+    return text
+
+
+def _is_refused(binding: Binding) -> bool:
+    return not judge_message_out(trust_settings(), binding.lineage_out).accepted
+
+
+def _came_with(scope: Scope | None, carried: Mapping[str, Any]) -> bool:
+    """Whether these are attributes of the very message that the scope was opened for: their lineage is in the scope."""
+    delivery = None if scope is None else scope.delivery
+    if not isinstance(delivery, MessageDelivery):
+        return False
+    return all(delivery.headers.get(name) == value for name, value in carried.items())
+
+
+def _received(binding: Binding, carried: Mapping[str, Any]) -> Lineage:
+    """The lineage of another message whose attributes are sent here, as far as it may be believed."""
+    sender = f"a message to {binding.store.name}"
+    with message_scope(carried, lineage_in=binding.lineage_in, sender=sender) as other:
+        return other.lineage
+
+
+def _no_room(binding: Binding, why: str, cure: str) -> None:
+    """The lineage would pass a limit: it is left out, and said so, before anything is sent."""
+    store = binding.store.name
+    words = f"a message to {store} has no room for its lineage: {why}"
+    if binding.on_no_room == "raise":
+        raise ConfigurationError(f'{words}. {cure}, or say on_no_room="send".')
+    telemetry.incomplete("budget", store)
+    logs.warn(f"no room {store}", f"{words}; it is sent without. {cure}.")
