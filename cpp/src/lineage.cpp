@@ -312,6 +312,17 @@ std::vector<std::string> Lineage::extensions() const {
   return rep_ == nullptr ? std::vector<std::string>() : rep_->extensions;
 }
 
+Lineage Lineage::WithoutExtensionsOfBranches() const {
+  if (rep_ == nullptr || rep_->extensions.empty()) return *this;
+  std::vector<std::string> kept;
+  for (const std::string& extension : rep_->extensions) {
+    const std::string tag = extension.substr(2, extension.find('.', 2) - 2);
+    if (tag != "task" && tag != "within") kept.push_back(extension);
+  }
+  if (kept.size() == rep_->extensions.size()) return *this;
+  return LineageAccess::Make(LineageAccess::Sections(*this), rep_->incomplete, std::move(kept));
+}
+
 bool Lineage::IsComplete() const { return rep_ == nullptr || rep_->incomplete.empty(); }
 
 bool Lineage::IsComplete(const std::vector<std::string>& stores) const {

@@ -38,8 +38,8 @@ LineageScope::LineageScope(Lineage lineage, ScopeKind kind, std::optional<Delive
     : kind_(kind),
       delivery_(std::move(delivery)),
       site_(site.ToString()),
-      lineage_(lineage),
-      inbound_lineage_(std::move(lineage)) {}
+      lineage_(lineage.WithoutExtensionsOfBranches()),
+      inbound_lineage_(lineage_) {}
 
 // Reading it
 
@@ -132,8 +132,9 @@ void LineageScope::Merge(const Lineage& lineage, Site site) { Join(lineage, true
 void LineageScope::Receive(const Lineage& lineage) {
   const std::lock_guard<std::mutex> lock(mutex_);
   if (closed_) return;
-  lineage_ |= Filtered(lineage);
-  inbound_lineage_ |= lineage;
+  const Lineage brought = lineage.WithoutExtensionsOfBranches();
+  lineage_ |= Filtered(brought);
+  inbound_lineage_ |= brought;
 }
 
 void LineageScope::Join(const Lineage& lineage, bool filtered, const Site& site) {
@@ -142,7 +143,8 @@ void LineageScope::Join(const Lineage& lineage, bool filtered, const Site& site)
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     closed = closed_;
-    if (!closed) lineage_ |= filtered ? Filtered(lineage) : lineage;
+    const Lineage brought = lineage.WithoutExtensionsOfBranches();
+    if (!closed) lineage_ |= filtered ? Filtered(brought) : brought;
   }
   if (closed) TooLate(FirstStore(lineage), site);
 }

@@ -103,6 +103,9 @@ class Lineage {
   std::vector<std::string> incomplete() const;
   /// Unknown extensions, as spelled (LIN-20).
   std::vector<std::string> extensions() const;
+  /// This lineage without the extensions `task` and `within`, which belong to the text that they came with: they name the
+  /// branches of whoever takes it in, and C++ has none (BRANCH-8).
+  Lineage WithoutExtensionsOfBranches() const;
   /// Whether nothing is missing in any store.
   bool IsComplete() const;
   /// Whether nothing is missing in these stores (LIN-18).

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include "engine/branches.h"
 #include "engine/in_force.h"
 #include "text.h"
 
@@ -166,7 +167,8 @@ StoreResults JudgeStores(const Plan& plan, const Group& group, Duration waited, 
                      StoreResult{Verdict::kNotYet, "in dry-run: recorded, not waited for", {}, {}});
   }
   for (const std::string& name : plan.expected) {
-    verdicts.emplace(name, StoreResult{Verdict::kUnproven, "listed in ANTIPODE_STORES, and not registered yet", {}, {}});
+    const char* reason = name == kBranches ? kOpenBranches : "listed in ANTIPODE_STORES, and not registered yet";
+    verdicts.emplace(name, StoreResult{Verdict::kUnproven, reason, {}, {}});
   }
   for (const std::string& name : plan.elsewhere) {
     verdicts.emplace(name, StoreResult{Verdict::kElsewhere, "not registered in this process", {}, {}});

@@ -6,6 +6,7 @@
 
 #include "antipode/logs.h"
 #include "engine/announcement.h"
+#include "engine/branches.h"
 #include "engine/in_force.h"
 #include "engine/registry.h"
 #include "text.h"
@@ -104,6 +105,14 @@ Result<void> TakeApart(Plan& plan, const Registry& registry, const Settings& now
   const std::vector<std::shared_ptr<Store>> registered = registry.All();
   const bool enforcing = now.mode == Mode::kEnforce && !plan.dry_run;
   for (const std::string& name : plan.lineage.stores()) {
+    if (name == kBranches) {
+      if (HasOpenBranches(plan.lineage)) {
+        plan.expected.push_back(name);
+      } else {
+        plan.expired_branches = true;
+      }
+      continue;
+    }
     const std::shared_ptr<Store> store = registry.Get(name);
     if (!store) {
       const Result<void> checked = CheckName(name, registered);
@@ -138,7 +147,11 @@ WantedWrites Plan::Wanted() const {
   return wanted;
 }
 
-std::vector<std::string> Plan::AskedNames() const { return names ? *names : NamesOf(CurrentRegistry()->All()); }
+std::vector<std::string> Plan::AskedNames() const {
+  std::vector<std::string> asked_names = names ? *names : NamesOf(CurrentRegistry()->All());
+  asked_names.emplace_back(kBranches);  // BRANCH-19
+  return asked_names;
+}
 
 Result<Plan> MakePlan(ScopePtr scope, const Lineage* lineage, const BarrierOptions& options, const Site& site) {
   Plan plan;

@@ -30,7 +30,8 @@ struct Plan {
   std::vector<Asked> asked;
   /// Stores of the lineage that this process has not registered.
   std::vector<std::string> elsewhere;
-  /// Those of them that `ANTIPODE_STORES` says it will register: unproven until then.
+  /// Those of them that `ANTIPODE_STORES` says it will register: unproven until then. And `antipode-branches` where a branch
+  /// is open (BRANCH-18).
   std::vector<std::string> expected;
   /// Stores in dry-run while the process enforces: followed and recorded, not waited for (BAR-49).
   std::vector<Asked> recorded;
@@ -43,6 +44,8 @@ struct Plan {
   Policy on_vacuous = Policy::kProceed;
   bool require_complete = false;
   bool dry_run = false;
+  /// Branches that were open long ago: nobody knows what became of them (BRANCH-16).
+  bool expired_branches = false;
   /// The stores named in the call; nothing where all registered ones are asked for.
   std::optional<std::vector<std::string>> names;
   std::uint64_t registry_generation = 0;

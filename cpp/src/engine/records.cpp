@@ -7,6 +7,7 @@
 #include <set>
 #include <utility>
 
+#include "engine/branches.h"
 #include "engine/completions.h"
 #include "engine/in_force.h"
 #include "engine/json.h"
@@ -79,6 +80,10 @@ void WriteBarrier(JsonObject head, const Plan& plan, const std::vector<Asked>& a
   std::vector<JsonObject> stores;
   bool seen = true;
   for (const Asked& each : asked) seen = AddStore(stores, each, group, plan.site) && seen;
+  if (std::find(plan.expected.begin(), plan.expected.end(), kBranches) != plan.expected.end()) {
+    seen = false;  // nobody knows what is to come
+    stores.push_back(JsonObject().Text("store", kBranches).Text("verdict", "unproven"));
+  }
   for (const std::string& name : plan.elsewhere) {
     stores.push_back(JsonObject().Text("store", name).Text("verdict", "elsewhere"));
   }

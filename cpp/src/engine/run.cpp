@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "engine/barrier_log.h"
+#include "engine/branches.h"
 #include "engine/free_path.h"
 #include "engine/held_result.h"
 #include "engine/in_force.h"
@@ -37,8 +38,9 @@ BarrierResult::Held Hold(const Plan& plan, Duration waited, StoreResults stores)
   const bool sealed_off =
       std::any_of(held.gaps.begin(), held.gaps.end(), [](const Gap& gap) { return gap.reason == "seal"; });
   held.left_unjudged = LeftOut(stores) || !plan.elsewhere.empty() || !plan.expected.empty() || !plan.recorded.empty() ||
-                       !plan.switched_off.empty() || sealed_off ||
+                       !plan.switched_off.empty() || plan.expired_branches || sealed_off ||
                        !(plan.lineage.IsComplete() || plan.lineage.IsComplete(plan.AskedNames()));
+  if (plan.expired_branches) held.gaps.push_back({"branch", "", kExpiredBranches});
   held.vacuous = plan.Vacuous();
   held.off = plan.switched_off;
   held.waited = waited;

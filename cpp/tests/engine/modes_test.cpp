@@ -331,5 +331,74 @@ TEST_F(ModesTest, WhatIsInForceIsSaidAtTheFirstRequest) {
   EXPECT_EQ(said, 1U);
 }
 
+constexpr const char* kBranchId = "0123456789abcdef0123456789abcdef";
+
+std::string OpenBranch(std::chrono::seconds from_now) {
+  const auto lease = std::chrono::system_clock::now() + from_now;
+  const auto count = std::chrono::duration_cast<std::chrono::milliseconds>(lease.time_since_epoch()).count();
+  return std::string("antipode-branches.orders_2F") + kBranchId + ".." + std::to_string(count);
+}
+
+Lineage Told(const std::string& text) { return *Lineage::Deserialize(text); }
+
+BarrierOptions GoesOn() { return BarrierOptions().OnTimeout(Policy::kProceed).OnUnproven(Policy::kProceed); }
+
+// BRANCH-17, BRANCH-18: C++ looks up no branch; also where its store is not named, and the writes are visible.
+TEST_F(ModesTest, AnOpenBranchIsNamedAndNeverPassed) {
+  MemoryStore posts("posts", {"a"});
+  MemoryClient client = posts.Client("a");
+  Scope scope;
+  ASSERT_TRUE(client.Set("k", "v").ok());
+  EXPECT_TRUE(Barrier().complete());
+  scope->Merge(Told("1~" + OpenBranch(30s)));
+  for (const BarrierOptions& options : {GoesOn(), GoesOn().Stores({"posts"})}) {
+    const BarrierResult result = Barrier(options);
+    EXPECT_FALSE(result.satisfied());
+    EXPECT_FALSE(result.vacuous());
+    EXPECT_EQ(result.store("antipode-branches").verdict, Verdict::kUnproven);
+    EXPECT_NE(result.store("antipode-branches").reason.find("their tasks may have writes to make"), std::string::npos);
+    EXPECT_EQ(result.store("posts").verdict, Verdict::kVisible);
+  }
+  const BarrierResult result = Barrier();
+  ASSERT_NE(result.error(), nullptr);
+  EXPECT_EQ(result.error()->code, ErrorCode::kUnproven);
+}
+
+// BRANCH-16, BRANCH-19.
+TEST_F(ModesTest, BranchesThatNobodyKnowsAnyMoreAreIncomplete) {
+  MemoryStore posts("posts", {"a"});
+  MemoryClient client = posts.Client("a");
+  const BarrierResult old = Barrier(Told("1~" + OpenBranch(-25h)), GoesOn());
+  EXPECT_TRUE(old.satisfied());
+  EXPECT_FALSE(old.complete());
+  ASSERT_EQ(old.gaps().size(), 1U);
+  EXPECT_EQ(old.gaps().front().reason, "branch");
+  EXPECT_FALSE(Barrier(Told("1~_.i.antipode-branches"), GoesOn().Stores({"posts"})).complete());
+}
+
+// BRANCH-8: nobody downstream takes itself for the task.
+TEST_F(ModesTest, TheExtensionsOfATasksTextGoNoFurther) {
+  const std::string task = std::string("1~_.task.orders.") + kBranchId + ".5";
+  Scope scope(Told(task + "~_.x"));
+  scope->Receive(Told(std::string("1~_.within.orders.") + kBranchId + ".5"));
+  scope->Transfer(Told(task));
+  EXPECT_EQ(scope->lineage().Serialize(), "1~_.x");
+  EXPECT_TRUE(scope->Additions().empty());
+}
+
+// BRANCH-21: dry-run does not wait, and says what it did not wait for.
+TEST_F(ModesTest, DryRunRecordsThatABranchWasOpen) {
+  MemoryStore posts("posts", {"a"});
+  MemoryClient client = posts.Client("a");
+  Be(Mode::kDryRun);
+  const BarrierResult result = Barrier(Told("1~" + OpenBranch(30s)));
+  EXPECT_TRUE(result.satisfied());
+  EXPECT_FALSE(result.complete());
+  const std::vector<Json> records = Written("barrier");
+  ASSERT_EQ(records.size(), 1U);
+  EXPECT_EQ(records.front().at("satisfied"), false);
+  EXPECT_EQ(records.front().at("stores").at(0).at("store"), "antipode-branches");
+}
+
 }  // namespace
 }  // namespace antipode::testing

@@ -17,6 +17,7 @@ import java.util.Map;
 import java.util.OptionalLong;
 import java.util.Set;
 import java.util.TreeSet;
+import java.util.regex.Pattern;
 import java.util.stream.Collectors;
 
 /**
@@ -31,6 +32,7 @@ public final class Lineage implements Iterable<WriteId> {
   /** The empty, complete lineage: the unit of joining. */
   public static final Lineage EMPTY = new Lineage(Parts.EMPTY);
 
+  private static final Pattern OF_BRANCHES = Pattern.compile("_\\.(task|within)(\\..*)?");
   private static final int CERTAIN = Names.MAX_KEY; // a text so short has not too many entries
 
   // One of these two is there: the text alone where it is one of plain positions, which is not split before somebody asks.
@@ -182,6 +184,18 @@ public final class Lineage implements Iterable<WriteId> {
   /** This lineage less every entry that another one covers; its marks stay (LIN-23). */
   public Lineage without(Lineage covered) {
     return new Lineage(subtract(covered), parts().incomplete(), parts().extensions());
+  }
+
+  /**
+   * This lineage without the extensions {@code task} and {@code within}, which belong to the text that they came with: they
+   * name the branches of whoever takes it in, and a language without branches has none (BRANCH-8).
+   */
+  Lineage withoutExtensionsOfBranches() {
+    if (given == null || given.extensions().isEmpty()) { // a text of plain positions has none
+      return this;
+    }
+    List<String> kept = given.extensions().stream().filter(each -> !OF_BRANCHES.matcher(each).matches()).toList();
+    return kept.size() == given.extensions().size() ? this : new Lineage(given.sections(), given.incomplete(), kept);
   }
 
   /** What this lineage has beyond an earlier one: entries, marks of incompleteness, extensions (LIN-27). */

@@ -61,8 +61,8 @@ public final class LineageScope implements AutoCloseable, ImplicitContextKeyed {
   private LineageScope(Lineage lineage, ScopeKind kind, Delivery delivery) {
     this.kind = kind;
     this.delivery = delivery;
-    this.lineage = lineage;
-    this.inbound = lineage;
+    this.lineage = lineage.withoutExtensionsOfBranches();
+    this.inbound = this.lineage;
     this.site = kind == ScopeKind.REQUEST ? kind.word() : CallSite.current();
   }
 
@@ -212,10 +212,11 @@ public final class LineageScope implements AutoCloseable, ImplicitContextKeyed {
 
   /** Joins what the request or message itself brought: it is not sent back with the response. */
   public void receive(Lineage other) {
+    Lineage brought = other.withoutExtensionsOfBranches();
     synchronized (lock) {
       if (!closed) {
-        lineage = lineage.union(filtered(other));
-        inbound = inbound.union(other);
+        lineage = lineage.union(filtered(brought));
+        inbound = inbound.union(brought);
       }
     }
   }
@@ -224,11 +225,12 @@ public final class LineageScope implements AutoCloseable, ImplicitContextKeyed {
     if (!other.hasContent()) {
       return;
     }
+    Lineage brought = other.withoutExtensionsOfBranches();
     boolean late;
     synchronized (lock) {
       late = closed;
       if (!late) {
-        lineage = lineage.union(filter ? filtered(other) : other);
+        lineage = lineage.union(filter ? filtered(brought) : brought);
       }
     }
     if (late) {

@@ -18,6 +18,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.function.Supplier;
+import java.util.stream.Stream;
 
 /** What {@code Antipode.barrier} and {@code Antipode.barrierAsync} do (paper section 5.2, spec BAR). */
 public final class Barriers {
@@ -109,8 +110,9 @@ public final class Barriers {
       Supplier<Map<String, StoreResult>> verdicts,
       boolean leftOut,
       boolean dryRun) {
-    List<Gap> gaps = plan.scope() == null ? List.of() : plan.scope().gaps();
+    List<Gap> gaps = gapsOf(plan);
     boolean unjudged = leftOut
+        || plan.expiredBranches()
         || dryRun
         || !plan.elsewhere().isEmpty()
         || !plan.expected().isEmpty()
@@ -127,6 +129,14 @@ public final class Barriers {
         .off(plan.switchedOff())
         .gaps(gaps)
         .build();
+  }
+
+  private static List<Gap> gapsOf(Plan plan) {
+    List<Gap> gaps = plan.scope() == null ? List.of() : plan.scope().gaps();
+    if (!plan.expiredBranches()) {
+      return gaps;
+    }
+    return Stream.concat(gaps.stream(), Stream.of(new Gap("branch", "", Branches.EXPIRED))).toList();
   }
 
   /** Counts a barrier, and makes its spans if something had to be waited for (OBS-1, OBS-9). */

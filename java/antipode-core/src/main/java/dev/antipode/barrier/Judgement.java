@@ -37,7 +37,9 @@ final class Judgement {
           asked.store().name(), new StoreResult(Verdict.NOT_YET, "in dry-run: recorded, not waited for"));
     }
     for (String name : plan.expected()) {
-      verdicts.put(name, new StoreResult(Verdict.UNPROVEN, "listed in ANTIPODE_STORES, and not registered yet"));
+      String reason =
+          name.equals(Branches.STORE) ? Branches.REASON : "listed in ANTIPODE_STORES, and not registered yet";
+      verdicts.put(name, new StoreResult(Verdict.UNPROVEN, reason));
     }
     for (String name : plan.elsewhere()) {
       verdicts.put(name, new StoreResult(Verdict.ELSEWHERE, "not registered in this process"));

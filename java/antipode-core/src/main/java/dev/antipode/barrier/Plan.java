@@ -5,6 +5,7 @@ import dev.antipode.LineageScope;
 import dev.antipode.Policy;
 import dev.antipode.Reach;
 import dev.antipode.shim.Registry;
+import java.util.ArrayList;
 import java.util.Collection;
 import java.util.List;
 
@@ -15,7 +16,8 @@ import java.util.List;
  * @param lineage what is waited for
  * @param asked the stores that are waited for
  * @param elsewhere stores of the lineage that this process has not registered
- * @param expected those of them that {@code ANTIPODE_STORES} says it will register: unproven until then (BAR-7)
+ * @param expected those of them that {@code ANTIPODE_STORES} says it will register: unproven until then (BAR-7); and
+ *     {@code antipode-branches} where a branch is open (BRANCH-18)
  * @param recorded stores in dry-run while the process enforces: followed and recorded, not waited for (BAR-49)
  * @param switchedOff stores in mode off: not judged, so that the result is not complete (BAR-49)
  * @param timeout nanoseconds
@@ -25,6 +27,7 @@ import java.util.List;
  * @param onVacuous what happens where nothing could be judged
  * @param requireComplete whether to fail also where something was left unjudged
  * @param dryRun whether only to look and record
+ * @param expiredBranches branches that were open long ago: nobody knows what became of them (BRANCH-16)
  * @param names the stores named in the call; null where all registered ones are asked for
  */
 record Plan(
@@ -42,12 +45,13 @@ record Plan(
     Policy onVacuous,
     boolean requireComplete,
     boolean dryRun,
+    boolean expiredBranches,
     List<String> names) {
 
   /** The same, for the stores in dry-run alone. */
   Plan ofRecorded() {
     return new Plan(scope, lineage, recorded, elsewhere, expected, recorded, switchedOff, timeout, reach, onTimeout,
-        onUnproven, onVacuous, requireComplete, dryRun, names);
+        onUnproven, onVacuous, requireComplete, dryRun, expiredBranches, names);
   }
 
   /** The lineage has writes, and none of their stores is registered here (BAR-17). */
@@ -61,7 +65,9 @@ record Plan(
 
   /** The stores whose marks of incompleteness count for {@code complete} (BAR-15, BAR-16). */
   Collection<String> askedNames() {
-    return names != null ? names : Registry.current().names();
+    List<String> asked = new ArrayList<>(names != null ? names : Registry.current().names());
+    asked.add(Branches.STORE); // BRANCH-19
+    return asked;
   }
 
   /** Only looked at, without waiting. */

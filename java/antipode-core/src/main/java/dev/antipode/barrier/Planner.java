@@ -12,6 +12,7 @@ import dev.antipode.configuration.ProcessSettings;
 import dev.antipode.shim.RegisteredStore;
 import dev.antipode.shim.Registry;
 import dev.antipode.telemetry.CallSite;
+import java.time.Clock;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -55,7 +56,16 @@ final class Planner {
     List<Asked> recorded = new ArrayList<>(0);
     List<String> switchedOff = new ArrayList<>(0);
     boolean dryRun = options.dryRun() || now.mode() == Mode.DRY_RUN;
+    boolean expiredBranches = false;
     for (String name : lineage.stores()) {
+      if (name.equals(Branches.STORE)) {
+        if (Branches.anyOpen(lineage, Clock.systemUTC())) {
+          expected.add(name);
+        } else {
+          expiredBranches = true;
+        }
+        continue;
+      }
       RegisteredStore store = known.get(name);
       if (store == null) {
         checkName(name, known);
@@ -90,6 +100,7 @@ final class Planner {
         onVacuous(options.onVacuous() != null ? options.onVacuous() : now.onVacuous()),
         options.requireComplete(),
         dryRun,
+        expiredBranches,
         names);
   }
 
