@@ -16,6 +16,7 @@ URLS = {
     "mysql": "mysql://ann:s3cret@{place}/blog",
     "s3": "s3+http://ann:s3cret@{place}/posts?region=eu-central-1",
     "dynamodb": "dynamodb+http://ann:s3cret@{place}/eu-central-1",
+    "sns-sqs": "sqs+http://ann:s3cret@{place}/123456789012/posts-tap?region=eu-central-1",
     "mongodb": "mongodb://ann:s3cret@{place}/blog",
 }
 SHIMS = [found for found in found_shims() if found.name != "memory"]
