@@ -9,7 +9,7 @@ from abc import abstractmethod
 from collections import deque
 from collections.abc import Callable, Sequence
 from datetime import timedelta
-from typing import Any, ClassVar, Final, NamedTuple
+from typing import Any, ClassVar, Final, Generic, NamedTuple, TypeVar
 
 from antipode.administration import EpochRecord
 from antipode.errors import ConfigurationError
@@ -19,40 +19,54 @@ from antipode.store import Store
 from antipode.verdict import VISIBLE, Visibility, not_yet, unproven
 from antipode.writeid import Opaque, WriteId
 
-__all__ = ["Marks", "ReadTap", "TapMemory", "TapWatch", "TappedShim", "redeliver_seconds"]
+__all__ = ["Marks", "ReadTap", "Recent", "TapMemory", "TapWatch", "TappedShim", "redeliver_seconds"]
 
+_V = TypeVar("_V")
 _MOST_WANTED: Final = 10_000
 _DAY_S: Final = 86_400
 
 
-class Marks:
-    """The last so many marks that were seen.
+class Recent(Generic[_V]):
+    """The last so many entries.
 
     Each step is atomic, so threads share it without a lock, and a fork finds no lock held.
     """
 
     def __init__(self, most: int) -> None:
         self._most = most
-        self._seen: dict[str, None] = {}
+        self._held: dict[str, _V] = {}
         self._order: deque[str] = deque()
 
-    def add(self, mark: str) -> None:
-        """A message with this mark has arrived; once more is the same."""
-        if mark in self._seen:
+    def put(self, key: str, value: _V) -> None:
+        """Keeps an entry; one that is there already takes the new value."""
+        known = key in self._held
+        self._held[key] = value
+        if known:
             return
-        self._seen[mark] = None
-        self._order.append(mark)
+        self._order.append(key)
         while len(self._order) > self._most:
             try:
-                self._seen.pop(self._order.popleft(), None)
+                self._held.pop(self._order.popleft(), None)
             except IndexError:  # another thread was faster
                 return
 
-    def __contains__(self, mark: str) -> bool:
-        return mark in self._seen
+    def get(self, key: str) -> _V | None:
+        """An entry; None where it is not there, or no more."""
+        return self._held.get(key)
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._held
 
     def __len__(self) -> int:
-        return len(self._seen)
+        return len(self._held)
+
+
+class Marks(Recent[None]):
+    """The last so many marks that were seen."""
+
+    def add(self, mark: str) -> None:
+        """A message with this mark has arrived; once more is the same."""
+        self.put(mark, None)
 
 
 class TapMemory:

@@ -14,12 +14,12 @@ from antipode.lineage import EMPTY
 from antipode.messages import message_scope
 from antipode.scope import Scope
 from antipode.settings import Mode
+from antipode.tapped import Recent
 from antipode.trust import Reason, judge_message_in, trust_settings
 from botocore.exceptions import BotoCoreError, ClientError
 
 from antipode_sns_sqs.attributes import ATTRIBUTE, Carried, carried
 from antipode_sns_sqs.delivery import MessageDelivery
-from antipode_sns_sqs.memory import Recent
 from antipode_sns_sqs.options import Binding
 
 _log: Final = logging.getLogger("antipode")

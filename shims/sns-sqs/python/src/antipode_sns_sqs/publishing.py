@@ -11,10 +11,10 @@ from typing import Any, Final
 from uuid import uuid4
 
 from antipode.store import Write
+from antipode.tapped import Recent
 from antipode.writeid import Opaque
 
 from antipode_sns_sqs.errors import was_refused
-from antipode_sns_sqs.memory import Recent
 from antipode_sns_sqs.options import Binding
 from antipode_sns_sqs.stamping import Room, Stamp, stamp
 

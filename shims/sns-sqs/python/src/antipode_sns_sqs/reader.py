@@ -9,11 +9,11 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from antipode import logs
+from antipode.tapped import TapMemory
 from botocore.exceptions import BotoCoreError, ClientError
 
 from antipode_sns_sqs.attributes import ATTRIBUTE, carried
 from antipode_sns_sqs.errors import TapRefusedError, Unavailable
-from antipode_sns_sqs.memory import TapMemory
 from antipode_sns_sqs.probing import check_tap, grant, raise_refused, words_of
 from antipode_sns_sqs.tap import Tap
 

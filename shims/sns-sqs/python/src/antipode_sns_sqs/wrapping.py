@@ -6,12 +6,13 @@ import copy
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import timedelta
-from typing import Any, Literal, TypeVar, cast
+from typing import Any, Final, Literal, TypeVar, cast
 
 from antipode import logs
 from antipode.errors import ConfigurationError, UnfitStoreError
 from antipode.settings import Mode
 from antipode.store import Store, StoreOptions, join_store
+from antipode.tapped import redeliver_seconds
 from botocore.exceptions import BotoCoreError
 
 from antipode_sns_sqs.client import carrying
@@ -22,6 +23,7 @@ from antipode_sns_sqs.probing import probe, words_of
 from antipode_sns_sqs.shim import Region, SnsSqsShim
 from antipode_sns_sqs.tap import Tap, client_of
 
+_LONGEST_INVISIBLE_S: Final = 43_200
 _C = TypeVar("_C")
 Taps = Any
 """A tap's URL, `Tap`, (client, queue URL) or Queue resource; a list of them, or a callable asked again every 5 s."""
@@ -67,9 +69,9 @@ def wrap(
     plain = getattr(given, "_antipode_plain", given)
     if on_no_room not in {"send", "raise"}:
         raise ConfigurationError(f"on_no_room={on_no_room!r}: want send, raise")
-    delay = redeliver_delay.total_seconds() if isinstance(redeliver_delay, timedelta) else redeliver_delay
-    if delay is not None and not 0 <= delay <= 43_200:
-        raise ConfigurationError(f"redeliver_delay={redeliver_delay!r}: want seconds, at least 0 and at most 12 hours")
+    delay = redeliver_seconds(redeliver_delay)
+    if delay is not None and delay > _LONGEST_INVISIBLE_S:
+        raise ConfigurationError(f"redeliver_delay={redeliver_delay!r}: want seconds, at most 12 hours, as SQS has it")
     options = StoreOptions(
         timeout=timeout,
         hash_keys=hash_keys,
