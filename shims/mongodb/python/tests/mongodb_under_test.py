@@ -22,7 +22,7 @@ class MongoUnderTest(LabUnderTest):
     """A lab of its own, made anew after the cases that spoil it."""
 
     kind = "mongodb"
-    store = MongoStore
+    store: ClassVar[type[Any]] = MongoStore
     shim: ClassVar[type[Shim]] = antipode_mongodb.MongoShim
     exceptions: ClassVar[Mapping[str, str]] = {
         "open_transaction": _NO_TRANSACTIONS,
