@@ -72,7 +72,9 @@ def test_what_another_system_s_operator_settled_is_not(state: str, server_id: in
     assert at.proved().get("0-1", 0) <= 10
 
 
-@pytest.mark.parametrize("epoch", ["", "0", "0-", "-1", "0-1-2", "x-y", "00-1", "٣-1", "0-1x"])
+@pytest.mark.parametrize(
+    "epoch", ["", "0", "0-", "-1", "0-1-2", "x-y", "00-1", "٣-1", "0-1x", f"{2**32}-1", f"0-{2**32}"]
+)
 def test_what_is_no_epoch_of_ours(epoch: str) -> None:
     assert parse_epoch(epoch) is None
     write_id = WriteId("s", b"", Ordered(epoch or "e", 1))

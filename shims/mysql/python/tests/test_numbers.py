@@ -39,3 +39,10 @@ def test_a_read_that_waits_for_a_number_beyond_any_is_told_so(any_posts: Posts, 
         reader.cursor() as cursor,
     ):
         cursor.execute("SELECT body FROM posts WHERE id = 'known'")
+
+
+def test_an_epoch_beyond_any_of_mariadb_s_is_not_waited_for(posts: Posts) -> None:
+    lineage = antipode.Lineage([antipode.WriteId.position(STORE, f"{2**32}-1", 5)])
+    reader = posts.wrap(posts.pymysql("b1", autocommit=True), wait_on_read=True, timeout=0.5)
+    with antipode.scope(lineage), pytest.raises(antipode.BarrierUnproven, match="no epoch"), reader.cursor() as cursor:
+        cursor.execute("SELECT body FROM posts WHERE id = 'known'")

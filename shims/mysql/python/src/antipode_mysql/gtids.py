@@ -7,7 +7,8 @@ from typing import Final, NamedTuple
 
 from antipode.writeid import Ordered
 
-_MOST: Final = 2**64 - 1
+_MOST: Final = 2**32 - 1
+"""The greatest domain, and server id: the server's own wait refuses what is greater."""
 
 
 class Gtid(NamedTuple):
