@@ -11,7 +11,7 @@ from typing import Any
 
 import antipode
 import pytest
-from antipode import BarrierIncomplete, BarrierTimeout, BarrierUnproven, Lineage, WriteId, branch_ids
+from antipode import BarrierIncomplete, BarrierTimeout, BarrierUnproven, Lineage, WriteId
 from antipode.branch_ids import BRANCHES, BranchId
 from antipode.memory import MemoryShim
 from antipode.shim import Server
@@ -194,7 +194,7 @@ def test_clocks_that_differ_cost_time_and_never_a_false_pass(
     """BRANCH-15: a reader whose clock is ahead gives up sooner, one behind waits for its deadline."""
     task, mine = world.hand_over(within=0.5)
     now = time.time
-    monkeypatch.setattr(branch_ids.time, "time", lambda: now() + skew)
+    monkeypatch.setattr("antipode.branch_ids.time.time", lambda: now() + skew)
     result = look(mine, 0.3)
     assert verdict(result) == ("unproven" if skew > 0 else "timed_out")
     assert result.waited < 1

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
+from typing import Any
 
 import antipode
 import antipode_redis
@@ -132,13 +135,43 @@ def test_a_killed_replica_is_not_the_only_one(posts: Posts) -> None:
     assert not result.satisfied
 
 
+TASK = """
+import sys, time, antipode, antipode_redis, redis
+posts = antipode_redis.wrap(redis.Redis.from_url(sys.argv[1]), store="blog-posts")
+with antipode.message_scope(sys.argv[2]):
+    posts.set("half", "v")
+    print("half", flush=True)
+    if sys.argv[3] == "dies":
+        time.sleep(60)
+    posts.set("whole", "v")
+    antipode.close()
+"""
+
+
+@two_replicas
+def test_a_task_that_is_killed_never_passes_and_its_second_try_does(posts: Posts) -> None:
+    """BRANCH-15: a process of its own, killed between its two writes."""
+    text, lineage = hand_over(within=2.0)
+    words = [sys.executable, "-c", TASK, posts.lab.url("a"), text]
+    with subprocess.Popen([*words, "dies"], stdout=subprocess.PIPE) as task:
+        assert task.stdout is not None
+        assert task.stdout.readline() == b"half\n"
+        task.kill()
+    result = look(lineage, 20.0)
+    assert str(result.stores[BRANCHES].verdict) == "unproven"
+    assert result.waited < 10
+    subprocess.run([*words, "lives"], check=True, timeout=30, stdout=subprocess.PIPE)
+    until(lambda: look(lineage, 2.0).complete)
+    assert all(posts.shows(name, "whole") == b"v" for name in posts.readers)
+
+
 @two_replicas
 def test_rows_go_by_themselves_and_the_first_close_stands(posts: Posts) -> None:
     """BRANCH-10, BRANCH-22."""
     task, lineage = hand_over()
     run(posts, task, "first")
     run(posts, task, "second")
-    client = posts.lab.client("a")
+    client: Any = posts.lab.client("a")
     [key] = client.keys("antipode:branch:*")
     assert b"antipode" not in client.get(key)
     assert 23 * 3600 < client.ttl(key) <= 24 * 3600 + 31
@@ -161,7 +194,7 @@ def test_a_missing_right_is_told_at_once_with_the_grant(posts: Posts) -> None:
     """BRANCH-24; and what `antipode init` prints cures it."""
     from antipode.administration import Wanted
 
-    admin = posts.lab.client("a")
+    admin: Any = posts.lab.client("a")
     admin.execute_command("ACL", "SETUSER", "app", "reset", "on", ">pw", "~app:*", "~antipode:epochs", "+@all", "-mget")
     port = posts.lab.url("a").rpartition(":")[2]
     url = f"redis://app:pw@127.0.0.1:{port}"
