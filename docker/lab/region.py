@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import runpy
 import socket
 import sys
@@ -19,7 +20,9 @@ import threading
 import time
 from pathlib import Path
 
-PROGRAMS = Path("/lab")
+PROGRAMS = Path(os.environ.get("PROGRAMS", "/lab"))
+LISTEN = os.environ.get("LISTEN", "0.0.0.0")
+"""The address that other containers reach."""
 ACCESS_KEY = "antipode"
 DYNAMODB_PORT, SNS_PORT = 9100, 5000
 """What others connect to; the program itself listens on loopback, a thousand above."""
@@ -115,10 +118,11 @@ async def serve_ways(ways: list[tuple[tuple[str, int], tuple[str, int]]], ready:
 def main(arguments: list[str]) -> None:
     """Runs until the container is stopped."""
     if arguments[0] == "answers":
-        socket.create_connection(("127.0.0.1", int(arguments[1])), timeout=3).close()
+        # The program's own port: the way to it takes connections before it does.
+        socket.create_connection(("127.0.0.1", int(arguments[1]) + 1000), timeout=3).close()
         return
     program, config, port, ways = plan(arguments)
-    ways.append((("0.0.0.0", port), ("127.0.0.1", port + 1000)))
+    ways.append(((LISTEN, port), ("127.0.0.1", port + 1000)))
     ready = threading.Event()
     threading.Thread(target=lambda: asyncio.run(serve_ways(ways, ready)), daemon=True).start()
     ready.wait(30)

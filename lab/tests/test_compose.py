@@ -6,6 +6,7 @@ import asyncio
 import importlib.util
 import json
 import re
+import socket
 import subprocess
 import xml.etree.ElementTree as ET
 from itertools import pairwise
@@ -216,6 +217,22 @@ def test_the_labs_own_programs_get_what_they_read() -> None:
         peers = [str(proxy["upstream"]) for proxy in proxies().values()]
         service = name if name.startswith("sns") else "dynamodb-replicator-a"
         assert f"{service}:{port}" in peers
+
+
+def test_a_program_that_does_not_listen_yet_is_not_healthy(unused_tcp_port_factory: Any) -> None:
+    """The way to it takes connections before it does: its own port is asked."""
+    with socket.socket() as way, socket.socket() as program:
+        while True:
+            port = unused_tcp_port_factory()
+            if port < 64_000:
+                break
+        way.bind(("127.0.0.1", port))
+        way.listen()
+        with pytest.raises(ConnectionRefusedError):
+            region().main(["answers", str(port)])
+        program.bind(("127.0.0.1", port + 1000))
+        program.listen()
+        region().main(["answers", str(port)])
 
 
 async def test_ways_carry_octets_both_ways_and_close() -> None:
