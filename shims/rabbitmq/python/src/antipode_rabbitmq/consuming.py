@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from antipode import logs
 from antipode.errors import ConfigurationError, Redeliver
@@ -27,21 +27,26 @@ STREAM_OFFSET: Final = "x-stream-offset"
 
 
 def scope_of(
-    method: Any, properties: Any, *, channel: Any = None, auto_ack: bool = False
+    method: Any, properties: Any = None, *, channel: Any = None, auto_ack: bool = False
 ) -> AbstractContextManager[Scope]:
     """Opens the scope of one message for a block: for `basic_get`, `consume()` and work handed to other threads.
 
-    method and properties: as pika gives them. channel: the wrapped channel that the message came by; its options hold,
-    and `barrier(on_timeout="redeliver")` inside ends the block, gives the message back after the delay, and goes on
-    behind the block. auto_ack: the message was taken with automatic acknowledgement, so it cannot go back.
+    method and properties: as pika gives them; of aio-pika the message alone, in a task of its loop. channel: the
+    wrapped channel that the message came by; its options hold, and `barrier(on_timeout="redeliver")` inside ends the
+    block, gives the message back after the delay, and goes on behind the block. auto_ack: the message was taken with
+    automatic acknowledgement, so it cannot go back.
 
     Raises ConfigurationError for a channel that was not wrapped.
     """
     if channel is None:
-        return _foreign(method, properties)
+        return _foreign(method, method if properties is None else properties)
     wrapping: Wrapping | None = getattr(channel, "_antipode", None)
     if wrapping is None:
         raise ConfigurationError("scope_of(channel=…) takes a channel that antipode_rabbitmq.wrap() has returned")
+    if properties is None and hasattr(method, "processed"):
+        from antipode_rabbitmq.aio_consuming import scope_of_message  # the application has aio-pika
+
+        return scope_of_message(cast("Any", wrapping), method, no_ack=auto_ack)
     return message(wrapping, method, properties, auto_ack=auto_ack, own_thread=False)
 
 
@@ -71,7 +76,7 @@ def message(wrapping: Wrapping, method: Any, properties: Any, *, auto_ack: bool,
     """The scope of one message of a wrapped channel. Redeliver out of the block gives the message back."""
     options, returns, tag = wrapping.options, wrapping.returns, method.delivery_tag
     headers = headers_of(properties)
-    delivery = _delivery(headers, auto_ack=auto_ack)
+    delivery = delivery_of(headers, auto_ack=auto_ack)
     if delivery.can_redeliver:
         returns.opened(tag, delivery)
     may_go_back = False
@@ -80,7 +85,7 @@ def message(wrapping: Wrapping, method: Any, properties: Any, *, auto_ack: bool,
             headers, lineage_in=options.lineage_in, delivery=delivery, sender=f"a message of {options.store.name}"
         ) as scope:
             scope.queue = options.store.name
-            _note(wrapping, scope, headers, properties)
+            note(options, wrapping.arrived, scope, headers, properties)
             try:
                 yield scope
             finally:
@@ -90,11 +95,12 @@ def message(wrapping: Wrapping, method: Any, properties: Any, *, auto_ack: bool,
     except Redeliver as error:
         if not may_go_back:
             raise
-        _say(options, error)
+        say(options, error)
         returns.give_back(tag, options.redeliver_delay, own_thread=own_thread)
 
 
-def _delivery(headers: dict[Any, Any], *, auto_ack: bool) -> MessageDelivery:
+def delivery_of(headers: dict[Any, Any], *, auto_ack: bool) -> MessageDelivery:
+    """What is known of a message that has just come."""
     if auto_ack:
         return MessageDelivery(False, "it is consumed with auto_ack, so the broker has forgotten it", headers)
     if STREAM_OFFSET in headers:
@@ -102,9 +108,10 @@ def _delivery(headers: dict[Any, Any], *, auto_ack: bool) -> MessageDelivery:
     return MessageDelivery(True, "", headers)
 
 
-def _note(wrapping: Wrapping, scope: Scope, headers: dict[Any, Any], properties: Any) -> None:
+def note(
+    options: ChannelOptions, arrived: Callable[[str], None], scope: Scope, headers: dict[Any, Any], properties: Any
+) -> None:
     """What the message's coming itself proves, and what its lack of a header says."""
-    options = wrapping.options
     store = options.store
     if store.mode is Mode.OFF:
         return
@@ -116,7 +123,7 @@ def _note(wrapping: Wrapping, scope: Scope, headers: dict[Any, Any], properties:
     if scope.lineage.section_text(store.name) is not None:
         mark = mark_of(properties)
         if mark is not None:
-            wrapping.arrived(mark)
+            arrived(mark)
 
 
 def _is_trusted(options: ChannelOptions) -> bool:
@@ -125,7 +132,8 @@ def _is_trusted(options: ChannelOptions) -> bool:
     return decision.accepted or decision.reason is Reason.SEAL
 
 
-def _say(options: ChannelOptions, error: Redeliver) -> None:
+def say(options: ChannelOptions, error: Redeliver) -> None:
+    """Logs that a message goes back, and counts it."""
     name = options.store.name
     words = str(error).partition("\n")[0]
     logs.info(

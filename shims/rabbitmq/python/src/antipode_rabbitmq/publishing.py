@@ -14,6 +14,7 @@ from antipode.lineage import EMPTY, Lineage
 from antipode.messages import HEADER, JMS_HEADER, message_scope, message_text, outgoing_message
 from antipode.scope import Scope, current_scope
 from antipode.seal import strip_seal
+from antipode.store import Write
 from antipode.trust import judge_message_out, outgoing_text, trust_settings
 from antipode.wire import unwrap_header
 from antipode.writeid import Opaque, WriteId
@@ -29,6 +30,10 @@ _NOT_SENT: Final = (UnroutableError, ChannelWrongStateError, ConnectionWrongStat
 _FRAME_OVERHEAD: Final = 7 + 1 + 2 + 2 + 8
 """What a content header frame has around its properties: 7 bytes before its payload and 1 behind it, and in the payload
 the class, the weight and the body's length. So what the application can send is never taken for too long without us."""
+
+
+_MESSAGE_ID: Final = 33
+"""aio-pika gives each message without a `message_id` one of its own as it is sent: a UUID and its length."""
 
 
 def publish(
@@ -47,27 +52,63 @@ def publish(
 
     In a transaction the message is pending until the commit (SHIM-11).
     """
-    store = options.store
-    if not options.track or not store.records:  # with mode=off what came in is passed on, and nothing added (PROP-26)
-        return send(exchange, routing_key, body, _stamped(options, properties, None, frame_max), mandatory)
-    mark, properties = _with_mark(properties)
-    key = str(exchange or routing_key or store.name)
-    version = Opaque(mark)
-    properties = _stamped(options, properties, store.write_id(key, version), frame_max)
-    write = store.begin(key)
+    outgoing = Outgoing(options, properties, exchange, routing_key, frame_max)
+    outgoing.begin()
     try:
-        result = send(exchange, routing_key, body, properties, mandatory)
-    except _NOT_SENT:  # no queue has it, or it never left
-        write.abandon()
+        result = send(exchange, routing_key, body, outgoing.properties, mandatory)
+    except BaseException as error:
+        outgoing.failed(not_sent=isinstance(error, _NOT_SENT))  # no queue has it, or it never left
         raise
-    except BaseException:
-        write.outcome_unknown()
-        raise
-    if transaction is None:
-        write.record(version)
-    else:
-        transaction.add(write, version)
+    outgoing.done(transaction)
     return result
+
+
+class Outgoing:
+    """One message on its way; where it is tracked, a write.
+
+    `properties` are those of the message as it leaves: pika's, or a message of aio-pika, which has the same names.
+    """
+
+    __slots__ = ("_key", "_store", "_version", "_write", "properties")
+
+    def __init__(
+        self, options: ChannelOptions, properties: Any, exchange: str, routing_key: str, frame_max: int
+    ) -> None:
+        self._store = options.store
+        self._write: Write | None = None
+        self._version: Opaque | None = None
+        if (
+            not options.track or not self._store.records
+        ):  # with mode=off what came in is passed on, nothing added (PROP-26)
+            self.properties = _stamped(options, properties, None, frame_max)
+            return
+        mark, properties = _with_mark(properties)
+        self._key = str(exchange or routing_key or self._store.name)
+        self._version = Opaque(mark)
+        self.properties = _stamped(options, properties, self._store.write_id(self._key, self._version), frame_max)
+
+    def begin(self) -> None:
+        """It is sent now."""
+        if self._version is not None:
+            self._write = self._store.begin(self._key)
+
+    def failed(self, *, not_sent: bool) -> None:
+        """It was not sent, or nobody knows."""
+        if self._write is None:
+            return
+        if not_sent:
+            self._write.abandon()
+        else:
+            self._write.outcome_unknown()
+
+    def done(self, transaction: Transaction | None) -> None:
+        """It was handed to the broker; in a transaction it is pending until the commit (SHIM-11)."""
+        if self._write is None or self._version is None:
+            return
+        if transaction is None:
+            self._write.record(self._version)
+        else:
+            transaction.add(self._write, self._version)
 
 
 def _with_mark(properties: Any) -> tuple[str, Any]:
@@ -190,9 +231,16 @@ def _has_room(properties: Any, frame_max: int) -> bool:
     if least < frame_max:
         return True
     try:
-        return sum(len(piece) for piece in properties.encode()) + _FRAME_OVERHEAD <= frame_max
+        return _encoded_size(properties) + _FRAME_OVERHEAD <= frame_max
     except Exception:  # the application's own values: pika says so when it sends them
         return True
+
+
+def _encoded_size(properties: Any) -> int:
+    if isinstance(properties, BasicProperties):
+        return sum(len(piece) for piece in properties.encode())
+    own = 0 if properties.message_id else _MESSAGE_ID
+    return len(properties.properties.marshal()) + own
 
 
 def _most_bytes(value: object) -> int:

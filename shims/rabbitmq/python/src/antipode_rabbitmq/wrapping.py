@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from datetime import timedelta
 from typing import Any, Literal, TypeVar, cast
@@ -45,18 +46,19 @@ def wrap(
     What it publishes carries the scope's lineage in a copy of the message's headers. Callbacks of what it consumes
     run in a scope of their message, and get the wrapped channel; for `basic_get` and `consume()` use `scope_of`.
 
-    channel: of a BlockingConnection, or pika.channel.Channel of an asynchronous one. store: the queue's logical name,
-    the same in every service. track: each message is a write that can be waited for where there is a tap. tap: the
-    stream queues of this region (see `Tap`), or a callable asked again every 5 s. stamped: every publisher of these
-    messages stamps them (also an empty lineage), so one that comes without has lost it and is incomplete. on_no_room:
-    `send` without the lineage or `raise` where the headers would fill a frame. lineage_in, lineage_out: whether
-    lineages are taken and given, where trust would say otherwise. redeliver_delay: seconds that a message waits
-    before it goes back, by default the setting's 1 s. The others are those of every store.
+    channel: of a BlockingConnection, pika.channel.Channel of an asynchronous one, or aio-pika's. store: the queue's
+    logical name, the same in every service. track: each message is a write that can be waited for where there is a
+    tap. tap: the stream queues of this region (see `Tap`), or a callable asked again every 5 s. stamped: every
+    publisher of these messages stamps them (also an empty lineage), so one that comes without has lost it and is
+    incomplete. on_no_room: `send` without the lineage or `raise` where the headers would fill a frame. lineage_in,
+    lineage_out: whether lineages are taken and given, where trust would say otherwise. redeliver_delay: seconds that a
+    message waits before it goes back, by default the setting's 1 s. The others are those of every store.
 
     Raises TypeError for what is no pika channel, ConfigurationError for options that cannot be right, UnfitStoreError
     where a tap cannot be read (`on_unfit="unproven"`: it is logged, and messages are unproven).
     """
-    plain = plain_of(channel)
+    aio = _aio(channel)
+    plain = plain_of(channel) if aio is None else aio.plain_of(channel)
     if on_no_room not in {"send", "raise"}:
         raise ConfigurationError(f"on_no_room={on_no_room!r}: want send, raise")
     delay = _seconds(redeliver_delay)
@@ -75,7 +77,8 @@ def wrap(
             on_replica_out=on_replica_out,
         ),
     )
-    broker = Broker(address_of(getattr(plain, "_impl", plain).connection.params))
+    parameters = getattr(plain, "_impl", plain).connection.params if aio is None else aio.parameters_of(plain)
+    broker = Broker(address_of(parameters))
     joined.use_server(broker)
     shim = cast("RabbitMQShim", joined.shim)
     options = ChannelOptions(
@@ -87,7 +90,17 @@ def wrap(
         lineage_out=lineage_out,
         own_redeliver_delay=delay,
     )
-    return cast("_C", wrapped(plain, options, lambda mark: shim.arrived(broker.address, mark)))
+    make = wrapped if aio is None else aio.wrapped
+    return cast("_C", make(plain, options, lambda mark: shim.arrived(broker.address, mark)))
+
+
+def _aio(channel: Any) -> Any:
+    """What wraps channels of aio-pika, where this is one: nothing of it is imported before the application has."""
+    if "aio_pika" not in sys.modules:
+        return None
+    from antipode_rabbitmq import aio
+
+    return aio if aio.is_aio(channel) else None
 
 
 def register(
