@@ -69,6 +69,11 @@ public final class Messages {
     receive(scope, List.of(text), options);
   }
 
+  /** The same from a message's headers or properties: of one more message that this scope handles. */
+  public static void receive(LineageScope scope, Map<String, ?> headers, Options options) {
+    receive(scope, valuesIn(headers), options);
+  }
+
   private static void receive(LineageScope scope, List<String> values, Options options) {
     List<Header> lines = values.stream().map(value -> new Header(HEADER, value)).toList();
     List<String> texts = Carriers.read(lines).texts();

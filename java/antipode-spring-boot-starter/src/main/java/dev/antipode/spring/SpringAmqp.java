@@ -5,8 +5,8 @@ import dev.antipode.ConfigurationException;
 import dev.antipode.Delivery;
 import dev.antipode.LineageScope;
 import dev.antipode.StoreOptions;
-import dev.antipode.propagation.Messages;
 import dev.antipode.rabbitmq.AntipodeRabbit;
+import dev.antipode.rabbitmq.MessageScopes;
 import dev.antipode.rabbitmq.RabbitOptions;
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Modifier;
@@ -36,11 +36,11 @@ final class SpringAmqp implements ClientKind {
   @Override
   public Object wrap(Object bean, StoreOptions options) {
     if (bean instanceof ConnectionFactory factory) {
-      return publishing(factory, untracked(options));
+      return publishing(factory, AntipodeRabbit.wrapping(untracked(options)));
     }
     if (bean instanceof AbstractRabbitListenerContainerFactory<?> factory) {
-      AntipodeRabbit.register(untracked(options));
-      List<Advice> chain = new ArrayList<>(List.of(new InScope(options))); // retries are inside
+      InScope scoped = new InScope(AntipodeRabbit.scopes(untracked(options)));
+      List<Advice> chain = new ArrayList<>(List.of(scoped)); // retries are inside
       chain.addAll(factory.getAdviceChain() == null ? List.of() : Arrays.asList(factory.getAdviceChain()));
       factory.setAdviceChain(chain.toArray(new Advice[0]));
       return factory;
@@ -57,14 +57,15 @@ final class SpringAmqp implements ClientKind {
     return RabbitOptions.of(options);
   }
 
-  private static Object publishing(ConnectionFactory plain, RabbitOptions options) {
+  /** Spring opens channels all the time: a template one for each message, out of a cache or not. */
+  private static Object publishing(ConnectionFactory plain, UnaryOperator<Channel> wrapping) {
     return standIn(plain, made -> made instanceof ConnectionFactory other
-        ? publishing(other, options) // that of publishers
-        : made instanceof Connection connection ? standIn(connection, opened -> wrapped(opened, options)) : made);
+        ? publishing(other, wrapping) // that of publishers
+        : made instanceof Connection connection ? standIn(connection, opened -> wrapped(opened, wrapping)) : made);
   }
 
-  private static Object wrapped(Object opened, RabbitOptions options) {
-    return opened instanceof Channel channel ? AntipodeRabbit.wrap(channel, options) : opened;
+  private static Object wrapped(Object opened, UnaryOperator<Channel> wrapping) {
+    return opened instanceof Channel channel ? wrapping.apply(channel) : opened;
   }
 
   /** Stands for an object, with all of its public interfaces; what its methods return goes through {@code after}. */
@@ -86,26 +87,18 @@ final class SpringAmqp implements ClientKind {
 
   /** Round a listener: the scope of its message, or one of all messages of its batch. */
   private static final class InScope implements MethodInterceptor {
-    private final StoreOptions options;
-    private final Messages.Options said;
+    private final MessageScopes scopes;
 
-    InScope(StoreOptions options) {
-      this.options = options;
-      this.said = new Messages.Options(
-          options.lineageInOrNull(), new Delivery(false, NO_REDELIVERY), "a message of " + options.name());
+    InScope(MessageScopes scopes) {
+      this.scopes = scopes;
     }
 
     @Override
     public Object invoke(MethodInvocation invocation) throws Throwable {
       Object data = invocation.getArguments()[1];
       List<?> messages = data instanceof List<?> batch ? batch : List.of(data);
-      try (LineageScope scope = Messages.open(headersOf(messages.get(0)), said)) {
-        scope.queue(options.name());
-        for (Object other : messages.subList(1, messages.size())) {
-          try (LineageScope others = Messages.open(headersOf(other), said)) {
-            scope.receive(others.lineage());
-          }
-        }
+      try (LineageScope scope = scopes.open(headersOf(messages.get(0)), new Delivery(false, NO_REDELIVERY))) {
+        messages.subList(1, messages.size()).forEach(other -> scopes.receive(scope, headersOf(other)));
         return invocation.proceed();
       }
     }

@@ -2,6 +2,7 @@ package dev.antipode.spring;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import com.rabbitmq.client.AMQP;
 import com.rabbitmq.client.Connection;
 import com.rabbitmq.client.ConnectionFactory;
 import dev.antipode.Antipode;
@@ -11,18 +12,25 @@ import dev.antipode.LineageScope;
 import dev.antipode.ScopeKind;
 import dev.antipode.WriteId;
 import dev.antipode.lab.Lab;
+import dev.antipode.propagation.Messages;
 import dev.antipode.testing.AntipodeIsolated;
+import java.io.IOException;
+import java.net.InetAddress;
+import java.net.ServerSocket;
 import java.nio.charset.StandardCharsets;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
+import org.springframework.amqp.core.Message;
 import org.springframework.amqp.core.Queue;
 import org.springframework.amqp.rabbit.annotation.RabbitListener;
 import org.springframework.amqp.rabbit.core.RabbitTemplate;
@@ -150,6 +158,107 @@ class MessagingTest {
   void whatSpringAmqpCannotDoIsSaid() {
     followers().withPropertyValues("antipode.stores.notifications.extra.track=true").run(context ->
         assertThat(context).getFailure().hasStackTraceContaining("messages of Spring AMQP are not tracked"));
+  }
+
+  /** One that has lost its lineage on the way, by a shovel for instance, depends on nobody knows what. */
+  @Test
+  void aMessageOfAStampedQueueWithoutALineageIsIncomplete_TRUST_28() {
+    Followers.SEEN.clear();
+    followers().withPropertyValues("antipode.stores.notifications.extra.stamped=true").run(context -> {
+      assertThat(context).hasNotFailed();
+      try (LineageScope scope = Antipode.scope(Lineage.of(WRITE))) {
+        context.getBean(RabbitTemplate.class).convertAndSend("second", "with");
+      }
+      assertThat(seen()).isEqualTo(new Followers.Seen("with", Lineage.of(WRITE)));
+      publish("second", "without");
+      assertThat(seen()).isEqualTo(new Followers.Seen("without", Lineage.EMPTY.markedIncomplete()));
+    });
+  }
+
+  /** Publishes without Antipode. */
+  private static void publish(String queue, String... bodies) throws Exception {
+    ConnectionFactory factory = new ConnectionFactory();
+    factory.setUri(url());
+    try (Connection connection = factory.newConnection()) {
+      var channel = connection.createChannel();
+      channel.queueDeclare(queue, true, false, false, null);
+      for (String body : bodies) {
+        AMQP.BasicProperties.Builder text = new AMQP.BasicProperties.Builder().contentType("text/plain");
+        if (body.startsWith("1~")) { // its body is its lineage
+          text.headers(Map.of(Messages.HEADER, body));
+        }
+        channel.basicPublish("", queue, text.build(), body.getBytes(StandardCharsets.UTF_8));
+      }
+    }
+  }
+
+  /** Listens to batches. */
+  @Configuration(proxyBeanMethods = false)
+  static class Batches {
+    static final BlockingQueue<List<Object>> SEEN = new LinkedBlockingQueue<>();
+
+    @Bean
+    Batches batches() {
+      return new Batches();
+    }
+
+    @RabbitListener(queues = "batch")
+    void all(List<Message> batch) {
+      LineageScope scope = LineageScope.current();
+      SEEN.add(List.of(batch.size(), scope.lineage(), scope.gaps().size()));
+    }
+  }
+
+  @Test
+  void aBatchIsIncompleteWhereOneOfItsMessagesIs_TRUST_28() throws Exception {
+    publish("batch", Lineage.of(WRITE).serialize(), "without");
+    runner.withConfiguration(AutoConfigurations.of(RabbitAutoConfiguration.class))
+        .withUserConfiguration(Batches.class)
+        .withPropertyValues(
+            "spring.rabbitmq.addresses=" + url(),
+            "spring.rabbitmq.listener.simple.consumer-batch-enabled=true",
+            "spring.rabbitmq.listener.simple.batch-size=2",
+            "antipode.stores.notifications.bean=rabbitListenerContainerFactory",
+            "antipode.stores.notifications.extra.stamped=true")
+        .run(context -> {
+          assertThat(context).hasNotFailed();
+          assertThat(Batches.SEEN.poll(30, TimeUnit.SECONDS)).isEqualTo(List.of(2, Lineage.of(WRITE).markedIncomplete(), 1));
+        });
+  }
+
+  /** Each send takes a channel; a look at the tap takes a connection of its own. */
+  @Test
+  void tapsAreLookedAtOnceAndNotByEachMessage() throws Exception {
+    Followers.SEEN.clear();
+    AtomicInteger looks = new AtomicInteger();
+    try (ServerSocket tap = new ServerSocket(0, 50, InetAddress.getLoopbackAddress())) {
+      Thread broker = new Thread(() -> {
+        while (!tap.isClosed()) {
+          try (var connection = tap.accept()) { // and does not answer
+            looks.incrementAndGet();
+          } catch (IOException closed) {
+            return;
+          }
+        }
+      });
+      broker.start();
+      followers()
+          .withPropertyValues(
+              "antipode.stores.notifications.replicas=amqp://guest:guest@127.0.0.1:" + tap.getLocalPort() + "/%2F#tap")
+          .run(context -> {
+            assertThat(context).hasNotFailed();
+            RabbitTemplate template = context.getBean(RabbitTemplate.class);
+            template.convertAndSend("second", "first");
+            assertThat(seen()).isEqualTo(new Followers.Seen("first", Lineage.EMPTY));
+            int before = looks.get();
+            assertThat(before).as("each bean is wrapped once").isEqualTo(2);
+            for (int number = 0; number < 5; number++) {
+              template.convertAndSend("second", "next");
+              assertThat(seen().body()).isEqualTo("next");
+            }
+            assertThat(looks.get()).isEqualTo(before);
+          });
+    }
   }
 
   /** The client alone: a connection of the application's own, whose tracked message is waited for at the end. */

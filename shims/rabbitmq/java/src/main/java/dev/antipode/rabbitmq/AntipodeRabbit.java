@@ -17,6 +17,7 @@ import dev.antipode.telemetry.CallSite;
 import java.io.IOException;
 import java.util.HashMap;
 import java.util.Map;
+import java.util.function.UnaryOperator;
 
 /**
  * Antipode for RabbitMQ, with amqp-client.
@@ -59,12 +60,25 @@ public final class AntipodeRabbit {
    * @throws UnfitStoreException where a tap cannot be read
    */
   public static Channel wrap(Channel channel, RabbitOptions options) {
-    WrappedChannel wrapped = WrappedChannel.behind(channel);
-    Channel plain = wrapped == null ? channel : wrapped.plain();
+    return wrapping(options).apply(channel);
+  }
+
+  /**
+   * What wraps each of many channels as {@link #wrap(Channel, RabbitOptions)} does: the store is joined and its taps are looked
+   * at once, here, and never by a channel. For pools and frameworks that open channels by themselves.
+   *
+   * @throws ConfigurationException for options that cannot be
+   * @throws UnfitStoreException where a tap cannot be read
+   */
+  public static UnaryOperator<Channel> wrapping(RabbitOptions options) {
     RegisteredStore store = join(options);
-    Broker broker = Broker.of(WrappedConnection.plainOf(plain.getConnection()));
-    store.useServer(broker);
-    return WrappedChannel.of(plain, store, options, broker);
+    return channel -> {
+      WrappedChannel wrapped = WrappedChannel.behind(channel);
+      Channel plain = wrapped == null ? channel : wrapped.plain();
+      Broker broker = Broker.of(WrappedConnection.plainOf(plain.getConnection()));
+      store.useServer(broker);
+      return WrappedChannel.of(plain, store, options, broker);
+    };
   }
 
   /**
@@ -150,6 +164,17 @@ public final class AntipodeRabbit {
     String detail = "scopeOf() cannot give it back: use AntipodeRabbit.handle(channel, message, autoAck, …)";
     MessageDelivery delivery = new MessageDelivery(false, detail, Marks.headersOf(properties));
     return behind(channel).consuming().open(properties, null, delivery);
+  }
+
+  /**
+   * What opens the scopes of a queue's messages from their headers alone: for frameworks that take messages by the client and
+   * hand them to threads of their own.
+   *
+   * @throws ConfigurationException for options that cannot be
+   * @throws UnfitStoreException where a tap cannot be read
+   */
+  public static MessageScopes scopes(RabbitOptions options) {
+    return new MessageScopes(join(options), options);
   }
 
   private static WrappedChannel behind(Channel channel) {

@@ -5,21 +5,14 @@ import com.rabbitmq.client.Consumer;
 import com.rabbitmq.client.DeliverCallback;
 import com.rabbitmq.client.Envelope;
 import com.rabbitmq.client.ShutdownSignalException;
-import dev.antipode.Lineage;
 import dev.antipode.LineageScope;
 import dev.antipode.Logs;
 import dev.antipode.Mode;
 import dev.antipode.RedeliverException;
-import dev.antipode.propagation.Messages;
 import dev.antipode.shim.RegisteredStore;
-import dev.antipode.trust.Decision;
-import dev.antipode.trust.Judgement;
-import dev.antipode.trust.Reason;
-import dev.antipode.trust.TrustSettings;
 import java.io.IOException;
 import java.math.BigDecimal;
 import java.time.Duration;
-import java.time.Instant;
 import java.util.Map;
 import java.util.concurrent.CompletionException;
 import java.util.function.BiConsumer;
@@ -31,6 +24,7 @@ final class Consuming {
 
   private final RegisteredStore store;
   private final RabbitOptions options;
+  private final MessageScopes scopes;
   private final Returns returns;
   private final BiConsumer<Long, String> arrived;
 
@@ -38,6 +32,7 @@ final class Consuming {
   Consuming(RegisteredStore store, RabbitOptions options, Returns returns, BiConsumer<Long, String> arrived) {
     this.store = store;
     this.options = options;
+    this.scopes = new MessageScopes(store, options);
     this.returns = returns;
     this.arrived = arrived;
   }
@@ -101,11 +96,8 @@ final class Consuming {
 
   /** Opens the scope of one message, for try-with-resources; {@code tag} is null where it is not known to be a consumer's. */
   LineageScope open(AMQP.BasicProperties properties, Long tag, MessageDelivery delivery) {
-    Map<String, Object> headers = Marks.headersOf(properties);
-    LineageScope scope = Messages.open(
-        headers, new Messages.Options(options.lineageIn(), delivery, "a message of " + store.name()));
-    scope.queue(store.name());
-    note(scope, headers, properties, tag);
+    LineageScope scope = scopes.open(Marks.headersOf(properties), delivery);
+    note(scope, properties, tag);
     return scope;
   }
 
@@ -119,31 +111,14 @@ final class Consuming {
     return new MessageDelivery(true, "", headers);
   }
 
-  /** What the message's coming itself proves, and what its lack of a header says. */
-  private void note(LineageScope scope, Map<String, Object> headers, AMQP.BasicProperties properties, Long tag) {
-    if (store.mode() == Mode.OFF) {
-      return;
-    }
-    if (options.stamped() && !headers.containsKey(Messages.HEADER) && isTrusted()) {
-      scope.receive(Lineage.EMPTY.markedIncomplete());
-      scope.noteGap(
-          "malformed",
-          "",
-          "a message of " + store.name() + " came without the lineage that all of them have (stamped)");
-    }
-    if (scope.lineage().sectionText(store.name()) != null) {
+  /** What the message's coming itself proves. */
+  private void note(LineageScope scope, AMQP.BasicProperties properties, Long tag) {
+    if (store.mode() != Mode.OFF && scope.lineage().sectionText(store.name()) != null) {
       String mark = Marks.of(properties);
       if (mark != null) {
         arrived.accept(tag, mark);
       }
     }
-  }
-
-  /** Whether lineages of these messages count here at all; only then is one that lacks a loss (TRUST-28). */
-  private boolean isTrusted() {
-    Decision decision = Judgement.messageIn(
-        Lineage.EMPTY.serialize(), TrustSettings.inForce(), options.lineageIn(), Instant.now());
-    return decision.accepted() || decision.reason() == Reason.SEAL;
   }
 
   private void say(RedeliverException error) {

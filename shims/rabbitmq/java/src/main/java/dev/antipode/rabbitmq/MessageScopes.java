@@ -1,0 +1,63 @@
+package dev.antipode.rabbitmq;
+
+import dev.antipode.Delivery;
+import dev.antipode.Lineage;
+import dev.antipode.LineageScope;
+import dev.antipode.Mode;
+import dev.antipode.ScopeKind;
+import dev.antipode.propagation.Messages;
+import dev.antipode.shim.RegisteredStore;
+import dev.antipode.trust.Decision;
+import dev.antipode.trust.Judgement;
+import dev.antipode.trust.Reason;
+import dev.antipode.trust.TrustSettings;
+import java.time.Instant;
+import java.util.Map;
+
+/**
+ * The scopes of one queue's messages, from their headers alone (SCOPE-6, PROP-17): for frameworks that take messages by the
+ * client and hand them to threads of their own. {@link AntipodeRabbit#scopes} makes them.
+ */
+public final class MessageScopes {
+  private final RegisteredStore store;
+  private final RabbitOptions options;
+
+  MessageScopes(RegisteredStore store, RabbitOptions options) {
+    this.store = store;
+    this.options = options;
+  }
+
+  /**
+   * Opens the scope of one message, for try-with-resources. Never throws for what came in. A message's coming proves nothing
+   * here, as it is not known which broker it came from.
+   *
+   * @param headers as the client or a framework gives them
+   * @param delivery what a barrier in it may do with the message; null where it can do nothing
+   */
+  public LineageScope open(Map<String, ?> headers, Delivery delivery) {
+    LineageScope scope = LineageScope.open(Lineage.EMPTY, ScopeKind.MESSAGE, delivery);
+    scope.queue(store.name());
+    receive(scope, headers);
+    return scope;
+  }
+
+  /** Another message is handled in this scope, too: one of a batch. */
+  public void receive(LineageScope scope, Map<String, ?> headers) {
+    Messages.receive(
+        scope, headers, new Messages.Options(options.lineageIn(), null, "a message of " + store.name()));
+    if (store.mode() != Mode.OFF && options.stamped() && headers.get(Messages.HEADER) == null && isTrusted()) {
+      scope.receive(Lineage.EMPTY.markedIncomplete());
+      scope.noteGap(
+          "malformed",
+          "",
+          "a message of " + store.name() + " came without the lineage that all of them have (stamped)");
+    }
+  }
+
+  /** Whether lineages of these messages count here at all; only then is one that lacks a loss (TRUST-28). */
+  private boolean isTrusted() {
+    Decision decision = Judgement.messageIn(
+        Lineage.EMPTY.serialize(), TrustSettings.inForce(), options.lineageIn(), Instant.now());
+    return decision.accepted() || decision.reason() == Reason.SEAL;
+  }
+}
