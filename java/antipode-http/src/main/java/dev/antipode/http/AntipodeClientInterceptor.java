@@ -1,16 +1,11 @@
 package dev.antipode.http;
 
-import dev.antipode.propagation.Carriers;
-import dev.antipode.propagation.Header;
-import dev.antipode.propagation.HeaderCarrier;
 import dev.antipode.propagation.Propagation;
 import dev.antipode.propagation.Propagation.Outgoing;
 import dev.antipode.trust.TrustSettings;
 import io.opentelemetry.context.Scope;
 import java.io.IOException;
-import java.util.ArrayList;
-import java.util.List;
-import org.springframework.http.HttpHeaders;
+import java.net.URI;
 import org.springframework.http.HttpRequest;
 import org.springframework.http.client.ClientHttpRequestExecution;
 import org.springframework.http.client.ClientHttpRequestInterceptor;
@@ -25,8 +20,8 @@ import org.springframework.http.client.ClientHttpResponse;
  * RestClient.builder().requestInterceptor(new AntipodeClientInterceptor()).build();
  * }</pre>
  *
- * <p>A request factory that follows redirects by itself does so behind this, with the headers as they are: switch that off
- * where a host that is called may redirect to one that is not yours (TRUST-26).
+ * <p>A request factory that follows redirects by itself does so behind this, with the headers as they are: have them followed by
+ * {@link JudgedRedirects}, or switch them off, where a host that is called may redirect to one that is not yours (TRUST-26).
  */
 public final class AntipodeClientInterceptor implements ClientHttpRequestInterceptor {
   /**
@@ -42,47 +37,24 @@ public final class AntipodeClientInterceptor implements ClientHttpRequestInterce
   @Override
   public ClientHttpResponse intercept(HttpRequest request, byte[] body, ClientHttpRequestExecution execution)
       throws IOException {
-    String given = request.getURI().getHost();
-    String host = given == null ? "" : given;
-    Outgoing outgoing = Propagation.prepareRequest(new Lines(request.getHeaders()), host);
-    outgoing.changes().forEach((name, value) -> {
-      if (value == null) {
-        request.getHeaders().remove(name);
-      } else {
-        request.getHeaders().set(name, value);
+    String host = hostOf(request.getURI());
+    Outgoing outgoing = SpringHeaders.judge(request.getHeaders(), host);
+    try (JudgedCall call = new JudgedCall(host)) {
+      try (Scope approved = Propagation.approved(outgoing.text())) {
+        ClientHttpResponse response = execution.execute(request, body);
+        SpringHeaders.merge(response, call.host());
+        return response;
+      } catch (IOException e) {
+        if (!Failures.neverLeft(e)) {
+          Propagation.unanswered(call.host(), e.getClass().getSimpleName());
+        }
+        throw e;
       }
-    });
-    try (Scope call = Propagation.approved(outgoing.text())) {
-      ClientHttpResponse response = execution.execute(request, body);
-      List<String> values = response.getHeaders().get(Carriers.LINEAGE_HEADER);
-      if (values != null && !values.isEmpty()) {
-        Propagation.mergeResponse(values, host);
-      }
-      return response;
-    } catch (IOException e) {
-      if (!Failures.neverLeft(e)) {
-        Propagation.unanswered(host, e.getClass().getSimpleName());
-      }
-      throw e;
     }
   }
 
-  private record Lines(HttpHeaders headers) implements HeaderCarrier {
-    @Override
-    public Iterable<Header> lines() {
-      List<Header> lines = new ArrayList<>();
-      headers.forEach((name, values) -> values.forEach(value -> lines.add(new Header(name, value))));
-      return lines;
-    }
-
-    @Override
-    public void set(String name, String value) {
-      headers.set(name, value);
-    }
-
-    @Override
-    public void remove(String name) {
-      headers.remove(name);
-    }
+  /** The host that a URI names; empty for none. */
+  static String hostOf(URI uri) {
+    return uri.getHost() == null ? "" : uri.getHost();
   }
 }

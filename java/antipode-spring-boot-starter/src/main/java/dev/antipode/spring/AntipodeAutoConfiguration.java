@@ -1,7 +1,6 @@
 package dev.antipode.spring;
 
 import dev.antipode.Antipode;
-import dev.antipode.Logs;
 import dev.antipode.grpc.AntipodeGrpc;
 import dev.antipode.http.AntipodeClientInterceptor;
 import dev.antipode.http.AntipodeFilter;
@@ -13,7 +12,6 @@ import jakarta.servlet.DispatcherType;
 import jakarta.servlet.Filter;
 import java.util.EnumSet;
 import java.util.List;
-import java.util.Locale;
 import org.springframework.beans.factory.ObjectProvider;
 import org.springframework.beans.factory.SmartInitializingSingleton;
 import org.springframework.beans.factory.config.BeanDefinition;
@@ -23,6 +21,7 @@ import org.springframework.boot.autoconfigure.condition.ConditionalOnMissingBean
 import org.springframework.boot.autoconfigure.condition.ConditionalOnProperty;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnWebApplication;
 import org.springframework.boot.autoconfigure.task.TaskExecutionAutoConfiguration;
+import org.springframework.boot.http.client.ClientHttpRequestFactoryBuilder;
 import org.springframework.boot.task.SimpleAsyncTaskExecutorCustomizer;
 import org.springframework.boot.task.ThreadPoolTaskExecutorCustomizer;
 import org.springframework.boot.web.client.RestClientCustomizer;
@@ -34,7 +33,6 @@ import org.springframework.context.annotation.Role;
 import org.springframework.core.Ordered;
 import org.springframework.core.annotation.Order;
 import org.springframework.core.env.ConfigurableEnvironment;
-import org.springframework.core.env.Environment;
 import org.springframework.core.task.TaskDecorator;
 import org.springframework.core.task.support.CompositeTaskDecorator;
 import org.springframework.web.client.RestClient;
@@ -89,17 +87,6 @@ public class AntipodeAutoConfiguration {
   @Configuration(proxyBeanMethods = false)
   @ConditionalOnClass({AntipodeClientInterceptor.class, RestClient.class})
   static class Clients {
-    private static final String REDIRECTS = "spring.http.client.redirects";
-
-    Clients(Environment environment) {
-      if (!"dontfollow".equals(environment.getProperty(REDIRECTS, "").replaceAll("[-_]", "").toLowerCase(Locale.ROOT))) {
-        Logs.info(
-            "redirects",
-            "HTTP clients of this application may follow redirects by themselves, and take a lineage along to a host that "
-                + "nobody has judged. Where a service that is called redirects to others, set " + REDIRECTS + "=dont-follow");
-      }
-    }
-
     @Bean
     @Order(Ordered.LOWEST_PRECEDENCE)
     RestTemplateCustomizer antipodeRestTemplates(SpringSettings settings) {
@@ -110,6 +97,17 @@ public class AntipodeAutoConfiguration {
     @Order(Ordered.LOWEST_PRECEDENCE)
     RestClientCustomizer antipodeRestClients(SpringSettings settings) {
       return builder -> builder.requestInterceptor(new AntipodeClientInterceptor());
+    }
+  }
+
+  /** Redirects that those clients follow: Spring Boot 3.4 has a builder of all their request factories. */
+  @Configuration(proxyBeanMethods = false)
+  @ConditionalOnClass({AntipodeClientInterceptor.class, RestClient.class, ClientHttpRequestFactoryBuilder.class})
+  static class Redirects {
+    @Bean
+    @Role(BeanDefinition.ROLE_INFRASTRUCTURE)
+    static JudgedFactories antipodeJudgedFactories() {
+      return new JudgedFactories();
     }
   }
 
