@@ -33,6 +33,9 @@ interface ClientKind {
     if (ClassUtils.isPresent("dev.antipode.redis.AntipodeLettuce", loader)
         && ClassUtils.isPresent("io.lettuce.core.api.StatefulRedisConnection", loader)) {
       kinds.put("an io.lettuce.core.api.StatefulRedisConnection", new Lettuce());
+      if (ClassUtils.isPresent("org.springframework.data.redis.connection.lettuce.LettuceConnectionFactory", loader)) {
+        kinds.put("a LettuceConnectionFactory of Spring Data Redis", new SpringRedis());
+      }
     }
     if (ClassUtils.isPresent("dev.antipode.rabbitmq.AntipodeRabbit", loader)
         && ClassUtils.isPresent("com.rabbitmq.client.Connection", loader)) {

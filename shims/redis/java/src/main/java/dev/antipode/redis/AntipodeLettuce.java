@@ -48,12 +48,18 @@ public final class AntipodeLettuce {
    */
   public static <K, V> StatefulRedisConnection<K, V> wrap(
       StatefulRedisConnection<K, V> connection, StoreOptions options) {
-    StatefulRedisConnectionImpl<K, V> plain =
-        connection instanceof RecordingConnection<K, V> wrapped ? wrapped.plain() : LettuceTargets.checked(connection);
-    Binding binding = Wrapping.bind(LettuceTargets.of(plain), options);
-    RecordingConnection<K, V> wrapped = RecordingConnection.of(plain, binding);
-    binding.marker().use(wrapped);
-    return wrapped;
+    StatefulRedisConnectionImpl<K, V> plain = LettuceWrapping.plainOf(connection);
+    return LettuceWrapping.recording(plain, Wrapping.bind(LettuceTargets.of(plain), options));
+  }
+
+  /**
+   * What wraps each of many connections as {@link #wrap(StatefulRedisConnection, StoreOptions)} does: for pools and frameworks
+   * that connect by themselves. The store is joined here; its own server is known from the first connection on.
+   *
+   * @throws ConfigurationException for options that cannot be
+   */
+  public static LettuceWrapping wrapping(StoreOptions options) {
+    return new LettuceWrapping(options);
   }
 
   /**

@@ -1,0 +1,45 @@
+package dev.antipode.redis;
+
+import dev.antipode.StoreOptions;
+import dev.antipode.UnfitStoreException;
+import dev.antipode.shim.Shims;
+import io.lettuce.core.StatefulRedisConnectionImpl;
+import io.lettuce.core.api.StatefulRedisConnection;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+
+/**
+ * Wraps each of many connections to one store, for pools and frameworks that connect by themselves: a server is asked what it
+ * allows once, and not by each connection. {@link AntipodeLettuce#wrapping} makes it.
+ */
+public final class LettuceWrapping {
+  private final StoreOptions options;
+  private final Map<String, Binding> bindings = new ConcurrentHashMap<>();
+
+  LettuceWrapping(StoreOptions options) {
+    this.options = options;
+    Shims.join(options, RedisShim::new);
+  }
+
+  /**
+   * The same connection, as {@link AntipodeLettuce#wrap(StatefulRedisConnection, StoreOptions)} returns it.
+   *
+   * @throws dev.antipode.ConfigurationException for a connection that cannot be wrapped
+   * @throws UnfitStoreException for a server of a Redis Cluster
+   */
+  public <K, V> StatefulRedisConnection<K, V> wrap(StatefulRedisConnection<K, V> connection) {
+    StatefulRedisConnectionImpl<K, V> plain = plainOf(connection);
+    Target target = LettuceTargets.of(plain);
+    return recording(plain, bindings.computeIfAbsent(target.address(), address -> Wrapping.bind(target, options)));
+  }
+
+  static <K, V> StatefulRedisConnectionImpl<K, V> plainOf(StatefulRedisConnection<K, V> connection) {
+    return connection instanceof RecordingConnection<K, V> wrapped ? wrapped.plain() : LettuceTargets.checked(connection);
+  }
+
+  static <K, V> StatefulRedisConnection<K, V> recording(StatefulRedisConnectionImpl<K, V> plain, Binding binding) {
+    RecordingConnection<K, V> wrapped = RecordingConnection.of(plain, binding);
+    binding.marker().use(wrapped);
+    return wrapped;
+  }
+}
