@@ -172,7 +172,7 @@ class _Own:
 
 
 def keep_limits() -> None:
-    """Has SQS refuse what AWS's refuses."""
+    """Has SQS refuse what AWS's refuses, and lose nothing."""
     send = sqs.SQSBackend.send_message
     batch = sqs.SQSBackend.send_message_batch
 
@@ -193,6 +193,22 @@ def keep_limits() -> None:
             check(entry.get("MessageAttributes"))
         return batch(self, queue_name, entries)
 
+    # moto's queues lose what comes while something is deleted, and give one message twice to receivers side by side.
+    delete, receive = sqs.Queue.delete_message, sqs.SQSBackend.receive_message
+
+    def delete_alone(self: Any, receipt_handle: str) -> None:
+        with self._messages_lock:
+            delete(self, receipt_handle)
+
+    def receive_alone(self: Any, queue_name: str, *args: Any, **more: Any) -> Any:
+        found = self.get_queue(queue_name)
+        if found.fifo_queue:  # waits there without giving the lock back
+            return receive(self, queue_name, *args, **more)
+        with found._messages_lock:
+            return receive(self, queue_name, *args, **more)
+
+    sqs.Queue.delete_message = delete_alone
+    sqs.SQSBackend.receive_message = receive_alone
     sqs.SQSBackend.send_message = send_checked
     sqs.SQSBackend.send_message_batch = batch_checked
 
