@@ -23,10 +23,8 @@ from antipode_lab.stores.activemq import PROBE_QUEUE, ActiveMqOptions
 from antipode_lab.stores.rabbitmq import PROBE_EXCHANGE, RabbitOptions
 from compose_model import DOCKER, FILE, load, proxies, services
 
-QUICK = ("redis", "activemq", "postgresql")
 STORES = tuple(name for name in native.names() if name != "mongod")
 """In containers `mongodb` is a real mongod; natively that is a store of its own, for there may be no binary."""
-SLOW = tuple(name for name in STORES if name not in QUICK)
 ONE_SHOT = {"mongodb-initiate", "s3-replicate"}
 BETWEEN = {"toxiproxy", "jaeger"}
 """What both regions reach."""
@@ -124,7 +122,8 @@ def test_who_uses_a_link_uses_its_own() -> None:
     assert unused <= {"mongodb"}, "its members find each other by the proxy's names in the networks"
 
 
-@pytest.mark.parametrize("kind", [*QUICK, *(pytest.param(name, marks=pytest.mark.stores) for name in SLOW)])
+@pytest.mark.servers
+@pytest.mark.parametrize("kind", STORES)
 def test_it_agrees_with_the_native_lab(kind: str) -> None:
     """Servers, regions, roles, sources, links, and how clients reach them."""
     ours = _store(kind, services())
@@ -253,7 +252,8 @@ async def test_ways_carry_octets_both_ways_and_close() -> None:
     way.close()
 
 
-@pytest.mark.parametrize("kind", ["mariadb", pytest.param("mysql", marks=pytest.mark.stores)])
+@pytest.mark.servers
+@pytest.mark.parametrize("kind", ["mariadb", "mysql"])
 def test_servers_take_the_statements_that_make_replicas(kind: str, lab_factory: Any) -> None:
     """On a server of the native lab, which then reads from its own lab's link in the place of Toxiproxy's container."""
     store = lab_factory(kind, lag="1ms")[kind]

@@ -24,7 +24,7 @@ from antipode_lab.stores._activemq_broker import BROKER, command
 
 PROBE_QUEUE: Final = "antipode-lab.probe"
 USER: Final = "app"
-"""May do everything; the password is the same word. `publisher` may only send, `reader` only read queues `readers.*`."""
+"""May do everything; the password is the same. `publisher` may only send, `reader` only read queues `readers.*`."""
 _QUIET_S = 1.0
 """A probe that has not arrived for so long after another one is sent anew."""
 

@@ -14,7 +14,7 @@ from antipode_lab.stores.activemq import ActiveMqStore
 
 
 def test_it_is_noticed_and_then_nothing_is_proved(lab_factory: Any) -> None:
-    """Else what has come no further than region A would pass in region B."""
+    """SHIM-41: else what has come no further than region A would pass in region B."""
     lab = lab_factory("activemq", queue_lag="1ms", options={"activemq": {"demand": True, "taps_in_a": True}})[
         "activemq"
     ]
