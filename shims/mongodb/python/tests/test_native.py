@@ -10,6 +10,7 @@ import antipode
 import pymongo
 import pytest
 from antipode.scope import scope
+from antipode.settings import configure
 from mongodb_regions import DATABASE, Posts
 from pymongo import DeleteMany, DeleteOne, InsertOne, ReplaceOne, ReturnDocument, UpdateMany, UpdateOne
 from pymongo.errors import BulkWriteError, PyMongoError
@@ -176,6 +177,8 @@ def test_a_wrapped_client_is_one_and_the_plain_one_stays_plain(posts: Posts) -> 
         client[DATABASE]["posts"]["sub"].database["posts"],
         posts.wrap(plain[DATABASE]).posts,
         posts.wrap(plain[DATABASE].posts),
+        posts.wrap(posts.wrap(plain)[DATABASE].posts),
+        posts.wrap(posts.wrap(posts.wrap(plain)))[DATABASE].posts,
     ):
         with antipode.scope() as opened:
             each.insert_one({})
@@ -208,3 +211,21 @@ def test_queries_counts_and_pipelines_show_nothing_of_ours(posts: Posts) -> None
         [batch] = collection.find_raw_batches({"_id": 1})
         assert b"_apv" not in batch
         assert opened.lineage == before
+
+
+def test_switched_off_it_is_the_plain_client_and_still_shows_nothing_of_ours(posts: Posts, name: str) -> None:
+    """BAR-49, SHIM-36: what was written while it was on stays readable."""
+    collection = posts.wrapped["a"][DATABASE]["posts"]
+    with antipode.scope():
+        collection.insert_one({"_id": name, "v": 1})
+        collection.insert_one({"_id": f"{name}-2", "v": 1})
+        collection.update_one({"_id": name}, {"$set": {"v": 2}})
+    configure(mode="off")
+    with antipode.scope() as opened:
+        assert collection.find_one({"_id": name}) == {"_id": name, "v": 2}
+        assert collection.find_one_and_update({"_id": name}, {"$inc": {"v": 1}}) == {"_id": name, "v": 2}
+        assert collection.find_one_and_delete({"_id": name}, {"_id": 0}) == {"v": 3}
+        assert list(collection.aggregate([{"$match": {"_id": f"{name}-2"}}])) == [{"_id": f"{name}-2", "v": 1}]
+        collection.insert_one({"_id": f"{name}-3"})
+        assert posts.raw(f"{name}-3") == {"_id": f"{name}-3"}
+        assert not opened.lineage

@@ -116,9 +116,11 @@ def native(at: At, reason: str, detail: str, call: Callable[[], Any]) -> Steps[A
 
 def write(at: At, name: str, given: Given) -> Steps[Any]:
     """One operation of a collection that writes."""
+    hides = name.startswith("find_one_and_")
 
     def plain() -> Any:
-        return getattr(at.low, name)(**given)
+        hidden = {"projection": hiding(given.get("projection"))} if hides else {}
+        return getattr(at.low, name)(**{**given, **hidden})
 
     binding = at.binding
     if not binding.records:

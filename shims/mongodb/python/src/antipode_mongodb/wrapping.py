@@ -15,7 +15,7 @@ from pymongo.database import Database
 
 from antipode_mongodb import tombstones as burying
 from antipode_mongodb.binding import Binding
-from antipode_mongodb.recording import recording_client, recording_collection
+from antipode_mongodb.recording import recording_client
 from antipode_mongodb.shim import MongoShim
 from antipode_mongodb.targets import is_client, member, whole
 
@@ -145,8 +145,5 @@ def _copy(client: Any, plain: Any, binding: Binding) -> Any:
     made = wrapped.get_database(database.name, codec, preference, database.write_concern, database.read_concern)
     if not is_collection:
         return made
-    found = made.get_collection(
-        client.name, client.codec_options, client.read_preference, client.write_concern, client.read_concern
-    )
-    assert isinstance(found, recording_collection(type(client)))
-    return found
+    concern, reading = client.write_concern, client.read_concern
+    return made.get_collection(client.name, client.codec_options, client.read_preference, concern, reading)
