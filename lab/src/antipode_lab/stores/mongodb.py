@@ -41,6 +41,7 @@ class MongoStore(PostgresqlStore):
         "shared_preload_libraries": "pg_cron,pg_documentdb_core,pg_documentdb",
         "cron.database_name": "postgres",
         "max_connections": "200",
+        "hot_standby_feedback": "on",  # FerretDB's open cursors would hold up what a standby has to apply
     }
 
     @staticmethod
