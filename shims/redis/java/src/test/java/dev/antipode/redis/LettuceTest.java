@@ -35,7 +35,7 @@ import reactor.core.scheduler.Schedulers;
 import redis.clients.jedis.CommandArguments;
 import redis.clients.jedis.Protocol;
 
-/** What is Lettuce's own: its types, threads and futures that share a connection, writes that it repeats when that is made anew. */
+/** What is Lettuce's own: its types, threads and futures that share a connection, writes that are repeated on the next one. */
 class LettuceTest extends WithLettuce {
   private static List<WriteId> ids(LineageScope scope) {
     return scope.lineage().ofStore(STORE);
