@@ -74,35 +74,46 @@ def bulk_write(
 
     shared: session, let and comment. insert_options: what goes with insertions besides.
     """
-    tally, index = _Tally(), 0
-    while index < len(requests):
-        if isinstance(requests[index], InsertOne):
-            end = index
-            while end < len(requests) and isinstance(requests[end], InsertOne):
+    tally, place = _Tally(), 0
+    order = list(range(len(requests)))
+    if not ordered:  # as the client itself sends them
+        order.sort(key=lambda index: _rank(requests[index]))
+    while place < len(order):
+        if isinstance(requests[order[place]], InsertOne):
+            end = place
+            while end < len(order) and isinstance(requests[order[end]], InsertOne):
                 end += 1
-            fine = yield from _insert(at, requests[index:end], index, ordered, tally, shared | insert_options)
-            index = end
+            fine = yield from _insert(at, requests, order[place:end], ordered, tally, shared | insert_options)
+            place = end
         else:
-            fine = yield from _one(at, requests[index], index, tally, shared, insert_options)
-            index += 1
+            fine = yield from _one(at, requests[order[place]], order[place], tally, shared, insert_options)
+            place += 1
         if ordered and not fine:
             break
     if tally.reply["writeErrors"]:
+        tally.reply["writeErrors"].sort(key=lambda error: error["index"])
         raise BulkWriteError(tally.reply)
     return BulkWriteResult(tally.reply, acknowledged=True)
 
 
+def _rank(request: Any) -> int:
+    """The place of a kind in a bulk without order: insertions, changes, deletions."""
+    if isinstance(request, InsertOne):
+        return 0
+    return 2 if isinstance(request, DeleteOne | DeleteMany) else 1
+
+
 def _insert(
-    at: At, requests: Sequence[Any], offset: int, ordered: bool, tally: _Tally, options: dict[str, Any]
+    at: At, requests: Sequence[Any], indexes: Sequence[int], ordered: bool, tally: _Tally, options: dict[str, Any]
 ) -> Steps[bool]:
-    documents = [request._doc for request in requests]
+    documents = [requests[index]._doc for index in indexes]
     options = {word: value for word, value in options.items() if word != "let"}
     try:
         yield from insert_many(at, documents, {"ordered": ordered, **options})
     except BulkWriteError as error:
         tally.add("nInserted", error.details["nInserted"])
         for failed in error.details["writeErrors"]:
-            tally.reply["writeErrors"].append({**failed, "index": failed["index"] + offset})
+            tally.reply["writeErrors"].append({**failed, "index": indexes[failed["index"]]})
         return False
     tally.add("nInserted", len(documents))
     return True
