@@ -106,7 +106,7 @@ def leaving(scope: Scope, *, answered: bool = False) -> Lineage:
     """The scope's lineage as it may leave now; writes in flight are marked in the copy and counted (SCOPE-16).
 
     In the block of a `branch()` it is one for a task (BRANCH-4); else, where the caller waits to be `answered`, one for
-    somebody in the same branches (BRANCH-6). Raises PendingWriteError under `on_pending=raise`, for tests; nothing else.
+    somebody in the same branches (BRANCH-6). Raises nothing but PendingWriteError under `on_pending=raise`, for tests.
     """
     lineage = scope.outgoing()
     if scope.streaming:

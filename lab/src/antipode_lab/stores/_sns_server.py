@@ -220,7 +220,8 @@ def application(couriers: dict[str, Courier]) -> Callable[[dict[str, Any], Calla
     def answer(environ: dict[str, Any], start: Callable[..., Any]) -> Iterable[bytes]:
         path = environ["PATH_INFO"]
         if not path.startswith(OURS):
-            return moto(environ, start)
+            answered: Iterable[bytes] = moto(environ, start)
+            return answered
         what, _, region = path.removeprefix(OURS).partition("/")
         if what == "probe":
             found: Any = couriers[region].probe()

@@ -212,7 +212,7 @@ class ReplicatedLog:
         return version
 
     def close_row(self, key: bytes, value: bytes, life: float) -> bool:
-        """Writes the row of a branch at the primary where there is none; those whose time is over go with it (BRANCH-22)."""
+        """Writes a branch's row at the primary where there is none; those whose time is over go with it (BRANCH-22)."""
         with self._lock:
             node, now = self._primary, time.monotonic()
             while self._rows and self._rows[0][0] < now:

@@ -13,7 +13,6 @@ from antipode.memory.node import Node
 from antipode.shim import VISIBLE, Capabilities, Server, Shim, Visibility, not_yet, unproven
 from antipode.writeid import Opaque, Ordered, WriteId
 
-
 _ROW: Final = b"antipode:branch:"
 """What the keys of the rows of branches begin with."""
 
