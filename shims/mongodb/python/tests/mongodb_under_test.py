@@ -80,6 +80,10 @@ class MongoUnderTest(LabUnderTest):
 
     def restart(self, server: str) -> None:
         self.lab.restart(server, crash=True)
+        # A pooled connection to the server's last life fails once, and a single server's writes are not retried.
+        self._plain[server].close()
+        self._plain[server] = self.lab.client(server, timeout=10.0)
+        self._wrapped[server] = antipode_mongodb.wrap(self._plain[server], store=self.name)
 
     # Troubles
 
