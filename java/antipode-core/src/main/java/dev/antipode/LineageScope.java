@@ -18,7 +18,6 @@ import java.util.Set;
 import java.util.TreeSet;
 import java.util.function.Supplier;
 import java.util.stream.Collectors;
-import java.util.stream.Stream;
 
 /**
  * What one request, message or task depends on, held by OpenTelemetry's {@link Context} (chapter SCOPE of the
@@ -42,12 +41,12 @@ public final class LineageScope implements AutoCloseable, ImplicitContextKeyed {
   private Lineage removed = Lineage.EMPTY;
   private final Set<String> removedStores = new HashSet<>();
   private volatile Set<PendingWrite> pending = Set.of(); // copied when it changes: it is looked at more often
-  private volatile List<Gap> streams = List.of(); // response streams with a message in hand; likewise, each told by identity
   private final List<Gap> gaps = new ArrayList<>();
   private volatile boolean closed;
   private boolean stopped;
   private int holds;
 
+  private final OpenStreams streams = new OpenStreams();
   private volatile boolean sent;
   private volatile OptionalLong deadline = OptionalLong.empty();
   private volatile Object proof;
@@ -129,7 +128,7 @@ public final class LineageScope implements AutoCloseable, ImplicitContextKeyed {
   public List<Gap> gaps() {
     synchronized (lock) {
       List<Gap> all = new ArrayList<>(gaps);
-      all.addAll(streams);
+      all.addAll(streams.open());
       return all;
     }
   }
@@ -281,7 +280,7 @@ public final class LineageScope implements AutoCloseable, ImplicitContextKeyed {
   public void removeIncomplete() {
     synchronized (lock) {
       lineage = lineage.vouched();
-      streams = List.of();
+      streams.clear();
     }
   }
 
@@ -312,23 +311,17 @@ public final class LineageScope implements AutoCloseable, ImplicitContextKeyed {
    * anywhere (PROP-28). Said of every message: the application may have vouched for those before. What is given here ends it.
    */
   public void streaming(Gap stream) {
-    synchronized (lock) {
-      if (streams.stream().noneMatch(each -> each == stream)) {
-        streams = Stream.concat(streams.stream(), Stream.of(stream)).toList();
-      }
-    }
+    streams.add(stream);
   }
 
   /** The stream's end came, and what it brought is joined; or is known to be missing, and marked. */
   public void streamed(Gap stream) {
-    synchronized (lock) {
-      streams = streams.stream().filter(each -> each != stream).toList();
-    }
+    streams.remove(stream);
   }
 
   /** Whether there are messages in hand whose lineage has not come yet. */
   public boolean isStreaming() {
-    return !streams.isEmpty();
+    return !streams.open().isEmpty();
   }
 
   // Writes in flight
