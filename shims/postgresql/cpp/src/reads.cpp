@@ -12,10 +12,12 @@ namespace {
 
 constexpr char kLife[] =
     "SELECT pg_postmaster_start_time()::text, current_setting('transaction_isolation')";
-// A primary's insert position beside the flushed one: what was read may have been committed asynchronously.
+// Beside the position that judges, what covers all that can be seen (EPOCH-31). On a primary the insert position: what was
+// read may have been committed asynchronously. On a standby what it has received: a commit can be seen there a moment before
+// it counts as replayed.
 constexpr char kCover[] =
     "SELECT p.recovering, p.reached, p.timeline, p.system,"
-    " CASE WHEN NOT p.recovering THEN pg_current_wal_insert_lsn()::text END,"
+    " CASE WHEN p.recovering THEN pg_last_wal_receive_lsn() ELSE pg_current_wal_insert_lsn() END::text,"
     " (SELECT word FROM antipode.epochs AS e"
     " WHERE e.system = p.system AND e.timeline = p.timeline AND e.counter = 0 LIMIT 1),"
     " (SELECT setting::bigint FROM pg_settings WHERE name = 'wal_segment_size')"
@@ -107,10 +109,13 @@ std::optional<WriteId> ReadCall::Position() {
   const auto reached = NumberOf(ValueOf(row, 1));
   const auto timeline = DecimalOf(ValueOf(row, 2));
   const auto system = DecimalOf(ValueOf(row, 3));
-  if (!reached || !timeline || !system) return std::nullopt;
-  std::uint64_t counter = *reached;
-  if (const auto inserted = NumberOf(ValueOf(row, 4))) {
-    counter = std::max(counter, RecordEnd(*inserted, DecimalOf(ValueOf(row, 6)).value_or(0)));
+  const auto seen = NumberOf(ValueOf(row, 4));
+  if (!reached || !timeline || !system || !seen) return std::nullopt;
+  std::uint64_t counter = *seen;
+  if (ValueOf(row, 0) != "t") {
+    counter = std::max(*reached, RecordEnd(*seen, DecimalOf(ValueOf(row, 6)).value_or(0)));
+  } else if (counter < *reached) {  // it replays what it has not received since it began to: from an archive
+    return std::nullopt;
   }
   const Epoch epoch{*system, static_cast<std::uint32_t>(*timeline), std::string(ValueOf(row, 5))};
   auto id = WriteId::Position(binding_.store->name(), epoch.Name(), counter);

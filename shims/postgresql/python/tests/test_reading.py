@@ -10,7 +10,9 @@ import psycopg
 import pytest
 from antipode import Ordered
 from antipode.errors import BarrierTimeout
+from antipode_lab.processes import wait_until
 from antipode_lab.stores.postgresql import PostgresqlStore
+from antipode_postgresql.positions import number_of
 from pg_regions import INSERT, STORE, Posts
 
 
@@ -75,6 +77,29 @@ def test_reading_covers_and_gives_what_rests_beside(quiet_posts: Posts, quiet_la
     with quiet_lab.connect("a", user="app") as plain:
         plain.execute("INSERT INTO posts (key, value) VALUES ('plain', 'v')")
         assert plain.execute("SELECT antipode FROM posts WHERE key = 'plain'").fetchone() == (None,)
+
+
+def test_a_read_at_a_standby_covers_what_it_may_have_begun_to_replay(
+    quiet_posts: Posts, quiet_lab: PostgresqlStore
+) -> None:
+    """EPOCH-31: a commit can be seen before it counts as replayed; until then it is only known to be received."""
+    reader = quiet_posts.wrap("b1")
+    with quiet_lab.connect("b1") as standby, quiet_lab.connect("a", user="app") as primary:
+        standby.execute("SELECT pg_wal_replay_pause()")
+        try:
+            primary.execute(INSERT, ("received",))
+            [written] = primary.execute("SELECT pg_current_wal_flush_lsn()::text").fetchone() or ("",)
+            question = "SELECT pg_last_wal_receive_lsn() >= %s::pg_lsn"
+            wait_until("it is received", lambda: standby.execute(question, (written,)).fetchone() == (True,))
+            with antipode.reading() as seen:
+                reader.execute("SELECT value FROM posts")
+            [covering] = seen.lineage.of_store(STORE)
+            assert isinstance(covering.version, Ordered)
+            assert covering.version.counter >= number_of(written)
+            assert seen.lineage.is_complete()
+        finally:
+            standby.execute("SELECT pg_wal_replay_resume()")
+    assert antipode.barrier(seen.lineage, timeout=20).complete
 
 
 @pytest.mark.parametrize(

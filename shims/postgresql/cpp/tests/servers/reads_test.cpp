@@ -95,6 +95,23 @@ TEST_F(Reads, AReadingIsCoveredByTheServerThatAnswered) {
   EXPECT_EQ(PositionIn(scope.lineage()), written) << "nothing is added to the scope unless asked for (SHIM-12)";
 }
 
+// EPOCH-31: a commit can be seen before it counts as replayed; until then it is only known to be received.
+TEST_F(Reads, AReadingAtAStandbyCoversWhatItMayHaveBegunToReplay) {
+  const Scope scope;
+  (void)regions_.Ask("b1", "SELECT pg_wal_replay_pause()", "postgres");
+  Write("received");
+  const std::string flushed = regions_.Ask("a", "SELECT pg_current_wal_flush_lsn()");
+  Until([&] { return regions_.Ask("b1", "SELECT pg_last_wal_receive_lsn() >= '" + flushed + "'") == "t"; });
+  {
+    Connection reader = regions_.Wrapped("b1");
+    const Reading seen;
+    EXPECT_EQ(reader.Exec("SELECT value FROM posts").status(), PGRES_TUPLES_OK);
+    EXPECT_GE(PositionIn(seen.lineage()).counter, PositionIn(scope.lineage()).counter);
+    EXPECT_TRUE(seen.lineage().IsComplete({kStore}));
+  }
+  (void)regions_.Ask("b1", "SELECT pg_wal_replay_resume()", "postgres");
+}
+
 TEST_F(Reads, AReadingAfterALineageWaitsForIt) {
   regions_.lab().Lag("postgresql", "b1", "100ms");
   Connection reader = regions_.Wrapped("b1");

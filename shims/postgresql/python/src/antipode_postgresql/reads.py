@@ -24,9 +24,11 @@ from antipode_postgresql.statements import Kind, classify
 from antipode_postgresql.targets import target_of
 
 _LIFE: Final = b"SELECT pg_postmaster_start_time()::text; SHOW transaction_isolation"
-# A primary's insert position beside the flushed one: what was read may have been committed asynchronously.
+# Beside the position that judges, what covers all that can be seen (EPOCH-31). On a primary the insert position: what
+# was read may have been committed asynchronously. On a standby what it has received: a commit can be seen there a
+# moment before it counts as replayed.
 _COVER: Final = b"""SELECT p.recovering, p.reached, p.timeline, p.system,
- CASE WHEN NOT p.recovering THEN pg_current_wal_insert_lsn()::text END,
+ CASE WHEN p.recovering THEN pg_last_wal_receive_lsn() ELSE pg_current_wal_insert_lsn() END::text,
  (SELECT word FROM antipode.epochs AS e
   WHERE e.system = p.system AND e.timeline = p.timeline AND e.counter = 0 LIMIT 1),
  (SELECT setting::bigint FROM pg_settings WHERE name = 'wal_segment_size')
@@ -141,13 +143,16 @@ class ReadCall:
             self.missed()
             return
         fields = [None if (v := answer.get_value(0, n)) is None else v.decode() for n in range(answer.nfields)]
-        _recovering, reached, timeline, system, inserted, word, segment = fields
-        if timeline is None or system is None or reached is None:
+        recovering, reached, timeline, system, seen, word, segment = fields
+        if timeline is None or system is None or reached is None or seen is None:
             self.missed()
             return
-        counter = number_of(reached)
-        if inserted is not None:
-            counter = max(counter, record_end(number_of(inserted), int(segment or 0)))
+        counter = number_of(seen)
+        if recovering != "t":
+            counter = max(number_of(reached), record_end(counter, int(segment or 0)))
+        elif counter < number_of(reached):  # it replays what it has not received since it began to: from an archive
+            self.missed()
+            return
         epoch = str(Epoch(int(system), int(timeline), word or ""))
         position = WriteId(self.binding.store.name, b"", position_in(epoch, counter))
         for reading in (self.reading, self._merged):

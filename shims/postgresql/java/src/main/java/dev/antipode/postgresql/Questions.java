@@ -34,12 +34,17 @@ final class Questions {
   static final String LIFE =
       "SELECT pg_postmaster_start_time()::text, current_setting('transaction_isolation')";
 
-  /** A primary's insert position beside the flushed one: what was read may have been committed asynchronously. */
+  /**
+   * Beside the position that judges, what covers all that can be seen (EPOCH-31). On a primary the insert position: what
+   * was read may have been committed asynchronously. On a standby what it has received: a commit can be seen there a moment
+   * before it counts as replayed.
+   */
   static final String COVER = "SELECT p.reached, p.timeline, p.system,"
-      + " CASE WHEN NOT p.recovering THEN pg_current_wal_insert_lsn()::text END,"
+      + " CASE WHEN p.recovering THEN pg_last_wal_receive_lsn() ELSE pg_current_wal_insert_lsn() END::text,"
       + " (SELECT word FROM antipode.epochs AS e"
       + "  WHERE e.system = p.system AND e.timeline = p.timeline AND e.counter = 0 LIMIT 1),"
-      + " (SELECT setting::bigint FROM pg_settings WHERE name = 'wal_segment_size') FROM antipode.place() AS p";
+      + " (SELECT setting::bigint FROM pg_settings WHERE name = 'wal_segment_size'), p.recovering"
+      + " FROM antipode.place() AS p";
 
   static final String MAY_READ_EPOCHS =
       "coalesce((SELECT has_table_privilege(c.oid, 'SELECT') AND has_schema_privilege(n.oid, 'USAGE')"

@@ -112,14 +112,19 @@ final class Reads {
       return;
     }
     String[] row = answers.lastRow();
-    if (row == null || row[0] == null || row[1] == null || row[2] == null) {
+    if (row == null || row[0] == null || row[1] == null || row[2] == null || row[3] == null) {
       missed();
       return;
     }
-    long counter = Lsn.parse(row[0]);
-    if (row[3] != null) {
-      long inserted = Lsn.recordEnd(Lsn.parse(row[3]), row[5] == null ? 0 : Long.parseLong(row[5]));
-      counter = Long.compareUnsigned(counter, inserted) >= 0 ? counter : inserted;
+    long reached = Lsn.parse(row[0]);
+    long counter = Lsn.parse(row[3]);
+    boolean isPrimary = !"t".equals(row[6]);
+    if (isPrimary) {
+      long inserted = Lsn.recordEnd(counter, row[5] == null ? 0 : Long.parseLong(row[5]));
+      counter = Long.compareUnsigned(reached, inserted) >= 0 ? reached : inserted;
+    } else if (Long.compareUnsigned(counter, reached) < 0) {
+      missed(); // it replays what it has not received since it began to: from an archive
+      return;
     }
     String word = row[4] == null ? "" : row[4];
     Epoch epoch = new Epoch(Long.parseUnsignedLong(row[2]), Long.parseLong(row[1]), word);

@@ -122,6 +122,37 @@ class ReadingTest extends QuietRegion {
     }
   }
 
+  /** EPOCH-31: a commit can be seen before it counts as replayed; until then it is only known to be received. */
+  @Test
+  void aReadAtAStandbyCoversWhatItMayHaveBegunToReplay() throws SQLException {
+    DataSource standby = region().wrap("b1", options());
+    try (Connection administrator = region().plain("b1", "postgres").getConnection();
+        Connection primary = region().plain("a").getConnection()) {
+      answer(administrator, "SELECT pg_wal_replay_pause()");
+      try {
+        Lineage written = write(newKey());
+        String flushed = answer(primary, "SELECT pg_current_wal_flush_lsn()");
+        String isReceived = "SELECT pg_last_wal_receive_lsn() >= '" + flushed + "'";
+        Region.until(() -> "t".equals(answer(administrator, isReceived)), "it is received");
+        try (Connection connection = standby.getConnection(); Reading seen = Antipode.reading()) {
+          Region.shows(connection, "nobody");
+          assertThat(written.isCoveredBy(seen.lineage())).as(seen.lineage() + " of " + written).isTrue();
+        }
+      } finally {
+        answer(administrator, "SELECT pg_wal_replay_resume()");
+      }
+    }
+  }
+
+  private static String answer(Connection connection, String question) {
+    try (Statement statement = connection.createStatement(); ResultSet rows = statement.executeQuery(question)) {
+      rows.next();
+      return rows.getString(1);
+    } catch (SQLException error) {
+      throw new IllegalStateException(error);
+    }
+  }
+
   /** PROP-21: what keeps ours from being told is the write's own error, and has its words. */
   @Test
   void withoutItsLineageARowIsNotWritten() throws SQLException {
