@@ -38,6 +38,18 @@ def until(condition: Callable[[], object], what: str) -> None:
         time.sleep(0.01)
 
 
+@pytest.fixture(autouse=True)
+def _logging_as_it_was() -> Iterator[None]:
+    """A worker in this process would set the root logger's level and handlers, for all later tests too."""
+
+    def leave_it(**_: object) -> None:
+        pass
+
+    signals.setup_logging.connect(leave_it)
+    yield
+    signals.setup_logging.disconnect(leave_it)
+
+
 @contextmanager
 def working(app: Celery) -> Iterator[None]:
     """A worker of this application in a thread of this process."""
