@@ -81,6 +81,7 @@ class ActiveMqNotifications:
 
     def __init__(self, setup: Setup) -> None:
         self._antipode = setup.antipode
+        self._track = setup.options.track
         self._urls = setup.queues
         self._destination = f"/queue/{setup.queue}"
         self._lock = threading.Lock()
@@ -93,7 +94,7 @@ class ActiveMqNotifications:
             return connection
         import antipode_activemq  # the baseline does without it
 
-        return antipode_activemq.wrap(connection, store=QUEUE)
+        return antipode_activemq.wrap(connection, store=QUEUE, track=self._track)
 
     def _open(self, region: str, failed: Callable[[BaseException], None] | None = None) -> tuple[Any, _Receipts]:
         connection, receipts = self._connection(region), _Receipts(failed)

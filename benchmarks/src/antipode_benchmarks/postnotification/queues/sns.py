@@ -23,6 +23,7 @@ class SnsNotifications:
 
     def __init__(self, setup: Setup) -> None:
         self._antipode = setup.antipode
+        self._track = setup.options.track
         self._urls = setup.queues
         self._lock = threading.Lock()
         self._publisher: Any = None
@@ -44,7 +45,7 @@ class SnsNotifications:
             return client
         import antipode_sns_sqs  # the baseline does without it
 
-        return antipode_sns_sqs.wrap(client, store=QUEUE)
+        return antipode_sns_sqs.wrap(client, store=QUEUE, track=self._track)
 
     def publish(self, headers: dict[str, str], body: bytes) -> None:
         """Publishes in region A; returns when SNS has taken it."""
