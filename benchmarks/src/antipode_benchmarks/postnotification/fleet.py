@@ -7,6 +7,7 @@ from contextlib import AsyncExitStack
 from itertools import groupby
 from types import TracebackType
 from typing import Self
+from uuid import uuid4
 
 from antipode_benchmarks.postnotification.hosts import Hosts
 from antipode_benchmarks.postnotification.options import REGIONS, SERVICES, Language, Options, Setup
@@ -48,7 +49,7 @@ class Fleet:
             await self._hosts.start(language, services)
         for host in self._hosts:
             self.addresses |= await host.bound()
-        setup = Setup(self._options, self._antipode, self.addresses, self._posts, self._queues)
+        setup = Setup(self._options, self._antipode, self.addresses, self._posts, self._queues, run=uuid4().hex)
         await asyncio.gather(*(host.told(setup) for host in self._hosts))
 
     def _processes(self) -> list[tuple[Language, tuple[str, ...]]]:

@@ -100,6 +100,9 @@ class Setup:
     queue: str = QUEUE
     """What follower-notify consumes, in a broker."""
 
+    run: str = ""
+    """Names this phase in its notifications: what another has left in a queue is not delivered in this one."""
+
     @property
     def barrier_in_follower(self) -> bool:
         """Whether follower-notify calls `barrier()`."""

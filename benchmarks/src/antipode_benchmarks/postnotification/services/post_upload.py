@@ -33,7 +33,7 @@ def build(site: Site) -> App:
         post = stored.json()
         await asyncio.sleep(site.setup.options.delay_ms / 1000)
         async with places:
-            notification = {"post": post["id"], "user": "alice"}
+            notification = {"post": post["id"], "user": "alice", "run": site.setup.run}
             notified = await http.post(site.url("notifier", "/notifications"), json=notification)
             notified.raise_for_status()
         return JSONResponse({**post, "trace": trace_id()}, status_code=201)
