@@ -28,21 +28,10 @@ from antipode.errors import (
 from antipode.fallback import read_or_fallback, read_or_fallback_async
 from antipode.lineage import EMPTY, Lineage, Order
 from antipode.messages import message_scope
+from antipode.operations import append, deserialize, detached_scope, remove, root, scope, serialize, stop, transfer
 from antipode.reading import Reading, reading
 from antipode.result import BarrierResult, ServerResult, StoreResult
-from antipode.scope import (
-    Scope,
-    append,
-    current_scope,
-    deserialize,
-    detached_scope,
-    remove,
-    root,
-    scope,
-    serialize,
-    stop,
-    transfer,
-)
+from antipode.scope import Scope, current_scope
 from antipode.scope_values import Gap, Removed
 from antipode.settings import Mode, Settings, Trust, configure, settings
 from antipode.store import Store, stores

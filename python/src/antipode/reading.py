@@ -10,7 +10,8 @@ from typing import Final
 from opentelemetry import context as otel
 
 from antipode.lineage import EMPTY, Lineage
-from antipode.scope import current_context, current_scope
+from antipode.otel_context import current_context
+from antipode.scope import current_scope
 from antipode.writeid import WriteId
 
 _READING: Final = otel.create_key("antipode-reading")

@@ -5,16 +5,14 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
-from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from opentelemetry import context as otel
-from opentelemetry.context.contextvars_context import ContextVarsRuntimeContext
 
 from antipode import logs, telemetry
 from antipode.branch_ids import WITHIN, BranchId, taken_out, without_branches
-from antipode.errors import ConfigurationError
 from antipode.lineage import EMPTY, Lineage
+from antipode.otel_context import current_context
 from antipode.pending import PendingWrite, Top, apply_on_pending, current_task
 from antipode.scope_values import Delivery, Gap, Removed
 from antipode.settings import Mode, settings
@@ -29,20 +27,6 @@ BLOCK: Final = otel.create_key("antipode-branch")
 """In the Context: the block of a `branch()`."""
 _process = object()
 """Stands for this process: the child of a fork is another, where the scopes from before are none (SCOPE-13)."""
-
-
-def _context_getter() -> Callable[[], otel.Context]:
-    """What `otel.get_current` comes down to with OpenTelemetry's own runtime context: a quarter of the time."""
-    runtime = getattr(otel, "_RUNTIME_CONTEXT", None)
-    if type(runtime) is ContextVarsRuntimeContext:
-        variable = getattr(runtime, "_current_context", None)
-        if isinstance(variable, ContextVar):
-            return variable.get
-    return otel.get_current
-
-
-current_context: Final[Callable[[], otel.Context]] = _context_getter()
-"""The OpenTelemetry Context of the caller."""
 
 
 class HandingOver(Protocol):
@@ -497,47 +481,6 @@ def activate(scope: Scope) -> Iterator[Scope]:
         otel.detach(token)
 
 
-@contextmanager
-def scope(lineage: Lineage = EMPTY) -> Iterator[Scope]:
-    """A new scope for the block, empty or starting from a lineage: `root() … stop()`."""
-    with open_scope(lineage) as opened:
-        yield opened
-
-
-@contextmanager
-def detached_scope() -> Iterator[Scope]:
-    """A copy of the current scope, for work that outlives the request (with `carry`)."""
-    outer = current_scope()
-    lineage = EMPTY if outer is None else outer.marked()
-    with open_scope(lineage, kind="detached") as opened:
-        yield opened
-
-
-def root() -> Scope:
-    """Opens a new, empty scope and makes it the current one (paper table 2); it never clears a shared one."""
-    opened = Scope()
-    opened._outer = current_scope()
-    otel.attach(in_context(opened))
-    return opened
-
-
-def stop() -> None:
-    """Ends the current scope (paper table 2); what was current before it is current again."""
-    current = current_scope()
-    if current is not None:
-        current.stop()
-        otel.attach(in_context(current._outer))
-
-
-def append(*ids: WriteId) -> None:
-    """Adds writes to the current scope; outside any scope they are counted as orphans, with the site."""
-    current = current_scope()
-    if current is not None:
-        current.append(*ids)
-    elif ids:
-        orphan(ids[0].store)
-
-
 def orphan(store: str) -> None:
     """Counts a write that no scope records."""
     site = call_site()
@@ -551,36 +494,3 @@ def orphan(store: str) -> None:
         f"a write to {store} was made outside any scope, so nothing can wait for it. Open one with a middleware or "
         f"antipode.scope(); in a thread use antipode.carry(). site={site}",
     )
-
-
-def remove(what: WriteId | str | Lineage | None = None, *, incomplete: bool = False) -> Removed:
-    """Takes something out of the current scope's lineage; see `Scope.remove`."""
-    current = current_scope()
-    return Removed(EMPTY, ()) if current is None else current.remove(what, incomplete=incomplete)
-
-
-def transfer(lineage: Lineage) -> None:
-    """Makes the current scope depend on a lineage (paper table 2)."""
-    current = current_scope()
-    if current is not None:
-        current.transfer(lineage)
-    elif lineage:
-        orphan(next(iter(lineage.stores), ""))
-
-
-def serialize() -> str:
-    """The current scope's lineage as text, as it may leave now (paper table 2).
-
-    Raises ConfigurationError outside any scope: that is no empty lineage (SCOPE-22).
-    """
-    current = current_scope()
-    if current is None:
-        raise ConfigurationError(f"antipode.serialize() was called outside any scope. (site: {call_site()})")
-    lineage = current.outgoing()
-    handing_over = current_block(current)
-    return (lineage if handing_over is None else handing_over.hand_over(lineage)).serialize()
-
-
-def deserialize(text: str) -> Lineage:
-    """Reads a lineage text; raises MalformedLineageError (paper table 2)."""
-    return Lineage.deserialize(text)

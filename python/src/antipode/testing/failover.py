@@ -26,7 +26,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar, Final
 
 from antipode.lineage import EMPTY, Lineage
-from antipode.scope import scope
+from antipode.operations import scope
 from antipode.settings import configure
 from antipode.shim import Server, stores
 from antipode.testing import isolated

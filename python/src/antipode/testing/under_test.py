@@ -34,8 +34,8 @@ from typing import Any, ClassVar, Protocol
 
 from antipode import barrier
 from antipode.lineage import Lineage
+from antipode.operations import scope
 from antipode.result import BarrierResult
-from antipode.scope import scope
 from antipode.shim import Capabilities, Shim
 from antipode.verdict import Verdict
 

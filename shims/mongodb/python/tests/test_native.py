@@ -9,7 +9,7 @@ from typing import Any
 import antipode
 import pymongo
 import pytest
-from antipode.scope import scope
+from antipode.operations import scope
 from antipode.settings import configure
 from mongodb_regions import DATABASE, Posts
 from pymongo import DeleteMany, DeleteOne, InsertOne, ReplaceOne, ReturnDocument, UpdateMany, UpdateOne

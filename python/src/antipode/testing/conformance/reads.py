@@ -8,8 +8,8 @@ from antipode import memory
 from antipode.barrier import barrier
 from antipode.errors import BarrierTimeout, BarrierUnproven
 from antipode.lineage import Lineage
+from antipode.operations import scope
 from antipode.reading import reading
-from antipode.scope import scope
 from antipode.settings import configure
 from antipode.testing.conformance.cases import Cases, only
 from antipode.testing.under_test import StoreUnderTest

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from antipode.scope import scope
+from antipode.operations import scope
 from antipode.settings import configure
 from antipode.testing.conformance.cases import Cases, only
 from antipode.testing.under_test import StoreUnderTest

@@ -11,8 +11,8 @@ import pytest
 from antipode import telemetry
 from antipode.barrier import barrier, barrier_async
 from antipode.errors import BarrierTimeout
+from antipode.operations import scope
 from antipode.result import BarrierResult
-from antipode.scope import scope
 from antipode.settings import configure
 from antipode.shim import Server, Visibility
 from antipode.testing.conformance.cases import Cases, only, parked, registered

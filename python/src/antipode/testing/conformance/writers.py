@@ -11,7 +11,7 @@ from antipode.carry import carry
 from antipode.errors import PendingWriteError, UnfitStoreError
 from antipode.lineage import EMPTY, Lineage
 from antipode.messages import message_scope
-from antipode.scope import deserialize, scope, serialize
+from antipode.operations import deserialize, scope, serialize
 from antipode.settings import configure
 from antipode.testing.conformance.cases import Cases, only
 from antipode.testing.under_test import StoreUnderTest

@@ -7,9 +7,10 @@ from threading import get_ident
 from typing import Any
 
 from antipode.lineage import EMPTY, Lineage
+from antipode.otel_context import current_context
 from antipode.pending import current_task
 from antipode.reading import current_reading, reading_in
-from antipode.scope import current_context, current_scope, scope_in
+from antipode.scope import current_scope, scope_in
 from antipode.site import call_site
 from antipode.store import Write
 from antipode.writeid import Ordered, WriteId

@@ -1,0 +1,89 @@
+"""What applications do with the current scope (paper table 2, spec SCOPE)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from opentelemetry import context as otel
+
+from antipode.errors import ConfigurationError
+from antipode.lineage import EMPTY, Lineage
+from antipode.scope import Scope, current_block, current_scope, in_context, open_scope, orphan
+from antipode.scope_values import Removed
+from antipode.site import call_site
+from antipode.writeid import WriteId
+
+
+@contextmanager
+def scope(lineage: Lineage = EMPTY) -> Iterator[Scope]:
+    """A new scope for the block, empty or starting from a lineage: `root() … stop()`."""
+    with open_scope(lineage) as opened:
+        yield opened
+
+
+@contextmanager
+def detached_scope() -> Iterator[Scope]:
+    """A copy of the current scope, for work that outlives the request (with `carry`)."""
+    outer = current_scope()
+    lineage = EMPTY if outer is None else outer.marked()
+    with open_scope(lineage, kind="detached") as opened:
+        yield opened
+
+
+def root() -> Scope:
+    """Opens a new, empty scope and makes it the current one (paper table 2); it never clears a shared one."""
+    opened = Scope()
+    opened._outer = current_scope()
+    otel.attach(in_context(opened))
+    return opened
+
+
+def stop() -> None:
+    """Ends the current scope (paper table 2); what was current before it is current again."""
+    current = current_scope()
+    if current is not None:
+        current.stop()
+        otel.attach(in_context(current._outer))
+
+
+def append(*ids: WriteId) -> None:
+    """Adds writes to the current scope; outside any scope they are counted as orphans, with the site."""
+    current = current_scope()
+    if current is not None:
+        current.append(*ids)
+    elif ids:
+        orphan(ids[0].store)
+
+
+def remove(what: WriteId | str | Lineage | None = None, *, incomplete: bool = False) -> Removed:
+    """Takes something out of the current scope's lineage; see `Scope.remove`."""
+    current = current_scope()
+    return Removed(EMPTY, ()) if current is None else current.remove(what, incomplete=incomplete)
+
+
+def transfer(lineage: Lineage) -> None:
+    """Makes the current scope depend on a lineage (paper table 2)."""
+    current = current_scope()
+    if current is not None:
+        current.transfer(lineage)
+    elif lineage:
+        orphan(next(iter(lineage.stores), ""))
+
+
+def serialize() -> str:
+    """The current scope's lineage as text, as it may leave now (paper table 2).
+
+    Raises ConfigurationError outside any scope: that is no empty lineage (SCOPE-22).
+    """
+    current = current_scope()
+    if current is None:
+        raise ConfigurationError(f"antipode.serialize() was called outside any scope. (site: {call_site()})")
+    lineage = current.outgoing()
+    handing_over = current_block(current)
+    return (lineage if handing_over is None else handing_over.hand_over(lineage)).serialize()
+
+
+def deserialize(text: str) -> Lineage:
+    """Reads a lineage text; raises MalformedLineageError (paper table 2)."""
+    return Lineage.deserialize(text)

@@ -1,0 +1,24 @@
+"""The caller's OpenTelemetry Context, which every operation on a scope begins with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextvars import ContextVar
+from typing import Final
+
+from opentelemetry import context as otel
+from opentelemetry.context.contextvars_context import ContextVarsRuntimeContext
+
+
+def _context_getter() -> Callable[[], otel.Context]:
+    """What `otel.get_current` comes down to with OpenTelemetry's own runtime context: a quarter of the time."""
+    runtime = getattr(otel, "_RUNTIME_CONTEXT", None)
+    if type(runtime) is ContextVarsRuntimeContext:
+        variable = getattr(runtime, "_current_context", None)
+        if isinstance(variable, ContextVar):
+            return variable.get
+    return otel.get_current
+
+
+current_context: Final[Callable[[], otel.Context]] = _context_getter()
+"""The OpenTelemetry Context of the caller."""
