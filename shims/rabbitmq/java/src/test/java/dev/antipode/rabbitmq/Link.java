@@ -17,6 +17,7 @@ final class Link implements AutoCloseable {
   private final Object gate = new Object();
   private final List<Socket> sockets = new CopyOnWriteArrayList<>();
   private volatile ServerSocket listening;
+  private volatile Thread accepting;
   private boolean silent;
 
   Link(int target) {
@@ -46,7 +47,7 @@ final class Link implements AutoCloseable {
     ServerSocket socket = new ServerSocket();
     socket.setReuseAddress(true);
     socket.bind(new InetSocketAddress(InetAddress.getLoopbackAddress(), wanted));
-    daemon(() -> {
+    accepting = daemon(() -> {
       while (true) {
         Socket near = socket.accept();
         sockets.add(near);
@@ -63,7 +64,7 @@ final class Link implements AutoCloseable {
     void run() throws IOException, InterruptedException;
   }
 
-  private static void daemon(Work work) {
+  private static Thread daemon(Work work) {
     Thread thread = new Thread(() -> {
       try {
         work.run();
@@ -73,6 +74,7 @@ final class Link implements AutoCloseable {
     });
     thread.setDaemon(true);
     thread.start();
+    return thread;
   }
 
   private void pump(Socket from, Socket to) throws IOException, InterruptedException {
@@ -93,11 +95,14 @@ final class Link implements AutoCloseable {
   void cut() {
     try {
       listening.close();
+      accepting.join(10_000); // the port is free only when accept() has returned
       for (Socket socket : sockets) {
         socket.close();
       }
     } catch (IOException error) {
       throw new UncheckedIOException(error);
+    } catch (InterruptedException interrupted) {
+      Thread.currentThread().interrupt();
     }
     sockets.clear();
     speak();
