@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from antipode_lab.fixtures import LabFactory
 from antipode_lab.processes import wait_until
-from antipode_lab.stores import _mongod_router
+from antipode_lab.stores import _router
 from antipode_lab.stores.mongod import LOST_DATABASE, MongodStore
 
 _HERE = shutil.which(os.environ.get("MONGOD") or "mongod") is not None
@@ -50,7 +50,7 @@ def test_the_router_sends_a_member_over_its_link_and_others_straight(tmp_path: P
         "links": {"b1<-a": _saying("l")},
     }
     (tmp_path / "table.json").write_text(json.dumps(table))
-    router = subprocess.Popen([sys.executable, "-I", "-S", _mongod_router.__file__, str(tmp_path / "table.json")])
+    router = subprocess.Popen([sys.executable, "-I", "-S", _router.__file__, str(tmp_path / "table.json")])
 
     def listens() -> bool:
         with socket.socket() as connection:

@@ -16,7 +16,7 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from antipode_lab.processes import Supervisor, wait_until
-from antipode_lab.stores import _redis_router
+from antipode_lab.stores import _router
 
 SERVICE = "antipode"
 """The name under which clients ask a Sentinel for the primary."""
@@ -48,7 +48,7 @@ def start_router(
             }
         )
     )
-    supervisor.spawn("redis:router", [sys.executable, "-I", "-S", _redis_router.__file__, str(table)])
+    supervisor.spawn("redis:router", [sys.executable, "-I", "-S", _router.__file__, str(table)])
 
     def listens() -> bool:
         for port in router_ports.values():

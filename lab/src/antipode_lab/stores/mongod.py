@@ -28,7 +28,7 @@ from antipode_lab.errors import LabError
 from antipode_lab.model import Server
 from antipode_lab.processes import wait_until
 from antipode_lab.store import BaseStore, Package, verb
-from antipode_lab.stores import _mongod_router
+from antipode_lab.stores import _router
 
 SET: Final = "antipode"
 LOST_DATABASE: Final = "antipode_lab"
@@ -114,7 +114,7 @@ class MongodStore(BaseStore[MongodOptions]):
         fresh.rename(self._table)
 
     def _start_router(self) -> None:
-        argv = [sys.executable, "-I", "-S", _mongod_router.__file__, str(self._table)]
+        argv = [sys.executable, "-I", "-S", _router.__file__, str(self._table)]
         self.context.supervisor.spawn(f"{self.kind}:router", argv)
 
         def listens() -> bool:

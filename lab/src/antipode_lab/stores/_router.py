@@ -1,11 +1,12 @@
-"""The addresses by which members of a replica set know one another: one port a member, the same for everybody.
+"""The addresses by which servers that know one another by one address only are reached: one port a server.
 
-A set has one configuration, so each member is told the same address of another. That address is this router's: it
-finds out which member's process a connection comes from, and lets it go on through the link of that pair, with its
-lag; any other one, a client's or a member's to itself, goes straight to the server.
+Redis Sentinel tells every replica the same address of the primary, and a replica set of MongoDB has one configuration
+for all members. Such an address is this router's: a connection that comes from another of the lab's servers goes on
+through the link of that pair, with its lag; any other one, a client's or a server's to itself, straight to the server.
 
-Run as a file, with the standard library only: ``_mongod_router.py TABLE``, a JSON file ``{"listen": {port: server},
-"direct": {server: port}, "pids": {server: pid}, "links": {"target<-source": port}}``, read anew for each connection.
+Run as a file, with the standard library only: ``_router.py TABLE``, a JSON file ``{"listen": {port: server}, "direct":
+{server: port}, "links": {"target<-source": port}, "sources": {address: server}, "pids": {server: pid}}``, read anew for
+each connection. Servers are told by a source address of their own, or by their processes.
 """
 
 from __future__ import annotations
@@ -20,6 +21,13 @@ from pathlib import Path
 from typing import Any
 
 CHUNK = 65536
+
+
+def origin(table: dict[str, Any], peer: tuple[str, int]) -> str | None:
+    """Which server a connection comes from, by the address of its other end; None where from none of them."""
+    found: str | None = table.get("sources", {}).get(peer[0])
+    pids: dict[str, int] = table.get("pids", {})
+    return owner(peer[1], pids) if found is None and pids else found
 
 
 def owner(port: int, pids: dict[str, int]) -> str | None:
@@ -47,8 +55,8 @@ async def _pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
 async def _connection(path: Path, server: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     """Joins a client with where it is to go, until either side ends: both end then, as over a real connection."""
     table: dict[str, Any] = json.loads(path.read_text())
-    origin = owner(writer.get_extra_info("peername")[1], table["pids"])
-    port = table["links"].get(f"{origin}<-{server}", table["direct"][server])
+    source = origin(table, writer.get_extra_info("peername"))
+    port = table["links"].get(f"{source}<-{server}", table["direct"][server])
     try:
         far_reader, far_writer = await asyncio.open_connection("127.0.0.1", port)
     except OSError:
