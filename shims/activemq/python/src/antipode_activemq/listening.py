@@ -14,7 +14,7 @@ from antipode.scope import Scope
 from antipode.settings import Mode
 from antipode.trust import Reason, judge_message_in, trust_settings
 
-from antipode_activemq.delivery import MessageDelivery
+from antipode_activemq.delivery import BrokerDelivery
 from antipode_activemq.marks import mark_of
 from antipode_activemq.options import ConnectionOptions
 from antipode_activemq.outcomes import OWN_RECEIPTS
@@ -44,7 +44,7 @@ def scope_of(frame: Any, *, connection: Any = None) -> AbstractContextManager[Sc
 def _foreign(frame: Any) -> Iterator[Scope]:
     detail = "scope_of() was not given the connection: scope_of(frame, connection=…)"
     headers = dict(frame.headers)
-    with message_scope(headers, delivery=MessageDelivery(False, detail, headers)) as scope:
+    with message_scope(headers, delivery=BrokerDelivery(False, detail, headers)) as scope:
         yield scope
 
 
@@ -93,7 +93,7 @@ def message(wrapping: Wrapping, frame: Any) -> Iterator[Scope]:
     options, returns = wrapping.options, wrapping.returns
     headers = dict(frame.headers)
     obstacle = wrapping.subscriptions.obstacle(headers, frame.body)
-    delivery = MessageDelivery(not obstacle, obstacle, headers, frame.body or b"")
+    delivery = BrokerDelivery(not obstacle, obstacle, headers, frame.body or b"")
     if delivery.can_redeliver:
         returns.opened(delivery)
     may_go_back = False

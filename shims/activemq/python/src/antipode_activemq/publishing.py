@@ -7,17 +7,11 @@ from typing import Any
 from uuid import uuid4
 
 from antipode import logs
-from antipode.errors import ConfigurationError, MalformedLineageError
-from antipode.exchange import leaving
-from antipode.lineage import EMPTY, Lineage
-from antipode.messages import HEADER, JMS_HEADER, message_scope, message_text, outgoing_message
-from antipode.scope import Scope, current_scope
-from antipode.seal import strip_seal
-from antipode.trust import judge_message_out, outgoing_text, trust_settings
-from antipode.wire import unwrap_header
+from antipode.errors import ConfigurationError
+from antipode.messages import HEADER, JMS_HEADER
+from antipode.queue_messages import carried_lineages, text_to_send
 from antipode.writeid import Opaque, WriteId
 
-from antipode_activemq.delivery import MessageDelivery
 from antipode_activemq.marks import MARK_HEADER
 from antipode_activemq.options import ConnectionOptions
 from antipode_activemq.outcomes import Outcomes
@@ -57,7 +51,7 @@ def _check_topic(options: ConnectionOptions, destination: str) -> None:
 
 def _stamped(options: ConnectionOptions, headers: Mapping[str, Any], own: WriteId | None) -> Mapping[str, Any]:
     """The headers as they leave: the same object where there is nothing to change, else a copy."""
-    carried = _carried(headers) if HEADER in headers or JMS_HEADER in headers else {}
+    carried = carried_lineages(headers) if HEADER in headers or JMS_HEADER in headers else {}
     if headers.get(JMS_HEADER) is not None and JMS_HEADER not in carried:
         logs.warn(
             f"foreign header {options.store.name}",
@@ -65,64 +59,10 @@ def _stamped(options: ConnectionOptions, headers: Mapping[str, Any], own: WriteI
             "the message carries no lineage. Give the application's header another name.",
         )
         return headers
-    text = _text(options, carried, own)
+    text = text_to_send(options, carried, own)
     if text is None and not carried:
         return headers
     rest = {name: value for name, value in headers.items() if name not in carried}
     if text is None:  # what came in and was not believed must not go on either (TRUST-5)
         return rest
     return {**rest, JMS_HEADER: text}
-
-
-def _is_refused(options: ConnectionOptions) -> bool:
-    return not judge_message_out(trust_settings(), options.lineage_out).accepted
-
-
-def _carried(headers: Mapping[str, Any]) -> dict[str, Any]:
-    """The lineages among the headers, by name: those of a message whose headers are sent again."""
-    return {name: headers[name] for name in (HEADER, JMS_HEADER) if name in headers and _is_ours(headers[name])}
-
-
-def _is_ours(value: object) -> bool:
-    """Whether a header's value is a lineage, and not something that the application has under that name."""
-    if not isinstance(value, str):
-        return False
-    try:
-        for text in unwrap_header([value]):
-            Lineage.deserialize(strip_seal(text))
-    except MalformedLineageError:
-        return False
-    return True
-
-
-def _text(options: ConnectionOptions, carried: dict[str, Any], own: WriteId | None) -> str | None:
-    """The header's value; None where the message carries none."""
-    scope = current_scope()
-    another = bool(carried) and not _came_with(scope, carried)
-    if own is None and not another:
-        text = None if scope is None else outgoing_message(lineage_out=options.lineage_out, scope=scope)
-    else:
-        lineage = EMPTY if scope is None else leaving(scope)
-        if another:
-            lineage |= _received(options, carried)
-        if own is not None:
-            lineage = lineage.including(own)
-        text = message_text(lineage, lineage_out=options.lineage_out)
-    if text is None and options.stamped and scope is not None and options.store.records and not _is_refused(options):
-        return outgoing_text(EMPTY.serialize(), trust_settings())
-    return text
-
-
-def _came_with(scope: Scope | None, carried: dict[str, Any]) -> bool:
-    """Whether these are headers of the very message that the scope was opened for: their lineage is in the scope."""
-    delivery = None if scope is None else scope.delivery
-    if not isinstance(delivery, MessageDelivery):
-        return False
-    return all(delivery.headers.get(name) == value for name, value in carried.items())
-
-
-def _received(options: ConnectionOptions, carried: dict[str, Any]) -> Lineage:
-    """The lineage of another message whose headers are sent here, as far as it may be believed."""
-    sender = f"a message to {options.store.name}"
-    with message_scope(carried, lineage_in=options.lineage_in, sender=sender) as other:
-        return other.lineage

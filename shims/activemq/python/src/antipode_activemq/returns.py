@@ -19,7 +19,7 @@ from uuid import uuid4
 from antipode import logs
 from stomp.exception import StompException
 
-from antipode_activemq.delivery import MessageDelivery
+from antipode_activemq.delivery import BrokerDelivery
 from antipode_activemq.options import ConnectionOptions
 from antipode_activemq.outcomes import OWN_RECEIPTS, Outcomes
 
@@ -54,17 +54,17 @@ class Returns:
         self._options = options
         self._outcomes = outcomes
         self._changed = threading.Condition()
-        self._open: dict[int, MessageDelivery] = {}
-        self._due: list[tuple[float, int, MessageDelivery]] = []
+        self._open: dict[int, BrokerDelivery] = {}
+        self._due: list[tuple[float, int, BrokerDelivery]] = []
         self._numbers = itertools.count()
         self._thread: threading.Thread | None = None
 
-    def opened(self, delivery: MessageDelivery) -> None:
+    def opened(self, delivery: BrokerDelivery) -> None:
         """A message's scope has been opened."""
         with self._changed:
             self._open[id(delivery)] = delivery
 
-    def closed(self, delivery: MessageDelivery) -> None:
+    def closed(self, delivery: BrokerDelivery) -> None:
         """A message's scope has ended."""
         with self._changed:
             self._open.pop(id(delivery), None)
@@ -78,7 +78,7 @@ class Returns:
             self._due = [each for each in self._due if not _is(each[2], identifier)]
             heapq.heapify(self._due)
 
-    def give_back(self, delivery: MessageDelivery, delay: float) -> None:
+    def give_back(self, delivery: BrokerDelivery, delay: float) -> None:
         """Gives a message back after so many seconds, in a thread of ours."""
         with self._changed:
             heapq.heappush(self._due, (time.monotonic() + delay, next(self._numbers), delivery))
@@ -110,7 +110,7 @@ class Returns:
             except Exception:
                 _log.exception("a message could not be given back; it stays unacknowledged")
 
-    def _return(self, delivery: MessageDelivery) -> None:
+    def _return(self, delivery: BrokerDelivery) -> None:
         plain, headers = self._plain, delivery.headers
         times = _count(headers) + 1
         most = self._options.max_redeliveries
@@ -132,7 +132,7 @@ class Returns:
         plain.ack(*_acknowledged(plain, headers), transaction=transaction)
         plain.commit(transaction)
 
-    def _send_copy(self, delivery: MessageDelivery, times: int, transaction: str) -> str | None:
+    def _send_copy(self, delivery: BrokerDelivery, times: int, transaction: str) -> str | None:
         """Sends the copy, and waits for the broker's answer: a refused one must not be acknowledged away."""
         headers = {name: value for name, value in delivery.headers.items() if name not in _BROKERS_OWN}
         if headers.get("expires") == "0":
@@ -159,7 +159,7 @@ def _count(headers: Any) -> int:
     return int(text) if text.isdecimal() and len(text) < 10 else 0
 
 
-def _is(delivery: MessageDelivery, identifier: object) -> bool:
+def _is(delivery: BrokerDelivery, identifier: object) -> bool:
     return identifier in (delivery.headers.get("ack"), delivery.headers.get("message-id"))
 
 

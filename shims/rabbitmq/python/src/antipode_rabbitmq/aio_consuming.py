@@ -14,10 +14,10 @@ import aio_pika.abc
 from aio_pika.message import IncomingMessage, ProcessContext
 from antipode.errors import Redeliver
 from antipode.messages import message_scope
+from antipode.queue_messages import MessageDelivery
 from antipode.scope import Scope
 
 from antipode_rabbitmq.consuming import delivery_of, note, say
-from antipode_rabbitmq.delivery import MessageDelivery
 from antipode_rabbitmq.options import headers_of
 
 if TYPE_CHECKING:

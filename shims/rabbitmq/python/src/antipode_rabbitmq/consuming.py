@@ -11,11 +11,11 @@ from antipode import logs
 from antipode.errors import ConfigurationError, Redeliver
 from antipode.lineage import EMPTY
 from antipode.messages import HEADER, message_scope
+from antipode.queue_messages import MessageDelivery
 from antipode.scope import Scope
 from antipode.settings import Mode
 from antipode.trust import Reason, judge_message_in, trust_settings
 
-from antipode_rabbitmq.delivery import MessageDelivery
 from antipode_rabbitmq.marks import mark_of
 from antipode_rabbitmq.options import ChannelOptions, headers_of
 

@@ -8,20 +8,16 @@ from typing import Any, Final
 from uuid import uuid4
 
 from antipode import logs, telemetry
-from antipode.errors import ConfigurationError, MalformedLineageError
-from antipode.exchange import leaving
-from antipode.lineage import EMPTY, Lineage
-from antipode.messages import HEADER, JMS_HEADER, message_scope, message_text, outgoing_message
-from antipode.scope import Scope, current_scope
-from antipode.seal import strip_seal
+from antipode.errors import ConfigurationError
+from antipode.lineage import EMPTY
+from antipode.messages import HEADER, JMS_HEADER
+from antipode.queue_messages import carried_lineages, text_to_send
 from antipode.store import Write
-from antipode.trust import judge_message_out, outgoing_text, trust_settings
-from antipode.wire import unwrap_header
+from antipode.trust import outgoing_text, trust_settings
 from antipode.writeid import Opaque, WriteId
 from pika.exceptions import ChannelWrongStateError, ConnectionWrongStateError, UnroutableError
 from pika.spec import BasicProperties
 
-from antipode_rabbitmq.delivery import MessageDelivery
 from antipode_rabbitmq.marks import MARK_HEADER
 from antipode_rabbitmq.options import ChannelOptions, headers_of
 from antipode_rabbitmq.transaction import Transaction
@@ -132,7 +128,7 @@ def _with_mark(properties: Any) -> tuple[str, Any]:
 def _stamped(options: ChannelOptions, properties: Any, own: WriteId | None, frame_max: int) -> Any:
     """The properties as they leave: the same object where there is nothing to change, else a copy."""
     headers = headers_of(properties)
-    carried = _carried(headers) if HEADER in headers or JMS_HEADER in headers else {}
+    carried = carried_lineages(headers) if HEADER in headers or JMS_HEADER in headers else {}
     if headers.get(HEADER) is not None and HEADER not in carried:
         logs.warn(
             f"foreign header {options.store.name}",
@@ -140,7 +136,7 @@ def _stamped(options: ChannelOptions, properties: Any, own: WriteId | None, fram
             "message carries no lineage. Give the application's header another name.",
         )
         return properties
-    text = _text(options, carried, own)
+    text = text_to_send(options, carried, own)
     if text is None and not carried:
         return properties
     rest = {name: value for name, value in headers.items() if name not in carried}
@@ -163,62 +159,6 @@ def _copy(properties: Any) -> Any:
     made: Any = object.__new__(BasicProperties)  # what copy.copy does, at a fifth of the time
     made.__dict__.update(properties.__dict__)
     return made
-
-
-def _is_refused(options: ChannelOptions) -> bool:
-    return not judge_message_out(trust_settings(), options.lineage_out).accepted
-
-
-def _carried(headers: dict[Any, Any]) -> dict[str, Any]:
-    """The lineages among the headers, by name: those of a message whose properties are published again."""
-    return {name: headers[name] for name in (HEADER, JMS_HEADER) if name in headers and _is_ours(headers[name])}
-
-
-def _is_ours(value: object) -> bool:
-    """Whether a header's value is a lineage, and not something that the application has under that name."""
-    if isinstance(value, bytes):
-        value = value.decode("latin-1")
-    if not isinstance(value, str):
-        return False
-    try:
-        for text in unwrap_header([value]):
-            Lineage.deserialize(strip_seal(text))
-    except MalformedLineageError:
-        return False
-    return True
-
-
-def _text(options: ChannelOptions, carried: dict[str, Any], own: WriteId | None) -> str | None:
-    """The header's value; None where the message carries none."""
-    scope = current_scope()
-    another = bool(carried) and not _came_with(scope, carried)
-    if own is None and not another:
-        text = None if scope is None else outgoing_message(lineage_out=options.lineage_out, scope=scope)
-    else:
-        lineage = EMPTY if scope is None else leaving(scope)
-        if another:
-            lineage |= _received(options, carried)
-        if own is not None:
-            lineage = lineage.including(own)
-        text = message_text(lineage, lineage_out=options.lineage_out)
-    if text is None and options.stamped and scope is not None and options.store.records and not _is_refused(options):
-        return outgoing_text(EMPTY.serialize(), trust_settings())
-    return text
-
-
-def _came_with(scope: Scope | None, carried: dict[str, Any]) -> bool:
-    """Whether these are headers of the very message that the scope was opened for: their lineage is in the scope."""
-    delivery = None if scope is None else scope.delivery
-    if not isinstance(delivery, MessageDelivery):
-        return False
-    return all(delivery.headers.get(name) == value for name, value in carried.items())
-
-
-def _received(options: ChannelOptions, carried: dict[str, Any]) -> Lineage:
-    """The lineage of another message whose properties are published here, as far as it may be believed."""
-    sender = f"a message to {options.store.name}"
-    with message_scope(carried, lineage_in=options.lineage_in, sender=sender) as other:
-        return other.lineage
 
 
 def _has_room(properties: Any, frame_max: int) -> bool:

@@ -7,9 +7,8 @@ import time
 from collections.abc import Callable
 from typing import Any, Final
 
+from antipode.queue_messages import MessageDelivery
 from pika.exceptions import AMQPError
-
-from antipode_rabbitmq.delivery import MessageDelivery
 
 _log: Final = logging.getLogger("antipode")
 

@@ -12,11 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from antipode.errors import MalformedLineageError
-from antipode.lineage import Lineage
 from antipode.messages import HEADER, JMS_HEADER
-from antipode.seal import strip_seal
-from antipode.wire import unwrap_header
 
 ATTRIBUTE: Final = HEADER
 MOST_ATTRIBUTES: Final = 10
@@ -46,18 +42,6 @@ class Carried:
 def with_mark(text: str, mark: str) -> str:
     """The value of a tracked message's attribute."""
     return f"{text};{_MARK}{mark}"
-
-
-def is_lineage(value: object) -> bool:
-    """Whether an attribute's value is a lineage, and not something that the application has under that name."""
-    if not isinstance(value, str):
-        return False
-    try:
-        for text in unwrap_header([value]):
-            Lineage.deserialize(strip_seal(text))
-    except MalformedLineageError:
-        return False
-    return True
 
 
 def carried(message: Any) -> Carried:

@@ -12,6 +12,7 @@ from antipode import logs
 from antipode.errors import ConfigurationError, Redeliver
 from antipode.lineage import EMPTY
 from antipode.messages import message_scope
+from antipode.queue_messages import MessageDelivery
 from antipode.scope import Scope
 from antipode.settings import Mode
 from antipode.tapped import Recent
@@ -19,7 +20,6 @@ from antipode.trust import Reason, judge_message_in, trust_settings
 from botocore.exceptions import BotoCoreError, ClientError
 
 from antipode_sns_sqs.attributes import ATTRIBUTE, Carried, carried
-from antipode_sns_sqs.delivery import MessageDelivery
 from antipode_sns_sqs.options import Binding
 
 _log: Final = logging.getLogger("antipode")

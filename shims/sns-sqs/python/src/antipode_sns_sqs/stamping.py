@@ -8,11 +8,10 @@ from typing import Any
 
 from antipode import logs, telemetry
 from antipode.errors import ConfigurationError
-from antipode.exchange import leaving
-from antipode.lineage import EMPTY, Lineage
-from antipode.messages import JMS_HEADER, message_scope, message_text, outgoing_message
-from antipode.scope import Scope, current_scope
-from antipode.trust import judge_message_out, outgoing_text, trust_settings
+from antipode.lineage import EMPTY
+from antipode.messages import JMS_HEADER
+from antipode.queue_messages import is_lineage, text_to_send
+from antipode.trust import outgoing_text, trust_settings
 from antipode.writeid import WriteId
 
 from antipode_sns_sqs.attributes import (
@@ -20,11 +19,9 @@ from antipode_sns_sqs.attributes import (
     MOST_ATTRIBUTES,
     attribute_of,
     bytes_of,
-    is_lineage,
     size_of,
     with_mark,
 )
-from antipode_sns_sqs.delivery import MessageDelivery
 from antipode_sns_sqs.options import Binding
 
 
@@ -66,7 +63,7 @@ def stamp(binding: Binding, entry: Mapping[str, Any], room: Room, own: WriteId |
             "message carries no lineage. Give the application's attribute another name.",
         )
         return Stamp(dict(entry), False)
-    text = _text(binding, ours, own)
+    text = text_to_send(binding, ours, own)
     if text is None and mark is not None:  # the lineage may not leave, and the message is to be known all the same
         text = outgoing_text(EMPTY.serialize(), trust_settings())
     if text is None and not ours:
@@ -100,43 +97,6 @@ def _made(entry: Mapping[str, Any], attributes: dict[str, Any], *, mark: bool) -
 
 def _text_of(attribute: Any) -> Any:
     return attribute.get("StringValue") if attribute.get("DataType", "").partition(".")[0] == "String" else None
-
-
-def _text(binding: Binding, carried: Mapping[str, Any], own: WriteId | None) -> str | None:
-    """The lineage's text; None where the message carries none."""
-    scope = current_scope()
-    another = bool(carried) and not _came_with(scope, carried)
-    if own is None and not another:
-        text = None if scope is None else outgoing_message(lineage_out=binding.lineage_out, scope=scope)
-    else:
-        lineage = EMPTY if scope is None else leaving(scope)
-        if another:
-            lineage |= _received(binding, carried)
-        if own is not None:
-            lineage = lineage.including(own)
-        text = message_text(lineage, lineage_out=binding.lineage_out)
-    if text is None and binding.stamped and scope is not None and binding.store.records and not _is_refused(binding):
-        return outgoing_text(EMPTY.serialize(), trust_settings())
-    return text
-
-
-def _is_refused(binding: Binding) -> bool:
-    return not judge_message_out(trust_settings(), binding.lineage_out).accepted
-
-
-def _came_with(scope: Scope | None, carried: Mapping[str, Any]) -> bool:
-    """Whether these are attributes of the very message that the scope was opened for: their lineage is in the scope."""
-    delivery = None if scope is None else scope.delivery
-    if not isinstance(delivery, MessageDelivery):
-        return False
-    return all(delivery.headers.get(name) == value for name, value in carried.items())
-
-
-def _received(binding: Binding, carried: Mapping[str, Any]) -> Lineage:
-    """The lineage of another message whose attributes are sent here, as far as it may be believed."""
-    sender = f"a message to {binding.store.name}"
-    with message_scope(carried, lineage_in=binding.lineage_in, sender=sender) as other:
-        return other.lineage
 
 
 def _no_room(binding: Binding, why: str, cure: str) -> None:
