@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import psycopg
@@ -52,21 +53,31 @@ class PostgresqlStore(PostgresqlServers):
             self.wait_caught_up(server)
 
     def _attach(self, name: str, source: str) -> None:
-        if self._diverged(name, source):
-            self._rebuild(name, source)
-            return
-        server = self.server(name)
-        server.role, server.source = "replica", source
-        self._write_source(name, source)
-        with self.connect(name) as connection:
-            connection.execute("SELECT pg_reload_conf()")
-
-    def _diverged(self, name: str, source: str) -> bool:
-        """Whether a server has something that is no part of the source's history."""
         with self.connect(name) as connection:
             row = connection.execute("SELECT pg_is_in_recovery()").fetchone()
-        if row is None or not row[0]:
-            return True
+            standby = row is not None and bool(row[0])
+            if standby:
+                self._follow(connection, name, source)
+        if not standby or self._diverged(name, source):
+            self._rebuild(name, source)
+
+    def _follow(self, connection: psycopg.Connection[Any], name: str, source: str) -> None:
+        """Returns when nothing more comes from the source before: only then how far this one got can be judged."""
+        server = self.server(name)
+
+        def receiver() -> object:
+            return connection.execute("SELECT pid FROM pg_stat_wal_receiver").fetchone()
+
+        before, moved = receiver(), server.source != source
+        server.role, server.source = "replica", source
+        self._write_source(name, source)
+        connection.execute("SELECT pg_reload_conf()")
+        if moved and before is not None:
+            with suppress(LabError):  # where replay is paused, the receiver stays for as long
+                wait_until("the old receiver to end", lambda: receiver() != before, 10, 0.005)
+
+    def _diverged(self, name: str, source: str) -> bool:
+        """Whether a standby has something that is no part of the source's history."""
         mine, ends = self.place(name), self.forks(source)
         current = self.place(source)
         if mine.timeline == current.timeline:

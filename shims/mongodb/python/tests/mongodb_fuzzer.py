@@ -7,17 +7,17 @@ Versions of documents are of no epoch and need no marks: what a failover lost is
 
 from __future__ import annotations
 
-import random
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
 import antipode_mongodb
 import pymongo
 from antipode.testing import failover
-from antipode.testing.failover import FailoverDriver, Tally
+from antipode.testing.failover import Tally
 from antipode_lab import Lab
+from antipode_lab.failover import LabDriver
 from antipode_lab.stores.mongodb import MongoStore
 from mongodb_regions import prepare
 from pymongo.errors import PyMongoError
@@ -25,8 +25,10 @@ from pymongo.errors import PyMongoError
 _DATABASE = "fuzz"
 
 
-class MongoDriver(FailoverDriver):
-    """A lab of three servers, all of which readers may use."""
+class MongoDriver(LabDriver):
+    """FerretDB's servers."""
+
+    lab: MongoStore
 
     def __enter__(self) -> MongoDriver:
         self._whole = Lab("mongodb", replicas=2, lag=["2ms", "10ms"]).start()
@@ -48,21 +50,6 @@ class MongoDriver(FailoverDriver):
         for client in self._plain.values():
             client.close()
         self._whole.close()
-
-    @property
-    def servers(self) -> Sequence[str]:
-        return ("a", "b1", "b2")
-
-    @property
-    def primary(self) -> str:
-        return self.lab.primary
-
-    @property
-    def replicas(self) -> Sequence[str]:
-        return self.lab.replicas
-
-    def address(self, server: str) -> str:
-        return f":{self.lab.server(server).port}"
 
     def write(self, server: str, key: str, value: str) -> None:
         """By one of the operations that write, as the number in the key says."""
@@ -92,38 +79,10 @@ class MongoDriver(FailoverDriver):
     def settle_marks(self) -> None:
         """There are none."""
 
-    def lag(self, replica: str, milliseconds: int) -> None:
-        self.lab.lag(replica, f"{milliseconds}ms")
-
-    def cut(self, replica: str, chance: random.Random) -> None:
-        self.lab.partition(replica, mode=chance.choice(["cut", "silent"]))
-
-    def heal(self, replica: str, *, wait: bool) -> None:
-        self.lab.heal(replica, wait=wait)
-
     def restart_replica(self, replica: str, write: Callable[[], None], *, wait: bool) -> None:
         self.lab.kill(replica)
         write()
         self.lab.restart(replica, crash=True, wait=wait)
-
-    def promote(self, replica: str, lost: Callable[[], None] | None) -> None:
-        self.lab.promote(replica, lose=0 if lost is None else lambda _: lost(), wait=False)
-
-    def rejoin(self, server: str, *, wait: bool) -> None:
-        self.lab.heal(wait=False)
-        self.lab.repoint(server, self.lab.primary, wait=wait)
-
-    def calm(self) -> None:
-        self.lab.heal()
-        for name in self.servers:
-            if name != self.lab.primary:
-                self.lab.lag(name, "0ms")
-                if name not in self.lab.replicas:
-                    self.lab.repoint(name, self.lab.primary)
-
-    def wait_caught_up(self) -> None:
-        for name in self.lab.replicas:
-            self.lab.wait_caught_up(name)
 
 
 def fuzz(runs: int, seed: int, *, say: Callable[[str], object] | None = None) -> Tally:
