@@ -119,7 +119,9 @@ def test_a_hundred_nested_branches_end_in_one_barrier(world: World) -> None:
             antipode.close()
     began = time.monotonic()
     branch_table_of_another_process()
-    assert eventually(first).complete
+    with antipode.scope(antipode.deserialize(first)) as scope:
+        assert antipode.barrier(timeout=10).complete
+        assert {write_id.store for write_id in scope.lineage} == {"posts"}
     assert time.monotonic() - began < 5
     world.posts.freeze("b")
     task, mine = world.hand_over()
@@ -130,7 +132,7 @@ def test_a_hundred_nested_branches_end_in_one_barrier(world: World) -> None:
 def branch_table_of_another_process() -> None:
     from antipode.branch_table import CLOSED
 
-    CLOSED._texts.clear()
+    CLOSED._held.clear()
 
 
 def test_a_nested_one_that_never_closes_ends_with_the_deadline(world: World) -> None:
@@ -355,6 +357,17 @@ def test_as_many_barriers_as_are_allowed_wait_for_branches_too(world: World) -> 
     result = look(mine, 5.0)
     assert verdict(result) == "timed_out"
     assert result.waited < 1
+
+
+def test_a_branch_that_nobody_could_look_up_is_not_called_abandoned(world: World) -> None:
+    """BAR-39, BRANCH-15: its task may have closed it in time."""
+    mine = Lineage([open_branch(lease=-10.0).write_id])
+    antipode.configure(max_waiters=0)
+    result = look(mine, 5.0)
+    assert verdict(result) == "timed_out"
+    assert reason(result).endswith("is not known to be closed; as many barriers wait for it as this process allows")
+    antipode.configure(max_waiters=10)
+    assert verdict(look(mine, 5.0)) == "unproven"
 
 
 def test_a_store_that_is_off_is_not_asked_for_rows(world: World, monkeypatch: pytest.MonkeyPatch) -> None:

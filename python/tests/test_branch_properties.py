@@ -93,7 +93,7 @@ class Model:
         held = {BranchId.of(write_id) for write_id in lineage.of_store(BRANCHES)}
         assert {branch.key for branch in held if branch is not None} == actor.branches
         assert actor.own not in actor.branches
-        CLOSED._texts.clear()  # as another process
+        CLOSED._held.clear()  # as another process
         expected = self.expected(actor)
         result = look(Lineage.deserialize(lineage.serialize()), 20.0 if expected else 0.0)
         assert result.satisfied is expected, result.explain()

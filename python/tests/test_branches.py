@@ -422,7 +422,7 @@ def test_a_row_that_cannot_be_read_is_unproven(world: World, row: str) -> None:
 
 def test_rows_whose_time_is_over_go(world: World) -> None:
     """BRANCH-22."""
-    CLOSED.keep(b"other", "1")
+    CLOSED.put(b"other", "1")
     shim = antipode.stores()[0].shim
     for number in range(50):
         assert shim.close_branch(f"{number:032x}", "1", 0.0 if number < 49 else 60.0)  # type: ignore[attr-defined]

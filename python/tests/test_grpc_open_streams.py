@@ -8,7 +8,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from typing import Any
 
 import antipode
@@ -216,6 +216,58 @@ def test_a_stream_that_is_given_up_is_a_loss(serve: Serve, giving_up: Callable[[
     assert scope.lineage.incomplete == {""}
     assert reasons(scope) == ["unanswered"]
     assert scope.streaming is False
+
+
+def too_long(request: bytes, context: Any) -> Iterator[bytes]:
+    antipode.append(write("first"))
+    yield b"a"
+    antipode.append(write("second"))
+    yield b"b" * 2000
+
+
+def unreadable(message: bytes) -> bytes:
+    if message == b"b" * 2000:
+        raise ValueError("unreadable")
+    return message
+
+
+@pytest.mark.parametrize("most", [1000, 4000], ids=["too long", "unreadable"])
+def test_a_stream_that_the_client_ends_by_itself_is_a_loss(most: int) -> None:
+    """PROP-27: the status is the client's own; the trailer may have come all the same, and then it is whole."""
+    options = [("grpc.max_receive_message_length", most)]
+    with serving(list=too_long) as target, antipode.scope() as scope:
+        with grpc.insecure_channel(target, options) as plain:
+            channel = grpc.intercept_channel(plain, antipode.grpc.client_interceptor(target))
+            answers = channel.unary_stream(LIST, response_deserializer=unreadable)(b"go", timeout=DEADLINE)
+            assert next(answers) == b"a"
+            with pytest.raises(grpc.RpcError):
+                next(answers)
+        if write("second") not in scope.lineage:
+            assert scope.lineage.incomplete == {""}
+            assert reasons(scope) == ["unanswered"]
+
+
+@pytest.mark.parametrize("most", [1000, 4000], ids=["too long", "unreadable"])
+async def test_an_answer_that_the_client_refuses_is_a_loss(most: int) -> None:
+    """PROP-27, of calls with one answer, by threads and by asyncio."""
+
+    def get(request: bytes, context: Any) -> bytes:
+        antipode.append(write("first"))
+        return b"b" * 2000
+
+    options = [("grpc.max_receive_message_length", most)]
+    with serving(get=get) as target:
+        with antipode.scope() as scope, grpc.insecure_channel(target, options) as plain:
+            channel = grpc.intercept_channel(plain, antipode.grpc.client_interceptor(target))
+            with pytest.raises(grpc.RpcError):
+                channel.unary_unary(GET, response_deserializer=unreadable)(b"go", timeout=DEADLINE)
+            assert (not scope.lineage.is_complete()) or write("first") in scope.lineage
+        with antipode.scope() as scope:
+            interceptors = antipode.grpc.aio_client_interceptors(target)
+            async with grpc.aio.insecure_channel(target, options, interceptors=interceptors) as aio:
+                with suppress(grpc.RpcError):  # what it cannot read is None there
+                    await aio.unary_unary(GET, response_deserializer=unreadable)(b"go", timeout=DEADLINE)
+            assert (not scope.lineage.is_complete()) or write("first") in scope.lineage
 
 
 async def read_all(answers: Any) -> None:

@@ -35,6 +35,6 @@ def look_for(branches: Sequence[WriteId], server: Server) -> list[Visibility]:
         if branch is None or text is None:
             answers.append(not_yet("still open there"))
         else:
-            CLOSED.keep(branch.key, text)
+            CLOSED.put(branch.key, text)
             answers.append(Visibility(Verdict.VISIBLE, told=text))
     return answers

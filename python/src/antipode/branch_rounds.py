@@ -27,6 +27,7 @@ _LONGEST_LOOK_S: Final = 10 * LOOK_S
 _LEAST_S: Final = 0.001
 _WORST_FIRST: Final = (Verdict.UNPROVEN, Verdict.TIMED_OUT, Verdict.NOT_YET)
 _MOST_TOLD: Final = 3
+_OVERLOADED: Final = "; as many barriers wait for it as this process allows"
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +84,9 @@ class _Rounds:
             if overdue:
                 group = yield self._wanted(overdue), 0.0
                 self._take(group, overdue)
+                if group.overloaded:
+                    self._give_up_all(_OVERLOADED)
+                    break
                 for branch in self._still(overdue):
                     self._give_up(branch, Verdict.UNPROVEN, _abandoned(branch, now))
                 continue
@@ -96,7 +100,7 @@ class _Rounds:
             group = yield self._wanted(live), max(wait, 0.0 if looks else _LEAST_S)
             self._take(group, live)
             if looks or group.overloaded:
-                self._give_up_all("; as many barriers wait for it as this process allows" if group.overloaded else "")
+                self._give_up_all(_OVERLOADED if group.overloaded else "")
         return self._resolution()
 
     # Meeting branches
@@ -198,17 +202,18 @@ class _Rounds:
         now = time.time()
         verdict = Verdict.NOT_YET if self._plan.timeout == 0 else Verdict.TIMED_OUT
         for branch in list(self._open.values()):
-            lease = branch.lease_ms / 1000 - now
-            self._give_up(branch, verdict, f"{branch} is still open, its task has {max(lease, 0.0):.1f} s left{words}")
+            left = branch.left(now)
+            state = f"is still open, its task has {left:.1f} s left" if left > 0 else "is not known to be closed"
+            self._give_up(branch, verdict, f"{branch} {state}{words}")
 
     # The outcome
 
     def _resolution(self) -> Resolution:
-        lineage = without_branches(self._plan.lineage, self._met) | without_branches(self._found, self._met)
+        found = without_branches(self._found, self._met)
         return Resolution(
-            plan=planned_anew(self._plan, lineage),
+            plan=planned_anew(self._plan, without_branches(self._plan.lineage, self._met) | found),
             closed=Lineage(self._closed),
-            found=self._found,
+            found=without_branches(self._found, [each.key for each in self._closed]),
             verdict=self._verdict(),
             unjudged=self._unjudged,
             since=self._since,

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import hashlib
-import hmac
 import time
 from abc import ABC, abstractmethod
-from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from threading import Lock
 from typing import TYPE_CHECKING, Any, Final
 
 from antipode.branch_ids import ROW_LIFE_S, BranchId
 from antipode.errors import ConfigurationError, MalformedLineageError
 from antipode.lineage import Lineage
+from antipode.recent import Recent
 from antipode.seal import Keys, SealState, open_seal, seal
 from antipode.trust import TrustSettings, judge_message_in, judge_message_out, trust_settings
 from antipode.wire import MAX_BYTES
@@ -98,8 +95,7 @@ def row_life(branch: BranchId) -> float:
 
 def _keys(trust: TrustSettings, branch: BranchId) -> Keys:
     """The process's keys, made others for each branch: a row is worth nothing under another's id."""
-    purpose = b"antipode branch " + branch.key
-    return Keys({name: hmac.new(key, purpose, hashlib.sha256).digest() for name, key in trust.keys.items()})
+    return trust.keys.for_purpose(b"antipode branch " + branch.key)
 
 
 def table_of(store: Store | None) -> BranchTable | None:
@@ -142,24 +138,5 @@ def _behind(client: Any) -> Any:
     return None
 
 
-class ClosedBranches:
-    """Rows that this process has seen: they never change, so nobody asks twice. Bounded."""
-
-    def __init__(self, most: int) -> None:
-        self._most = most
-        self._texts: OrderedDict[bytes, str] = OrderedDict()
-        self._lock = Lock()
-
-    def get(self, key: bytes) -> str | None:
-        """The text of a branch's row; None where it has not been seen."""
-        return self._texts.get(key)
-
-    def keep(self, key: bytes, text: str) -> None:
-        """A row was seen."""
-        with self._lock:
-            self._texts[key] = text
-            if len(self._texts) > self._most:
-                self._texts.popitem(last=False)
-
-
-CLOSED: Final = ClosedBranches(1024)
+CLOSED: Final = Recent[bytes, str](1024)
+"""Rows that this process has seen: they never change, so nobody asks twice."""

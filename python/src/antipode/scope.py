@@ -53,6 +53,8 @@ class Scope:
         """`time.monotonic()` at which the request itself gives up; tightens every barrier in it."""
         self.sent = False
         """Whether the response's header has left: what is written now comes too late for the caller."""
+        self.session_came = EMPTY
+        """What `session.join_from` has joined (SESS-14)."""
         self.proof: Any = None
         """What the last barrier proved, kept by the barrier for its free path."""
         self.site = kind if kind == "request" else call_site()

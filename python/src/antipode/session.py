@@ -31,8 +31,8 @@ __all__ = ["Cookie", "Entry", "Session", "join_from", "keep_in"]
 
 Request = Mapping[str, Any]
 _PURPOSE: Final = b"antipode session"
-_MOST_IN_COOKIE: Final = 3584
-"""Browsers keep 4,096 bytes with the cookie's name and attributes (RFC 6265, 6.1)."""
+_MOST_IN_COOKIE: Final = 1024
+"""Answers side by side leave one each, and servers refuse a `Cookie` header of over 8 KiB."""
 _NAME_OCTETS: Final = 8
 """No two answers to one user may give a cookie the same name."""
 _ENTRY: Final = "antipode"
@@ -172,17 +172,19 @@ def join_from(kept: Mapping[str, Any]) -> None:
     if scope is None:
         raise ConfigurationError("no scope to join a session into: add a middleware, or open antipode.scope()")
     if settings().mode is not Mode.OFF:
-        scope.transfer(_load(kept))
+        came = _load(kept)
+        scope.session_came |= came
+        scope.transfer(came)
 
 
 def keep_in(kept: MutableMapping[str, Any]) -> None:
-    """Keeps what the current scope has added in an application's session (SESS-3, SESS-13)."""
+    """Keeps what the current scope has added in an application's session, beside what others have (SESS-3, SESS-14)."""
     scope = current_scope()
     if scope is None:
         raise ConfigurationError("no scope whose additions to keep: add a middleware, or open antipode.scope()")
     if settings().mode is not Mode.OFF:
         there = _load(kept)
-        lineage = _with_additions(scope, there)
+        lineage = _with_additions(scope, scope.session_came) | there.added_to(scope.session_came)
         if lineage != there:
             _keep(kept, lineage)
 

@@ -6,62 +6,26 @@ A tap is whatever shows a region's messages without taking them from their consu
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections import deque
 from collections.abc import Callable, Sequence
 from datetime import timedelta
-from typing import Any, ClassVar, Final, Generic, NamedTuple, TypeVar
+from typing import Any, ClassVar, Final, NamedTuple
 
 from antipode.administration import EpochRecord
 from antipode.errors import ConfigurationError
+from antipode.recent import Recent
 from antipode.server import Server
 from antipode.shim import Capabilities, Shim
 from antipode.store import Store
 from antipode.verdict import VISIBLE, Visibility, not_yet, unproven
 from antipode.writeid import Opaque, WriteId
 
-__all__ = ["Marks", "ReadTap", "Recent", "TapMemory", "TapWatch", "TappedShim", "redeliver_seconds"]
+__all__ = ["Marks", "ReadTap", "TapMemory", "TapWatch", "TappedShim", "redeliver_seconds"]
 
-_V = TypeVar("_V")
 _MOST_WANTED: Final = 10_000
 _DAY_S: Final = 86_400
 
 
-class Recent(Generic[_V]):
-    """The last so many entries.
-
-    Each step is atomic, so threads share it without a lock, and a fork finds no lock held.
-    """
-
-    def __init__(self, most: int) -> None:
-        self._most = most
-        self._held: dict[str, _V] = {}
-        self._order: deque[str] = deque()
-
-    def put(self, key: str, value: _V) -> None:
-        """Keeps an entry; one that is there already takes the new value."""
-        known = key in self._held
-        self._held[key] = value
-        if known:
-            return
-        self._order.append(key)
-        while len(self._order) > self._most:
-            try:
-                self._held.pop(self._order.popleft(), None)
-            except IndexError:  # another thread was faster
-                return
-
-    def get(self, key: str) -> _V | None:
-        """An entry; None where it is not there, or no more."""
-        return self._held.get(key)
-
-    def __contains__(self, key: str) -> bool:
-        return key in self._held
-
-    def __len__(self) -> int:
-        return len(self._held)
-
-
-class Marks(Recent[None]):
+class Marks(Recent[str, None]):
     """The last so many marks that were seen."""
 
     def add(self, mark: str) -> None:

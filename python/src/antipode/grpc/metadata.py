@@ -14,9 +14,16 @@ from antipode.streaming import ResponseStream
 Pairs = Iterable[tuple[str, str | bytes]]
 
 _NO_ANSWER: Final = frozenset(
-    {grpc.StatusCode.DEADLINE_EXCEEDED, grpc.StatusCode.CANCELLED, grpc.StatusCode.UNAVAILABLE}
+    {
+        grpc.StatusCode.DEADLINE_EXCEEDED,
+        grpc.StatusCode.CANCELLED,
+        grpc.StatusCode.UNAVAILABLE,
+        grpc.StatusCode.RESOURCE_EXHAUSTED,  # a message is longer than the client takes
+        grpc.StatusCode.INTERNAL,  # a message cannot be read
+        grpc.StatusCode.UNKNOWN,  # the stream was removed
+    }
 )
-"""Codes that a client makes up by itself; gRPC does not tell whether the call had left."""
+"""Codes that a client makes up by itself; gRPC tells neither that it did, nor whether the call had left."""
 
 
 def text_pairs(metadata: Pairs | None) -> list[tuple[str, str]]:

@@ -52,7 +52,7 @@ def run(posts: Posts, task: str, key: str = "k") -> None:
 
 
 def look(lineage: Lineage, timeout: float) -> BarrierResult:
-    CLOSED._texts.clear()  # as another process, which has seen nothing yet
+    CLOSED._held.clear()  # as another process, which has seen nothing yet
     began = time.monotonic()
     result = antipode.barrier(lineage, timeout=timeout, on_timeout="proceed", on_unproven="proceed")
     assert time.monotonic() - began < timeout + 1.0, "past its deadline"

@@ -13,9 +13,9 @@ from antipode.errors import ConfigurationError, Redeliver
 from antipode.lineage import EMPTY
 from antipode.messages import message_scope
 from antipode.queue_messages import MessageDelivery
+from antipode.recent import Recent
 from antipode.scope import Scope
 from antipode.settings import Mode
-from antipode.tapped import Recent
 from antipode.trust import Reason, judge_message_in, trust_settings
 from botocore.exceptions import BotoCoreError, ClientError
 
@@ -34,7 +34,7 @@ class Receipt(NamedTuple):
     queue_url: str
 
 
-_receipts: Final[Recent[Receipt]] = Recent(10_000)
+_receipts: Final[Recent[str, Receipt]] = Recent(10_000)
 """By receipt handle: `scope_of(message)` finds its queue by it."""
 _open: Final[dict[str, MessageDelivery]] = {}
 """By receipt handle: messages whose scopes are open."""

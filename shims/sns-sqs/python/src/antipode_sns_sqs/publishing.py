@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 from uuid import uuid4
 
+from antipode.recent import Recent
 from antipode.store import Write
-from antipode.tapped import Recent
 from antipode.writeid import Opaque
 
 from antipode_sns_sqs.errors import was_refused
@@ -191,7 +191,7 @@ class _Sent:
 
 # FIFO: what is sent again within five minutes is taken and not delivered, so that its own mark would never arrive.
 
-_twins: Final[Recent[tuple[str, float]]] = Recent(10_000)
+_twins: Final[Recent[str, tuple[str, float]]] = Recent(10_000)
 
 
 def _twin(key: str, body: str, entry: Mapping[str, Any]) -> str | None:
