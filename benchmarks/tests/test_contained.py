@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import signal
 import socket
 import subprocess
@@ -15,23 +16,20 @@ from antipode_benchmarks.postnotification.options import SERVICES, Options, Setu
 
 
 def free_ports(count: int) -> int:
-    """The first of so many free ports in a row."""
+    """The first of so many free ports in a row: below those of outgoing connections (32768) and of labs (15000)."""
     while True:
-        with socket.socket() as first:
-            first.bind(("127.0.0.1", 0))
-            port = int(first.getsockname()[1])
-        if port + count < 65_536:
-            taken = [socket.socket() for _ in range(count)]
-            try:
-                for number, one in enumerate(taken):
-                    one.bind(("127.0.0.1", port + number))
-            except OSError:
-                continue
-            else:
-                return port
-            finally:
-                for one in taken:
-                    one.close()
+        port = random.randrange(10_000, 15_000 - count)
+        taken = [socket.socket() for _ in range(count)]
+        try:
+            for number, one in enumerate(taken):
+                one.bind(("127.0.0.1", port + number))
+        except OSError:
+            continue
+        else:
+            return port
+        finally:
+            for one in taken:
+                one.close()
 
 
 def test_an_upload_passes_through_all_of_them() -> None:

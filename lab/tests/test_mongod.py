@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from antipode_lab.fixtures import LabFactory
-from antipode_lab.processes import wait_until
+from antipode_lab.processes import Supervisor, wait_until
 from antipode_lab.stores import _router
 from antipode_lab.stores.mongod import LOST_DATABASE, MongodStore
 
@@ -39,8 +39,8 @@ def _saying(letter: str) -> int:
 
 
 def test_the_router_sends_a_member_over_its_link_and_others_straight(tmp_path: Path) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as reserved:
-        port = reserved.getsockname()[1]
+    supervisor = Supervisor.start()
+    [port] = supervisor.ports(1)
     member = subprocess.Popen([sys.executable, "-c", _ASK], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     other = subprocess.Popen([sys.executable, "-c", _ASK], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     table = {
@@ -63,6 +63,7 @@ def test_the_router_sends_a_member_over_its_link_and_others_straight(tmp_path: P
     finally:
         router.kill()
         router.wait()
+        supervisor.shutdown()
 
 
 @pytest.mark.skipif(not _HERE, reason="there is no mongod here")

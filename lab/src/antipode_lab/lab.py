@@ -162,7 +162,7 @@ class Lab:
             folder.mkdir(exist_ok=True)
             context = Context(
                 self._supervisor,
-                Toxiproxy(self._state.toxiproxy_port),
+                Toxiproxy(self._state.toxiproxy_port, self._supervisor),
                 folder,
                 lambda name=name: self._running_state().stores[name],  # type: ignore[misc]
                 self.transaction,

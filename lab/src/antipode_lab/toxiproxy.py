@@ -49,14 +49,15 @@ def install() -> Path:
 class Toxiproxy:
     """One running Toxiproxy. Lags are one way, in whole milliseconds, and hold in each direction."""
 
-    def __init__(self, port: int) -> None:
+    def __init__(self, port: int, supervisor: Supervisor | None = None) -> None:
         self.port = port
+        self._supervisor = supervisor
 
     @classmethod
     def start(cls, supervisor: Supervisor) -> Toxiproxy:
         """Starts one under the supervisor, and waits until it answers."""
         (port,) = supervisor.ports(1)
-        server = cls(port)
+        server = cls(port, supervisor)
         supervisor.spawn(
             "toxiproxy",
             [str(install()), "-host", "127.0.0.1", "-port", str(port)],
@@ -88,19 +89,22 @@ class Toxiproxy:
         return json.loads(text) if text.startswith((b"{", b"[")) else None
 
     def create(self, name: str, upstream_port: int) -> int:
-        """A proxy on loopback with 0 ms; returns the port that it chose itself, so without a race."""
-        made = self._call(
+        """A proxy on loopback with 0 ms; returns its port, which no connection takes while it is cut."""
+        if self._supervisor is None:
+            raise LabError("only the lab that runs Toxiproxy makes proxies")
+        [port] = self._supervisor.ports(1)
+        self._call(
             "POST",
             "/proxies",
             {
                 "name": name,
-                "listen": "127.0.0.1:0",
+                "listen": f"127.0.0.1:{port}",
                 "upstream": f"127.0.0.1:{upstream_port}",
                 "enabled": True,
             },
         )
         self.add_lags(name)
-        return int(made["listen"].rpartition(":")[2])
+        return port
 
     def add_lags(self, name: str) -> None:
         """Gives a proxy its lags, of 0 ms, for `set_lag` to change."""

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 import subprocess
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from antipode_lab.cache import cache_folder, locked
+from antipode_lab.cache import cache_folder, made_once
 from antipode_lab.errors import InstallError
 from antipode_lab.unpacked import UnpackedPackage
 
@@ -30,6 +30,7 @@ POSTGRESQL: Final = UnpackedPackage(
     links=(("usr/share/postgresql/18/extension/postgis.control", "postgis-3.control"),),
 )
 _SOURCE: Final = Path(__file__).with_name("_ferretdb")
+_FILES: Final = ("main.go", "go.mod", "go.sum")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +42,9 @@ class FerretDB:
 
     @property
     def path(self) -> Path:
-        """The program."""
-        return cache_folder() / f"ferretdb-{VERSION}"
+        """The program: another one for other sources."""
+        text = b"".join((_SOURCE / file).read_bytes() for file in _FILES)
+        return cache_folder() / f"ferretdb-{VERSION}-{hashlib.sha256(text).hexdigest()[:12]}"
 
     def ready(self) -> bool:
         """Whether it was built."""
@@ -52,30 +54,18 @@ class FerretDB:
         """Builds it unless it is in the cache; returns the program.
 
         Raises:
-            InstallError: without Go, or if the build fails.
+            InstallError: without Go or a folder to write to, or if the build fails.
         """
-        if self.ready():
-            return self.path
+        return self.path if self.ready() else made_once(self.path, self._build, self.ready)
+
+    def _build(self, build: Path) -> Path:
         go = shutil.which("go") or shutil.which("go", path="/usr/local/go/bin:/usr/lib/go/bin")
         if go is None:
             raise InstallError(
                 f"{self.name} is built with Go, and there is no `go` on the PATH. Install Go 1.24 or newer "
                 "(https://go.dev/dl), then run: antipode-lab install mongodb"
             )
-        try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise InstallError(
-                f"cannot make {self.path.parent} ({error}); name another folder in ANTIPODE_CACHE"
-            ) from error
-        with locked(self.path.with_name(self.path.name + ".lock")):
-            if not self.ready():  # or another process built it meanwhile
-                with tempfile.TemporaryDirectory(prefix="build-", dir=self.path.parent) as build:
-                    self._build(go, Path(build))
-        return self.path
-
-    def _build(self, go: str, build: Path) -> None:
-        for file in ("main.go", "go.mod", "go.sum"):
+        for file in _FILES:
             shutil.copy(_SOURCE / file, build)
         done = subprocess.run(
             [go, "build", "-trimpath", "-ldflags=-s -w", "-o", "ferretdb", "."],
@@ -88,7 +78,7 @@ class FerretDB:
         )
         if done.returncode:
             raise InstallError(f"building {self.name} failed:\n{done.stderr[-2000:]}")
-        os.replace(build / "ferretdb", self.path)
+        return build / "ferretdb"
 
 
 FERRETDB: Final = FerretDB()

@@ -23,18 +23,18 @@ from typing import Any
 CHUNK = 65536
 
 
-def origin(table: dict[str, Any], peer: tuple[str, int]) -> str | None:
-    """Which server a connection comes from, by the address of its other end; None where from none of them."""
+def origin(table: dict[str, Any], peer: tuple[str, int], here: tuple[str, int]) -> str | None:
+    """Which server a connection comes from, by the addresses of both ends; None where from none of them."""
     found: str | None = table.get("sources", {}).get(peer[0])
     pids: dict[str, int] = table.get("pids", {})
-    return owner(peer[1], pids) if found is None and pids else found
+    return owner(peer[1], here[1], pids) if found is None and pids else found
 
 
-def owner(port: int, pids: dict[str, int]) -> str | None:
-    """Which of these processes has a connection from this port of 127.0.0.1."""
-    local = f"0100007F:{port:04X}"
+def owner(port: int, here: int, pids: dict[str, int]) -> str | None:
+    """Which of these processes has the connection from one port of 127.0.0.1 to another: one port may have many."""
+    ends = [f"0100007F:{port:04X}", f"0100007F:{here:04X}"]
     with Path("/proc/net/tcp").open() as lines:
-        inode = next((words[9] for words in map(str.split, lines) if words[1] == local), None)
+        inode = next((words[9] for words in map(str.split, lines) if words[1:3] == ends), None)
     wanted = f"socket:[{inode}]"
     for server, pid in pids.items():
         with suppress(OSError):
@@ -55,7 +55,7 @@ async def _pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
 async def _connection(path: Path, server: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     """Joins a client with where it is to go, until either side ends: both end then, as over a real connection."""
     table: dict[str, Any] = json.loads(path.read_text())
-    source = origin(table, writer.get_extra_info("peername"))
+    source = origin(table, writer.get_extra_info("peername"), writer.get_extra_info("sockname"))
     port = table["links"].get(f"{source}<-{server}", table["direct"][server])
     try:
         far_reader, far_writer = await asyncio.open_connection("127.0.0.1", port)
