@@ -14,6 +14,7 @@ import pytest
 from antipode_benchmarks.postnotification.experiments.paper import TABLE_1
 from antipode_benchmarks.postnotification.experiments.report import wrong
 from antipode_benchmarks.postnotification.experiments.scale import MOST_OCTETS, NOTIFIERS, STORES, Scale
+from antipode_lab.processes import wait_until
 
 COMMAND = [sys.executable, "-m", "antipode_benchmarks.postnotification.experiments"]
 pytestmark = pytest.mark.timeout(240)
@@ -30,6 +31,7 @@ def run(folder: Path, *words: str, timeout: float = 220) -> tuple[int, str, dict
     result: dict[str, Any] = json.loads((folder / named[2]).read_text())
     assert result["benchmark"] == f"postnotification-{words[0]}"
     assert result["failures"] == {}
+    assert result["complete"] is True
     return done.returncode, done.stdout, result
 
 
@@ -55,6 +57,22 @@ def test_the_whole_matrix(tmp_path: Path) -> None:
     assert pairs == set(product(STORES, NOTIFIERS))
     assert set(TABLE_1) <= pairs
     assert said.count(" %)") >= len(TABLE_1)
+
+
+def test_an_interrupted_one_keeps_the_runs_that_had_ended(tmp_path: Path) -> None:
+    file = tmp_path / "matrix.json"
+    words = ("matrix", "--stores", "redis,postgresql", "--notifiers", "rabbitmq", *SMALL, "--json", str(file))
+    with subprocess.Popen([*COMMAND, *words], cwd=tmp_path, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            wait_until("the first pair", lambda: file.exists() or process.poll() is not None, 200, 0.05)
+            process.terminate()
+            _, said = process.communicate(timeout=60)
+        finally:
+            process.kill()
+    assert process.returncode == 130, said
+    result = json.loads(file.read_text())
+    assert [row["post_storage"] for row in result["rows"]] == ["redis"]
+    assert result["complete"] is False
 
 
 def test_a_pair_without_lag_shows_nothing(tmp_path: Path) -> None:

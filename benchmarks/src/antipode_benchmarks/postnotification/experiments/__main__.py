@@ -67,7 +67,7 @@ def _run(scale: Scale, experiment: Callable[[Console, Bench], int]) -> None:
         with Bench(console, scale) as bench:
             code = experiment(console, bench)
     except KeyboardInterrupt as error:
-        Console(stderr=True).print("Interrupted: there is no result.")
+        Console(stderr=True).print("Interrupted: the result has the runs that had ended.")
         raise typer.Exit(INTERRUPTED) from error
     raise typer.Exit(code)
 
@@ -134,7 +134,10 @@ def window(
     paper: PaperScale = False,
     json_file: Json = None,
 ) -> None:
-    """The consistency window of each store, without and with Antipode (figure 7). Exit codes as `matrix` has."""
+    """The consistency window of each store, without and with Antipode (figure 7).
+
+    Exit code 0; 1: violations with Antipode; 4: a run failed; 130: interrupted.
+    """
     [chosen] = _some("--notifier", notifier, NOTIFIERS)
     names = _some("--stores", stores, STORES)
     scale = _scale(requests, rate, size, lag, queue_lag, paper)
@@ -149,7 +152,10 @@ def size_of(
     size: Annotated[int, typer.Option(min=0, help="octets of a post")] = 1024,
     json_file: Json = None,
 ) -> None:
-    """By how much an object and a message grow (table 3), messages also with `track`. Exit codes as `matrix` has."""
+    """By how much an object and a message grow (table 3), messages also with `track`.
+
+    Exit code 0; 4: a run failed; 130: interrupted.
+    """
     chosen = _some("--stores", stores, STORES), _some("--notifiers", notifiers, NOTIFIERS)
     scale = Scale(requests, 20.0, size, (20, 20), 10)
     _run(scale, lambda console, bench: sizes.run(console, bench, *chosen, json_file))

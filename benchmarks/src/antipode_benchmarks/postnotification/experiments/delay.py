@@ -17,7 +17,7 @@ def run(
     console: Console, bench: Bench, stores: Sequence[str], notifier: str, delays_ms: Sequence[int], path: Path | None
 ) -> int:
     """Runs the baseline at each delay, shows and saves it; the exit code."""
-    report = Report("delay", bench)
+    report = Report("delay", bench, path)
     bench.start([notifier])
     series: dict[str, list[tuple[float, float]]] = {}
     for name in stores:
@@ -26,11 +26,11 @@ def run(
                 options = bench.scale.options(name, notifier, barrier="none", delay_ms=delay)
                 found = store.run(options, f"{name} + {notifier}, {delay} ms")
                 if found is not None:
-                    report.rows.append(found)
+                    report.add(found)
                     share = found["baseline"]["violations_percent"]
                     series.setdefault(name, []).append((delay, share))
                     console.print(f"{name}, {delay} ms before the notification: {share:g} % violations")
-    saved = report.save(path)
+    saved = report.save()
     table = Table(title=f"violations without Antipode, by the delay before the notification; notifier {notifier}")
     table.add_column("posts")
     for delay in delays_ms:

@@ -21,7 +21,7 @@ Pairs = dict[tuple[str, str], dict[str, Any]]
 
 def run(console: Console, bench: Bench, stores: Sequence[str], notifiers: Sequence[str], path: Path | None) -> int:
     """Runs all pairs, shows them, and saves them; the exit code."""
-    report = Report("matrix", bench)
+    report = Report("matrix", bench, path)
     bench.start(notifiers)
     total, number = len(stores) * len(notifiers), 0
     for name in stores:
@@ -30,9 +30,9 @@ def run(console: Console, bench: Bench, stores: Sequence[str], notifiers: Sequen
                 number += 1
                 found = store.run(bench.scale.options(name, notifier), f"{number}/{total} {name} + {notifier}")
                 if found is not None:
-                    report.rows.append(found)
+                    report.add(found)
                     console.print(f"{number}/{total} {name} + {notifier}: {_cell(found)}", markup=False)
-    saved = report.save(path)
+    saved = report.save()
     pairs = {(row["post_storage"], row["notifier"]): row for row in report.rows}
     _show(console, stores, notifiers, pairs)
     drawn = plot.grid(

@@ -16,13 +16,18 @@ SCHEMA_VERSION = 1
 
 
 class Report:
-    """Gathers an experiment's rows, and writes them."""
+    """Gathers an experiment's rows, and writes them: with each row, so that an interruption loses none.
 
-    def __init__(self, name: str, bench: Bench) -> None:
+    `path` is where the result goes; without one that is made of the name and the time.
+    """
+
+    def __init__(self, name: str, bench: Bench, path: Path | None) -> None:
         self.name = name
         self.rows: list[dict[str, Any]] = []
         self._bench = bench
         self._started = datetime.now(UTC)
+        stamp = self._started.strftime("%Y%m%dT%H%M%SZ")
+        self._path = path or Path("results") / f"postnotification-{name}-{stamp}.json"
 
     @property
     def exit_code(self) -> int:
@@ -31,11 +36,17 @@ class Report:
             return VIOLATED
         return FAILED if self._bench.failures or not self.rows else OK
 
-    def save(self, path: Path | None) -> Path:
-        """Writes the result; where to is said by `path`, or made of the name and the time."""
-        stamp = self._started.strftime("%Y%m%dT%H%M%SZ")
-        path = path or Path("results") / f"postnotification-{self.name}-{stamp}.json"
-        path.parent.mkdir(parents=True, exist_ok=True)
+    def add(self, row: dict[str, Any]) -> None:
+        """One run more."""
+        self.rows.append(row)
+        self._write(complete=False)
+
+    def save(self) -> Path:
+        """Writes the whole result; where to."""
+        return self._write(complete=True)
+
+    def _write(self, *, complete: bool) -> Path:
+        self._path.parent.mkdir(parents=True, exist_ok=True)
         found = {
             "benchmark": f"postnotification-{self.name}",
             "schema": SCHEMA_VERSION,
@@ -44,12 +55,13 @@ class Report:
             "antipode_version": version("antipode-sdk"),
             "machine": machine(),
             "scale": asdict(self._bench.scale),
+            "complete": complete,
             "rows": self.rows,
             "failures": self._bench.failures,
             "exit_code": self.exit_code,
         }
-        path.write_text(json.dumps(found, indent=2) + "\n")
-        return path
+        self._path.write_text(json.dumps(found, indent=2) + "\n")
+        return self._path
 
 
 def wrong(row: dict[str, Any]) -> bool:

@@ -32,20 +32,20 @@ TRACKING = ("activemq", "rabbitmq", "sns")
 
 def run(console: Console, bench: Bench, stores: Sequence[str], notifiers: Sequence[str], path: Path | None) -> int:
     """Measures each, shows and saves it; the exit code."""
-    report = Report("size", bench)
+    report = Report("size", bench, path)
     bench.start(notifiers)
     for name in stores:
         with bench.store(name) as store:
             if store.servers is not None:
-                report.rows.append(asyncio.run(_objects(bench.scale.options(name, "memory"), store.servers.posts)))
+                report.add(asyncio.run(_objects(bench.scale.options(name, "memory"), store.servers.posts)))
             if name == stores[0]:
                 for notifier in notifiers:
                     for track in (False, True) if notifier in TRACKING else (False,):
                         title = f"{name} + {notifier}{', tracked' if track else ''}"
                         found = store.run(bench.scale.options(name, notifier, track=track), title)
                         if found is not None:
-                            report.rows.append(_messages(found, notifier, track=track))
-    saved = report.save(path)
+                            report.add(_messages(found, notifier, track=track))
+    saved = report.save()
     table = Table(title=f"octets, without and with Antipode; posts of {bench.scale.size:,} octets")
     for column in ("", "without", "with", "growth", "paper"):
         table.add_column(column, justify="right" if column else "left")

@@ -15,16 +15,16 @@ from antipode_benchmarks.postnotification.experiments.report import Report
 
 def run(console: Console, bench: Bench, stores: Sequence[str], notifier: str, path: Path | None) -> int:
     """Runs each store, shows and saves it; the exit code."""
-    report = Report("window", bench)
+    report = Report("window", bench, path)
     bench.start([notifier])
     for number, name in enumerate(stores, 1):
         with bench.store(name) as store:
             title = f"{number}/{len(stores)} {name} + {notifier}"
             found = store.run(bench.scale.options(name, notifier), title)
             if found is not None:
-                report.rows.append(found)
+                report.add(found)
                 console.print(f"{title}: {found['antipode']['consistency_window_ms']['p50']:.1f} ms", markup=False)
-    saved = report.save(path)
+    saved = report.save()
     table = Table(title=f"consistency window, ms, p50 / p90 / p99; notifier {notifier}")
     for column in ("posts", "violations without", "without Antipode", "with it", "beyond the slowest lag"):
         table.add_column(column, justify="left" if column == "posts" else "right")
