@@ -13,11 +13,18 @@ import io.grpc.CallOptions;
 import io.grpc.Channel;
 import io.grpc.ClientCall;
 import io.grpc.Metadata;
+import io.grpc.MethodDescriptor;
 import io.grpc.Status;
 import io.grpc.StatusRuntimeException;
 import io.grpc.stub.ClientCalls;
 import io.grpc.stub.ServerCalls;
 import io.grpc.stub.StreamObserver;
+import java.io.ByteArrayInputStream;
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.UncheckedIOException;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
@@ -26,6 +33,8 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 
 /** Calls that brought no answer, and those that gRPC repeats by itself (PROP-27). */
 @ExtendWith(AntipodeIsolated.class)
@@ -134,6 +143,64 @@ class LostCallsTest {
       // The trailer may have arrived before the message was refused.
       assertThat(scope.lineage().isComplete() ? scope.lineage() : Lineage.of(AFTER)).isEqualTo(Lineage.of(AFTER));
       assertThat(scope.lineage().hasContent()).isTrue();
+    }
+  }
+
+  /** What a stream brought before the client itself ended it came without its trailer. */
+  @ParameterizedTest
+  @CsvSource({"true, true", "true, false", "false, true", "false, false"})
+  void aStreamThatTheClientCannotTakeIsALoss_PROP_28(boolean isTooLong, boolean hasTrailer) throws Exception {
+    for (List<String> before : List.of(List.of("first"), List.<String>of())) {
+      CountDownLatch over = new CountDownLatch(1);
+      try (Posts posts = Posts.serving(Posts.LIST, ServerCalls.asyncServerStreamingCall((request, answer) -> {
+        Antipode.append(AFTER);
+        before.forEach(answer::onNext);
+        answer.onNext("x".repeat(isTooLong ? 2000 : 500));
+        try {
+          assertThat(hasTrailer || over.await(30, TimeUnit.SECONDS)).isTrue();
+        } catch (InterruptedException e) {
+          return;
+        }
+        answer.onCompleted();
+      })); LineageScope scope = Antipode.scope()) {
+        Channel channel =
+            posts.channel(builder -> builder.maxInboundMessageSize(1000), AntipodeGrpc.clientInterceptor());
+        CallOptions options = CallOptions.DEFAULT.withDeadlineAfter(30, TimeUnit.SECONDS);
+        List<String> got = new ArrayList<>();
+        assertThatThrownBy(() -> ClientCalls.blockingServerStreamingCall(
+                channel, Posts.LIST.toBuilder(new Short(), new Short()).build(), options, "go")
+            .forEachRemaining(got::add))
+            .isInstanceOfSatisfying(StatusRuntimeException.class, error -> assertThat(error.getStatus().getCode())
+                .isEqualTo(isTooLong ? Status.Code.RESOURCE_EXHAUSTED : Status.Code.CANCELLED));
+        assertThat(got).isEqualTo(before);
+        if (hasTrailer && scope.lineage().isComplete()) { // it may have arrived before the message was refused
+          assertThat(scope.lineage()).isEqualTo(Lineage.of(AFTER));
+        } else {
+          assertLost(scope);
+        }
+        over.countDown();
+      }
+    }
+  }
+
+  /** Text of 100 characters at most. */
+  private static final class Short implements MethodDescriptor.Marshaller<String> {
+    @Override
+    public InputStream stream(String value) {
+      return new ByteArrayInputStream(value.getBytes(StandardCharsets.UTF_8));
+    }
+
+    @Override
+    public String parse(InputStream stream) {
+      try {
+        String value = new String(stream.readAllBytes(), StandardCharsets.UTF_8);
+        if (value.length() > 100) {
+          throw new IllegalArgumentException("too long");
+        }
+        return value;
+      } catch (IOException error) {
+        throw new UncheckedIOException(error);
+      }
     }
   }
 
