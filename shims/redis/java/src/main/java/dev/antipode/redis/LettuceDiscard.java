@@ -2,7 +2,7 @@ package dev.antipode.redis;
 
 import io.lettuce.core.protocol.RedisCommand;
 
-/** The DISCARD of a transaction that would have written: what happened is known by its reply. */
+/** The DISCARD of a transaction that would have written or read: what happened is known by its reply. */
 final class LettuceDiscard<K, V, T> extends LettuceAsked<K, V, T> {
   private final LettuceTransaction<K, V> transaction;
 
@@ -13,11 +13,15 @@ final class LettuceDiscard<K, V, T> extends LettuceAsked<K, V, T> {
 
   @Override
   void ended(Object answerToQuestion) {
-    transaction.dropped(getOutput() != null && getOutput().hasError());
+    boolean isRefused = getOutput() != null && getOutput().hasError();
+    transaction.dropped(isRefused);
+    if (isRefused) {
+      transaction.readAlone();
+    }
   }
 
   @Override
   void failed(boolean mayBeSent) {
-    transaction.dropped(transaction.isTorn()); // without EXEC the server ends it with the connection
+    transaction.unanswered(mayBeSent);
   }
 }

@@ -31,14 +31,16 @@ final class LettuceExec<K, V, T> extends LettuceAsked<K, V, T> {
     if (write != null) {
       ended(answerToQuestion, refusal, output == null ? null : output.get());
     }
-    if (refusal == null) { // else the application gets that
+    if (refusal == null) {
       transaction.executed(sent(), answerToQuestion);
+    } else if (transaction.isTorn(refusal)) { // else nothing was read, and the application gets that
+      transaction.readAlone();
     }
   }
 
   private void ended(Object answerToQuestion, String refusal, Object reply) {
     write.answered(answerToQuestion);
-    if (sent().times() > 1 || transaction.isTorn() || LettuceTransaction.isWithoutMulti(refusal)) {
+    if (sent().times() > 1 || transaction.isTorn(refusal)) {
       write.broke(); // an attempt before, or the commands by themselves, may have changed the data
     }
     if (refusal != null) {
@@ -59,6 +61,6 @@ final class LettuceExec<K, V, T> extends LettuceAsked<K, V, T> {
 
   @Override
   void failed(boolean mayBeSent) {
-    transaction.dropped(mayBeSent || transaction.isTorn());
+    transaction.unanswered(mayBeSent);
   }
 }

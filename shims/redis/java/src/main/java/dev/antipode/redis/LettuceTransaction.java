@@ -1,8 +1,10 @@
 package dev.antipode.redis;
 
+import dev.antipode.BarrierException;
+
 /**
- * A transaction of the application, from MULTI to its end. What is queued on a connection that was made anew since MULTI is
- * executed by itself, and no EXEC or DISCARD says so.
+ * A transaction of the application, from MULTI to its end. What is queued behind a MULTI that was refused, or on a connection
+ * that was made anew since, is executed by itself, and Lettuce gives its replies when EXEC or DISCARD has failed.
  */
 final class LettuceTransaction<K, V> {
   private final Binding binding;
@@ -13,6 +15,8 @@ final class LettuceTransaction<K, V> {
   private final ReadCalls reads = new ReadCalls();
   private WriteCall write;
   private boolean isOver;
+  // On any thread:
+  private volatile boolean isRefused;
 
   LettuceTransaction(Binding binding, LettuceLine<K, V> line, LettuceLooks<K, V> looks) {
     this.binding = binding;
@@ -41,9 +45,13 @@ final class LettuceTransaction<K, V> {
     return write;
   }
 
-  /** A read is queued; null where it is a plain one. */
+  /** A read is queued; null where it is a plain one. One that comes too late has ended at once. */
   synchronized ReadCall reads() {
-    return reads.of(binding, this::hasWaited);
+    ReadCall read = reads.of(binding, this::hasWaited);
+    if (isOver) {
+      readAlone();
+    }
+    return read;
   }
 
   /** What a read that is queued has to wait for was waited for before MULTI, or is not any more. */
@@ -71,9 +79,19 @@ final class LettuceTransaction<K, V> {
     return reads.collects();
   }
 
+  /** Its MULTI has failed. */
+  void refused() {
+    isRefused = true;
+  }
+
   /** Whether what was queued may have been executed by itself. */
   boolean isTorn() {
-    return line.losses() != losses;
+    return isRefused || line.losses() != losses;
+  }
+
+  /** The same, where EXEC was answered with this error; null for none. */
+  boolean isTorn(String error) {
+    return isTorn() || isWithoutMulti(error);
   }
 
   /** Whether this error says that there was no transaction on the connection on which it was to end. */
@@ -90,6 +108,13 @@ final class LettuceTransaction<K, V> {
     reads.finish();
   }
 
+  /** Its reads were executed by themselves, or where that is not known: nothing waited for them, or was asked behind them. */
+  synchronized void readAlone() {
+    reads.forEach(each -> each.unproven("its transaction was not executed as one, and nothing else waited for the read"));
+    reads.saw(null);
+    reads.finish();
+  }
+
   /** It ended without EXEC: nothing happened, unless it was torn. */
   synchronized void dropped(boolean mayHaveHappened) {
     isOver = true;
@@ -98,6 +123,20 @@ final class LettuceTransaction<K, V> {
       write.failed();
     } else if (write != null) {
       write.abandon();
+    }
+  }
+
+  /** EXEC or DISCARD has failed without a reply, and what may have left can still be executed, by itself too. */
+  void unanswered(boolean mayBeSent) {
+    boolean mayHaveHappened = mayBeSent || isTorn();
+    dropped(mayHaveHappened);
+    if (!mayHaveHappened) {
+      return;
+    }
+    try {
+      readAlone(); // Lettuce gives the reads what comes late
+    } catch (BarrierException inVain) {
+      return; // the application has a failure already
     }
   }
 }

@@ -302,7 +302,11 @@ final class RecordingConnection<K, V> extends StatefulRedisConnectionImpl<K, V> 
     transaction = opened;
     if (command instanceof CompleteableCommand<?> future) {
       BiConsumer<Object, Throwable> over = (value, error) -> {
-        if (error != null && transaction == opened) { // what was issued since is executed by itself
+        if (error == null) {
+          return;
+        }
+        opened.refused(); // what was issued since is executed by itself
+        if (transaction == opened) { // Lettuce gives nothing of what was read so far
           transaction = null;
           opened.dropped(true);
         }

@@ -1,0 +1,222 @@
+package dev.antipode.redis;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import dev.antipode.Antipode;
+import dev.antipode.BarrierException;
+import dev.antipode.Lineage;
+import dev.antipode.LineageScope;
+import dev.antipode.PendingWrite;
+import dev.antipode.Reading;
+import dev.antipode.WriteId;
+import io.lettuce.core.RedisCommandTimeoutException;
+import io.lettuce.core.RedisCredentials;
+import io.lettuce.core.RedisFuture;
+import io.lettuce.core.RedisURI;
+import io.lettuce.core.TransactionResult;
+import io.lettuce.core.api.StatefulRedisConnection;
+import io.lettuce.core.codec.StringCodec;
+import java.time.Duration;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+import reactor.core.publisher.Mono;
+
+/** A transaction of Lettuce that its server did not have: what was queued in it is executed by itself. */
+class LettuceAloneTest extends WithLettuce {
+  /** A position that the primary has. */
+  private static Lineage at(Replication place) {
+    return Lineage.of(WriteId.position(STORE, place.position().epoch(), place.offset()));
+  }
+
+  private static void assertIsIncomplete(Reading seen) {
+    assertThat(seen.lineage().isComplete()).isFalse();
+    assertThat(seen.lineage().ofStore(STORE)).isEmpty();
+  }
+
+  private static RedisFuture<?> end(StatefulRedisConnection<String, String> connection, boolean executes) {
+    return executes ? connection.async().exec() : connection.async().discard();
+  }
+
+  // The connection is made anew behind MULTI
+
+  @Test
+  void aReadThatTheNextConnectionExecutedByItselfIsIncomplete_SHIM_13() throws Exception {
+    plain.set("k", "v");
+    Antipode.configure(Antipode.settings().autoMerge(true));
+    for (boolean executes : List.of(true, false)) {
+      try (CuttingProxy proxy = new CuttingProxy(servers.servers().get("a").port());
+          LineageScope scope = Antipode.scope();
+          Reading seen = Antipode.reading()) {
+        StatefulRedisConnection<String, String> posts = through(proxy);
+        posts.sync().multi();
+        proxy.cutAll();
+        RedisFuture<String> read = posts.async().get("k");
+        assertThatThrownBy(() -> get(end(posts, executes)))
+            .hasMessageContaining("without MULTI");
+        assertThat(get(read)).as("Lettuce gives it all the same").isEqualTo("v");
+        assertIsIncomplete(seen);
+        assertThat(scope.lineage().isComplete()).isFalse();
+      }
+    }
+  }
+
+  @Test
+  void aReadThatTheNextConnectionExecutedByItselfWasNotWaitedForThere_BAR_50() throws Exception {
+    plain.set("k", "v");
+    servers.lab().partition("redis", "b2");
+    try {
+      for (boolean executes : List.of(true, false)) {
+        plain.set("k", "w");
+        try (CuttingProxy proxy = new CuttingProxy(servers.servers().get("a").port());
+            Reading seen = Antipode.reading(at(here()))) {
+          StatefulRedisConnection<String, String> posts = through(proxy);
+          posts.sync().multi(); // has waited
+          proxy.moveTo(servers.servers().get("b2").port()); // as Sentinels, or a name, lead elsewhere
+          posts.async().get("k");
+          assertThatThrownBy(() -> get(end(posts, executes)))
+              .hasRootCauseInstanceOf(BarrierException.class);
+          assertIsIncomplete(seen);
+        }
+      }
+    } finally {
+      servers.lab().heal("redis", "b2");
+    }
+  }
+
+  @Test
+  void aDiscardThatIsGivenUpMarksWhatTheNextConnectionExecuted_SHIM_13() throws Exception {
+    plain.set("k", "v");
+    try (CuttingProxy proxy = new CuttingProxy(servers.servers().get("a").port());
+        Reading seen = Antipode.reading()) {
+      StatefulRedisConnection<String, String> posts = through(proxy);
+      posts.sync().multi();
+      proxy.cutAll();
+      RedisFuture<String> read = posts.async().get("k");
+      RedisServers.until(() -> calls("get") > 0, "it is executed");
+      servers.lab().freeze("redis", "a");
+      try {
+        posts.async().discard().cancel(true);
+      } finally {
+        servers.lab().thaw("redis", "a");
+      }
+      assertThat(get(read)).isEqualTo("v");
+      assertIsIncomplete(seen);
+    }
+  }
+
+  /** Its values come late, when the application has long been told that nothing is known. */
+  @Test
+  void anExecWhoseReplyWasNotWaitedForMarksItsReads_SHIM_13() throws Exception {
+    plain.set("k", "v");
+    try (Reading seen = Antipode.reading()) {
+      StatefulRedisConnection<String, String> posts = posts();
+      posts.sync().multi();
+      RedisFuture<String> read = posts.async().get("k");
+      posts.setTimeout(Duration.ofMillis(300));
+      servers.lab().freeze("redis", "a");
+      try {
+        assertThatThrownBy(() -> posts.sync().exec()).isInstanceOf(RedisCommandTimeoutException.class);
+      } finally {
+        servers.lab().thaw("redis", "a");
+      }
+      assertThat(get(read)).isEqualTo("v");
+      assertIsIncomplete(seen);
+    }
+  }
+
+  // MULTI is refused
+
+  private StatefulRedisConnection<String, String> without(String right) {
+    servers.lab().verb("redis", "create_user", "poor", "secret", "~*", "&*", "+@all", "-" + right);
+    RedisURI place = RedisURI.create(servers.url("a"));
+    place.setCredentialsProvider(() -> Mono.just(RedisCredentials.just("poor", "secret")));
+    return AntipodeLettuce.wrap(client().connect(StringCodec.UTF8, place), options());
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"multi", "@transaction"})
+  void whatARefusedMultiDidNotQueueIsIncompleteOrUnknown_SHIM_13_SCOPE_17(String right) throws Exception {
+    plain.set("k", "v");
+    StatefulRedisConnection<String, String> posts = without(right);
+    for (boolean batch : List.of(true, false)) {
+      for (boolean writes : List.of(true, false)) {
+        try (LineageScope scope = Antipode.scope(); Reading seen = Antipode.reading()) {
+          posts.setAutoFlushCommands(!batch);
+          RedisFuture<String> multi = posts.async().multi();
+          RedisFuture<String> read = posts.async().get("k");
+          if (writes) {
+            posts.async().set("x", right + batch);
+          }
+          RedisFuture<TransactionResult> exec = posts.async().exec();
+          posts.flushCommands();
+          assertThatThrownBy(() -> get(multi)).hasMessageContaining("NOPERM");
+          assertThatThrownBy(() -> get(exec)).hasMessageContaining(right.equals("multi") ? "without MULTI" : "NOPERM");
+          // The server may be faster than we are: where the error came first, Lettuce never gives the value.
+          if (read.isDone()) {
+            assertThat(get(read)).isEqualTo("v");
+            assertIsIncomplete(seen);
+          }
+          assertThat(batch && !read.isDone()).as("of a batch, EXEC was there first").isFalse();
+          if (writes) {
+            assertThat(plain.get("x")).isEqualTo(right + batch);
+            RedisServers.until(() -> scope.pending().stream().allMatch(PendingWrite::isUnknown), "nothing is in flight");
+            assertThat(scope.outgoing().isComplete()).isFalse();
+          }
+        } finally {
+          posts.setAutoFlushCommands(true);
+        }
+      }
+    }
+  }
+
+  @Test
+  void aReadThatWasWaitedForBeforeARefusedMultiFailsItsExec_BAR_50() throws Exception {
+    plain.set("k", "v");
+    StatefulRedisConnection<String, String> posts = without("multi");
+    try (Reading seen = Antipode.reading(at(here()))) {
+      posts.setAutoFlushCommands(false);
+      posts.async().multi();
+      RedisFuture<String> read = posts.async().get("k");
+      RedisFuture<TransactionResult> exec = posts.async().exec();
+      posts.flushCommands();
+      assertThatThrownBy(() -> get(exec)).hasRootCauseInstanceOf(BarrierException.class);
+      assertThat(get(read)).isEqualTo("v");
+      assertIsIncomplete(seen);
+    }
+  }
+
+  /** So nobody has read anything, and nothing is to be marked: where this fails, an EXEC behind the error has to do it. */
+  @Test
+  void lettuceNeverGivesWhatWasQueuedWhereTheErrorCameBeforeExec() throws Exception {
+    StatefulRedisConnection<String, String> posts = without("multi");
+    posts.setAutoFlushCommands(false);
+    RedisFuture<String> multi = posts.async().multi();
+    RedisFuture<String> read = posts.async().get("k");
+    posts.flushCommands();
+    assertThatThrownBy(() -> get(multi)).hasMessageContaining("NOPERM");
+    for (boolean executes : List.of(true, false)) {
+      RedisFuture<?> ended = end(posts, executes);
+      posts.flushCommands();
+      assertThatThrownBy(() -> get(ended)).hasMessageContaining("without MULTI");
+      assertThat(read.isDone()).isFalse();
+    }
+  }
+
+  /** As the application's thread may have seen it open, and another one ends it. */
+  @Test
+  void whatIsReadInATransactionThatIsOverHasEnded_SHIM_13() {
+    RecordingConnection<String, String> posts = (RecordingConnection<String, String>) posts();
+    LettuceTransaction<String, String> over = new LettuceTransaction<>(posts.binding(), posts.line(), null);
+    over.dropped(true);
+    try (Reading seen = Antipode.reading()) {
+      over.reads();
+      assertIsIncomplete(seen);
+    }
+    try (Reading seen = Antipode.reading(ahead())) {
+      assertThatThrownBy(over::reads).isInstanceOf(BarrierException.class);
+    }
+  }
+}
