@@ -160,6 +160,9 @@ public final class RecordingTransaction extends AbstractTransaction {
           .map(Exception.class::cast)
           .forEach(error::addSuppressed);
       if (written != null) {
+        if (queuedReplies.get(0) instanceof JedisDataException) {
+          written.broke(); // MULTI was refused: what was sent with it was executed by itself
+        }
         Exchange.failed(written, error);
       }
       throw error;

@@ -6,20 +6,25 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import dev.antipode.Antipode;
 import dev.antipode.ConfigurationException;
 import dev.antipode.LineageScope;
+import dev.antipode.PendingWrite;
 import dev.antipode.StoreOptions;
 import dev.antipode.shim.Capabilities;
 import dev.antipode.shim.Registry;
 import java.time.Duration;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 import redis.clients.jedis.AbstractTransaction;
 import redis.clients.jedis.Builder;
 import redis.clients.jedis.CommandArguments;
 import redis.clients.jedis.CommandObject;
+import redis.clients.jedis.DefaultJedisClientConfig;
 import redis.clients.jedis.Protocol;
 import redis.clients.jedis.Response;
 import redis.clients.jedis.UnifiedJedis;
 import redis.clients.jedis.exceptions.JedisConnectionException;
+import redis.clients.jedis.exceptions.JedisDataException;
 
 /** What is Jedis' own: its types, its transactions, its retries. */
 class JedisTest extends WithServers {
@@ -64,6 +69,25 @@ class JedisTest extends WithServers {
       assertThat(scope.pending()).isEmpty();
     }
     assertThat(plain.get("k")).isEqualTo("v");
+  }
+
+  /** As Jedis has it, what was queued is sent with MULTI, and executed by itself. */
+  @ParameterizedTest
+  @ValueSource(strings = {"multi", "@transaction"})
+  void whatARefusedMultiDidNotQueueIsUnknown_SCOPE_17(String right) {
+    plain.set("k", "v");
+    servers.lab().verb("redis", "create_user", "poor", "secret", "~*", "&*", "+@all", "-" + right);
+    UnifiedJedis posts = AntipodeRedis.wrap(
+        servers.client("a", DefaultJedisClientConfig.builder().user("poor").password("secret")), options());
+    try (LineageScope scope = Antipode.scope(); AbstractTransaction transaction = posts.multi()) {
+      transaction.set("k", "w");
+      Response<String> read = transaction.get("k");
+      assertThatThrownBy(transaction::exec).isInstanceOf(JedisDataException.class);
+      assertThat(plain.get("k")).isEqualTo("w");
+      assertThatThrownBy(read::get).as("Jedis gives no value").isInstanceOf(IllegalStateException.class);
+      assertThat(scope.pending()).hasSize(1).allMatch(PendingWrite::isUnknown);
+      assertThat(scope.outgoing().isComplete()).isFalse();
+    }
   }
 
   private static CommandObject<String> withABrokenBuilder() {
