@@ -3,68 +3,69 @@ package dev.antipode.rabbitmq;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.net.InetAddress;
-import java.net.InetSocketAddress;
 import java.net.ServerSocket;
 import java.net.Socket;
+import java.util.ArrayList;
 import java.util.List;
-import java.util.concurrent.CopyOnWriteArrayList;
-import java.util.concurrent.ThreadLocalRandom;
 
 /** A way of its own to a broker, which can be cut, or fall silent. */
 final class Link implements AutoCloseable {
   private final int target;
-  private final int port;
+  private final ServerSocket listening; // also while it is cut: nobody else gets the port
   private final Object gate = new Object();
-  private final List<Socket> sockets = new CopyOnWriteArrayList<>();
-  private volatile ServerSocket listening;
-  private volatile Thread accepting;
+  // Under the lock of the gate:
+  private final List<Socket> sockets = new ArrayList<>();
+  private boolean isCut;
   private boolean silent;
 
   Link(int target) {
     this.target = target;
-    listening = listenSomewhere();
-    port = listening.getLocalPort();
+    try {
+      listening = new ServerSocket(0, 50, InetAddress.getLoopbackAddress());
+    } catch (IOException error) {
+      throw new UncheckedIOException(error);
+    }
+    daemon(() -> {
+      while (true) {
+        carry(listening.accept());
+      }
+    });
   }
 
-  /** Below the ports that systems give to connections: one of those could be taken while this is cut. */
-  private ServerSocket listenSomewhere() {
-    for (int tries = 1; ; tries++) {
-      try {
-        return listen(ThreadLocalRandom.current().nextInt(20_000, 30_000));
-      } catch (IOException error) {
-        if (tries == 100) {
-          throw new UncheckedIOException(error);
-        }
+  int port() {
+    return listening.getLocalPort();
+  }
+
+  private void carry(Socket near) throws IOException {
+    Socket far = null;
+    try {
+      far = new Socket(InetAddress.getLoopbackAddress(), target);
+    } catch (IOException error) {
+      reset(near); // as the broker does
+      return;
+    }
+    synchronized (gate) {
+      if (isCut) {
+        reset(near);
+        far.close();
+      } else {
+        sockets.addAll(List.of(near, far));
+        pumping(near, far);
+        pumping(far, near);
       }
     }
   }
 
-  int port() {
-    return port;
-  }
-
-  private ServerSocket listen(int wanted) throws IOException {
-    ServerSocket socket = new ServerSocket();
-    socket.setReuseAddress(true);
-    socket.bind(new InetSocketAddress(InetAddress.getLoopbackAddress(), wanted));
-    accepting = daemon(() -> {
-      while (true) {
-        Socket near = socket.accept();
-        sockets.add(near);
-        Socket far = new Socket(InetAddress.getLoopbackAddress(), target);
-        sockets.add(far);
-        daemon(() -> pump(near, far));
-        daemon(() -> pump(far, near));
-      }
-    });
-    return socket;
+  private static void reset(Socket socket) throws IOException {
+    socket.setSoLinger(true, 0);
+    socket.close();
   }
 
   private interface Work {
     void run() throws IOException, InterruptedException;
   }
 
-  private static Thread daemon(Work work) {
+  private static void daemon(Work work) {
     Thread thread = new Thread(() -> {
       try {
         work.run();
@@ -74,7 +75,10 @@ final class Link implements AutoCloseable {
     });
     thread.setDaemon(true);
     thread.start();
-    return thread;
+  }
+
+  private void pumping(Socket from, Socket to) {
+    daemon(() -> pump(from, to));
   }
 
   private void pump(Socket from, Socket to) throws IOException, InterruptedException {
@@ -91,20 +95,19 @@ final class Link implements AutoCloseable {
     }
   }
 
-  /** Every connection ends, and none comes about. */
+  /** Every connection ends, and those that come end at once. */
   void cut() {
-    try {
-      listening.close();
-      accepting.join(10_000); // the port is free only when accept() has returned
-      for (Socket socket : sockets) {
-        socket.close();
+    synchronized (gate) {
+      isCut = true;
+      try {
+        for (Socket socket : sockets) {
+          socket.close();
+        }
+      } catch (IOException error) {
+        throw new UncheckedIOException(error);
       }
-    } catch (IOException error) {
-      throw new UncheckedIOException(error);
-    } catch (InterruptedException interrupted) {
-      Thread.currentThread().interrupt();
+      sockets.clear();
     }
-    sockets.clear();
     speak();
   }
 
@@ -123,18 +126,19 @@ final class Link implements AutoCloseable {
   }
 
   void heal() {
-    speak();
-    if (listening.isClosed()) {
-      try {
-        listening = listen(port);
-      } catch (IOException error) {
-        throw new UncheckedIOException(error);
-      }
+    synchronized (gate) {
+      isCut = false;
     }
+    speak();
   }
 
   @Override
   public void close() {
     cut();
+    try {
+      listening.close();
+    } catch (IOException error) {
+      throw new UncheckedIOException(error);
+    }
   }
 }
