@@ -3,61 +3,70 @@ package dev.antipode.redis;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.net.InetSocketAddress;
-import java.net.ServerSocket;
 import java.net.Socket;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
+import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.TimeUnit;
 
 /** A server without replicas, outside the lab. */
 final class LoneServer implements AutoCloseable {
+  /** Above what systems give to connections, and labs to their servers; another one of us may have taken it. */
+  private static final int FIRST_PORT = 61_000;
+
+  private static final int TRIES = 20;
+
   private final Path folder;
-  private final Process process;
-  private final int port;
+  private Process process;
+  private int port;
 
   LoneServer(String... options) {
     try {
       folder = Files.createTempDirectory("antipode-lone-");
-      port = freePort();
-      List<String> command = new ArrayList<>(List.of(
-          "redis-server", "--bind", "127.0.0.1", "--port", String.valueOf(port), "--save", "", "--dir",
-          folder.toString()));
-      command.addAll(List.of(options));
-      process = new ProcessBuilder(command)
-          .redirectErrorStream(true)
-          .redirectOutput(folder.resolve("log").toFile())
-          .start();
+      boolean listens = false;
+      for (int tries = 0; tries < TRIES && !listens; tries++) {
+        start(List.of(options));
+        RedisServers.until(() -> answers() || !process.isAlive(), "the server listens");
+        listens = process.isAlive();
+      }
+      if (!listens) {
+        throw new IOException(Files.readString(log()));
+      }
     } catch (IOException error) {
       throw new UncheckedIOException(error);
     }
-    RedisServers.until(this::answers, "the server listens");
   }
 
   int port() {
     return port;
   }
 
-  private static int freePort() throws IOException {
-    // A cluster's bus listens 10 000 above.
-    for (int port = 21_000; port < 40_000; port += 7) {
-      try (ServerSocket first = new ServerSocket(); ServerSocket second = new ServerSocket()) {
-        first.bind(new InetSocketAddress("127.0.0.1", port));
-        second.bind(new InetSocketAddress("127.0.0.1", port + 10_000));
-        return port;
-      } catch (IOException taken) {
-        continue;
-      }
-    }
-    throw new IOException("no free port");
+  private Path log() {
+    return folder.resolve("log");
   }
 
+  private void start(List<String> options) throws IOException {
+    int[] ports = ThreadLocalRandom.current().ints(FIRST_PORT, 65_536).distinct().limit(2).toArray();
+    port = ports[0];
+    List<String> command = new ArrayList<>(List.of(
+        "redis-server", "--bind", "127.0.0.1", "--port", String.valueOf(port), "--cluster-port",
+        String.valueOf(ports[1]), "--save", "", "--dir", folder.toString()));
+    command.addAll(options);
+    process = new ProcessBuilder(command).redirectErrorStream(true).redirectOutput(log().toFile()).start();
+  }
+
+  /** This one, and not whoever has the port. */
   private boolean answers() {
     try (Socket socket = new Socket()) {
       socket.connect(new InetSocketAddress("127.0.0.1", port), 200);
-      return true;
+      socket.setSoTimeout(2000);
+      socket.getOutputStream().write("INFO server\r\nQUIT\r\n".getBytes(StandardCharsets.US_ASCII));
+      String said = new String(socket.getInputStream().readAllBytes(), StandardCharsets.US_ASCII);
+      return said.contains("\nprocess_id:" + process.pid() + "\r");
     } catch (IOException error) {
       return false;
     }
