@@ -15,6 +15,8 @@ import redis.asyncio
 from antipode import Lineage, Verdict
 from antipode.testing import isolated
 from antipode_lab.stores.redis import RedisStore
+from redis.backoff import NoBackoff
+from redis.retry import Retry
 from regions import STORE, Posts, until
 
 one_replica = pytest.mark.redis_lab(replicas=1, lag="0ms")
@@ -317,6 +319,25 @@ def test_reads_in_a_transaction_sent_by_hand(posts: Posts) -> None:
         client.execute_command("GET", "nothing")
         assert client.execute_command("EXEC") == [b"new", None]
     assert not seen.lineage.is_complete(), "nobody knows what these values depend on"
+
+
+def test_reads_behind_a_transaction_sent_by_hand_that_its_connection_ended(posts: Posts) -> None:
+    """They are executed by themselves: nothing has waited for them on the next connection."""
+    retry = Retry(NoBackoff(), 1)
+    plain: Any = redis.Redis.from_url(posts.lab.url("b1"), single_connection_client=True, retry=retry)
+    client: Any = antipode_redis.wrap(plain, store=STORE, wait_on_read=True, timeout=10)
+    posts.lab.lag("b1", "300ms")
+    with antipode.scope(posts.write("k", "new")), antipode.reading() as seen:
+        client.execute_command("MULTI")
+        posts.lab.client("b1").client_kill_filter(_type="normal", skipme=True)
+        assert client.get("k") == b"new"
+    assert seen.lineage.is_complete(), "it is a read like any other"
+    with antipode.scope(posts.write("k", "newer")), antipode.reading() as seen:
+        client.execute_command("MULTI")
+        client.connection.health_check_interval, client.connection.next_health_check = 3600, 0
+        with pytest.raises(antipode.BarrierUnproven, match="behind MULTI"):
+            client.get("k")
+    assert not seen.lineage.is_complete()
 
 
 def test_modes_that_are_not_there_are_refused(posts: Posts) -> None:

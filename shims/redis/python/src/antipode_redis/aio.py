@@ -87,15 +87,18 @@ class AsyncRecording:
         if type(call) is not ByHand:
             call.binding.check_by_hand(args, conn)
         if type(call) is WriteCall:
-            if (call.binding.open and conn in call.binding.open) or conn is None:
+            if conn is None or (call.binding.open and call.binding.queues(conn)):
                 return await self._antipode_queued(call, conn, command_name, args, options)
             if command_name.__class__ is str and command_name.startswith("HIMPORT"):
                 return await self._antipode_apart(call, conn, command_name, args, options)
             return await self._antipode_write(call, conn, command_name, args, options)
         if type(call) is ReadCall:
-            if conn in call.binding.open:  # it is queued: its value comes with EXEC, and MULTI has waited
+            if call.binding.queues(conn):  # its value comes with EXEC, and MULTI has waited
+                response = await super()._send_command_parse_response(conn, command_name, *args, **options)  # type: ignore[misc]
                 call.missed()
-                return await super()._send_command_parse_response(conn, command_name, *args, **options)  # type: ignore[misc]
+                if conn not in call.binding.open:
+                    call.alone()
+                return response
             steps = read_steps(
                 call,
                 args,
@@ -171,8 +174,17 @@ class AsyncRecording:
     async def _antipode_queued(self, call: WriteCall, conn: Any, command_name: Any, args: Any, options: Any) -> Any:
         """A write inside such a MULTI: it is queued, and pending until EXEC, which gives its position."""
         call.deferred = True
-        response = await super()._send_command_parse_response(conn, command_name, *args, **options)  # type: ignore[misc]
-        if call.binding.open.get(conn) is None:
+        try:
+            response = await super()._send_command_parse_response(conn, command_name, *args, **options)  # type: ignore[misc]
+        except BaseException as error:
+            call.deferred = False
+            if conn not in call.binding.open or conn.is_connected:  # else it ends with its connection
+                call.broke(error)
+            raise
+        if conn not in call.binding.open:  # it was made anew within, and this was executed by itself
+            call.deferred = False
+            await ask_apart(call, conn)
+        elif call.binding.open[conn] is None:
             call.binding.open[conn] = call
         else:
             call.abandon()  # the first one stands for all
@@ -184,7 +196,7 @@ class AsyncRecording:
         if wait is not None:
             await drive(wait_steps(wait, multi=self._antipode_multi), conn, binding)
             wait.finish()
-        held: WriteCall | None = binding.open.pop(conn, None)
+        held: WriteCall | None = binding.open.pop(conn, None) if binding.queues(conn) else None
         if by_hand.name != "EXEC" or held is None:
             try:
                 response = await super()._send_command_parse_response(conn, command_name, *args, **options)  # type: ignore[misc]
@@ -192,7 +204,7 @@ class AsyncRecording:
                 if held is not None:
                     held.abandon()
             if by_hand.name == "MULTI":
-                binding.open[conn] = None
+                binding.began(conn)
             return response
         held.deferred, held.certain = False, True
         try:

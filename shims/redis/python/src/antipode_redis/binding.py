@@ -107,6 +107,25 @@ class Binding:
                 "use pipeline(transaction=True)"
             )
 
+    def began(self, connection: Any) -> None:
+        """The application has sent MULTI by hand."""
+        self.by_hand = True
+        self.short = False
+        self.open[connection] = None
+        connection.register_connect_callback(self.made_anew)
+
+    def made_anew(self, connection: Any) -> None:
+        """Such a MULTI ends with its connection: what was queued did not happen, and nothing else is."""
+        held = self.open.pop(connection, None)
+        if held is not None:
+            held.abandon()
+
+    def queues(self, connection: Any) -> bool:
+        """Whether what is sent now is queued in such a MULTI, unless the connection is made anew meanwhile."""
+        if connection in self.open and not connection.is_connected:
+            self.made_anew(connection)
+        return connection in self.open
+
     def opens(self, args: Sequence[Any]) -> bool:
         """Whether a command's reply holds values out of envelopes, and so is to be read without decoding."""
         return self.envelopes is not None and self.envelopes.answers(args)

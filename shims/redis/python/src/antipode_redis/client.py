@@ -120,7 +120,7 @@ class Recording:
             if is_short and args[0] not in BLOCKING and is_common(conn):
                 return self._antipode_short_write(call, conn, args)
             binding.check_by_hand(args, conn)
-            if binding.by_hand and conn in binding.open:
+            if binding.by_hand and binding.queues(conn):
                 return self._antipode_queued(call, conn, command_name, args, options)
             if args[0] == "HIMPORT SET":
                 return self._antipode_apart(call, conn, command_name, args, options)
@@ -129,9 +129,12 @@ class Recording:
             return self._antipode_by_hand(call, conn, command_name, args, options)
         call.binding.check_by_hand(args, conn)
         if type(call) is ReadCall:
-            if conn in call.binding.open:  # it is queued: its value comes with EXEC, and MULTI has waited
+            if call.binding.queues(conn):  # its value comes with EXEC, and MULTI has waited
+                response = super()._send_command_parse_response(conn, command_name, *args, **options)  # type: ignore[misc]
                 call.missed()
-                return super()._send_command_parse_response(conn, command_name, *args, **options)  # type: ignore[misc]
+                if conn not in call.binding.open:
+                    call.alone()
+                return response
             steps = read_steps(
                 call,
                 args,
@@ -227,8 +230,17 @@ class Recording:
     def _antipode_queued(self, call: WriteCall, conn: Any, command_name: Any, args: Any, options: Any) -> Any:
         """A write inside such a MULTI: it is queued, and pending until EXEC, which gives its position."""
         call.deferred = True
-        response = super()._send_command_parse_response(conn, command_name, *args, **options)  # type: ignore[misc]
-        if call.binding.open.get(conn) is None:
+        try:
+            response = super()._send_command_parse_response(conn, command_name, *args, **options)  # type: ignore[misc]
+        except BaseException as error:
+            call.deferred = False
+            if conn not in call.binding.open or conn.is_connected:  # else it ends with its connection
+                call.broke(error)
+            raise
+        if conn not in call.binding.open:  # it was made anew within, and this was executed by itself
+            call.deferred = False
+            ask_apart(call, conn)
+        elif call.binding.open[conn] is None:
             call.binding.open[conn] = call
         else:
             call.abandon()  # the first one stands for all
@@ -240,7 +252,7 @@ class Recording:
         if wait is not None:
             drive(wait_steps(wait, multi=self._antipode_multi), conn, binding)
             wait.finish()
-        held: WriteCall | None = binding.open.pop(conn, None)
+        held: WriteCall | None = binding.open.pop(conn, None) if binding.queues(conn) else None
         if by_hand.name != "EXEC" or held is None:
             try:
                 response = super()._send_command_parse_response(conn, command_name, *args, **options)  # type: ignore[misc]
@@ -248,9 +260,7 @@ class Recording:
                 if held is not None:
                     held.abandon()
             if by_hand.name == "MULTI":
-                binding.by_hand = True
-                binding.short = False
-                binding.open[conn] = None
+                binding.began(conn)
             return response
         held.deferred, held.certain = False, True
         try:

@@ -117,6 +117,12 @@ class ReadCall:
             else:
                 reading.saw(WriteId(store, b"", position), lineage=beside)
 
+    def alone(self) -> None:
+        """It was executed by itself, on a connection that was made anew since the application's MULTI."""
+        if self.ids:
+            reason = "the connection was made anew behind MULTI, and nothing waited for the read on the next one"
+            self.trouble = Visibility(Verdict.UNPROVEN, reason)
+
     def judge(self, seen: Seen) -> Visibility | None:
         """What is missing at the connection's server; None where nothing is."""
         worst: Visibility | None = None
