@@ -133,6 +133,8 @@ class FakeMongod:
             return {"defaultWriteConcern": {"w": self.default_w, "wtimeout": 0}, "ok": 1.0}
         if name == "find":
             return self._find(command)
+        if name == "listIndexes":
+            return {"ok": 0.0, "code": 26, "codeName": "NamespaceNotFound", "errmsg": "ns does not exist"}
         if name in ("insert", "update", "delete", "findAndModify", "commitTransaction"):
             return self._write(name, command)
         return {"ok": 1.0}

@@ -9,14 +9,14 @@ from antipode.administration import EpochRecord, Finding, Level
 from antipode.errors import UnfitStoreError
 from pymongo.errors import OperationFailure, PyMongoError
 
-from antipode_mongodb import tombstones
+from antipode_mongodb import branch_rows, tombstones
 from antipode_mongodb.flavour import GRANT, Flavour, examine
 from antipode_mongodb.judging import _committed_time
 from antipode_mongodb.targets import target_of
 
 _TIMEOUT_S: Final = 5.0
 _MOST_DATABASES: Final = 50
-_OWN: Final = frozenset({"admin", "config", "local"})
+_OWN: Final = frozenset({"admin", "config", "local", branch_rows.DATABASE})
 _ASK_AGAIN: Final = "see that the address, the login and the network are right, and ask again"
 
 
@@ -30,7 +30,7 @@ def diagnose(target: Any) -> list[Finding]:
             return [Finding(Level.UNPROVEN, str(error), "wrap() refuses it", "see there")]
         except OperationFailure as error:
             return [Finding(Level.UNKNOWN, f"may not be asked: {error}", "nothing can be said of it", GRANT)]
-        return [*_of_server(client, flavour), *_of_databases(client, flavour)]
+        return [*_of_server(client, flavour), *_of_databases(client, flavour), _of_branches(client)]
     except PyMongoError as error:
         why = "barriers leave it out and are not complete"
         return [Finding(Level.UNKNOWN, f"does not answer: {type(error).__name__}", why, _ASK_AGAIN)]
@@ -87,6 +87,20 @@ def _of_databases(client: Any, flavour: Flavour) -> Iterator[Finding]:
                 "deletions there are unproven at other servers",
                 tombstones.cure(name),
             )
+
+
+def _of_branches(client: Any) -> Finding:
+    """Whether branches can be kept here. Most stores keep none: that there is no place for them risks nothing else."""
+    try:
+        there = branch_rows.is_there(client)
+        if there:
+            branch_rows.find(client, ["0" * 32])
+            return Finding(Level.OK, f"branches: {branch_rows.TABLE} is there")
+        words = ", or none with its index"
+    except OperationFailure as error:
+        words = f" that this login may read ({error})"
+    why = "configure(branches=…) refuses this store, and branches are unproven"
+    return Finding(Level.OK, f"branches: no collection {branch_rows.TABLE}{words}", why, branch_rows.cure("STORE"))
 
 
 def epochs(target: Any) -> list[EpochRecord]:

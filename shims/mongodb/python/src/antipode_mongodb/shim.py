@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any, ClassVar
 
 from antipode.administration import EpochRecord, Finding, Step, Wanted
+from antipode.branch_table import BranchTable
 from antipode.errors import ConfigurationError, UnfitStoreError
 from antipode.hybrid_clock import HybridClock
 from antipode.shim import Capabilities, Server, Shim, Visibility, not_yet, unproven
@@ -14,12 +15,12 @@ from antipode.store import Store
 from antipode.writeid import Ordered, WriteId
 from pymongo.errors import ConnectionFailure, OperationFailure
 
-from antipode_mongodb import doctor, judging, preparing
+from antipode_mongodb import branch_rows, doctor, judging, preparing
 from antipode_mongodb.flavour import Flavour, examine
 from antipode_mongodb.targets import SCHEMES, target_of
 
 
-class MongoShim(Shim):
+class MongoShim(Shim, BranchTable):
     """What knows MongoDB.
 
     On a replica set writes have positions, and the server itself waits for its committed time. Elsewhere documents
@@ -37,6 +38,8 @@ class MongoShim(Shim):
         super().__init__(store)
         self.clock = HybridClock()
         """The clock of this process's writes; one for all its clients, and all of them write to one primary."""
+        self.rows = branch_rows.Rows(store)
+        """Where branches are closed."""
 
     # Answers
 
@@ -82,6 +85,25 @@ class MongoShim(Shim):
         if at is not None:
             server.applied(server.address, flavour.epoch, {flavour.epoch: at})
         return answers
+
+    # Branches
+
+    def check_branches(self) -> None:
+        self.rows.check()
+
+    def find_branches(self, ids: Sequence[str], server: Server) -> Mapping[str, str]:
+        session = self._session(server)
+        session.asked += 1
+        if not session.knows_rows:
+            branch_rows.need(session.client)
+            session.knows_rows = True
+        return branch_rows.find(session.client, ids)
+
+    def close_branch(self, branch: str, text: str, life: float) -> bool:
+        return self.rows.close(branch, text, life)
+
+    def forget(self) -> None:
+        self.rows.end()
 
     def _session(self, server: Server) -> _Session:
         session = server.session
@@ -132,6 +154,8 @@ class _Session:
         self._flavour: Flavour | None = None
         self.asked = 0
         """How often the engine has asked by it."""
+        self.knows_rows = False
+        """Whether the collection of branches has been seen there."""
 
     def flavour(self, store: str) -> Flavour:
         """What the server is, as long as this connection to it lasts."""

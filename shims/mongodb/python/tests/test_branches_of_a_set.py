@@ -1,0 +1,174 @@
+"""Branches whose rows are in a replica set, by a scripted server: what is asked of it (spec BRANCH-24, BRANCH-25)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import antipode
+import antipode_mongodb
+import pytest
+from antipode import Lineage
+from antipode.administration import Level
+from antipode.branch_ids import BRANCHES, BranchId
+from antipode.branch_table import CLOSED
+from antipode.errors import ConfigurationError, UnfitStoreError
+from antipode.settings import configure
+from antipode.testing import isolated
+from antipode_mongodb import MongoShim
+from bson.timestamp import Timestamp
+from fake_mongod import FakeMongod
+from pymongo.errors import NotPrimaryError, WriteConcernError
+
+STORE = "blog-posts"
+INDEXES = [
+    {"v": 2, "key": {"_id": 1}, "name": "_id_"},
+    {"v": 2, "key": {"x": 1}, "name": "x_1", "expireAfterSeconds": 0},
+]
+REFUSED = {"ok": 0.0, "code": 10107, "codeName": "NotWritablePrimary", "errmsg": "not primary"}
+DENIED = {"ok": 0.0, "code": 13, "codeName": "Unauthorized", "errmsg": "not authorized on antipode"}
+
+
+@pytest.fixture(autouse=True)
+def alone() -> Iterator[None]:
+    with isolated():
+        configure(replica_out_after=20.0)
+        yield
+
+
+class Rows:
+    """The collection of a scripted server: rows, of which a majority has got those that `committed` names."""
+
+    def __init__(self, server: FakeMongod) -> None:
+        self.server = server
+        self.all: dict[str, dict[str, Any]] = {}
+        self.committed: set[str] = set()
+        self.majority = True
+        self.refuse = 0
+        server.more = {"listIndexes": self._indexes, "find": self._find, "update": self._update}
+
+    def _indexes(self, command: dict[str, Any]) -> dict[str, Any]:
+        return {"ok": 1.0, "cursor": {"id": 0, "ns": "antipode.branches", "firstBatch": INDEXES}}
+
+    def _find(self, command: dict[str, Any]) -> dict[str, Any]:
+        if command["find"] != "branches":
+            return self.server._find(command)
+        wanted = command["filter"].get("_id", {}).get("$in", [])
+        level = command.get("readConcern", {}).get("level")
+        seen = [self.all[each] for each in wanted if each in self.all]
+        if level == "majority":
+            seen = [row for row in seen if row["_id"] in self.committed]
+        return {"ok": 1.0, "cursor": {"id": 0, "ns": "antipode.branches", "firstBatch": seen}}
+
+    def _update(self, command: dict[str, Any]) -> dict[str, Any]:
+        if self.refuse:
+            self.refuse -= 1
+            return REFUSED
+        [update] = command["updates"]
+        name = update["q"]["_id"]
+        reply: dict[str, Any] = {"ok": 1.0, "n": 1, "nModified": 0}
+        if name not in self.all:
+            self.all[name] = {"_id": name, **update["u"].get("$setOnInsert", update["u"].get("$set"))}
+            reply["upserted"] = [{"index": 0, "_id": name}]
+        if self.majority:
+            self.committed.add(name)
+        elif command["writeConcern"].get("w") == "majority":
+            reply["writeConcernError"] = {"code": 64, "codeName": "WriteConcernFailed", "errmsg": "timed out"}
+        return reply
+
+
+@pytest.fixture
+def rows() -> Iterator[Rows]:
+    with FakeMongod() as server:
+        yield Rows(server)
+
+
+def hand_over() -> tuple[str, Lineage]:
+    with antipode.scope() as scope:
+        with antipode.branch(within=30.0):
+            task = antipode.serialize()
+        return task, scope.lineage
+
+
+def verdict(lineage: Lineage, timeout: float = 0.2) -> str:
+    CLOSED._texts.clear()
+    result = antipode.barrier(lineage, timeout=timeout, on_timeout="proceed", on_unproven="proceed")
+    return str(result.stores[BRANCHES].verdict) if BRANCHES in result.stores else "resolved"
+
+
+def test_a_row_counts_when_a_majority_has_it(rows: Rows) -> None:
+    """BRANCH-25: a close that an election may take back is told, may be called again, and passes nowhere before."""
+    client = antipode_mongodb.wrap(rows.server.client(whole=True, w=1, readConcernLevel="local"), store=STORE)
+    antipode.configure(branches=client)
+    task, lineage = hand_over()
+    rows.majority = False
+    with antipode.message_scope(task):
+        for _ in range(2):
+            with pytest.raises(WriteConcernError):
+                antipode.close()
+    assert verdict(lineage) == "timed_out"
+    rows.majority = True
+    with antipode.message_scope(task):
+        antipode.close()
+    assert verdict(lineage, 10.0) == "resolved"
+    closes = [each for each in rows.server.named("update") if each["updates"][0]["q"]["_id"] != "check"]
+    assert all(each["writeConcern"]["w"] == "majority" for each in closes)
+    assert all(0 < each["writeConcern"]["wtimeout"] < 3000 for each in closes)
+
+
+def test_an_election_in_between_is_the_clients_to_find_out(rows: Rows) -> None:
+    """BRANCH-10"""
+    antipode.configure(branches=antipode_mongodb.wrap(rows.server.client(whole=True), store=STORE))
+    task, lineage = hand_over()
+    rows.refuse = 1
+    with antipode.message_scope(task):
+        antipode.close()
+    assert verdict(lineage, 10.0) == "resolved"
+    task, lineage = hand_over()
+    rows.refuse = 100
+    with antipode.message_scope(task), pytest.raises(NotPrimaryError):
+        antipode.close()
+    assert verdict(lineage) == "timed_out"
+
+
+def test_a_member_that_is_no_primary_closes_nothing(rows: Rows) -> None:
+    """BRANCH-10, BRANCH-24"""
+    rows.refuse = 100
+    client = antipode_mongodb.wrap(rows.server.client(), store=STORE)
+    antipode.configure(branches=client)  # at a secondary only the primary knows
+    task, _ = hand_over()
+    with antipode.message_scope(task), pytest.raises(ConfigurationError, match="wrap a client of that"):
+        antipode.close()
+
+
+def test_a_missing_right_is_told_at_once_with_what_gives_it(rows: Rows) -> None:
+    """BRANCH-24, BRANCH-18; and doctor says so, too."""
+    client = antipode_mongodb.wrap(rows.server.client(whole=True), store=STORE)
+    rows.server.more["update"] = lambda _: DENIED
+    with pytest.raises(UnfitStoreError, match=r"antipode init blog-posts .* --user USER --set branches=yes"):
+        antipode.configure(branches=client)
+    rows.server.more["listIndexes"] = lambda _: DENIED
+    result = antipode.barrier(
+        Lineage([BranchId.new(STORE, 30).write_id]), timeout=10.0, on_timeout="proceed", on_unproven="proceed"
+    )
+    assert str(result.stores[BRANCHES].verdict) == "unproven"
+    assert "--set branches=yes" in result.stores[BRANCHES].reason
+    [found] = [each for each in MongoShim.diagnose(rows.server.url) if "antipode.branches" in each.what]
+    assert found.level is Level.OK  # most logins of most stores have no need of it
+    assert "--set branches=yes" in found.cure
+
+
+def test_what_a_task_wrote_is_waited_for_behind_its_close(rows: Rows) -> None:
+    """BRANCH-12: the row is there, and the position of the write is not."""
+    client = antipode_mongodb.wrap(rows.server.client(whole=True, w="majority"), store=STORE)
+    antipode.configure(branches=client)
+    task, lineage = hand_over()
+    with antipode.message_scope(task):
+        client["blog"]["posts"].insert_one({"v": 1})
+        antipode.close()
+    CLOSED._texts.clear()
+    result = antipode.barrier(lineage, timeout=0.3, on_timeout="proceed", on_unproven="proceed")
+    assert BRANCHES not in result.stores
+    assert str(result.stores[STORE].verdict) == "timed_out"
+    rows.server.committed = Timestamp(rows.server.now.time, rows.server.now.inc)
+    assert antipode.barrier(lineage, timeout=10.0).complete
