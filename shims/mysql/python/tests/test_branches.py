@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import antipode
 import pytest
 from antipode import Lineage, UnfitStoreError
-from antipode.administration import Wanted
+from antipode.administration import Finding, Level, Wanted
 from antipode.branch_ids import BRANCHES, BranchId
 from antipode.branch_table import CLOSED
 from antipode.errors import ConfigurationError
@@ -120,8 +120,42 @@ def test_without_the_table_it_is_told_at_once_what_makes_it(rows: Posts) -> None
     result = look(Lineage([BranchId.new(STORE, 30).write_id]), 5.0)
     assert str(result.stores[BRANCHES].verdict) == "unproven"
     assert "antipode.branches" in result.stores[BRANCHES].reason
+    for name in ("a", "b1"):
+        found = diagnosed(rows.lab.url(name))
+        assert found.level is Level.OK  # most stores keep none
+        assert "no table" in found.what
+        assert "--set branches=yes" in found.cure
     make_branches(rows.lab)
+    assert all(diagnosed(rows.lab.url(name)).what.endswith("may be used") for name in ("a", "b1"))
     assert antipode.configure(branches=STORE).branches == STORE
+
+
+def diagnosed(url: str) -> Finding:
+    """What `antipode doctor` says of branches."""
+    [found] = [each for each in MySQLShim.diagnose(url) if each.what.startswith("branches: ")]
+    return found
+
+
+def test_doctor_says_that_a_login_may_only_read_the_rows(rows: Posts) -> None:
+    """BRANCH-24, and that nothing is written to find it out; what `antipode init` prints cures it."""
+    lab = rows.lab
+    lab.create_user("looker", "")
+    lab.run("a", "GRANT REPLICATION CLIENT, REPLICATION SLAVE ON *.* TO 'looker'@'%'")
+    url = lab.url("a").replace("root@", "looker@")
+    assert "looker" in url
+    assert diagnosed(url).level is Level.OK
+    lab.run("a", "GRANT SELECT ON antipode.branches TO 'looker'@'%'")
+    before = lab.run("a", "SELECT @@GLOBAL.gtid_executed" if lab.kind == "mysql" else "SELECT @@GLOBAL.gtid_binlog_pos")
+    found = diagnosed(url)
+    assert found.level is Level.WARNING
+    assert "INSERT command denied" in found.what
+    after = lab.run("a", "SELECT @@GLOBAL.gtid_executed" if lab.kind == "mysql" else "SELECT @@GLOBAL.gtid_binlog_pos")
+    assert before == after
+    steps = MySQLShim.preparations(lab.url("a"), Wanted(STORE, "looker", {"branches": "yes"}))
+    for step in steps:
+        assert step.run is not None
+        step.run()
+    assert diagnosed(url).what.endswith("may be used")
 
 
 def test_a_row_that_a_failover_lost_is_no_close(lab_factory: LabFactory) -> None:

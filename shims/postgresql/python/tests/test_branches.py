@@ -10,7 +10,7 @@ import antipode_postgresql
 import psycopg
 import pytest
 from antipode import Lineage, UnfitStoreError
-from antipode.administration import Wanted
+from antipode.administration import Finding, Level, Wanted
 from antipode.branch_ids import BRANCHES
 from antipode.branch_table import CLOSED
 from antipode.errors import ConfigurationError
@@ -126,8 +126,27 @@ def test_without_the_table_it_is_told_at_once_what_makes_it(quiet_posts: Posts) 
     result = look(lineage, 5.0)
     assert str(result.stores[BRANCHES].verdict) == "unproven"
     assert "antipode.branches" in result.stores[BRANCHES].reason
-    make_table(quiet_posts.lab)
+    lab = quiet_posts.lab
+    root = lab.url("a", user="postgres", database="app")
+    found = diagnosed(root)
+    assert found.level is Level.OK  # most stores keep none
+    assert "no table" in found.what
+    assert "--user postgres --set branches=yes" in found.cure
+    make_table(lab)
+    assert all(diagnosed(lab.url(name)).what.endswith("may use it") for name in ("a", "b1"))
+    with lab.connect("a", user="postgres", database="app") as connection:
+        connection.execute("REVOKE DELETE ON antipode.branches FROM app")
+    found = diagnosed(lab.url("a"))
+    assert (found.level, found.what) == (Level.WARNING, "branches: no right to the table")
+    make_table(lab)
+    assert diagnosed(lab.url("a")).level is Level.OK
     assert antipode.configure(branches=STORE).branches == STORE
+
+
+def diagnosed(url: str) -> Finding:
+    """What `antipode doctor` says of branches."""
+    [found] = [each for each in PostgresqlShim.diagnose(url) if each.what.startswith("branches: ")]
+    return found
 
 
 @pytest.fixture

@@ -14,6 +14,7 @@ import antipode_redis
 import pytest
 import redis
 from antipode import Lineage, UnfitStoreError
+from antipode.administration import Finding, Level, Wanted
 from antipode.branch_ids import BRANCHES
 from antipode.branch_table import CLOSED
 from antipode.errors import ConfigurationError
@@ -189,11 +190,15 @@ def test_a_replica_alone_closes_nothing(posts: Posts) -> None:
             antipode.close()
 
 
+def diagnosed(url: str) -> Finding:
+    """What `antipode doctor` says of branches."""
+    [found] = [each for each in antipode_redis.RedisShim.diagnose(url) if each.what.startswith("branches: ")]
+    return found
+
+
 @two_replicas
 def test_a_missing_right_is_told_at_once_with_the_grant(posts: Posts) -> None:
     """BRANCH-24; and what `antipode init` prints cures it."""
-    from antipode.administration import Wanted
-
     admin: Any = posts.lab.client("a")
     admin.execute_command("ACL", "SETUSER", "app", "reset", "on", ">pw", "~app:*", "~antipode:epochs", "+@all", "-mget")
     port = posts.lab.url("a").rpartition(":")[2]
@@ -202,6 +207,12 @@ def test_a_missing_right_is_told_at_once_with_the_grant(posts: Posts) -> None:
         orders = antipode_redis.wrap(redis.Redis.from_url(url), store="orders")
         with pytest.raises(UnfitStoreError, match=r"ACL SETUSER <user> \+set \+mget ~antipode:branch:\*"):
             antipode.configure(branches=orders)
+        before = admin.dbsize()
+        found = diagnosed(url)
+        assert found.level is Level.OK  # most stores keep none
+        assert "'mget'" in found.what
+        assert "ACL SETUSER <user> +set +mget" in found.cure
+        assert admin.dbsize() == before
         steps = antipode_redis.RedisShim.preparations(
             posts.lab.url("a"), Wanted("orders", user="app", options={"branches": "yes"})
         )
@@ -209,6 +220,8 @@ def test_a_missing_right_is_told_at_once_with_the_grant(posts: Posts) -> None:
             if step.run is not None:
                 step.run()
         assert antipode.configure(branches=orders).branches == "orders"
+        assert diagnosed(url).cure == ""
+    assert diagnosed(posts.lab.url("b1")).cure == ""
 
 
 @two_replicas

@@ -92,6 +92,29 @@ def check(connection: Any, server: Server, store: str) -> None:
         raise UnfitStoreError(f"{store} cannot hold branches at {server.address}: {error}{cure}") from error
 
 
+def refusal(rows: Callable[..., Sequence[tuple[Any, ...]]]) -> tuple[bool, str]:
+    """Whether the user may read the table, and why they may not close branches in it; empty where they may.
+
+    Nothing is written: EXPLAIN asks for the rights of what it explains. `rows` runs a statement.
+    """
+    try:
+        rows(_FIND + "('')")
+    except pymysql.err.MySQLError as error:
+        if isinstance(_understood(error), MissingError):
+            return False, ""
+        raise
+    try:
+        [(read_only,)] = rows("SELECT @@GLOBAL.read_only")
+        if not int(read_only):
+            rows(f"EXPLAIN {_INSERT}", "check", "1", 0)
+            rows(f"EXPLAIN {_DELETE}('check')")
+    except pymysql.err.MySQLError as error:
+        if isinstance(_understood(error), MissingError):
+            return True, str(error.args[-1])
+        raise
+    return True, ""
+
+
 def _refuse_replica(cursor: Any) -> None:
     cursor.execute("SELECT @@GLOBAL.read_only")
     if int(cursor.fetchall()[0][0]):

@@ -10,7 +10,7 @@ import pymysql
 from antipode.administration import SETTLED, EpochRecord, Finding, Level
 from antipode.errors import ConfigurationError
 
-from antipode_mysql import probe
+from antipode_mysql import branch_rows, probe
 from antipode_mysql.gtid_sets import GREATEST, server_of
 from antipode_mysql.gtids import State, parse_epoch
 from antipode_mysql.membership import Members
@@ -156,6 +156,7 @@ def diagnose(target: Target) -> list[Finding]:
             if facts.is_on("log_bin"):
                 with _session(target) as session:
                     found += (_of_mysql if facts.flavour is MYSQL else _of_replication)(session, facts)
+                    found.append(_of_branches(session))
             return found
         finally:
             connection.close()
@@ -259,3 +260,16 @@ def _of_replication(session: Session, facts: Facts) -> Iterator[Finding]:
             "wrap(…, fresh_server_ids=True)",
         )
     yield Finding(Level.OK, f"settled by hand: {len(marks(session))} epochs in {MARKS}")
+
+
+def _of_branches(session: Session) -> Finding:
+    """Whether branches can be kept here. Most stores keep none: that there is no table risks nothing else."""
+    there, refused = branch_rows.refusal(session.rows)
+    cure = "antipode init STORE --at URL-OF-THE-PRIMARY --user USER --set branches=yes --run"
+    if refused:
+        why = "this login cannot close branches"
+        return Finding(Level.WARNING, f"branches: {branch_rows.TABLE} may not be used ({refused})", why, cure)
+    if there:
+        return Finding(Level.OK, f"branches: {branch_rows.TABLE} is there, and may be used")
+    why = "configure(branches=…) refuses this store, and branches are unproven"
+    return Finding(Level.OK, f"branches: no table {branch_rows.TABLE} that this login may read", why, cure)

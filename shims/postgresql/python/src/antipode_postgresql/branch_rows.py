@@ -14,6 +14,7 @@ from psycopg import OperationalError
 from antipode_postgresql.session import Refused, Session
 from antipode_postgresql.targets import target_of
 
+TABLE: Final = "antipode.branches"
 CREATE: Final = """CREATE TABLE IF NOT EXISTS antipode.branches (
   id      text PRIMARY KEY,
   lineage text NOT NULL,
@@ -25,6 +26,10 @@ _CLOSE: Final = """WITH gone AS (
     (SELECT id FROM antipode.branches WHERE ends < now() ORDER BY ends LIMIT 10))
 INSERT INTO antipode.branches (id, lineage, ends)
 VALUES ('{id}', '{text}', now() + interval '{life} milliseconds') ON CONFLICT (id) DO NOTHING RETURNING id"""
+_STATE: Final = """SELECT has_schema_privilege(place.oid, 'USAGE') AND has_table_privilege(rows.oid, 'SELECT')
+ AND has_table_privilege(rows.oid, 'INSERT') AND has_table_privilege(rows.oid, 'DELETE')
+ FROM pg_class AS rows JOIN pg_namespace AS place ON place.oid = rows.relnamespace
+ WHERE place.nspname = 'antipode' AND rows.relname = 'branches'"""
 _MISSING: Final = frozenset({"3F000", "42P01", "42501"})
 """No such schema, no such table, no right to it."""
 _READ_ONLY: Final = "25006"
@@ -63,6 +68,12 @@ def close(session: Session, branch: str, text: str, life: float) -> bool:
             raise ReadOnlyError(str(error)) from error
         raise
     return bool(rows)
+
+
+def usable(session: Session) -> bool | None:
+    """Whether the session's user may close and look up branches; None where there is no table."""
+    [rows] = session.run(_STATE)
+    return rows[0][0] == "t" if rows else None
 
 
 def check(session: Session, server: Server, store: str) -> None:

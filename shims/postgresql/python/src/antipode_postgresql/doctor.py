@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from antipode.administration import Finding, Level
 
+from antipode_postgresql import branch_rows
 from antipode_postgresql.looking import Look
 from antipode_postgresql.positions import lsn_of
 from antipode_postgresql.probe import Facts, probe
@@ -13,6 +14,7 @@ from antipode_postgresql.targets import Target, target_of
 
 _TIMEOUT_S: Final = 2.0
 _INIT: Final = "antipode init STORE --at URL-OF-THE-PRIMARY --user {user} --run"
+_INIT_BRANCHES: Final = "antipode init STORE --at URL-OF-THE-PRIMARY --user {user} --set branches=yes --run"
 
 
 def diagnose(target: Any) -> list[Finding]:
@@ -108,6 +110,22 @@ def _history(place: Target, facts: Facts) -> list[Finding]:
                     f"Run: {init}",
                 )
             )
-        return found
+        return [*found, _branches(branch_rows.usable(look.session), facts)]
     finally:
         look.close()
+
+
+def _branches(usable: bool | None, facts: Facts) -> Finding:
+    """Whether branches can be kept here. Most stores keep none: that there is no table risks nothing else."""
+    init = _INIT_BRANCHES.format(user=facts.user)
+    if usable:
+        return Finding(Level.OK, "branches: the table is there, and its user may use it")
+    if usable is None:
+        refused = "configure(branches=…) refuses this store, and branches are unproven."
+        return Finding(Level.OK, f"branches: no table {branch_rows.TABLE}", refused, f"Run: {init}")
+    return Finding(
+        Level.WARNING,
+        "branches: no right to the table",
+        "This user can neither close nor look up branches.",
+        f"Run: {init}",
+    )

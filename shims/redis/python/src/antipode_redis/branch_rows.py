@@ -13,12 +13,13 @@ from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import TimeoutError as RedisTimeoutError
 
 from antipode_redis.probe import CLUSTER
-from antipode_redis.resp import ServerError
+from antipode_redis.resp import ServerError, pack
 from antipode_redis.session import Session
 from antipode_redis.targets import target_of
 
 PREFIX: Final = "antipode:branch:"
 RIGHTS: Final = "+set +mget"
+GRANT: Final = f"ACL SETUSER <user> {RIGHTS} ~{PREFIX}*"
 _CHECK: Final = PREFIX + "check"
 _BUSY: Final = frozenset({"LOADING", "MASTERDOWN", "BUSY", "TRYAGAIN"})
 """Errors of a server that cannot answer now, and will."""
@@ -55,8 +56,20 @@ def check(session: Session, server: Server, store: str) -> None:
     except (ReadOnlyError, OSError):
         return
     except ServerError as error:
-        cure = f". Grant it at every server: ACL SETUSER <user> {RIGHTS} ~{PREFIX}*" if error.code == "NOPERM" else ""
+        cure = f". Grant it at every server: {GRANT}" if error.code == "NOPERM" else ""
         raise UnfitStoreError(f"{store} cannot hold branches: {error}{cure}") from error
+
+
+def refusal(session: Session, *, primary: bool) -> str:
+    """Why its user may not close branches at a primary, or look them up; empty where it may. Nothing is written.
+
+    Rights are looked at when a command is queued, and nothing of it is run.
+    """
+    wanted: list[tuple[str | int, ...]] = [("MGET", _CHECK)]
+    if primary:
+        wanted.append(("SET", _CHECK, "1", "NX", "PX", 1))
+    opened, *queued, _ = session.ask(pack("MULTI"), *(pack(*words) for words in wanted), pack("DISCARD"))
+    return next((str(reply) for reply in (opened, *queued) if isinstance(reply, ServerError)), "")
 
 
 def _command(session: Session, *words: str | int) -> Any:

@@ -9,7 +9,7 @@ from typing import Any, Final
 from antipode.administration import EpochRecord, Finding, Level
 from antipode.errors import ConfigurationError
 
-from antipode_redis import marks
+from antipode_redis import branch_rows, marks
 from antipode_redis.info import EPOCH_DIGITS, Replication
 from antipode_redis.probe import CLUSTER, Facts, ask, grant
 from antipode_redis.resp import ServerError, pack
@@ -63,6 +63,8 @@ def diagnose(target: Any, key: str) -> list[Finding]:
                 found += _of_marks(session, facts.replication, key)
             if facts.replication is not None and facts.replication.primary:
                 found += _of_marking(session, key)
+            if facts.replication is not None and not facts.cluster:
+                found.append(_of_branches(session, facts.replication))
             found.append(_of_tracking(session))
             return found
     except Exception as error:
@@ -172,6 +174,15 @@ def _of_marking(session: Session, key: str) -> Iterator[Finding]:
             "unless another process marks this store, positions of an epoch that ends are unproven",
             grant(key),
         )
+
+
+def _of_branches(session: Session, now: Replication) -> Finding:
+    """Whether branches can be kept here. Most stores keep none: that its user may not risks nothing else."""
+    refused = branch_rows.refusal(session, primary=now.primary)
+    if refused:
+        why = "configure(branches=…) refuses this store with this user, and branches are unproven"
+        return Finding(Level.OK, f"branches: its user may not keep them ({refused})", why, branch_rows.GRANT)
+    return Finding(Level.OK, "branches: its user may keep them here")
 
 
 def _of_tracking(session: Session) -> Finding:
