@@ -49,8 +49,8 @@ def test_doctor_says_what_a_server_is(posts: Posts) -> None:
     [first, *_] = MongoShim.diagnose(posts.lab.mongo_url("b1"))
     assert first.what.startswith("FerretDB v2.7.0: documents have versions of their own")
     assert MongoShim.epochs(posts.lab.mongo_url("a")) == []
-    with pytest.raises(ConfigurationError, match="no marks"):
-        MongoShim.settle(posts.lab.mongo_url("a"), "1")
+    with pytest.raises(ConfigurationError, match="versions of documents are of no epoch"):
+        MongoShim.settle(posts.lab.mongo_url("a"), "0123456789abcdef01234567", 1)
     [gone] = MongoShim.diagnose("mongodb://ann:s3cret@127.0.0.1:1/")
     assert gone.level is Level.UNKNOWN
     assert "s3cret" not in repr(gone)

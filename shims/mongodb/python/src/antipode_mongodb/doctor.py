@@ -9,7 +9,7 @@ from antipode.administration import EpochRecord, Finding, Level
 from antipode.errors import UnfitStoreError
 from pymongo.errors import OperationFailure, PyMongoError
 
-from antipode_mongodb import branch_rows, tombstones
+from antipode_mongodb import branch_rows, marks, tombstones
 from antipode_mongodb.flavour import GRANT, Flavour, examine
 from antipode_mongodb.judging import _committed_time
 from antipode_mongodb.targets import target_of
@@ -104,12 +104,14 @@ def _of_branches(client: Any) -> Finding:
 
 
 def epochs(target: Any) -> list[EpochRecord]:
-    """The history of a replica set, up to its committed time."""
+    """What was settled of other replica sets, and the history of this one, up to its committed time."""
     client = target_of(target).connect(_TIMEOUT_S)
     try:
         flavour = examine(client, "the store")
         if not flavour.positions:
             return []
-        return [EpochRecord(flavour.epoch, _committed_time(client, None, 0) or 0, current=True)]
+        settled = marks.settled(client).items()
+        own = EpochRecord(flavour.epoch, _committed_time(client, None, 0) or 0, current=True)
+        return [*(EpochRecord(epoch, counter, detail="settled by hand") for epoch, counter in settled), own]
     finally:
         client.close()

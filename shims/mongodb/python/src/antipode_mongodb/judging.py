@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from antipode import wire
@@ -11,7 +11,7 @@ from antipode.writeid import Opaque, Ordered, WriteId
 from bson.timestamp import Timestamp
 from pymongo.errors import ExecutionTimeout, OperationFailure
 
-from antipode_mongodb import tombstones
+from antipode_mongodb import marks, tombstones
 from antipode_mongodb.fields import VERSION, version_of
 from antipode_mongodb.flavour import Flavour, counter_of, time_of
 from antipode_mongodb.keys import Name, key_octets, parse_key
@@ -49,8 +49,22 @@ def positions(
     wait_ms: how long the server may wait for the first of them.
     """
     own = [entry.counter for entry in entries if entry.epoch == flavour.epoch]
+    others = {entry.epoch for entry in entries} - {flavour.epoch}
     at = _committed_time(client, min(own) if own and wait_ms else None, wait_ms)
-    return [_judge_position(flavour, entry, at) for entry in entries], at
+    settled, refused = _settled(client, others)
+    return [_judge_position(flavour, entry, at, settled.get(entry.epoch, 0), refused) for entry in entries], at
+
+
+def _settled(client: Any, epochs: Collection[str]) -> tuple[Mapping[str, int], str]:
+    """What operators have vouched for of other replica sets; and why that cannot be seen, where it cannot."""
+    if not epochs:
+        return {}, ""
+    try:
+        return marks.settled(client, epochs), ""
+    except OperationFailure as error:
+        if error.code not in _UNAUTHORIZED:
+            raise
+        return {}, f". Whether it was settled its login may not read: {marks.GRANT}"
 
 
 def _committed_time(client: Any, after: int | None, wait_ms: int) -> int | None:
@@ -72,10 +86,14 @@ def _committed_time(client: Any, after: int | None, wait_ms: int) -> int | None:
     return counter_of(time) if isinstance(time, Timestamp) else None
 
 
-def _judge_position(flavour: Flavour, entry: Ordered, at: int | None) -> Visibility:
+def _judge_position(flavour: Flavour, entry: Ordered, at: int | None, settled: int, refused: str) -> Visibility:
     if entry.epoch != flavour.epoch:
+        if settled >= entry.counter:
+            return VISIBLE
+        upto = f", of which {settled} is settled and {entry.counter} wanted" if settled else ""
         return unproven(
-            f"it is of the replica set {entry.epoch}, and this server is of {flavour.epoch}: its times say nothing here"
+            f"it is of the replica set {entry.epoch}{upto}, and this server is of {flavour.epoch}: its times say "
+            f"nothing here{refused}"
         )
     if at is None:
         return unproven("the server's replies have no operationTime")

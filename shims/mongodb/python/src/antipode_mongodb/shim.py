@@ -8,14 +8,14 @@ from typing import Any, ClassVar
 
 from antipode.administration import EpochRecord, Finding, Step, Wanted
 from antipode.branch_table import BranchTable
-from antipode.errors import ConfigurationError, UnfitStoreError
+from antipode.errors import UnfitStoreError
 from antipode.hybrid_clock import HybridClock
 from antipode.shim import Capabilities, Server, Shim, Visibility, not_yet, unproven
 from antipode.store import Store
 from antipode.writeid import Ordered, WriteId
 from pymongo.errors import ConnectionFailure, OperationFailure
 
-from antipode_mongodb import branch_rows, doctor, judging, preparing
+from antipode_mongodb import branch_rows, doctor, judging, marks, preparing
 from antipode_mongodb.flavour import Flavour, examine
 from antipode_mongodb.targets import SCHEMES, target_of
 
@@ -128,17 +128,17 @@ class MongoShim(Shim, BranchTable):
 
     @classmethod
     def epochs(cls, target: Any) -> list[EpochRecord]:
-        """The replica set's own history, where it has one."""
+        """The replica set's own history, where it has one, and what was settled of others."""
         return doctor.epochs(target)
 
     @classmethod
-    def settle(cls, target: Any, epoch: str) -> None:
-        """Refused: an ended replica set leaves nothing that could speak for it, and documents are of no epoch."""
-        target_of(target)
-        raise ConfigurationError(
-            "MongoDB keeps no marks: versions of documents are of no epoch, and of another replica set's times nothing "
-            "here can say how far they came"
-        )
+    def settle(cls, target: Any, epoch: str, position: int | None = None) -> None:
+        """The operator's word that a replica set holds another one's history up to a position: a mark, at the primary.
+
+        Raises ConfigurationError without a position, for what is no epoch or has not ended, at a secondary, and where
+        documents have versions, which are of no epoch.
+        """
+        marks.settle(target_of(target), epoch, position)
 
     @classmethod
     def preparations(cls, url: str, wanted: Wanted) -> Sequence[Step]:
