@@ -15,6 +15,7 @@ import pika
 import pytest
 from aio_pika.exceptions import DeliveryError
 from antipode import ConfigurationError, Lineage, barrier_async
+from antipode.errors import PendingWriteError
 from antipode.messages import HEADER
 from antipode.testing import isolated
 from antipode_rabbitmq import Tap, declare_tap, scope_of
@@ -273,6 +274,29 @@ async def test_transactions(a: Region) -> None:
             assert state() == (1, 1)
             await transaction.rollback()
             assert state() == (0, 1)
+
+
+async def test_what_leaves_a_task_before_its_commit(a: Region) -> None:
+    """SCOPE-16, SCOPE-18: the kit's case of an open transaction, in one task; another one's is no violation."""
+    name = a.queue()
+    async with channel_of(a, track=True, confirms=False) as channel:
+        with antipode.scope() as scope:
+            async with channel.transaction():
+                await channel.default_exchange.publish(aio_pika.Message(b"1"), name)
+                assert antipode.deserialize(antipode.serialize()).incomplete == {STORE}
+                antipode.configure(on_pending="raise")
+                with pytest.raises(PendingWriteError):
+                    antipode.serialize()
+                other = await asyncio.create_task(_serialized())
+                assert antipode.deserialize(other).incomplete == {STORE}
+                antipode.configure(on_pending="mark")
+            assert not scope.pending
+            assert antipode.deserialize(antipode.serialize()).is_complete()
+            assert scope.lineage.of_store(STORE)
+
+
+async def _serialized() -> str:
+    return antipode.serialize()
 
 
 async def test_after_a_reconnection_lineages_are_carried_on(a: Region) -> None:
