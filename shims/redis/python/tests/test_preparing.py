@@ -7,6 +7,7 @@ from antipode.administration import Level, Preparing, Wanted
 from antipode_lab.fixtures import LabFactory
 from antipode_lab.stores.redis import RedisStore
 from antipode_redis import RedisShim
+from antipode_redis.probe import RIGHTS
 
 PASSWORD = "s3cret-of-bob"
 
@@ -60,3 +61,29 @@ def test_the_hook_is_there_and_refuses_names_that_cannot_be() -> None:
     for wanted in (Wanted("s", "a b"), Wanted("s", ""), Wanted("s", None, {"marks_key": "a b"})):
         with pytest.raises(ValueError, match="is no"):
             shim.preparations("redis://nowhere", wanted)
+
+
+@pytest.mark.parametrize("without", ["+multi", "+set", "+nothing"])
+def test_doctor_asks_for_rights_without_using_them(lab: RedisStore, without: str) -> None:
+    """EPOCH-26: also of a user who may not open a transaction, or not end one by DISCARD."""
+    rights = [each for each in (*RIGHTS.split(), "+hello", "+mget", "+set") if each != without]
+    lab.create_user("dora", PASSWORD, *rights, "~antipode:*")
+    client = lab.client(lab.primary)
+    client.config_resetstat()
+    found = {
+        each.what: each for each in RedisShim.diagnose(lab.url(lab.primary).replace("://", f"://dora:{PASSWORD}@"))
+    }
+    assert any("waits wake up at once" in what for what in found), found
+    [branches] = [what for what in found if what.startswith("branches: ")]
+    assert branches.startswith(
+        {
+            "+multi": "branches: nobody knows whether its user may keep them",
+            "+set": "branches: its user may not keep them",
+            "+nothing": "branches: its user may keep them here",
+        }[without]
+    )
+    may_not_mark = any("may not write marks" in what for what in found)
+    assert may_not_mark == (without == "+multi")
+    used = client.info("commandstats")
+    for command in ("set", "hset", "hdel", "eval"):
+        assert used.get(f"cmdstat_{command}", {"calls": 0})["calls"] == 0, command

@@ -13,7 +13,7 @@ from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import TimeoutError as RedisTimeoutError
 
 from antipode_redis.probe import CLUSTER
-from antipode_redis.resp import ServerError, pack
+from antipode_redis.resp import ServerError
 from antipode_redis.session import Session
 from antipode_redis.targets import target_of
 
@@ -60,16 +60,9 @@ def check(session: Session, server: Server, store: str) -> None:
         raise UnfitStoreError(f"{store} cannot hold branches: {error}{cure}") from error
 
 
-def refusal(session: Session, *, primary: bool) -> str:
-    """Why its user may not close branches at a primary, or look them up; empty where it may. Nothing is written.
-
-    Rights are looked at when a command is queued, and nothing of it is run.
-    """
-    wanted: list[tuple[str | int, ...]] = [("MGET", _CHECK)]
-    if primary:
-        wanted.append(("SET", _CHECK, "1", "NX", "PX", 1))
-    opened, *queued, _ = session.ask(pack("MULTI"), *(pack(*words) for words in wanted), pack("DISCARD"))
-    return next((str(reply) for reply in (opened, *queued) if isinstance(reply, ServerError)), "")
+def wanted(*, primary: bool) -> list[tuple[str | int, ...]]:
+    """The commands that are sent for branches at such a server: to look them up, and to close them."""
+    return [("MGET", _CHECK), *([("SET", _CHECK, "1", "NX", "PX", 1)] if primary else [])]
 
 
 def _command(session: Session, *words: str | int) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
 
@@ -62,9 +62,9 @@ def diagnose(target: Any, key: str) -> list[Finding]:
             if facts.replication is not None and facts.marks_readable:
                 found += _of_marks(session, facts.replication, key)
             if facts.replication is not None and facts.replication.primary:
-                found += _of_marking(session, key)
+                found += _of_marking(target, key)
             if facts.replication is not None and not facts.cluster:
-                found.append(_of_branches(session, facts.replication))
+                found.append(_of_branches(target, facts.replication))
             found.append(_of_tracking(session))
             return found
     except Exception as error:
@@ -154,9 +154,23 @@ def _of_marks(session: Session, now: Replication, key: str) -> Iterator[Finding]
         )
 
 
-def _of_marking(session: Session, key: str) -> Iterator[Finding]:
-    """Whether its user may write marks: rights are looked at when a command is queued, and nothing of it is run."""
-    wanted = (
+def _refused(target: Any, wanted: Sequence[Sequence[str | int]]) -> tuple[bool, str]:
+    """Whether a server can be asked what its user may do, and the first of these commands that they may not.
+
+    Rights are looked at when a command is queued in a transaction, and nothing of it is run: the connection ends, for a
+    user may have the right to MULTI and none to DISCARD.
+    """
+    with _session(target) as session:
+        [opened] = session.ask(pack("MULTI"))
+        if isinstance(opened, ServerError):  # what came behind it would be run
+            return False, str(opened)
+        queued = session.ask(*(pack(*words) for words in wanted))
+    return True, next((str(reply) for reply in queued if isinstance(reply, ServerError)), "")
+
+
+def _of_marking(target: Any, key: str) -> Iterator[Finding]:
+    """Whether its user may write marks."""
+    wanted: list[tuple[str | int, ...]] = [
         ("EVAL", "return 1", 1, key),
         ("HGET", key, "-"),
         ("HSET", key, "-", "-"),
@@ -164,25 +178,26 @@ def _of_marking(session: Session, key: str) -> Iterator[Finding]:
         ("HGETALL", key),
         ("HDEL", key, "-"),
         ("TIME",),
-    )
-    opened, *queued, _ = session.ask(pack("MULTI"), *(pack(*words) for words in wanted), pack("DISCARD"))
-    refused = [reply for reply in (opened, *queued) if isinstance(reply, ServerError)]
+    ]
+    _, refused = _refused(target, wanted)
     if refused:
         yield Finding(
             Level.UNPROVEN,
-            f"rights: its user may not write marks ({refused[0]})",
+            f"rights: its user may not write marks ({refused})",
             "unless another process marks this store, positions of an epoch that ends are unproven",
             grant(key),
         )
 
 
-def _of_branches(session: Session, now: Replication) -> Finding:
+def _of_branches(target: Any, now: Replication) -> Finding:
     """Whether branches can be kept here. Most stores keep none: that its user may not risks nothing else."""
-    refused = branch_rows.refusal(session, primary=now.primary)
-    if refused:
-        why = "configure(branches=…) refuses this store with this user, and branches are unproven"
-        return Finding(Level.OK, f"branches: its user may not keep them ({refused})", why, branch_rows.GRANT)
-    return Finding(Level.OK, "branches: its user may keep them here")
+    told, refused = _refused(target, branch_rows.wanted(primary=now.primary))
+    if not refused:
+        return Finding(Level.OK, "branches: its user may keep them here")
+    if not told:
+        return Finding(Level.OK, f"branches: nobody knows whether its user may keep them ({refused})")
+    why = "configure(branches=…) refuses this store with this user, and branches are unproven"
+    return Finding(Level.OK, f"branches: its user may not keep them ({refused})", why, branch_rows.GRANT)
 
 
 def _of_tracking(session: Session) -> Finding:
