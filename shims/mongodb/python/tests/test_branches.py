@@ -215,6 +215,16 @@ def _id(lineage: Lineage) -> str:
     return branch.id
 
 
+def test_the_store_may_be_named_by_what_is_wrapped_of_it(rows: Posts) -> None:
+    """BRANCH-24: a database or a collection, too."""
+    client, plain = rows.wrapped["a"], rows.plain["a"]
+    wrapped = (client[DATABASE], client[DATABASE]["posts"], rows.wrap(plain[DATABASE]), rows.wrap(plain[DATABASE]["x"]))
+    for part in wrapped:
+        assert antipode.configure(branches=part).branches == STORE
+    with pytest.raises(ConfigurationError, match="want a wrapped client"):
+        antipode.configure(branches=plain[DATABASE])
+
+
 def test_closes_side_by_side_write_one_row(rows: Posts) -> None:
     """BRANCH-10: one of them says that it was first."""
     table = rows.wrapped["a"]._antipode.store.shim

@@ -41,6 +41,10 @@ class RecordingCollection:
     _antipode_cursor_class: type[Any]
 
     @property
+    def _antipode(self) -> Binding:
+        return self._antipode_at.binding
+
+    @property
     def _antipode_at(self) -> At:
         at = self.__dict__.get("_antipode_known")
         if at is None:
@@ -185,6 +189,10 @@ def _cursor_class(is_async: bool) -> type[Any]:
 
 class RecordingDatabase:
     """What makes a database's collections record."""
+
+    @property
+    def _antipode(self) -> Binding:
+        return _binding_of(cast("Any", self).client)
 
     def __getitem__(self, name: str) -> Any:
         return _as_recording_collection(super().__getitem__(name))  # type: ignore[misc]
