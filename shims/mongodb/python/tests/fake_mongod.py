@@ -22,6 +22,10 @@ from bson.timestamp import Timestamp
 
 SET_ID = ObjectId("65f0a1b2c3d4e5f6a7b8c9d0")
 _OP_MSG = 2013
+_WRITES = (
+    *("insert", "update", "delete", "findAndModify", "commitTransaction"),
+    *("drop", "dropDatabase", "renameCollection"),
+)
 
 
 class FakeMongod:
@@ -135,8 +139,8 @@ class FakeMongod:
             return self._find(command)
         if name == "listIndexes":
             return {"ok": 0.0, "code": 26, "codeName": "NamespaceNotFound", "errmsg": "ns does not exist"}
-        if name in ("insert", "update", "delete", "findAndModify", "commitTransaction"):
-            return self._write(name, command)
+        if name in _WRITES:
+            return self.written(command)
         return {"ok": 1.0}
 
     def _hello(self) -> dict[str, Any]:
@@ -175,10 +179,11 @@ class FakeMongod:
         space = f"{command['$db']}.{command['find']}"
         return {"cursor": {"id": 0, "ns": space, "firstBatch": []}, "operationTime": at, "ok": 1.0}
 
-    def _write(self, name: str, command: dict[str, Any]) -> dict[str, Any]:
+    def written(self, command: dict[str, Any]) -> dict[str, Any]:
+        """Its time moves on; the answer to a command that has written."""
         self.now = Timestamp(self.now.time, self.now.inc + 1)
         reply: dict[str, Any] = {"ok": 1.0, "n": 1, "nModified": 1}
-        if name == "findAndModify":
+        if "findAndModify" in command:
             reply = {"ok": 1.0, "value": None, "lastErrorObject": {"n": 0}}
         if self.concern_error:
             reply["writeConcernError"] = {"code": 64, "codeName": "WriteConcernFailed", "errmsg": "timed out"}

@@ -113,7 +113,15 @@ def _majority_by_default(client: Any) -> bool:
         default = client.admin.command("getDefaultRWConcern").get("defaultWriteConcern", {})
     except OperationFailure:
         return False
-    return bool(default.get("w") == "majority")
+    return is_durable_majority(default)
+
+
+def is_durable_majority(concern: Mapping[str, Any]) -> bool:
+    """Whether a write concern waits until a majority has the write in its journal: no election and no crash loses it.
+
+    One that is given without `w` does not: servers up to 6.0 take 1 then, whatever their default is.
+    """
+    return bool(concern.get("w") == "majority" and concern.get("j") is not False)
 
 
 def counter_of(time: Timestamp) -> int:

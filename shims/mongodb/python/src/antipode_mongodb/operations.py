@@ -6,7 +6,6 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
-import pymongo
 from antipode.shim import Write
 from bson.objectid import ObjectId
 from pymongo.collection import Collection, ReturnDocument
@@ -95,6 +94,15 @@ def given_to(name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Given
     return {**dict(zip(names, args, strict=False)), **kwargs}
 
 
+def concern_of(given: Mapping[str, Any], part: Any) -> Mapping[str, Any]:
+    """The write concern that goes with a call: its own option, or else that of the client, database or collection."""
+    own = given.get("writeConcern")
+    if isinstance(own, Mapping):
+        return own
+    concern: WriteConcern = given.get("write_concern") or part.write_concern
+    return concern.document
+
+
 def ready(binding: Binding, client: Any) -> Steps[None]:
     """Finds out what the server is, where that is not known."""
     election = client.topology_description.max_election_id if binding.flavour.positions else None
@@ -135,7 +143,7 @@ def write(at: At, name: str, given: Given) -> Steps[Any]:
         dressed = _dressed(name, given, binding_text)
         send = getattr(at.low, name)
         call = lambda used: send(**{**dressed, "session": used})  # noqa: E731
-        return (yield from positioned(binding, client, at.low.write_concern, session, call))
+        return (yield from positioned(binding, client, concern_of(given, at.low), session, call))
     if session is not None and session.in_transaction:
         words = "a transaction on a server that gives no positions; wrap a client of a replica set"
         return (yield from native(at, "transaction", words, plain))
@@ -363,7 +371,7 @@ def _piped(at: At, name: str, given: Given) -> Steps[Any]:
     if binding.flavour.positions and not binding.unfit:
         client = at.low.database.client
         call = lambda used: send(**{**given, "session": used})  # noqa: E731
-        return (yield from positioned(binding, client, at.low.write_concern, given.get("session"), call))
+        return (yield from positioned(binding, client, concern_of(given, at.low), given.get("session"), call))
     return (yield from native(at, "operation", "$out and $merge carry no versions", lambda: send(**given)))
 
 
@@ -371,14 +379,22 @@ def _piped(at: At, name: str, given: Given) -> Steps[Any]:
 
 
 def wide_write(
-    binding: Binding, client: Any, concern: WriteConcern, session: Any, call: Callable[[Any], Any]
+    binding: Binding,
+    client: Any,
+    concern: Mapping[str, Any] | None,
+    session: Any,
+    call: Callable[[Any], Any],
+    failure: Callable[[Any], BaseException | None] = lambda _: None,
 ) -> Steps[Any]:
-    """A write of a database's or a client's: of many documents, or of nobody knows which."""
+    """A write of a database's or a client's: of many documents, or of nobody knows which.
+
+    concern: as the server gets it; None where nobody sees whether it was kept. failure: as in `positioned`.
+    """
     if not binding.records:
         return (yield lambda: call(session))
     yield from ready(binding, client)
-    if binding.flavour.positions and not binding.unfit:
-        return (yield from positioned(binding, client, concern, session, call))
+    if binding.flavour.positions and not binding.unfit and concern is not None:
+        return (yield from positioned(binding, client, concern, session, call, failure))
     one: Write = binding.store.begin()
     try:
         result = yield lambda: call(session)
@@ -392,14 +408,21 @@ def wide_write(
     return result
 
 
-def may_write(command: Any, value: Any) -> bool:
+def command_of(given: Mapping[str, Any], more: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The document that a call of `command` sends: its arguments, and the others that go into it."""
+    command = given["command"]
+    if isinstance(command, Mapping):
+        return {**command, **more}
+    return {str(command): given.get("value", 1), **more}
+
+
+def may_write(command: Mapping[str, Any]) -> bool:
     """Whether a database's command may change data."""
-    name = command if isinstance(command, str) else next(iter(command), "")
-    if name.lower() != "aggregate":
-        return name.lower() not in READING_COMMANDS
-    pipeline = command.get("pipeline") if isinstance(command, Mapping) else None
+    name = str(next(iter(command), "")).lower()
+    return writes_out(command.get("pipeline")) if name == "aggregate" else name not in READING_COMMANDS
+
+
+def writes_out(pipeline: Any) -> bool:
+    """Whether a pipeline writes."""
     stages = pipeline if isinstance(pipeline, Sequence) else []
     return any(next(iter(stage), "") in ("$out", "$merge") for stage in stages if isinstance(stage, Mapping))
-
-
-CLIENT_BULKS: Final = hasattr(pymongo.MongoClient, "bulk_write")

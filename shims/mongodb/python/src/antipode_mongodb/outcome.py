@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from antipode import logs
@@ -14,6 +14,7 @@ from pymongo.errors import (
     InvalidName,
     InvalidOperation,
     OperationFailure,
+    PyMongoError,
     WriteConcernError,
 )
 
@@ -38,6 +39,16 @@ def is_refusal(error: BaseException) -> bool:
     if isinstance(error, OperationFailure):
         return not isinstance(error, ExecutionTimeout) and error.code not in _INTERNAL
     return isinstance(error, NOT_SENT)
+
+
+def failure_in(reply: Any) -> PyMongoError | None:
+    """The error in a command's reply that was not raised: a write concern's never is, nor one that it may have."""
+    if not isinstance(reply, Mapping):
+        return PyMongoError("a reply that is no document")
+    concern = reply.get("writeConcernError")
+    if concern:
+        return WriteConcernError(str(concern))
+    return None if reply.get("ok") else OperationFailure(str(reply.get("errmsg", "")), reply.get("code"))
 
 
 def incomplete(writes: Iterable[Write], store: str, reason: str, detail: str) -> None:

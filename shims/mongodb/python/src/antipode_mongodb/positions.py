@@ -6,7 +6,7 @@ position (spec EPOCH-3, EPOCH-6). A transaction's writes are pending until its c
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from antipode.shim import Write
@@ -15,31 +15,38 @@ from pymongo.errors import BulkWriteError, ClientBulkWriteException
 from pymongo.write_concern import WriteConcern
 
 from antipode_mongodb.binding import Binding
-from antipode_mongodb.flavour import counter_of
+from antipode_mongodb.flavour import counter_of, is_durable_majority
 from antipode_mongodb.outcome import incomplete, settle
 from antipode_mongodb.steps import Steps
 
 ADVICE = (
     "they are not acknowledged by a majority, and may be rolled back at a failover under their position. Use "
-    'w="majority" (in the URL, the client or the collection)'
+    'w="majority" without journal=False (in the URL, the client or the collection; a command has to say it itself)'
 )
 
 
-def is_majority(binding: Binding, concern: WriteConcern) -> bool:
-    """Whether a write concern asks for a majority."""
-    asked = concern.document.get("w")
-    return binding.flavour.majority if asked is None else asked == "majority"
+def is_majority(binding: Binding, concern: Mapping[str, Any]) -> bool:
+    """Whether a majority acknowledges for good what is sent with this write concern; an empty one is the cluster's."""
+    return is_durable_majority(concern) if concern else binding.flavour.majority
 
 
 def positioned(
-    binding: Binding, client: Any, concern: WriteConcern, session: Any, call: Callable[[Any], Any]
+    binding: Binding,
+    client: Any,
+    concern: Mapping[str, Any],
+    session: Any,
+    call: Callable[[Any], Any],
+    failure: Callable[[Any], BaseException | None] = lambda _: None,
 ) -> Steps[Any]:
-    """Makes a write by `call(session)`, and records its position."""
+    """Makes a write by `call(session)`, and records its position.
+
+    concern: as the server gets it. failure: the error in a result that the client did not raise.
+    """
     write = binding.store.begin()
     if session is not None and session.in_transaction:
         enlist(session, write)
         return (yield lambda: call(session))
-    if not concern.acknowledged:
+    if concern.get("w") == 0:
         result = yield from _settled([write], lambda: call(session))
         incomplete([write], binding.store.name, "concern", ADVICE)
         return result
@@ -52,7 +59,10 @@ def positioned(
     finally:
         if own:
             yield used.end_session
-    if write.is_open:
+    error = failure(result)
+    if error is not None:
+        settle([write], error)
+    elif write.is_open:
         record(binding, [write], time, majority=is_majority(binding, concern))
     return result
 
@@ -102,7 +112,7 @@ def committed(binding: Binding, session: Any, call: Callable[[], Any]) -> Steps[
     writes = list(session.__dict__.get("_antipode_writes", []))
     result = yield call  # where it fails it may be tried again: the writes stay pending, and with the session
     taken(session)
-    record(binding, writes, session.operation_time, majority=is_majority(binding, concern))
+    record(binding, writes, session.operation_time, majority=is_majority(binding, concern.document))
     return result
 
 

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import functools
-from collections.abc import Callable
-from typing import Any, cast
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any, Final, cast
 
 from pymongo.read_concern import ReadConcern
-from pymongo.write_concern import WriteConcern
 
 from antipode_mongodb import operations
 from antipode_mongodb.binding import Binding
 from antipode_mongodb.fields import hiding, is_whole, widened
 from antipode_mongodb.operations import Given, given_to
+from antipode_mongodb.outcome import failure_in
 from antipode_mongodb.positions import aborted, committed, taken
 from antipode_mongodb.reading import Read, Seen, can_strip
 from antipode_mongodb.steps import Steps, run, run_async
@@ -204,22 +205,83 @@ class RecordingDatabase:
         return as_recording_database(super().with_options(*args, **kwargs))  # type: ignore[misc]
 
 
-def _command_steps(self: Any, plain: type[Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Steps[Any]:
-    command = args[0] if args else kwargs.get("command", "")
-    binding = _binding_of(self.client)
-    if not operations.may_write(command, args[1] if len(args) > 1 else 1):
-        return (yield lambda: plain.command(self, *args, **kwargs))
-    call = lambda used: plain.command(self, *args, **{**kwargs, "session": used})  # noqa: E731
-    concern = command.get("writeConcern") if isinstance(command, dict) else kwargs.get("writeConcern")
-    asked = WriteConcern(**concern) if isinstance(concern, dict) else self.write_concern
-    return (yield from operations.wide_write(binding, self.client, asked, kwargs.get("session"), call))
+_How = Callable[[Any, Given, Given, Callable[[Any], Any]], Steps[Any]]
+"""What becomes of a method's call: of itself, its arguments by name, its further keywords, and the call by session."""
 
 
-def _wide_steps(
-    self: Any, client: Any, concern: WriteConcern, plain: type[Any], name: str, args: Any, kwargs: dict[str, Any]
-) -> Steps[Any]:
-    call = lambda used: getattr(plain, name)(self, *args, **{**kwargs, "session": used})  # noqa: E731
-    return (yield from operations.wide_write(_binding_of(client), client, concern, kwargs.get("session"), call))
+def _wide_method(plain: type[Any], name: str, how: _How) -> Any:
+    """A method of a database's or a client's that may write."""
+    own = getattr(plain, name)
+    signature = inspect.signature(own)
+
+    def steps(self: Any, args: Any, kwargs: Given) -> Steps[Any]:
+        try:
+            given = dict(signature.bind(self, *args, **kwargs).arguments)
+        except TypeError:
+            return (yield lambda: own(self, *args, **kwargs))  # raises it, with its own words
+        del given["self"]
+        more = given.pop("kwargs", {})
+        return (yield from how(self, given, more, lambda used: own(self, **{**given, **more, "session": used})))
+
+    if _is_async(plain):
+
+        async def async_method(self: Any, *args: Any, **kwargs: Any) -> Any:
+            return await run_async(steps(self, args, kwargs))
+
+        return functools.wraps(own)(async_method)
+
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return run(steps(self, args, kwargs))
+
+    return functools.wraps(own)(method)
+
+
+def _wide(client: Any, given: Given, concern: Any, call: Callable[[Any], Any], **options: Any) -> Steps[Any]:
+    return operations.wide_write(_binding_of(client), client, concern, given.get("session"), call, **options)
+
+
+def _command(self: Any, given: Given, more: Given, call: Callable[[Any], Any]) -> Steps[Any]:
+    sent = operations.command_of(given, more)
+    if not operations.may_write(sent):
+        return (yield lambda: call(given.get("session")))
+    concern = sent.get("writeConcern")  # no other goes with it; without, the server's default holds
+    asked = concern if isinstance(concern, Mapping) else {}
+    return (yield from _wide(self.client, given, asked, call, failure=failure_in))
+
+
+def _cursor_command(self: Any, given: Given, more: Given, call: Callable[[Any], Any]) -> Steps[Any]:
+    if not operations.may_write(operations.command_of(given, more)):
+        return (yield lambda: call(given.get("session")))
+    return (yield from _wide(self.client, given, None, call))
+
+
+def _aggregate(self: Any, given: Given, more: Given, call: Callable[[Any], Any]) -> Steps[Any]:
+    if not operations.writes_out(given["pipeline"]):
+        return (yield lambda: call(given.get("session")))
+    return (yield from _wide(self.client, given, operations.concern_of(more, self), call))
+
+
+def _drop_collection(self: Any, given: Given, _more: Given, call: Callable[[Any], Any]) -> Steps[Any]:
+    given["name_or_collection"] = _named(given["name_or_collection"])
+    return _wide(self.client, given, operations.concern_of({}, self), call)
+
+
+def _drop_database(self: Any, given: Given, _more: Given, call: Callable[[Any], Any]) -> Steps[Any]:
+    given["name_or_database"] = getattr(given["name_or_database"], "name", given["name_or_database"])
+    return _wide(self, given, operations.concern_of({}, self), call)
+
+
+def _client_bulk_write(self: Any, given: Given, _more: Given, call: Callable[[Any], Any]) -> Steps[Any]:
+    return _wide(self, given, operations.concern_of(given, self), call)
+
+
+_OF_DATABASES: Final[dict[str, _How]] = {
+    "command": _command,
+    "cursor_command": _cursor_command,
+    "aggregate": _aggregate,
+    "drop_collection": _drop_collection,
+}
+_OF_CLIENTS: Final[dict[str, _How]] = {"drop_database": _drop_database, "bulk_write": _client_bulk_write}
 
 
 def _made_collection(result: Any) -> Any:
@@ -230,38 +292,20 @@ def _made_collection(result: Any) -> Any:
 def recording_database(plain: Any) -> type[Any]:
     """The class of a wrapped client's databases."""
     members: dict[str, Any] = {"__module__": plain.__module__}
+    for name, how in _OF_DATABASES.items():
+        members[name] = _wide_method(plain, name, how)
     if _is_async(plain):
-
-        async def async_command(self: Any, *args: Any, **kwargs: Any) -> Any:
-            return await run_async(_command_steps(self, plain, args, kwargs))
-
-        async def async_drop(self: Any, name: Any, *args: Any, **kwargs: Any) -> Any:
-            steps = _wide_steps(
-                self, self.client, self.write_concern, plain, "drop_collection", (_named(name), *args[1:]), kwargs
-            )
-            return await run_async(steps)
 
         async def async_create(self: Any, *args: Any, **kwargs: Any) -> Any:
             return _made_collection(await plain.create_collection(self, *args, **kwargs))
 
-        members |= {"command": async_command, "drop_collection": async_drop, "create_collection": async_create}
+        create: Any = async_create
     else:
-
-        def command(self: Any, *args: Any, **kwargs: Any) -> Any:
-            return run(_command_steps(self, plain, args, kwargs))
-
-        def drop(self: Any, name: Any, *args: Any, **kwargs: Any) -> Any:
-            steps = _wide_steps(
-                self, self.client, self.write_concern, plain, "drop_collection", (_named(name), *args[1:]), kwargs
-            )
-            return run(steps)
 
         def create(self: Any, *args: Any, **kwargs: Any) -> Any:
             return _made_collection(plain.create_collection(self, *args, **kwargs))
 
-        members |= {"command": command, "drop_collection": drop, "create_collection": create}
-    for name in ("command", "drop_collection", "create_collection"):
-        functools.update_wrapper(members[name], getattr(plain, name))
+    members["create_collection"] = functools.wraps(plain.create_collection)(create)
     return type(plain.__name__, (RecordingDatabase, plain), members)
 
 
@@ -308,32 +352,9 @@ class RecordingClient:
 def recording_client(plain: Any) -> type[Any]:
     """The class of a wrapped client: a subclass of the client's own."""
     members: dict[str, Any] = {"__module__": plain.__module__, "__slots__": ()}
-    is_async = _is_async(plain)
-    for name in ("drop_database", "bulk_write"):
-        if not hasattr(plain, name):
-            continue
-        members[name] = functools.wraps(getattr(plain, name))(_client_method(plain, name, is_async=is_async))
+    for name, how in _OF_CLIENTS.items():
+        members[name] = _wide_method(plain, name, how)
     return type(plain.__name__, (RecordingClient, plain), members)
-
-
-def _client_method(plain: type[Any], name: str, *, is_async: bool) -> Any:
-    def steps(self: Any, args: Any, kwargs: dict[str, Any]) -> Steps[Any]:
-        if name == "drop_database" and args:
-            args = (getattr(args[0], "name", args[0]), *args[1:])
-        concern = kwargs.get("write_concern") or self.write_concern
-        return _wide_steps(self, self, concern, plain, name, args, kwargs)
-
-    if is_async:
-
-        async def async_method(self: Any, *args: Any, **kwargs: Any) -> Any:
-            return await run_async(steps(self, args, kwargs))
-
-        return async_method
-
-    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-        return run(steps(self, args, kwargs))
-
-    return method
 
 
 @_cached
