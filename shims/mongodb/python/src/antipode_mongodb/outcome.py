@@ -41,6 +41,17 @@ def is_refusal(error: BaseException) -> bool:
     return isinstance(error, NOT_SENT)
 
 
+def not_committed(error: OperationFailure) -> bool:
+    """Whether the server has answered a commit by saying that it did not happen: the transaction may begin again.
+
+    It is the server's word alone: the client puts the same label on errors of its own, before it has sent anything,
+    whatever an earlier try has done.
+    """
+    if isinstance(error, WriteConcernError) or error.has_error_label("UnknownTransactionCommitResult"):
+        return False
+    return error.has_error_label("TransientTransactionError")
+
+
 def failure_in(reply: Any) -> PyMongoError | None:
     """The error in a command's reply that was not raised: a write concern's never is, nor one that it may have."""
     if not isinstance(reply, Mapping):

@@ -11,12 +11,12 @@ from typing import Any
 
 from antipode.shim import Write
 from antipode.writeid import Ordered
-from pymongo.errors import BulkWriteError, ClientBulkWriteException
+from pymongo.errors import BulkWriteError, ClientBulkWriteException, OperationFailure
 from pymongo.write_concern import WriteConcern
 
 from antipode_mongodb.binding import Binding
 from antipode_mongodb.flavour import counter_of, is_durable_majority
-from antipode_mongodb.outcome import incomplete, settle
+from antipode_mongodb.outcome import incomplete, not_committed, settle
 from antipode_mongodb.steps import Steps
 
 ADVICE = (
@@ -110,7 +110,14 @@ def committed(binding: Binding, session: Any, call: Callable[[], Any]) -> Steps[
     options = session._transaction.opts
     concern = (options.write_concern if options is not None else None) or WriteConcern()
     writes = list(session.__dict__.get("_antipode_writes", []))
-    result = yield call  # where it fails it may be tried again: the writes stay pending, and with the session
+    try:
+        result = yield call
+    except OperationFailure as error:
+        if not_committed(error):
+            for write in taken(session):
+                write.abandon()
+        raise
+    # After any other failure it may have happened, or be tried again: the writes stay pending, and the session's.
     taken(session)
     record(binding, writes, session.operation_time, majority=is_majority(binding, concern.document))
     return result
