@@ -14,7 +14,7 @@ import antipode_rabbitmq
 import pika
 import pytest
 from aio_pika.exceptions import DeliveryError
-from antipode import ConfigurationError, Lineage, barrier_async
+from antipode import ConfigurationError, Lineage, Redeliver, barrier_async
 from antipode.errors import PendingWriteError
 from antipode.messages import HEADER
 from antipode.testing import isolated
@@ -183,15 +183,19 @@ async def test_what_was_settled_cannot_go_back(a: Region, blog: Blog) -> None:
             depend(blog)
             for _ in range(4):
                 await channel.default_exchange.publish(aio_pika.Message(b"42"), name)
-        for settle in ("ack", "nack", "reject", "no_ack"):
+
+        async def handle(settle: str) -> None:
             message = await queue.get(no_ack=settle == "no_ack")
-            with scope_of(message, channel=channel):
+            with scope_of(message, channel=channel):  # a Redeliver would end the block, and go no further
                 if settle == "nack":
                     await message.nack(requeue=False)
                 elif settle != "no_ack":
                     await getattr(message, settle)()
-                with pytest.raises(ConfigurationError, match=r"acknowledged|no_ack"):
-                    await barrier_async(timeout=0, on_timeout="redeliver")
+                await barrier_async(timeout=0, on_timeout="redeliver")
+
+        for settle in ("ack", "nack", "reject", "no_ack"):
+            with pytest.raises(ConfigurationError, match=r"acknowledged|no_ack"):
+                await handle(settle)
 
 
 async def test_acknowledging_several_leaves_those_that_wait_to_go_back(a: Region, blog: Blog) -> None:
@@ -209,6 +213,84 @@ async def test_acknowledging_several_leaves_those_that_wait_to_go_back(a: Region
             await second.ack(multiple=True)
         _, _, body = a.get(name)
         assert body == b"goes back"
+
+
+@pytest.mark.parametrize("settle", ["ack", "nack"])
+async def test_acknowledging_several_tells_the_scopes_that_are_open(a: Region, blog: Blog, settle: str) -> None:
+    """BAR-45: a message that was settled along with a later one cannot go back; the broker would end the channel."""
+    name = a.queue()
+    async with channel_of(a) as channel, channel_of(a) as other:
+        with antipode.scope():
+            depend(blog)
+            for _ in range(4):
+                await channel.default_exchange.publish(aio_pika.Message(b"42"), name)
+        queue = await channel.get_queue(name)
+        elsewhere = await (await other.get_queue(name)).get()  # the first of its own channel
+        first, second, third = [await queue.get() for _ in range(3)]
+
+        async def handle_first() -> None:
+            with scope_of(first, channel=channel):  # a Redeliver would end the block, and go no further
+                with scope_of(second, channel=channel):
+                    await (second.ack(multiple=True) if settle == "ack" else second.nack(multiple=True, requeue=False))
+                await barrier_async(timeout=0, on_timeout="redeliver")
+
+        with (
+            scope_of(third, channel=channel) as after,
+            scope_of(elsewhere, channel=other) as of_another,
+        ):
+            with pytest.raises(ConfigurationError, match="acknowledged or rejected already"):
+                await handle_first()
+            for scope in (after, of_another):
+                assert scope.delivery is not None
+                assert scope.delivery.can_redeliver
+        await third.ack()
+        await elsewhere.ack()
+        assert await queue.get(fail=False, timeout=5) is None
+        assert not channel.is_closed
+
+
+async def test_a_message_that_is_acknowledged_along_while_it_waits_does_not_go_back(a: Region, blog: Blog) -> None:
+    """BAR-45"""
+    name = a.queue()
+    async with channel_of(a, redeliver_delay=0) as channel:
+        with antipode.scope():
+            depend(blog)
+            for _ in range(2):
+                await channel.default_exchange.publish(aio_pika.Message(b"42"), name)
+        queue = await channel.get_queue(name)
+        first, second = await queue.get(), await queue.get()
+        waiting = asyncio.Event()
+
+        async def handle_first() -> None:
+            with scope_of(first, channel=channel):
+                waiting.set()
+                await barrier_async(timeout=1, on_timeout="redeliver")
+
+        task = asyncio.create_task(handle_first())
+        await waiting.wait()
+        with scope_of(second, channel=channel):
+            await second.ack(multiple=True)
+        with pytest.raises(Redeliver):  # it goes out of the block: nothing gives the message back
+            await task
+        assert await queue.get(fail=False, timeout=5) is None
+        assert not channel.is_closed
+
+
+async def test_an_acknowledgement_that_is_refused_tells_nobody(a: Region, blog: Blog) -> None:
+    """BAR-45: aio-pika sends none for a message that was settled before."""
+    name = a.queue()
+    async with channel_of(a) as channel:
+        for _ in range(2):
+            await channel.default_exchange.publish(aio_pika.Message(b"42"), name)
+        queue = await channel.get_queue(name)
+        first, second = await queue.get(), await queue.get()
+        await second.ack()
+        with scope_of(first, channel=channel) as scope, scope_of(second, channel=channel):
+            with pytest.raises(aio_pika.exceptions.MessageProcessError):
+                await second.ack(multiple=True)
+            assert scope.delivery is not None
+            assert scope.delivery.can_redeliver
+        await first.ack()
 
 
 async def test_tracked_messages_are_waited_for_by_a_tap(a: Region, b: Region) -> None:

@@ -24,8 +24,9 @@ if TYPE_CHECKING:
     from antipode_rabbitmq.aio import AioWrapping
 
 _log: Final = logging.getLogger("antipode")
-_open: Final[dict[int, MessageDelivery]] = {}
-"""By the message's identity: messages whose scopes are open."""
+_SETTLED: Final = "it has been acknowledged or rejected already"
+_open: Final[dict[int, tuple[Any, MessageDelivery]]] = {}
+"""By the message's identity: messages whose scopes are open, and their deliveries."""
 
 
 class CarryingMessage(IncomingMessage):
@@ -56,19 +57,36 @@ class CarryingMessage(IncomingMessage):
         )
 
     async def _settling(self, *, multiple: bool) -> None:
-        delivery = _open.get(id(self))
-        if delivery is not None:
-            delivery.settle("it has been acknowledged or rejected already")
-        if multiple:  # those that wait to go back would be acknowledged along: they go first
-            for waiting in list(_waitings):
-                await waiting.flush(self.channel, self.delivery_tag or 0)
+        if self.processed:
+            return  # nothing is sent: the client raises
+        _, own = _open.get(id(self), (None, None))
+        if own is not None:
+            own.settle(_SETTLED)
+        if not multiple:
+            return
+        channel, up_to = _channel_of(self), self.delivery_tag or 0
+        for message, delivery in list(_open.values()):
+            if _is_along(message, channel, up_to):
+                delivery.settle(_SETTLED)
+        for waiting in list(_waitings):  # those that wait to go back would be acknowledged along: they go first
+            await waiting.flush(channel, up_to)
+
+
+def _channel_of(message: Any) -> Any:
+    """The channel that a message came by, also when it has ended."""
+    return message._IncomingMessage__channel
+
+
+def _is_along(message: Any, channel: Any, up_to: int) -> bool:
+    """Whether a message is settled along with those of a channel before a delivery tag (0: all of them)."""
+    return _channel_of(message) is channel and (not up_to or (message.delivery_tag or 0) < up_to)
 
 
 class _Process(ProcessContext):
     """aio-pika's own, but that a message which is to go back is not rejected: it would be dropped."""
 
     async def __aexit__(self, kind: Any, error: Any, trace: Any) -> None:
-        delivery = _open.get(id(self.message))
+        _, delivery = _open.get(id(self.message), (None, None))
         if isinstance(error, Redeliver) and delivery is not None and delivery.can_redeliver:
             return
         await super().__aexit__(kind, error, trace)
@@ -106,7 +124,7 @@ class Waiting:
     async def flush(self, channel: Any, up_to: int) -> None:
         """Gives back at once what waits of a channel, up to a delivery tag (0: all)."""
         for message, timer in list(self._timers.values()):
-            if message._IncomingMessage__channel is channel and (not up_to or (message.delivery_tag or 0) < up_to):
+            if _is_along(message, channel, up_to):
                 timer.cancel()
                 await self._return(message)
 
@@ -142,7 +160,7 @@ def scope_of_message(wrapping: AioWrapping, message: Any, *, no_ack: bool = Fals
         delivery.settle("it has been acknowledged or rejected already, or is consumed with no_ack")
     if type(message) is IncomingMessage:
         message.__class__ = CarryingMessage
-    _open[id(message)] = delivery
+    _open[id(message)] = message, delivery
     may_go_back = False
     try:
         sender = f"a message of {options.store.name}"
@@ -154,7 +172,7 @@ def scope_of_message(wrapping: AioWrapping, message: Any, *, no_ack: bool = Fals
             finally:
                 may_go_back = delivery.can_redeliver
                 delivery.settle("its scope has ended")
-                if _open.get(id(message)) is delivery:
+                if _open.get(id(message), (None, None))[1] is delivery:
                     del _open[id(message)]
     except Redeliver as error:
         if not may_go_back:
