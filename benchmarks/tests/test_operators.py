@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 import time
 
 import pytest
@@ -21,15 +20,9 @@ URLS = {
     "mongodb": "mongodb://ann:s3cret@{place}/blog",
 }
 OPTIONS = {"activemq": {"queue": "posts"}}
+NOBODY = "127.0.0.1:1"
+"""A place where no server listens."""
 SHIMS = [found for found in found_shims() if found.name != "memory"]
-
-
-@pytest.fixture
-def nobody() -> str:
-    """A place where no server listens."""
-    with socket.socket() as bound:
-        bound.bind(("127.0.0.1", 0))
-        return f"127.0.0.1:{bound.getsockname()[1]}"
 
 
 def test_every_installed_shim_is_looked_at() -> None:
@@ -46,8 +39,8 @@ def test_a_shim_answers_for_its_schemes(found: object) -> None:
 
 
 @pytest.mark.parametrize("kind", sorted(URLS))
-def test_what_a_store_needs_is_listed_without_asking_a_server(kind: str, nobody: str) -> None:
-    url = URLS[kind].format(place=nobody)
+def test_what_a_store_needs_is_listed_without_asking_a_server(kind: str) -> None:
+    url = URLS[kind].format(place=NOBODY)
     shim = administration_of(url)
     assert isinstance(shim, Preparing)
     assert all(word and told for word, told in shim.preparation_options.items())
@@ -69,9 +62,9 @@ def test_what_a_store_needs_is_listed_without_asking_a_server(kind: str, nobody:
 
 
 @pytest.mark.parametrize("kind", sorted(URLS))
-def test_a_server_that_is_not_there_is_no_clean_bill(kind: str, nobody: str) -> None:
+def test_a_server_that_is_not_there_is_no_clean_bill(kind: str) -> None:
     """`antipode doctor` says that it could not look, within its patience and without the password."""
-    url = URLS[kind].format(place=nobody)
+    url = URLS[kind].format(place=NOBODY)
     answer = ask(url, lambda: administration_of(url).diagnose(url))
     assert answer.in_time
     if answer.value is None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 from collections.abc import Iterator
 from typing import Any
 
@@ -56,10 +55,3 @@ def link(b: Region) -> Iterator[Link]:
     made = Link(b)
     yield made
     made.cut()
-
-
-@pytest.fixture
-def unused_port() -> int:
-    with socket.socket() as bound:
-        bound.bind(("127.0.0.1", 0))
-        return int(bound.getsockname()[1])
