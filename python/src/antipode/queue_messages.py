@@ -1,12 +1,15 @@
-"""What the shims of queues share of one message: its options, what it carries, the text that it leaves with (PROP)."""
+"""What the shims of queues share of one message: its options, its scope, the text that it leaves with (spec PROP)."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from datetime import timedelta
+from typing import Any, Final
 
-from antipode.errors import MalformedLineageError
+from antipode import logs
+from antipode.errors import ConfigurationError, MalformedLineageError, Redeliver
 from antipode.exchange import leaving
 from antipode.lineage import EMPTY, Lineage
 from antipode.messages import HEADER, JMS_HEADER, message_scope, message_text, outgoing_message
@@ -15,11 +18,23 @@ from antipode.scope_values import Delivery
 from antipode.seal import strip_seal
 from antipode.settings import settings
 from antipode.store import Store
-from antipode.trust import judge_message_out, outgoing_text, trust_settings
+from antipode.trust import Reason, judge_message_in, judge_message_out, outgoing_text, trust_settings
 from antipode.wire import unwrap_header
 from antipode.writeid import WriteId
 
-__all__ = ["MessageDelivery", "QueueOptions", "carried_lineages", "is_lineage", "text_to_send"]
+__all__ = [
+    "MessageDelivery",
+    "QueueOptions",
+    "carried_lineages",
+    "delivered",
+    "is_lineage",
+    "note_unstamped",
+    "redeliver_seconds",
+    "say_redelivery",
+    "text_to_send",
+]
+
+_DAY_S: Final = 86_400
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +67,80 @@ class MessageDelivery(Delivery):
         """From now on it cannot go back, for this reason."""
         if self.can_redeliver:
             self.can_redeliver, self.detail = False, detail
+
+
+def redeliver_seconds(given: float | timedelta | None) -> float | None:
+    """A queue's own `redeliver_delay` in seconds; raises ConfigurationError for what is none."""
+    delay = given.total_seconds() if isinstance(given, timedelta) else given
+    if delay is not None and not 0 <= delay < _DAY_S:
+        raise ConfigurationError(f"redeliver_delay={given!r}: want seconds, at least 0 and less than a day")
+    return delay
+
+
+# A message that came
+
+
+@contextmanager
+def delivered(
+    options: QueueOptions,
+    delivery: MessageDelivery,
+    *,
+    ended: Callable[[], None],
+    give_back: Callable[[Redeliver], None],
+) -> Iterator[Scope]:
+    """The scope of one message for a block, filled from its headers (SCOPE-6, PROP-17).
+
+    ended: called when the scope has ended. give_back: called behind it for a Redeliver out of the block (BAR-45), which
+    ends here then; one of a message that cannot go back any more goes on.
+    """
+    may_go_back = False
+    sender = f"a message of {options.store.name}"
+    try:
+        with message_scope(delivery.headers, lineage_in=options.lineage_in, delivery=delivery, sender=sender) as scope:
+            scope.queue = options.store.name
+            try:
+                yield scope
+            finally:
+                may_go_back = delivery.can_redeliver
+                delivery.settle("its scope has ended")
+                ended()
+    except Redeliver as error:
+        if not may_go_back:
+            raise
+        give_back(error)
+
+
+def note_unstamped(options: QueueOptions, scope: Scope, headers: Mapping[Any, Any]) -> None:
+    """A message without a lineage, where all of them have one (`stamped`), has lost it: its scope is incomplete.
+
+    Only where lineages of these messages count at all (TRUST-28).
+    """
+    if not options.stamped or _has_lineage(headers):
+        return
+    decision = judge_message_in(EMPTY.serialize(), trust_settings(), options.lineage_in)
+    if not decision.accepted and decision.reason is not Reason.SEAL:
+        return
+    scope.receive(EMPTY.marked_incomplete())
+    words = f"a message of {options.store.name} came without the lineage that all of them have (stamped)"
+    scope.note_gap("malformed", detail=words)
+
+
+def _has_lineage(headers: Mapping[Any, Any]) -> bool:
+    return any(str(name).lower() in (HEADER, JMS_HEADER) and value is not None for name, value in headers.items())
+
+
+def say_redelivery(options: QueueOptions, error: Redeliver, seconds: float) -> None:
+    """Logs that a message goes back after so many seconds, and counts it."""
+    name = options.store.name
+    words = str(error).partition("\n")[0]
+    logs.info(
+        f"redeliver {name}",
+        f"a message of {name} goes back to its queue in {seconds:g} s: {words}",
+        count_as="redelivered",
+    )
+
+
+# A message that leaves
 
 
 def carried_lineages(headers: Mapping[Any, Any]) -> dict[str, Any]:

@@ -7,11 +7,9 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
-from datetime import timedelta
 from typing import Any, ClassVar, Final, NamedTuple
 
 from antipode.administration import EpochRecord
-from antipode.errors import ConfigurationError
 from antipode.recent import Recent
 from antipode.server import Server
 from antipode.shim import Capabilities, Shim
@@ -19,10 +17,9 @@ from antipode.store import Store
 from antipode.verdict import VISIBLE, Visibility, not_yet, unproven
 from antipode.writeid import Opaque, WriteId
 
-__all__ = ["Marks", "ReadTap", "TapMemory", "TapWatch", "TappedShim", "redeliver_seconds"]
+__all__ = ["Marks", "ReadTap", "TapMemory", "TapWatch", "TappedShim"]
 
 _MOST_WANTED: Final = 10_000
-_DAY_S: Final = 86_400
 
 
 class Marks(Recent[str, None]):
@@ -156,11 +153,3 @@ class TappedShim(Shim):
     def settle(cls, url: str, epoch: str, position: int | None = None) -> None:
         """Raises ValueError: there is nothing to settle."""
         raise ValueError(f"{cls.brand} has no epochs: each tracked message has a mark of its own")
-
-
-def redeliver_seconds(given: float | timedelta | None) -> float | None:
-    """A queue's own `redeliver_delay` in seconds; raises ConfigurationError for what is none."""
-    delay = given.total_seconds() if isinstance(given, timedelta) else given
-    if delay is not None and not 0 <= delay < _DAY_S:
-        raise ConfigurationError(f"redeliver_delay={given!r}: want seconds, at least 0 and less than a day")
-    return delay

@@ -6,17 +6,14 @@ from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any
 
-from antipode import logs
 from antipode.errors import ConfigurationError, Redeliver
-from antipode.lineage import EMPTY
-from antipode.messages import HEADER, JMS_HEADER, message_scope
+from antipode.messages import message_scope
+from antipode.queue_messages import delivered, note_unstamped, say_redelivery
 from antipode.scope import Scope
 from antipode.settings import Mode
-from antipode.trust import Reason, judge_message_in, trust_settings
 
 from antipode_activemq.delivery import BrokerDelivery
 from antipode_activemq.marks import mark_of
-from antipode_activemq.options import ConnectionOptions
 from antipode_activemq.outcomes import OWN_RECEIPTS
 
 if TYPE_CHECKING:
@@ -96,24 +93,14 @@ def message(wrapping: Wrapping, frame: Any) -> Iterator[Scope]:
     delivery = BrokerDelivery(not obstacle, obstacle, headers, frame.body or b"")
     if delivery.can_redeliver:
         returns.opened(delivery)
-    may_go_back = False
-    try:
-        with message_scope(
-            headers, lineage_in=options.lineage_in, delivery=delivery, sender=f"a message of {options.store.name}"
-        ) as scope:
-            scope.queue = options.store.name
-            _note(wrapping, scope, headers)
-            try:
-                yield scope
-            finally:
-                may_go_back = delivery.can_redeliver
-                delivery.settle("its scope has ended")
-                returns.closed(delivery)
-    except Redeliver as error:
-        if not may_go_back:
-            raise
-        _say(options, error)
+
+    def give_back(error: Redeliver) -> None:
+        say_redelivery(options, error, options.redeliver_delay)
         returns.give_back(delivery, options.redeliver_delay)
+
+    with delivered(options, delivery, ended=lambda: returns.closed(delivery), give_back=give_back) as scope:
+        _note(wrapping, scope, headers)
+        yield scope
 
 
 def _note(wrapping: Wrapping, scope: Scope, headers: Mapping[str, Any]) -> None:
@@ -122,28 +109,8 @@ def _note(wrapping: Wrapping, scope: Scope, headers: Mapping[str, Any]) -> None:
     store = options.store
     if store.mode is Mode.OFF:
         return
-    if options.stamped and HEADER not in headers and JMS_HEADER not in headers and _is_trusted(options):
-        scope.receive(EMPTY.marked_incomplete())
-        scope.note_gap(
-            "malformed", detail=f"a message of {store.name} came without the lineage that all of them have (stamped)"
-        )
+    note_unstamped(options, scope, headers)
     if scope.lineage.section_text(store.name) is not None:
         mark = mark_of(headers)
         if mark is not None:
             wrapping.arrived(mark)
-
-
-def _is_trusted(options: ConnectionOptions) -> bool:
-    """Whether lineages of these messages count here at all; only then is one that lacks a loss (TRUST-28)."""
-    decision = judge_message_in(EMPTY.serialize(), trust_settings(), options.lineage_in)
-    return decision.accepted or decision.reason is Reason.SEAL
-
-
-def _say(options: ConnectionOptions, error: Redeliver) -> None:
-    name = options.store.name
-    words = str(error).partition("\n")[0]
-    logs.info(
-        f"redeliver {name}",
-        f"a message of {name} goes back to its queue in {options.redeliver_delay:g} s: {words}",
-        count_as="redelivered",
-    )

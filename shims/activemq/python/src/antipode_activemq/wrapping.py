@@ -9,9 +9,9 @@ from typing import Any, Literal, TypeVar, cast
 
 from antipode import logs
 from antipode.errors import ConfigurationError, UnfitStoreError
+from antipode.queue_messages import redeliver_seconds
 from antipode.settings import Mode
 from antipode.store import Store, StoreOptions, join_store
-from antipode.tapped import redeliver_seconds
 
 from antipode_activemq.connection import addresses_of, plain_of, wrapped
 from antipode_activemq.doctor import cure_of, probe

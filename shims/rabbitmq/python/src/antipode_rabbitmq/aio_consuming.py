@@ -13,11 +13,10 @@ from typing import TYPE_CHECKING, Any, Final
 import aio_pika.abc
 from aio_pika.message import IncomingMessage, ProcessContext
 from antipode.errors import Redeliver
-from antipode.messages import message_scope
-from antipode.queue_messages import MessageDelivery
+from antipode.queue_messages import MessageDelivery, delivered, say_redelivery
 from antipode.scope import Scope
 
-from antipode_rabbitmq.consuming import delivery_of, note, say
+from antipode_rabbitmq.consuming import delivery_of, note
 from antipode_rabbitmq.options import headers_of
 
 if TYPE_CHECKING:
@@ -161,21 +160,15 @@ def scope_of_message(wrapping: AioWrapping, message: Any, *, no_ack: bool = Fals
     if type(message) is IncomingMessage:
         message.__class__ = CarryingMessage
     _open[id(message)] = message, delivery
-    may_go_back = False
-    try:
-        sender = f"a message of {options.store.name}"
-        with message_scope(headers, lineage_in=options.lineage_in, delivery=delivery, sender=sender) as scope:
-            scope.queue = options.store.name
-            note(options, wrapping.arrived, scope, headers, message)
-            try:
-                yield scope
-            finally:
-                may_go_back = delivery.can_redeliver
-                delivery.settle("its scope has ended")
-                if _open.get(id(message), (None, None))[1] is delivery:
-                    del _open[id(message)]
-    except Redeliver as error:
-        if not may_go_back:
-            raise
-        say(options, error)
+
+    def ended() -> None:
+        if _open.get(id(message), (None, None))[1] is delivery:
+            del _open[id(message)]
+
+    def give_back(error: Redeliver) -> None:
+        say_redelivery(options, error, options.redeliver_delay)
         wrapping.waiting.add(message, options.redeliver_delay)
+
+    with delivered(options, delivery, ended=ended, give_back=give_back) as scope:
+        note(options, wrapping.arrived, scope, headers, message)
+        yield scope

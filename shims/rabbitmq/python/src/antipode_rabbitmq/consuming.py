@@ -7,14 +7,11 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from antipode import logs
 from antipode.errors import ConfigurationError, Redeliver
-from antipode.lineage import EMPTY
-from antipode.messages import HEADER, message_scope
-from antipode.queue_messages import MessageDelivery
+from antipode.messages import message_scope
+from antipode.queue_messages import MessageDelivery, delivered, note_unstamped, say_redelivery
 from antipode.scope import Scope
 from antipode.settings import Mode
-from antipode.trust import Reason, judge_message_in, trust_settings
 
 from antipode_rabbitmq.marks import mark_of
 from antipode_rabbitmq.options import ChannelOptions, headers_of
@@ -79,24 +76,14 @@ def message(wrapping: Wrapping, method: Any, properties: Any, *, auto_ack: bool,
     delivery = delivery_of(headers, auto_ack=auto_ack)
     if delivery.can_redeliver:
         returns.opened(tag, delivery)
-    may_go_back = False
-    try:
-        with message_scope(
-            headers, lineage_in=options.lineage_in, delivery=delivery, sender=f"a message of {options.store.name}"
-        ) as scope:
-            scope.queue = options.store.name
-            note(options, wrapping.arrived, scope, headers, properties)
-            try:
-                yield scope
-            finally:
-                may_go_back = delivery.can_redeliver
-                delivery.settle("its scope has ended")
-                returns.closed(delivery)
-    except Redeliver as error:
-        if not may_go_back:
-            raise
-        say(options, error)
+
+    def give_back(error: Redeliver) -> None:
+        say_redelivery(options, error, options.redeliver_delay)
         returns.give_back(tag, options.redeliver_delay, own_thread=own_thread)
+
+    with delivered(options, delivery, ended=lambda: returns.closed(delivery), give_back=give_back) as scope:
+        note(options, wrapping.arrived, scope, headers, properties)
+        yield scope
 
 
 def delivery_of(headers: dict[Any, Any], *, auto_ack: bool) -> MessageDelivery:
@@ -115,29 +102,8 @@ def note(
     store = options.store
     if store.mode is Mode.OFF:
         return
-    if options.stamped and HEADER not in headers and _is_trusted(options):
-        scope.receive(EMPTY.marked_incomplete())
-        scope.note_gap(
-            "malformed", detail=f"a message of {store.name} came without the lineage that all of them have (stamped)"
-        )
+    note_unstamped(options, scope, headers)
     if scope.lineage.section_text(store.name) is not None:
         mark = mark_of(properties)
         if mark is not None:
             arrived(mark)
-
-
-def _is_trusted(options: ChannelOptions) -> bool:
-    """Whether lineages of these messages count here at all; only then is one that lacks a loss (TRUST-28)."""
-    decision = judge_message_in(EMPTY.serialize(), trust_settings(), options.lineage_in)
-    return decision.accepted or decision.reason is Reason.SEAL
-
-
-def say(options: ChannelOptions, error: Redeliver) -> None:
-    """Logs that a message goes back, and counts it."""
-    name = options.store.name
-    words = str(error).partition("\n")[0]
-    logs.info(
-        f"redeliver {name}",
-        f"a message of {name} goes back to its queue in {options.redeliver_delay:g} s: {words}",
-        count_as="redelivered",
-    )

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any, Literal, TypeVar, cast
 
 from antipode import logs
 from antipode.errors import ConfigurationError, UnfitStoreError
+from antipode.queue_messages import redeliver_seconds
 from antipode.settings import Mode
 from antipode.store import Store, StoreOptions, join_store
 
@@ -61,9 +63,7 @@ def wrap(
     plain = plain_of(channel) if aio is None else aio.plain_of(channel)
     if on_no_room not in {"send", "raise"}:
         raise ConfigurationError(f"on_no_room={on_no_room!r}: want send, raise")
-    delay = _seconds(redeliver_delay)
-    if delay is not None and not 0 <= delay < 86_400:
-        raise ConfigurationError(f"redeliver_delay={redeliver_delay!r}: want seconds, at least 0 and less than a day")
+    delay = redeliver_seconds(redeliver_delay)
     joined = _join(
         store,
         tap,
@@ -128,8 +128,6 @@ def _join(store: str, tap: Taps, options: StoreOptions) -> Store:
         taps = [Tap.of(each) for each in taps]
         for each in taps:
             _check(store, each, options.on_unfit)
-    from dataclasses import replace
-
     return join_store(store, RabbitMQShim, replace(options, replicas=taps))
 
 
@@ -145,7 +143,3 @@ def _check(store: str, tap: Tap, on_unfit: str) -> None:
         logs.warn(f"unfit {tap.address}", words)
     except OSError as error:
         logs.warn(f"unfit {tap.address}", f"the tap of {store} at {tap.address} does not answer now: {error}")
-
-
-def _seconds(given: Seconds) -> float | None:
-    return given.total_seconds() if isinstance(given, timedelta) else given

@@ -8,15 +8,12 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Final, NamedTuple
 
-from antipode import logs
 from antipode.errors import ConfigurationError, Redeliver
-from antipode.lineage import EMPTY
 from antipode.messages import message_scope
-from antipode.queue_messages import MessageDelivery
+from antipode.queue_messages import MessageDelivery, delivered, note_unstamped, say_redelivery
 from antipode.recent import Recent
 from antipode.scope import Scope
 from antipode.settings import Mode
-from antipode.trust import Reason, judge_message_in, trust_settings
 from botocore.exceptions import BotoCoreError, ClientError
 
 from antipode_sns_sqs.attributes import ATTRIBUTE, Carried, carried
@@ -109,23 +106,17 @@ def _message(receipt: Receipt, handle: str | None, found: Carried) -> Iterator[S
     delivery = MessageDelivery(known, detail, found.headers)
     if handle is not None:
         _open[handle] = delivery
-    may_go_back = False
-    sender = f"a message of {binding.store.name}"
-    try:
-        with message_scope(found.headers, lineage_in=binding.lineage_in, delivery=delivery, sender=sender) as scope:
-            scope.queue = binding.store.name
-            _note(binding, scope, found)
-            try:
-                yield scope
-            finally:
-                may_go_back = delivery.can_redeliver
-                delivery.settle("its scope has ended")
-                if handle is not None and _open.get(handle) is delivery:
-                    del _open[handle]
-    except Redeliver as error:
-        if not may_go_back or handle is None:
-            raise
+
+    def ended() -> None:
+        if handle is not None and _open.get(handle) is delivery:
+            del _open[handle]
+
+    def give_back(error: Redeliver) -> None:
         _give_back(binding, receipt, handle, error)
+
+    with delivered(binding, delivery, ended=ended, give_back=give_back) as scope:
+        _note(binding, scope, found)
+        yield scope
 
 
 def _handle(message: Any) -> str | None:
@@ -141,33 +132,17 @@ def _note(binding: Binding, scope: Scope, found: Carried) -> None:
     store = binding.store
     if store.mode is Mode.OFF:
         return
-    if binding.stamped and not found.headers and _is_trusted(binding):
-        scope.receive(EMPTY.marked_incomplete())
-        scope.note_gap(
-            "malformed", detail=f"a message of {store.name} came without the lineage that all of them have (stamped)"
-        )
+    note_unstamped(binding, scope, found.headers)
     if found.mark is not None:
         binding.arrived(found.mark)
 
 
-def _is_trusted(binding: Binding) -> bool:
-    """Whether lineages of these messages count here at all; only then is one that lacks a loss (TRUST-28)."""
-    decision = judge_message_in(EMPTY.serialize(), trust_settings(), binding.lineage_in)
-    return decision.accepted or decision.reason is Reason.SEAL
-
-
-def _give_back(binding: Binding, receipt: Receipt, handle: str, error: Redeliver) -> None:
+def _give_back(binding: Binding, receipt: Receipt, handle: str | None, error: Redeliver) -> None:
     """Has SQS show the message again after the delay; should that fail, its own visibility timeout does."""
-    name, delay = binding.store.name, binding.redeliver_delay
-    words = str(error).partition("\n")[0]
-    seconds = min(math.ceil(delay), _LONGEST_S)  # SQS counts whole seconds
-    logs.info(
-        f"redeliver {name}",
-        f"a message of {name} goes back to its queue in {seconds} s: {words}",
-        count_as="redelivered",
-    )
+    seconds = min(math.ceil(binding.redeliver_delay), _LONGEST_S)  # SQS counts whole seconds
+    say_redelivery(binding, error, seconds)
     params = {"QueueUrl": receipt.queue_url, "ReceiptHandle": handle, "VisibilityTimeout": seconds}
     try:
         receipt.client._antipode_send("ChangeMessageVisibility", params)
     except (ClientError, BotoCoreError) as failed:
-        _log.debug("a message of %s comes back by its own visibility timeout: %s", name, failed)
+        _log.debug("a message of %s comes back by its own visibility timeout: %s", binding.store.name, failed)

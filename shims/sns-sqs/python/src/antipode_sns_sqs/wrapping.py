@@ -10,9 +10,9 @@ from typing import Any, Final, Literal, TypeVar, cast
 
 from antipode import logs
 from antipode.errors import ConfigurationError, UnfitStoreError
+from antipode.queue_messages import redeliver_seconds
 from antipode.settings import Mode
 from antipode.store import Store, StoreOptions, join_store
-from antipode.tapped import redeliver_seconds
 from botocore.exceptions import BotoCoreError
 
 from antipode_sns_sqs.client import carrying
