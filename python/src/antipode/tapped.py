@@ -7,9 +7,11 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar, Final, NamedTuple
+from typing import Any, ClassVar, Final, NamedTuple, Protocol
 
+from antipode import logs
 from antipode.administration import EpochRecord
+from antipode.errors import UnfitStoreError
 from antipode.recent import Recent
 from antipode.server import Server
 from antipode.shim import Capabilities, Shim
@@ -17,7 +19,18 @@ from antipode.store import Store
 from antipode.verdict import VISIBLE, Visibility, not_yet, unproven
 from antipode.writeid import Opaque, WriteId
 
-__all__ = ["Marks", "ReadTap", "TapMemory", "TapWatch", "TappedShim"]
+__all__ = [
+    "KeptTapShim",
+    "Marks",
+    "ReadTap",
+    "TapMemory",
+    "TapReader",
+    "TapRefusedError",
+    "TapSession",
+    "TapWatch",
+    "TappedShim",
+    "check_tap",
+]
 
 _MOST_WANTED: Final = 10_000
 
@@ -88,6 +101,34 @@ class ReadTap(NamedTuple):
     """The stream, topic or queue, for people."""
 
 
+class TapRefusedError(Exception):
+    """The broker is there, and its tap cannot be read, or proves nothing."""
+
+
+def check_tap(
+    store: str,
+    address: str,
+    on_unfit: str,
+    probe: Callable[[], object],
+    cure_of: Callable[[Any], tuple[str, str]],
+) -> None:
+    """Asks at once whether a tap can be read; one whose broker does not answer now is asked again when waited for.
+
+    probe: reads it for a moment; raises TapRefusedError, of which cure_of says what it means and what to do about it,
+    or OSError where the broker is out of reach. Raises UnfitStoreError; with on_unfit="unproven" it is logged.
+    """
+    try:
+        probe()
+    except TapRefusedError as error:
+        what, cure = cure_of(error)
+        words = f"the tap of {store} cannot be used: {what} at {address}.\n  {cure}"
+        if on_unfit == "raise":
+            raise UnfitStoreError(f'{words} Until then wrap(…, on_unfit="unproven") lets the service start.') from error
+        logs.warn(f"unfit {address}", words)
+    except OSError as error:
+        logs.warn(f"unfit {address}", f"the tap of {store} at {address} does not answer now: {error}")
+
+
 class TappedShim(Shim):
     """A message is visible at a broker when the broker has got it: its tap gave it, or it was consumed here.
 
@@ -153,3 +194,69 @@ class TappedShim(Shim):
     def settle(cls, url: str, epoch: str, position: int | None = None) -> None:
         """Raises ValueError: there is nothing to settle."""
         raise ValueError(f"{cls.brand} has no epochs: each tracked message has a mark of its own")
+
+
+class TapReader(Protocol):
+    """A connection that reads a tap into its memory, and calls back when somebody waits for what came."""
+
+    def start(self, timeout: float) -> None:
+        """Connects. Raises TapRefusedError, or an error of the shim's `unreachable`."""
+
+    def check(self, timeout: float) -> None:
+        """Returns if the tap is being read; raises as `start` does."""
+
+    def close(self) -> None:
+        """Ends the connection."""
+
+
+class TapSession:
+    """What this process knows of one tap, and its connection while somebody waits."""
+
+    def __init__(self, tap: ReadTap, connection: Callable[[Callable[[], None], float], TapReader]) -> None:
+        self.tap = tap
+        self.connection = connection
+        """Makes a reader, of what it calls back and the seconds that a question may take."""
+        self.reader: TapReader | None = None
+
+    @property
+    def memory(self) -> Any:
+        """What the tap has shown."""
+        return self.tap.memory
+
+
+class KeptTapShim(TappedShim):
+    """Taps that keep their past themselves (a stream, a topic that is replayed): one is read while somebody waits."""
+
+    @abstractmethod
+    def session_of(self, target: Any) -> TapSession:
+        """The session of a target that is a tap."""
+
+    def tap(self, server: Server) -> ReadTap:
+        """As the base says."""
+        session = self._session(server)
+        if session.reader is None:
+            raise ConnectionError("the tap is not being read")
+        session.reader.check(server.ask_timeout)
+        return session.tap
+
+    def watch(self, server: Server, on_change: Callable[[], None]) -> TapWatch:
+        """As the base says."""
+        if self.without_tap(server.target) is not None:
+            raise NotImplementedError("it has no tap")
+        session = self._session(server)
+        reader = session.connection(on_change, server.ask_timeout)
+        reader.start(server.ask_timeout)
+        session.reader = reader
+        return TapWatch(reader.close)
+
+    def close(self, server: Server) -> None:
+        """Gives up the connection; what has arrived is not forgotten with it."""
+        session = server.session
+        if isinstance(session, TapSession):
+            session.reader = None
+
+    def _session(self, server: Server) -> TapSession:
+        # None at first, and in the child of a fork: nothing of the parent's threads is touched there.
+        if not isinstance(server.session, TapSession):
+            server.session = self.session_of(server.target)
+        return server.session

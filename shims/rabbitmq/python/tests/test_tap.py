@@ -16,11 +16,11 @@ import pytest
 from antipode import ConfigurationError, Opaque, UnfitStoreError, Verdict, WriteId
 from antipode.messages import HEADER
 from antipode.store import registry
-from antipode.tapped import Marks
+from antipode.tapped import Marks, TapRefusedError
 from antipode.testing import isolated
 from antipode_rabbitmq import MARK_HEADER, Tap, declare_tap
 from antipode_rabbitmq.memory import StreamMemory
-from antipode_rabbitmq.reader import TapReader, TapRefusedError
+from antipode_rabbitmq.reader import TapReader
 from rabbit_regions import Consumer, Link, Region, properties, wait_for
 
 

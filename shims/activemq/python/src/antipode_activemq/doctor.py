@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import Final
 
 from antipode.administration import Finding, Level
-from antipode.tapped import TapMemory
+from antipode.tapped import TapMemory, TapRefusedError
 
 from antipode_activemq import configuration
-from antipode_activemq.reader import TapReader, TapRefusedError
+from antipode_activemq.reader import TapReader
 from antipode_activemq.tap import PREFIX, Tap
 
 PROBE_S: Final = 2.0

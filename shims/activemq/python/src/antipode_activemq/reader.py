@@ -15,7 +15,7 @@ from typing import Any, Final
 from uuid import uuid4
 
 import stomp
-from antipode.tapped import TapMemory
+from antipode.tapped import TapMemory, TapRefusedError
 from stomp.exception import ConnectFailedException, StompException
 
 from antipode_activemq.marks import mark_of
@@ -27,10 +27,6 @@ _SILENT_S: Final = 0.5
 """After so long without a message the broker is asked for a sign of life."""
 _PAST_S: Final = 5.0
 """The least time that a broker is given to send the past."""
-
-
-class TapRefusedError(Exception):
-    """The broker is there, and its tap cannot be read, or proves nothing."""
 
 
 class TapReader(stomp.ConnectionListener):  # type: ignore[misc]

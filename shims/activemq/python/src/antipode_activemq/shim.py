@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
 
 from antipode.administration import Finding, Step, Wanted
-from antipode.server import Server
-from antipode.tapped import ReadTap, TapMemory, TappedShim, TapWatch
+from antipode.tapped import KeptTapShim, ReadTap, TapMemory, TapSession
 from stomp.exception import StompException
 
 from antipode_activemq import preparing
@@ -26,16 +25,7 @@ class Broker(NamedTuple):
         return ",".join(self.addresses)
 
 
-class _Session:
-    """The memory of one tap in this process, and its connection while somebody waits."""
-
-    def __init__(self, tap: Tap) -> None:
-        self.tap = tap
-        self.memory = TapMemory(tap.remember)
-        self.reader: TapReader | None = None
-
-
-class ActiveMQShim(TappedShim):
+class ActiveMQShim(KeptTapShim):
     """Messages in ActiveMQ; a tap is a topic that keeps its last messages."""
 
     kind: ClassVar[str] = "activemq"
@@ -49,40 +39,17 @@ class ActiveMQShim(TappedShim):
         """As the base says."""
         return target.addresses if isinstance(target, Broker) else None
 
-    def tap(self, server: Server) -> ReadTap:
+    def session_of(self, target: Any) -> TapSession:
         """As the base says."""
-        session = self._session(server)
-        if session.reader is None:
-            raise ConnectionError("the tap is not being read")
-        session.reader.check(server.ask_timeout)
-        return ReadTap(session.memory, session.tap.broker, session.tap.topic)
-
-    def watch(self, server: Server, on_change: Callable[[], None]) -> TapWatch:
-        """As the base says."""
-        if isinstance(server.target, Broker):
-            raise NotImplementedError("it has no tap")
-        session = self._session(server)
-        reader = TapReader(session.tap, session.memory, on_change, server.ask_timeout)
-        reader.start(server.ask_timeout)
-        session.reader = reader
-        return TapWatch(reader.close)
-
-    def close(self, server: Server) -> None:
-        """Gives up the connection; what has arrived is not forgotten with it."""
-        session = server.session
-        if isinstance(session, _Session):
-            session.reader = None
+        tap = Tap.of(target)
+        memory = TapMemory(tap.remember)
+        return TapSession(
+            ReadTap(memory, tap.broker, tap.topic), lambda told, timeout: TapReader(tap, memory, told, timeout)
+        )
 
     def address(self, target: Any) -> str:
         """As the base says."""
         return target.address if isinstance(target, Broker) else Tap.of(target).address
-
-    @staticmethod
-    def _session(server: Server) -> _Session:
-        # None at first, and in the child of a fork: nothing of the parent's threads is touched there.
-        if not isinstance(server.session, _Session):
-            server.session = _Session(Tap.of(server.target))
-        return server.session
 
     # For operators
 

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import timedelta
+from functools import partial
 from typing import Any, Literal, TypeVar, cast
 
-from antipode import logs
-from antipode.errors import ConfigurationError, UnfitStoreError
+from antipode.errors import ConfigurationError
 from antipode.queue_messages import redeliver_seconds
 from antipode.settings import Mode
 from antipode.store import Store, StoreOptions, join_store
+from antipode.tapped import check_tap
 
 from antipode_activemq.connection import addresses_of, plain_of, wrapped
 from antipode_activemq.doctor import cure_of, probe
 from antipode_activemq.options import ConnectionOptions
-from antipode_activemq.reader import TapRefusedError
 from antipode_activemq.shim import ActiveMQShim, Broker
 from antipode_activemq.tap import Tap
 
@@ -119,19 +119,5 @@ def _join(store: str, tap: Taps, options: StoreOptions) -> Store:
     if taps is not None and not callable(taps):
         taps = [Tap.of(each) for each in taps]
         for each in taps:
-            _check(store, each, options.on_unfit)
+            check_tap(store, each.address, options.on_unfit, partial(probe, each), partial(cure_of, each))
     return join_store(store, ActiveMQShim, replace(options, replicas=taps))
-
-
-def _check(store: str, tap: Tap, on_unfit: str) -> None:
-    """Asks at once whether a tap can be read; one whose broker does not answer now is asked again when waited for."""
-    try:
-        probe(tap)
-    except TapRefusedError as error:
-        what, cure = cure_of(tap, error)
-        words = f"the tap of {store} cannot be used: {what} at {tap.address}.\n  {cure}"
-        if on_unfit == "raise":
-            raise UnfitStoreError(f'{words} Until then wrap(…, on_unfit="unproven") lets the service start.') from error
-        logs.warn(f"unfit {tap.address}", words)
-    except OSError as error:
-        logs.warn(f"unfit {tap.address}", f"the tap of {store} at {tap.address} does not answer now: {error}")

@@ -7,9 +7,10 @@ from typing import Final
 
 import pika
 from antipode.administration import Finding, Level
+from antipode.tapped import TapRefusedError
 
 from antipode_rabbitmq.memory import StreamMemory
-from antipode_rabbitmq.reader import TapReader, TapRefusedError
+from antipode_rabbitmq.reader import TapReader
 from antipode_rabbitmq.tap import Tap
 
 PROBE_S: Final = 2.0

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 import pika
+from antipode.tapped import TapRefusedError
 from pika.exceptions import (
     AMQPError,
     AuthenticationError,
@@ -32,10 +33,6 @@ _PREFETCH: Final = 400
 _SILENT_S: Final = 0.5
 """After so long without a message the broker is asked for a sign of life."""
 _FAREWELL_S: Final = 1.0
-
-
-class TapRefusedError(Exception):
-    """The broker is there and will not let the tap be read: no such queue, no right, no stream."""
 
 
 class TapReader:

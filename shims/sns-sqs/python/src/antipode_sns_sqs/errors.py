@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from antipode import tapped
 from botocore.exceptions import ClientError
 
 
-class TapRefusedError(Exception):
+class TapRefusedError(tapped.TapRefusedError):
     """SQS is there and will not let the tap be read: no such queue, no right, no tap."""
 
     def __init__(self, what: str, cure: str) -> None:

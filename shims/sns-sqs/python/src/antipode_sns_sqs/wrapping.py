@@ -6,13 +6,14 @@ import copy
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import timedelta
+from functools import partial
 from typing import Any, Final, Literal, TypeVar, cast
 
-from antipode import logs
-from antipode.errors import ConfigurationError, UnfitStoreError
+from antipode.errors import ConfigurationError
 from antipode.queue_messages import redeliver_seconds
 from antipode.settings import Mode
 from antipode.store import Store, StoreOptions, join_store
+from antipode.tapped import check_tap
 from botocore.exceptions import BotoCoreError
 
 from antipode_sns_sqs.client import carrying
@@ -128,18 +129,16 @@ def _join(store: str, tap: Taps, options: StoreOptions) -> Store:
     elif tap is not None:
         taps = [Tap.of(each) for each in (tap if isinstance(tap, list) else [tap])]
         for each in taps:
-            _check(store, each, options.on_unfit)
+            check_tap(store, each.address, options.on_unfit, partial(_probe, each), _cure_of)
     return join_store(store, SnsSqsShim, replace(options, replicas=taps))
 
 
-def _check(store: str, tap: Tap, on_unfit: str) -> None:
-    """Asks at once whether a tap can be read; one whose region does not answer now is asked again when waited for."""
+def _probe(tap: Tap) -> None:
     try:
         probe(tap, PROBE_S)
-    except TapRefusedError as error:
-        words = f"the tap of {store} cannot be read: {error.what} at {tap.address}.\n  {error.cure}"
-        if on_unfit == "raise":
-            raise UnfitStoreError(f'{words} Until then wrap(…, on_unfit="unproven") lets the service start.') from error
-        logs.warn(f"unfit {tap.address}", words)
-    except (OSError, BotoCoreError) as error:
-        logs.warn(f"unfit {tap.address}", f"the tap of {store} at {tap.address} does not answer now: {words_of(error)}")
+    except BotoCoreError as error:
+        raise ConnectionError(words_of(error)) from error
+
+
+def _cure_of(error: TapRefusedError) -> tuple[str, str]:
+    return error.what, error.cure
