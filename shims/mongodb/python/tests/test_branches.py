@@ -63,7 +63,7 @@ def shown(posts: Posts, key: str) -> bool:
 
 
 def look(lineage: Lineage, timeout: float) -> BarrierResult:
-    CLOSED._texts.clear()  # as another process, which has seen nothing yet
+    CLOSED._held.clear()  # as another process, which has seen nothing yet
     began = time.monotonic()
     result = antipode.barrier(lineage, timeout=timeout, on_timeout="proceed", on_unproven="proceed")
     assert time.monotonic() - began < timeout + SLACK_S, "past its deadline"
@@ -113,7 +113,7 @@ def test_the_async_client_is_served_alike(rows: Posts, name: str) -> None:
         with antipode.message_scope(task):
             await client[DATABASE]["posts"].insert_one({"_id": name})
             await antipode.close_async()
-        CLOSED._texts.clear()
+        CLOSED._held.clear()
         result = await antipode.barrier_async(lineage, timeout=20.0)
         await plain.close()
         return result

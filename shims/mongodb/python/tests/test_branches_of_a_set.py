@@ -91,7 +91,7 @@ def hand_over() -> tuple[str, Lineage]:
 
 
 def verdict(lineage: Lineage, timeout: float = 0.2) -> str:
-    CLOSED._texts.clear()
+    CLOSED._held.clear()
     result = antipode.barrier(lineage, timeout=timeout, on_timeout="proceed", on_unproven="proceed")
     return str(result.stores[BRANCHES].verdict) if BRANCHES in result.stores else "resolved"
 
@@ -166,7 +166,7 @@ def test_what_a_task_wrote_is_waited_for_behind_its_close(rows: Rows) -> None:
     with antipode.message_scope(task):
         client["blog"]["posts"].insert_one({"v": 1})
         antipode.close()
-    CLOSED._texts.clear()
+    CLOSED._held.clear()
     result = antipode.barrier(lineage, timeout=0.3, on_timeout="proceed", on_unproven="proceed")
     assert BRANCHES not in result.stores
     assert str(result.stores[STORE].verdict) == "timed_out"
