@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 
 import antipode
@@ -239,6 +241,22 @@ def test_closes_side_by_side_write_one_row(rows: Posts) -> None:
     for thread in threads:
         thread.join()
     assert sorted(said) == [False] * 7 + [True]
+
+
+def test_after_a_fork_the_child_has_clients_of_its_own(rows: Posts) -> None:
+    """BRANCH-10: those of its parent are in use there."""
+    table = rows.wrapped["a"]._antipode.store.shim
+    ids = [BranchId.new(STORE, 30).id for _ in range(3)]
+    assert table.close_branch(ids[0], "1", 30.0)
+    child = os.fork()
+    if child == 0:
+        with suppress(BaseException):
+            os._exit(0 if table.close_branch(ids[1], "1", 30.0) and not table.close_branch(ids[0], "1", 30.0) else 1)
+        os._exit(2)
+    assert table.close_branch(ids[2], "1", 30.0)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    kept = rows.plain["a"][branch_rows.DATABASE][branch_rows.COLLECTION]
+    assert kept.count_documents({"_id": {"$in": ids}}) == 3
 
 
 def test_a_secondary_alone_closes_nothing(rows: Posts) -> None:
