@@ -11,7 +11,7 @@ from typing import Final
 
 from psycopg import OperationalError
 
-from antipode_postgresql.judging import History, Seen, parse_history
+from antipode_postgresql.judging import FOR_EVER, History, Seen, parse_history
 from antipode_postgresql.positions import Epoch, number_of
 from antipode_postgresql.schema import MAY_READ_EPOCHS, may_call
 from antipode_postgresql.session import Refused, Session
@@ -25,6 +25,7 @@ _PLACE_BY_RIGHT: Final = """SELECT pg_is_in_recovery(),
  CASE WHEN pg_is_in_recovery() THEN (SELECT received_tli FROM pg_stat_get_wal_receiver())
       ELSE ('x' || left(pg_walfile_name(pg_current_wal_flush_lsn()), 8))::bit(32)::integer END,
  (SELECT system_identifier::text FROM pg_control_system()), pg_postmaster_start_time()::text"""
+_GLANCE: Final = "SELECT pg_last_wal_replay_lsn()"
 _HISTORIES: Final = "SELECT timeline, history FROM antipode.histories()"
 _HISTORIES_BY_RIGHT: Final = """SELECT ('x' || left(name, 8))::bit(32)::integer, pg_read_file('pg_wal/' || name)
  FROM pg_ls_waldir() WHERE name ~ '^[0-9A-F]{8}\\.history$'
@@ -68,8 +69,13 @@ class Look:
         self._words: dict[tuple[int, int], str] = {}
         self._settled: dict[str, int] = {}
         self._rows_read_at = -1e9
+        self.session.prepare("glance", _GLANCE)
         self.instance = ""
         """The server's life, as far as this connection sees it."""
+        self.recovering = False
+        """Whether it was a standby at the last look."""
+        self.reached = 0
+        """How far it was then."""
 
     def set_timeout(self, timeout: float) -> None:
         """How long one question may take."""
@@ -82,6 +88,7 @@ class Look:
         recovering, reached, timeline, system, started = self.session.prepared("place")
         own = int(system or 0)
         at = number_of(reached) if reached else 0
+        self.recovering, self.reached = recovering == "t", at
         self.instance = f"{started}/{self.session.backend}"
         fresh = False
         if any(word and at >= position and (own, tli) not in self._words for tli, position, word in wanted):
@@ -98,6 +105,11 @@ class Look:
             self.hidden,
             self._unique,
         )
+
+    def glance(self) -> int:
+        """How far a standby has replayed, on whichever timeline: when to look, not what to say."""
+        [reached] = self.session.prepared("glance")
+        return number_of(reached) if reached else FOR_EVER
 
     def read_marks(self) -> bool:
         """Reads the rows of epochs anew, at most so often; whether it did."""

@@ -1,4 +1,4 @@
-"""The PostgreSQL shim: judges positions at a server, which it asks every millisecond while somebody waits."""
+"""The PostgreSQL shim: judges positions at a server, which it asks twice a millisecond while somebody waits."""
 
 from __future__ import annotations
 
@@ -22,6 +22,11 @@ from antipode_postgresql.probe import Facts
 from antipode_postgresql.targets import SCHEMES, target_of
 
 POLL_S: Final = 0.001
+"""Between two looks."""
+_GLANCE_S: Final = 0.0005
+"""Between two glances, which ask a standby only how far it has replayed: a third of a look's work."""
+_LOOK_S: Final = 0.01
+"""After so long it is looked at again in any case: it may be on another timeline, or somebody has settled an epoch."""
 
 
 class PostgresqlShim(Shim, BranchTable):
@@ -52,7 +57,7 @@ class PostgresqlShim(Shim, BranchTable):
         return answers
 
     def wait(self, ids: Sequence[WriteId], server: Server, timeout: float) -> Sequence[Visibility]:
-        """One poller a server: a short statement a millisecond, each with a snapshot of its own.
+        """One poller a server: short statements, each with a snapshot of its own.
 
         A loop in one statement would hold its snapshot, and a standby does not replay what conflicts with one.
         """
@@ -62,7 +67,21 @@ class PostgresqlShim(Shim, BranchTable):
             left = deadline - time.monotonic()
             if left <= POLL_S or server.interrupted or any(one.verdict is not Verdict.NOT_YET for one in answers):
                 return answers
-            time.sleep(POLL_S)
+            self._pause(ids, server, min(left, _LOOK_S))
+
+    def _pause(self, ids: Sequence[WriteId], server: Server, seconds: float) -> None:
+        """Until it is worth a look. What a glance sees is proof of nothing: only that a position is reached."""
+        look = self._look(server)
+        positions = [write_id.version.counter for write_id in ids if isinstance(write_id.version, Ordered)]
+        least = min(positions, default=0)
+        if not look.recovering or least <= look.reached:
+            time.sleep(POLL_S)  # it waits for something else
+            return
+        until = time.monotonic() + seconds
+        while time.monotonic() < until and not server.interrupted:
+            time.sleep(_GLANCE_S)
+            if look.glance() >= least:
+                return
 
     def check_branches(self) -> None:
         self._rows.each(lambda session, server: branch_rows.check(session, server, self.store.name))
