@@ -312,13 +312,13 @@ class Write(PendingWrite):
             self._scope.written(self, write_id)
         self._open = False
 
-    def record_position(self, position: Ordered) -> None:
-        """`record` for a store that gives positions; as cheap as can be."""
+    def record_position(self, position: tuple[str, int]) -> None:
+        """`record` for a store that gives positions (epoch, counter); as cheap as can be."""
         scope = self._scope
         if scope is not None and scope.raised(self, position[0], position[1]):
             self._open = False
         else:
-            self.record(position)
+            self.record(Ordered(*position))
 
     def record_upper_bound(self, version: Ordered) -> None:
         """A write that changed nothing takes where the store is now, without the check of plausibility (LIN)."""

@@ -43,7 +43,7 @@ def test_prepared_statements_and_results_are_the_clients_own(wrapped: psycopg.Co
         ours = [
             row[0] for row in wrapped.execute("SELECT name FROM pg_prepared_statements WHERE name LIKE '%antipode%'")
         ]
-        assert sorted(ours) == ["_antipode_how", "_antipode_question"], (
+        assert sorted(ours) == [f"_antipode_{name}" for name in ("begin", "commit", "how", "question")], (
             "nothing of ours stays on the connection but what the page names (SHIM-5)"
         )
         assert proved(scope)
@@ -64,7 +64,7 @@ def test_the_questions_are_prepared_as_the_client_prepares(quiet_posts: Posts) -
             quiet_posts.comes("b1", scope.lineage)
             assert quiet_posts.shows("b1", f"{number}") == "v"
     assert found == sorted(set(found))
-    assert always.execute(prepared).fetchone() == (2,)
+    assert always.execute(prepared).fetchone() == (4,)
     assert always.execute("SELECT count(*) FROM posts").fetchone() == (12,)
     never = quiet_posts.wrap("a")
     never.prepare_threshold = None
@@ -73,6 +73,110 @@ def test_the_questions_are_prepared_as_the_client_prepares(quiet_posts: Posts) -
             never.execute(INSERT, (f"never-{number}",))
             assert proved(scope) > found[-1]
     assert never.execute(prepared).fetchone() == (0,)
+
+
+@pytest.mark.parametrize("threshold", [0, None])
+def test_the_packet_of_a_write_ends_as_its_own_statement_would(quiet_posts: Posts, threshold: int | None) -> None:
+    """The block that takes the write in is over with the packet, and the server has nothing to warn of."""
+    wrapped = quiet_posts.wrap("a")
+    wrapped.prepare_threshold = threshold
+    notices: list[str | None] = []
+    wrapped.add_notice_handler(lambda notice: notices.append(notice.message_primary))
+    with antipode.scope() as scope:
+        for number in range(4):
+            wrapped.execute(INSERT, (f"{number}",))
+            assert wrapped.info.transaction_status == psycopg.pq.TransactionStatus.IDLE
+            with pytest.raises(psycopg.errors.UniqueViolation):
+                wrapped.execute(INSERT, (f"{number}",))
+            assert wrapped.info.transaction_status == psycopg.pq.TransactionStatus.IDLE
+        assert not scope.pending
+        quiet_posts.comes("b1", scope.lineage)
+        assert quiet_posts.shows("b1", "3") == "v"
+    assert notices == []
+
+
+@pytest.mark.parametrize("name", ["how", "begin", "commit", "question"])
+def test_a_prepared_statement_that_the_server_has_not_got_any_more(quiet_posts: Posts, name: str) -> None:
+    """What it was to do before the COMMIT is undone, and sent again: once."""
+    wrapped = quiet_posts.wrap("a")
+    wrapped.prepare_threshold = 0
+    with antipode.scope():
+        for number in range(3):
+            wrapped.execute(INSERT, (f"{number}",))
+    wrapped.execute(f"DEALLOCATE _antipode_{name}")
+    with antipode.scope() as scope:
+        wrapped.execute(INSERT, ("one",))
+        assert wrapped.info.transaction_status == psycopg.pq.TransactionStatus.IDLE
+        assert not scope.pending
+        assert not scope.lineage.incomplete
+        quiet_posts.comes("b1", scope.lineage)
+        assert quiet_posts.shows("b1", "one") == "v"
+        assert wrapped.execute("SELECT count(*) FROM posts").fetchone() == (4,)
+
+
+def test_a_write_that_is_stopped_between_its_begin_and_its_commit(
+    wrapped: psycopg.Connection[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is undone, its error is raised, and the connection is out of the block."""
+    wrapped.autocommit = True
+    monkeypatch.setattr("antipode_postgresql.flow.COMMIT", b"SELECT 1/0")
+    with antipode.scope() as scope:
+        with pytest.raises(psycopg.errors.DivisionByZero):
+            wrapped.execute(INSERT, ("1",))
+        assert wrapped.info.transaction_status == psycopg.pq.TransactionStatus.IDLE
+        assert not scope.pending
+        assert not scope.lineage
+    monkeypatch.undo()
+    assert wrapped.execute("SELECT count(*) FROM posts").fetchone() == (0,)
+
+
+def test_a_trigger_that_commits_asynchronously_is_seen(quiet_posts: Posts) -> None:
+    """Its setting is gone behind the commit, so it is asked for before."""
+    wrapped = quiet_posts.wrap("a", async_commits="incomplete")
+    wrapped.execute("DROP TABLE IF EXISTS careless")
+    wrapped.execute("CREATE TABLE careless (key text)")
+    wrapped.execute(
+        "CREATE OR REPLACE FUNCTION careless() RETURNS trigger LANGUAGE plpgsql AS "
+        "$$ BEGIN PERFORM set_config('synchronous_commit', 'off', true); RETURN NEW; END $$"
+    )
+    wrapped.execute("CREATE TRIGGER careless BEFORE INSERT ON careless FOR EACH ROW EXECUTE FUNCTION careless()")
+    for number in range(8):
+        with antipode.scope() as scope:
+            wrapped.execute("INSERT INTO careless VALUES ('1')")
+            assert scope.lineage.incomplete == {STORE}
+            assert [gap.reason for gap in scope.gaps] == ["asynchronous"]
+        with antipode.scope() as scope:
+            wrapped.execute(INSERT, (f"{number}",))
+            assert not scope.lineage.incomplete
+
+
+@pytest.mark.parametrize("threshold", [0, 2, None])
+def test_the_question_of_a_transaction_is_prepared_as_the_client_prepares(
+    quiet_posts: Posts, threshold: int | None
+) -> None:
+    """In the message of the COMMIT; an application that makes the server forget it loses no position."""
+    wrapped = quiet_posts.wrap("a", autocommit=False)
+    wrapped.prepare_threshold = threshold
+    found = []
+    for number in range(10):
+        if number == 6:
+            wrapped.execute("DEALLOCATE ALL")
+        with antipode.scope() as scope:
+            wrapped.execute(INSERT, (f"{number}",), prepare=False)
+            wrapped.commit()
+            found.append(proved(scope))
+            quiet_posts.comes("b1", scope.lineage)
+            assert quiet_posts.shows("b1", f"{number}") == "v"
+    assert found == sorted(set(found))
+    ours = wrapped.execute("SELECT name FROM pg_prepared_statements WHERE name LIKE '%antipode%'").fetchall()
+    assert ours == ([] if threshold is None else [("_antipode_question",)])
+    wrapped.rollback()
+    if threshold is not None:  # a write in autocommit mode finds it there
+        wrapped.autocommit = True
+        for number in range(9):
+            with antipode.scope() as scope:
+                wrapped.execute(INSERT, (f"alone-{number}",))
+                assert proved(scope) > found[-1]
 
 
 @pytest.mark.parametrize("threshold", [0, None])

@@ -10,9 +10,10 @@ import psycopg
 from psycopg._server_cursor_base import ServerCursorMixin
 
 from antipode_postgresql.binding import Binding
-from antipode_postgresql.flow import Flow, Known
+from antipode_postgresql.flow import Flow
+from antipode_postgresql.known import Known
 from antipode_postgresql.reads import ReadCall, read_call
-from antipode_postgresql.recording import RecordingBaseConnection, RecordingBaseCursor, recording_class
+from antipode_postgresql.recording import RecordingBaseConnection, RecordingBaseCursor, recorded, recording_class
 from antipode_postgresql.statements import Kind
 
 _SLOTS: Final = ("_antipode_flow", "_antipode_plain")
@@ -32,11 +33,6 @@ def record(plain: Any, binding: Binding) -> Any:
     return wrapped
 
 
-def _as_recording(cursor: Any, mixin: type[Any]) -> Any:
-    cursor.__class__ = recording_class(type(cursor), mixin)
-    return cursor
-
-
 class RecordingConnection(RecordingBaseConnection):
     """Beside `psycopg.Connection`."""
 
@@ -44,7 +40,10 @@ class RecordingConnection(RecordingBaseConnection):
 
     def cursor(self, *args: Any, **options: Any) -> Any:
         """As psycopg's."""
-        return _as_recording(super().cursor(*args, **options), RecordingCursor)  # type: ignore[misc]
+        cursor = super().cursor(*args, **options)  # type: ignore[misc]
+        plain = type(cursor)
+        cursor.__class__ = recorded.get(plain) or recording_class(plain, RecordingCursor)
+        return cursor
 
     @contextmanager
     def pipeline(self) -> Iterator[Any]:
@@ -70,7 +69,7 @@ class RecordingCursor(RecordingBaseCursor):
 
     def execute(self, query: Any, params: Any = None, **options: Any) -> Any:
         """As psycopg's; inside `reading()`, and with `wait_on_read`, a read waits and says what it depends on."""
-        call = read_call(self._antipode_flow, query)
+        call = read_call(self._conn._antipode_flow, query)  # type: ignore[attr-defined]
         if call is None:
             return super().execute(query, params, **options)  # type: ignore[misc]
         conn: Any = self._conn  # type: ignore[attr-defined]
@@ -137,7 +136,10 @@ class AsyncRecordingConnection(RecordingBaseConnection):
 
     def cursor(self, *args: Any, **options: Any) -> Any:
         """As psycopg's."""
-        return _as_recording(super().cursor(*args, **options), AsyncRecordingCursor)  # type: ignore[misc]
+        cursor = super().cursor(*args, **options)  # type: ignore[misc]
+        plain = type(cursor)
+        cursor.__class__ = recorded.get(plain) or recording_class(plain, AsyncRecordingCursor)
+        return cursor
 
     @asynccontextmanager
     async def pipeline(self) -> AsyncIterator[Any]:
@@ -163,7 +165,7 @@ class AsyncRecordingCursor(RecordingBaseCursor):
 
     async def execute(self, query: Any, params: Any = None, **options: Any) -> Any:
         """As psycopg's; inside `reading()`, and with `wait_on_read`, a read waits and says what it depends on."""
-        call = read_call(self._antipode_flow, query)
+        call = read_call(self._conn._antipode_flow, query)  # type: ignore[attr-defined]
         if call is None:
             return await super().execute(query, params, **options)  # type: ignore[misc]
         conn: Any = self._conn  # type: ignore[attr-defined]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import chain
 from typing import Any, Final
 
 from antipode.at_rest import text_at_rest
-from antipode.reading import current_reading
+from antipode.otel_context import current_context
+from antipode.reading import current_reading, reading_in
 from antipode.scope import current_scope
 from antipode.store import Write, note_marks
 from antipode.writeid import Ordered, WriteId
@@ -16,17 +17,20 @@ from psycopg.errors import error_from_result
 
 from antipode_postgresql.binding import Binding
 from antipode_postgresql.column import RESET, set_local, set_session
+from antipode_postgresql.known import Known
 from antipode_postgresql.packets import (
+    BEGIN,
+    COMMIT,
+    EXECUTE_QUESTION,
     FLUSH,
     HOW,
     HOW_AND_WHETHER,
-    PREPARED_HOW,
     PREPARED_QUESTION,
     QUESTION,
     Place,
     Results,
     asked,
-    asked_prepared,
+    behind,
     ends_connection,
     is_cancelled,
     is_prepared,
@@ -38,17 +42,20 @@ from antipode_postgresql.packets import (
     refusal_of,
     simple,
 )
-from antipode_postgresql.positions import Epoch
+from antipode_postgresql.positions import PAGE, Epoch, number_of
 from antipode_postgresql.riding import Heard, Rider
 from antipode_postgresql.schema import may_call
 from antipode_postgresql.statements import Kind
+from antipode_postgresql.writing import SentWrite
 
 IDLE: Final = pq.TransactionStatus.IDLE
 INTRANS: Final = pq.TransactionStatus.INTRANS
 _NO_WRITE: Final = (Kind.READ, Kind.SESSION, Kind.ROLLBACK, Kind.COMMIT, Kind.PREPARE)
 OPEN: Final = (pq.TransactionStatus.INTRANS, pq.TransactionStatus.INERROR)
 OK: Final = pq.ConnStatus.OK
+_BINARY: Final = pq.Format.BINARY
 _REFUSED: Final = pq.ExecStatus.FATAL_ERROR
+_ROWS: Final = pq.ExecStatus.TUPLES_OK
 _FACTS: Final = (
     f"SELECT system_identifier::text, {may_call('mark')},"
     " (SELECT setting::bigint FROM pg_settings WHERE name = 'wal_segment_size') FROM pg_control_system()"
@@ -58,23 +65,6 @@ NO_TABLE: Final = (
     "there is no table of epochs that its user may use: after a failover its positions are unproven. Run: "
     "antipode init {store} --at URL-OF-THE-PRIMARY --user {user} --run"
 )
-
-
-class Known:
-    """What one connection has found out about its server; shared by all wraps of the connection."""
-
-    __slots__ = ("epoch", "prepared", "questions", "segment", "system", "timeline")
-
-    def __init__(self) -> None:
-        self.system = 0
-        self.segment = 0
-        self.timeline = 0
-        self.epoch = ""
-        """Of `timeline`; empty until it was asked for."""
-        self.questions = 0
-        """How often the position was asked for by the extended protocol; as psycopg counts its statements."""
-        self.prepared = False
-        """Whether the server has the questions as prepared statements."""
 
 
 class Flow:
@@ -102,6 +92,8 @@ class Flow:
         """What the server was told to put beside rows, in this transaction; None where that may hold no more."""
         self.in_session = False
         """Whether it was told so for longer than a transaction."""
+        self._behind = behind(self.pgconn)
+        self._statements = connection._prepared
         self.has_snapshot = False
         """Whether the open transaction has run a statement: a snapshot may be kept from then on."""
 
@@ -109,12 +101,13 @@ class Flow:
 
     def begins(self, kind: Kind) -> None:
         """A statement is about to be sent."""
-        self.may_set(kind)
-        if kind in _NO_WRITE:
-            return
+        if kind is not Kind.WRITE:
+            self.may_set(kind)
+            if kind in _NO_WRITE:
+                return
         if self.write is None:
             self.alone = self.pgconn.transaction_status == IDLE
-            self.write = Write(self.binding.store, b"")
+            self.write = SentWrite(self.binding)
             self.certain = False
         if kind is Kind.WRITE:
             self.certain = True
@@ -225,11 +218,17 @@ class Flow:
 
     def commit_gen(self) -> Any:
         """Sends COMMIT with the questions around it; its own result."""
-        pgconn = self.pgconn
+        pgconn, known = self.pgconn, self.known
         before = HOW if self.certain else HOW_AND_WHETHER
+        question, prepares = QUESTION, b""
+        if self._statements.prepare_threshold is not None:
+            if known.has_question:
+                question = EXECUTE_QUESTION
+            else:
+                prepares = self._prepares_question()
         self.committing = True
         try:
-            results = yield from simple(pgconn, before + b";COMMIT;" + QUESTION)
+            results = yield from simple(pgconn, before + b";COMMIT;" + question + prepares)
         except BaseException as error:
             if pgconn.status != OK or not isinstance(error, Error):
                 self._lost(error)
@@ -251,7 +250,13 @@ class Flow:
         if done.command_status == b"ROLLBACK" or (not self.certain and how.get_value(0, 1) == b"f"):
             self.rolled_back()  # it only read, or had failed before
             return done
-        yield from self.settle_gen(results[2:], asynchronous=how.get_value(0, 0) == b"off")
+        if prepares:
+            known.has_question, known.questions = len(results) > 3 and is_prepared(results[3:]), 0
+        answer, asynchronous = results[2:3], how.get_value(0, 0) == b"off"
+        if asynchronous or not self._settles(answer):
+            if question is EXECUTE_QUESTION and is_unknown_statement(answer):
+                known.has_question, answer = False, []
+            yield from self.settle_gen(answer, asynchronous=asynchronous)
         return done
 
     def _lost(self, error: BaseException | None) -> None:
@@ -261,47 +266,70 @@ class Flow:
     def alone_gen(self, send: Any) -> Any:
         """One write in autocommit mode, with the questions in the same packet; its own results.
 
-        It is committed where its group ends: an error there, or of our question before, is the write's own.
+        The packet is INSERT …; SHOW …; BEGIN; COMMIT; SELECT …: until the BEGIN an error undoes the write and leaves
+        nothing open, and the server answers once, behind the question. An error up to the COMMIT is the write's own.
         """
-        pgconn, known = self.pgconn, self.known
-        first = [set_local(pgconn, self.text_beside()), send] if self.binding.rests else [send]
-        is_prepared_here = known.prepared and self.connection.prepare_threshold is not None
+        known = self.known
+        first = [set_local(self.pgconn, self.text_beside()), send] if self.binding.rests else [send]
+        is_prepared_here = known.prepared and self._statements.prepare_threshold is not None
         if is_prepared_here:
-            groups = [[*first, asked_prepared(pgconn, PREPARED_HOW)], [asked_prepared(pgconn, PREPARED_QUESTION)]]
+            groups = [[*first, *self._behind]]
         else:
-            groups = [[*first, asked(pgconn, HOW)], [asked(pgconn, QUESTION)], *self._prepares()]
+            behind_it = [asked(self.pgconn, text) for text in (HOW, BEGIN, COMMIT, QUESTION)]
+            groups = [[*first, *behind_it], *self._prepares()]
         try:
-            answers, ends = yield from piped(pgconn, groups)
+            answers, ends = yield from piped(self.pgconn, groups)
         except BaseException as error:
             self._lost(error)
             raise
-        own, how, answer = answers[len(first) - 1 : len(first) + 2]
-        refused = next((each for each in chain(*answers[: len(first) + 1], ends[0]) if each.status == _REFUSED), None)
-        if refused is not None:
-            if is_prepared_here and is_unknown_statement(how):
-                # The server was told to forget it (DISCARD ALL): then the write is undone, and sent again.
-                known.prepared, known.questions = False, 0
-                return (yield from self.alone_gen(send))
-            if pgconn.status != OK or ends_connection(refused):
-                self._lost(None)
-            else:
-                self.rolled_back()
-            return own if own[-1] is refused else [refused]
-        if len(groups) > 2:
-            known.prepared, known.questions = all(map(is_prepared, answers[-2:])), 0
-        elif is_prepared_here and is_unknown_statement(answer):
-            known.prepared, known.questions, answer = False, 0, []
+        own, how, _, done, answer = answers[len(first) - 1 : len(first) + 4]
+        if done[-1].command_status != b"COMMIT":
+            return (yield from self._undone_gen([*answers[: len(groups[0])], ends[0]], own, send))
+        if len(groups) > 1:
+            known.prepared = known.has_question = all(map(is_prepared, answers[len(groups[0]) :]))
+            known.questions = 0
         asynchronous = how[0].get_value(0, 0) == b"off"
         if asynchronous or not self._settles(answer):
+            if is_prepared_here and is_unknown_statement(answer):
+                known.prepared = known.has_question = False
+                known.questions, answer = 0, []
             yield from self.settle_gen(answer, asynchronous=asynchronous)
         return own
+
+    def _undone_gen(self, answers: Sequence[Results], own: Results, send: Any) -> Any:
+        """The packet of a write broke off before its COMMIT: its results, or those of a second try."""
+        pgconn, known = self.pgconn, self.known
+        refused = next((each for each in chain(*answers) if each.status == _REFUSED), None)
+        if refused is None or pgconn.status != OK or ends_connection(refused):
+            self._lost(None)
+            return [refused or own[-1]]
+        if pgconn.transaction_status in OPEN:  # it was stopped between BEGIN and COMMIT
+            try:
+                yield from simple(pgconn, b"ROLLBACK")
+            except BaseException as error:
+                self._lost(error)
+                raise
+        if known.prepared and is_unknown_statement([refused]) and own[-1] is not refused:
+            # The server was told to forget ours (DISCARD ALL): then the write is undone, and sent again.
+            known.prepared = known.has_question = False
+            known.questions = 0
+            return (yield from self.alone_gen(send))
+        self.rolled_back()
+        return own if own[-1] is refused else [refused]
+
+    def _prepares_question(self) -> bytes:
+        """`_prepares` for what ends a message of the simple protocol: the question alone, which is what costs there."""
+        known = self.known
+        known.questions += 1
+        due = known.questions > (self._statements.prepare_threshold or 0)
+        return b";PREPARE " + PREPARED_QUESTION + b" AS " + QUESTION if due else b""
 
     def _prepares(self) -> list[list[Callable[[], None]]]:
         """What prepares the questions in the same packet: as often asked as psycopg asks before it prepares.
 
         In groups of their own: should the server have them, the write before is not touched.
         """
-        known, threshold = self.known, self.connection.prepare_threshold
+        known, threshold = self.known, self._statements.prepare_threshold
         if threshold is None:
             return []
         known.questions += 1
@@ -309,10 +337,22 @@ class Flow:
 
     def _settles(self, answer: Results) -> bool:
         """`settle_gen` where nothing is left to ask for, which is the rule; whether it was so."""
-        place, known = place_of(answer), self.known
-        if place is None or place.timeline != known.timeline or not known.epoch or not place.certain(known.segment):
+        known, write = self.known, self.write
+        if not answer or answer[-1].status != _ROWS or write is None or not self.certain or self.binding.unfit:
             return False
-        self._record(Ordered(known.epoch, place.position))
+        value = answer[-1].get_value
+        name, lsn = value(0, 0), value(0, 1)
+        if name is None or lsn is None or name[:8] != known.spelled:
+            return False
+        position = int.from_bytes(lsn) if answer[-1].fformat(1) == _BINARY else number_of(lsn)
+        if not position % PAGE:
+            return False
+        self.write = self.beside = None
+        self.certain = self.committing = self.alone = False
+        write.record_position((known.epoch, position))
+        reading = reading_in(current_context())
+        if reading is not None:
+            reading.saw(WriteId(self.binding.store.name, b"", Ordered(known.epoch, position)))
         return True
 
     def settle_gen(self, answer: Results, *, asynchronous: bool) -> Any:
@@ -406,6 +446,7 @@ class Flow:
             binding.say("marks", f"{binding.store.name}: {words}")
         known.timeline = timeline
         known.epoch = str(Epoch(known.system, timeline, word))
+        known.spelled = b"%08X" % timeline
 
     # Pipeline mode: the questions are commands of the pipeline
 

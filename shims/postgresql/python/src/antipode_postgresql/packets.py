@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Any, Final, NamedTuple
 
 from psycopg import OperationalError, generators, pq
 from psycopg.waiting import Wait
 
-from antipode_postgresql.positions import number_of
+from antipode_postgresql.positions import PAGE, number_of
 
 # The timeline in force now: a connection lives on when its standby is promoted. Never the insert position: it may lie
 # behind the next page's header, where no record ends, or behind what somebody else has not committed.
@@ -17,9 +18,16 @@ from antipode_postgresql.positions import number_of
 QUESTION: Final = b"SELECT pg_walfile_name('0/1000000'), pg_current_wal_flush_lsn(), pg_current_wal_insert_lsn()"
 # The name of QUESTION as a prepared statement.
 PREPARED_QUESTION: Final = b"_antipode_question"
+EXECUTE_QUESTION: Final = b"EXECUTE " + PREPARED_QUESTION
 # Before the COMMIT: what SET LOCAL said is gone after it.
 HOW: Final = b"SHOW synchronous_commit"
 PREPARED_HOW: Final = b"_antipode_how"
+# Behind a write that would commit at the end of its packet: a block that begins behind it takes it in, without a
+# warning, and ends before the packet does. So the question's answer comes with the write's, in one go.
+BEGIN: Final = b"BEGIN"
+PREPARED_BEGIN: Final = b"_antipode_begin"
+COMMIT: Final = b"COMMIT"
+PREPARED_COMMIT: Final = b"_antipode_commit"
 HOW_AND_WHETHER: Final = b"SELECT current_setting('synchronous_commit'), pg_current_xact_id_if_assigned() IS NOT NULL"
 # A commit of nothing, flushed: everything before it in the log is flushed then.
 FLUSH: Final = (
@@ -28,7 +36,8 @@ FLUSH: Final = (
 )
 _READ: Final = Wait.R
 _SYNC: Final = pq.ExecStatus.PIPELINE_SYNC
-_PAGE: Final = 8192
+_BINARY: Final = pq.Format.BINARY
+_REFUSED: Final = pq.ExecStatus.FATAL_ERROR
 _HEADER: Final = 24
 _LONG_HEADER: Final = 40
 """Of the first page of a segment."""
@@ -42,16 +51,12 @@ class Place(NamedTuple):
     timeline: int
     position: int
     """Flushed up to here."""
-    inserted_lsn: bytes = b"0/0"
-
-    @property
-    def inserted(self) -> int:
-        """Written up to here, or to behind the next page's header."""
-        return number_of(self.inserted_lsn)
+    inserted: int = 0
+    """Written up to here, or to behind the next page's header."""
 
     def certain(self, segment: int) -> bool:
         """False at the start of a page: a record may only be flushed up to there, and be waited for in vain."""
-        return self.position % _PAGE != 0 or self.position == record_end(self.inserted, segment)
+        return self.position % PAGE != 0 or self.position == record_end(self.inserted, segment)
 
 
 def place_of(results: Sequence[Any]) -> Place | None:
@@ -62,14 +67,16 @@ def place_of(results: Sequence[Any]) -> Place | None:
     name, lsn, inserted = value(0, 0), value(0, 1), value(0, 2)
     if name is None or lsn is None or inserted is None:
         return None
-    return Place(int(name[:8], 16), number_of(lsn), inserted)
+    if results[-1].fformat(1) == _BINARY:
+        return Place(int(name[:8], 16), int.from_bytes(lsn), int.from_bytes(inserted))
+    return Place(int(name[:8], 16), number_of(lsn), number_of(inserted))
 
 
 def record_end(inserted: int, segment: int) -> int:
     """The end of the last record before an insert position, which may already lie behind the next page's header."""
     if segment and inserted % segment == _LONG_HEADER:
         return inserted - _LONG_HEADER
-    return inserted - _HEADER if inserted % _PAGE == _HEADER else inserted
+    return inserted - _HEADER if inserted % PAGE == _HEADER else inserted
 
 
 def refusal_of(results: Sequence[Any]) -> str:
@@ -81,7 +88,9 @@ def refusal_of(results: Sequence[Any]) -> str:
 
 
 def _has_state(results: Sequence[Any], state: bytes) -> bool:
-    return any(result.error_field(pq.DiagnosticField.SQLSTATE) == state for result in results)
+    return any(
+        result.status == _REFUSED and result.error_field(pq.DiagnosticField.SQLSTATE) == state for result in results
+    )
 
 
 def is_unknown_statement(results: Sequence[Any]) -> bool:
@@ -111,17 +120,13 @@ def simple(pgconn: Any, text: bytes) -> Any:
     return (yield from generators.execute(pgconn))
 
 
-class Piped(NamedTuple):
-    """What came back from `piped`."""
-
-    commands: list[Results]
-    """The results of each command, in order."""
-    ends: list[Results]
-    """Per group the errors of its end: there its transaction is committed, which may fail (a deferred constraint)."""
+Piped = tuple[list[Results], list[Results]]
+"""What came back from `piped`: the results of each command, in order; and per group the errors of its end, where its
+transaction is committed, which may fail (a deferred constraint)."""
 
 
 def piped(pgconn: Any, groups: Sequence[Sequence[Callable[[], None]]]) -> Any:
-    """Sends commands in one packet, each group a transaction of its own; `Piped`.
+    """Sends commands in one packet, each group up to a synchronisation point of its own; `Piped`.
 
     psycopg's `fetch_many` for each command would come to the same, and cost a generator each.
     """
@@ -131,51 +136,62 @@ def piped(pgconn: Any, groups: Sequence[Sequence[Callable[[], None]]]) -> Any:
             for send in group:
                 send()
             pgconn.pipeline_sync()
-        yield from generators.send(pgconn)
-        found = Piped([], [])
+        if pgconn.flush():
+            yield from generators.send(pgconn)
+        commands: list[Results] = []
+        ends: list[Results] = []
+        is_busy, get_result = pgconn.is_busy, pgconn.get_result
         for group in groups:
-            missing, results, empty = len(group), [], 0
+            missing, empty = len(group), 0
+            results: Results = []
             while True:
-                if pgconn.is_busy():
+                if is_busy():
                     while not (yield _READ):
                         pass
                     pgconn.consume_input()
                     continue
-                result = pgconn.get_result()
+                result = get_result()
                 if result is not None:
                     if result.status == _SYNC:
                         break
                     results.append(result)
                 elif results and missing:
-                    found.commands.append(results)
+                    commands.append(results)
                     missing, results = missing - 1, []
                 else:  # behind an error of the group's end; again and again where there is nothing to come
                     empty += 1
                     if empty > 2 or pgconn.status != pq.ConnStatus.OK:
                         raise OperationalError("the connection was lost")
-            found.ends.append(results)
+            ends.append(results)
         while (heard := pgconn.notifies()) is not None:
             if pgconn.notify_handler is not None:
                 pgconn.notify_handler(heard)
-        return found
-    finally:
+    except BaseException:
         with suppress(OperationalError):
             pgconn.exit_pipeline_mode()
+        raise
+    pgconn.exit_pipeline_mode()
+    return commands, ends
 
 
 def asked(pgconn: Any, text: bytes) -> Callable[[], None]:
     """A command of `piped`: a statement without parameters."""
-    return lambda: pgconn.send_query_params(text, None)
+    return partial(pgconn.send_query_params, text, None)
 
 
-def asked_prepared(pgconn: Any, name: bytes) -> Callable[[], None]:
-    """One that `preparing` prepared."""
-    return lambda: pgconn.send_query_prepared(name, None)
+def behind(pgconn: Any) -> list[Callable[[], None]]:
+    """What rides behind a write that is a transaction by itself, as `preparing` prepared it; numbers come in binary."""
+    return [partial(pgconn.send_query_prepared, name, None, result_format=_BINARY) for name in _BEHIND]
 
 
 def preparing(pgconn: Any) -> list[Callable[[], None]]:
-    """Prepares both questions."""
-    return [
-        lambda: pgconn.send_prepare(PREPARED_QUESTION, QUESTION),
-        lambda: pgconn.send_prepare(PREPARED_HOW, HOW),
-    ]
+    """Prepares all of that."""
+    return [partial(pgconn.send_prepare, name, text) for name, text in _BEHIND.items()]
+
+
+_BEHIND: Final = {
+    PREPARED_HOW: HOW,
+    PREPARED_BEGIN: BEGIN,
+    PREPARED_COMMIT: COMMIT,
+    PREPARED_QUESTION: QUESTION,
+}

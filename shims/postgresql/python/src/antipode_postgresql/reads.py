@@ -7,7 +7,8 @@ from typing import Any, Final
 
 from antipode.at_rest import lineage_at_rest
 from antipode.lineage import Lineage
-from antipode.reading import Reading, current_reading
+from antipode.otel_context import current_context
+from antipode.reading import Reading, reading_in
 from antipode.scope import Scope, current_scope
 from antipode.verdict import Verdict
 from antipode.wait_on_read import behind, waited_in_vain
@@ -202,7 +203,7 @@ def read_call(flow: Flow, query: Any) -> ReadCall | None:
     """What a read has to do besides reading; None where it is a plain one, or no read."""
     binding = flow.binding
     binding.refresh()
-    reading = current_reading()
+    reading = reading_in(current_context())
     if reading is None and not binding.waits and not binding.merges:
         return None
     if _kind(query, flow) not in (Kind.READ, Kind.MAYBE):

@@ -34,7 +34,7 @@ class RecordingBaseConnection:
         if not flow.announced and flow.binding.records:
             flow.begins(Kind.MAYBE)  # a cursor that was not made by this connection
         flow.announced = False
-        yield from super()._start_query()  # type: ignore[misc]
+        return super()._start_query()  # type: ignore[misc]
 
     def _exec_command(self, command: Any, result_format: Any = _TEXT) -> Any:
         flow = self._antipode_flow
@@ -110,8 +110,8 @@ class RecordingBaseCursor:
         return flow
 
     def _start_query(self, query: Any = None) -> Any:
-        self._antipode_flow.announced = True
-        yield from super()._start_query(query)  # type: ignore[misc]
+        self._conn._antipode_flow.announced = True  # type: ignore[attr-defined]
+        return super()._start_query(query)  # type: ignore[misc]
 
     def _execute_send(self, query: Any, **options: Any) -> None:
         flow = self._antipode_flow
@@ -127,7 +127,7 @@ class RecordingBaseCursor:
         yield from super()._start_copy_gen(statement, params)  # type: ignore[misc]
 
     def _maybe_prepare_gen(self, pgq: Any, *, prepare: bool | None = None, binary: bool | None = None) -> Any:
-        flow = self._antipode_flow
+        flow: Flow = self._conn._antipode_flow  # type: ignore[attr-defined]
         plain = super()._maybe_prepare_gen  # type: ignore[misc]
         if not flow.binding.records:
             yield from plain(pgq, prepare=prepare, binary=binary)
@@ -240,16 +240,17 @@ class RecordingBaseCursor:
             yield from flow.settle_apart_gen()
 
 
-_classes: dict[type[Any], type[Any]] = {}
+recorded: Final[dict[type[Any], type[Any]]] = {}
+"""A client's own class -> the recording one that was made for it."""
 
 
 def recording_class(plain: type[Any], mixin: type[Any], slots: tuple[str, ...] = ()) -> type[Any]:
     """The recording class for a connection's or cursor's own class, which it stays an instance of."""
-    found = _classes.get(plain)
+    found = recorded.get(plain)
     if found is None:
         found = type(plain.__name__, (mixin, plain), {"__module__": plain.__module__, "__slots__": slots})
-        _classes[plain] = found
+        recorded[plain] = found
     return found
 
 
-__all__ = ["RecordingBaseConnection", "RecordingBaseCursor", "asked", "recording_class"]
+__all__ = ["RecordingBaseConnection", "RecordingBaseCursor", "asked", "recorded", "recording_class"]
