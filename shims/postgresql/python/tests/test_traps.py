@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -15,6 +16,7 @@ from antipode import Lineage, Ordered, Verdict
 from antipode.testing import isolated
 from antipode_lab.fixtures import LabFactory
 from antipode_lab.stores.postgresql import PostgresqlStore
+from antipode_postgresql.looking import Look
 from antipode_postgresql.positions import epoch_of, number_of
 from pg_regions import STORE, Posts, prepare, until
 
@@ -252,10 +254,27 @@ def test_waiting_does_not_hold_replay_up(posts: Posts, lab: PostgresqlStore) -> 
             lab.lag("b1", "2ms")
 
 
-def test_the_server_is_asked_by_one_poller_however_many_wait(posts: Posts, lab: PostgresqlStore) -> None:
-    """Bounded by the process and the millisecond, not by the waiters."""
+def test_the_server_is_asked_by_one_poller_however_many_wait(
+    posts: Posts, lab: PostgresqlStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Bounded by the process and the millisecond, not by the waiters: two glances, and a look in ten."""
     posts.look(posts.write("warm"), 5.0)
+    asked = Counter[str]()
+
+    def counted(name: str) -> Callable[..., Any]:
+        plain = getattr(Look, name)
+
+        def count(look: Look, *args: Any) -> Any:
+            if look is posts.server("b1").session:
+                asked[name] += 1
+            return plain(look, *args)
+
+        return count
+
+    for name in ("look", "glance"):
+        monkeypatch.setattr(Look, name, counted(name))
     lab.partition("b1")
+    began = time.monotonic()
     try:
         lineage = posts.write("asked for by many")
         with lab.connect("b1") as server:
@@ -270,6 +289,9 @@ def test_the_server_is_asked_by_one_poller_however_many_wait(posts: Posts, lab: 
                 sessions |= set((row and row[0]) or [])
                 time.sleep(0.05)
             assert len(sessions) == 1
+        waited = time.monotonic() - began
+        assert asked["glance"] <= 2000 * waited
+        assert asked["look"] <= 2 * 100 * waited + len(waiters), "what is new to be waited for is looked for at once"
     finally:
         lab.heal()
 

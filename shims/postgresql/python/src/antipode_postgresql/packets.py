@@ -190,7 +190,7 @@ def preparing(pgconn: Any) -> list[Callable[[], None]]:
 
 
 _BEHIND: Final = {
-    PREPARED_HOW: HOW,
+    PREPARED_HOW: b"SELECT current_setting('synchronous_commit')",  # prepared, it takes less than SHOW
     PREPARED_BEGIN: BEGIN,
     PREPARED_COMMIT: COMMIT,
     PREPARED_QUESTION: QUESTION,
