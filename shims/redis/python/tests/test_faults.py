@@ -7,6 +7,7 @@ import os
 import threading
 import time
 from collections.abc import Iterator
+from typing import Any
 
 import antipode
 import antipode_redis
@@ -345,6 +346,58 @@ def test_a_user_without_the_right_to_the_position_writes_incomplete_lineages(
     lines = [record.getMessage() for record in caplog.records if "+info" in record.getMessage()]
     assert lines, "the grant is named"
     assert all("secret" not in record.getMessage() for record in caplog.records)
+
+
+@two_replicas
+@pytest.mark.parametrize("failure", ["a command", "MULTI", "the connection"])
+def test_a_pipeline_that_fails_without_the_right_to_the_position_is_no_loss(
+    redis_lab: RedisStore, failure: str
+) -> None:
+    """An error of one command says nothing of the others; behind a refused MULTI they are executed by themselves."""
+    client, plain = poor(redis_lab, failure), redis_lab.client("a")
+    client.set("k", "1")  # from here on it is known that the position may not be asked for
+    with antipode.scope() as scope, client.pipeline(transaction=failure == "MULTI") as pipe:
+        failing(pipe, failure)
+        with pytest.raises(redis.RedisError):
+            pipe.execute()
+        assert plain.get("k") == b"2"
+        assert not scope.outgoing().is_complete()
+        assert all(write.unknown for write in scope.pending)
+
+
+@two_replicas
+@pytest.mark.parametrize("failure", ["a command", "MULTI", "the connection"])
+async def test_a_pipeline_that_fails_without_the_right_to_the_position_is_no_loss_asyncio(
+    redis_lab: RedisStore, failure: str
+) -> None:
+    client = poor(redis_lab, failure, redis.asyncio.Redis)
+    async with client:
+        await client.set("k", "1")
+        with antipode.scope() as scope:
+            async with client.pipeline(transaction=failure == "MULTI") as pipe:
+                failing(pipe, failure)
+                with pytest.raises(redis.RedisError):
+                    await pipe.execute()
+            assert redis_lab.client("a").get("k") == b"2"
+            assert not scope.outgoing().is_complete()
+            assert all(write.unknown for write in scope.pending)
+
+
+def poor(lab: RedisStore, failure: str, kind: Any = redis.Redis) -> Any:
+    """A client whose user may not ask for the position."""
+    lab.create_user("app", "secret", "~*", "&*", "+@all", "-info", "-@transaction" if failure == "MULTI" else "+multi")
+    url = lab.url("a").replace("redis://", "redis://app:secret@")
+    return antipode_redis.wrap(kind.from_url(url, socket_timeout=0.5), store=STORE, replicas=[lab.url("b1")])
+
+
+def failing(pipe: Any, failure: str) -> None:
+    """Queues a write, and what fails."""
+    pipe.set("text", "x")
+    pipe.set("k", "2")
+    if failure == "a command":
+        pipe.incr("text")
+    elif failure == "the connection":
+        pipe.blpop("none", 2)
 
 
 @two_replicas

@@ -217,7 +217,7 @@ def _told(batch: Batch) -> None:
 
 def _partly(call: WriteCall, error: BaseException) -> None:
     """An error of one command of a batch says nothing of the others."""
-    if isinstance(error, ResponseError) and call.reply is not None and not call.doubtful:
+    if isinstance(error, ResponseError) and call.reached and not call.doubtful:
         if getattr(error, "status_code", None) == "EXECABORT":
             call.abandon()
         else:

@@ -145,8 +145,8 @@ class Batch:
 
     @property
     def plain(self) -> bool:
-        """Nothing of ours is to be sent or changed."""
-        return not (self.asks or self._rests or self._closes or any(self._opens))
+        """Nothing of ours is to be sent or changed, and nobody asks what became of it."""
+        return self.call is None and not (self.asks or self._rests or self._closes or any(self._opens))
 
     @property
     def apart(self) -> bool:
