@@ -126,7 +126,7 @@ final class LettuceTransaction<K, V> {
     }
   }
 
-  /** EXEC or DISCARD has failed without a reply, and what may have left can still be executed, by itself too. */
+  /** MULTI has failed, or EXEC or DISCARD without a reply; what may have left can still be executed, by itself too. */
   void unanswered(boolean mayBeSent) {
     boolean mayHaveHappened = mayBeSent || isTorn();
     dropped(mayHaveHappened);

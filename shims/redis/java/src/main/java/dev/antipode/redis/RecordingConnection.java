@@ -306,9 +306,9 @@ final class RecordingConnection<K, V> extends StatefulRedisConnectionImpl<K, V> 
           return;
         }
         opened.refused(); // what was issued since is executed by itself
-        if (transaction == opened) { // Lettuce gives nothing of what was read so far
+        if (transaction == opened) {
           transaction = null;
-          opened.dropped(true);
+          opened.unanswered(true);
         }
       };
       future.onComplete(over);
