@@ -315,6 +315,8 @@ def test_a_stream_declared_anew_while_nobody_reads_is_read_whole(b: Region, befo
     declare_tap(b.own, exchange, tap.queue)
     for mark in new:
         b.own.basic_publish(exchange, "", b"", properties(message_id=mark))
+    # A busy broker may take its time for a stream of a name that it has just deleted.
+    wait_for("the new stream", lambda: verdict(message(new[-1]), 2) is Verdict.VISIBLE, 90)
     assert [mark for mark in new if verdict(message(mark), 2) is not Verdict.VISIBLE] == []
     assert [mark for mark in old if verdict(message(mark), 2) is not Verdict.VISIBLE] == [], "arrived stays arrived"
 
