@@ -60,7 +60,9 @@ class Report:
             "failures": self._bench.failures,
             "exit_code": self.exit_code,
         }
-        self._path.write_text(json.dumps(found, indent=2) + "\n")
+        part = self._path.with_name(self._path.name + ".part")
+        part.write_text(json.dumps(found, indent=2) + "\n")
+        part.replace(self._path)  # an interruption finds the last result or this one
         return self._path
 
 
