@@ -17,6 +17,7 @@ from typing import Any
 import psutil
 import pytest
 from antipode_lab import Lab, LabError, processes
+from antipode_lab.stores.postgresql import PostgresqlStore
 
 
 def until(what: str, condition: Callable[[], object], timeout: float = 20.0) -> None:
@@ -160,3 +161,22 @@ def test_rabbitmq_leaves_no_port_mapper_and_no_helper(tmp_path: Path) -> None:
         names = {process.name() for process in traces.processes}
         assert {"epmd", "beam.smp"} <= names
     traces.check_gone()
+
+
+def shared_memory_of(creators: set[int]) -> list[str]:
+    """System V segments by the process that made them, as the kernel lists them."""
+    lines = Path("/proc/sysvipc/shm").read_text().splitlines()[1:]
+    return [line for line in lines if int(line.split()[4]) in creators]
+
+
+def test_killed_postgresql_servers_leave_no_shared_memory() -> None:
+    """A machine has room for 4,096 segments; then no PostgreSQL starts any more."""
+    with Lab("postgresql") as lab:
+        store = lab.get(PostgresqlStore)
+        servers = {store.server(name).pid for name in ("a", "b1")}
+        store.kill("b1")
+        store.restart("b1")
+        servers.add(store.server("b1").pid)
+        assert len(servers) == 3
+        assert len(shared_memory_of(servers)) >= 2, "one that is up has a segment"
+    assert not shared_memory_of(servers)

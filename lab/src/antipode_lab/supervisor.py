@@ -30,6 +30,7 @@ from typing import Any
 
 PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
+IPC_RMID = 0
 _LIBC = ctypes.CDLL(None, use_errno=True)
 
 
@@ -64,6 +65,18 @@ def descendants(root: int) -> list[int]:
     return found
 
 
+def free_shared_memory(creators: set[int], listing: Path = Path("/proc/sysvipc/shm")) -> None:
+    """Removes the System V segments that killed processes left: no process's end does that.
+
+    A killed PostgreSQL leaves one, and a machine has room for 4,096 of them.
+    """
+    with suppress(OSError):
+        for line in listing.read_text().splitlines()[1:]:
+            _key, segment, _mode, _size, creator, _last, attached = (int(word) for word in line.split()[:7])
+            if creator in creators and not attached:
+                _LIBC.shmctl(segment, IPC_RMID, None)
+
+
 class Supervisor:
     """One lab's processes, ports and scratch folder."""
 
@@ -71,6 +84,7 @@ class Supervisor:
         self.scratch = scratch
         self.pids: dict[str, int] = {}
         self.returncodes: dict[str, int | None] = {}
+        self.spawned: set[int] = set()
         self.remove_files: list[str] = []
         self.port_locks: list[socket.socket] = []
         self.stopping = False
@@ -177,6 +191,7 @@ class Supervisor:
         process.returncode = 0  # reaped below with waitpid(-1), not by subprocess
         self.pids[name] = process.pid
         self.returncodes[name] = None
+        self.spawned.add(process.pid)
         return process.pid
 
     def _signal(self, name: str, number: int) -> bool:
@@ -248,6 +263,7 @@ class Supervisor:
             if not self._reap():
                 break
             time.sleep(0.005)
+        free_shared_memory(self.spawned)
         for path in self.remove_files:
             # Only if it still describes this lab: another one may have been started over it.
             with suppress(OSError, ValueError, KeyError):
