@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from antipode import logs
-from antipode.pending import notes_sites
 from antipode.settings import Mode, settings, settings_generation, timeout_of
 from antipode.store import Store, StoreOptions
 
@@ -24,7 +23,6 @@ class Binding:
         self.waits = False
         self.follows = False
         self.rests = options.rest == "native"
-        self.sites = False
 
     def refresh(self) -> None:
         """Takes the settings in force, if they have changed; called before every statement."""
@@ -35,7 +33,6 @@ class Binding:
             self.merges = settings().auto_merge and self.records
             self.waits = self.options.wait_on_read and self.records
             self.follows = mode is Mode.DRY_RUN
-            self.sites = notes_sites()
             self._generation = generation
 
     @property

@@ -46,7 +46,6 @@ from antipode_postgresql.positions import PAGE, Epoch, number_of
 from antipode_postgresql.riding import Heard, Rider
 from antipode_postgresql.schema import may_call
 from antipode_postgresql.statements import Kind
-from antipode_postgresql.writing import SentWrite
 
 IDLE: Final = pq.TransactionStatus.IDLE
 INTRANS: Final = pq.TransactionStatus.INTRANS
@@ -107,7 +106,7 @@ class Flow:
                 return
         if self.write is None:
             self.alone = self.pgconn.transaction_status == IDLE
-            self.write = SentWrite(self.binding)
+            self.write = Write(self.binding.store, b"")
             self.certain = False
         if kind is Kind.WRITE:
             self.certain = True
