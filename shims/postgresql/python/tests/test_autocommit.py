@@ -7,6 +7,7 @@ from typing import Any
 import antipode
 import psycopg
 import pytest
+from antipode_lab.stores.postgresql import PostgresqlStore
 from pg_regions import INSERT, STORE, Posts, proved
 
 
@@ -130,19 +131,25 @@ def test_a_write_that_is_stopped_between_its_begin_and_its_commit(
     assert wrapped.execute("SELECT count(*) FROM posts").fetchone() == (0,)
 
 
-def test_a_trigger_that_commits_asynchronously_is_seen(quiet_posts: Posts) -> None:
-    """Its setting is gone behind the commit, so it is asked for before."""
-    wrapped = quiet_posts.wrap("a", async_commits="incomplete")
-    wrapped.execute("DROP TABLE IF EXISTS careless")
-    wrapped.execute("CREATE TABLE careless (key text)")
-    wrapped.execute(
+def make_careless(connection: psycopg.Connection[Any]) -> str:
+    """Makes a table whose trigger commits asynchronously; what inserts into it."""
+    connection.execute("DROP TABLE IF EXISTS careless")
+    connection.execute("CREATE TABLE careless (key text)")
+    connection.execute(
         "CREATE OR REPLACE FUNCTION careless() RETURNS trigger LANGUAGE plpgsql AS "
         "$$ BEGIN PERFORM set_config('synchronous_commit', 'off', true); RETURN NEW; END $$"
     )
-    wrapped.execute("CREATE TRIGGER careless BEFORE INSERT ON careless FOR EACH ROW EXECUTE FUNCTION careless()")
+    connection.execute("CREATE TRIGGER careless BEFORE INSERT ON careless FOR EACH ROW EXECUTE FUNCTION careless()")
+    return "INSERT INTO careless VALUES ('1')"
+
+
+def test_a_trigger_that_commits_asynchronously_is_seen(quiet_posts: Posts) -> None:
+    """Its setting is gone behind the commit, so it is asked for before."""
+    wrapped = quiet_posts.wrap("a", async_commits="incomplete")
+    careless = make_careless(wrapped)
     for number in range(8):
         with antipode.scope() as scope:
-            wrapped.execute("INSERT INTO careless VALUES ('1')")
+            wrapped.execute(careless)
             assert scope.lineage.incomplete == {STORE}
             assert [gap.reason for gap in scope.gaps] == ["asynchronous"]
         with antipode.scope() as scope:
@@ -177,6 +184,77 @@ def test_the_question_of_a_transaction_is_prepared_as_the_client_prepares(
             with antipode.scope() as scope:
                 wrapped.execute(INSERT, (f"alone-{number}",))
                 assert proved(scope) > found[-1]
+
+
+def errors_of(lab: PostgresqlStore) -> int:
+    """How many errors of prepared statements the primary has logged: one that is there already, or is not there."""
+    log = lab.context.supervisor.log_path(lab.process("a")).read_text()
+    return log.count("ERROR:  prepared statement")
+
+
+def test_what_writes_nothing_prepares_once(quiet_posts: Posts) -> None:
+    """Neither a transaction that may have written, nor a write that fails, asks the server for the same again."""
+    before = errors_of(quiet_posts.lab)
+    wrapped = quiet_posts.wrap("a", autocommit=False)
+    wrapped.execute("CREATE OR REPLACE FUNCTION reads() RETURNS int LANGUAGE sql AS 'SELECT 1'")
+    wrapped.commit()
+    with antipode.scope() as scope:
+        for _ in range(12):
+            wrapped.execute("SELECT reads()")
+            wrapped.commit()
+        assert not scope.lineage
+        assert not scope.pending
+    wrapped.autocommit = True
+    with antipode.scope():
+        wrapped.execute(INSERT, ("1",))
+        for _ in range(12):
+            with pytest.raises(psycopg.errors.UniqueViolation):
+                wrapped.execute(INSERT, ("1",))
+    assert errors_of(quiet_posts.lab) == before
+
+
+def test_a_rollback_forgets_what_is_prepared_and_no_write_is_sent_twice(quiet_posts: Posts) -> None:
+    """psycopg makes the server forget all statements then, ours with its own."""
+    before = errors_of(quiet_posts.lab)
+    wrapped = quiet_posts.wrap("a")
+    wrapped.prepare_threshold = 0
+    wrapped.execute("DROP TABLE IF EXISTS counted")
+    wrapped.execute("CREATE TABLE counted (id serial, key text)")
+    found = []
+    with antipode.scope() as scope:
+        for number in range(6):
+            row = wrapped.execute("INSERT INTO counted (key) VALUES (%s) RETURNING id", (f"{number}",)).fetchone()
+            assert row is not None
+            found.append(row[0])
+            with wrapped.transaction(force_rollback=True):
+                wrapped.execute("SELECT count(*) FROM counted")
+            with wrapped.transaction():
+                wrapped.execute("UPDATE counted SET key = 'x'")
+        assert proved(scope)
+    assert found == list(range(1, 7))
+    assert errors_of(quiet_posts.lab) == before
+
+
+def test_a_triggers_error_that_looks_like_ours_is_the_writes_own(quiet_posts: Posts) -> None:
+    """It is raised, and the write is sent once."""
+    wrapped = quiet_posts.wrap("a")
+    wrapped.prepare_threshold = 0
+    wrapped.execute("DROP TABLE IF EXISTS checked")
+    wrapped.execute("CREATE TABLE checked (id serial)")
+    wrapped.execute(
+        "CREATE OR REPLACE FUNCTION unknown() RETURNS trigger LANGUAGE plpgsql AS "
+        "$$ BEGIN RAISE EXCEPTION 'no such statement' USING ERRCODE = '26000'; END $$"
+    )
+    with antipode.scope() as scope:
+        wrapped.execute("INSERT INTO checked DEFAULT VALUES")
+        wrapped.execute(
+            "CREATE CONSTRAINT TRIGGER unknown AFTER INSERT ON checked DEFERRABLE INITIALLY DEFERRED "
+            "FOR EACH ROW EXECUTE FUNCTION unknown()"
+        )
+        with pytest.raises(psycopg.errors.InvalidSqlStatementName):
+            wrapped.execute("INSERT INTO checked DEFAULT VALUES")
+        assert not scope.pending
+        assert wrapped.execute("SELECT last_value FROM checked_id_seq").fetchone() == (2,)
 
 
 @pytest.mark.parametrize("threshold", [0, None])

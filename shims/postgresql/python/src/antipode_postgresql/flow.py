@@ -33,8 +33,8 @@ from antipode_postgresql.packets import (
     behind,
     ends_connection,
     is_cancelled,
+    is_ours_unknown,
     is_prepared,
-    is_unknown_statement,
     piped,
     place_of,
     preparing,
@@ -246,14 +246,14 @@ class Flow:
             else:
                 self.rolled_back()
             return done
+        if prepares:
+            known.has_question, known.questions = len(results) > 3 and is_prepared(results[3:]), 0
         if done.command_status == b"ROLLBACK" or (not self.certain and how.get_value(0, 1) == b"f"):
             self.rolled_back()  # it only read, or had failed before
             return done
-        if prepares:
-            known.has_question, known.questions = len(results) > 3 and is_prepared(results[3:]), 0
         answer, asynchronous = results[2:3], how.get_value(0, 0) == b"off"
         if asynchronous or not self._settles(answer):
-            if question is EXECUTE_QUESTION and is_unknown_statement(answer):
+            if is_ours_unknown(answer):
                 known.has_question, answer = False, []
             yield from self.settle_gen(answer, asynchronous=asynchronous)
         return done
@@ -281,17 +281,18 @@ class Flow:
         except BaseException as error:
             self._lost(error)
             raise
-        own, how, _, done, answer = answers[len(first) - 1 : len(first) + 4]
-        if done[-1].command_status != b"COMMIT":
-            return (yield from self._undone_gen([*answers[: len(groups[0])], ends[0]], own, send))
+        own = answers[len(first) - 1]
+        done, answer = answers[len(groups[0]) - 2 : len(groups[0])]
         if len(groups) > 1:
             known.prepared = known.has_question = all(map(is_prepared, answers[len(groups[0]) :]))
             known.questions = 0
-        asynchronous = how[0].get_value(0, 0) == b"off"
+        if done[-1].command_status != b"COMMIT":
+            return (yield from self._undone_gen([*answers[: len(groups[0])], ends[0]], own, send))
+        asynchronous = answers[len(first)][0].get_value(0, 0) == b"off"
         if asynchronous or not self._settles(answer):
-            if is_prepared_here and is_unknown_statement(answer):
-                known.prepared = known.has_question = False
-                known.questions, answer = 0, []
+            if is_ours_unknown(answer):
+                known.forget_prepared()
+                answer = []
             yield from self.settle_gen(answer, asynchronous=asynchronous)
         return own
 
@@ -308,10 +309,9 @@ class Flow:
             except BaseException as error:
                 self._lost(error)
                 raise
-        if known.prepared and is_unknown_statement([refused]) and own[-1] is not refused:
+        if own[-1] is not refused and is_ours_unknown([refused]):
             # The server was told to forget ours (DISCARD ALL): then the write is undone, and sent again.
-            known.prepared = known.has_question = False
-            known.questions = 0
+            known.forget_prepared()
             return (yield from self.alone_gen(send))
         self.rolled_back()
         return own if own[-1] is refused else [refused]
@@ -332,7 +332,9 @@ class Flow:
         if threshold is None:
             return []
         known.questions += 1
-        return [[each] for each in preparing(self.pgconn)] if known.questions > threshold else []
+        if known.questions <= threshold:
+            return []
+        return [[each] for each in preparing(self.pgconn, has_question=known.has_question)]
 
     def _settles(self, answer: Results) -> bool:
         """`settle_gen` where nothing is left to ask for, which is the rule; whether it was so."""

@@ -6,7 +6,17 @@ from __future__ import annotations
 class Known:
     """What one connection has found out about its server; shared by all wraps of the connection."""
 
-    __slots__ = ("epoch", "has_question", "prepared", "questions", "segment", "spelled", "system", "timeline")
+    __slots__ = (
+        "asks_how",
+        "epoch",
+        "has_question",
+        "prepared",
+        "questions",
+        "segment",
+        "spelled",
+        "system",
+        "timeline",
+    )
 
     def __init__(self) -> None:
         self.system = 0
@@ -22,3 +32,8 @@ class Known:
         """Whether the server has as prepared statements what rides behind a write."""
         self.has_question = False
         """Whether it has the question for the position, which rides with a COMMIT, too."""
+
+    def forget_prepared(self) -> None:
+        """The server has none of our prepared statements any more."""
+        self.prepared = self.has_question = False
+        self.questions = 0

@@ -18,6 +18,7 @@ from antipode_postgresql.positions import PAGE, number_of
 QUESTION: Final = b"SELECT pg_walfile_name('0/1000000'), pg_current_wal_flush_lsn(), pg_current_wal_insert_lsn()"
 # The name of QUESTION as a prepared statement.
 PREPARED_QUESTION: Final = b"_antipode_question"
+_OURS: Final = b"_antipode_"
 EXECUTE_QUESTION: Final = b"EXECUTE " + PREPARED_QUESTION
 # Before the COMMIT: what SET LOCAL said is gone after it.
 HOW: Final = b"SHOW synchronous_commit"
@@ -93,9 +94,9 @@ def _has_state(results: Sequence[Any], state: bytes) -> bool:
     )
 
 
-def is_unknown_statement(results: Sequence[Any]) -> bool:
-    """Whether the server refused because it has no prepared statement of that name (`DISCARD ALL` forgets them)."""
-    return _has_state(results, b"26000")
+def is_ours_unknown(results: Sequence[Any]) -> bool:
+    """Whether the server refused because it has a prepared statement of ours no more (`DISCARD ALL` forgets them)."""
+    return _has_state(results, b"26000") and any(_OURS in result.error_message for result in results)
 
 
 def is_cancelled(results: Sequence[Any]) -> bool:
@@ -184,9 +185,10 @@ def behind(pgconn: Any) -> list[Callable[[], None]]:
     return [partial(pgconn.send_query_prepared, name, None, result_format=_BINARY) for name in _BEHIND]
 
 
-def preparing(pgconn: Any) -> list[Callable[[], None]]:
-    """Prepares all of that."""
-    return [partial(pgconn.send_prepare, name, text) for name, text in _BEHIND.items()]
+def preparing(pgconn: Any, *, has_question: bool) -> list[Callable[[], None]]:
+    """Prepares all of that which the server lacks."""
+    missing = [name for name in _BEHIND if name != PREPARED_QUESTION or not has_question]
+    return [partial(pgconn.send_prepare, name, _BEHIND[name]) for name in missing]
 
 
 _BEHIND: Final = {

@@ -47,6 +47,8 @@ class RecordingBaseConnection:
             flow.rolled_back()
             return result
         flow.may_set(Kind.SESSION)  # psycopg's nested transactions are savepoints
+        if text == b"DEALLOCATE ALL":  # psycopg forgets what it has prepared (at a rollback, say), and ours with it
+            flow.known.forget_prepared()
         if not isinstance(command, bytes | str):  # two-phase commit
             words = command.as_string(self) if hasattr(command, "as_string") else ""
             return (yield from self._antipode_two_phase(flow, words, partial(plain, command, result_format)))
