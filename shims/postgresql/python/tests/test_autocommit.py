@@ -8,6 +8,7 @@ import antipode
 import psycopg
 import pytest
 from antipode_lab.stores.postgresql import PostgresqlStore
+from antipode_postgresql.positions import number_of
 from pg_regions import INSERT, STORE, Posts, proved
 
 
@@ -155,6 +156,28 @@ def test_a_trigger_that_commits_asynchronously_is_seen(quiet_posts: Posts) -> No
         with antipode.scope() as scope:
             wrapped.execute(INSERT, (f"{number}",))
             assert not scope.lineage.incomplete
+
+
+def test_what_a_trigger_commits_asynchronously_is_flushed(quiet_posts: Posts) -> None:
+    """Also where it was not asked for, as all of the log had been flushed behind the writes before."""
+    wrapped = quiet_posts.wrap("a")
+    wrapped.prepare_threshold = 0
+    careless = make_careless(wrapped)
+    with quiet_posts.lab.connect("a") as observer:
+
+        def lsn(which: str) -> int:
+            row = observer.execute(f"SELECT pg_current_wal_{which}_lsn()::text").fetchone()
+            assert row is not None
+            return number_of(row[0])
+
+        for number in range(6):
+            with antipode.scope() as scope:
+                wrapped.execute(INSERT, (f"{number}",))
+                assert lsn("flush") >= proved(scope)
+            before = lsn("insert")
+            with antipode.scope() as scope:
+                wrapped.execute(careless)
+                assert before < proved(scope) <= lsn("flush")
 
 
 @pytest.mark.parametrize("threshold", [0, 2, None])

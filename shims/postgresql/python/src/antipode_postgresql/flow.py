@@ -32,6 +32,7 @@ from antipode_postgresql.packets import (
     asked,
     behind,
     ends_connection,
+    is_all_flushed,
     is_cancelled,
     is_ours_unknown,
     is_prepared,
@@ -50,6 +51,9 @@ from antipode_postgresql.statements import Kind
 IDLE: Final = pq.TransactionStatus.IDLE
 INTRANS: Final = pq.TransactionStatus.INTRANS
 _NO_WRITE: Final = (Kind.READ, Kind.SESSION, Kind.ROLLBACK, Kind.COMMIT, Kind.PREPARE)
+ASK_HOW: Final = 256
+"""How many writes by themselves ask how they are committed, after one whose answer did not prove that it was flushed:
+where several write at once, or with synchronous_commit=off, a question of its own would follow most of them."""
 OPEN: Final = (pq.TransactionStatus.INTRANS, pq.TransactionStatus.INERROR)
 OK: Final = pq.ConnStatus.OK
 _BINARY: Final = pq.Format.BINARY
@@ -267,12 +271,16 @@ class Flow:
 
         The packet is INSERT …; SHOW …; BEGIN; COMMIT; SELECT …: until the BEGIN an error undoes the write and leaves
         nothing open, and the server answers once, behind the question. An error up to the COMMIT is the write's own.
+        The SHOW is left out while the answers say that all of the log is flushed: then the commit is, however it was
+        made.
         """
         known = self.known
         first = [set_local(self.pgconn, self.text_beside()), send] if self.binding.rests else [send]
         is_prepared_here = known.prepared and self._statements.prepare_threshold is not None
+        asks_how = True
         if is_prepared_here:
-            groups = [[*first, *self._behind]]
+            asks_how = known.asks_how > 0 or self.binding.async_commits == "incomplete"
+            groups = [[*first, *(self._behind if asks_how else self._behind[1:])]]
         else:
             behind_it = [asked(self.pgconn, text) for text in (HOW, BEGIN, COMMIT, QUESTION)]
             groups = [[*first, *behind_it], *self._prepares()]
@@ -288,12 +296,18 @@ class Flow:
             known.questions = 0
         if done[-1].command_status != b"COMMIT":
             return (yield from self._undone_gen([*answers[: len(groups[0])], ends[0]], own, send))
-        asynchronous = answers[len(first)][0].get_value(0, 0) == b"off"
-        if asynchronous or not self._settles(answer):
+        if asks_how:
+            known.asks_how = max(0, known.asks_how - 1)
+            is_proved = answers[len(first)][0].get_value(0, 0) != b"off"
+        else:
+            is_proved = is_all_flushed(answer)
+            if not is_proved:
+                known.asks_how = ASK_HOW
+        if not is_proved or not self._settles(answer):
             if is_ours_unknown(answer):
                 known.forget_prepared()
                 answer = []
-            yield from self.settle_gen(answer, asynchronous=asynchronous)
+            yield from self.settle_gen(answer, asynchronous=not is_proved)
         return own
 
     def _undone_gen(self, answers: Sequence[Results], own: Results, send: Any) -> Any:

@@ -30,6 +30,8 @@ class Known:
         """How often the position was asked for by the extended protocol; as psycopg counts its statements."""
         self.prepared = False
         """Whether the server has as prepared statements what rides behind a write."""
+        self.asks_how = 0
+        """How many of the next writes by themselves ask how they are committed, too."""
         self.has_question = False
         """Whether it has the question for the position, which rides with a COMMIT, too."""
 

@@ -73,6 +73,14 @@ def place_of(results: Sequence[Any]) -> Place | None:
     return Place(int(name[:8], 16), number_of(lsn), number_of(inserted))
 
 
+def is_all_flushed(results: Sequence[Any]) -> bool:
+    """Whether an answer to QUESTION says that nothing in the log waits to be flushed."""
+    if not results or results[-1].status != pq.ExecStatus.TUPLES_OK:
+        return False
+    lsn = results[-1].get_value(0, 1)
+    return lsn is not None and lsn == results[-1].get_value(0, 2)
+
+
 def record_end(inserted: int, segment: int) -> int:
     """The end of the last record before an insert position, which may already lie behind the next page's header."""
     if segment and inserted % segment == _LONG_HEADER:
