@@ -169,7 +169,8 @@ def shared_memory_of(creators: set[int]) -> list[str]:
     return [line for line in lines if int(line.split()[4]) in creators]
 
 
-def test_killed_postgresql_servers_leave_no_shared_memory() -> None:
+@pytest.mark.parametrize("supervised", [True, False])
+def test_killed_postgresql_servers_leave_no_shared_memory(supervised: bool) -> None:
     """A machine has room for 4,096 segments; then no PostgreSQL starts any more."""
     with Lab("postgresql") as lab:
         store = lab.get(PostgresqlStore)
@@ -179,4 +180,11 @@ def test_killed_postgresql_servers_leave_no_shared_memory() -> None:
         servers.add(store.server("b1").pid)
         assert len(servers) == 3
         assert len(shared_memory_of(servers)) >= 2, "one that is up has a segment"
+        if not supervised:
+            traces = Traces(json.loads(lab.path.read_text()))
+            traces.supervisor.kill()
+            traces.check_gone(scratch=False)
+            old = time.time() - 3600
+            os.utime(traces.scratch, (old, old))
+            assert traces.scratch in processes.sweep()
     assert not shared_memory_of(servers)

@@ -73,6 +73,7 @@ def sweep() -> list[Path]:
             if folder.stat().st_uid != os.getuid() or time.time() - folder.stat().st_mtime < 60:
                 continue
             if not alive(folder):
+                _supervisor.free_shared_memory(folder)
                 shutil.rmtree(folder, ignore_errors=True)
                 removed.append(folder)
     return removed

@@ -3,7 +3,7 @@
 It is the parent of every server. It ends, and takes all of them and the scratch folder with it, when it is
 told to, when it gets SIGTERM, or when its owner (the test run, the command) is gone: a pidfd tells it,
 whatever killed the owner. Should this process itself be killed, the kernel kills the servers
-(PR_SET_PDEATHSIG), and the next lab removes the folder.
+(PR_SET_PDEATHSIG), and the next lab removes the folder and what else they left.
 
 Standard library only, and run as a file, not as a module: it must be up in a few hundredths of a second.
 
@@ -65,16 +65,18 @@ def descendants(root: int) -> list[int]:
     return found
 
 
-def free_shared_memory(creators: set[int], listing: Path = Path("/proc/sysvipc/shm")) -> None:
-    """Removes the System V segments that killed processes left: no process's end does that.
+def free_shared_memory(scratch: Path) -> None:
+    """Removes the System V segments that a lab's killed processes left: no process's end does that.
 
-    A killed PostgreSQL leaves one, and a machine has room for 4,096 of them.
+    A killed PostgreSQL leaves one, and a machine has room for 4,096 of them. `spawned` in the scratch folder has the
+    pids of all that the lab started.
     """
     with suppress(OSError):
-        for line in listing.read_text().splitlines()[1:]:
-            _key, segment, _mode, _size, creator, _last, attached = (int(word) for word in line.split()[:7])
-            if creator in creators and not attached:
-                _LIBC.shmctl(segment, IPC_RMID, None)
+        creators = set((scratch / "spawned").read_text().split())
+        for line in Path("/proc/sysvipc/shm").read_text().splitlines()[1:]:
+            _key, segment, _mode, _size, creator, _last, attached = line.split()[:7]
+            if creator in creators and attached == "0":
+                _LIBC.shmctl(int(segment), IPC_RMID, None)
 
 
 class Supervisor:
@@ -84,7 +86,6 @@ class Supervisor:
         self.scratch = scratch
         self.pids: dict[str, int] = {}
         self.returncodes: dict[str, int | None] = {}
-        self.spawned: set[int] = set()
         self.remove_files: list[str] = []
         self.port_locks: list[socket.socket] = []
         self.stopping = False
@@ -191,7 +192,8 @@ class Supervisor:
         process.returncode = 0  # reaped below with waitpid(-1), not by subprocess
         self.pids[name] = process.pid
         self.returncodes[name] = None
-        self.spawned.add(process.pid)
+        with (self.scratch / "spawned").open("a") as spawned:
+            print(process.pid, file=spawned)
         return process.pid
 
     def _signal(self, name: str, number: int) -> bool:
@@ -263,7 +265,7 @@ class Supervisor:
             if not self._reap():
                 break
             time.sleep(0.005)
-        free_shared_memory(self.spawned)
+        free_shared_memory(self.scratch)
         for path in self.remove_files:
             # Only if it still describes this lab: another one may have been started over it.
             with suppress(OSError, ValueError, KeyError):
