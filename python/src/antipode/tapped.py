@@ -121,7 +121,7 @@ def check_tap(
         probe()
     except TapRefusedError as error:
         what, cure = cure_of(error)
-        words = f"the tap of {store} cannot be used: {what} at {address}.\n  {cure}"
+        words = f"the tap of {store} cannot be read: {what} at {address}.\n  {cure}"
         if on_unfit == "raise":
             raise UnfitStoreError(f'{words} Until then wrap(…, on_unfit="unproven") lets the service start.') from error
         logs.warn(f"unfit {address}", words)
