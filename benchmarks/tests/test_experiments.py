@@ -11,10 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from antipode_benchmarks.postnotification.experiments.bench import Bench
 from antipode_benchmarks.postnotification.experiments.paper import TABLE_1
-from antipode_benchmarks.postnotification.experiments.report import wrong
+from antipode_benchmarks.postnotification.experiments.report import Report, wrong
 from antipode_benchmarks.postnotification.experiments.scale import MOST_OCTETS, NOTIFIERS, STORES, Scale
 from antipode_lab.processes import wait_until
+from rich.console import Console
 
 COMMAND = [sys.executable, "-m", "antipode_benchmarks.postnotification.experiments"]
 pytestmark = pytest.mark.timeout(240)
@@ -59,12 +61,16 @@ def test_the_whole_matrix(tmp_path: Path) -> None:
     assert said.count(" %)") >= len(TABLE_1)
 
 
+def has_a_run(file: Path) -> bool:
+    return file.exists() and bool(json.loads(file.read_text())["rows"])
+
+
 def test_an_interrupted_one_keeps_the_runs_that_had_ended(tmp_path: Path) -> None:
     file = tmp_path / "matrix.json"
     words = ("matrix", "--stores", "redis,postgresql", "--notifiers", "rabbitmq", *SMALL, "--json", str(file))
     with subprocess.Popen([*COMMAND, *words], cwd=tmp_path, stderr=subprocess.PIPE, text=True) as process:
         try:
-            wait_until("the first pair", lambda: file.exists() or process.poll() is not None, 200, 0.05)
+            wait_until("the first pair", lambda: has_a_run(file) or process.poll() is not None, 200, 0.05)
             process.terminate()
             _, said = process.communicate(timeout=60)
         finally:
@@ -73,6 +79,16 @@ def test_an_interrupted_one_keeps_the_runs_that_had_ended(tmp_path: Path) -> Non
     result = json.loads(file.read_text())
     assert [row["post_storage"] for row in result["rows"]] == ["redis"]
     assert result["complete"] is False
+
+
+def test_one_without_a_run_leaves_no_older_result(tmp_path: Path) -> None:
+    """Nobody takes yesterday's for that of the run that was interrupted."""
+    file = tmp_path / "matrix.json"
+    file.write_text('{"complete": true, "rows": [{"antipode": null}], "exit_code": 0}')
+    with Bench(Console(quiet=True), Scale(1, 1.0, 1, (80,), 10)) as bench:
+        Report("matrix", bench, file)
+    found = json.loads(file.read_text())
+    assert (found["complete"], found["rows"], found["exit_code"]) == (False, [], 4)
 
 
 def test_a_pair_without_lag_shows_nothing(tmp_path: Path) -> None:

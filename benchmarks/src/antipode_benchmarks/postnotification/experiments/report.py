@@ -16,9 +16,9 @@ SCHEMA_VERSION = 1
 
 
 class Report:
-    """Gathers an experiment's rows, and writes them: with each row, so that an interruption loses none.
+    """Gathers an experiment's rows, and writes them: at once and with each row, so that an interruption loses none.
 
-    `path` is where the result goes; without one that is made of the name and the time.
+    `path` is where the result goes, in place of an older one; without it that is made of the name and the time.
     """
 
     def __init__(self, name: str, bench: Bench, path: Path | None) -> None:
@@ -28,6 +28,7 @@ class Report:
         self._started = datetime.now(UTC)
         stamp = self._started.strftime("%Y%m%dT%H%M%SZ")
         self._path = path or Path("results") / f"postnotification-{name}-{stamp}.json"
+        self._write(complete=False)
 
     @property
     def exit_code(self) -> int:
