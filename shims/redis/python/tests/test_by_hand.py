@@ -39,6 +39,24 @@ def position(lineage: antipode.Lineage) -> int:
     return write_id.version.counter
 
 
+def connected(url: str, **options: Any) -> Any:
+    """A client of one connection, which redis-py makes anew once where it must."""
+    return redis.Redis.from_url(url, single_connection_client=True, retry=Retry(NoBackoff(), 1), **options)
+
+
+def connected_asyncio(url: str) -> Any:
+    """The same, for asyncio."""
+    return redis.asyncio.Redis.from_url(
+        url, single_connection_client=True, retry=redis.asyncio.retry.Retry(NoBackoff(), 1)
+    )
+
+
+def end_by_a_health_check(client: Any) -> None:
+    """The next command's health check is queued, too, and redis-py makes the connection anew within that command."""
+    inner = getattr(client.connection, "_conn", client.connection)
+    inner.health_check_interval, inner.next_health_check = 3600, 0
+
+
 def test_a_transaction_sent_by_hand(url: str) -> None:
     """Its EXEC returns what the application queued, and nothing of ours."""
     client: Any = antipode_redis.wrap(redis.Redis.from_url(url, single_connection_client=True), store=STORE)
@@ -120,3 +138,86 @@ async def test_a_transaction_sent_by_hand_ends_with_its_connection_asyncio(url: 
                 assert plain.get("k") is None
                 assert not scope.pending
                 assert position(scope.lineage) == at
+
+
+# A MULTI inside it
+
+
+@pytest.mark.parametrize("waits", [False, True])
+def test_a_nested_multi_is_refused_and_leaves_the_transaction_as_it_is(url: str, waits: bool) -> None:
+    """Nothing of ours comes into it either: it waited at its first MULTI (SHIM-2, SHIM-11)."""
+    client: Any = antipode_redis.wrap(connected(url), store=STORE, wait_on_read=waits)
+    with antipode.scope() as scope:
+        client.set("k", "0")
+        before = position(scope.lineage)
+        client.execute_command("MULTI")
+        client.execute_command("SET", "k", "1")
+        with pytest.raises(redis.ResponseError, match="nested"):
+            client.execute_command("MULTI")
+        assert [write.store for write in scope.pending] == [STORE]
+        client.execute_command("INCR", "k")
+        assert client.execute_command("EXEC") == [b"OK", 2]
+        assert not scope.pending
+        assert position(scope.lineage) > before
+
+
+@pytest.mark.parametrize("waits", [False, True])
+async def test_a_nested_multi_is_refused_and_leaves_the_transaction_as_it_is_asyncio(url: str, waits: bool) -> None:
+    native = connected_asyncio(url)
+    async with native:
+        client: Any = antipode_redis.wrap(native, store=STORE, wait_on_read=waits)
+        with antipode.scope() as scope:
+            await client.set("k", "0")
+            before = position(scope.lineage)
+            await client.execute_command("MULTI")
+            await client.execute_command("SET", "k", "1")
+            with pytest.raises(redis.ResponseError, match="nested"):
+                await client.execute_command("MULTI")
+            assert [write.store for write in scope.pending] == [STORE]
+            await client.execute_command("INCR", "k")
+            assert await client.execute_command("EXEC") == [b"OK", 2]
+            assert not scope.pending
+            assert position(scope.lineage) > before
+
+
+def test_a_multi_that_comes_onto_the_next_connection_is_the_first_there(url: str) -> None:
+    """Nothing waited there for what is read in it, as it was sent as a nested one: it says so (BAR-50)."""
+    client: Any = antipode_redis.wrap(connected(url), store=STORE, wait_on_read=True)
+    with antipode.scope() as scope:
+        client.execute_command("MULTI")
+        client.execute_command("SET", "k", "lost")
+        end_by_a_health_check(client)
+        assert client.execute_command("MULTI")
+        assert not scope.pending
+        client.execute_command("SET", "k", "1")
+        assert client.execute_command("EXEC") == [b"OK"]
+        at = position(scope.lineage)
+        client.execute_command("MULTI")
+        end_by_a_health_check(client)
+        with pytest.raises(antipode.BarrierUnproven, match="made anew"):
+            client.execute_command("MULTI")
+        client.execute_command("SET", "k", "2")
+        assert client.execute_command("EXEC") == [b"OK"]
+        assert position(scope.lineage) > at
+
+
+async def test_a_multi_that_comes_onto_the_next_connection_is_the_first_there_asyncio(url: str) -> None:
+    native = connected_asyncio(url)
+    async with native:
+        client: Any = antipode_redis.wrap(native, store=STORE, wait_on_read=True)
+        with antipode.scope() as scope:
+            await client.execute_command("MULTI")
+            await client.execute_command("SET", "k", "lost")
+            end_by_a_health_check(client)
+            assert await client.execute_command("MULTI")
+            assert not scope.pending
+            await client.execute_command("SET", "k", "1")
+            assert await client.execute_command("EXEC") == [b"OK"]
+            at = position(scope.lineage)
+            await client.execute_command("MULTI")
+            end_by_a_health_check(client)
+            with pytest.raises(antipode.BarrierUnproven, match="made anew"):
+                await client.execute_command("MULTI")
+            await client.execute_command("SET", "k", "2")
+            assert await client.execute_command("EXEC") == [b"OK"]
+            assert position(scope.lineage) > at

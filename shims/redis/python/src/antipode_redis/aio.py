@@ -192,19 +192,25 @@ class AsyncRecording:
 
     async def _antipode_by_hand(self, by_hand: ByHand, conn: Any, command_name: Any, args: Any, options: Any) -> Any:
         binding = by_hand.binding
-        wait = read_call(binding) if by_hand.name == "MULTI" else None
+        begins, queued = by_hand.name == "MULTI", binding.queues(conn)
+        wait = read_call(binding) if begins and not queued else None
         if wait is not None:
             await drive(wait_steps(wait, multi=self._antipode_multi), conn, binding)
             wait.finish()
-        held: WriteCall | None = binding.open.pop(conn, None) if binding.queues(conn) else None
+        # A MULTI inside another one is the server's to refuse: that other one stays as it is.
+        held: WriteCall | None = binding.open.pop(conn, None) if queued and not begins else None
         if by_hand.name != "EXEC" or held is None:
             try:
                 response = await super()._send_command_parse_response(conn, command_name, *args, **options)  # type: ignore[misc]
             finally:
                 if held is not None:
                     held.abandon()
-            if by_hand.name == "MULTI":
+            if begins:
                 binding.began(conn)
+            wait = read_call(binding) if begins and queued else None
+            if wait is not None:  # accepted: the connection was made anew within, and nothing waited on it
+                wait.alone()
+                wait.finish()
             return response
         held.deferred, held.certain = False, True
         try:
