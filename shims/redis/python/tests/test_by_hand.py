@@ -221,3 +221,50 @@ async def test_a_multi_that_comes_onto_the_next_connection_is_the_first_there_as
             await client.execute_command("SET", "k", "2")
             assert await client.execute_command("EXEC") == [b"OK"]
             assert position(scope.lineage) > at
+
+
+# What is executed by itself, as the connection was made anew within
+
+HALF_DONE = "redis.call('SET', KEYS[1], ARGV[1]); return redis.error_reply('OOPS half done')"
+
+
+def test_a_script_that_failed_half_done_on_the_next_connection_is_incomplete(url: str, redis_lab: RedisStore) -> None:
+    """It is not rolled back (SHIM-6)."""
+    client: Any = antipode_redis.wrap(connected(url), store=STORE)
+    with antipode.scope() as scope:
+        client.execute_command("MULTI")
+        client.execute_command("SET", "l", "1")
+        end_by_a_health_check(client)
+        with pytest.raises(redis.ResponseError, match="half done"):
+            client.execute_command("EVAL", HALF_DONE, 1, "k", "written")
+        assert redis_lab.client("a").get("k") == b"written"
+        assert not scope.pending
+        assert not scope.lineage.is_complete()
+
+
+async def test_a_script_that_failed_half_done_on_the_next_connection_is_incomplete_asyncio(
+    url: str, redis_lab: RedisStore
+) -> None:
+    native = connected_asyncio(url)
+    async with native:
+        client: Any = antipode_redis.wrap(native, store=STORE)
+        with antipode.scope() as scope:
+            await client.execute_command("MULTI")
+            await client.execute_command("SET", "l", "1")
+            end_by_a_health_check(client)
+            with pytest.raises(redis.ResponseError, match="half done"):
+                await client.execute_command("EVAL", HALF_DONE, 1, "k", "written")
+            assert redis_lab.client("a").get("k") == b"written"
+            assert not scope.pending
+            assert not scope.lineage.is_complete()
+
+
+def test_a_command_that_the_next_connection_refused_changed_nothing(url: str) -> None:
+    client: Any = antipode_redis.wrap(connected(url), store=STORE)
+    with antipode.scope() as scope:
+        client.execute_command("MULTI")
+        end_by_a_health_check(client)
+        with pytest.raises(redis.ResponseError, match="number of arguments"):
+            client.execute_command("SET", "k")
+        assert not scope.pending
+        assert scope.lineage.is_complete()

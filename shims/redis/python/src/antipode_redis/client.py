@@ -234,8 +234,11 @@ class Recording:
             response = super()._send_command_parse_response(conn, command_name, *args, **options)  # type: ignore[misc]
         except BaseException as error:
             call.deferred = False
-            if conn not in call.binding.open or conn.is_connected:  # else it ends with its connection
+            alone = conn not in call.binding.open
+            if alone or conn.is_connected:  # else it ends with its connection
                 call.broke(error)
+            if alone:  # on the next one, where a script that failed may have written
+                call.reached = True
             raise
         if conn not in call.binding.open:  # it was made anew within, and this was executed by itself
             call.deferred = False
