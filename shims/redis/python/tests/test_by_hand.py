@@ -14,6 +14,8 @@ import redis.asyncio.retry
 from antipode.testing import isolated
 from antipode_lab.stores.redis import RedisStore
 from redis.backoff import NoBackoff
+from redis.cache import CacheConfig
+from redis.connection import CacheProxyConnection
 from redis.retry import Retry
 from regions import STORE
 
@@ -268,3 +270,25 @@ def test_a_command_that_the_next_connection_refused_changed_nothing(url: str) ->
             client.execute_command("SET", "k")
         assert not scope.pending
         assert scope.lineage.is_complete()
+
+
+def test_a_connection_with_a_cache_before_it_ends_its_transaction_too(
+    url: str, redis_lab: RedisStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The client and its callbacks name it differently; redis-py asks for a newer server than the lab's."""
+    monkeypatch.setattr(CacheProxyConnection, "MIN_ALLOWED_VERSION", "6.0.0")
+    native = connected(url, protocol=3, cache_config=CacheConfig())
+    client: Any = antipode_redis.wrap(native, store=STORE)
+    assert isinstance(client.connection, CacheProxyConnection)
+    with antipode.scope() as scope:
+        client.execute_command("MULTI")
+        client.execute_command("SET", "k", "1")
+        end_by_a_health_check(client)
+        client.execute_command("SET", "l", "2")
+        plain = redis_lab.client("a")
+        assert (plain.get("k"), plain.get("l")) == (None, b"2")
+        assert not scope.pending
+        at = position(scope.lineage)
+        with pytest.raises(redis.ResponseError, match="EXEC without MULTI"):
+            client.execute_command("EXEC")
+        assert position(scope.lineage) == at

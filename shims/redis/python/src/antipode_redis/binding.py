@@ -116,9 +116,13 @@ class Binding:
 
     def made_anew(self, connection: Any) -> None:
         """Such a MULTI ends with its connection: what was queued did not happen, and nothing else is."""
-        held = self.open.pop(connection, None)
-        if held is not None:
-            held.abandon()
+        for reference in self.open.keyrefs():
+            each: Any = reference()
+            # With redis-py's client cache the client has a proxy, and it is the connection behind it that tells.
+            if each is connection or getattr(each, "_conn", None) is connection:
+                held = self.open.pop(each, None)
+                if held is not None:
+                    held.abandon()
 
     def queues(self, connection: Any) -> bool:
         """Whether what is sent now is queued in such a MULTI, unless the connection is made anew meanwhile."""
