@@ -225,6 +225,34 @@ async def test_a_multi_that_comes_onto_the_next_connection_is_the_first_there_as
             assert position(scope.lineage) > at
 
 
+def test_reset_ends_a_transaction_that_was_sent_by_hand(url: str) -> None:
+    """What follows is executed by itself (SHIM-6)."""
+    client: Any = antipode_redis.wrap(connected(url, protocol=2), store=STORE)
+    with antipode.scope() as scope:
+        client.execute_command("MULTI")
+        client.execute_command("SET", "k", "1")
+        client.execute_command("RESET")
+        assert not scope.pending
+        client.execute_command("SET", "k", "2")
+        at = position(scope.lineage)
+        client.execute_command("SET", "k", "3")
+        assert position(scope.lineage) > at
+
+
+async def test_reset_ends_a_transaction_that_was_sent_by_hand_asyncio(url: str) -> None:
+    async with connected_asyncio(url) as native:
+        client: Any = antipode_redis.wrap(native, store=STORE)
+        with antipode.scope() as scope:
+            await client.execute_command("MULTI")
+            await client.execute_command("SET", "k", "1")
+            await client.execute_command("RESET")
+            assert not scope.pending
+            await client.execute_command("SET", "k", "2")
+            at = position(scope.lineage)
+            await client.execute_command("SET", "k", "3")
+            assert position(scope.lineage) > at
+
+
 # What is executed by itself, as the connection was made anew within
 
 HALF_DONE = "redis.call('SET', KEYS[1], ARGV[1]); return redis.error_reply('OOPS half done')"

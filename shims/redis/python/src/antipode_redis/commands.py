@@ -24,7 +24,7 @@ class Kind(Enum):
     MAYBE = 3
     """A script, a module's or an unknown command: may write, also where it ends with an error."""
     TRANSACTION = 4
-    """MULTI, EXEC, DISCARD, sent by hand."""
+    """MULTI, EXEC, DISCARD, sent by hand, and RESET, which discards, too."""
 
 
 _READS: Final = """
@@ -55,7 +55,7 @@ _WRITES: Final = """
 _OTHERS: Final = """
     ACL ASKING AUTH BGREWRITEAOF BGSAVE CLIENT CLUSTER COMMAND CONFIG ECHO FAILOVER HELLO INFO LASTSAVE LATENCY LOLWUT
     MEMORY MODULE MONITOR PFSELFTEST PING PSUBSCRIBE PSYNC PUBLISH PUBSUB PUNSUBSCRIBE QUIT READONLY READWRITE
-    REPLCONF REPLICAOF RESET ROLE SAVE SCRIPT SELECT SENTINEL SHUTDOWN SLAVEOF SLOWLOG SPUBLISH SSUBSCRIBE SUBSCRIBE
+    REPLCONF REPLICAOF ROLE SAVE SCRIPT SELECT SENTINEL SHUTDOWN SLAVEOF SLOWLOG SPUBLISH SSUBSCRIBE SUBSCRIBE
     SUNSUBSCRIBE SYNC TIME UNSUBSCRIBE UNWATCH WAIT WAITAOF WATCH
 """
 
@@ -68,7 +68,7 @@ KINDS: Final[dict[Any, Kind]] = (
     dict.fromkeys(_READS.split(), Kind.READ)
     | dict.fromkeys(_WRITES.split(), Kind.WRITE)
     | dict.fromkeys(_OTHERS.split(), Kind.OTHER)
-    | dict.fromkeys(("MULTI", "EXEC", "DISCARD"), Kind.TRANSACTION)
+    | dict.fromkeys(("MULTI", "EXEC", "DISCARD", "RESET"), Kind.TRANSACTION)
 )
 """Kinds by the command's name, in the spelling that redis-py uses."""
 

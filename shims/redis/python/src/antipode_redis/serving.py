@@ -23,7 +23,7 @@ CALL: Final = "_antipode_call"
 
 
 class ByHand:
-    """MULTI, EXEC or DISCARD, sent by the application itself."""
+    """MULTI, EXEC, DISCARD or RESET, sent by the application itself."""
 
     __slots__ = ("binding", "name")
 
