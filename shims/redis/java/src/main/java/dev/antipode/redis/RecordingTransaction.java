@@ -144,8 +144,8 @@ public final class RecordingTransaction extends AbstractTransaction {
   private List<Object> execute(WriteCall written) {
     List<Object> queuedReplies;
     try {
-      queuedReplies = send();
-    } catch (RuntimeException | Error error) { // there was no EXEC yet
+      queuedReplies = send(written);
+    } catch (RuntimeException | Error error) { // there was no EXEC yet: nothing was done where MULTI was
       if (written != null) {
         Exchange.failed(written, error);
       }
@@ -160,9 +160,6 @@ public final class RecordingTransaction extends AbstractTransaction {
           .map(Exception.class::cast)
           .forEach(error::addSuppressed);
       if (written != null) {
-        if (queuedReplies.get(0) instanceof JedisDataException) {
-          written.broke(); // MULTI was refused: what was sent with it was executed by itself
-        }
         Exchange.failed(written, error);
       }
       throw error;
@@ -192,11 +189,22 @@ public final class RecordingTransaction extends AbstractTransaction {
   }
 
   /** Waits where a read has to, and queues at the server; what that says. */
-  private List<Object> send() {
+  private List<Object> send(WriteCall written) {
     reads.forEach(each -> Reads.waitOn(binding, connection, each, !inWatch));
     connection.sendCommand(Protocol.Command.MULTI);
-    queued.forEach(each -> connection.sendCommand(JedisWords.arguments(each.wire())));
-    return connection.getMany(1 + queued.size());
+    boolean isOpen = false;
+    try {
+      queued.forEach(each -> connection.sendCommand(JedisWords.arguments(each.wire())));
+      List<Object> replies = new ArrayList<>(1 + queued.size());
+      replies.add(Exchange.one(connection, false));
+      isOpen = !(replies.get(0) instanceof JedisDataException);
+      replies.addAll(connection.getMany(queued.size()));
+      return replies;
+    } finally {
+      if (!isOpen && written != null) {
+        written.broke(); // MULTI was refused, or nobody knows: what was sent with it may have been executed by itself
+      }
+    }
   }
 
   /** EXEC with the question behind it. */

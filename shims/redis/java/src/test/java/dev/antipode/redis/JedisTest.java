@@ -21,6 +21,7 @@ import redis.clients.jedis.CommandArguments;
 import redis.clients.jedis.CommandObject;
 import redis.clients.jedis.DefaultJedisClientConfig;
 import redis.clients.jedis.Protocol;
+import redis.clients.jedis.RedisClient;
 import redis.clients.jedis.Response;
 import redis.clients.jedis.UnifiedJedis;
 import redis.clients.jedis.exceptions.JedisConnectionException;
@@ -56,6 +57,23 @@ class JedisTest extends WithServers {
 
   @Test
   void aTransactionWithoutExecDidNotHappen_SCOPE_17() {
+    try (CuttingProxy proxy = new CuttingProxy(servers.servers().get("a").port());
+        RedisClient behind = RedisClient.create("127.0.0.1", proxy.port())) {
+      UnifiedJedis posts = AntipodeRedis.wrap(behind, options());
+      posts.set("k", "v");
+      try (LineageScope scope = Antipode.scope(); AbstractTransaction transaction = posts.multi()) {
+        transaction.set("k", "w");
+        proxy.cutAfter("+OK\r\n+QUEUED");
+        assertThatThrownBy(transaction::exec).isInstanceOf(JedisConnectionException.class);
+        assertThat(scope.pending()).isEmpty();
+      }
+    }
+    assertThat(plain.get("k")).isEqualTo("v");
+  }
+
+  /** Who knows whether it was refused. */
+  @Test
+  void aTransactionWhoseMultiWasNotAnsweredIsUnknown_SCOPE_17() {
     UnifiedJedis posts = AntipodeRedis.wrap(servers.hasty("a", Duration.ofSeconds(1)), options());
     posts.set("k", "v");
     try (LineageScope scope = Antipode.scope(); AbstractTransaction transaction = posts.multi()) {
@@ -66,9 +84,8 @@ class JedisTest extends WithServers {
       } finally {
         servers.lab().thaw("redis", "a");
       }
-      assertThat(scope.pending()).isEmpty();
+      assertThat(scope.pending()).hasSize(1).allMatch(PendingWrite::isUnknown);
     }
-    assertThat(plain.get("k")).isEqualTo("v");
   }
 
   /** As Jedis has it, what was queued is sent with MULTI, and executed by itself. */
@@ -85,6 +102,25 @@ class JedisTest extends WithServers {
       assertThatThrownBy(transaction::exec).isInstanceOf(JedisDataException.class);
       assertThat(plain.get("k")).isEqualTo("w");
       assertThatThrownBy(read::get).as("Jedis gives no value").isInstanceOf(IllegalStateException.class);
+      assertThat(scope.pending()).hasSize(1).allMatch(PendingWrite::isUnknown);
+      assertThat(scope.outgoing().isComplete()).isFalse();
+    }
+  }
+
+  /** A command that blocks, as it is not queued: its reply does not come in time, and that to MULTI has come. */
+  @Test
+  void aRefusedMultiWhoseConnectionBreaksBehindItIsUnknown_SCOPE_17() {
+    plain.set("k", "v");
+    servers.lab().verb("redis", "create_user", "poor", "secret", "~*", "&*", "+@all", "-multi");
+    UnifiedJedis posts = AntipodeRedis.wrap(
+        servers.client("a", DefaultJedisClientConfig.builder().user("poor").password("secret")
+            .socketTimeoutMillis(500)),
+        options());
+    try (LineageScope scope = Antipode.scope(); AbstractTransaction transaction = posts.multi()) {
+      transaction.set("k", "w");
+      transaction.blpop(60, "none");
+      assertThatThrownBy(transaction::exec).isInstanceOf(JedisConnectionException.class);
+      assertThat(plain.get("k")).isEqualTo("w");
       assertThat(scope.pending()).hasSize(1).allMatch(PendingWrite::isUnknown);
       assertThat(scope.outgoing().isComplete()).isFalse();
     }
@@ -141,7 +177,7 @@ class JedisTest extends WithServers {
   @Test
   void aServerThatIsDownIsNoErrorOfWrap() {
     UnifiedJedis posts = AntipodeRedis.wrap(
-        redis.clients.jedis.RedisClient.create("127.0.0.1", 1), StoreOptions.named("down"));
+        RedisClient.create("127.0.0.1", 1), StoreOptions.named("down"));
     assertThat(logs.text()).contains("does not answer yet");
     assertThatThrownBy(() -> posts.set("k", "v")).isInstanceOf(JedisConnectionException.class);
     posts.close();
