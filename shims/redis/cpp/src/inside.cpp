@@ -7,6 +7,8 @@
 namespace antipode::redis {
 namespace {
 
+constexpr const char* kRefusedMulti = "it was done at once, its MULTI having been refused";
+
 bool BeginsWith(const redisReply& reply, std::string_view word) {
   return reply.str != nullptr && std::string_view(reply.str, reply.len).substr(0, word.size()) == word;
 }
@@ -298,6 +300,7 @@ void Connection::Inside::Settle(Expected& expected, const redisReply& reply) {
   if (expected.is_multi && is_error) {  // there is no transaction: what follows is done at once
     multi_ = false;
     multi_read_ = nullptr;
+    Alone();
   }
   if (expected.is_multi || expected.dropped != nullptr) queued_.clear();
   if (expected.write == nullptr) return;
@@ -306,8 +309,21 @@ void Connection::Inside::Settle(Expected& expected, const redisReply& reply) {
   } else if (!expected.is_queued) {
     expected.write->Heard(reply);
   } else if (!is_error && !BeginsWith(reply, "QUEUED")) {
-    expected.write->Unasked("it was done at once, its MULTI having been refused");
+    expected.write->Unasked(kRefusedMulti);
   }
+}
+
+// The write that was appended behind a MULTI that is now refused. Its EXEC asks for its position; nobody does where it has none.
+void Connection::Inside::Alone() {
+  for (const std::deque<Expected>* each : {&expected_, &batch_}) {
+    for (const Expected& next : *each) {
+      if (next.is_exec) return;
+      if (next.dropped == nullptr) continue;
+      next.dropped->Unasked(kRefusedMulti);
+      return;
+    }
+  }
+  if (held_ != nullptr) std::exchange(held_, nullptr)->Unasked(kRefusedMulti);  // another transaction is another write
 }
 
 // Makes a reply what the application is to get, and tells whoever wants to know what rested beside it.
@@ -350,7 +366,10 @@ bool Connection::Inside::InMessages(const redisReply& reply) {
 void Connection::Inside::Broke() { LoseAll(); }
 
 void Connection::Inside::LoseAll() {
+  bool is_unanswered = false;  // whether it is not known if there was a transaction at all
   for (Expected& each : expected_) {
+    if (each.is_multi) is_unanswered = true;
+    if (is_unanswered && each.is_queued && each.write != nullptr) each.write->Sent();
     if (each.dropped != nullptr) each.dropped->Abandon();
     if (each.write != nullptr) each.write->Lost();
     for (const WritePtr& write : each.writes) write->Lost();

@@ -75,6 +75,7 @@ class Connection::Inside {
   int ReadReply(Reply& reply);
   bool ReadAnswers();
   void Settle(Expected& expected, const redisReply& reply);
+  void Alone();
   void Show(const Expected& expected, redisReply& reply);
   void Broke();
   void LoseAll();
