@@ -13,17 +13,12 @@ import io.grpc.CallOptions;
 import io.grpc.Channel;
 import io.grpc.ClientCall;
 import io.grpc.Metadata;
-import io.grpc.MethodDescriptor;
 import io.grpc.Status;
 import io.grpc.StatusRuntimeException;
 import io.grpc.stub.ClientCalls;
 import io.grpc.stub.ServerCalls;
 import io.grpc.stub.StreamObserver;
-import java.io.ByteArrayInputStream;
-import java.io.IOException;
 import java.io.InputStream;
-import java.io.UncheckedIOException;
-import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -184,23 +179,14 @@ class LostCallsTest {
   }
 
   /** Text of 100 characters at most. */
-  private static final class Short implements MethodDescriptor.Marshaller<String> {
-    @Override
-    public InputStream stream(String value) {
-      return new ByteArrayInputStream(value.getBytes(StandardCharsets.UTF_8));
-    }
-
+  private static final class Short extends Posts.Text {
     @Override
     public String parse(InputStream stream) {
-      try {
-        String value = new String(stream.readAllBytes(), StandardCharsets.UTF_8);
-        if (value.length() > 100) {
-          throw new IllegalArgumentException("too long");
-        }
-        return value;
-      } catch (IOException error) {
-        throw new UncheckedIOException(error);
+      String value = super.parse(stream);
+      if (value.length() > 100) {
+        throw new IllegalArgumentException("too long");
       }
+      return value;
     }
   }
 

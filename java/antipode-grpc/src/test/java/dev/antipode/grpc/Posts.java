@@ -106,7 +106,8 @@ final class Posts implements AutoCloseable {
         .build();
   }
 
-  private static final class Text implements Marshaller<String> {
+  /** What calls and answers carry. */
+  static class Text implements Marshaller<String> {
     @Override
     public InputStream stream(String value) {
       return new ByteArrayInputStream(value.getBytes(StandardCharsets.UTF_8));
