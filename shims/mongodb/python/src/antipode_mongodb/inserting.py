@@ -12,7 +12,7 @@ from pymongo.results import InsertManyResult, InsertOneResult
 
 from antipode_mongodb import tombstones
 from antipode_mongodb.fields import dressed_document, stripped, version_of
-from antipode_mongodb.outcome import incomplete, settle
+from antipode_mongodb.outcome import BATCHES, ONE, incomplete, settle
 from antipode_mongodb.steps import Blocking, Steps
 from antipode_mongodb.writing import At, above_tombstone, raised, record
 
@@ -76,7 +76,7 @@ def insert_many(at: At, documents: list[Any], options: dict[str, Any]) -> Steps[
                 stripped(failed["op"])
         raise
     except BaseException as error:
-        settle(writes, error)
+        settle(writes, error, BATCHES if len(writes) > 1 else ONE)
         raise
     yield from _record(at, list(zip((each["_id"] for each in documents), writes, strict=True)), used, counter)
     return result

@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from antipode.shim import Write
-from pymongo.errors import PyMongoError, WriteError
+from pymongo.errors import PyMongoError
 from pymongo.results import DeleteResult, UpdateResult
 
 from antipode_mongodb import tombstones
 from antipode_mongodb.fields import VERSION, dressed_update, may_drop, version_of
-from antipode_mongodb.outcome import incomplete, settle
+from antipode_mongodb.outcome import SEVERAL, incomplete, settle
 from antipode_mongodb.steps import Blocking, Steps
 from antipode_mongodb.writing import DROPPED, NEVER, At, above_tombstone, bury, raised, record
 
@@ -35,14 +35,6 @@ def _these(filter: Any, names: Sequence[Any]) -> dict[str, Any]:
     return {"$and": [filter, chosen]} if filter else chosen
 
 
-def _failed(at: At, writes: Sequence[Write], error: BaseException) -> None:
-    """An operation of several documents that ended with an error may have changed some of them."""
-    if isinstance(error, WriteError) and writes:
-        incomplete(writes, at.store, "bulk", "an operation of several documents failed, and may have changed some")
-    else:
-        settle(writes, error)
-
-
 def update_many(at: At, filter: Any, update: Any, upsert: bool, options: dict[str, Any]) -> Steps[UpdateResult]:
     """`update_many`: one version for all that it changes."""
     binding = at.binding
@@ -64,7 +56,7 @@ def update_many(at: At, filter: Any, update: Any, upsert: bool, options: dict[st
         sent = dressed_update(update, counter, text)
         result: UpdateResult = yield lambda: at.low.update_many(query, sent, upsert=False, **options)
     except BaseException as error:
-        _failed(at, writes, error)
+        settle(writes, error, SEVERAL)
         raise
     if too_many:
         incomplete(writes, at.store, "many", f"one operation changed more than {MOST} documents")
@@ -131,7 +123,7 @@ def delete_many(at: At, filter: Any, options: dict[str, Any]) -> Steps[DeleteRes
     try:
         result: DeleteResult = yield lambda: at.low.delete_many(query, **options)
     except BaseException as error:
-        _failed(at, writes, error)
+        settle(writes, error, SEVERAL)
         raise
     if too_many:
         incomplete(writes, at.store, "many", f"one operation deleted more than {MOST} documents")

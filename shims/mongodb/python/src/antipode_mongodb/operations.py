@@ -26,7 +26,7 @@ from antipode_mongodb.fields import (
 )
 from antipode_mongodb.inserting import can_insert, insert_many, insert_one
 from antipode_mongodb.many import delete_many, update_many
-from antipode_mongodb.outcome import incomplete, settle
+from antipode_mongodb.outcome import ONE, SEVERAL, Parts, incomplete, parts_of, settle
 from antipode_mongodb.positions import enlist, positioned
 from antipode_mongodb.reading import Read, can_strip
 from antipode_mongodb.steps import Blocking, Steps
@@ -110,13 +110,13 @@ def ready(binding: Binding, client: Any) -> Steps[None]:
         yield Blocking(lambda: binding.learn(election))
 
 
-def native(at: At, reason: str, detail: str, call: Callable[[], Any]) -> Steps[Any]:
+def native(at: At, reason: str, detail: str, call: Callable[[], Any], parts: Parts = ONE) -> Steps[Any]:
     """A write as it came: it is recorded, and no version of it can be had."""
     write = at.binding.store.begin()
     try:
         result = yield call
     except BaseException as error:
-        settle([write], error)
+        settle([write], error, parts)
         raise
     incomplete([write], at.store, reason, detail)
     return result
@@ -130,30 +130,30 @@ def write(at: At, name: str, given: Given) -> Steps[Any]:
         hidden = {"projection": hiding(given.get("projection"))} if hides else {}
         return getattr(at.low, name)(**{**given, **hidden})
 
-    binding = at.binding
+    binding, parts = at.binding, parts_of(name)
     if not binding.records:
         return (yield plain)
     client = at.low.database.client
     yield from ready(binding, client)
     session = given.get("session")
     if binding.unfit:
-        return (yield from native(at, "unfit", binding.unfit, plain))
+        return (yield from native(at, "unfit", binding.unfit, plain, parts))
     if binding.flavour.positions:
         binding_text = binding.text_at_rest()
         dressed = _dressed(name, given, binding_text)
         send = getattr(at.low, name)
         call = lambda used: send(**{**dressed, "session": used})  # noqa: E731
-        return (yield from positioned(binding, client, concern_of(given, at.low), session, call))
+        return (yield from positioned(binding, client, concern_of(given, at.low), session, call, parts=parts))
     if session is not None and session.in_transaction:
         words = "a transaction on a server that gives no positions; wrap a client of a replica set"
-        return (yield from native(at, "transaction", words, plain))
+        return (yield from native(at, "transaction", words, plain, parts))
     if not at.low.write_concern.acknowledged:
-        return (yield from native(at, "concern", "w=0: nobody knows what became of them", plain))
+        return (yield from native(at, "concern", "w=0: nobody knows what became of them", plain, parts))
     handler = _VERSIONED.get(name)
     steps = None if handler is None else handler(at, dict(given))
     if steps is None:
         words = f"{name} carries no version here"
-        return (yield from native(at, "operation", words, plain))
+        return (yield from native(at, "operation", words, plain, parts))
     return (yield from steps)
 
 
@@ -215,7 +215,8 @@ def _insert_many(at: At, given: Given) -> Steps[Any] | None:
 
 def _refused(at: At, name: str, given: Given) -> Steps[Any]:
     """What the client refuses, or takes as it is."""
-    return native(at, "operation", f"{name} carries no version here", lambda: getattr(at.low, name)(**given))
+    words = f"{name} carries no version here"
+    return native(at, "operation", words, lambda: getattr(at.low, name)(**given), parts_of(name))
 
 
 def _change(given: Given, word: str) -> Change | None:
@@ -371,8 +372,9 @@ def _piped(at: At, name: str, given: Given) -> Steps[Any]:
     if binding.flavour.positions and not binding.unfit:
         client = at.low.database.client
         call = lambda used: send(**{**given, "session": used})  # noqa: E731
-        return (yield from positioned(binding, client, concern_of(given, at.low), given.get("session"), call))
-    return (yield from native(at, "operation", "$out and $merge carry no versions", lambda: send(**given)))
+        concern, session = concern_of(given, at.low), given.get("session")
+        return (yield from positioned(binding, client, concern, session, call, parts=SEVERAL))
+    return (yield from native(at, "operation", "$out and $merge carry no versions", lambda: send(**given), SEVERAL))
 
 
 # Databases and clients
@@ -385,21 +387,22 @@ def wide_write(
     session: Any,
     call: Callable[[Any], Any],
     failure: Callable[[Any], BaseException | None] = lambda _: None,
+    parts: Parts = SEVERAL,
 ) -> Steps[Any]:
     """A write of a database's or a client's: of many documents, or of nobody knows which.
 
-    concern: as the server gets it; None where nobody sees whether it was kept. failure: as in `positioned`.
+    concern: as the server gets it; None where nobody sees whether it was kept. failure, parts: as in `positioned`.
     """
     if not binding.records:
         return (yield lambda: call(session))
     yield from ready(binding, client)
     if binding.flavour.positions and not binding.unfit and concern is not None:
-        return (yield from positioned(binding, client, concern, session, call, failure))
+        return (yield from positioned(binding, client, concern, session, call, failure, parts))
     one: Write = binding.store.begin()
     try:
         result = yield lambda: call(session)
     except BaseException as error:
-        settle([one], error)
+        settle([one], error, parts)
         raise
     if session is not None and session.in_transaction and binding.flavour.positions:
         enlist(session, one)
@@ -420,6 +423,20 @@ def may_write(command: Mapping[str, Any]) -> bool:
     """Whether a database's command may change data."""
     name = str(next(iter(command), "")).lower()
     return writes_out(command.get("pipeline")) if name == "aggregate" else name not in READING_COMMANDS
+
+
+def is_of_one(command: Mapping[str, Any]) -> bool:
+    """Whether a command that writes is of one document, or happens as a whole: what is refused has left nothing."""
+    name = str(next(iter(command), "")).lower()
+    statements = command.get({"insert": "documents", "update": "updates", "delete": "deletes"}.get(name, ""))
+    if statements is None:
+        return name in ("findandmodify", "create", "createindexes", "drop", "dropindexes")
+    if not isinstance(statements, Sequence) or len(statements) != 1:
+        return False
+    [only] = statements
+    if name == "insert":
+        return True
+    return isinstance(only, Mapping) and (only.get("limit") == 1 if name == "delete" else not only.get("multi"))
 
 
 def writes_out(pipeline: Any) -> bool:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from antipode import logs
 from antipode.shim import Write
 from bson.errors import BSONError
 from pymongo.errors import (
+    BulkWriteError,
+    ClientBulkWriteException,
     ConfigurationError,
     ExecutionTimeout,
     InvalidName,
@@ -19,15 +21,32 @@ from pymongo.errors import (
 )
 
 NOT_SENT: Final = (TypeError, ValueError, OverflowError, BSONError, ConfigurationError, InvalidName, InvalidOperation)
+Parts: TypeAlias = tuple[type[Exception], ...]
+"""Errors after which a part of an operation may have happened."""
+ONE: Final[Parts] = (BulkWriteError, ClientBulkWriteException)
+"""Of one document: it happened, or it did not."""
+SEVERAL: Final[Parts] = (OperationFailure,)
+"""Of several documents: outside a transaction a server keeps what it changed before it met the error."""
+BATCHES: Final[Parts] = (OperationFailure, TypeError, ValueError, OverflowError, BSONError)
+"""In several messages: what cannot be sent is found out when its own is made, and those before it have been sent."""
 _INTERNAL: Final = frozenset({1, 8, 91, 189, 11600, 11602})
 """Errors of a server in the middle of something: what it was asked may have been done."""
 
 
-def settle(writes: Iterable[Write], error: BaseException) -> None:
+def parts_of(name: str) -> Parts:
+    """What an error of a collection's operation leaves open."""
+    if name in ("insert_many", "bulk_write"):
+        return BATCHES
+    return SEVERAL if name in ("update_many", "delete_many") else ONE
+
+
+def settle(writes: Iterable[Write], error: BaseException, parts: Parts = ONE) -> None:
     """Says of writes that failed whether they can have happened."""
     for write in writes:
         if isinstance(error, WriteConcernError):
             write.record_incomplete("concern", "it happened, and was not acknowledged as asked for")
+        elif isinstance(error, parts) and (is_refusal(error) or isinstance(error, ONE)):
+            write.record_incomplete("bulk", f"it failed, and a part of it may have happened ({type(error).__name__})")
         elif is_refusal(error):
             write.abandon()
         else:

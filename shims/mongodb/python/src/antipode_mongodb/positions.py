@@ -11,12 +11,12 @@ from typing import Any
 
 from antipode.shim import Write
 from antipode.writeid import Ordered
-from pymongo.errors import BulkWriteError, ClientBulkWriteException, OperationFailure
+from pymongo.errors import OperationFailure
 from pymongo.write_concern import WriteConcern
 
 from antipode_mongodb.binding import Binding
 from antipode_mongodb.flavour import counter_of, is_durable_majority
-from antipode_mongodb.outcome import incomplete, not_committed, settle
+from antipode_mongodb.outcome import ONE, Parts, incomplete, not_committed, settle
 from antipode_mongodb.steps import Steps
 
 ADVICE = (
@@ -37,46 +37,43 @@ def positioned(
     session: Any,
     call: Callable[[Any], Any],
     failure: Callable[[Any], BaseException | None] = lambda _: None,
+    parts: Parts = ONE,
 ) -> Steps[Any]:
     """Makes a write by `call(session)`, and records its position.
 
-    concern: as the server gets it. failure: the error in a result that the client did not raise.
+    concern: as the server gets it. failure: the error in a result that the client did not raise. parts: the errors
+    after which some of it may have happened.
     """
     write = binding.store.begin()
     if session is not None and session.in_transaction:
         enlist(session, write)
         return (yield lambda: call(session))
     if concern.get("w") == 0:
-        result = yield from _settled([write], lambda: call(session))
+        result = yield from _settled([write], lambda: call(session), parts)
         incomplete([write], binding.store.name, "concern", ADVICE)
         return result
     own = session is None
     # A session of ours is one that the server has in any case; it sees the reply's time.
     used = client.start_session(causal_consistency=False) if own else session
     try:
-        result = yield from _settled([write], lambda: call(used), partly=True)
+        result = yield from _settled([write], lambda: call(used), parts)
         time = used.operation_time
     finally:
         if own:
             yield used.end_session
     error = failure(result)
     if error is not None:
-        settle([write], error)
+        settle([write], error, parts)
     elif write.is_open:
         record(binding, [write], time, majority=is_majority(binding, concern))
     return result
 
 
-def _settled(writes: list[Write], call: Callable[[], Any], *, partly: bool = False) -> Steps[Any]:
+def _settled(writes: list[Write], call: Callable[[], Any], parts: Parts) -> Steps[Any]:
     try:
         return (yield call)
-    except (BulkWriteError, ClientBulkWriteException) as error:
-        # Some of it may have been done; the lineage says that something is missing.
-        for write in writes:
-            write.record_incomplete("bulk", f"a part of it failed ({type(error).__name__})")
-        raise
     except BaseException as error:
-        settle(writes, error)
+        settle(writes, error, parts)
         raise
 
 

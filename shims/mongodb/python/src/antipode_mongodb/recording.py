@@ -14,7 +14,7 @@ from antipode_mongodb import operations
 from antipode_mongodb.binding import Binding
 from antipode_mongodb.fields import hiding, is_whole, widened
 from antipode_mongodb.operations import Given, given_to
-from antipode_mongodb.outcome import failure_in
+from antipode_mongodb.outcome import BATCHES, ONE, SEVERAL, failure_in
 from antipode_mongodb.positions import aborted, committed, taken
 from antipode_mongodb.reading import Read, Seen, can_strip
 from antipode_mongodb.steps import Steps, run, run_async
@@ -246,13 +246,15 @@ def _command(self: Any, given: Given, more: Given, call: Callable[[Any], Any]) -
         return (yield lambda: call(given.get("session")))
     concern = sent.get("writeConcern")  # no other goes with it; without, the server's default holds
     asked = concern if isinstance(concern, Mapping) else {}
-    return (yield from _wide(self.client, given, asked, call, failure=failure_in))
+    parts = ONE if operations.is_of_one(sent) else SEVERAL
+    return (yield from _wide(self.client, given, asked, call, failure=failure_in, parts=parts))
 
 
 def _cursor_command(self: Any, given: Given, more: Given, call: Callable[[Any], Any]) -> Steps[Any]:
-    if not operations.may_write(operations.command_of(given, more)):
+    sent = operations.command_of(given, more)
+    if not operations.may_write(sent):
         return (yield lambda: call(given.get("session")))
-    return (yield from _wide(self.client, given, None, call))
+    return (yield from _wide(self.client, given, None, call, parts=ONE if operations.is_of_one(sent) else SEVERAL))
 
 
 def _aggregate(self: Any, given: Given, more: Given, call: Callable[[Any], Any]) -> Steps[Any]:
@@ -263,7 +265,7 @@ def _aggregate(self: Any, given: Given, more: Given, call: Callable[[Any], Any])
 
 def _drop_collection(self: Any, given: Given, _more: Given, call: Callable[[Any], Any]) -> Steps[Any]:
     given["name_or_collection"] = _named(given["name_or_collection"])
-    return _wide(self.client, given, operations.concern_of({}, self), call)
+    return _wide(self.client, given, operations.concern_of({}, self), call, parts=ONE)
 
 
 def _drop_database(self: Any, given: Given, _more: Given, call: Callable[[Any], Any]) -> Steps[Any]:
@@ -272,7 +274,7 @@ def _drop_database(self: Any, given: Given, _more: Given, call: Callable[[Any], 
 
 
 def _client_bulk_write(self: Any, given: Given, _more: Given, call: Callable[[Any], Any]) -> Steps[Any]:
-    return _wide(self, given, operations.concern_of(given, self), call)
+    return _wide(self, given, operations.concern_of(given, self), call, parts=BATCHES)
 
 
 _OF_DATABASES: Final[dict[str, _How]] = {
