@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 from collections.abc import Iterator
 from typing import Any
 
@@ -114,6 +115,44 @@ def test_any_other_failure_leaves_the_writes_pending(member: FakeMongod, reply: 
         session.start_transaction()
         session.abort_transaction()
         assert not scope.outgoing().is_complete([STORE])
+
+
+@pytest.mark.parametrize("again", [True, False], ids=["the commit works later", "it never does"])
+@pytest.mark.parametrize("is_async", [False, True], ids=["sync", "async"])
+def test_an_abort_after_a_commit_takes_nothing_back(member: FakeMongod, is_async: bool, again: bool) -> None:
+    """SCOPE-17: the client refuses it without asking the server, where the commit may have happened."""
+
+    async def left(plain: Any) -> antipode.Lineage:
+        client = antipode_mongodb.wrap(plain, store=STORE)
+        failing(member, refused(*UNKNOWN))
+
+        async def done(answer: Any) -> None:
+            if inspect.isawaitable(answer):
+                await answer
+
+        with antipode.scope() as scope:
+            session = client.start_session()
+            await done(session.start_transaction())
+            await done(client["blog"]["posts"].insert_one({"v": 1}, session=session))
+            with pytest.raises(PyMongoError):
+                await done(session.commit_transaction())
+            for _ in range(2):
+                with pytest.raises(InvalidOperation):
+                    await done(session.abort_transaction())
+            assert not scope.outgoing().is_complete([STORE])
+            if again:
+                await done(session.commit_transaction())
+            await done(session.end_session())
+            return scope.outgoing()
+
+    async def with_async() -> antipode.Lineage:
+        async with pymongo.AsyncMongoClient[Any](member.url) as plain:
+            return await left(plain)
+
+    leaving = asyncio.run(with_async() if is_async else left(member.client()))
+    assert leaving.is_complete([STORE]) == again
+    assert len(list(leaving.of_store(STORE))) == again
+    assert not member.named("abortTransaction")
 
 
 def test_a_commit_that_is_tried_again_has_its_position(member: FakeMongod) -> None:

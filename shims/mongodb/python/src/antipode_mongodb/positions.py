@@ -121,9 +121,13 @@ def committed(binding: Binding, session: Any, call: Callable[[], Any]) -> Steps[
 
 
 def aborted(session: Any, call: Callable[[], Any]) -> Steps[Any]:
-    """`abort_transaction`: what was written is not there, whatever becomes of the call (SHIM-11)."""
+    """`abort_transaction`: what was written is not there, whatever becomes of the call (SHIM-11).
+
+    Outside a transaction the client refuses it, and sends nothing: a commit before it may have happened (SCOPE-17).
+    """
+    runs = session.in_transaction
     try:
         return (yield call)
     finally:
-        for write in taken(session):
+        for write in taken(session) if runs else ():
             write.abandon()
