@@ -47,6 +47,9 @@ class FakeMongod:
         self.set_id = set_id
         self.journal = journal
         self.primary = primary
+        self.initiated = True
+        """Whether it has its set's configuration."""
+        self.in_set = True
         self.now = Timestamp(1_800_000_000, 1)
         self.committed = self.now
         self.concern_error = False
@@ -70,9 +73,15 @@ class FakeMongod:
             client.close()
         self._open = False
         self._listener.close()
-        for each in self._sockets:
+        self.drop()
+
+    def drop(self) -> None:
+        """Ends all its connections."""
+        ended, self._sockets = self._sockets, []
+        for each in ended:
             with suppress(OSError):
-                each.close()
+                each.shutdown(socket.SHUT_RDWR)
+            each.close()
 
     @property
     def url(self) -> str:
@@ -158,6 +167,10 @@ class FakeMongod:
         }
         if self.sharded:
             return {**hello, "msg": "isdbgrid"}
+        if not self.in_set:
+            return hello
+        if not self.initiated:
+            return {**hello, "isWritablePrimary": False, "ismaster": False, "secondary": False, "isreplicaset": True}
         me = f"127.0.0.1:{self.port}"
         view = {"setName": "rs0", "setVersion": 1, "hosts": [me], "me": me, "primary": me}
         if self.primary:

@@ -18,7 +18,7 @@ from antipode.writeid import Ordered
 from pymongo.errors import PyMongoError
 
 from antipode_mongodb.flavour import Flavour, examine
-from antipode_mongodb.targets import Target
+from antipode_mongodb.targets import Target, view_of
 from antipode_mongodb.tombstones import Switches, are_on
 
 _ASK_S: Final = 5.0
@@ -53,30 +53,37 @@ class Binding:
         """Why nothing that it writes can be proved."""
         self.switches = Switches()
         self._lock = threading.Lock()
-        self._asked: Any = None
-        self._election: Any = None
+        self._view: Any = None
+        """What the client saw of its servers when the flavour was asked for."""
 
     # The server
 
-    def known(self, election: Any) -> bool:
-        """Whether it is known what the server is; `election` names the primary that the client sees now."""
-        return self.flavour is not UNKNOWN and (not self.flavour.positions or election == self._election)
+    @property
+    def unknown(self) -> bool:
+        """Whether the server has not said yet what it is."""
+        return self.flavour is UNKNOWN
 
-    def learn(self, election: Any = None) -> None:
-        """Asks the server what it is. Blocks for a few seconds at most; raises UnfitStoreError."""
+    def known(self, client: Any) -> bool:
+        """Whether it is known what the server is, by what the client sees of it now."""
+        return self.flavour is not UNKNOWN and view_of(client) == self._view
+
+    def learn(self, plain: Any) -> None:
+        """Asks the server behind a client what it is. Blocks for a few seconds at most; raises UnfitStoreError."""
         with self._lock:
-            if self.known(election):
+            if self.known(plain):
                 return
+            view = view_of(plain)  # before: what changes meanwhile is asked about again
             client = self.target.connect(_ASK_S)
             try:
                 self.flavour = examine(client, self.store.name)
-                self._election = election
+                self._view = view
             except UnfitStoreError as error:
                 if self.on_unfit == "raise":
                     raise
                 self.unfit = str(error)
                 logs.warn(f"unfit {self.store.name}", self.unfit)
                 self.flavour = Flavour("MongoDB", why_none=self.unfit)
+                self._view = view
             except PyMongoError as error:
                 logs.info(
                     f"probe {self.store.name}",

@@ -10,7 +10,7 @@ from antipode.errors import UnfitStoreError
 from pymongo.errors import OperationFailure, PyMongoError
 
 from antipode_mongodb import branch_rows, marks, tombstones
-from antipode_mongodb.flavour import GRANT, Flavour, examine
+from antipode_mongodb.flavour import GRANT, Flavour, NotInitiatedError, examine
 from antipode_mongodb.judging import _committed_time
 from antipode_mongodb.targets import target_of
 
@@ -33,7 +33,8 @@ def diagnose(target: Any) -> list[Finding]:
         return [*_of_server(client, flavour), *_of_databases(client, flavour), _of_branches(client)]
     except PyMongoError as error:
         why = "barriers leave it out and are not complete"
-        return [Finding(Level.UNKNOWN, f"does not answer: {type(error).__name__}", why, _ASK_AGAIN)]
+        words = str(error) if isinstance(error, NotInitiatedError) else f"does not answer: {type(error).__name__}"
+        return [Finding(Level.UNKNOWN, words, why, _ASK_AGAIN)]
     finally:
         client.close()
 

@@ -8,12 +8,16 @@ from typing import Any, Final
 
 from antipode.errors import UnfitStoreError
 from bson.timestamp import Timestamp
-from pymongo.errors import ExecutionTimeout, OperationFailure
+from pymongo.errors import AutoReconnect, ExecutionTimeout, OperationFailure
 
 _AHEAD_S: Final = 365 * 24 * 3600
 _UNAUTHORIZED: Final = (13, 18)
 _EXPIRED: Final = 50
 GRANT: Final = 'db.grantRolesToUser("USER", [{role: "clusterMonitor", db: "admin"}])'
+
+
+class NotInitiatedError(AutoReconnect):
+    """A member of a replica set that has not got its configuration: nobody knows yet what it will be."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +42,8 @@ class Flavour:
 def examine(client: Any, store: str) -> Flavour:
     """Asks a server what it is.
 
-    Raises UnfitStoreError for what is refused, with what to change; PyMongoError where it does not answer.
+    Raises UnfitStoreError for what is refused, with what to change; PyMongoError where it does not answer, or cannot
+    say it yet.
     """
     hello: Mapping[str, Any] = client.admin.command("hello")
     product = _product(client)
@@ -47,6 +52,8 @@ def examine(client: Any, store: str) -> Flavour:
             f"{store}: this is a router of a sharded cluster. Chunks move between its shards, and each shard has a "
             "history of its own, so no position of one covers a write. Wrap a client of a replica set"
         )
+    if hello.get("isreplicaset"):
+        raise NotInitiatedError("it is a member of a replica set without its configuration: wait, or rs.initiate()")
     if not hello.get("setName"):
         return Flavour(product, why_none="it is no member of a replica set")
     if "operationTime" not in hello:

@@ -105,9 +105,8 @@ def concern_of(given: Mapping[str, Any], part: Any) -> Mapping[str, Any]:
 
 def ready(binding: Binding, client: Any) -> Steps[None]:
     """Finds out what the server is, where that is not known."""
-    election = client.topology_description.max_election_id if binding.flavour.positions else None
-    if not binding.known(election):
-        yield Blocking(lambda: binding.learn(election))
+    if not binding.known(client):
+        yield Blocking(lambda: binding.learn(client))
 
 
 def native(at: At, reason: str, detail: str, call: Callable[[], Any], parts: Parts = ONE) -> Steps[Any]:
@@ -138,6 +137,8 @@ def write(at: At, name: str, given: Given) -> Steps[Any]:
     session = given.get("session")
     if binding.unfit:
         return (yield from native(at, "unfit", binding.unfit, plain, parts))
+    if binding.unknown:
+        return (yield from native(at, "unfit", binding.flavour.why_none, plain, parts))
     if binding.flavour.positions:
         binding_text = binding.text_at_rest()
         dressed = _dressed(name, given, binding_text)

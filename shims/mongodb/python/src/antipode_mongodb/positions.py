@@ -11,7 +11,7 @@ from typing import Any
 
 from antipode.shim import Write
 from antipode.writeid import Ordered
-from pymongo.errors import OperationFailure
+from pymongo.errors import ConfigurationError, OperationFailure
 from pymongo.write_concern import WriteConcern
 
 from antipode_mongodb.binding import Binding
@@ -22,6 +22,11 @@ from antipode_mongodb.steps import Steps
 ADVICE = (
     "they are not acknowledged by a majority, and may be rolled back at a failover under their position. Use "
     'w="majority" without journal=False (in the URL, the client or the collection; a command has to say it itself)'
+)
+
+NO_TIME = (
+    "no operationTime came with the reply. A connection from before the server was a member of its replica set sees "
+    "none: start the process anew"
 )
 
 
@@ -49,32 +54,38 @@ def positioned(
         enlist(session, write)
         return (yield lambda: call(session))
     if concern.get("w") == 0:
-        result = yield from _settled([write], lambda: call(session), parts)
+        try:
+            result = yield lambda: call(session)
+        except BaseException as error:
+            settle([write], error, parts)
+            raise
         incomplete([write], binding.store.name, "concern", ADVICE)
         return result
     own = session is None
     # A session of ours is one that the server has in any case; it sees the reply's time.
     used = client.start_session(causal_consistency=False) if own else session
     try:
-        result = yield from _settled([write], lambda: call(used), parts)
+        try:
+            result = yield lambda: call(used)
+        except ConfigurationError as error:
+            if not own or used.operation_time is not None or "Sessions are not supported" not in str(error):
+                raise
+            # A connection from before the server was a member of its set: nothing has been sent, and without a session
+            # the client can send it, and does not see the time of the reply.
+            result = yield lambda: call(None)
         time = used.operation_time
+    except BaseException as error:
+        settle([write], error, parts)
+        raise
     finally:
         if own:
             yield used.end_session
-    error = failure(result)
-    if error is not None:
-        settle([write], error, parts)
+    failed = failure(result)
+    if failed is not None:
+        settle([write], failed, parts)
     elif write.is_open:
         record(binding, [write], time, majority=is_majority(binding, concern))
     return result
-
-
-def _settled(writes: list[Write], call: Callable[[], Any], parts: Parts) -> Steps[Any]:
-    try:
-        return (yield call)
-    except BaseException as error:
-        settle(writes, error, parts)
-        raise
 
 
 def record(binding: Binding, writes: list[Write], time: Any, *, majority: bool) -> None:
@@ -82,7 +93,7 @@ def record(binding: Binding, writes: list[Write], time: Any, *, majority: bool) 
     if not majority:
         incomplete(writes, binding.store.name, "concern", ADVICE)
     elif time is None:
-        incomplete(writes, binding.store.name, "position", "the server's reply has no operationTime")
+        incomplete(writes, binding.store.name, "position", NO_TIME)
     else:
         for write in writes:
             write.record(Ordered(binding.flavour.epoch, counter_of(time)))

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, MutableMapping
+from contextlib import suppress
 from typing import Any
 
 import bson
+from antipode.errors import UnfitStoreError
 from antipode.reading import Reading, current_reading
 from antipode.scope import current_scope
 from antipode.wait_on_read import wait_first
@@ -27,8 +29,10 @@ _LASTING = ("majority", "linearizable", "snapshot")
 class Read:
     """One read: who wants to know what its values depend on."""
 
-    def __init__(self, binding: Binding) -> None:
+    def __init__(self, binding: Binding, client: Any = None) -> None:
+        """client: the one that reads; where it is not given, nothing that is read is covered."""
         self.binding = binding
+        self._client = client
         self._reading = current_reading() if binding.records else None
         self._scope = current_scope() if binding.records else None
         self._merged = Reading() if binding.records and binding.merges and self._scope is not None else None
@@ -39,15 +43,28 @@ class Read:
         return self._reading is not None or self._merged is not None
 
     @property
+    def asks(self) -> bool:
+        """Whether it is not known what the server is, which tells what covers its values."""
+        return self.collects and self._client is not None and not self.binding.known(self._client)
+
+    @property
     def waits(self) -> bool:
         """Whether there may be something that the read has to come after."""
+        if self.asks:
+            return True
         after = self._reading is not None and self._reading.after is not None
         return self.binding.records and (after or (self.binding.waits and self._scope is not None))
 
     def wait(self) -> None:
         """Waits for what the read has to come after (wait on read, `reading(after=…)`). Blocks."""
         own = self.binding
+        if self.asks:
+            self._ask()
         wait_first(own.server, own.store.timeout, self._reading, self._scope, waits=own.waits)
+
+    def _ask(self) -> None:
+        with suppress(UnfitStoreError):  # the read is the application's own
+            self.binding.learn(self._client)
 
     def waiting(self) -> Steps[None]:
         """The same as a step."""
@@ -69,8 +86,8 @@ class Read:
         beside = self.binding.lineage_of(texts_of(document))
         for reading in self._told():
             reading.saw(lineage=beside)
-            if self.binding.flavour.positions:
-                continue  # the position of the server that answered covers it
+            if self.binding.flavour.positions or self.binding.unknown:
+                continue  # it is the server's answer that is covered, or not (`answered`)
             if "_id" not in document or (version is None and not whole):
                 reading.marked(store.name)
                 continue
@@ -83,6 +100,9 @@ class Read:
     def answered(self, session: Any, level: str | None) -> None:
         """A server has answered: on a replica set its time covers what was read, where no election takes that back."""
         binding = self.binding
+        if binding.unknown:
+            for reading in self._told():
+                reading.marked(binding.store.name)
         if not binding.flavour.positions:
             return
         time = None if session is None else session.operation_time

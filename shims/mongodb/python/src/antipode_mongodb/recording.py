@@ -133,6 +133,10 @@ def _as_recording_collection(collection: Any) -> Any:
 # Cursors
 
 
+def _client_of(cursor: Any) -> Any:
+    return cursor._collection.database.client
+
+
 class _RecordingCursor:
     _antipode_seen: Seen | None = None
 
@@ -143,7 +147,7 @@ class _RecordingCursor:
 
     def _antipode_read(self) -> Read | None:
         seen = self._antipode_seen
-        return None if seen is None or self._explain else Read(seen.binding)  # type: ignore[attr-defined]
+        return None if seen is None or self._explain else Read(seen.binding, _client_of(self))  # type: ignore[attr-defined]
 
     def _antipode_came(self, read: Read | None, session: Any) -> None:
         seen = self._antipode_seen

@@ -85,6 +85,13 @@ def whole(client: Any) -> Target:
     return Target(f"mongodb://{seeds}", given)
 
 
+def view_of(client: Any) -> Any:
+    """What a client sees of its servers: another value where they may be others, or of another kind, than before."""
+    topology = client.topology_description
+    sets = frozenset(each.replica_set_name for each in topology.server_descriptions().values()) - {None}
+    return topology.max_election_id, sets
+
+
 def _shown(host: str, port: int | None) -> str:
     if port is None:  # a Unix socket
         return host.replace("/", "%2F")

@@ -89,7 +89,7 @@ def wrap(
         on_unfit=on_unfit,
     )
     cast(MongoShim, joined.shim).rows.add(binding.target)
-    binding.learn()
+    binding.learn(plain)
     if tombstones and not binding.flavour.positions and client is not owner:
         _need_tombstones(binding, cast(Any, client))
     return cast(_C, _copy(client, plain, binding))

@@ -1,0 +1,177 @@
+"""Servers that become something else while a client is in use, by a scripted one (spec EPOCH-2, EPOCH-14, EPOCH-32)."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from typing import Any
+
+import antipode
+import antipode_mongodb
+import pymongo
+import pytest
+from antipode import Verdict
+from antipode.administration import Level
+from antipode.settings import configure
+from antipode.testing import isolated
+from antipode.writeid import Ordered
+from antipode_mongodb import MongoShim
+from antipode_mongodb.flavour import counter_of
+from fake_mongod import SET_ID, FakeMongod
+from pymongo.errors import PyMongoError
+from pymongo.read_concern import ReadConcern
+
+STORE = "blog-posts"
+both = pytest.mark.parametrize("is_async", [False, True], ids=["sync", "async"])
+
+
+@pytest.fixture(autouse=True)
+def alone() -> Iterator[None]:
+    with isolated():
+        configure(replica_out_after=20.0)
+        yield
+
+
+def look(lineage: antipode.Lineage, timeout: float = 5.0) -> Any:
+    result = antipode.barrier(lineage, timeout=timeout, stores=[STORE], on_timeout="proceed", on_unproven="proceed")
+    return result.stores[STORE]
+
+
+async def done(answer: Any) -> Any:
+    return await answer if inspect.isawaitable(answer) else answer
+
+
+def with_client(member: FakeMongod, is_async: bool, use: Callable[[Any], Any]) -> None:
+    """Runs `use(client)`, of a client of either kind."""
+
+    async def with_async() -> None:
+        async with pymongo.AsyncMongoClient[Any](member.url) as client:
+            await use(client)
+
+    asyncio.run(with_async() if is_async else use(member.client()))
+
+
+# A member that has no configuration yet
+
+
+@pytest.fixture
+def ghost() -> Iterator[FakeMongod]:
+    """A member before `rs.initiate()`, as MongoDB's protocol shows it."""
+    with FakeMongod() as server:
+        server.initiated = False
+        yield server
+
+
+@both
+def test_a_set_that_is_initiated_later_gives_positions(ghost: FakeMongod, is_async: bool) -> None:
+    """EPOCH-32, SHIM-3: until then what it is is not known, and no document gets a version."""
+
+    async def use(plain: Any) -> None:
+        client = antipode_mongodb.wrap(plain, store=STORE)
+        posts = client["blog"]["posts"].with_options(read_concern=ReadConcern("majority"))
+        with antipode.scope() as scope:
+            await done(posts.insert_one({"v": 1}))
+            await done(posts.update_many({}, {"$set": {"v": 1}}))
+            assert not scope.lineage.of_store(STORE)
+            assert not scope.lineage.is_complete([STORE])
+        with antipode.reading() as seen:
+            await done(posts.find_one({}))
+        assert not seen.lineage.is_complete([STORE])
+        ghost.initiated = True
+        with antipode.scope() as scope:  # by a connection that has no sessions: the client does not ask again
+            await done(posts.insert_one({"v": 1}))
+            assert not scope.lineage.of_store(STORE)
+            assert not scope.lineage.is_complete([STORE])
+        ghost.drop()
+        deadline = asyncio.get_running_loop().time() + 20
+        while True:
+            with antipode.scope() as scope, suppress(PyMongoError):
+                await done(posts.insert_one({"v": 1}))
+                break
+            assert asyncio.get_running_loop().time() < deadline, "no new connection"
+        [entry] = scope.lineage.of_store(STORE)
+        assert entry.version == Ordered(str(SET_ID), counter_of(ghost.now))
+        assert scope.lineage.is_complete()
+
+    with_client(ghost, is_async, use)
+    assert "_apv" not in str(ghost.named("insert", "update", "findAndModify")).replace("'_apv': 0", "")
+
+
+@both
+def test_a_reader_that_came_too_early_asks_again(ghost: FakeMongod, is_async: bool) -> None:
+    """EPOCH-32: a digest of the document would cover what an election takes back."""
+
+    async def use(plain: Any) -> None:
+        posts = antipode_mongodb.wrap(plain, store=STORE)["blog"]["posts"]
+        ghost.initiated = True
+        ghost.more["find"] = lambda command: with_document(ghost, command)
+        with antipode.reading() as seen:
+            assert await done(posts.find_one({})) == {"_id": 1}
+        assert not seen.lineage.is_complete([STORE])
+        lasting = posts.with_options(read_concern=ReadConcern("majority"))
+        with antipode.reading() as seen:
+            await done(lasting.find_one({}))
+        [entry] = seen.lineage.of_store(STORE)
+        assert entry.version == Ordered(str(SET_ID), counter_of(ghost.committed))
+
+    with_client(ghost, is_async, use)
+
+
+def with_document(server: FakeMongod, command: dict[str, Any]) -> dict[str, Any]:
+    reply = server._find(command)
+    if command["find"] == "posts":
+        reply["cursor"]["firstBatch"] = [{"_id": 1}]
+    return reply
+
+
+def test_a_barrier_waits_until_a_member_has_its_configuration(ghost: FakeMongod) -> None:
+    """BAR-26: it has not answered; `unproven` would stay as long as the connection."""
+    antipode_mongodb.register(STORE, replicas=[ghost.url])
+    lineage = antipode.Lineage([antipode.WriteId.position(STORE, str(SET_ID), counter_of(ghost.committed))])
+    assert look(lineage, 0.3).verdict is Verdict.TIMED_OUT
+    ghost.initiated = True
+    assert look(lineage).verdict is Verdict.VISIBLE
+
+
+def test_doctor_says_of_a_member_without_a_configuration_what_is_to_be_done(ghost: FakeMongod) -> None:
+    """SHIM-3"""
+    [found] = MongoShim.diagnose(ghost.url)
+    assert found.level is Level.UNKNOWN
+    assert "rs.initiate()" in found.what
+
+
+@both
+def test_a_single_server_that_becomes_a_member_gives_positions(is_async: bool) -> None:
+    """EPOCH-32: it had none when the client was wrapped."""
+
+    async def use(plain: Any) -> None:
+        posts = antipode_mongodb.wrap(plain, store=STORE, tombstones=False)["blog"]["posts"]
+        with antipode.scope() as scope:
+            await done(posts.insert_one({"v": 1}))
+            [entry] = scope.lineage.of_store(STORE)
+            assert not entry.is_position
+        server.in_set = True
+        server.drop()
+        await until_seen(plain)
+        with antipode.scope() as scope:
+            await done(posts.insert_one({"v": 1}))
+            [entry] = scope.lineage.of_store(STORE)
+            assert entry.version == Ordered(str(SET_ID), counter_of(server.now))
+
+    with FakeMongod() as server:
+        server.in_set = False
+        with_client(server, is_async, use)
+
+
+async def until_seen(client: Any) -> None:
+    """The client's own view of the server has the set's name."""
+    deadline = asyncio.get_running_loop().time() + 20
+    while all(each.replica_set_name is None for each in client.topology_description.server_descriptions().values()):
+        assert asyncio.get_running_loop().time() < deadline, "the client does not see the set"
+        await asyncio.sleep(0.01)
+        try:
+            await done(client.admin.command("ping"))
+        except PyMongoError:
+            continue
