@@ -19,6 +19,8 @@ from antipode.testing import isolated
 from antipode.writeid import Ordered
 from antipode_mongodb import MongoShim
 from antipode_mongodb.flavour import counter_of
+from bson.objectid import ObjectId
+from bson.timestamp import Timestamp
 from fake_mongod import SET_ID, FakeMongod
 from pymongo.errors import PyMongoError
 from pymongo.read_concern import ReadConcern
@@ -175,3 +177,130 @@ async def until_seen(client: Any) -> None:
             await done(client.admin.command("ping"))
         except PyMongoError:
             continue
+
+
+# Another replica set at the same address: a virtual address after a restore
+
+
+OTHER = ObjectId("0123456789abcdef01234567")
+
+
+def moved(member: FakeMongod, *clients: Any) -> None:
+    """The address leads to another set, whose times are greater; idle connections are dead, and are replaced unseen."""
+    for client in clients:
+        for server in client._topology._servers.values():
+            server.pool._check_interval_seconds = 0  # the client looks at a connection that was idle for a second
+    member.set_id = OTHER
+    member.now = member.committed = Timestamp(1_900_000_000, 1)
+    member.drop()
+
+
+@both
+def test_a_write_over_a_new_connection_is_not_of_the_set_that_was_there_before(is_async: bool) -> None:
+    """EPOCH-2, EPOCH-14: the client replaces a connection that has died without a word."""
+
+    async def use(plain: Any) -> None:
+        client = antipode_mongodb.wrap(plain, store=STORE)
+        posts = client["blog"]["posts"]
+        writes: list[Callable[[], Any]] = [
+            lambda: posts.insert_one({"v": 1}),
+            lambda: client["blog"].command({"insert": "posts", "documents": [{"_id": 1}]}),
+            lambda: in_transaction(client, posts),
+        ]
+        for write in writes:
+            member.set_id = SET_ID
+            member.drop()
+            await written_to(write, str(SET_ID))
+            moved(member, plain)
+            await written_to(write, str(OTHER))
+
+    with FakeMongod() as member:
+        with_client(member, is_async, use)
+
+
+async def in_transaction(client: Any, posts: Any) -> None:
+    session = client.start_session()
+    await done(session.start_transaction())
+    await done(posts.insert_one({"v": 1}, session=session))
+    await done(session.commit_transaction())
+    await done(session.end_session())
+
+
+async def written_to(write: Callable[[], Any], epoch: str) -> None:
+    """Writes until the write has a position; until then it is incomplete, and none is of another set."""
+    deadline = asyncio.get_running_loop().time() + 20
+    while True:
+        with antipode.scope() as scope:
+            try:
+                await done(write())
+            except PyMongoError:
+                continue
+            finally:
+                assert asyncio.get_running_loop().time() < deadline, "no position"
+        entries = list(scope.lineage.of_store(STORE))
+        assert scope.lineage.is_complete([STORE]) == bool(entries)
+        if entries:
+            [entry] = entries
+            assert isinstance(entry.version, Ordered)
+            assert entry.version.epoch == epoch
+            return
+
+
+@both
+def test_a_value_over_a_new_connection_is_not_of_the_set_that_was_there_before(is_async: bool) -> None:
+    """EPOCH-2, EPOCH-14"""
+
+    async def use(plain: Any) -> None:
+        posts = antipode_mongodb.wrap(plain, store=STORE)["blog"]["posts"]
+        lasting = posts.with_options(read_concern=ReadConcern("majority"))
+
+        async def read() -> list[Any]:
+            with antipode.reading() as seen:
+                await done(lasting.find_one({}))
+            entries = list(seen.lineage.of_store(STORE))
+            assert seen.lineage.is_complete() == bool(entries)
+            return [entry.version.epoch for entry in entries if isinstance(entry.version, Ordered)]
+
+        assert await read() == [str(SET_ID)]
+        moved(member, plain)
+        assert await read() in ([], [str(OTHER)])
+        assert await read() == [str(OTHER)]
+
+    with FakeMongod() as member:
+        with_client(member, is_async, use)
+
+
+def test_a_barrier_does_not_judge_by_the_set_that_was_there_before() -> None:
+    """EPOCH-2, EPOCH-14: the engine's own connection is replaced unseen, too, and the other set's times are greater."""
+    with FakeMongod() as member:
+        store = antipode_mongodb.register(STORE, replicas=[member.url])
+
+        def at(counter: int) -> antipode.Lineage:
+            return antipode.Lineage([antipode.WriteId.position(STORE, str(SET_ID), counter)])
+
+        assert look(at(counter_of(member.committed))).verdict is Verdict.VISIBLE
+        ahead = counter_of(member.committed) + 1
+        assert look(at(ahead), 0.1).verdict is Verdict.TIMED_OUT
+        [server] = store.servers()
+        moved(member, server.session.client)
+        answer = look(at(ahead))
+        assert answer.verdict is Verdict.UNPROVEN
+        assert str(OTHER) in answer.reason
+        assert look(antipode.Lineage([antipode.WriteId.position(STORE, str(OTHER), 1)])).verdict is Verdict.VISIBLE
+
+
+def test_as_long_as_a_connection_lasts_nothing_is_asked_again() -> None:
+    """SHIM-20: what it costs is for each new connection."""
+    with FakeMongod() as member:
+        posts = antipode_mongodb.wrap(member.client(), store=STORE)["blog"]["posts"]
+        with antipode.scope() as scope:
+            posts.insert_one({"v": 1})
+        member.committed = member.now
+        assert look(scope.lineage).verdict is Verdict.VISIBLE
+        before = len(member.named("replSetGetConfig"))
+        for _ in range(10):
+            with antipode.scope() as scope:
+                posts.insert_one({"v": 1})
+            member.committed = member.now
+            assert look(scope.lineage).verdict is Verdict.VISIBLE
+        assert len(member.named("replSetGetConfig")) == before

@@ -18,7 +18,7 @@ from antipode.writeid import Ordered
 from pymongo.errors import PyMongoError
 
 from antipode_mongodb.flavour import Flavour, examine
-from antipode_mongodb.targets import Target, view_of
+from antipode_mongodb.targets import Target, connections_of, is_of_one, view_of
 from antipode_mongodb.tombstones import Switches, are_on
 
 _ASK_S: Final = 5.0
@@ -55,6 +55,8 @@ class Binding:
         self._lock = threading.Lock()
         self._view: Any = None
         """What the client saw of its servers when the flavour was asked for."""
+        self._connections: Any = None
+        """The connections that it had made."""
 
     # The server
 
@@ -65,18 +67,24 @@ class Binding:
 
     def known(self, client: Any) -> bool:
         """Whether it is known what the server is, by what the client sees of it now."""
-        return self.flavour is not UNKNOWN and view_of(client) == self._view
+        if self.flavour is UNKNOWN or view_of(client) != self._view:
+            return False
+        # An epoch is never a cached one of another connection (EPOCH-2).
+        return not self.flavour.positions or not is_of_one(client) or connections_of(client) == self._connections
 
-    def learn(self, plain: Any) -> None:
-        """Asks the server behind a client what it is. Blocks for a few seconds at most; raises UnfitStoreError."""
+    def learn(self, plain: Any) -> bool:
+        """Asks the server behind a client what it is, where that is not known; False where it cannot be asked.
+
+        Blocks for a few seconds at most. Raises UnfitStoreError.
+        """
         with self._lock:
             if self.known(plain):
-                return
-            view = view_of(plain)  # before: what changes meanwhile is asked about again
+                return True
+            view, connections = view_of(plain), connections_of(plain)  # what changes meanwhile is asked about again
             client = self.target.connect(_ASK_S)
             try:
                 self.flavour = examine(client, self.store.name)
-                self._view = view
+                self._view, self._connections = view, connections
             except UnfitStoreError as error:
                 if self.on_unfit == "raise":
                     raise
@@ -90,8 +98,10 @@ class Binding:
                     f"{self.store.name}: {self.target.address} cannot be examined yet ({type(error).__name__}); it is "
                     "when first used",
                 )
+                return False
             finally:
                 client.close()
+            return True
 
     def has_tombstones(self, database: str) -> bool:
         """Whether deletions in a database leave tombstones; asks the server where that is not known."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from antipode.errors import UnfitStoreError
 from antipode.shim import Write
 from antipode.writeid import Ordered
 from pymongo.errors import ConfigurationError, OperationFailure
@@ -17,7 +18,7 @@ from pymongo.write_concern import WriteConcern
 from antipode_mongodb.binding import Binding
 from antipode_mongodb.flavour import counter_of, is_durable_majority
 from antipode_mongodb.outcome import ONE, Parts, incomplete, not_committed, settle
-from antipode_mongodb.steps import Steps
+from antipode_mongodb.steps import Blocking, Steps
 
 ADVICE = (
     "they are not acknowledged by a majority, and may be rolled back at a failover under their position. Use "
@@ -28,6 +29,7 @@ NO_TIME = (
     "no operationTime came with the reply. A connection from before the server was a member of its replica set sees "
     "none: start the process anew"
 )
+MOVED = "it went over a new connection, which may lead to another replica set than the one that was asked before"
 
 
 def is_majority(binding: Binding, concern: Mapping[str, Any]) -> bool:
@@ -64,6 +66,7 @@ def positioned(
     own = session is None
     # A session of ours is one that the server has in any case; it sees the reply's time.
     used = client.start_session(causal_consistency=False) if own else session
+    epoch = binding.flavour.epoch
     try:
         try:
             result = yield lambda: call(used)
@@ -83,20 +86,33 @@ def positioned(
     failed = failure(result)
     if failed is not None:
         settle([write], failed, parts)
-    elif write.is_open:
-        record(binding, [write], time, majority=is_majority(binding, concern))
+    else:
+        yield from recorded(binding, client, epoch, [write], time, concern)
     return result
 
 
-def record(binding: Binding, writes: list[Write], time: Any, *, majority: bool) -> None:
-    """The writes lie at this time of the replica set, or before it."""
-    if not majority:
+def recorded(
+    binding: Binding, client: Any, epoch: str, writes: list[Write], time: Any, concern: Mapping[str, Any]
+) -> Steps[None]:
+    """The writes lie at this time of the replica set, or before it. epoch: the set's id before they were sent."""
+    same = True
+    if not binding.known(client):
+        try:
+            same = yield Blocking(lambda: binding.learn(client))
+        except UnfitStoreError:  # the application's own operation was done
+            same = False
+        except BaseException:
+            incomplete(writes, binding.store.name, "position", MOVED)
+            raise
+    if not is_majority(binding, concern):
         incomplete(writes, binding.store.name, "concern", ADVICE)
+    elif not same or binding.flavour.epoch != epoch:
+        incomplete(writes, binding.store.name, "position", MOVED)
     elif time is None:
         incomplete(writes, binding.store.name, "position", NO_TIME)
     else:
         for write in writes:
-            write.record(Ordered(binding.flavour.epoch, counter_of(time)))
+            write.record(Ordered(epoch, counter_of(time)))
 
 
 # Transactions: the session keeps their writes
@@ -118,6 +134,7 @@ def committed(binding: Binding, session: Any, call: Callable[[], Any]) -> Steps[
     options = session._transaction.opts
     concern = (options.write_concern if options is not None else None) or WriteConcern()
     writes = list(session.__dict__.get("_antipode_writes", []))
+    epoch = binding.flavour.epoch
     try:
         result = yield call
     except OperationFailure as error:
@@ -127,7 +144,8 @@ def committed(binding: Binding, session: Any, call: Callable[[], Any]) -> Steps[
         raise
     # After any other failure it may have happened, or be tried again: the writes stay pending, and the session's.
     taken(session)
-    record(binding, writes, session.operation_time, majority=is_majority(binding, concern.document))
+    if writes:
+        yield from recorded(binding, session.client, epoch, writes, session.operation_time, concern.document)
     return result
 
 

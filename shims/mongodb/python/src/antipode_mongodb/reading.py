@@ -33,6 +33,8 @@ class Read:
         """client: the one that reads; where it is not given, nothing that is read is covered."""
         self.binding = binding
         self._client = client
+        self._epoch = binding.flavour.epoch
+        self._sure = True
         self._reading = current_reading() if binding.records else None
         self._scope = current_scope() if binding.records else None
         self._merged = Reading() if binding.records and binding.merges and self._scope is not None else None
@@ -59,12 +61,15 @@ class Read:
         """Waits for what the read has to come after (wait on read, `reading(after=…)`). Blocks."""
         own = self.binding
         if self.asks:
-            self._ask()
+            self.ask()
+            self._epoch = own.flavour.epoch
         wait_first(own.server, own.store.timeout, self._reading, self._scope, waits=own.waits)
 
-    def _ask(self) -> None:
+    def ask(self) -> None:
+        """Asks what the server is, before the read and where a new connection was made for it. Blocks."""
+        self._sure = False
         with suppress(UnfitStoreError):  # the read is the application's own
-            self.binding.learn(self._client)
+            self._sure = self.binding.learn(self._client)
 
     def waiting(self) -> Steps[None]:
         """The same as a step."""
@@ -105,7 +110,8 @@ class Read:
                 reading.marked(binding.store.name)
         if not binding.flavour.positions:
             return
-        time = None if session is None else session.operation_time
+        same = self._sure and binding.flavour.epoch == self._epoch
+        time = session.operation_time if session is not None and same else None
         for reading in self._told():
             if time is None or level not in _LASTING:
                 reading.marked(binding.store.name)

@@ -170,6 +170,8 @@ def _cursor_class(is_async: bool) -> type[Any]:
                     await asyncio.to_thread(read.wait)
                 session = self._session  # a cursor that is at its end lets go of it
                 await super()._send_message(operation)
+                if read is not None and read.asks:
+                    await asyncio.to_thread(read.ask)
                 self._antipode_came(read, session)
 
         AsyncRecordingCursor.__name__ = AsyncCursor.__name__
@@ -183,6 +185,8 @@ def _cursor_class(is_async: bool) -> type[Any]:
                 read.wait()
             session = self._session  # a cursor that is at its end lets go of it
             super()._send_message(operation)
+            if read is not None and read.asks:
+                read.ask()
             self._antipode_came(read, session)
 
     RecordingCursor.__name__ = Cursor.__name__

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 from antipode.administration import EpochRecord, Finding, Step, Wanted
 from antipode.branch_table import BranchTable
@@ -13,11 +13,13 @@ from antipode.hybrid_clock import HybridClock
 from antipode.shim import Capabilities, Server, Shim, Visibility, not_yet, unproven
 from antipode.store import Store
 from antipode.writeid import Ordered, WriteId
-from pymongo.errors import ConnectionFailure, OperationFailure
+from pymongo.errors import AutoReconnect, ConnectionFailure, OperationFailure
 
 from antipode_mongodb import branch_rows, doctor, judging, marks, preparing
 from antipode_mongodb.flavour import Flavour, examine
-from antipode_mongodb.targets import SCHEMES, target_of
+from antipode_mongodb.targets import SCHEMES, connections_of, target_of
+
+REPLACED: Final = "the connection was replaced, and may lead to another server"
 
 
 class MongoShim(Shim, BranchTable):
@@ -69,7 +71,14 @@ class MongoShim(Shim, BranchTable):
         return answers
 
     def _times(
-        self, ids: Sequence[WriteId], indexes: Sequence[int], server: Server, session: _Session, wait_ms: int
+        self,
+        ids: Sequence[WriteId],
+        indexes: Sequence[int],
+        server: Server,
+        session: _Session,
+        wait_ms: int,
+        *,
+        again: bool = True,
     ) -> list[Visibility]:
         flavour = session.flavour(self.store.name)
         if not flavour.positions:
@@ -82,8 +91,12 @@ class MongoShim(Shim, BranchTable):
             answers, at = judging.positions(session.client, flavour, entries, wait_ms)
         except OperationFailure as error:
             return [judging.refused(error)] * len(indexes)
+        if not session.is_same:
+            if again:
+                return self._times(ids, indexes, server, session, wait_ms, again=False)
+            raise AutoReconnect(REPLACED)
         if at is not None:
-            server.applied(server.address, flavour.epoch, {flavour.epoch: at})
+            server.applied(session.instance, flavour.epoch, {flavour.epoch: at})
         return answers
 
     # Branches
@@ -152,6 +165,8 @@ class _Session:
     def __init__(self, server: Server) -> None:
         self.client = target_of(server.target).connect(server.ask_timeout)
         self._flavour: Flavour | None = None
+        self._connections: tuple[int, ...] = ()
+        """The connections that had been made when the server was asked what it is."""
         self.asked = 0
         """How often the engine has asked by it."""
         self.knows_rows = False
@@ -159,9 +174,23 @@ class _Session:
 
     def flavour(self, store: str) -> Flavour:
         """What the server is, as long as this connection to it lasts."""
-        if self._flavour is None:
+        if self._flavour is None or not self.is_same:
+            self.client.admin.command("ping")  # by a connection that the questions have in common
+            self._connections = connections_of(self.client)
             try:
                 self._flavour = examine(self.client, store)
             except UnfitStoreError as error:
                 self._flavour = Flavour("MongoDB", why_none=str(error))
+            if not self.is_same:
+                raise AutoReconnect(REPLACED)
         return self._flavour
+
+    @property
+    def instance(self) -> str:
+        """What the proofs are of: they do not outlive the connection (BAR-33)."""
+        return f"{id(self)} {self._connections}"
+
+    @property
+    def is_same(self) -> bool:
+        """Whether the client has made no connection, without a word, since the server was asked what it is."""
+        return connections_of(self.client) == self._connections

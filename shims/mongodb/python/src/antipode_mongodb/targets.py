@@ -11,6 +11,7 @@ from antipode.administration import without_credentials
 from antipode.errors import ConfigurationError
 from pymongo.asynchronous.mongo_client import AsyncMongoClient
 from pymongo.errors import PyMongoError
+from pymongo.topology_description import TOPOLOGY_TYPE
 
 SCHEMES: Final = ("mongodb", "mongodb+srv")
 _DEFAULT_PORT: Final = 27017
@@ -30,7 +31,7 @@ class Target:
         limit = max(round(timeout * 1000), 1)
         bounded = dict.fromkeys(("serverSelectionTimeoutMS", "connectTimeoutMS", "socketTimeoutMS"), limit)
         ours = {"retryReads": False, "retryWrites": False, "maxPoolSize": 2, "tz_aware": False, "document_class": dict}
-        return pymongo.MongoClient(**{**self.given, **bounded, **ours, "connect": False})
+        return pymongo.MongoClient(**{**self.given, **bounded, **ours, "minPoolSize": 0, "connect": False})
 
     def __str__(self) -> str:
         return self.address
@@ -90,6 +91,17 @@ def view_of(client: Any) -> Any:
     topology = client.topology_description
     sets = frozenset(each.replica_set_name for each in topology.server_descriptions().values()) - {None}
     return topology.max_election_id, sets
+
+
+def connections_of(client: Any) -> tuple[int, ...]:
+    """How many connections a client has made by now: it replaces those that have died without a word."""
+    topology = client._topology
+    return id(topology), *(server.pool.next_connection_id for server in list(topology._servers.values()))
+
+
+def is_of_one(client: Any) -> bool:
+    """Whether a client is of one server, and sees no elections: a new connection may lead to another one there."""
+    return bool(client.topology_description.topology_type == TOPOLOGY_TYPE.Single)
 
 
 def _shown(host: str, port: int | None) -> str:
