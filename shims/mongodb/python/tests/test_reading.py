@@ -50,6 +50,10 @@ def test_what_cannot_be_told_is_incomplete(posts: Posts, name: str) -> None:
         lambda: posts.posts.distinct("_id"),
         lambda: raw.find_one({"_id": name}),
         lambda: list(posts.posts.find_raw_batches({"_id": name})),
+        lambda: posts.posts.database.command("count", "posts"),
+        lambda: posts.posts.database.command("find", "posts", filter={"_id": name}),
+        lambda: posts.posts.database.command("distinct", "posts", key="_id"),
+        lambda: list(posts.posts.database.cursor_command("find", "posts", filter={"_id": name})),
     ):
         with antipode.reading() as seen:
             ask()

@@ -84,6 +84,12 @@ READING_COMMANDS: Final = frozenset(
     ]
 )
 """Commands that change no data; whatever else `command` sends may."""
+_DATA_COMMANDS: Final = frozenset(
+    [
+        *("aggregate", "collstats", "count", "datasize", "dbhash", "dbstats", "distinct", "explain", "find", "getmore"),
+        *("listcollections", "listdatabases", "listindexes", "validate"),
+    ]
+)
 
 
 def given_to(name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Given:
@@ -340,9 +346,14 @@ COUNTS: Final = ("count_documents", "estimated_document_count", "distinct")
 
 def count(at: At, name: str, given: Given) -> Steps[Any]:
     """A read of numbers or single values."""
-    read = Read(at.binding)
+    return untold(at.binding, lambda: getattr(at.low, name)(**given))
+
+
+def untold(binding: Binding, call: Callable[[], Any]) -> Steps[Any]:
+    """A read of which nobody can tell what its values depend on."""
+    read = Read(binding)
     yield from read.waiting()
-    result = yield lambda: getattr(at.low, name)(**given)
+    result = yield call
     if read.collects:
         read.unknown()
     return result
@@ -358,14 +369,9 @@ def aggregate(at: At, name: str, given: Given) -> Steps[Any]:
         changed = {**given, "pipeline": [*stages[:-1], {"$unset": list(OURS)}, stages[-1]]}
         yield from ready(at.binding, at.low.database.client)
         return (yield from _piped(at, name, changed))
-    read = Read(at.binding)
-    yield from read.waiting()
     if isinstance(pipeline, list | tuple):
         given = {**given, "pipeline": [*stages, {"$unset": list(OURS)}]}
-    result = yield lambda: getattr(at.low, name)(**given)
-    if read.collects:
-        read.unknown()
-    return result
+    return (yield from untold(at.binding, lambda: getattr(at.low, name)(**given)))
 
 
 def _piped(at: At, name: str, given: Given) -> Steps[Any]:
@@ -424,6 +430,11 @@ def may_write(command: Mapping[str, Any]) -> bool:
     """Whether a database's command may change data."""
     name = str(next(iter(command), "")).lower()
     return writes_out(command.get("pipeline")) if name == "aggregate" else name not in READING_COMMANDS
+
+
+def reads_data(command: Mapping[str, Any]) -> bool:
+    """Whether a command that does not write answers with what writes have left."""
+    return str(next(iter(command), "")).lower() in _DATA_COMMANDS
 
 
 def is_of_one(command: Mapping[str, Any]) -> bool:

@@ -8,7 +8,9 @@ import inspect
 from collections.abc import Callable, Mapping
 from typing import Any, Final, cast
 
+from pymongo.asynchronous.cursor import AsyncCursor
 from pymongo.read_concern import ReadConcern
+from pymongo.synchronous.cursor import Cursor
 
 from antipode_mongodb import operations
 from antipode_mongodb.binding import Binding
@@ -81,12 +83,12 @@ class RecordingCollection:
     def find_raw_batches(self, *args: Any, **kwargs: Any) -> Any:
         at = self._antipode_at
         given = {**dict(zip(_FIND, args, strict=False)), **kwargs}
-        read = Read(at.binding)
-        if read.collects:
-            read.unknown()
         given["projection"] = hiding(given.get("projection"))
-        filter = given.pop("filter", None)
-        return at.low.find_raw_batches(filter, given.pop("projection"), *args[2:], **given)
+        sent = (given.pop("filter", None), given.pop("projection"), *args[2:])
+        plain = at.low.find_raw_batches(*sent, **given)  # refuses what it refuses
+        cursor = _cursor_class(type(plain))(at.low, *sent, **given)
+        cursor._antipode_seen = Seen(at.binding, at.namespace, wide=False, whole=False, without_id=False)
+        return cursor
 
 
 def _collection_method(name: str, *, is_async: bool, how: Callable[[At, str, Given], Steps[Any]]) -> Any:
@@ -120,7 +122,7 @@ def recording_collection(plain: Any) -> type[Any]:
         for name in names:
             method = _collection_method(name, is_async=is_async, how=how)
             members[name] = functools.wraps(getattr(plain, name))(method)
-    members["_antipode_cursor_class"] = _cursor_class(is_async)
+    members["_antipode_cursor_class"] = _cursor_class(AsyncCursor if is_async else Cursor)
     return type(plain.__name__, (RecordingCollection, plain), members)
 
 
@@ -155,15 +157,17 @@ class _RecordingCursor:
             return
         own = cast("Any", self)
         concern: ReadConcern = own._collection.read_concern
-        seen.batch(read, own._data, own._collection.codec_options, session, concern.level)
+        # In a transaction the collection's is not sent, and what the transaction's own promises holds when it has
+        # committed with a majority: until then its values may be taken back.
+        level = None if session is not None and session.in_transaction else concern.level
+        seen.batch(read, own._data, own._collection.codec_options, session, level)
 
 
 @_cached
-def _cursor_class(is_async: bool) -> type[Any]:
-    if is_async:
-        from pymongo.asynchronous.cursor import AsyncCursor
+def _cursor_class(plain: Any) -> type[Any]:
+    if _is_async(plain):
 
-        class AsyncRecordingCursor(_RecordingCursor, AsyncCursor):  # type: ignore[type-arg]
+        class AsyncRecordingCursor(_RecordingCursor, plain):  # type: ignore[misc]
             async def _send_message(self, operation: Any) -> None:
                 read = self._antipode_read()
                 if read is not None and read.waits:
@@ -174,11 +178,10 @@ def _cursor_class(is_async: bool) -> type[Any]:
                     await asyncio.to_thread(read.ask)
                 self._antipode_came(read, session)
 
-        AsyncRecordingCursor.__name__ = AsyncCursor.__name__
+        AsyncRecordingCursor.__name__ = plain.__name__
         return AsyncRecordingCursor
-    from pymongo.synchronous.cursor import Cursor
 
-    class RecordingCursor(_RecordingCursor, Cursor):  # type: ignore[type-arg]
+    class RecordingCursor(_RecordingCursor, plain):  # type: ignore[misc]
         def _send_message(self, operation: Any) -> None:
             read = self._antipode_read()
             if read is not None and read.waits:
@@ -189,7 +192,7 @@ def _cursor_class(is_async: bool) -> type[Any]:
                 read.ask()
             self._antipode_came(read, session)
 
-    RecordingCursor.__name__ = Cursor.__name__
+    RecordingCursor.__name__ = plain.__name__
     return RecordingCursor
 
 
@@ -248,10 +251,15 @@ def _wide(client: Any, given: Given, concern: Any, call: Callable[[Any], Any], *
     return operations.wide_write(_binding_of(client), client, concern, given.get("session"), call, **options)
 
 
+def _read(self: Any, given: Given, call: Callable[[Any], Any], *, data: bool = True) -> Steps[Any]:
+    send = lambda: call(given.get("session"))  # noqa: E731
+    return (yield from operations.untold(_binding_of(self.client), send)) if data else (yield send)
+
+
 def _command(self: Any, given: Given, more: Given, call: Callable[[Any], Any]) -> Steps[Any]:
     sent = operations.command_of(given, more)
     if not operations.may_write(sent):
-        return (yield lambda: call(given.get("session")))
+        return (yield from _read(self, given, call, data=operations.reads_data(sent)))
     concern = sent.get("writeConcern")  # no other goes with it; without, the server's default holds
     asked = concern if isinstance(concern, Mapping) else {}
     parts = ONE if operations.is_of_one(sent) else SEVERAL
@@ -261,13 +269,13 @@ def _command(self: Any, given: Given, more: Given, call: Callable[[Any], Any]) -
 def _cursor_command(self: Any, given: Given, more: Given, call: Callable[[Any], Any]) -> Steps[Any]:
     sent = operations.command_of(given, more)
     if not operations.may_write(sent):
-        return (yield lambda: call(given.get("session")))
+        return (yield from _read(self, given, call, data=operations.reads_data(sent)))
     return (yield from _wide(self.client, given, None, call, parts=ONE if operations.is_of_one(sent) else SEVERAL))
 
 
 def _aggregate(self: Any, given: Given, more: Given, call: Callable[[Any], Any]) -> Steps[Any]:
     if not operations.writes_out(given["pipeline"]):
-        return (yield lambda: call(given.get("session")))
+        return (yield from _read(self, given, call))
     return (yield from _wide(self.client, given, operations.concern_of(more, self), call))
 
 
