@@ -18,7 +18,7 @@ from antipode.testing import isolated
 from antipode_mongodb import MongoShim
 from bson.timestamp import Timestamp
 from fake_mongod import FakeMongod
-from pymongo.errors import NotPrimaryError, WriteConcernError
+from pymongo.errors import DuplicateKeyError, NotPrimaryError, WriteConcernError
 
 STORE = "blog-posts"
 INDEXES = [
@@ -45,6 +45,8 @@ class Rows:
         self.committed: set[str] = set()
         self.majority = True
         self.refuse = 0
+        self.raced = 0
+        """So many closes find that another one of the same branch has come first, in the same moment."""
         server.more = {"listIndexes": self._indexes, "find": self._find, "update": self._update}
 
     def _indexes(self, command: dict[str, Any]) -> dict[str, Any]:
@@ -67,6 +69,10 @@ class Rows:
         [update] = command["updates"]
         name = update["q"]["_id"]
         reply: dict[str, Any] = {"ok": 1.0, "n": 1, "nModified": 0}
+        if self.raced:
+            self.raced -= 1
+            self.all.setdefault(name, {"_id": name, "l": "1"})
+            reply = {"ok": 1.0, "n": 0, "writeErrors": [{"index": 0, "code": 11000, "errmsg": "duplicate key"}]}
         if name not in self.all:
             self.all[name] = {"_id": name, **update["u"].get("$setOnInsert", update["u"].get("$set"))}
             reply["upserted"] = [{"index": 0, "_id": name}]
@@ -113,7 +119,27 @@ def test_a_row_counts_when_a_majority_has_it(rows: Rows) -> None:
     assert verdict(lineage, 10.0) == "resolved"
     closes = [each for each in rows.server.named("update") if each["updates"][0]["q"]["_id"] != "check"]
     assert all(each["writeConcern"]["w"] == "majority" for each in closes)
+    assert all(each["writeConcern"]["j"] is True for each in closes)  # whatever the set's configuration says
     assert all(0 < each["writeConcern"]["wtimeout"] < 3000 for each in closes)
+
+
+def test_closes_side_by_side_each_wait_for_a_majority(rows: Rows) -> None:
+    """BRANCH-25: the client drops the concern's error where a key is there already; the row may be taken back."""
+    client = antipode_mongodb.wrap(rows.server.client(whole=True), store=STORE)
+    antipode.configure(branches=client)
+    task, lineage = hand_over()
+    rows.majority, rows.raced = False, 1
+    with antipode.message_scope(task), pytest.raises(WriteConcernError):
+        antipode.close()
+    assert verdict(lineage) == "timed_out"
+    rows.majority, rows.raced = True, 1
+    with antipode.message_scope(task):
+        antipode.close()
+    assert verdict(lineage, 10.0) == "resolved"
+    task, lineage = hand_over()
+    rows.raced = 100
+    with antipode.message_scope(task), pytest.raises(DuplicateKeyError):
+        antipode.close()
 
 
 def test_an_election_in_between_is_the_clients_to_find_out(rows: Rows) -> None:

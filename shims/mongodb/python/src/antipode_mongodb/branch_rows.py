@@ -40,8 +40,9 @@ GRANT: Final = f'db.grantRolesToUser("USER", [{{role: "readWrite", db: "{DATABAS
 _CHECK: Final = "check"
 """The `_id` of a row that stands for nothing, and may go at once."""
 _TIMEOUT_S: Final = 3.0
-_MAJORITY: Final = WriteConcern(w="majority", wtimeout=2500)
+_MAJORITY: Final = WriteConcern(w="majority", j=True, wtimeout=2500)
 """An election takes back what less have acknowledged, and the branch would be open again after its close."""
+_MOST_TRIES: Final = 3
 _MOST_DELETED: Final = 10
 _LATE: Final = timedelta(seconds=60)
 """So long behind its time a row is deleted by a close: a mongod has taken it away by then, FerretDB may never."""
@@ -96,15 +97,22 @@ def close(client: Any, branch: str, text: str, life: float) -> bool:
         if old:
             rows.delete_many({"_id": {"$in": old}, **late})
         row = {TEXT: text, ENDS: now + timedelta(seconds=life)}
-        done = rows.with_options(write_concern=_MAJORITY).update_one(
-            {"_id": branch}, {"$setOnInsert": row}, upsert=True
-        )
-    except DuplicateKeyError:  # another close, in the same moment
-        return False
+        return _upserted(rows.with_options(write_concern=_MAJORITY), branch, {"$setOnInsert": row})
     except OperationFailure as error:
         _raise_read_only(error)
         raise
-    return done.upserted_id is not None
+
+
+def _upserted(rows: Any, branch: str, update: Mapping[str, Any]) -> bool:
+    for tries in range(_MOST_TRIES):
+        try:
+            return rows.update_one({"_id": branch}, update, upsert=True).upserted_id is not None
+        except DuplicateKeyError:
+            # Another close, in the same moment. Whether a majority has its row this answer does not say: the same
+            # again finds the row, changes nothing, and waits for it.
+            if tries == _MOST_TRIES - 1:
+                raise
+    return False
 
 
 def is_there(client: Any) -> bool:
