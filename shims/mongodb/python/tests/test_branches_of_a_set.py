@@ -198,3 +198,39 @@ def test_what_a_task_wrote_is_waited_for_behind_its_close(rows: Rows) -> None:
     assert str(result.stores[STORE].verdict) == "timed_out"
     rows.server.committed = Timestamp(rows.server.now.time, rows.server.now.inc)
     assert antipode.barrier(lineage, timeout=10.0).complete
+
+
+AWAY = {"ok": 0.0, "code": 1, "codeName": "InternalError", "errmsg": "failed to connect to `host=127.0.0.1`: refused"}
+STARTING = {"ok": 0.0, "code": 1, "codeName": "InternalError", "errmsg": "FATAL: the database system is starting up"}
+BUSY = {"ok": 0.0, "code": 1, "codeName": "InternalError", "errmsg": "canceling statement"}
+MISSING = {"ok": 0.0, "code": 26, "codeName": "NamespaceNotFound", "errmsg": "ns does not exist"}
+
+
+@pytest.mark.parametrize("answer", [AWAY, STARTING, BUSY], ids=["away", "starting", "busy"])
+@pytest.mark.parametrize("command", ["listIndexes", "find", "update", "delete"])
+def test_a_server_that_does_not_answer_now_is_no_error(rows: Rows, command: str, answer: dict[str, Any]) -> None:
+    """BRANCH-24: FerretDB answers in words while its PostgreSQL starts anew."""
+    client = antipode_mongodb.wrap(rows.server.client(), store=STORE)
+    asked = rows.server.more.get(command, rows.server.written)
+    rows.server.more[command] = lambda sent: answer if sent["$db"] == "antipode" else asked(sent)
+    rows.server.more["listDatabases"] = lambda _: {"ok": 1.0, "databases": []}
+    antipode.configure(branches=client)
+    found = [each for each in MongoShim.diagnose(rows.server.url) if "no collection" in each.what]
+    assert not found  # nobody can tell
+
+
+def test_what_could_not_be_asked_is_asked_again(rows: Rows) -> None:
+    """BRANCH-18, BRANCH-24: a collection that is missing is told at once, whatever was answered before."""
+    antipode_mongodb.wrap(rows.server.client(), store=STORE)
+    lineage = Lineage([BranchId.new(STORE, 30).write_id])
+    indexes = rows.server.more["listIndexes"]
+    rows.server.more["listIndexes"] = lambda _: AWAY
+    assert verdict(lineage) == "timed_out"
+    rows.server.more["listIndexes"] = lambda _: BUSY
+    assert verdict(lineage) == "timed_out"
+    rows.server.more["listIndexes"] = lambda _: {"ok": 0.0, "code": 8, "codeName": "UnknownError", "errmsg": "some"}
+    assert verdict(lineage, 10.0) == "unproven"
+    rows.server.more["listIndexes"] = lambda _: MISSING
+    assert verdict(lineage, 10.0) == "unproven"
+    rows.server.more["listIndexes"] = indexes
+    assert verdict(lineage) == "timed_out"

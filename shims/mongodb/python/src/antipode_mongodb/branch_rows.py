@@ -58,16 +58,22 @@ class ReadOnlyError(Exception):
     """The server takes no writes; its words are the server's."""
 
 
-def need(client: Any) -> None:
-    """Raises MissingError where a server has no collection for the rows."""
+def need(client: Any) -> bool:
+    """Raises MissingError where a server has no collection for the rows, and OSError where it is not there.
+
+    False where it could not say now.
+    """
     try:
         missing = _indexes(client) is None
     except OperationFailure as error:
         if error.code in _UNAUTHORIZED:
             raise MissingError(f"{error}. {cure('STORE')}") from error
-        return
+        if judging.refused(error).verdict is Verdict.NOT_YET:
+            return False
+        raise
     if missing:
         raise MissingError(f"there is no collection {TABLE}. {cure('STORE')}")
+    return True
 
 
 def find(client: Any, ids: Sequence[str]) -> Mapping[str, str]:
@@ -135,7 +141,10 @@ def create(client: Any) -> str:
 
 
 def check(client: Any, store: str, address: str) -> None:
-    """Asks for the collection, and for the rights to it by using them on a row that stands for nothing."""
+    """Asks for the collection, and for the rights to it by using them on a row that stands for nothing.
+
+    Raises UnfitStoreError with the cure; ConnectionFailure or OSError where the server does not answer now.
+    """
     try:
         if not is_there(client):
             raise UnfitStoreError(f"{store} cannot hold branches at {address}: no collection {TABLE}. {cure(store)}")
@@ -150,6 +159,8 @@ def check(client: Any, store: str, address: str) -> None:
     except OperationFailure as error:
         if _is_read_only(error):
             return
+        if judging.refused(error).verdict is Verdict.NOT_YET:
+            raise OSError(str(error)) from error
         how = f". {cure(store)}" if error.code in _UNAUTHORIZED else ""
         raise UnfitStoreError(f"{store} cannot hold branches at {address}: {error}{how}") from error
 
@@ -182,7 +193,7 @@ class Rows:
             client = target.connect(_TIMEOUT_S)
             try:
                 check(client, self._store.name, target.address)
-            except ConnectionFailure as error:
+            except (OSError, ConnectionFailure) as error:
                 logs.info(
                     f"branches {target.address}",
                     f"{target.address} does not answer yet ({type(error).__name__}); whether it can hold branches "

@@ -7,11 +7,11 @@ from typing import Any, Final
 
 from antipode.administration import EpochRecord, Finding, Level
 from antipode.errors import UnfitStoreError
+from antipode.verdict import Verdict
 from pymongo.errors import OperationFailure, PyMongoError
 
-from antipode_mongodb import branch_rows, marks, tombstones
+from antipode_mongodb import branch_rows, judging, marks, tombstones
 from antipode_mongodb.flavour import GRANT, Flavour, NotInitiatedError, examine
-from antipode_mongodb.judging import _committed_time
 from antipode_mongodb.targets import target_of
 
 _TIMEOUT_S: Final = 5.0
@@ -31,7 +31,7 @@ def diagnose(target: Any) -> list[Finding]:
         except OperationFailure as error:
             return [Finding(Level.UNKNOWN, f"may not be asked: {error}", "nothing can be said of it", GRANT)]
         return [*_of_server(client, flavour), *_of_databases(client, flavour), _of_branches(client)]
-    except PyMongoError as error:
+    except (OSError, PyMongoError) as error:
         why = "barriers leave it out and are not complete"
         words = str(error) if isinstance(error, NotInitiatedError) else f"does not answer: {type(error).__name__}"
         return [Finding(Level.UNKNOWN, words, why, _ASK_AGAIN)]
@@ -61,7 +61,7 @@ def _of_server(client: Any, flavour: Flavour) -> Iterator[Finding]:
             'w="majority" in the client\'s URL, or db.adminCommand({setDefaultRWConcern: 1, defaultWriteConcern: '
             '{w: "majority"}})',
         )
-    if _committed_time(client, None, 0) is None:
+    if judging._committed_time(client, None, 0) is None:
         yield Finding(
             Level.UNPROVEN,
             "a majority read has no operationTime",
@@ -99,6 +99,8 @@ def _of_branches(client: Any) -> Finding:
             return Finding(Level.OK, f"branches: {branch_rows.TABLE} is there")
         words = ", or none with its index"
     except OperationFailure as error:
+        if judging.refused(error).verdict is Verdict.NOT_YET:
+            raise OSError(str(error)) from error
         words = f" that this login may read ({error})"
     why = "configure(branches=…) refuses this store, and branches are unproven"
     return Finding(Level.OK, f"branches: no collection {branch_rows.TABLE}{words}", why, branch_rows.cure("STORE"))
@@ -112,7 +114,7 @@ def epochs(target: Any) -> list[EpochRecord]:
         if not flavour.positions:
             return []
         settled = marks.settled(client).items()
-        own = EpochRecord(flavour.epoch, _committed_time(client, None, 0) or 0, current=True)
+        own = EpochRecord(flavour.epoch, judging._committed_time(client, None, 0) or 0, current=True)
         return [*(EpochRecord(epoch, counter, detail="settled by hand") for epoch, counter in settled), own]
     finally:
         client.close()

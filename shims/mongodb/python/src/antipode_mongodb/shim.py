@@ -108,8 +108,7 @@ class MongoShim(Shim, BranchTable):
         session = self._session(server)
         session.asked += 1
         if not session.knows_rows:
-            branch_rows.need(session.client)
-            session.knows_rows = True
+            session.knows_rows = branch_rows.need(session.client)
         return branch_rows.find(session.client, ids)
 
     def close_branch(self, branch: str, text: str, life: float) -> bool:
