@@ -50,6 +50,8 @@ class FakeMongod:
         self.initiated = True
         """Whether it has its set's configuration."""
         self.in_set = True
+        self.syncing = False
+        """Whether it is neither primary nor secondary: in its initial sync, say."""
         self.now = Timestamp(1_800_000_000, 1)
         self.committed = self.now
         self.concern_error = False
@@ -173,6 +175,8 @@ class FakeMongod:
             return {**hello, "isWritablePrimary": False, "ismaster": False, "secondary": False, "isreplicaset": True}
         me = f"127.0.0.1:{self.port}"
         view = {"setName": "rs0", "setVersion": 1, "hosts": [me], "me": me, "primary": me}
+        if self.syncing:
+            return {**hello, **view, "isWritablePrimary": False, "ismaster": False, "secondary": False}
         if self.primary:
             view["electionId"] = self.election
         return {**hello, **view, "secondary": not self.primary}

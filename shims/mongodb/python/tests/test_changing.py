@@ -137,6 +137,36 @@ def test_a_barrier_waits_until_a_member_has_its_configuration(ghost: FakeMongod)
     assert look(lineage).verdict is Verdict.VISIBLE
 
 
+NO_MAJORITY = {"ok": 0.0, "code": 134, "codeName": "ReadConcernMajorityNotAvailableYet", "errmsg": "not now"}
+
+
+@pytest.mark.parametrize("how", ["syncing", "without a majority read", "without its configuration"])
+def test_a_barrier_waits_for_a_member_that_has_just_started(how: str) -> None:
+    """BAR-26: what it cannot do yet says nothing of what it is."""
+    with FakeMongod() as member:
+        now = member.now
+
+        def probe(command: dict[str, Any]) -> dict[str, Any]:
+            member.now = now
+            return NO_MAJORITY if "readConcern" in command else member._find(command)
+
+        if how == "syncing":
+            member.syncing = True
+            member._find = lambda command: {"ok": 1.0, "cursor": {}}  # type: ignore[method-assign]
+        elif how == "without a majority read":
+            member.more["find"] = probe
+        else:
+            error = {"ok": 0.0, "code": 94, "codeName": "NotYetInitialized", "errmsg": "no replset config"}
+            member.more["replSetGetConfig"] = lambda _: error
+        antipode_mongodb.register(STORE, replicas=[member.url])
+        lineage = antipode.Lineage([antipode.WriteId.position(STORE, str(SET_ID), counter_of(member.committed))])
+        assert look(lineage, 0.3).verdict is Verdict.TIMED_OUT
+        member.syncing = False
+        member.more.clear()
+        member.__dict__.pop("_find", None)
+        assert look(lineage).verdict is Verdict.VISIBLE
+
+
 def test_doctor_says_of_a_member_without_a_configuration_what_is_to_be_done(ghost: FakeMongod) -> None:
     """SHIM-3"""
     [found] = MongoShim.diagnose(ghost.url)

@@ -11,7 +11,7 @@ from antipode.verdict import Verdict
 from pymongo.errors import OperationFailure, PyMongoError
 
 from antipode_mongodb import branch_rows, judging, marks, tombstones
-from antipode_mongodb.flavour import GRANT, Flavour, NotInitiatedError, examine
+from antipode_mongodb.flavour import GRANT, Flavour, NotReadyError, examine
 from antipode_mongodb.targets import target_of
 
 _TIMEOUT_S: Final = 5.0
@@ -33,7 +33,7 @@ def diagnose(target: Any) -> list[Finding]:
         return [*_of_server(client, flavour), *_of_databases(client, flavour), _of_branches(client)]
     except (OSError, PyMongoError) as error:
         why = "barriers leave it out and are not complete"
-        words = str(error) if isinstance(error, NotInitiatedError) else f"does not answer: {type(error).__name__}"
+        words = str(error) if isinstance(error, NotReadyError) else f"does not answer: {type(error).__name__}"
         return [Finding(Level.UNKNOWN, words, why, _ASK_AGAIN)]
     finally:
         client.close()

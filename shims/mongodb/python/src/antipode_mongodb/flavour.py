@@ -13,11 +13,13 @@ from pymongo.errors import AutoReconnect, ExecutionTimeout, OperationFailure
 _AHEAD_S: Final = 365 * 24 * 3600
 _UNAUTHORIZED: Final = (13, 18)
 _EXPIRED: Final = 50
+_NOT_INITIALIZED: Final = 94
+_NO_MAJORITY_YET: Final = 134
 GRANT: Final = 'db.grantRolesToUser("USER", [{role: "clusterMonitor", db: "admin"}])'
 
 
-class NotInitiatedError(AutoReconnect):
-    """A member of a replica set that has not got its configuration: nobody knows yet what it will be."""
+class NotReadyError(AutoReconnect):
+    """A member of a replica set that cannot say yet what it is: it has just started."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,9 +55,11 @@ def examine(client: Any, store: str) -> Flavour:
             "history of its own, so no position of one covers a write. Wrap a client of a replica set"
         )
     if hello.get("isreplicaset"):
-        raise NotInitiatedError("it is a member of a replica set without its configuration: wait, or rs.initiate()")
+        raise NotReadyError("it is a member of a replica set without its configuration: wait, or rs.initiate()")
     if not hello.get("setName"):
         return Flavour(product, why_none="it is no member of a replica set")
+    if not (hello.get("isWritablePrimary") or hello.get("ismaster") or hello.get("secondary")):
+        raise NotReadyError("it is a member of a replica set, and neither primary nor secondary now")
     if "operationTime" not in hello:
         return Flavour(product, why_none="its answers have no operationTime")
     if not _honours_cluster_time(client, hello["operationTime"]):
@@ -88,6 +92,8 @@ def _honours_cluster_time(client: Any, now: Timestamp) -> bool:
     except ExecutionTimeout:
         return True
     except OperationFailure as error:
+        if error.code == _NO_MAJORITY_YET:
+            raise NotReadyError(str(error)) from error
         # 72: the time is greater than the cluster's. Without the right to read there it cannot be told: not believed.
         return error.code in (72, _EXPIRED)
     return False
@@ -102,6 +108,8 @@ def _of_replica_set(client: Any, store: str, product: str) -> Flavour:
                 f"{store}: the login may not ask for the replica set's id, which names the history of its positions "
                 f"({error.details.get('codeName') if error.details else error.code}). {GRANT}"
             ) from error
+        if error.code == _NOT_INITIALIZED:
+            raise NotReadyError(str(error)) from error
         return Flavour(product, why_none=f"it does not say what its replica set is ({error})")
     set_id = config.get("settings", {}).get("replicaSetId")
     if set_id is None:
