@@ -84,20 +84,22 @@ class RowWriter:
         )
 
     def each(self, ask: Callable[[Any, Server], None]) -> None:
-        """Asks every server that can be reached, each on a connection for this alone; raises what `ask` raises."""
+        """Asks every server that can be reached, each on a connection for this alone; raises what `ask` raises.
+
+        One that goes while it is asked could not be reached (BRANCH-24).
+        """
         for server in self._servers():
             try:
                 connection = self._connect(server)
+                try:
+                    ask(connection, server)
+                finally:
+                    self._end(connection)
             except self._broken as error:
                 logs.info(
                     f"branches {server.address}",
                     f"{server.address} does not answer yet ({error}); whether it can hold branches shows later",
                 )
-                continue
-            try:
-                ask(connection, server)
-            finally:
-                self._end(connection)
 
     def end(self) -> None:
         """Gives the connection up; never raises."""

@@ -27,6 +27,7 @@ _MISSING: Final = frozenset(
     | {ER.COLUMNACCESS_DENIED_ERROR}
 )
 _READ_ONLY: Final = frozenset({ER.OPTION_PREVENTS_STATEMENT, 1836})
+_ENDING: Final = frozenset({ER.SERVER_SHUTDOWN, 1927})
 BROKEN: Final = (OSError, pymysql.err.OperationalError, pymysql.err.InterfaceError)
 
 
@@ -86,6 +87,8 @@ def check(connection: Any, server: Server, store: str) -> None:
         understood = _understood(error)
         if isinstance(understood, ReadOnlyError):
             return
+        if _is_gone(error):
+            raise
         cure = ""
         if isinstance(understood, MissingError):
             cure = f". Run: antipode init {store} --at URL-OF-THE-PRIMARY --user USER --set branches=yes --run"
@@ -119,6 +122,12 @@ def _refuse_replica(cursor: Any) -> None:
     cursor.execute("SELECT @@GLOBAL.read_only")
     if int(cursor.fetchall()[0][0]):
         raise ReadOnlyError("it is read-only")
+
+
+def _is_gone(error: pymysql.err.MySQLError) -> bool:
+    """Whether the connection was lost, or the server is on its way down: it does not answer now."""
+    code = error.args[0] if error.args else 0
+    return isinstance(error, pymysql.err.InterfaceError) or 2000 <= code < 3000 or code in _ENDING
 
 
 def _understood(error: pymysql.err.MySQLError) -> Exception:

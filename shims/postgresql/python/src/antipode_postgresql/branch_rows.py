@@ -33,6 +33,8 @@ _STATE: Final = """SELECT has_schema_privilege(place.oid, 'USAGE') AND has_table
 _MISSING: Final = frozenset({"3F000", "42P01", "42501"})
 """No such schema, no such table, no right to it."""
 _READ_ONLY: Final = "25006"
+_NOT_NOW: Final = frozenset({"57P01", "57P02", "57P03", "57014", "40001"})
+"""On its way down or up; or a standby's own recovery was in the way of the question."""
 
 
 def grant(user: str) -> str:
@@ -84,6 +86,8 @@ def check(session: Session, server: Server, store: str) -> None:
     except Refused as error:
         if error.code == _READ_ONLY:
             return
+        if error.code in _NOT_NOW:
+            raise OSError(str(error)) from error
         cure = ""
         if error.code in _MISSING:
             cure = f". Run: antipode init {store} --at URL-OF-THE-PRIMARY --user USER --set branches=yes --run"
