@@ -32,7 +32,8 @@ NOT_SENT: Final = (ParamValidationError, NoCredentialsError, PartialCredentialsE
 
 def settle(writes: list[Write], error: BaseException) -> None:
     """Says of writes that failed whether they can have happened."""
-    refused = isinstance(error, ClientError) and 400 <= http_status(error) < 500
+    # What the service said to a second attempt says nothing of the first, whose answer was lost.
+    refused = isinstance(error, ClientError) and 400 <= http_status(error) < 500 and not _attempts_before(error)
     for write in writes:
         if refused or isinstance(error, NOT_SENT):
             write.abandon()
@@ -43,6 +44,11 @@ def settle(writes: list[Write], error: BaseException) -> None:
 def http_status(error: ClientError) -> int:
     """The status of an error reply; 0 where there is none."""
     return int(error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0))
+
+
+def _attempts_before(error: ClientError) -> int:
+    """How often the client had sent the request before it got this answer."""
+    return int(error.response.get("ResponseMetadata", {}).get("RetryAttempts", 0))
 
 
 def error_code(error: ClientError) -> str:
