@@ -104,7 +104,10 @@ class Binding:
             return True
 
     def has_tombstones(self, database: str) -> bool:
-        """Whether deletions in a database leave tombstones; asks the server where that is not known."""
+        """Whether deletions in a database leave tombstones; asks the server where that is not known.
+
+        Raises PyMongoError where it cannot be known now: a write may lie below a tombstone then.
+        """
         if self.tombstones is False:
             return False
         known = self.switches.known(database)
@@ -113,8 +116,6 @@ class Binding:
         client = self.target.connect(_ASK_S)
         try:
             found = are_on(client, database)
-        except PyMongoError:
-            return False
         finally:
             client.close()
         self.switches.learn(database, found)

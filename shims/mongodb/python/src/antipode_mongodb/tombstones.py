@@ -19,6 +19,8 @@ COLLECTION: Final = "antipode_tombstones"
 VERSION: Final = "v"
 EXPIRES: Final = "x"
 LIFE: Final = timedelta(hours=24)
+_NONE: Final = (13, 18, 26)
+"""No collection, or no right to it."""
 _ASK_AGAIN_S: Final = 60.0
 
 
@@ -38,11 +40,16 @@ def cure(database: str) -> str:
 
 
 def are_on(client: Any, database: str) -> bool:
-    """Whether a database has the collection, with the index by which the server takes tombstones away."""
+    """Whether a database has the collection, with the index by which the server takes tombstones away.
+
+    Raises OperationFailure where the server cannot say it now.
+    """
     try:
         indexes = client[database].command("listIndexes", COLLECTION)["cursor"]["firstBatch"]
-    except OperationFailure:
-        return False
+    except OperationFailure as error:
+        if error.code in _NONE:
+            return False
+        raise
     return any(dict(index.get("key", {})) == {EXPIRES: 1} and "expireAfterSeconds" in index for index in indexes)
 
 

@@ -12,6 +12,7 @@ from pymongo.asynchronous.collection import AsyncCollection
 from pymongo.asynchronous.database import AsyncDatabase
 from pymongo.collection import Collection
 from pymongo.database import Database
+from pymongo.errors import PyMongoError
 
 from antipode_mongodb import tombstones as burying
 from antipode_mongodb.binding import Binding
@@ -125,7 +126,11 @@ def _members(client: Any) -> Any:
 
 def _need_tombstones(binding: Binding, part: Any) -> None:
     database = str(part.database.name if isinstance(part, Collection | AsyncCollection) else part.name)
-    if not binding.has_tombstones(database):
+    try:
+        found = binding.has_tombstones(database)
+    except PyMongoError:  # it does not answer now
+        return
+    if not found:
         raise UnfitStoreError(
             f"{binding.store.name}: {database} has no collection for tombstones, so deletions there are unproven. In "
             f"mongosh: {burying.cure(database)}"
