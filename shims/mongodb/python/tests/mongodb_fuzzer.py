@@ -20,7 +20,7 @@ from antipode_lab import Lab
 from antipode_lab.failover import LabDriver
 from antipode_lab.stores.mongodb import MongoStore
 from mongodb_regions import prepare
-from pymongo.errors import PyMongoError
+from pymongo.errors import AutoReconnect, PyMongoError
 
 _DATABASE = "fuzz"
 
@@ -53,6 +53,8 @@ class MongoDriver(LabDriver):
 
     def write(self, server: str, key: str, value: str) -> None:
         """By one of the operations that write, as the number in the key says."""
+        with suppress(AutoReconnect):  # finds out which of the client's connections are from before a restart
+            self._plain[server].admin.command("ping")
         written = self._wrapped[server][_DATABASE]["written"]
         kind = int(key.rpartition("-")[2]) % 4
         if kind == 0:
