@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import count
 from typing import Any, ClassVar, Final
 
 from antipode.administration import EpochRecord, Finding, Step, Wanted
@@ -19,6 +20,7 @@ from antipode_mongodb import branch_rows, doctor, judging, marks, preparing
 from antipode_mongodb.flavour import Flavour, examine
 from antipode_mongodb.targets import SCHEMES, connections_of, target_of
 
+_numbers: Final = count()
 REPLACED: Final = "the connection was replaced, and may lead to another server"
 
 
@@ -162,6 +164,7 @@ class _Session:
     """The engine's own client of one server."""
 
     def __init__(self, server: Server) -> None:
+        self._number = next(_numbers)
         self.client = target_of(server.target).connect(server.ask_timeout)
         self._flavour: Flavour | None = None
         self._connections: tuple[int, ...] = ()
@@ -187,7 +190,7 @@ class _Session:
     @property
     def instance(self) -> str:
         """What the proofs are of: they do not outlive the connection (BAR-33)."""
-        return f"{id(self)} {self._connections}"
+        return f"{self._number} {self._connections}"
 
     @property
     def is_same(self) -> bool:
