@@ -1,6 +1,8 @@
 #include "hooks.h"
 
 #include <atomic>
+#include <deque>
+#include <mutex>
 
 namespace antipode {
 namespace {
@@ -10,7 +12,11 @@ std::atomic<const ContextHooks*> installed{nullptr};
 }  // namespace
 
 void SetContextHooks(const ContextHooks& hooks) {
-  installed.store(new ContextHooks(hooks), std::memory_order_release);  // another thread may still look at the old ones
+  // Another thread may still look at the old ones, also while the process ends: they are kept, and found by a leak checker.
+  static std::mutex mutex;
+  static auto* kept = new std::deque<ContextHooks>;
+  const std::lock_guard<std::mutex> lock(mutex);
+  installed.store(&kept->emplace_back(hooks), std::memory_order_release);
 }
 
 namespace hooks {
