@@ -105,7 +105,7 @@ class GivesUpEarly : public memory::PositionShim {
 };
 
 int Runs() {
-  const char* runs = std::getenv("ANTIPODE_TEST_RUNS");
+  const char* runs = std::getenv("ANTIPODE_FUZZER_RUNS");
   return runs == nullptr ? 15 : std::atoi(runs);
 }
 

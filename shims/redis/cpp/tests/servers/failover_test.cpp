@@ -1,7 +1,7 @@
 // The failover fuzzer on Redis: a primary and two replicas behind slow links, in a lab a run (EPOCH-27).
 //
-// Time is scaled: marks come every 60 ms and failovers every few hundred ms. FUZZER_RUNS sets how many runs are played,
-// FUZZER_SEED with which seed.
+// Time is scaled: marks come every 60 ms and failovers every few hundred ms. ANTIPODE_FUZZER_RUNS sets how many runs are played,
+// ANTIPODE_FUZZER_SEED with which seed.
 #include <cstdlib>
 #include <iostream>
 #include <thread>
@@ -142,9 +142,9 @@ std::uint64_t Setting(const char* name, std::uint64_t otherwise) {
 }
 
 TEST(Failover, RandomFailoversShowNoFalsePass) {
-  const int runs = static_cast<int>(Setting("FUZZER_RUNS", 2));
+  const int runs = static_cast<int>(Setting("ANTIPODE_FUZZER_RUNS", 2));
   const testing::Tally tally = testing::RunFailovers([](std::uint64_t) { return std::make_unique<RedisDriver>(); }, runs,
-                                                     Setting("FUZZER_SEED", 1),
+                                                     Setting("ANTIPODE_FUZZER_SEED", 1),
                                                      [](const std::string& words) { std::cout << words << std::endl; });
   testing::FailoverBounds bounds;
   bounds.most_unproven = runs > 20 ? 0.02 : 0.1;
