@@ -1,0 +1,111 @@
+"""Deciding whether a history is causally consistent over its enlarged order (spec HIST-13, HIST-14).
+
+One walk in a linear order keeps, for each operation, two sets as bits of a whole number: the writes (and sendings) in its
+past, and those of them that another write in its past has replaced. Then a read of the initial value is wrong where a write
+to its key is in its past, and a read of a write where that write is replaced. What a thread saw of writes that no order
+joins is judged thread by thread (`seen.py`), and only where a thread read again what an earlier read of it depended on:
+nothing else can contradict itself (a cycle of forced orders needs one). Sets are dropped once everything behind them is done.
+"""
+
+from __future__ import annotations
+
+from antipode.check.history.clock import Deadline, OutOfTimeError
+from antipode.check.history.operations import INITIAL, THIN_AIR, UNKNOWN_SOURCE, History, Kind
+from antipode.check.history.order import components, linear_order, predecessors
+from antipode.check.history.patterns import Causality, Found, Pattern
+from antipode.check.history.seen import Seen, Writes, contradiction
+
+
+def judge(history: History, deadline: Deadline) -> Causality:
+    """All violations of the order as propagated; what the deadline allowed, where it passed."""
+    told = Causality()
+    try:
+        _Walk(history, told, deadline).run()
+    except OutOfTimeError:
+        told.complete = False
+    return told
+
+
+class _Walk:
+    def __init__(self, history: History, told: Causality, deadline: Deadline) -> None:
+        self._history = history
+        self._told = told
+        self._deadline = deadline
+        self._read_items = {history.item[number] for number in history.reads() if history.source[number] != UNKNOWN_SOURCE}
+
+    def run(self) -> None:
+        history = self._history
+        for number in history.reads():
+            if history.source[number] == THIN_AIR:
+                self._told.found.append(Found(Pattern.THIN_AIR_READ, number))
+        direct = predecessors(history)
+        order = linear_order(direct)
+        if len(order) < len(history):
+            self._cycles(direct)
+            return
+        self._walk(direct, order)
+
+    def _cycles(self, direct: list[list[int]]) -> None:
+        for component in components(direct):
+            if len(component) > 1:
+                members = tuple(sorted(component))
+                self._told.found.append(Found(Pattern.CYCLIC_CO, members[0], members))
+
+    def _walk(self, direct: list[list[int]], order: list[int]) -> None:
+        history = self._history
+        writes = Writes(history, order, self._read_items)
+        rank = writes.rank
+        waiting = [0] * len(history)
+        for others in direct:
+            for other in others:
+                waiting[other] += 1
+        past: dict[int, int] = {}
+        replaced: dict[int, int] = {}
+        seen: dict[int, list[Seen]] = {}
+        read_past: dict[int, int] = {}
+        again: set[int] = set()
+        wrong: set[int] = set()
+        for number in order:
+            self._deadline.check()
+            mine = old = 0
+            for other in direct[number]:
+                mine |= past[other]
+                old |= replaced[other]
+                waiting[other] -= 1
+                if not waiting[other]:
+                    del past[other], replaced[other]
+            kind = history.operations[number].kind
+            thread = history.thread[number]
+            if kind is Kind.READ and history.source[number] not in (UNKNOWN_SOURCE, THIN_AIR):
+                self._told.judged += 1
+                source = history.source[number]
+                item = history.item[number]
+                if source == INITIAL:
+                    if mine & writes.mask.get(item, 0):
+                        self._told.found.append(Found(Pattern.WRITE_CO_INIT_READ, number))
+                        wrong.add(thread)
+                else:
+                    if (old >> rank[source]) & 1:
+                        self._told.found.append(Found(Pattern.WRITE_CO_READ, number))
+                        wrong.add(thread)
+                    if (read_past.get(thread, 0) >> rank[source]) & 1:
+                        again.add(thread)
+                read_past[thread] = mine
+                seen.setdefault(thread, []).append(Seen(number, item, -1 if source == INITIAL else rank[source], mine))
+            elif kind is Kind.WRITE:
+                own = rank[number]
+                writes.past[own] = mine
+                if history.item[number] in self._read_items:
+                    old |= mine & writes.mask[history.item[number]]
+                mine |= 1 << own
+            elif kind is Kind.SEND:
+                mine |= 1 << rank[number]
+            if waiting[number]:
+                past[number], replaced[number] = mine, old
+            if number == history.threads[thread][-1]:
+                reads = seen.pop(thread, [])
+                if thread in again and thread not in wrong:
+                    found = contradiction(history, writes, reads, self._deadline)
+                    if found is not None:
+                        self._told.found.append(found)
+                read_past.pop(thread, None)

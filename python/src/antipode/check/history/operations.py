@@ -1,0 +1,105 @@
+"""One operation of a recorded history, and the history as arrays that the deciders run over (spec HIST-1 to HIST-8)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Final
+
+UNATTRIBUTED: Final = "unattributed"
+"""In place of the write that a read returned: nobody knows which one it was."""
+INITIAL: Final = -1
+UNKNOWN_SOURCE: Final = -2
+THIN_AIR: Final = -3
+
+
+class HistoryError(ValueError):
+    """A history that cannot be read: a sentence that says where and why."""
+
+
+class Kind(StrEnum):
+    """What an operation does."""
+
+    WRITE = "write"
+    READ = "read"
+    SEND = "send"
+    RECEIVE = "receive"
+
+
+@dataclass(slots=True)
+class Operation:
+    """One line of a history, as it stands there."""
+
+    id: str
+    kind: Kind
+    process: str
+    scope: str
+    request: str = ""
+    store: str = ""
+    key: str = ""
+    reads_from: str | None = None
+    """A read's write, None for the initial value, or `UNATTRIBUTED`."""
+    message: str = ""
+    lineage: tuple[str, ...] | str | None = None
+    """What was carried at that time: operations' ids, a text in the wire form, or None where nothing is said."""
+    identifier: str = ""
+    """A write's own identifier in the wire form, where it is known."""
+    time: float | None = None
+    place: str = ""
+    """Where it was read from, `file:line`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """Something that is not known, so that a violation could hide there (HIST-18)."""
+
+    operation: int
+    reason: str
+
+
+@dataclass(slots=True)
+class History:
+    """Operations by number, in the order of the file, and how they hang together.
+
+    A *thread* is what runs in order: one scope in one process.
+    """
+
+    operations: list[Operation]
+    thread: list[int]
+    """The thread of each operation."""
+    threads: list[list[int]]
+    """The operations of each thread, in order."""
+    place: list[int]
+    """Where each operation stands in its thread."""
+    item: list[int]
+    """The store and key of each read and write, as a number; -1 for messages."""
+    items: list[tuple[str, str]]
+    source: list[int]
+    """The write that each read returned, or `INITIAL`, `UNKNOWN_SOURCE`, `THIN_AIR`."""
+    carried: dict[int, list[int]]
+    """The writes that an operation's lineage held, or that came with the message it received."""
+    sent: dict[int, int]
+    """For a receipt whose message carries all that its sender depended on: the sending."""
+    sending: dict[int, int]
+    """For every receipt of a recorded message: the sending."""
+    request: list[int]
+    """The request, the paper's lineage, that each operation belongs to."""
+    requests: list[str]
+    gaps: list[Gap] = field(default_factory=list)
+
+    def __len__(self) -> int:
+        return len(self.operations)
+
+    def is_write(self, number: int) -> bool:
+        """Whether the operation is a write."""
+        return self.operations[number].kind is Kind.WRITE
+
+    def before(self, number: int) -> int | None:
+        """The operation before this one in its thread."""
+        place = self.place[number]
+        return self.threads[self.thread[number]][place - 1] if place else None
+
+    def reads(self) -> Sequence[int]:
+        """All reads."""
+        return [number for number, each in enumerate(self.operations) if each.kind is Kind.READ]

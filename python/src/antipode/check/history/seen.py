@@ -1,0 +1,188 @@
+"""Whether one thread can have seen all writes in some order (spec HIST-13): WriteHBInitRead and CyclicHB.
+
+A read that returned w, with another write x to the same key in its past, says: for this thread x came before w. So where an
+earlier read had w in its past, it had x, too. These are followed to the end; then either some order is left, or what the
+thread read contradicts itself. Every set is a whole number of bits, one a write or sending.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from antipode.check.history.clock import Deadline
+from antipode.check.history.operations import History, Kind
+from antipode.check.history.patterns import Found, Pattern
+
+
+class Seen(NamedTuple):
+    """One read of the thread: what it returned, as the write's bit (-1: the initial value), and its past."""
+
+    number: int
+    item: int
+    write: int
+    past: int
+
+
+class Writes:
+    """The bit of each write and sending, in a linear order, and what the bits mean."""
+
+    def __init__(self, history: History, order: Sequence[int], items: set[int]) -> None:
+        self.rank: dict[int, int] = {}
+        self.number: list[int] = []
+        self.mask: dict[int, int] = {}
+        """The bits of the writes to each key that anybody reads."""
+        for number in order:
+            kind = history.operations[number].kind
+            if kind in (Kind.WRITE, Kind.SEND):
+                self.rank[number] = len(self.number)
+                self.number.append(number)
+        for number, rank in self.rank.items():
+            item = history.item[number]
+            if item in items:
+                self.mask[item] = self.mask.get(item, 0) | (1 << rank)
+        self.past: list[int] = [0] * len(self.number)
+        self.item = [history.item[number] for number in self.number]
+
+
+def bits(value: int) -> Iterator[int]:
+    """The places of the bits that are set, from the lowest."""
+    if value.bit_count() * 40 < value.bit_length():
+        while value:
+            low = value & -value
+            yield low.bit_length() - 1
+            value ^= low
+        return
+    for place, digit in enumerate(reversed(bin(value))):
+        if digit == "1":
+            yield place
+
+
+def contradiction(history: History, writes: Writes, reads: Sequence[Seen], deadline: Deadline) -> Found | None:
+    """What is wrong with the reads of a thread, in their order, each right by itself."""
+    return _Thread(history, writes, reads, deadline).judge()
+
+
+class _Thread:
+    def __init__(self, history: History, writes: Writes, reads: Sequence[Seen], deadline: Deadline) -> None:
+        self._history = history
+        self._writes = writes
+        self._reads = reads
+        self._deadline = deadline
+        self._past = [read.past for read in reads]
+        self._last: dict[int, int] = {}
+        """For each write that was read, the last read that returned it."""
+        for place, read in enumerate(reads):
+            if read.write >= 0:
+                self._last[read.write] = place
+        self._values: dict[int, list[int]] = {}
+        """The writes that were read of each key, the last read first."""
+        for write in sorted(self._last, key=lambda each: -self._last[each]):
+            self._values.setdefault(writes.item[write], []).append(write)
+
+    def judge(self) -> Found | None:
+        first = {write: self._first(write) for write in self._last}
+        more = any(self._others(write) & ~self._past[place] for write, place in first.items())
+        if more:
+            self._saturate()
+            first = {write: self._first(write) for write in self._last}
+        for place, read in enumerate(self._reads):
+            if read.write < 0 and self._past[place] & self._writes.mask.get(read.item, 0):
+                return Found(Pattern.WRITE_HB_INIT_READ, read.number)
+        return self._behind_itself() or self._cycle(first, more)
+
+    def _first(self, write: int) -> int:
+        """The first read that has the write in its past; pasts only grow."""
+        low, high = 0, self._last[write]
+        while low < high:
+            middle = (low + high) // 2
+            if (self._past[middle] >> write) & 1:
+                high = middle
+            else:
+                low = middle + 1
+        return low
+
+    def _others(self, write: int) -> int:
+        """The writes to the same key that the thread must have seen before this one."""
+        return self._past[self._last[write]] & self._writes.mask[self._writes.item[write]] & ~(1 << write)
+
+    def _saturate(self) -> None:
+        """From the last read to the first: what a later read says of the order, earlier pasts keep."""
+        read_items = 0
+        for item in self._values:
+            read_items |= self._writes.mask[item]
+        for place in range(len(self._reads) - 2, -1, -1):
+            left = self._past[place + 1] & ~self._past[place] & read_items
+            changed = bool(left)
+            while changed:
+                changed = False
+                for other in bits(left):
+                    self._deadline.check()
+                    if self._needed(other, place):
+                        self._past[place] |= self._writes.past[other] | (1 << other)
+                        changed = True
+                left &= ~self._past[place]
+
+    def _needed(self, other: int, place: int) -> bool:
+        past = self._past[place]
+        for write in self._values[self._writes.item[other]]:
+            last = self._last[write]
+            if last <= place:
+                return False
+            if write != other and (past >> write) & 1:
+                return bool((self._past[last] >> other) & 1)
+        return False
+
+    def _behind_itself(self) -> Found | None:
+        """A read with its own thread's later writes, or what depends on them, in its past."""
+        history, writes = self._history, self._writes
+        own = [writes.rank[n] for n in history.threads[history.thread[self._reads[0].number]] if n in writes.rank]
+        later = 0
+        for place in range(len(self._reads) - 1, -1, -1):
+            here = history.place[self._reads[place].number]
+            while own and history.place[writes.number[own[-1]]] > here:
+                later |= 1 << own.pop()
+            if self._past[place] & later:
+                return Found(Pattern.CYCLIC_HB, self._reads[place].number)
+        return None
+
+    def _cycle(self, first: dict[int, int], more: bool) -> Found | None:
+        """Writes that each have to come before the other. They have the same first read: pasts hold what comes before.
+
+        Where no past has grown (`more`), a write alone is right: its own read was.
+        """
+        groups: dict[int, list[int]] = {}
+        for write, place in first.items():
+            groups.setdefault(place, []).append(write)
+        before: dict[int, int] = {}
+        for values in self._values.values():
+            if not more and all(len(groups[first[write]]) == 1 for write in values):
+                continue
+            gathered = known = 0
+            for write in reversed(values):
+                self._deadline.check()
+                here = self._others(write) | (1 << write)
+                for other in bits(here & ~known):
+                    gathered |= self._writes.past[other]
+                known |= here
+                if (gathered >> write) & 1:
+                    return self._found((write,))
+                if len(groups[first[write]]) > 1:
+                    before[write] = (gathered | known) & ~(1 << write)
+        for group in groups.values():
+            left = set(group) if len(group) > 1 else set()
+            mask = sum(1 << write for write in left)
+            while left:
+                self._deadline.check()
+                free = [write for write in left if not before[write] & mask]
+                if not free:
+                    return self._found(tuple(sorted(left)))
+                left.difference_update(free)
+                mask &= ~sum(1 << write for write in free)
+        return None
+
+    def _found(self, members: tuple[int, ...]) -> Found:
+        place = max(self._last[write] for write in members)
+        return Found(
+            Pattern.CYCLIC_HB, self._reads[place].number, tuple(self._writes.number[write] for write in members)
+        )
