@@ -1,4 +1,4 @@
-"""XCY decided by its definition (paper 4.2, as propagated: spec HIST-9 to HIST-13), by search: for tests, and small histories.
+"""XCY decided by its definition (paper 4.2, as propagated: HIST-9 to HIST-13), by search: for small histories.
 
 Nothing here is the checker's: the order is closed rule by rule, and for each thread all orders of writes are tried.
 """

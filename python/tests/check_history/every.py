@@ -15,7 +15,9 @@ Step = tuple[bool, int]
 def every_history(operations: int, threads: int = 3, keys: int = 3) -> Iterator[History]:
     """All histories with exactly so many operations, in at most so many threads and of at most so many keys."""
     for lengths in _partitions(operations, threads):
-        for steps in product([(False, key) for key in range(keys)] + [(True, key) for key in range(keys)], repeat=operations):
+        for steps in product(
+            [(False, key) for key in range(keys)] + [(True, key) for key in range(keys)], repeat=operations
+        ):
             parts, at = [], 0
             for length in lengths:
                 parts.append(steps[at : at + length])

@@ -7,6 +7,7 @@ import sys
 import typer
 
 from antipode.administration import without_credentials
+from antipode.cli.check import check
 from antipode.cli.doctor import doctor
 from antipode.cli.epoch import epoch
 from antipode.cli.init import init
@@ -23,6 +24,7 @@ app = typer.Typer(
 )
 app.command()(inspect)
 app.add_typer(epoch, name="epoch")
+app.command()(check)
 app.command()(doctor)
 app.command()(init)
 app.command()(version)

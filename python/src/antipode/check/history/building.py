@@ -90,7 +90,9 @@ class _Builder:
             return THIN_AIR
         write = self._operations[source]
         if write.kind is not Kind.WRITE:
-            raise HistoryError(f"{read.place}: {read.id!r} reads from {write.id!r}, which is a {write.kind}, not a write")
+            raise HistoryError(
+                f"{read.place}: {read.id!r} reads from {write.id!r}, which is a {write.kind}, not a write"
+            )
         if (write.store, write.key) != (read.store, read.key):
             raise HistoryError(
                 f"{read.place}: {read.id!r} reads {read.key!r} of {read.store!r} from {write.id!r}, which wrote "
@@ -107,7 +109,9 @@ class _Builder:
             sending = self._sendings.get(each.message)
             if sending is None:
                 if each.lineage is None:
-                    self._gap(number, "the message that was received is not in the history, and what it carried is not said")
+                    self._gap(
+                        number, "the message that was received is not in the history, and what it carried is not said"
+                    )
             else:
                 made.sending[number] = sending
                 message = self._operations[sending]
@@ -141,7 +145,9 @@ class _Builder:
                 self._gap(number, f"the lineage holds {name!r}, which is not in the history")
             elif self._operations[write].kind is not Kind.WRITE:
                 kind = self._operations[write].kind
-                raise HistoryError(f"{each.place}: the lineage of {each.id!r} holds {name!r}, which is a {kind}, not a write")
+                raise HistoryError(
+                    f"{each.place}: the lineage of {each.id!r} holds {name!r}, which is a {kind}, not a write"
+                )
             else:
                 found.append(write)
         return found, False

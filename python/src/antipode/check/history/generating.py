@@ -2,9 +2,10 @@
 
     python -m antipode.check.history.generating --operations 100000 --plant WriteCORead=3 > history.jsonl
 
-All writes go into one log. Each request sees a prefix of it, which only grows: as far as what it has written, received and
-read before, and by chance a little more. So the log, with each request's reads where they stood, is the order that XCY asks
-for. A planted violation has keys of its own, so that it is one and stays the only one that it makes.
+All writes go into one log. Each request sees a prefix of it, which only grows: as far as what it has written,
+received and read before, and by chance a little more. So the log, with each request's reads where they stood, is the
+order that XCY asks for. A planted violation has keys of its own, so that it is one and stays the only one that it
+makes.
 """
 
 from __future__ import annotations
@@ -103,9 +104,11 @@ class _Application:
         if scope.inbox:
             made.kind, made.message, scope.inbox = Kind.RECEIVE, scope.inbox, ""
             return made
-        if chance.random() < 0.15 and scope.left > 1:
+        if chance.random() < 0.15 and scope.left > 1 and len(self._scopes) < 2 * self._shape.requests_at_once:
             made.kind, made.message = Kind.SEND, f"m{name}"
-            begun = _Scope(self._service(), f"{scope.request}.{name}", scope.request, scope.seen, scope.left, made.message)
+            begun = _Scope(
+                self._service(), f"{scope.request}.{name}", scope.request, scope.seen, scope.left, made.message
+            )
             self._scopes.append(begun)
             return made
         item = self._item()
@@ -141,7 +144,9 @@ class _Gadget:
 
     def _add(self, kind: Kind, scope: str, key: str) -> Operation:
         name = f"{self._name}.{len(self.made) + 1}"
-        made = Operation(name, kind, f"{self._name}-{scope}", f"{self._name}.{scope}", store="planted", key=f"{self._name}.{key}")
+        made = Operation(
+            name, kind, f"{self._name}-{scope}", f"{self._name}.{scope}", store="planted", key=f"{self._name}.{key}"
+        )
         self.made.append(made)
         return made
 

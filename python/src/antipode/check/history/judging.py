@@ -1,10 +1,11 @@
 """Deciding whether a history is causally consistent over its enlarged order (spec HIST-13, HIST-14).
 
-One walk in a linear order keeps, for each operation, two sets as bits of a whole number: the writes (and sendings) in its
-past, and those of them that another write in its past has replaced. Then a read of the initial value is wrong where a write
-to its key is in its past, and a read of a write where that write is replaced. What a thread saw of writes that no order
-joins is judged thread by thread (`seen.py`), and only where a thread read again what an earlier read of it depended on:
-nothing else can contradict itself (a cycle of forced orders needs one). Sets are dropped once everything behind them is done.
+One walk in a linear order keeps, for each operation, two sets as bits of a whole number: the writes (and sendings) in
+its past, and those of them that another write in its past has replaced. Then a read of the initial value is wrong
+where a write to its key is in its past, and a read of a write where that write is replaced. What a thread saw of
+writes that no order joins is judged thread by thread (`seen.py`), and only where a thread read again what an earlier
+read of it depended on: nothing else can contradict itself (a cycle of forced orders needs one). Sets are dropped once
+everything behind them is done.
 """
 
 from __future__ import annotations
@@ -12,8 +13,8 @@ from __future__ import annotations
 from antipode.check.history.clock import Deadline, OutOfTimeError
 from antipode.check.history.operations import INITIAL, THIN_AIR, UNKNOWN_SOURCE, History, Kind
 from antipode.check.history.order import components, linear_order, predecessors
-from antipode.check.history.patterns import Causality, Found, Pattern
-from antipode.check.history.seen import Seen, Writes, contradiction
+from antipode.check.history.patterns import SHOWN, Causality, Found, Pattern
+from antipode.check.history.seen import Seen, Writes, contradiction, fewest
 
 
 def judge(history: History, deadline: Deadline) -> Causality:
@@ -21,8 +22,8 @@ def judge(history: History, deadline: Deadline) -> Causality:
     told = Causality()
     try:
         _Walk(history, told, deadline).run()
-    except OutOfTimeError:
-        told.complete = False
+    except OutOfTimeError as error:
+        told.unfinished = str(error)
     return told
 
 
@@ -31,7 +32,9 @@ class _Walk:
         self._history = history
         self._told = told
         self._deadline = deadline
-        self._read_items = {history.item[number] for number in history.reads() if history.source[number] != UNKNOWN_SOURCE}
+        self._read_items = {
+            history.item[number] for number in history.reads() if history.source[number] != UNKNOWN_SOURCE
+        }
 
     def run(self) -> None:
         history = self._history
@@ -73,7 +76,7 @@ class _Walk:
                 old |= replaced[other]
                 waiting[other] -= 1
                 if not waiting[other]:
-                    del past[other], replaced[other]
+                    self._deadline.release(past.pop(other), replaced.pop(other))
             kind = history.operations[number].kind
             thread = history.thread[number]
             if kind is Kind.READ and history.source[number] not in (UNKNOWN_SOURCE, THIN_AIR):
@@ -91,21 +94,28 @@ class _Walk:
                     if (read_past.get(thread, 0) >> rank[source]) & 1:
                         again.add(thread)
                 read_past[thread] = mine
+                self._deadline.hold(mine)
                 seen.setdefault(thread, []).append(Seen(number, item, -1 if source == INITIAL else rank[source], mine))
             elif kind is Kind.WRITE:
                 own = rank[number]
-                writes.past[own] = mine
                 if history.item[number] in self._read_items:
+                    self._deadline.hold(mine)
+                    writes.past[own] = mine
                     old |= mine & writes.mask[history.item[number]]
                 mine |= 1 << own
             elif kind is Kind.SEND:
                 mine |= 1 << rank[number]
             if waiting[number]:
+                self._deadline.hold(mine, old)
                 past[number], replaced[number] = mine, old
             if number == history.threads[thread][-1]:
                 reads = seen.pop(thread, [])
+                self._deadline.release(*[read.past for read in reads])
                 if thread in again and thread not in wrong:
                     found = contradiction(history, writes, reads, self._deadline)
                     if found is not None:
                         self._told.found.append(found)
+                        if len(self._told.found) <= SHOWN:
+                            reads_needed = fewest(history, writes, reads, self._deadline)
+                            self._told.found[-1] = Found(found.pattern, reads_needed[-1], reads_needed)
                 read_past.pop(thread, None)

@@ -68,7 +68,7 @@ def linear_order(direct: Sequence[Sequence[int]]) -> list[int]:
 
 
 def components(direct: Sequence[Sequence[int]]) -> list[list[int]]:
-    """The strongly connected components, each behind those that come before it (Tarjan's algorithm, without recursion)."""
+    """The strongly connected components, each behind those that come before it (Tarjan's, without recursion)."""
     count = len(direct)
     index = [-1] * count
     low = [0] * count

@@ -19,7 +19,7 @@ class Step:
 
 
 class Search:
-    """Breadth-first from one operation, against or along the causal order; a step within a thread may pass over others."""
+    """Breadth-first from an operation, against or along the causal order; a step in a thread may pass over others."""
 
     def __init__(self, history: History, start: int, *, backward: bool, graph: Graph) -> None:
         self._history = history

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Final
+
+SHOWN: Final = 20
+"""Violations that get a witness; all are counted and named."""
 
 
 class Pattern(StrEnum):
@@ -25,7 +29,7 @@ class Found:
     operation: int
     """The read, or for a cycle of the causal order its first operation."""
     members: tuple[int, ...] = ()
-    """CyclicCO: the operations that lie on cycles with one another. CyclicHB: the writes whose order contradicts itself."""
+    """CyclicCO: the operations on cycles with one another. Of what a thread saw: the reads that contradict one another."""
 
 
 @dataclass(slots=True)
@@ -33,7 +37,7 @@ class Causality:
     """What the causal order of a history gives."""
 
     found: list[Found] = field(default_factory=list)
-    complete: bool = True
-    """Whether everything was looked at before the time was over."""
+    unfinished: str = ""
+    """Why not everything was looked at, where it was not."""
     judged: int = 0
     """Reads that were judged."""

@@ -1,4 +1,4 @@
-"""Reading a history: JSON lines, one operation a line, with a sentence for whatever is wrong (spec HIST-1 to HIST-7)."""
+"""Reading a history: JSON lines, one operation a line, a sentence for whatever is wrong (HIST-1 to HIST-7)."""
 
 from __future__ import annotations
 
@@ -99,7 +99,9 @@ def _operation(fields: dict[str, Any], place: str) -> Operation:
     if isinstance(form, bool) or form != FORMAT:
         if "history" not in fields:
             raise HistoryError(f'{place}: no operation of a history: the field "history" is missing')
-        raise HistoryError(f"{place}: a history of form {str(form)[:20]}; this version reads form {FORMAT}, and forms do not mix")
+        raise HistoryError(
+            f"{place}: a history of form {str(form)[:20]}; this version reads form {FORMAT}, and forms do not mix"
+        )
     kind = fields.get("kind")
     if kind not in (Kind.WRITE, Kind.READ, Kind.SEND, Kind.RECEIVE):
         raise HistoryError(f"{place}: the kind is {_short(kind)}, not write, read, send or receive")

@@ -1,8 +1,8 @@
 """Whether one thread can have seen all writes in some order (spec HIST-13): WriteHBInitRead and CyclicHB.
 
-A read that returned w, with another write x to the same key in its past, says: for this thread x came before w. So where an
-earlier read had w in its past, it had x, too. These are followed to the end; then either some order is left, or what the
-thread read contradicts itself. Every set is a whole number of bits, one a write or sending.
+A read that returned w, with another write x to the same key in its past, says: for this thread x came before w. So
+where an earlier read had w in its past, it had x, too. These are followed to the end; then either some order is left,
+or what the thread read contradicts itself. Every set is a whole number of bits, one a write or sending.
 """
 
 from __future__ import annotations
@@ -61,6 +61,27 @@ def bits(value: int) -> Iterator[int]:
 def contradiction(history: History, writes: Writes, reads: Sequence[Seen], deadline: Deadline) -> Found | None:
     """What is wrong with the reads of a thread, in their order, each right by itself."""
     return _Thread(history, writes, reads, deadline).judge()
+
+
+def fewest(history: History, writes: Writes, reads: Sequence[Seen], deadline: Deadline) -> tuple[int, ...]:
+    """Reads that contradict one another and of which none can be left out, from reads that do.
+
+    More reads never contradict less, so the shortest beginning that does ends with a read that is needed.
+    """
+    kept: list[Seen] = []
+    left = list(reads)
+    while not kept or contradiction(history, writes, kept, deadline) is None:
+        low, high = 1, len(left)
+        while low < high:
+            middle = (low + high) // 2
+            # All that was kept stands behind what is left.
+            if contradiction(history, writes, left[:middle] + kept, deadline) is None:
+                low = middle + 1
+            else:
+                high = middle
+        kept.insert(0, left[low - 1])
+        del left[low - 1 :]
+    return tuple(read.number for read in kept)
 
 
 class _Thread:
@@ -183,6 +204,4 @@ class _Thread:
 
     def _found(self, members: tuple[int, ...]) -> Found:
         place = max(self._last[write] for write in members)
-        return Found(
-            Pattern.CYCLIC_HB, self._reads[place].number, tuple(self._writes.number[write] for write in members)
-        )
+        return Found(Pattern.CYCLIC_HB, self._reads[place].number)

@@ -1,17 +1,18 @@
 """The witness of a thread that cannot have seen all writes in any order (spec HIST-15): which read forces which order.
 
-The thread's reads are followed again, this time with the reason of everything that comes into a read's past. The graph is
-that of the causal order and of the forced orders found so far, so each reason rests on earlier ones only.
+The reads that contradict one another are known. They are followed again, this time with the reason of everything that
+comes into a read's past, in rounds: a forced order rests on the causal order and on those of earlier rounds.
 """
 
 from __future__ import annotations
 
 from collections import deque
+from dataclasses import dataclass, field
 
 from antipode.check.history.clock import Deadline
-from antipode.check.history.operations import INITIAL, THIN_AIR, UNKNOWN_SOURCE, History, Kind
+from antipode.check.history.operations import INITIAL, History
 from antipode.check.history.order import Why
-from antipode.check.history.paths import Graph, Search, Step
+from antipode.check.history.paths import Graph, Step
 from antipode.check.history.patterns import Found, Pattern
 from antipode.check.history.witness import Forced, Witness
 
@@ -23,93 +24,98 @@ def seen_witness(history: History, found: Found, graph: Graph, deadline: Deadlin
     return _Seen(history, found, graph, deadline).witness()
 
 
+@dataclass(slots=True)
+class _Came:
+    """What comes before an operation, each with its next step towards it."""
+
+    steps: dict[int, Part | None]
+    ring: list[Part] = field(default_factory=list)
+    """The shortest way from the operation back to itself."""
+
+    def way(self, start: int) -> list[Part]:
+        """The steps from `start` to the operation."""
+        found: list[Part] = []
+        step = self.steps[start]
+        while step is not None:
+            found.append(step)
+            step = self.steps[step.later]
+        return found
+
+
 class _Seen:
     def __init__(self, history: History, found: Found, graph: Graph, deadline: Deadline) -> None:
         self._history = history
         self._found = found
         self._graph = graph
         self._deadline = deadline
-        thread = history.threads[history.thread[found.operation]]
-        unjudged = (UNKNOWN_SOURCE, THIN_AIR)
-        self._reads = [n for n in thread if history.operations[n].kind is Kind.READ and history.source[n] not in unjudged]
-        past = Search(history, thread[-1], backward=True, graph=graph).distance
+        self._reads = found.members
         items = {history.item[read] for read in self._reads}
-        self._writes = [n for n in [*past, thread[-1]] if history.is_write(n) and history.item[n] in items]
-        self._forced: dict[int, list[Forced]] = {}
-        """By the later write."""
-        self._into: dict[tuple[int, int], Forced] = {}
+        self._written: dict[int, list[int]] = {item: [] for item in items}
+        for number in range(len(history)):
+            if history.is_write(number) and history.item[number] in items:
+                self._written[history.item[number]].append(number)
+        self._known: dict[int, dict[int, _Came]] = {read: {} for read in self._reads}
+        """For each read the writes that it forces before its own, with the search that found them in its past."""
 
     def witness(self) -> Witness:
-        while True:
-            self._deadline.check(often=1)
-            fresh: list[Forced] = []
+        while self._reads:
+            grown = False
             for read in self._reads:
-                reached = self._before(read)
+                self._deadline.check(often=1)
+                came = self._before(read)
                 source = self._history.source[read]
-                for write in self._writes:
-                    if self._history.item[write] != self._history.item[read] or write == source or write not in reached:
-                        continue
-                    if source == INITIAL:
-                        return self._made(Pattern.WRITE_HB_INIT_READ, read, self._way(reached, write), write)
-                    if (write, source) in self._into:
-                        continue
-                    forced = Forced(write, source, read, self._way(reached, write))
-                    self._into[write, source] = forced
-                    fresh.append(forced)
-            for forced in fresh:
-                self._forced.setdefault(forced.later, []).append(forced)
-            ring = self._ring(fresh)
-            if ring:
-                return ring
-            if not fresh:  # the decider found what this cannot: say the read alone
-                return Witness(self._found.pattern, self._found.operation)
-
-    def _ring(self, fresh: list[Forced]) -> Witness | None:
-        best: list[Part] = []
-        for forced in fresh:
-            self._deadline.check(often=1)
-            reached = self._before(forced.earlier)
-            if forced.later in reached:
-                way: list[Part] = [*self._way(reached, forced.later), forced]
-                if not best or _size(way) < _size(best):
-                    best = way
-        if not best:
-            return None
-        return self._made(Pattern.CYCLIC_HB, max(_reads(best), default=self._found.operation), best, None)
+                fresh = [
+                    write
+                    for write in self._written[self._history.item[read]]
+                    if write != source and write in came.steps and write not in self._known[read]
+                ]
+                if source == INITIAL and fresh:
+                    way = min((came.way(write) for write in fresh), key=len)
+                    return self._made(Pattern.WRITE_HB_INIT_READ, read, way, way[0].earlier)
+                grown = grown or bool(fresh)
+                self._known[read].update((write, came) for write in fresh)
+            rings = [self._before(self._history.source[read]).ring for read in self._reads]
+            rings = sorted((ring for ring in rings if ring), key=_size)
+            if rings:
+                return self._made(Pattern.CYCLIC_HB, max(forced.read for forced in _flat(rings[0])), rings[0], None)
+            if not grown:
+                break
+        return Witness(self._found.pattern, self._found.operation)
 
     def _made(self, pattern: Pattern, read: int, way: list[Part], missed: int | None) -> Witness:
         made = Witness(pattern, read, [part for part in way if isinstance(part, Step)], missed)
         made.forced = _flat(way)
         return made
 
-    def _before(self, number: int) -> dict[int, Part | None]:
-        """What comes before an operation by the causal order and by what is forced, each with its next step towards it."""
-        history = self._history
-        came: dict[int, Part | None] = {number: None}
+    def _before(self, number: int) -> _Came:
+        """By the causal order and by what is forced so far."""
+        found = _Came({number: None})
+        if number < 0:
+            return found
+        came = found.steps
         reached: dict[int, int] = {}
         todo = deque([number])
         while todo:
             here = todo.popleft()
-            steps: list[Part] = [Step(other, here, why) for other, why in self._graph.next_to(here, backward=True)]
-            steps += self._forced.get(here, [])
-            thread = history.thread[here]
-            place = history.place[here]
-            fresh = range(reached.get(thread, 0), place)
-            reached[thread] = max(reached.get(thread, 0), place)
-            steps += [Step(history.threads[thread][earlier], here, Why.SCOPE) for earlier in fresh]
-            for step in steps:
+            for step in self._steps(here, reached):
                 if step.earlier not in came:
                     came[step.earlier] = step
                     todo.append(step.earlier)
-        return came
+                elif step.earlier == number and not found.ring:
+                    found.ring = [step, *found.way(here)]
+        return found
 
-    def _way(self, came: dict[int, Part | None], start: int) -> list[Part]:
-        way: list[Part] = []
-        step = came[start]
-        while step is not None:
-            way.append(step)
-            step = came[step.later]
-        return way
+    def _steps(self, here: int, reached: dict[int, int]) -> list[Part]:
+        history = self._history
+        steps: list[Part] = [Step(other, here, why) for other, why in self._graph.next_to(here, backward=True)]
+        for read in self._reads:
+            if history.source[read] == here:
+                steps += [Forced(write, here, read, came) for write, came in self._known[read].items()]
+        thread, place = history.thread[here], history.place[here]
+        fresh = range(reached.get(thread, 0), place)
+        reached[thread] = max(reached.get(thread, 0), place)
+        steps += [Step(history.threads[thread][earlier], here, Why.SCOPE) for earlier in fresh]
+        return steps
 
 
 def _flat(way: list[Part]) -> list[Forced]:
@@ -124,10 +130,6 @@ def _flat(way: list[Part]) -> list[Forced]:
 
     add(way)
     return list(found.values())
-
-
-def _reads(way: list[Part]) -> list[int]:
-    return [forced.read for forced in _flat(way)]
 
 
 def _size(way: list[Part]) -> int:

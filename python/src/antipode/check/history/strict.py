@@ -1,8 +1,8 @@
 """Strict XCY, as a number: rule 2 over all of a request's writes, also later ones (spec HIST-17; paper 4.2).
 
-A read of another request's write then comes behind every write of that request. No barrier can reach that, and the order may
-even run in circles (two requests that read one another); so this judges single reads against the order's components: in how
-many more of them something newer should have been seen.
+A read of another request's write then comes behind every write of that request. No barrier can reach that, and the
+order may even run in circles (two requests that read one another); so this judges single reads against the order's
+components: in how many more of them something newer should have been seen.
 """
 
 from __future__ import annotations
@@ -120,21 +120,23 @@ class _Strictly:
                 old |= replaced[other]
                 waiting[other] -= 1
                 if not waiting[other]:
-                    del past[other], replaced[other]
+                    self._deadline.release(past.pop(other), replaced.pop(other))
             told.circles += len(members) > 1
             own = [member for member in members if member in rank]
             if len(members) > 1:
                 for write in own:
                     mine |= 1 << rank[write]
             for write in own:
-                write_past[write] = mine & ~(1 << rank[write])
                 if history.item[write] in read_items:
+                    write_past[write] = mine & ~(1 << rank[write])
+                    self._deadline.hold(mine)
                     old |= mine & mask[history.item[write]] & ~(1 << rank[write])
                 mine |= 1 << rank[write]
             for member in members:
                 if member < self._count and history.operations[member].kind is Kind.READ and member not in self._wrong:
                     self._read(member, mine, old, mask, ranked, rank, write_past, found)
             if waiting[at]:
+                self._deadline.hold(mine, old)
                 past[at], replaced[at] = mine, old
         made = {missed for _, missed in found}
         for read, missed in sorted(found):

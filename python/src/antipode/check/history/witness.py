@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, Protocol
 
 from antipode.check.history.clock import Deadline
 from antipode.check.history.operations import History
@@ -15,15 +15,27 @@ _STARTS: Final = 500
 """From so many operations of a cycle the shortest one is looked for."""
 
 
+class Past(Protocol):
+    """What comes before an operation, with the ways there."""
+
+    def way(self, start: int) -> list[Step | Forced]:
+        """The steps from `start` to the operation."""
+
+
 @dataclass(frozen=True, slots=True)
 class Forced:
-    """One thread has to see a write before another, because a read of it returned the other with this one in its past."""
+    """A thread has to see one write before another: a read of it returned the other with this one in its past."""
 
     earlier: int
     later: int
     read: int
-    reason: list[Step | Forced]
-    """How the earlier write came into the read's past."""
+    past: Past
+    """What was before the read when this was found."""
+
+    @property
+    def reason(self) -> list[Step | Forced]:
+        """How the earlier write came into the read's past."""
+        return self.past.way(self.earlier)
 
 
 @dataclass(slots=True)
@@ -130,4 +142,4 @@ class Witnesses:
             for other, why in edges:
                 if other in future.distance and (not best or future.distance[other] + 1 < len(best)):
                     best = [*future.path(other), Step(other, member, why)]
-        return Witness(found.pattern, found.operation, best)
+        return Witness(found.pattern, best[0].earlier, best)
