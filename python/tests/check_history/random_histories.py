@@ -41,3 +41,27 @@ def random_history(seed: int, most: int = 10) -> History:
         if known and chance.random() < (0.5 if each.kind is Kind.SEND else 0.1):
             each.lineage = tuple(chance.choice(known).id for _ in range(chance.randint(0, 2)))
     return build(made)
+
+
+def random_reader(seed: int) -> History:
+    """A reader of writes that little joins; single reads are seldom wrong, so what counts is whether all fit."""
+    chance = random.Random(seed)
+    keys = chance.randint(1, 3)
+    writers = [[chance.randrange(keys) for _ in range(chance.randint(1, 3))] for _ in range(chance.randint(2, 3))]
+    made = [
+        Operation(f"{writer}.{place}", Kind.WRITE, "p", str(writer), store="s", key=str(key))
+        for writer, part in enumerate(writers)
+        for place, key in enumerate(part)
+    ]
+    newest: dict[str, int] = {}
+    for number in range(chance.randint(3, 7)):
+        writer = chance.randrange(len(writers))
+        seen = newest.get(str(writer), -1)
+        # Mostly what the reader knows of this writer, or the next of it.
+        place = min(len(writers[writer]) - 1, max(0, seen + chance.choice([0, 0, 1])))
+        newest[str(writer)] = max(seen, place)
+        key = str(writers[writer][place])
+        last = max(at for at, each in enumerate(writers[writer]) if str(each) == key and at <= newest[str(writer)])
+        source = None if chance.random() < 0.1 else f"{writer}.{last}"
+        made.append(Operation(f"r{number}", Kind.READ, "p", "reader", store="s", key=key, reads_from=source))
+    return build(made)

@@ -15,9 +15,10 @@ from antipode.check.history.patterns import Pattern
 from antipode.check.history.witness import Witness
 from check_history.by_definition import closed, is_consistent
 from check_history.every import every_history
-from check_history.random_histories import random_history
+from check_history.random_histories import random_history, random_reader
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 
 def agrees(history: History) -> Verdict:
     decision = decide(history, shown=0)
@@ -54,12 +55,23 @@ def test_random_histories_with_messages_and_lineages(seed: int) -> None:
         shows(history, witness)
 
 
+@settings(max_examples=100, deadline=None)
+@given(st.integers(0, 2**32))
+def test_random_readers(seed: int) -> None:
+    """Of these about a quarter are CyclicHB."""
+    history = random_reader(seed)
+    decision = decide(history)
+    assert (decision.verdict is Verdict.VIOLATED) != is_consistent(history)
+    for witness in decision.witnesses:
+        shows(history, witness)
+
+
 @pytest.mark.fuzz
 @pytest.mark.timeout(1800)
 def test_many_random_histories() -> None:
     found: Counter[Pattern] = Counter()
     for seed in range(20_000):
-        history = random_history(seed, most=13)
+        history = random_history(seed, most=13) if seed % 4 else random_reader(seed)
         decision = decide(history)
         assert (decision.verdict is Verdict.VIOLATED) != is_consistent(history), seed
         for witness in decision.witnesses:

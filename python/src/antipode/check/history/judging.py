@@ -116,6 +116,6 @@ class _Walk:
                     if found is not None:
                         self._told.found.append(found)
                         if len(self._told.found) <= SHOWN:
-                            reads_needed = fewest(history, writes, reads, self._deadline)
+                            reads_needed = fewest(history, writes, reads, found, self._deadline)
                             self._told.found[-1] = Found(found.pattern, reads_needed[-1], reads_needed)
                 read_past.pop(thread, None)

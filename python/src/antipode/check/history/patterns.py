@@ -29,7 +29,7 @@ class Found:
     operation: int
     """The read, or for a cycle of the causal order its first operation."""
     members: tuple[int, ...] = ()
-    """CyclicCO: the operations on cycles with one another. Of what a thread saw: the reads that contradict one another."""
+    """CyclicCO: the operations on cycles with one another. Of what a thread saw: its contradicting reads."""
 
 
 @dataclass(slots=True)

@@ -63,13 +63,23 @@ def contradiction(history: History, writes: Writes, reads: Sequence[Seen], deadl
     return _Thread(history, writes, reads, deadline).judge()
 
 
-def fewest(history: History, writes: Writes, reads: Sequence[Seen], deadline: Deadline) -> tuple[int, ...]:
+def fewest(
+    history: History, writes: Writes, reads: Sequence[Seen], found: Found, deadline: Deadline
+) -> tuple[int, ...]:
     """Reads that contradict one another and of which none can be left out, from reads that do.
 
     More reads never contradict less, so the shortest beginning that does ends with a read that is needed.
     """
     kept: list[Seen] = []
     left = list(reads)
+    place = [read.number for read in reads].index(found.operation)
+    candidates = [[read for read in reads if read.number in found.members]]
+    for width in (16, 128, 1024):
+        candidates.append(list(reads[max(0, place - width) : place + 1]))
+    for candidate in candidates:  # most are near one another
+        if candidate and contradiction(history, writes, candidate, deadline) is not None:
+            left = candidate
+            break
     while not kept or contradiction(history, writes, kept, deadline) is None:
         low, high = 1, len(left)
         while low < high:
@@ -128,31 +138,44 @@ class _Thread:
         return self._past[self._last[write]] & self._writes.mask[self._writes.item[write]] & ~(1 << write)
 
     def _saturate(self) -> None:
-        """From the last read to the first: what a later read says of the order, earlier pasts keep."""
+        """From the last read to the first: what a later read says of the order, earlier pasts keep.
+
+        Pasts only grow from read to read: what this one can lack is what the next one has and this one has not.
+        """
+        writes = self._writes
         read_items = 0
         for item in self._values:
-            read_items |= self._writes.mask[item]
+            read_items |= writes.mask[item]
+        active: dict[int, list[int]] = {}
+        """By key the writes that a later read returned, the last read first, but those that no past holds any more."""
         for place in range(len(self._reads) - 2, -1, -1):
+            self._deadline.check()
+            after = self._reads[place + 1]
+            if after.write >= 0 and self._last[after.write] == place + 1:
+                active.setdefault(after.item, []).append(after.write)
             left = self._past[place + 1] & ~self._past[place] & read_items
-            changed = bool(left)
-            while changed:
-                changed = False
-                for other in bits(left):
-                    self._deadline.check()
-                    if self._needed(other, place):
-                        self._past[place] |= self._writes.past[other] | (1 << other)
-                        changed = True
+            items = {writes.item[bit] for bit in bits(left)}
+            for item in items:
+                kept = [write for write in active.get(item, ()) if (self._past[place + 1] >> write) & 1]
+                active[item] = kept
+            grown = True
+            while grown:
+                grown = False
+                for item in items:
+                    grown = self._keep(place, active[item], left) or grown
                 left &= ~self._past[place]
 
-    def _needed(self, other: int, place: int) -> bool:
+    def _keep(self, place: int, active: list[int], left: int) -> bool:
+        """Takes in what has to come before a write that the past holds; whether it grew. The last read says most."""
         past = self._past[place]
-        for write in self._values[self._writes.item[other]]:
-            last = self._last[write]
-            if last <= place:
-                return False
-            if write != other and (past >> write) & 1:
-                return bool((self._past[last] >> other) & 1)
-        return False
+        write = next((write for write in active if (past >> write) & 1), -1)
+        if write < 0:
+            return False
+        needed = self._others(write) & left & ~past
+        for other in bits(needed):
+            past |= self._writes.past[other] | (1 << other)
+        self._past[place] = past
+        return bool(needed)
 
     def _behind_itself(self) -> Found | None:
         """A read with its own thread's later writes, or what depends on them, in its past."""
@@ -204,4 +227,5 @@ class _Thread:
 
     def _found(self, members: tuple[int, ...]) -> Found:
         place = max(self._last[write] for write in members)
-        return Found(Pattern.CYCLIC_HB, self._reads[place].number)
+        reads = tuple(self._reads[self._last[write]].number for write in members)
+        return Found(Pattern.CYCLIC_HB, self._reads[place].number, reads)

@@ -7,21 +7,71 @@ comes into a read's past, in rounds: a forced order rests on the causal order an
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
 from antipode.check.history.clock import Deadline
+from antipode.check.history.judging import judge
 from antipode.check.history.operations import INITIAL, History
 from antipode.check.history.order import Why
+from antipode.check.history.part import fewest_operations, part
 from antipode.check.history.paths import Graph, Step
 from antipode.check.history.patterns import Found, Pattern
-from antipode.check.history.witness import Forced, Witness
+from antipode.check.history.witness import Forced, Past, Witness
 
 Part = Step | Forced
 
 
+_SEEN: Final = (Pattern.WRITE_HB_INIT_READ, Pattern.CYCLIC_HB)
+
+
 def seen_witness(history: History, found: Found, graph: Graph, deadline: Deadline) -> Witness:
     """The forced orders that contradict each other, or the initial value, with the reads that force them."""
-    return _Seen(history, found, graph, deadline).witness()
+    made = _Seen(history, found, graph, deadline).witness()
+    first = made.operations
+    # Reads on the way may contradict each other with fewer operations than those it was made from.
+    kept = fewest_operations(history, first, lambda smaller: _contradicted(smaller, deadline) is not None)
+    if kept == first:
+        return made
+    smaller = part(history, kept)
+    smaller_found = _contradicted(smaller, deadline)
+    if smaller_found is None:
+        return made
+    return _renamed(_Seen(smaller, smaller_found, Graph(smaller), deadline).witness(), kept)
+
+
+def _contradicted(history: History, deadline: Deadline) -> Found | None:
+    return next((found for found in judge(history, deadline.again()).found if found.pattern in _SEEN), None)
+
+
+@dataclass(frozen=True, slots=True)
+class _Renamed:
+    """A past whose operations have other numbers elsewhere."""
+
+    past: Past
+    numbers: Sequence[int]
+
+    def way(self, start: int) -> list[Part]:
+        """The steps from `start`, which is numbered as elsewhere."""
+        return [_renamed_part(each, self.numbers) for each in self.past.way(self.numbers.index(start))]
+
+
+def _renamed_part(each: Part, numbers: Sequence[int]) -> Part:
+    if isinstance(each, Step):
+        return Step(numbers[each.earlier], numbers[each.later], each.why)
+    return Forced(numbers[each.earlier], numbers[each.later], numbers[each.read], _Renamed(each.past, numbers))
+
+
+def _renamed(witness: Witness, numbers: Sequence[int]) -> Witness:
+    missed = None if witness.missed is None else numbers[witness.missed]
+    made = Witness(witness.pattern, numbers[witness.read], missed=missed)
+    for step in witness.chain:
+        made.chain.append(Step(numbers[step.earlier], numbers[step.later], step.why))
+    for forced in witness.forced:
+        past = _Renamed(forced.past, numbers)
+        made.forced.append(Forced(numbers[forced.earlier], numbers[forced.later], numbers[forced.read], past))
+    return made
 
 
 @dataclass(slots=True)
@@ -83,7 +133,7 @@ class _Seen:
         return Witness(self._found.pattern, self._found.operation)
 
     def _made(self, pattern: Pattern, read: int, way: list[Part], missed: int | None) -> Witness:
-        made = Witness(pattern, read, [part for part in way if isinstance(part, Step)], missed)
+        made = Witness(pattern, read, [each for each in way if isinstance(each, Step)], missed)
         made.forced = _flat(way)
         return made
 
@@ -123,10 +173,10 @@ def _flat(way: list[Part]) -> list[Forced]:
     found: dict[tuple[int, int], Forced] = {}
 
     def add(parts: list[Part]) -> None:
-        for part in parts:
-            if isinstance(part, Forced) and (part.earlier, part.later) not in found:
-                add(part.reason)
-                found[part.earlier, part.later] = part
+        for each in parts:
+            if isinstance(each, Forced) and (each.earlier, each.later) not in found:
+                add(each.reason)
+                found[each.earlier, each.later] = each
 
     add(way)
     return list(found.values())
@@ -136,11 +186,11 @@ def _size(way: list[Part]) -> int:
     found: set[int] = set()
 
     def visit(parts: list[Part]) -> None:
-        for part in parts:
-            found.update((part.earlier, part.later))
-            if isinstance(part, Forced):
-                found.add(part.read)
-                visit(part.reason)
+        for each in parts:
+            found.update((each.earlier, each.later))
+            if isinstance(each, Forced):
+                found.add(each.read)
+                visit(each.reason)
 
     visit(way)
     return len(found)
