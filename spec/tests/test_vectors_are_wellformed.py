@@ -23,6 +23,7 @@ PREFIXES = {
     "configuration": "CONF",
     "delegated": "DELEG",
     "epochs": "EPOCH",
+    "history": "HIST",
     "lineage": "LIN",
     "observability": "OBS",
     "propagation": "PROP",

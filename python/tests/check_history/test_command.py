@@ -95,7 +95,7 @@ def test_what_is_not_known_is_named(run: Run) -> None:
     ran = run("check", "--history", str(FOLDER / "unknown" / "unattributed.jsonl"))
     assert ran.code == 2
     assert "CANNOT TELL: no violation was found, but not everything is known (1 reads judged)" in ran.out
-    assert "1 reads have no known write" in ran.out
+    assert "reads without a known write: 1" in ran.out
     assert "what  nobody knows which write this read returned" in ran.out
 
 

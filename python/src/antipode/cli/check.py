@@ -190,7 +190,7 @@ def _show_gaps(history: History) -> None:
     say()
     say(
         f"What is not known ({len(history.gaps)}), where a violation could hide; "
-        f"{unattributed} reads have no known write:"
+        f"reads without a known write: {unattributed}"
     )
     rows = []
     for gap in history.gaps[:_NAMED]:
@@ -208,10 +208,12 @@ def _show_strict(history: History, decision: Decision) -> None:
         return
     say()
     reads, later = len(strict.reads), len(strict.later_writes)
-    circles = f", {strict.circles} groups of requests that depend on one another" * bool(strict.circles)
+    circles = f", {strict.circles} group{'s' * (strict.circles != 1)} of requests that depend on one another" * bool(
+        strict.circles
+    )
     say(
-        f"strict XCY (no barrier can reach it): {reads} more reads{circles}"
-        + f", by {later} later writes" * bool(reads)
+        f"strict XCY (no barrier can reach it): {reads} more read{'s' * (reads != 1)}{circles}"
+        + f", by {later} later write{'s' * (later != 1)}" * bool(reads)
     )
     rows = []
     for each in strict.reads[:5]:

@@ -48,10 +48,12 @@ class Writes:
 def bits(value: int) -> Iterator[int]:
     """The places of the bits that are set, from the lowest."""
     if value.bit_count() * 40 < value.bit_length():
+        place = -1
         while value:
-            low = value & -value
-            yield low.bit_length() - 1
-            value ^= low
+            skipped = (value & -value).bit_length()
+            place += skipped
+            yield place
+            value >>= skipped  # what is left is narrow where the bits are near one another
         return
     for place, digit in enumerate(reversed(bin(value))):
         if digit == "1":
