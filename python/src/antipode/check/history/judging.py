@@ -1,6 +1,6 @@
 """Deciding whether a history is causally consistent over its enlarged order (spec HIST-13, HIST-14).
 
-One walk in a linear order keeps, for each operation, two sets as bits of a whole number: the writes (and sendings) in
+One walk in a linear order keeps, for each operation, two sets as bits of a whole number: the writes in
 its past, and those of them that another write in its past has replaced. Then a read of the initial value is wrong
 where a write to its key is in its past, and a read of a write where that write is replaced. What a thread saw of
 writes that no order joins is judged thread by thread (`seen.py`), and only where a thread read again what an earlier
@@ -103,8 +103,6 @@ class _Walk:
                     writes.past[own] = mine
                     old |= mine & writes.mask[history.item[number]]
                 mine |= 1 << own
-            elif kind is Kind.SEND:
-                mine |= 1 << rank[number]
             if waiting[number]:
                 self._deadline.hold(mine, old)
                 past[number], replaced[number] = mine, old
@@ -112,10 +110,10 @@ class _Walk:
                 reads = seen.pop(thread, [])
                 self._deadline.release(*[read.past for read in reads])
                 if thread in again and thread not in wrong:
-                    found = contradiction(history, writes, reads, self._deadline)
+                    found = contradiction(writes, reads, self._deadline)
                     if found is not None:
                         self._told.found.append(found)
                         if len(self._told.found) <= SHOWN:
-                            reads_needed = fewest(history, writes, reads, found, self._deadline)
+                            reads_needed = fewest(writes, reads, found, self._deadline)
                             self._told.found[-1] = Found(found.pattern, reads_needed[-1], reads_needed)
                 read_past.pop(thread, None)

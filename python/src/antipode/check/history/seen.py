@@ -2,7 +2,7 @@
 
 A read that returned w, with another write x to the same key in its past, says: for this thread x came before w. So
 where an earlier read had w in its past, it had x, too. These are followed to the end; then either some order is left,
-or what the thread read contradicts itself. Every set is a whole number of bits, one a write or sending.
+or what the thread read contradicts itself. Every set is a whole number of bits, one a write.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from antipode.check.history.clock import Deadline
-from antipode.check.history.operations import History, Kind
+from antipode.check.history.operations import History
 from antipode.check.history.patterns import Found, Pattern
 
 
@@ -25,7 +25,7 @@ class Seen(NamedTuple):
 
 
 class Writes:
-    """The bit of each write and sending, in a linear order, and what the bits mean."""
+    """The bit of each write, in a linear order, and what the bits mean."""
 
     def __init__(self, history: History, order: Sequence[int], items: set[int]) -> None:
         self.rank: dict[int, int] = {}
@@ -33,8 +33,7 @@ class Writes:
         self.mask: dict[int, int] = {}
         """The bits of the writes to each key that anybody reads."""
         for number in order:
-            kind = history.operations[number].kind
-            if kind in (Kind.WRITE, Kind.SEND):
+            if history.is_write(number):
                 self.rank[number] = len(self.number)
                 self.number.append(number)
         for number, rank in self.rank.items():
@@ -60,14 +59,12 @@ def bits(value: int) -> Iterator[int]:
             yield place
 
 
-def contradiction(history: History, writes: Writes, reads: Sequence[Seen], deadline: Deadline) -> Found | None:
+def contradiction(writes: Writes, reads: Sequence[Seen], deadline: Deadline) -> Found | None:
     """What is wrong with the reads of a thread, in their order, each right by itself."""
-    return _Thread(history, writes, reads, deadline).judge()
+    return _Thread(writes, reads, deadline).judge()
 
 
-def fewest(
-    history: History, writes: Writes, reads: Sequence[Seen], found: Found, deadline: Deadline
-) -> tuple[int, ...]:
+def fewest(writes: Writes, reads: Sequence[Seen], found: Found, deadline: Deadline) -> tuple[int, ...]:
     """Reads that contradict one another and of which none can be left out, from reads that do.
 
     More reads never contradict less, so the shortest beginning that does ends with a read that is needed.
@@ -79,15 +76,15 @@ def fewest(
     for width in (16, 128, 1024):
         candidates.append(list(reads[max(0, place - width) : place + 1]))
     for candidate in candidates:  # most are near one another
-        if candidate and contradiction(history, writes, candidate, deadline) is not None:
+        if candidate and contradiction(writes, candidate, deadline) is not None:
             left = candidate
             break
-    while not kept or contradiction(history, writes, kept, deadline) is None:
+    while not kept or contradiction(writes, kept, deadline) is None:
         low, high = 1, len(left)
         while low < high:
             middle = (low + high) // 2
             # All that was kept stands behind what is left.
-            if contradiction(history, writes, left[:middle] + kept, deadline) is None:
+            if contradiction(writes, left[:middle] + kept, deadline) is None:
                 low = middle + 1
             else:
                 high = middle
@@ -97,8 +94,7 @@ def fewest(
 
 
 class _Thread:
-    def __init__(self, history: History, writes: Writes, reads: Sequence[Seen], deadline: Deadline) -> None:
-        self._history = history
+    def __init__(self, writes: Writes, reads: Sequence[Seen], deadline: Deadline) -> None:
         self._writes = writes
         self._reads = reads
         self._deadline = deadline
@@ -122,7 +118,7 @@ class _Thread:
         for place, read in enumerate(self._reads):
             if read.write < 0 and self._past[place] & self._writes.mask.get(read.item, 0):
                 return Found(Pattern.WRITE_HB_INIT_READ, read.number)
-        return self._behind_itself() or self._cycle(first, more)
+        return self._cycle(first, more)
 
     def _first(self, write: int) -> int:
         """The first read that has the write in its past; pasts only grow."""
@@ -178,19 +174,6 @@ class _Thread:
             past |= self._writes.past[other] | (1 << other)
         self._past[place] = past
         return bool(needed)
-
-    def _behind_itself(self) -> Found | None:
-        """A read with its own thread's later writes, or what depends on them, in its past."""
-        history, writes = self._history, self._writes
-        own = [writes.rank[n] for n in history.threads[history.thread[self._reads[0].number]] if n in writes.rank]
-        later = 0
-        for place in range(len(self._reads) - 1, -1, -1):
-            here = history.place[self._reads[place].number]
-            while own and history.place[writes.number[own[-1]]] > here:
-                later |= 1 << own.pop()
-            if self._past[place] & later:
-                return Found(Pattern.CYCLIC_HB, self._reads[place].number)
-        return None
 
     def _cycle(self, first: dict[int, int], more: bool) -> Found | None:
         """Writes that each have to come before the other. They have the same first read: pasts hold what comes before.
