@@ -161,6 +161,15 @@ def test_lines_are_bounded() -> None:
         list(read_operations(io.BytesIO(b" " * (2**20 + 10)), "x"))
 
 
+@pytest.mark.timeout(20)
+def test_a_field_that_stands_twice_behind_many_is_found_in_one_pass() -> None:
+    """A line has room for more than a hundred thousand fields: to look for each among all takes minutes."""
+    fields = [f'"{number}":1' for number in range(100_000)]
+    line = "{" + ",".join([*fields, fields[-1]]) + "}\n"
+    with pytest.raises(HistoryError, match="h:1: the field '99999' stands twice"):
+        list(read_operations(io.BytesIO(line.encode()), "h"))
+
+
 # Other checkers' forms
 
 DBCOP = """[[{"events":[{"Write":{"variable":0,"version":1}},{"Write":{"variable":1,"version":2}}],"committed":true}],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any, Final, NoReturn
@@ -85,8 +86,8 @@ class _Twice(ValueError):
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) != len(pairs):
-        names = [name for name, _ in pairs]
-        raise _Twice(next(name for name in names if names.count(name) > 1))
+        [(most, _)] = Counter(name for name, _ in pairs).most_common(1)
+        raise _Twice(most)
     return found
 
 
