@@ -13,6 +13,7 @@ from __future__ import annotations
 from antipode.check.history.clock import Deadline, OutOfTimeError
 from antipode.check.history.operations import INITIAL, THIN_AIR, UNKNOWN_SOURCE, History, Kind
 from antipode.check.history.order import components, linear_order, predecessors
+from antipode.check.history.pasts import Pasts
 from antipode.check.history.patterns import SHOWN, Causality, Found, Pattern
 from antipode.check.history.seen import Seen, Writes, contradiction, fewest
 
@@ -58,25 +59,13 @@ class _Walk:
         history = self._history
         writes = Writes(history, order, self._read_items)
         rank = writes.rank
-        waiting = [0] * len(history)
-        for others in direct:
-            for other in others:
-                waiting[other] += 1
-        past: dict[int, int] = {}
-        replaced: dict[int, int] = {}
+        pasts = Pasts(direct, self._deadline)
         seen: dict[int, list[Seen]] = {}
         read_past: dict[int, int] = {}
         again: set[int] = set()
         wrong: set[int] = set()
         for number in order:
-            self._deadline.check()
-            mine = old = 0
-            for other in direct[number]:
-                mine |= past[other]
-                old |= replaced[other]
-                waiting[other] -= 1
-                if not waiting[other]:
-                    self._deadline.release(past.pop(other), replaced.pop(other))
+            mine, old = pasts.gather(number)
             kind = history.operations[number].kind
             thread = history.thread[number]
             if kind is Kind.READ and history.source[number] not in (UNKNOWN_SOURCE, THIN_AIR):
@@ -103,9 +92,7 @@ class _Walk:
                     writes.past[own] = mine
                     old |= mine & writes.mask[history.item[number]]
                 mine |= 1 << own
-            if waiting[number]:
-                self._deadline.hold(mine, old)
-                past[number], replaced[number] = mine, old
+            pasts.keep(number, mine, old)
             if number == history.threads[thread][-1]:
                 reads = seen.pop(thread, [])
                 self._deadline.release(*[read.past for read in reads])

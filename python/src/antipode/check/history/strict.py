@@ -14,6 +14,7 @@ from typing import Final
 from antipode.check.history.clock import Deadline
 from antipode.check.history.operations import INITIAL, History, Kind
 from antipode.check.history.order import components, predecessors
+from antipode.check.history.pasts import Pasts
 
 _EXAMPLES: Final = 20
 _LOOKED_AT: Final = 64
@@ -101,26 +102,15 @@ class _Strictly:
         for item in read_items:
             for write in self._written.get(item, ()):
                 mask[item] = mask.get(item, 0) | (1 << rank[write])
-        waiting = [0] * len(order)
-        outside: list[set[int]] = []
-        for at, members in enumerate(order):
-            others = {place[other] for member in members for other in self._direct[member]} - {at}
-            outside.append(others)
-            for other in others:
-                waiting[other] += 1
-        past: dict[int, int] = {}
-        replaced: dict[int, int] = {}
+        outside = [
+            {place[other] for member in members for other in self._direct[member]} - {at}
+            for at, members in enumerate(order)
+        ]
+        pasts = Pasts(outside, self._deadline)
         write_past: dict[int, int] = {}
         found: list[tuple[int, int]] = []
         for at, members in enumerate(order):
-            self._deadline.check()
-            mine = old = 0
-            for other in outside[at]:
-                mine |= past[other]
-                old |= replaced[other]
-                waiting[other] -= 1
-                if not waiting[other]:
-                    self._deadline.release(past.pop(other), replaced.pop(other))
+            mine, old = pasts.gather(at)
             told.circles += len(members) > 1
             own = [member for member in members if member in rank]
             if len(members) > 1:
@@ -135,9 +125,7 @@ class _Strictly:
             for member in members:
                 if member < self._count and history.operations[member].kind is Kind.READ and member not in self._wrong:
                     self._read(member, mine, old, mask, ranked, rank, write_past, found)
-            if waiting[at]:
-                self._deadline.hold(mine, old)
-                past[at], replaced[at] = mine, old
+            pasts.keep(at, mine, old)
         made = {missed for _, missed in found}
         for read, missed in sorted(found):
             later = None
