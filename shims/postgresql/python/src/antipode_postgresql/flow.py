@@ -10,14 +10,14 @@ from antipode.at_rest import text_at_rest
 from antipode.otel_context import current_context
 from antipode.reading import current_reading, reading_in
 from antipode.scope import current_scope
-from antipode.store import Write, note_marks
+from antipode.store import Write
 from antipode.writeid import Ordered, WriteId
 from psycopg import Error, OperationalError, generators, pq
 from psycopg.errors import error_from_result
 
 from antipode_postgresql.binding import Binding
 from antipode_postgresql.column import RESET, set_local, set_session
-from antipode_postgresql.known import Known
+from antipode_postgresql.known import Known, learn_gen
 from antipode_postgresql.packets import (
     BEGIN,
     COMMIT,
@@ -43,9 +43,8 @@ from antipode_postgresql.packets import (
     refusal_of,
     simple,
 )
-from antipode_postgresql.positions import PAGE, Epoch, number_of
+from antipode_postgresql.positions import PAGE, number_of
 from antipode_postgresql.riding import Heard, Rider
-from antipode_postgresql.schema import may_call
 from antipode_postgresql.statements import Kind
 
 IDLE: Final = pq.TransactionStatus.IDLE
@@ -59,15 +58,6 @@ OK: Final = pq.ConnStatus.OK
 _BINARY: Final = pq.Format.BINARY
 _REFUSED: Final = pq.ExecStatus.FATAL_ERROR
 _ROWS: Final = pq.ExecStatus.TUPLES_OK
-_FACTS: Final = (
-    f"SELECT system_identifier::text, {may_call('mark')},"
-    " (SELECT setting::bigint FROM pg_settings WHERE name = 'wal_segment_size') FROM pg_control_system()"
-).encode()
-_MARK: Final = b"SELECT antipode.mark()"
-NO_TABLE: Final = (
-    "there is no table of epochs that its user may use: after a failover its positions are unproven. Run: "
-    "antipode init {store} --at URL-OF-THE-PRIMARY --user {user} --run"
-)
 
 
 class Flow:
@@ -384,7 +374,7 @@ class Flow:
                 return
             place = yield from self._bounded_gen(place, asynchronous=asynchronous)
             if place is not None and (place.timeline != self.known.timeline or not self.known.epoch):
-                yield from self._learn_gen(place.timeline)
+                yield from learn_gen(self.binding, self.pgconn, self.known, place.timeline)
                 place = yield from self._flush_gen()  # behind the row of the epoch
         except BaseException as error:
             self._incomplete("pending", f"the connection broke before its position came: {type(error).__name__}")
@@ -437,31 +427,6 @@ class Flow:
             if place is None or place.certain(self.known.segment):
                 break
         return place
-
-    def _learn_gen(self, timeline: int) -> Any:
-        """Which system and branch this is; once a connection, and again after a promotion under it."""
-        binding, known = self.binding, self.known
-        facts = (yield from simple(self.pgconn, _FACTS))[-1]
-        if facts.status != pq.ExecStatus.TUPLES_OK:
-            return
-        known.system = int(facts.get_value(0, 0))
-        known.segment = int(facts.get_value(0, 2))
-        word = ""
-        if facts.get_value(0, 1) == b"t":
-            marked = (yield from simple(self.pgconn, _MARK))[-1]
-            if marked.status == pq.ExecStatus.TUPLES_OK:
-                word = marked.get_value(0, 0).decode()
-                note_marks(binding.store.name, None)
-            else:
-                note_marks(binding.store.name, refusal_of([marked]))
-                binding.say("marks", f"the epochs of {binding.store.name} cannot be marked: {refusal_of([marked])}")
-        else:
-            words = NO_TABLE.format(store=binding.store.name, user=self.pgconn.user.decode())
-            note_marks(binding.store.name, words)
-            binding.say("marks", f"{binding.store.name}: {words}")
-        known.timeline = timeline
-        known.epoch = str(Epoch(known.system, timeline, word))
-        known.spelled = b"%08X" % timeline
 
     # Pipeline mode: the questions are commands of the pipeline
 

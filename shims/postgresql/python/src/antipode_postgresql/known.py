@@ -2,6 +2,26 @@
 
 from __future__ import annotations
 
+from typing import Any, Final
+
+from antipode.store import note_marks
+from psycopg import pq
+
+from antipode_postgresql.binding import Binding
+from antipode_postgresql.packets import refusal_of, simple
+from antipode_postgresql.positions import Epoch
+from antipode_postgresql.schema import may_call
+
+_FACTS: Final = (
+    f"SELECT system_identifier::text, {may_call('mark')},"
+    " (SELECT setting::bigint FROM pg_settings WHERE name = 'wal_segment_size') FROM pg_control_system()"
+).encode()
+_MARK: Final = b"SELECT antipode.mark()"
+NO_TABLE: Final = (
+    "there is no table of epochs that its user may use: after a failover its positions are unproven. Run: "
+    "antipode init {store} --at URL-OF-THE-PRIMARY --user {user} --run"
+)
+
 
 class Known:
     """What one connection has found out about its server; shared by all wraps of the connection."""
@@ -39,3 +59,28 @@ class Known:
         """The server has none of our prepared statements any more."""
         self.prepared = self.has_question = False
         self.questions = 0
+
+
+def learn_gen(binding: Binding, pgconn: Any, known: Known, timeline: int) -> Any:
+    """Asks which system and branch this is; once a connection, and again after a promotion under it."""
+    facts = (yield from simple(pgconn, _FACTS))[-1]
+    if facts.status != pq.ExecStatus.TUPLES_OK:
+        return
+    known.system = int(facts.get_value(0, 0))
+    known.segment = int(facts.get_value(0, 2))
+    word = ""
+    if facts.get_value(0, 1) == b"t":
+        marked = (yield from simple(pgconn, _MARK))[-1]
+        if marked.status == pq.ExecStatus.TUPLES_OK:
+            word = marked.get_value(0, 0).decode()
+            note_marks(binding.store.name, None)
+        else:
+            note_marks(binding.store.name, refusal_of([marked]))
+            binding.say("marks", f"the epochs of {binding.store.name} cannot be marked: {refusal_of([marked])}")
+    else:
+        words = NO_TABLE.format(store=binding.store.name, user=pgconn.user.decode())
+        note_marks(binding.store.name, words)
+        binding.say("marks", f"{binding.store.name}: {words}")
+    known.timeline = timeline
+    known.epoch = str(Epoch(known.system, timeline, word))
+    known.spelled = b"%08X" % timeline

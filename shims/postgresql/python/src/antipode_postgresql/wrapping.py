@@ -16,7 +16,7 @@ from antipode.store import note_marks
 
 from antipode_postgresql.binding import Binding
 from antipode_postgresql.connections import record
-from antipode_postgresql.flow import NO_TABLE
+from antipode_postgresql.known import NO_TABLE
 from antipode_postgresql.pools import record_pool
 from antipode_postgresql.probe import Facts, probe, say_what_lacks
 from antipode_postgresql.session import Refused
