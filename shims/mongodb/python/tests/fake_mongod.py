@@ -6,6 +6,8 @@ a read after a time that has not been committed waits, as MongoDB documents it.
 
 from __future__ import annotations
 
+import asyncio
+import inspect
 import socket
 import struct
 import threading
@@ -234,3 +236,17 @@ def _exactly(connection: socket.socket, size: int) -> bytes:
             raise OSError("the client has gone")
         found += more
     return found
+
+
+async def done(answer: Any) -> Any:
+    return await answer if inspect.isawaitable(answer) else answer
+
+
+def with_client(member: FakeMongod, is_async: bool, use: Callable[[Any], Any]) -> None:
+    """Runs `use(client)`, of a client of either kind."""
+
+    async def with_async() -> None:
+        async with pymongo.AsyncMongoClient[Any](member.url) as client:
+            await use(client)
+
+    asyncio.run(with_async() if is_async else use(member.client()))

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import inspect
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Any
 
 import antipode
 import antipode_mongodb
-import pymongo
 import pytest
 from antipode import Verdict
 from antipode.administration import Level
@@ -21,7 +19,7 @@ from antipode_mongodb import MongoShim
 from antipode_mongodb.flavour import counter_of
 from bson.objectid import ObjectId
 from bson.timestamp import Timestamp
-from fake_mongod import SET_ID, FakeMongod
+from fake_mongod import SET_ID, FakeMongod, done, with_client
 from pymongo.errors import PyMongoError
 from pymongo.read_concern import ReadConcern
 
@@ -39,20 +37,6 @@ def alone() -> Iterator[None]:
 def look(lineage: antipode.Lineage, timeout: float = 5.0) -> Any:
     result = antipode.barrier(lineage, timeout=timeout, stores=[STORE], on_timeout="proceed", on_unproven="proceed")
     return result.stores[STORE]
-
-
-async def done(answer: Any) -> Any:
-    return await answer if inspect.isawaitable(answer) else answer
-
-
-def with_client(member: FakeMongod, is_async: bool, use: Callable[[Any], Any]) -> None:
-    """Runs `use(client)`, of a client of either kind."""
-
-    async def with_async() -> None:
-        async with pymongo.AsyncMongoClient[Any](member.url) as client:
-            await use(client)
-
-    asyncio.run(with_async() if is_async else use(member.client()))
 
 
 # A member that has no configuration yet

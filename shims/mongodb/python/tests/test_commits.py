@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import inspect
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,7 +11,7 @@ import antipode_mongodb
 import pymongo
 import pytest
 from antipode.testing import isolated
-from fake_mongod import FakeMongod
+from fake_mongod import FakeMongod, done
 from pymongo.errors import InvalidOperation, PyMongoError
 
 STORE = "blog-posts"
@@ -125,10 +124,6 @@ def test_an_abort_after_a_commit_takes_nothing_back(member: FakeMongod, is_async
     async def left(plain: Any) -> antipode.Lineage:
         client = antipode_mongodb.wrap(plain, store=STORE)
         failing(member, refused(*UNKNOWN))
-
-        async def done(answer: Any) -> None:
-            if inspect.isawaitable(answer):
-                await answer
 
         with antipode.scope() as scope:
             session = client.start_session()

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
-import inspect
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import antipode
 import antipode_mongodb
-import pymongo
 import pytest
 from antipode import BarrierTimeout
 from antipode.testing import isolated
-from fake_mongod import FakeMongod
+from fake_mongod import FakeMongod, done, with_client
 from pymongo.read_concern import ReadConcern
 from pymongo.write_concern import WriteConcern
 
@@ -56,20 +53,6 @@ def member() -> Iterator[FakeMongod]:
 
 def all_of(cursor: Any) -> Any:
     return list(cursor) if hasattr(cursor, "__iter__") else cursor.to_list()
-
-
-async def done(answer: Any) -> Any:
-    return await answer if inspect.isawaitable(answer) else answer
-
-
-def with_client(member: FakeMongod, is_async: bool, use: Callable[[Any], Any]) -> None:
-    """Runs `use(client)`, of a client of either kind."""
-
-    async def with_async() -> None:
-        async with pymongo.AsyncMongoClient[Any](member.url) as client:
-            await use(client)
-
-    asyncio.run(with_async() if is_async else use(member.client()))
 
 
 @both
