@@ -7,10 +7,15 @@
 
 #include "antipode/logs.h"
 #include "antipode/settings.h"
+#include "antipode/wire.h"
 #include "telemetry.h"
 
 namespace antipode {
 namespace {
+
+void CountOrphans(const Lineage& lineage, const Site& site) {
+  for (const std::string& store : lineage.stores()) CountOrphan(store, site);
+}
 
 void Refuse(Taken& taken, const Decision& decision, Direction direction, std::string_view sender) {
   Report(decision, direction, sender);
@@ -93,8 +98,34 @@ Result<Lineage> Leaving(const LineageScope& scope, const Site& site) {
     std::set<std::string> stores;
     for (const PendingPtr& write : scope.pending()) stores.insert(write->store());
     for (const std::string& store : stores) telemetry::Incomplete("pending", store);
+    if (scope.streaming()) telemetry::Incomplete("streaming", "");
   }
   return lineage;
+}
+
+void MergeResponse(const ScopePtr& scope, const std::vector<std::string>& values, std::string_view host, const Site& site) {
+  if (values.empty() || CurrentSettings()->mode == Mode::kOff) return;
+  const std::vector<std::string_view> views(values.begin(), values.end());
+  const std::shared_ptr<const TrustSettings> trust = CurrentTrust();
+  const double now = UnixTime();
+  const Taken taken = Take(
+      wire::UnwrapHeader(views), [&](std::string_view text) { return JudgeResponseIn(host, text, *trust, now); },
+      Direction::kResponseIn, host);
+  if (scope != nullptr) {
+    taken.NoteIn(*scope);
+    scope->Merge(taken.lineage, site);
+  } else {
+    CountOrphans(taken.lineage, site);
+  }
+}
+
+void MarkUnanswered(LineageScope& scope, std::string_view host, std::string_view words) {
+  scope.MarkIncomplete("unanswered", {},
+                       "a call to " + std::string(host) + " brought no answer: " + std::string(words));
+}
+
+bool IsExpected(const ScopePtr& scope, std::string_view host) {
+  return scope != nullptr && CurrentSettings()->mode != Mode::kOff && JudgeRequestOut(host, *CurrentTrust()).accepted;
 }
 
 }  // namespace antipode

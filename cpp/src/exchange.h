@@ -39,6 +39,16 @@ std::optional<std::string> Give(const Lineage& lineage, const TrustSettings& tru
 // The scope's lineage as it may leave now; writes in flight are marked in the copy and counted (SCOPE-16).
 Result<Lineage> Leaving(const LineageScope& scope, const Site& site);
 
+// Joins the `antipode-lineage` values of a response or trailer from `host`, if they are believed (PROP-14); null: outside any
+// scope, where they are counted.
+void MergeResponse(const ScopePtr& scope, const std::vector<std::string>& values, std::string_view host, const Site& site);
+
+// Whether a lineage is expected back from `host`: it is approved, and there is a scope to join it.
+bool IsExpected(const ScopePtr& scope, std::string_view host);
+
+// A call of which one was expected brought no answer (PROP-27).
+void MarkUnanswered(LineageScope& scope, std::string_view host, std::string_view words);
+
 }  // namespace antipode
 
 #endif  // ANTIPODE_SRC_EXCHANGE_H_

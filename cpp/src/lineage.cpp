@@ -97,9 +97,9 @@ Result<Lineage> Lineage::Deserialize(std::string_view text) {
 std::string Lineage::Serialize() const {
   if (rep_ == nullptr) return std::string(wire::kEmptyText);
   // A text so short has not too many entries.
-  if (rep_->text.size() <= wire::kMaxKey) return rep_->text;
+  if (rep_->text.size() <= wire::kMaxKey) return std::string(rep_->text.view());
   const Lineage fitted = Fit(wire::kMaxBytes);
-  return fitted.rep_ == nullptr ? std::string(wire::kEmptyText) : fitted.rep_->text;
+  return fitted.rep_ == nullptr ? std::string(wire::kEmptyText) : std::string(fitted.rep_->text.view());
 }
 
 // Joining and taking away

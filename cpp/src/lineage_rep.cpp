@@ -26,15 +26,15 @@ std::string FlagText(const std::vector<std::string>& incomplete) {
   return text;
 }
 
-void AddSection(Rep& rep, std::string_view section) {
-  rep.text += '~';
-  rep.parts.push_back({static_cast<std::uint32_t>(rep.text.size()), static_cast<std::uint32_t>(section.size()),
-                       static_cast<std::uint32_t>(SectionHead(section).size())});
-  rep.text += section;
+void AddSection(std::string& text, SectionPlaces& parts, std::string_view section) {
+  text += '~';
+  parts.push_back({static_cast<std::uint32_t>(text.size()), static_cast<std::uint32_t>(section.size()),
+                   static_cast<std::uint32_t>(SectionHead(section).size())});
+  text += section;
 }
 
 // Writes the flag and the unknown extensions behind the sections, in byte order.
-void AddExtensions(Rep& rep) {
+void AddExtensions(std::string& text, const Rep& rep) {
   if (rep.incomplete.empty() && rep.extensions.empty()) return;
   std::vector<std::string> all = rep.extensions;
   if (!rep.incomplete.empty()) {
@@ -42,8 +42,8 @@ void AddExtensions(Rep& rep) {
     all.insert(std::lower_bound(all.begin(), all.end(), flag), flag);
   }
   for (const std::string& extension : all) {
-    rep.text += '~';
-    rep.text += extension;
+    text += '~';
+    text += extension;
   }
 }
 
@@ -70,7 +70,7 @@ Lineage LineageAccess::Of(Parsed&& parsed, std::string_view text) {
   if (parsed.sections.empty()) return Lineage();
   // Nothing but sections in order: the text is taken as it is.
   auto rep = std::make_shared<Rep>();
-  rep->text = text;
+  rep->text.Assign(text);
   rep->parts = std::move(parsed.sections);
   return Lineage(std::move(rep));
 }
@@ -81,13 +81,14 @@ Lineage LineageAccess::Make(const std::vector<std::string_view>& sections, std::
   auto rep = std::make_shared<Rep>();
   std::size_t size = wire::kEmptyText.size();
   for (const std::string_view section : sections) size += section.size() + 1;
-  rep->text.reserve(size);
-  rep->text = wire::kEmptyText;
-  rep->parts.reserve(sections.size());
-  for (const std::string_view section : sections) AddSection(*rep, section);
+  std::string text;
+  text.reserve(size);
+  text = wire::kEmptyText;
+  for (const std::string_view section : sections) AddSection(text, rep->parts, section);
   rep->incomplete = std::move(incomplete);
   rep->extensions = std::move(extensions);
-  AddExtensions(*rep);
+  AddExtensions(text, *rep);
+  rep->text.Assign(text);
   return Lineage(std::move(rep));
 }
 
@@ -97,19 +98,12 @@ Lineage LineageAccess::With(const Lineage& base, const std::vector<std::string_v
 }
 
 Lineage LineageAccess::Replaced(const Lineage& base, std::size_t place, std::size_t offset, std::string_view tail) {
-  const Rep& old = *base.rep_;
-  const Rep::Part& part = old.parts[place];
-  const std::size_t kept = part.begin + offset;
-  const std::size_t after = part.begin + part.size;
-  auto rep = std::make_shared<Rep>();
-  rep->text.reserve(kept + tail.size() + old.text.size() - after);
-  rep->text.append(old.text, 0, kept).append(tail).append(old.text, after);
-  rep->parts = old.parts;
-  rep->incomplete = old.incomplete;
-  rep->extensions = old.extensions;
+  auto rep = std::make_shared<Rep>(*base.rep_);
+  Rep::Part& part = rep->parts[place];
+  rep->text.Replace(part.begin + offset, part.size - offset, tail);
   const auto size = static_cast<std::uint32_t>(offset + tail.size());
   const std::uint32_t shift = size - part.size;  // unsigned, and so also where it is shorter
-  rep->parts[place].size = size;
+  part.size = size;
   for (std::size_t i = place + 1; i < rep->parts.size(); ++i) rep->parts[i].begin += shift;
   return Lineage(std::move(rep));
 }
@@ -185,7 +179,7 @@ std::size_t LineageAccess::Find(const Lineage& lineage, std::string_view head) {
   const Rep& rep = *lineage.rep_;
   const auto place = std::lower_bound(rep.parts.begin(), rep.parts.end(), head,
                                       [&rep](const Rep::Part& part, std::string_view wanted) {
-                                        return std::string_view(rep.text.data() + part.begin, part.head) < wanted;
+                                        return rep.text.view().substr(part.begin, part.head) < wanted;
                                       });
   const auto i = static_cast<std::size_t>(place - rep.parts.begin());
   return place != rep.parts.end() && rep.Head(i) == head ? i : kAbsent;

@@ -11,6 +11,7 @@
 
 #include "antipode/lineage.h"
 #include "parse.h"
+#include "short_text.h"
 
 namespace antipode {
 
@@ -18,13 +19,13 @@ namespace antipode {
 struct Lineage::Rep {
   using Part = SectionPlace;
 
-  std::string text;
-  std::vector<Part> parts;              // in canonical order, which is that of the heads
+  ShortText text;
+  SectionPlaces parts;                  // in canonical order, which is that of the heads
   std::vector<std::string> incomplete;  // spelled, sorted; one empty name means anywhere
   std::vector<std::string> extensions;  // unknown ones, as spelled, sorted
 
-  std::string_view Section(std::size_t i) const { return {text.data() + parts[i].begin, parts[i].size}; }
-  std::string_view Head(std::size_t i) const { return {text.data() + parts[i].begin, parts[i].head}; }
+  std::string_view Section(std::size_t i) const { return text.view().substr(parts[i].begin, parts[i].size); }
+  std::string_view Head(std::size_t i) const { return text.view().substr(parts[i].begin, parts[i].head); }
 };
 
 // The ways in which the parts of this library make lineages and look into them.

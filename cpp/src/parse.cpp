@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <limits>
 
 #include "antipode/wire.h"
 #include "quote.h"
@@ -80,15 +79,12 @@ class Reader {
   }
 
   bool ReadCounter() {
-    constexpr std::uint64_t kMost = std::numeric_limits<std::uint64_t>::max();
+    constexpr std::string_view kMost = "18446744073709551615";
     const char* const begin = p_;
-    std::uint64_t counter = 0;
-    for (; p_ != end_ && IsDigit(*p_); ++p_) {
-      const auto digit = static_cast<std::uint64_t>(*p_ - '0');
-      if (counter > (kMost - digit) / 10) return false;
-      counter = counter * 10 + digit;
-    }
-    return p_ != begin && (*begin != '0' || p_ - begin == 1);
+    p_ = std::find_if_not(begin, end_, IsDigit);
+    const std::string_view digits(begin, static_cast<std::size_t>(p_ - begin));
+    if (digits.empty() || (digits.front() == '0' && digits.size() > 1)) return false;
+    return digits.size() < kMost.size() || (digits.size() == kMost.size() && digits <= kMost);
   }
 
   bool ReadExtension(const char* begin, Parsed& parsed) {
@@ -153,7 +149,6 @@ Result<Parsed> Parse(std::string_view text) {
                      std::to_string(wire::kMaxBytes) + " are taken");
   }
   Parsed parsed;
-  parsed.sections.reserve(8);
   Reader reader(text);
   if (!reader.Read(parsed)) {
     if (!reader.complaint().empty()) return Malformed(std::string(reader.complaint()));
@@ -166,16 +161,20 @@ Result<Parsed> Parse(std::string_view text) {
   auto& sections = parsed.sections;
   const auto head = [text](const SectionPlace& place) { return text.substr(place.begin, place.head); };
   const auto before = [head](const SectionPlace& a, const SectionPlace& b) { return head(a) < head(b); };
-  const bool ordered = std::is_sorted(sections.begin(), sections.end(), before);
-  if (!ordered) std::sort(sections.begin(), sections.end(), before);
-  const auto same = [head](const SectionPlace& a, const SectionPlace& b) { return head(a) == head(b); };
-  if (std::adjacent_find(sections.begin(), sections.end(), same) != sections.end()) {
-    return Malformed("a store stands twice in a lineage");
+  const auto not_before = [before](const SectionPlace& a, const SectionPlace& b) { return !before(a, b); };
+  const bool ordered = std::adjacent_find(sections.begin(), sections.end(), not_before) == sections.end();
+  if (!ordered) {
+    std::sort(sections.begin(), sections.end(), before);
+    if (std::adjacent_find(sections.begin(), sections.end(), not_before) != sections.end()) {
+      return Malformed("a store stands twice in a lineage");
+    }
   }
   parsed.plain = ordered && !reader.extended();
-  SortEachOnce(parsed.extensions);
-  SortEachOnce(parsed.incomplete);
-  if (!parsed.incomplete.empty() && parsed.incomplete.front().empty()) parsed.incomplete.resize(1);
+  if (reader.extended()) {
+    SortEachOnce(parsed.extensions);
+    SortEachOnce(parsed.incomplete);
+    if (!parsed.incomplete.empty() && parsed.incomplete.front().empty()) parsed.incomplete.resize(1);
+  }
   return parsed;
 }
 

@@ -8,19 +8,13 @@
 #include <vector>
 
 #include "antipode/result.h"
+#include "section_places.h"
 
 namespace antipode {
 
-// Where a section stands in a text, and how long its head is: the store and its dot.
-struct SectionPlace {
-  std::uint32_t begin;
-  std::uint32_t size;
-  std::uint32_t head;
-};
-
 // A text split at `~`. Views are into the text that was read.
 struct Parsed {
-  std::vector<SectionPlace> sections;        // in the order of their heads
+  SectionPlaces sections;                    // in the order of their heads
   std::vector<std::string_view> incomplete;  // spelled stores, sorted, each once; one empty name means anywhere
   std::vector<std::string_view> extensions;  // unknown ones, sorted, each once
   bool plain = false;                        // whether the text is nothing but these sections, in canonical order

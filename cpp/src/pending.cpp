@@ -54,7 +54,7 @@ Lineage LineageScope::MarkedBut(const PendingPtr& own) const {
   for (const PendingPtr& write : pending_) {
     if (write != own) stores.push_back(write->store());
   }
-  return stores.empty() ? lineage_ : lineage_.MarkedIncomplete(stores);
+  return stores.empty() ? Now() : Now().MarkedIncomplete(stores);
 }
 
 Result<Lineage> LineageScope::Outgoing(Site site) const {

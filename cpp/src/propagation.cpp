@@ -12,10 +12,6 @@
 namespace antipode {
 namespace {
 
-void CountOrphans(const Lineage& lineage, const Site& site) {
-  for (const std::string& store : lineage.stores()) CountOrphan(store, site);
-}
-
 void AnswerWith(Carrier& headers, LineageScope& scope, std::optional<bool> is_public) {
   const std::shared_ptr<Inbound> inbound = scope.inbound();
   if (inbound == nullptr) return;
@@ -105,28 +101,12 @@ std::optional<Error> InjectRequest(Carrier& headers, std::string_view host, Site
 }
 
 void ExtractResponse(const Carrier& headers, std::string_view host, Site site) {
-  const std::vector<std::string> values = ValuesOf(headers, kLineageHeader);
-  if (values.empty() || CurrentSettings()->mode == Mode::kOff) return;
-  const std::vector<std::string_view> views(values.begin(), values.end());
-  const std::shared_ptr<const TrustSettings> trust = CurrentTrust();
-  const double now = UnixTime();
-  const Taken taken = Take(
-      wire::UnwrapHeader(views), [&](std::string_view text) { return JudgeResponseIn(host, text, *trust, now); },
-      Direction::kResponseIn, host);
-  if (const ScopePtr scope = CurrentScope()) {
-    taken.NoteIn(*scope);
-    scope->Merge(taken.lineage, site);
-  } else {
-    CountOrphans(taken.lineage, site);
-  }
+  MergeResponse(CurrentScope(), ValuesOf(headers, kLineageHeader), host, site);
 }
 
 void Unanswered(std::string_view host, std::string_view words) {
   const ScopePtr scope = CurrentScope();
-  if (scope == nullptr || CurrentSettings()->mode == Mode::kOff) return;
-  if (!JudgeRequestOut(host, *CurrentTrust()).accepted) return;
-  scope->MarkIncomplete("unanswered", {},
-                        "a call to " + std::string(host) + " brought no answer: " + std::string(words));
+  if (IsExpected(scope, host)) MarkUnanswered(*scope, host, words);
 }
 
 }  // namespace antipode

@@ -45,8 +45,10 @@ LineageScope::LineageScope(Lineage lineage, ScopeKind kind, std::optional<Delive
 
 Lineage LineageScope::lineage() const {
   const std::lock_guard<std::mutex> lock(mutex_);
-  return lineage_;
+  return Now();
 }
+
+Lineage LineageScope::Now() const { return streams_.empty() ? lineage_ : lineage_.MarkedIncomplete(); }
 
 bool LineageScope::closed() const {
   const std::lock_guard<std::mutex> lock(mutex_);
@@ -55,7 +57,9 @@ bool LineageScope::closed() const {
 
 std::vector<Gap> LineageScope::gaps() const {
   const std::lock_guard<std::mutex> lock(mutex_);
-  return gaps_;
+  std::vector<Gap> all = gaps_;
+  for (const StreamPtr& stream : streams_) all.push_back(*stream);
+  return all;
 }
 
 Lineage LineageScope::Additions() const {
@@ -181,6 +185,7 @@ Removed LineageScope::RemoveStore(const std::string& store) {
 void LineageScope::Vouch() {
   const std::lock_guard<std::mutex> lock(mutex_);
   lineage_ = lineage_.Vouched();
+  streams_.clear();
 }
 
 void LineageScope::MarkIncomplete(std::string_view reason, const std::vector<std::string>& stores, std::string detail) {
@@ -204,7 +209,7 @@ void LineageScope::AddGap(Gap gap) {
 
 std::shared_ptr<const void> LineageScope::Proof() const {
   const std::lock_guard<std::mutex> lock(mutex_);
-  return proof_ != nullptr && proved_.IsSame(lineage_) ? proof_ : nullptr;
+  return proof_ != nullptr && streams_.empty() && proved_.IsSame(lineage_) ? proof_ : nullptr;
 }
 
 void LineageScope::KeepProof(const Lineage& lineage, std::shared_ptr<const void> proof) {

@@ -46,16 +46,15 @@ inline int EscapedOctet(const char* p, const char* end) {
 
 // Moves p over a spelled name and counts its octets; false where an escape is not as it must be.
 inline bool ScanName(const char*& p, const char* end, std::size_t& octets) {
-  octets = 0;
-  for (;;) {
-    const char* const begin = p;
-    while (p != end && IsPlain(*p)) ++p;
-    octets += static_cast<std::size_t>(p - begin);
-    if (p == end || *p != '_') return true;
+  const char* const begin = p;
+  std::size_t escapes = 0;
+  for (;; ++escapes, p += 3) {
+    p = std::find_if_not(p, end, IsPlain);
+    if (p == end || *p != '_') break;
     if (EscapedOctet(p, end) < 0) return false;
-    p += 3;
-    ++octets;
   }
+  octets = static_cast<std::size_t>(p - begin) - 2 * escapes;
+  return true;
 }
 
 // A name as it is spelled; without a copy where every octet stands for itself, which is nearly always so.

@@ -12,6 +12,7 @@
 #include "antipode/messages.h"
 #include "antipode/propagation.h"
 #include "antipode/reading.h"
+#include "antipode/response_stream.h"
 #include "antipode/result.h"
 #include "antipode/scope.h"
 #include "antipode/settings.h"

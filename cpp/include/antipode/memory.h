@@ -2,12 +2,14 @@
 /// An in-process replicated store: a test double for any kind of store, and the smallest example of a shim.
 ///
 /// It replicates a log from a primary to the other regions with a lag, and can freeze, heal, fail over with lost writes and
-/// restart, as a real store does. Every wait goes through the same engine as for a real store.
+/// restart, as a real store does; in monkey mode there is no lag, and each read returns any version that it may. Every wait goes through the same engine as for a real store.
 #ifndef ANTIPODE_MEMORY_H_
 #define ANTIPODE_MEMORY_H_
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -67,6 +69,18 @@ class MemoryClient {
   std::shared_ptr<Server> server_;
 };
 
+/// A read at a replica that may return more than one version: the newest, or one that is up to `most` behind it.
+struct StaleRead {
+  std::string store;
+  std::string region;
+  std::string key;
+  std::size_t most = 0;
+};
+
+/// Says how many versions behind the newest a read is: from 0, the newest, to `most`. Called under the store's lock, one read
+/// at a time. Another answer ends the process with a message.
+using StaleChoice = std::function<std::size_t(const StaleRead& read)>;
+
 /// How a memory store is made.
 struct MemoryOptions {
   std::string name;
@@ -78,6 +92,13 @@ struct MemoryOptions {
   std::map<std::string, std::chrono::nanoseconds> lags;
   /// Places in a log with epochs and marks; versions that compare, with tombstones; or marks that are equal or not.
   Versions versions = Versions::kPosition;
+  /// There is no clock: each read at a replica returns any version that it may (spec MONKEY), chosen by the seed.
+  bool monkey = false;
+  std::uint64_t seed = 0;
+  /// The same, chosen by this: drawn by a library for property-based tests, which shrinks it towards 0.
+  StaleChoice choice = nullptr;
+
+  bool is_monkey() const noexcept { return monkey || choice != nullptr; }
 };
 
 /// A replicated store in this process. A region that there is not, or another mistake in a test's words, ends the process
@@ -86,7 +107,7 @@ class MemoryStore {
  public:
   explicit MemoryStore(MemoryOptions options);
   MemoryStore(std::string name, std::vector<std::string> regions, std::chrono::nanoseconds lag = {})
-      : MemoryStore(MemoryOptions{std::move(name), std::move(regions), lag, {}, Versions::kPosition}) {}
+      : MemoryStore(MemoryOptions{std::move(name), std::move(regions), lag, {}, Versions::kPosition, false, 0, nullptr}) {}
 
   const std::string& name() const noexcept;
 
@@ -134,8 +155,8 @@ class MemoryStore {
   ShimType shim_;
 };
 
-/// The shims of the memory store, one for each kind of version.
-ShimType MemoryShim(Versions versions);
+/// The shims of the memory store, one for each kind of version; in monkey mode they bring what is waited for.
+ShimType MemoryShim(Versions versions, bool monkey = false);
 
 }  // namespace antipode
 

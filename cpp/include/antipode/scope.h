@@ -34,6 +34,9 @@ struct Gap {
   std::string detail;
 };
 
+/// A response stream with a message in hand, as a gap of its scope; told from others by its address.
+using StreamPtr = std::shared_ptr<const Gap>;
+
 /// What `Remove` took out, and which of the named writes the scope still covers.
 struct Removed {
   Lineage lineage;
@@ -110,7 +113,7 @@ class LineageScope : public std::enable_shared_from_this<LineageScope> {
   /// Where it was opened.
   const std::string& site() const { return site_; }
   const std::optional<Delivery>& delivery() const { return delivery_; }
-  /// The lineage as it is now.
+  /// The lineage as it is now; incomplete anywhere while a response stream brings messages before it (PROP-28).
   Lineage lineage() const;
   /// Whether it has ended.
   bool closed() const;
@@ -150,7 +153,8 @@ class LineageScope : public std::enable_shared_from_this<LineageScope> {
   Removed Remove(const Lineage& lineage);
   /// Takes out a whole store with its mark of incompleteness (LIN-22).
   Removed RemoveStore(const std::string& store);
-  /// The application vouches that nothing is missing: every mark goes (LIN-23).
+  /// The application vouches that nothing is missing: every mark goes (LIN-23), that of a
+  /// response stream until its next message.
   void Vouch();
   /// Records that something which belonged here is missing, in these stores or anywhere.
   void MarkIncomplete(std::string_view reason, const std::vector<std::string>& stores = {}, std::string detail = {});
@@ -159,6 +163,16 @@ class LineageScope : public std::enable_shared_from_this<LineageScope> {
   /// The response's header has left: what is written from now on comes late, and is counted (PROP-16).
   void NoteSent();
   bool sent() const;
+
+  // Response streams, for `ResponseStream`
+
+  /// A message of this stream is in hand, whose lineage comes at the stream's end: until then the scope is incomplete
+  /// anywhere (PROP-28). Said of every message: the application may have vouched for those before.
+  void Streaming(const StreamPtr& stream);
+  /// The stream's end came, and what it brought is joined; or is known to be missing, and marked.
+  void Streamed(const StreamPtr& stream);
+  /// Whether there are messages in hand whose lineage has not come yet.
+  bool streaming() const;
 
   // Writes in flight
 
@@ -202,6 +216,7 @@ class LineageScope : public std::enable_shared_from_this<LineageScope> {
   void TooLate(const std::string& store, const Site& site) const;
   bool DropImplausible(const PendingWrite& write, const WriteId& id, std::string& detail);
   void AddGap(Gap gap);
+  Lineage Now() const;  // with the mark of open streams; under the lock
 
   const ScopeKind kind_;
   const std::optional<Delivery> delivery_;
@@ -212,6 +227,7 @@ class LineageScope : public std::enable_shared_from_this<LineageScope> {
   Lineage removed_;
   std::vector<std::string> removed_stores_;
   std::vector<PendingPtr> pending_;
+  std::vector<StreamPtr> streams_;
   std::vector<Gap> gaps_;
   std::optional<std::chrono::steady_clock::time_point> deadline_;
   std::string opened_by_;

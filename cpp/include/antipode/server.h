@@ -52,6 +52,9 @@ class Server {
   /// that is on its way is asked anew: its answer, verdicts and all, may speak of the data before (BAR-33).
   void Reset();
 
+  /// Whether a barrier, or a read, waits for a write here now: not one that only looks or records, and no prober. Any thread.
+  bool Awaited() const;
+
   /// Whether somebody new waits: a blocking `Wait` answers now, and is called anew with what is wanted then. Any thread.
   bool Interrupted() const noexcept;
 

@@ -84,6 +84,8 @@ class Group : public std::enable_shared_from_this<Group> {
   std::deque<Need> needs;
   /// Its barrier was cancelled: its place is given up, and nobody goes on asking for it.
   std::atomic<bool> cancelled{false};
+  /// It only records when the writes are seen: nobody waits for them (dry-run). Set before anything is parked.
+  bool follows = false;
   /// All places for waiting were taken.
   bool overloaded = false;
 

@@ -143,6 +143,7 @@ std::shared_ptr<Group> Follow(const Plan& plan, const std::vector<Asked>& asked)
   auto group = std::make_shared<Group>(FollowFor(), [waits = std::weak_ptr<Following>(following)] {
     if (auto waiting = waits.lock()) Completions::Instance().Now(std::move(waiting));
   });
+  group->follows = true;
   if (followed.load() > kMostFollowed) {  // bounded: this one is not followed, and its record says that nobody knows
     WriteBarrier(std::move(head), plan, asked, *group);
     return group;

@@ -36,6 +36,11 @@ void Server::Reset() {
   inside_->proofs.Drop();
 }
 
+bool Server::Awaited() const {
+  const std::lock_guard<std::mutex> lock(inside_->mutex);
+  return inside_->waiters.awaited();
+}
+
 bool Server::Interrupted() const noexcept { return inside_->asker.Poked(); }
 
 void Server::Park(Need& need) {

@@ -29,6 +29,19 @@ Duration Linger() noexcept { return Duration(linger.load(std::memory_order_relax
 
 void SetLinger(Duration value) noexcept { linger.store(value.count(), std::memory_order_relaxed); }
 
+bool Waiters::awaited() const {
+  const auto waits = [](const NeedPtr& need) {
+    return !need->done && !need->group.follows && need->group.timeout != Duration::zero();
+  };
+  for (const auto& [epoch, queue] : ordered_) {
+    const std::vector<NeedPtr> needs = queue.All();
+    if (std::any_of(needs.begin(), needs.end(), waits)) return true;
+  }
+  return std::any_of(others_.begin(), others_.end(), [&](const Others& others) {
+    return std::any_of(others.needs.begin(), others.needs.end(), waits);
+  });
+}
+
 std::optional<Visibility> Waiters::Lagging(const Need& need, TimePoint now, const std::string& position) const {
   if (!need.is_position) {
     std::size_t crowd = 0;

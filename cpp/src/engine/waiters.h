@@ -38,6 +38,9 @@ class Waiters {
   /// Whether somebody only looks (a timeout of 0).
   bool looked_at() const noexcept { return !looks_.empty(); }
 
+  /// Whether a barrier waits for any of it now: not one that only looks or records, and no prober.
+  bool awaited() const;
+
   const std::map<std::string, Probe>& probes() const noexcept { return probes_; }
 
   // Coming and going

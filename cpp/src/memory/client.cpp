@@ -28,7 +28,7 @@ Lineage Depends(const Store& store, std::string_view key, const memory::Log::See
 }  // namespace
 
 MemoryStore::MemoryStore(MemoryOptions options)
-    : log_(std::make_shared<memory::Log>(options)), shim_(MemoryShim(options.versions)) {}
+    : log_(std::make_shared<memory::Log>(options)), shim_(MemoryShim(options.versions, options.is_monkey())) {}
 
 const std::string& MemoryStore::name() const noexcept { return log_->name(); }
 
@@ -63,7 +63,7 @@ void MemoryStore::Put(std::string_view key, std::string_view value) {
 }
 
 std::optional<std::string> MemoryStore::Look(std::string_view region, std::string_view key) const {
-  const auto seen = log_->Read(log_->NodeOf(region), std::string(key));
+  const auto seen = log_->Look(log_->NodeOf(region), std::string(key));
   return seen && seen->cell ? seen->cell->value : std::nullopt;
 }
 

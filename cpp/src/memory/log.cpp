@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "memory/monkey.h"
 #include "memory/watch.h"
 
 namespace antipode::memory {
@@ -18,11 +19,20 @@ constexpr Duration kMarkPeriod = std::chrono::seconds(1);
   std::abort();
 }
 
+StaleChoice ChoiceOf(const MemoryOptions& options) {
+  if (options.choice && (options.monkey || options.seed != 0)) Mistake("a choice, and a seed: want one of them");
+  if (options.seed != 0 && !options.monkey) Mistake("a seed without monkey = true");
+  return options.monkey ? Seeded(options.seed, options.regions) : options.choice;
+}
+
+constexpr const char* kNoClock = "a lag in monkey mode: there is no clock, each read chooses how stale it is";
+
 }  // namespace
 
 NodeWatch::~NodeWatch() { log_.Unwatch(node_, *this); }
 
-Log::Log(const MemoryOptions& options) : name_(options.name), versions_(options.versions) {
+Log::Log(const MemoryOptions& options)
+    : name_(options.name), versions_(options.versions), choice_(ChoiceOf(options)) {
   if (options.regions.empty()) Mistake("no regions: want different names, the primary's first");
   for (const std::string& region : options.regions) {
     if (std::count(options.regions.begin(), options.regions.end(), region) != 1) {
@@ -31,6 +41,7 @@ Log::Log(const MemoryOptions& options) : name_(options.name), versions_(options.
     const auto lag = options.lags.find(region);
     const bool is_primary = nodes_.empty();
     const Duration late = lag != options.lags.end() ? lag->second : is_primary ? Duration::zero() : options.lag;
+    if (choice_ && late != Duration::zero()) Mistake(kNoClock);
     nodes_.push_back(std::make_unique<Node>(region, late, versions_));
   }
   primary_ = nodes_.front().get();
@@ -62,6 +73,7 @@ Node& Log::NodeOf(std::string_view region) {
 // Faults
 
 void Log::SetLag(std::string_view region, Duration lag) {
+  if (choice_) Mistake(kNoClock);
   const std::lock_guard<std::mutex> lock(mutex_);
   NodeOf(region).lag = lag;
   Tick();
@@ -200,6 +212,29 @@ Log::Written Log::Write(Node& node, const std::string& key, std::optional<std::s
 }
 
 std::optional<Log::Seen> Log::Read(Node& node, const std::string& key) {
+  if (choice_) Choose(node, key);
+  return Look(node, key);
+}
+
+// Applies what the version that is chosen for a read needs, and no more (MONKEY-3).
+void Log::Choose(Node& node, const std::string& key) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (node.down) return;
+  const std::vector<const Entry*> coming = node.Coming();
+  std::vector<std::size_t> ends;  // of the log behind each write to the key
+  for (std::size_t at = 0; at < coming.size(); ++at) {
+    if (!coming[at]->mark && coming[at]->key == key) ends.push_back(at + 1);
+  }
+  if (ends.empty()) return;
+  const std::size_t behind = choice_({name_, node.region, key, ends.size()});
+  if (behind > ends.size()) {
+    Mistake("monkey mode: " + std::to_string(behind) + " versions behind the newest, want 0 (the newest) to " +
+            std::to_string(ends.size()));
+  }
+  if (behind < ends.size()) node.Take(ends[ends.size() - 1 - behind]);
+}
+
+std::optional<Log::Seen> Log::Look(Node& node, const std::string& key) {
   std::optional<Seen> seen;
   Looking(node, [&](const Node& at) {
     const auto found = at.data.find(key);
@@ -212,6 +247,7 @@ std::optional<Log::Seen> Log::Read(Node& node, const std::string& key) {
 
 // Applies at each replica what has arrived by now; the time at which the next record arrives.
 std::optional<TimePoint> Log::CatchUp() {
+  if (choice_) return std::nullopt;  // each read chooses by itself
   const TimePoint now = Clock::now();
   while (true) {  // a replica may be fed by one that has just been fed itself
     bool moved = false;

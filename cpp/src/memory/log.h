@@ -64,7 +64,16 @@ class Log {
     std::optional<Cell> cell;
     Ordered position;
   };
+  std::optional<Seen> Look(Node& node, const std::string& key);
+  /// The same for a read, which in monkey mode chooses first what it finds there.
   std::optional<Seen> Read(Node& node, const std::string& key);
+
+  /// In monkey mode: applies at a server what can reach it until this says that it is enough; nothing where it is down.
+  template <class Enough>
+  void Bring(Node& node, const Enough& enough) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    while (!node.down && !enough(static_cast<const Node&>(node)) && !node.Coming().empty()) node.Take(1);
+  }
 
   /// Calls this with the server standing still, as it is now; false where it is down.
   template <class Look>
@@ -81,6 +90,7 @@ class Log {
   void Unwatch(Node& node, const NodeWatch& watch);
 
  private:
+  void Choose(Node& node, const std::string& key);
   void BeginEpoch();
   void Mark();
   Version Append(const std::string& key, std::optional<std::string> value, std::string lineage,
@@ -92,6 +102,7 @@ class Log {
 
   const std::string name_;
   const Versions versions_;
+  const StaleChoice choice_;  // null: a clock brings what is written
   std::mutex mutex_;
   std::condition_variable changed_;
   HybridClock clock_;

@@ -70,6 +70,22 @@ std::optional<TimePoint> Node::Fetch(TimePoint now) {
   return now;
 }
 
+std::vector<const Entry*> Node::Coming() const {
+  std::vector<const Entry*> coming;
+  if (source == nullptr || frozen || down) return coming;
+  for (std::size_t at = applied_from_source; at < source->log.size(); ++at) coming.push_back(&source->log[at]);
+  for (const Entry* later : source->Coming()) coming.push_back(later);
+  return coming;
+}
+
+void Node::Take(std::size_t count) {
+  if (count == 0) return;
+  const std::size_t end = applied_from_source + count;
+  if (end > source->log.size()) source->Take(end - source->log.size());
+  while (applied_from_source < end) Append(source->log[applied_from_source++]);
+  for (NodeWatch* watch : watchers) watch->Changed();
+}
+
 void Node::Follow(Node& from) {
   std::size_t kept = 0;
   while (kept < log.size() && kept < from.log.size() && log[kept].epoch == from.log[kept].epoch &&

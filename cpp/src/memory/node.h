@@ -50,6 +50,10 @@ struct Node {
   /// Applies what has arrived from its source by now: `now` where that was anything, else when the next arrives; nothing
   /// where nothing is on its way.
   std::optional<TimePoint> Fetch(TimePoint now);
+  /// The records that can reach it and that it has not applied, its source's own to come among them.
+  std::vector<const Entry*> Coming() const;
+  /// Applies the next so many of what is coming, and at its source what that has not got itself.
+  void Take(std::size_t count);
   /// It fetches its log from this server from now on; what that has not got is cut off.
   void Follow(Node& from);
   /// What the server has of an object, also by the hashed form of its key.

@@ -7,16 +7,25 @@
 
 namespace antipode {
 
-ShimType MemoryShim(Versions versions) {
+namespace {
+
+template <class Timed>
+ShimType TypeOf(bool monkey) {
+  return monkey ? ShimType::Of<memory::Monkey<Timed>>("memory") : ShimType::Of<Timed>("memory");
+}
+
+}  // namespace
+
+ShimType MemoryShim(Versions versions, bool monkey) {
   switch (versions) {
     case Versions::kPosition:
-      return ShimType::Of<memory::PositionShim>("memory");
+      return TypeOf<memory::PositionShim>(monkey);
     case Versions::kObject:
-      return ShimType::Of<memory::ObjectShim>("memory");
+      return TypeOf<memory::ObjectShim>(monkey);
     case Versions::kOpaque:
       break;
   }
-  return ShimType::Of<memory::OpaqueShim>("memory");
+  return TypeOf<memory::OpaqueShim>(monkey);
 }
 
 namespace memory {
@@ -39,6 +48,16 @@ Answers AnyShim::Visible(Span<const WriteId> ids, Server& server) {
   });
   if (!up) return Answers::Unreachable(Refused(target));
   return answers;
+}
+
+Answers AnyShim::Wait(Span<const WriteId> ids, Server& server, std::chrono::nanoseconds /*timeout*/) {
+  const Target& target = TargetOf(server);
+  if (server.Awaited()) {
+    for (const WriteId& write_id : ids) {
+      target.log->Bring(*target.node, [&](const Node& node) { return Judge(node, write_id).verdict != Verdict::kNotYet; });
+    }
+  }
+  return Visible(ids, server);
 }
 
 Result<std::unique_ptr<Watch>> AnyShim::OpenWatch(Server& server, std::function<void()> on_change) {

@@ -3,6 +3,7 @@
 #ifndef ANTIPODE_MEMORY_SHIM_H_
 #define ANTIPODE_MEMORY_SHIM_H_
 
+#include <chrono>
 #include <string>
 
 #include "antipode/shim.h"
@@ -14,6 +15,8 @@ namespace antipode::memory {
 class AnyShim : public Shim {
  public:
   Answers Visible(Span<const WriteId> ids, Server& server) override;
+  /// In monkey mode: brings what these writes need to be visible, where a barrier waits for them (MONKEY-5).
+  Answers Wait(Span<const WriteId> ids, Server& server, std::chrono::nanoseconds timeout) override;
   Result<std::unique_ptr<Watch>> OpenWatch(Server& server, std::function<void()> on_change) override;
   std::string Address(const std::any& target) const override;
 
@@ -49,6 +52,13 @@ class OpaqueShim : public AnyShim {
 
  protected:
   Visibility Judge(const Node& node, const WriteId& write_id) const override;
+};
+
+/// Any of them where no clock brings what is written, so that waiting is what does.
+template <class Timed>
+class Monkey : public Timed {
+ public:
+  Capabilities capabilities() const override { return Timed::capabilities().BlockingWait(true); }
 };
 
 }  // namespace antipode::memory

@@ -4,9 +4,13 @@
 #include <atomic>
 #include <cmath>
 #include <future>
+#include <map>
+#include <string>
 #include <thread>
 #include <vector>
 
+#include "antipode/carrier.h"
+#include "antipode/response_stream.h"
 #include "antipode/scope.h"
 #include "engine/log_test.h"
 #include "engine/measures.h"
@@ -44,6 +48,35 @@ TEST_F(LogTest, AFreePassStillRefusesMistakes) {
     ASSERT_NE(result.error(), nullptr);
     EXPECT_EQ(result.error()->code, ErrorCode::kConfiguration);  // BAR-28: there is no infinite wait to ask for
   }
+}
+
+// BAR-15, BAR-35, BAR-44: nor does a proof from before pass for what a stream's messages depend on.
+TEST_F(LogTest, AnOpenResponseStreamIsJudgedIncomplete_PROP_28) {
+  log_->Move(10);
+  const Scope scope(Upto(5));
+  ASSERT_TRUE(Barrier().complete());
+  ASSERT_TRUE(Barrier().complete());
+  ResponseStream stream("inside");
+  ASSERT_TRUE(Barrier().complete());  // nothing is in hand yet
+  stream.Message();
+  for (int n = 0; n < 2; ++n) {
+    const BarrierResult result = Barrier();
+    EXPECT_TRUE(result.satisfied());
+    EXPECT_FALSE(result.complete());
+    ASSERT_EQ(result.gaps().size(), 1U);
+    EXPECT_EQ(result.gaps().front().reason, "streaming");
+  }
+  const BarrierResult strict = Barrier(BarrierOptions().RequireComplete());
+  ASSERT_NE(strict.error(), nullptr);
+  EXPECT_EQ(strict.error()->code, ErrorCode::kIncomplete);
+  EXPECT_NE(strict.Explain().find("a response stream of inside is open"), std::string::npos) << strict.Explain();
+  const std::map<std::string, std::string> trailer{{"antipode-lineage", "1~log..e1.20"}};
+  stream.End(HeaderCarrier(trailer));
+  EXPECT_FALSE(Barrier(Proceeding(50ms)).satisfied());
+  log_->Move(20);
+  const BarrierResult whole = Barrier();
+  EXPECT_TRUE(whole.complete());
+  EXPECT_TRUE(whole.gaps().empty());
 }
 
 TEST_F(LogTest, AFreePathOfZeroAlwaysAsks) {

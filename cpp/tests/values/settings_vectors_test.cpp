@@ -165,7 +165,7 @@ TEST(Vectors, OfEveryKindAreRun) {
       "trust-seal-make",   "trust-keys-file",   "configuration",        "configuration-stores", "hybrid-clock",
       "hybrid-clock-place", "shim-envelope",    "shim-envelope-broken"};
   // Run by the engine's tests.
-  const std::set<std::string> of_the_engine = {"barrier-" "result", "barrier-" "policy", "epoch-" "judge"};
+  const std::set<std::string> of_the_engine = {"barrier-" "result", "barrier-" "policy", "epoch-" "judge", "monkey-" "store"};
   for (const std::string& kind : KindsOfVectors()) {
     EXPECT_EQ(known.count(kind) + of_the_engine.count(kind), 1U) << "no test runs the vectors of kind " << kind;
   }
