@@ -29,7 +29,7 @@ public final class FollowedBarriers {
     private final Plan plan;
     private final String site;
     private final Map<String, Object> head;
-    private final Group group = new Group(followFor, this::finished);
+    private final Group group = new Group(followFor, this::finished, true);
 
     private Followed(Plan plan, String site, Map<String, Object> head) {
       this.plan = plan;

@@ -17,6 +17,9 @@ final class Group {
   /** The barrier was cancelled or interrupted: nobody goes on asking for it. */
   volatile boolean cancelled;
 
+  /** It only records when the writes are seen: nobody waits for them (dry-run). */
+  final boolean follows;
+
   /** All places for waiting were taken. */
   boolean overloaded;
 
@@ -25,8 +28,14 @@ final class Group {
 
   /** {@code onRelease} is called once, by a thread of the engine, without any lock. */
   Group(long timeout, Runnable onRelease) {
+    this(timeout, onRelease, false);
+  }
+
+  /** The same; {@code follows}: nobody waits for it. */
+  Group(long timeout, Runnable onRelease, boolean follows) {
     this.timeout = timeout;
     this.onRelease = onRelease;
+    this.follows = follows;
   }
 
   /** One more need; to be parked at its server. */

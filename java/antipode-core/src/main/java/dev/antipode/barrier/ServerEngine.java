@@ -84,6 +84,16 @@ public final class ServerEngine implements Server {
   }
 
   @Override
+  public boolean awaited() {
+    inside.lock.lock();
+    try {
+      return inside.waiters.awaited();
+    } finally {
+      inside.lock.unlock();
+    }
+  }
+
+  @Override
   public boolean interrupted() {
     return asker.isPoked();
   }

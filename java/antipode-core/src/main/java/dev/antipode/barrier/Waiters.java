@@ -9,6 +9,8 @@ import java.util.Iterator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.stream.Stream;
+import java.util.stream.StreamSupport;
 
 /**
  * Who waits at one server, what it is to be asked for them, and what an answer settles (spec BAR, EPOCH). Nothing here
@@ -49,6 +51,13 @@ final class Waiters {
   /** Whether the server is to be asked for anybody. */
   boolean wanted() {
     return live > 0 || !probes.isEmpty();
+  }
+
+  /** Whether a barrier waits for any of it now: not one that only looks or records, and no prober. */
+  boolean awaited() {
+    return Stream.concat(ordered.values().stream(), others.values().stream())
+        .flatMap(needs -> StreamSupport.stream(needs.spliterator(), false))
+        .anyMatch(need -> !need.isDone() && !need.group.follows && need.group.timeout != 0);
   }
 
   /** The prober of an epoch, or null. */

@@ -76,8 +76,8 @@ public final class MemoryClient {
     Reading reading = Reading.current();
     LineageScope scope = LineageScope.current();
     WaitOnRead.waitFirst(server, store.timeout(), reading, scope, waitsOnRead);
-    Read read = target.log().looking(
-        target.node(), node -> new Read(node.data.get(key), new Ordered(node.epoch, node.counter)));
+    Read read = target.log().reading(
+        target.node(), key, node -> new Read(node.data.get(key), new Ordered(node.epoch, node.counter)));
     boolean merges = scope != null && ProcessSettings.inForce().autoMerge() && store.records();
     if (reading != null || merges) {
       Lineage depends = depends(key, read);

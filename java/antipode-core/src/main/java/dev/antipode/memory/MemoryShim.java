@@ -2,6 +2,7 @@ package dev.antipode.memory;
 
 import dev.antipode.Opaque;
 import dev.antipode.Ordered;
+import dev.antipode.Verdict;
 import dev.antipode.WriteId;
 import dev.antipode.barrier.EpochJudge;
 import dev.antipode.shim.Capabilities.Marks;
@@ -12,6 +13,7 @@ import dev.antipode.shim.Server;
 import dev.antipode.shim.Shim;
 import dev.antipode.shim.Visibility;
 import dev.antipode.shim.Watch;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
@@ -25,6 +27,30 @@ abstract class MemoryShim extends Shim {
       case POSITION -> new Positions();
       case OBJECT -> new Objects();
       case OPAQUE -> new Marked();
+    };
+  }
+
+  /** The same, for a store in which no clock brings what is written, so that waiting is what does. */
+  static MemoryShim ofMonkey(Versions versions) {
+    return switch (versions) {
+      case POSITION -> new Positions() {
+        @Override
+        public Capabilities capabilities() {
+          return super.capabilities().blockingWait(true);
+        }
+      };
+      case OBJECT -> new Objects() {
+        @Override
+        public Capabilities capabilities() {
+          return super.capabilities().blockingWait(true);
+        }
+      };
+      case OPAQUE -> new Marked() {
+        @Override
+        public Capabilities capabilities() {
+          return super.capabilities().blockingWait(true);
+        }
+      };
     };
   }
 
@@ -44,6 +70,23 @@ abstract class MemoryShim extends Shim {
       }
       return answers;
     });
+  }
+
+  /** In monkey mode: applies what these writes need to be visible, where a barrier waits for them (MONKEY-5). */
+  @Override
+  public List<Visibility> await(List<WriteId> ids, Server server, Duration timeout) {
+    Target target = (Target) server.target();
+    if (server.awaited()) {
+      target.log().looking(target.node(), node -> {
+        for (WriteId id : ids) {
+          while (judge(node, id).verdict() == Verdict.NOT_YET && !node.coming().isEmpty()) {
+            node.take(1);
+          }
+        }
+        return null;
+      });
+    }
+    return visible(ids, server);
   }
 
   /** What this look proves beside what was asked. */

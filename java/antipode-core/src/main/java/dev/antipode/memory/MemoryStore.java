@@ -13,6 +13,7 @@ import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.function.Function;
 import java.util.function.Supplier;
 import java.util.stream.Stream;
 
@@ -26,7 +27,8 @@ import java.util.stream.Stream;
  * MemoryClient posts = store.client("a");
  * }</pre>
  *
- * <p>Regions, lag and versions are said before anything else: each of these makes another store, with servers of its own.
+ * <p>Regions, lag, versions and monkey mode are said before anything else: each of these makes another store, with servers
+ * of its own.
  */
 public final class MemoryStore {
   private final String name;
@@ -34,36 +36,48 @@ public final class MemoryStore {
   private final Map<String, Long> lags;
   private final Versions versions;
   private final Supplier<? extends Shim> shim;
+  private final Function<List<String>, StaleChoice> monkey; // by the regions; null: a clock brings what is written
   private final ReplicatedLog log;
 
   private MemoryStore(
-      String name, List<String> regions, Map<String, Long> lags, Versions versions, Supplier<? extends Shim> shim) {
+      String name,
+      List<String> regions,
+      Map<String, Long> lags,
+      Versions versions,
+      Function<List<String>, StaleChoice> monkey,
+      Supplier<? extends Shim> shim) {
     if (regions.isEmpty() || new HashSet<>(regions).size() != regions.size()) {
       throw new ConfigurationException("regions" + regions + ": want different names, the primary's first");
+    }
+    if (monkey != null && lags.values().stream().anyMatch(lag -> lag != 0)) {
+      throw new ConfigurationException("lag in monkey mode: there is no clock, each read chooses how stale it is");
     }
     this.name = name;
     this.regions = regions;
     this.lags = lags;
     this.versions = versions;
-    this.shim = shim == null ? () -> MemoryShim.of(versions) : shim;
-    this.log = new ReplicatedLog(name, regions, lags, versions);
+    this.monkey = monkey;
+    Supplier<? extends Shim> own =
+        monkey == null ? () -> MemoryShim.of(versions) : () -> MemoryShim.ofMonkey(versions);
+    this.shim = shim == null ? own : shim;
+    this.log = new ReplicatedLog(name, regions, lags, versions, monkey == null ? null : monkey.apply(regions));
   }
 
   /** A store of this logical name, with regions a and b, without lag, of positions. */
   public static MemoryStore named(String name) {
-    return new MemoryStore(name, List.of("a", "b"), Map.of(), Versions.POSITION, null);
+    return new MemoryStore(name, List.of("a", "b"), Map.of(), Versions.POSITION, null, null);
   }
 
   /** A store with these regions, the primary's first. */
   public MemoryStore regions(String... names) {
-    return new MemoryStore(name, List.of(names), lags, versions, null);
+    return new MemoryStore(name, List.of(names), lags, versions, monkey, null);
   }
 
   /** A store whose writes reach every region but the primary's so much later. */
   public MemoryStore lag(Duration lag) {
     Map<String, Long> all = new HashMap<>();
     regions.stream().skip(1).forEach(region -> all.put(region, lag.toNanos()));
-    return new MemoryStore(name, regions, all, versions, null);
+    return new MemoryStore(name, regions, all, versions, monkey, null);
   }
 
   /** A store whose writes reach this region so much later. */
@@ -71,7 +85,7 @@ public final class MemoryStore {
     log.node(region);
     Map<String, Long> more = new HashMap<>(lags);
     more.put(region, lag.toNanos());
-    return new MemoryStore(name, regions, more, versions, null);
+    return new MemoryStore(name, regions, more, versions, monkey, null);
   }
 
   /**
@@ -79,12 +93,29 @@ public final class MemoryStore {
    * that compares, and deletes leave tombstones) or opaque ones (equal or not).
    */
   public MemoryStore versions(Versions kind) {
-    return new MemoryStore(name, regions, lags, kind, null);
+    return new MemoryStore(name, regions, lags, kind, monkey, null);
+  }
+
+  /**
+   * A store without a clock: each read at a replica returns any version that is legal there (spec MONKEY), chosen by
+   * this seed, unsigned. A barrier brings what it waits for.
+   */
+  public MemoryStore monkey(long seed) {
+    return monkeyBy(all -> StaleChoice.seeded(seed, all));
+  }
+
+  /** The same, chosen so. */
+  public MemoryStore monkey(StaleChoice choice) {
+    return monkeyBy(all -> choice);
+  }
+
+  private MemoryStore monkeyBy(Function<List<String>, StaleChoice> choosing) {
+    return new MemoryStore(name, regions, lags, versions, choosing, null);
   }
 
   /** A store that another shim answers for: to show that tests of shims can fail. */
   MemoryStore answeredBy(Supplier<? extends Shim> other) {
-    return new MemoryStore(name, regions, lags, versions, other);
+    return new MemoryStore(name, regions, lags, versions, monkey, other);
   }
 
   /** Its logical name. */

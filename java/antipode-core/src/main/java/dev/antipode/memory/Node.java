@@ -111,6 +111,28 @@ final class Node {
     return now;
   }
 
+  /** The records that can reach it and that it has not applied, its source's own to come among them. */
+  List<Entry> coming() {
+    if (source == null || frozen || down) {
+      return List.of();
+    }
+    List<Entry> coming = new ArrayList<>(source.log.subList(fetched, source.log.size()));
+    coming.addAll(source.coming());
+    return coming;
+  }
+
+  /** Applies the next so many of what is coming, and at its source what that has not got itself. */
+  void take(int count) {
+    if (count == 0) {
+      return;
+    }
+    int end = fetched + count;
+    source.take(Math.max(end - source.log.size(), 0));
+    source.log.subList(fetched, end).forEach(this::append);
+    fetched = end;
+    List.copyOf(watchers).forEach(MemoryWatch::changed);
+  }
+
   /** It fetches its log from this server from now on; what that has not got is cut off. */
   void follow(Node origin) {
     int kept = 0;

@@ -19,6 +19,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Function;
+import java.util.stream.IntStream;
 
 /** Servers of one store in this process, and the faults that can be made to happen. The first is the primary. */
 class ReplicatedLog {
@@ -30,6 +31,7 @@ class ReplicatedLog {
 
   private final String name;
   private final Versions versions;
+  private final StaleChoice choice; // null: a clock brings what is written
   private final HybridClock clock = HybridClock.create();
   private final ReentrantLock lock = new ReentrantLock();
   private final Condition changed = lock.newCondition();
@@ -41,9 +43,10 @@ class ReplicatedLog {
   private boolean losesAnswer;
   private Thread ticker;
 
-  ReplicatedLog(String name, List<String> regions, Map<String, Long> lags, Versions versions) {
+  ReplicatedLog(String name, List<String> regions, Map<String, Long> lags, Versions versions, StaleChoice choice) {
     this.name = name;
     this.versions = versions;
+    this.choice = choice;
     for (String region : regions) {
       nodes.put(region, new Node(region, lags.getOrDefault(region, 0L), versions));
     }
@@ -68,6 +71,9 @@ class ReplicatedLog {
   // Faults
 
   void setLag(String region, long nanos) {
+    if (isMonkey()) {
+      throw new ConfigurationException("lag in monkey mode: there is no clock, each read chooses how stale it is");
+    }
     locked(() -> node(region).lag = nanos);
     tick();
   }
@@ -242,6 +248,40 @@ class ReplicatedLog {
     return version;
   }
 
+  /** Whether replicas are as stale as each read chooses, and not by a clock. */
+  boolean isMonkey() {
+    return choice != null;
+  }
+
+  /** The server as a read of this key finds it, standing still meanwhile; an exception as {@link #looking} has it. */
+  <T> T reading(Node node, Key key, Function<Node, T> read) {
+    return looking(node, there -> {
+      if (isMonkey()) {
+        choose(there, key);
+      }
+      return read.apply(there);
+    });
+  }
+
+  /** Applies what the version that is chosen for a read needs, and no more (MONKEY-3). */
+  private void choose(Node node, Key key) {
+    List<Entry> coming = node.coming();
+    int[] places = IntStream.range(0, coming.size())
+        .filter(place -> coming.get(place).mark() == null && coming.get(place).key().equals(key))
+        .toArray();
+    if (places.length == 0) {
+      return;
+    }
+    int behind = choice.behind(new StaleRead(name, node.region, key, places.length));
+    if (behind < 0 || behind > places.length) {
+      throw new ConfigurationException(
+          "monkey mode: " + behind + " versions behind the newest, want 0 (the newest) to " + places.length);
+    }
+    if (behind < places.length) {
+      node.take(places[places.length - 1 - behind] + 1);
+    }
+  }
+
   /** The server as it is now, standing still meanwhile; an {@link UncheckedIOException} where it is down. */
   <T> T looking(Node node, Function<Node, T> look) {
     lock.lock();
@@ -312,6 +352,9 @@ class ReplicatedLog {
 
   /** Applies at each replica what has arrived by now; the time at which the next record arrives. */
   private long catchUp() {
+    if (isMonkey()) {
+      return Node.NOTHING; // each read chooses by itself
+    }
     long now = Ticks.now();
     while (true) { // a replica may be fed by one that has just been fed itself
       boolean moved = false;

@@ -123,8 +123,13 @@ public final class Propagation {
     if (scope != null
         && ProcessSettings.inForce().mode() != Mode.OFF
         && Judgement.requestOut(host, TrustSettings.inForce()).accepted()) {
-      scope.markIncomplete("unanswered", "a call to " + host + " brought no answer: " + why);
+      markUnanswered(scope, host, why);
     }
+  }
+
+  /** The same for a call of which an answer was expected when it was made, whatever the settings say now. */
+  public static void markUnanswered(LineageScope scope, String host, String why) {
+    scope.markIncomplete("unanswered", "a call to " + host + " brought no answer: " + why);
   }
 
   /**

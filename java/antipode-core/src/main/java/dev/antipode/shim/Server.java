@@ -40,6 +40,9 @@ public interface Server {
   /** The push channel broke off: the server has to be asked anew. From any thread. */
   void broken(Exception error);
 
+  /** Whether a barrier, or a read, waits for a write here now: not one that only looks or records, and no prober. */
+  boolean awaited();
+
   /** Whether somebody new waits: a blocking wait answers now, and is called anew with what is wanted then. */
   boolean interrupted();
 }

@@ -6,9 +6,15 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import com.fasterxml.jackson.databind.JsonNode;
 import dev.antipode.Antipode;
 import dev.antipode.ConfigurationException;
+import dev.antipode.Lineage;
+import dev.antipode.LineageScope;
+import dev.antipode.Reading;
 import dev.antipode.Settings;
 import dev.antipode.configuration.ProcessSettings;
 import dev.antipode.configuration.Setting;
+import dev.antipode.memory.MemoryClient;
+import dev.antipode.memory.MemoryStore;
+import dev.antipode.shim.Capabilities.Versions;
 import dev.antipode.shim.Envelope;
 import dev.antipode.shim.HybridClock;
 import java.math.BigDecimal;
@@ -23,13 +29,14 @@ import java.util.OptionalLong;
 import java.util.Set;
 import java.util.function.Consumer;
 
-/** What to do with the vectors of configuration, the hybrid clock and the envelope. */
+/** What to do with the vectors of configuration, the hybrid clock, the monkey store and the envelope. */
 final class OtherVectors {
   static final Map<String, Consumer<Vector>> KINDS = Map.of(
       "configuration", OtherVectors::configuration,
       "configuration-stores", OtherVectors::configurationOfStore,
       "hybrid-clock", OtherVectors::hybridClock,
       "hybrid-clock-place", OtherVectors::hybridClockPlace,
+      "monkey-store", OtherVectors::monkeyStore,
       "shim-envelope", OtherVectors::envelope,
       "shim-envelope-broken", OtherVectors::brokenEnvelope);
 
@@ -129,6 +136,35 @@ final class OtherVectors {
 
   private static void hybridClockPlace(Vector vector) {
     assertThat(HybridClock.placeNumber(vector.text("region"))).isEqualTo(vector.number("place"));
+  }
+
+  private static void monkeyStore(Vector vector) {
+    List<String> regions = Vector.texts(vector.get("regions"));
+    MemoryStore store = MemoryStore.named("s")
+        .regions(regions.toArray(String[]::new))
+        .versions(Versions.valueOf(vector.text("versions").toUpperCase(Locale.ROOT)))
+        .monkey(Long.parseUnsignedLong(vector.text("seed")));
+    Map<String, MemoryClient> clients = new HashMap<>();
+    regions.forEach(region -> clients.put(region, store.client(region)));
+    MemoryClient primary = clients.get(regions.get(0));
+    Antipode.configure(Antipode.settings().timeout(Duration.ofSeconds(20)));
+    try (LineageScope scope = Antipode.scope()) {
+      for (JsonNode step : vector.get("steps")) {
+        if (step.has("set")) {
+          primary.set(step.get("set").asText(), step.get("value").asText());
+        } else if (step.has("delete")) {
+          primary.delete(step.get("delete").asText());
+        } else if (step.has("barrier")) {
+          assertThat(Antipode.barrier().satisfied()).isTrue();
+        } else {
+          String value = step.hasNonNull("value") ? step.get("value").asText() : null;
+          Lineage after = step.has("waits") ? scope.lineage() : Lineage.EMPTY;
+          try (Reading seen = Antipode.reading(after)) {
+            assertThat(clients.get(step.get("at").asText()).get(step.get("get").asText())).isEqualTo(value);
+          }
+        }
+      }
+    }
   }
 
   private static void envelope(Vector vector) {

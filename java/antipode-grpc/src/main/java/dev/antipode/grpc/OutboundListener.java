@@ -78,7 +78,11 @@ final class OutboundListener<A> extends ClientCall.Listener<A> {
       Propagation.mergeResponse(scope, values, host);
     }
     if (attempts.isOneUnanswered(status)) {
-      Propagation.unanswered(scope, host, status.getCode().name());
+      if (stream == null) {
+        Propagation.unanswered(scope, host, status.getCode().name());
+      } else { // judged when it was made: a setting that changed meanwhile must not hide what is lost
+        Propagation.markUnanswered(scope, host, status.getCode().name());
+      }
     }
     if (stream != null) {
       scope.streamed(stream);
