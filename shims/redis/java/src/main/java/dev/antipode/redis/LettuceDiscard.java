@@ -14,8 +14,9 @@ final class LettuceDiscard<K, V, T> extends LettuceAsked<K, V, T> {
   @Override
   void ended(Object answerToQuestion) {
     boolean isRefused = getOutput() != null && getOutput().hasError();
-    transaction.dropped(isRefused);
-    if (isRefused) {
+    boolean mayHaveHappened = isRefused || transaction.isTornInside();
+    transaction.dropped(mayHaveHappened);
+    if (mayHaveHappened) {
       transaction.readAlone();
     }
   }

@@ -31,9 +31,10 @@ final class LettuceExec<K, V, T> extends LettuceAsked<K, V, T> {
     if (write != null) {
       ended(answerToQuestion, refusal, output == null ? null : output.get());
     }
-    if (refusal == null) {
+    boolean isTorn = refusal == null ? transaction.isTornInside() : transaction.isTorn(refusal);
+    if (refusal == null && !isTorn) {
       transaction.executed(sent(), answerToQuestion);
-    } else if (transaction.isTorn(refusal)) { // else nothing was read, and the application gets that
+    } else if (isTorn) { // else nothing was read, and the application gets that
       transaction.readAlone();
     }
   }
@@ -45,6 +46,8 @@ final class LettuceExec<K, V, T> extends LettuceAsked<K, V, T> {
     }
     if (refusal != null) {
       write.refused(refusal);
+    } else if (transaction.isTornInside()) {
+      write.failed(); // another server may have executed what came before the second MULTI: no position covers that
     } else if (reply instanceof TransactionResult all && isInVain(all)) {
       write.didNothing();
     } else {

@@ -3,8 +3,9 @@ package dev.antipode.redis;
 import dev.antipode.BarrierException;
 
 /**
- * A transaction of the application, from MULTI to its end. What is queued behind a MULTI that was refused, or on a connection
- * that was made anew since, is executed by itself, and Lettuce gives its replies when EXEC or DISCARD has failed.
+ * A transaction of the application, from MULTI to its end. What is queued behind a MULTI that was refused, on a connection
+ * that was made anew since, or behind a RESET is executed by itself, until a second MULTI, which the server takes then.
+ * Lettuce has one transaction all the while, and gives the replies when EXEC or DISCARD has failed.
  */
 final class LettuceTransaction<K, V> {
   private final Binding binding;
@@ -17,6 +18,7 @@ final class LettuceTransaction<K, V> {
   private boolean isOver;
   // On any thread:
   private volatile boolean isRefused;
+  private volatile boolean isNested;
 
   LettuceTransaction(Binding binding, LettuceLine<K, V> line, LettuceLooks<K, V> looks) {
     this.binding = binding;
@@ -84,6 +86,17 @@ final class LettuceTransaction<K, V> {
     isRefused = true;
   }
 
+  /** Another MULTI is sent in it: the server refuses that, unless this was torn. */
+  void nested() {
+    isNested = true;
+  }
+
+  /** A RESET is sent in it: the server discards it then, and Lettuce does not know. */
+  void reset() {
+    isRefused = true;
+    unanswered(true);
+  }
+
   /** Whether what was queued may have been executed by itself. */
   boolean isTorn() {
     return isRefused || line.losses() != losses;
@@ -92,6 +105,11 @@ final class LettuceTransaction<K, V> {
   /** The same, where EXEC was answered with this error; null for none. */
   boolean isTorn(String error) {
     return isTorn() || isWithoutMulti(error);
+  }
+
+  /** Whether a part may have been executed by itself though EXEC or DISCARD succeeded: only a second MULTI lets them. */
+  boolean isTornInside() {
+    return isNested && isTorn();
   }
 
   /** Whether this error says that there was no transaction on the connection on which it was to end. */

@@ -271,7 +271,9 @@ final class RecordingConnection<K, V> extends StatefulRedisConnectionImpl<K, V> 
   }
 
   private void begin(RedisCommand<K, V, ?> command, Runnable end) {
-    if (transaction != null) {
+    LettuceTransaction<K, V> open = transaction;
+    if (open != null) {
+      open.nested();
       super.dispatch(command); // the server's to refuse
       end.run();
       return;
@@ -317,6 +319,9 @@ final class RecordingConnection<K, V> extends StatefulRedisConnectionImpl<K, V> 
   }
 
   private void queue(LettuceTransaction<K, V> open, RedisCommand<K, V, ?> command, Words words) {
+    if (Commands.name(words).equals("RESET")) {
+      open.reset();
+    }
     Commands.Kind kind = Commands.classify(words);
     boolean writes = kind == Commands.Kind.WRITE || kind == Commands.Kind.MAYBE;
     WriteCall write = writes ? open.writes(kind) : null;
