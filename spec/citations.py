@@ -89,7 +89,7 @@ class Cited:
     vectors: dict[str, list[str]] = field(default_factory=dict)
     """By requirement: `kind/case`, of the kinds that the language's tests run."""
     kinds_missing: list[str] = field(default_factory=list)
-    """Kinds of vectors that no test names."""
+    """Kinds of vectors that no test names, and that pin anything that is not excused."""
     unknown: dict[str, list[str]] = field(default_factory=dict)
     """Citations of numbers that do not exist or were withdrawn."""
     excused: dict[str, str] = field(default_factory=dict)
@@ -173,8 +173,8 @@ def cited_by(language: Language, root: Path, known: dict[str, Requirement]) -> C
     for kind in sorted(ran):
         for name, cases in kinds[kind].items():
             cited.vectors.setdefault(name, []).extend(cases)
-    cited.kinds_missing = sorted(set(kinds) - ran)
     cited.excused = excuses(root).get(language.name, {})
+    cited.kinds_missing = sorted(kind for kind in set(kinds) - ran if not kinds[kind].keys() <= cited.excused.keys())
     return cited if files else None
 
 

@@ -144,6 +144,16 @@ def test_what_is_uncited_on_purpose(root: Path) -> None:
         assert (ran.code, f"excuses {stale}, which is cited or not there" in ran.out) == (1, True)
 
 
+def test_vectors_of_what_is_uncited_on_purpose_need_no_test(root: Path) -> None:
+    write(root, "python/tests/test_wire.py", "# WIRE-1, WIRE-10, SHIM-1\n")
+    write(root, "spec/uncited.json", json.dumps({"python": {"WIRE-2": "not there yet"}}))
+    assert as_json(root)["languages"]["python"]["vectors_not_run"] == ["wire-read"]  # WIRE-10 is theirs, too
+    write(root, "python/tests/test_wire.py", "# WIRE-1, SHIM-1\n")
+    write(root, "spec/uncited.json", json.dumps({"python": dict.fromkeys(["WIRE-2", "WIRE-10"], "not there yet")}))
+    assert as_json(root)["languages"]["python"]["vectors_not_run"] == []
+    assert run(root, "--fail-uncited").code == 0
+
+
 @pytest.mark.parametrize("language", ["python", "java", "cpp"])
 def test_this_project_s_languages_are_whole(language: str) -> None:
     ran = run(TOOL.parents[1], "--language", language, "--fail-uncited")

@@ -20,10 +20,12 @@ PROSE = sorted(path for path in SPEC.glob("*.md") if path.name != "README.md")
 PREFIXES = {
     "branches": "BRANCH",
     "barrier": "BAR",
+    "check": "CHECK",
     "configuration": "CONF",
     "delegated": "DELEG",
     "epochs": "EPOCH",
     "history": "HIST",
+    "monkey": "MONKEY",
     "lineage": "LIN",
     "observability": "OBS",
     "propagation": "PROP",
