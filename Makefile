@@ -30,7 +30,7 @@ help:
 	@echo "make fuzz         ten minutes of each fuzzer, in every language (SECONDS=600)"
 	@echo "make micro        the micro benchmarks (scripts/micro java, scripts/micro cpp: those of the other languages)"
 	@echo "make spec-coverage  which requirements of spec/ each language's tests cite, and which none does (OPTIONS=--fail-uncited)"
-	@echo "make lock         pins requirements/dev.in into requirements/dev.txt"
+	@echo "make lock         pins requirements/dev.in and spark.in into the .txt files beside them"
 
 setup:
 	@scripts/setup
@@ -75,6 +75,7 @@ interop: lean
 	@$(PY) -m pytest -q -m interop benchmarks/tests/test_interop.py $(PYTEST)
 
 test-stores: servers
+	@.venv/bin/uv pip install -q --python $(PY) -r requirements/spark.txt
 	@code=0; $(PY) -m pytest -q -m $(SHORT) --other-stores "$(LEAN)" $(PYTEST) || code=1; \
 		$(PY) -m pytest -q -m stores -s $(PYTEST) || code=1; exit $$code
 
@@ -92,6 +93,7 @@ spec-coverage:
 
 lock: setup
 	@.venv/bin/uv pip compile -q --python $(PY) --universal --python-version 3.11 --no-header --no-emit-index-url requirements/dev.in -o requirements/dev.txt
+	@.venv/bin/uv pip compile -q --python $(PY) --universal --python-version 3.11 --no-header --no-emit-index-url requirements/spark.in -o requirements/spark.txt
 
 clean:
 	rm -rf .venv results build .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,44 @@
+"""Records in DuckDB, embedded in this process, as a table of Ibis."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Final
+
+import ibis
+from ibis.expr.types import Table
+
+from antipode.check.records.line import Line
+from antipode.check.records.rows import CONTEXT_SCHEMA, FACT_SCHEMA, Context, Rows
+
+_BATCH: Final = 100_000
+"""Facts gathered before they are handed over."""
+
+
+class Engine:
+    """An empty database in memory; `threads` of them work on a question."""
+
+    def __init__(self, threads: int = 2) -> None:
+        # Nothing is fetched: what DuckDB has not got inside, it does not look for elsewhere.
+        self._connection: Any = ibis.duckdb.connect(
+            threads=threads, autoinstall_known_extensions=False, autoload_known_extensions=False
+        )
+        for name, schema in (("facts", FACT_SCHEMA), ("contexts", CONTEXT_SCHEMA)):
+            self._connection.create_table(name, schema=ibis.Schema.from_pyarrow(schema))
+
+    def load(self, lines: Iterable[Line]) -> Table:
+        """Takes records in; the table that the analysis reads."""
+        rows = Rows()
+        for line in lines:
+            rows.add(line)
+            if len(rows) >= _BATCH:
+                self._connection.insert("facts", rows.take_facts())
+        self._connection.insert("facts", rows.take_facts())
+        self._connection.insert("contexts", rows.contexts())
+        facts, contexts = self._connection.table("facts"), self._connection.table("contexts")
+        joined: Table = facts.join(contexts, "context").select(*Context._fields, *FACT_SCHEMA.names[1:])
+        return joined
+
+    def close(self) -> None:
+        """Forgets all."""
+        self._connection.disconnect()

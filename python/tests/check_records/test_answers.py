@@ -1,0 +1,227 @@
+"""What `antipode check` answers to records of each kind (CHECK-3 to CHECK-12)."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+from check_records.samples import (
+    AFTER_MESSAGE,
+    HEAD,
+    OTHERS,
+    SITE,
+    Record,
+    barrier,
+    count,
+    followed,
+    look,
+    other,
+    read,
+    summary,
+    written,
+)
+from commands import Ran, Run, runner
+
+SCHEMA = json.loads((Path(__file__).parents[3] / "spec" / "schemas" / "check.schema.json").read_text())
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Run:
+    monkeypatch.chdir(tmp_path)
+    return runner(monkeypatch, capsys)
+
+
+def checked(run: Run, *records: Record) -> tuple[int, dict[str, Any]]:
+    """Exit code and JSON."""
+    written(Path("r.jsonl"), records)
+    ran = run("check", "--json", "r.jsonl")
+    assert not ran.err
+    answer = json.loads(ran.out)
+    jsonschema.validate(answer, SCHEMA)
+    return ran.code, answer
+
+
+def test_the_story_is_told_in_a_few_lines(run: Run) -> None:
+    """CHECK-6, CHECK-9 to CHECK-11: the line that API.md promises."""
+    stale = [read("stale", 0.08, time=number / 10) for number in range(81)]
+    written(Path("r.jsonl"), [*stale, followed(1000, 1000)])
+    assert run("check", "r.jsonl") == Ran(
+        1,
+        "VIOLATED: 81 violations at 1 site, in 1,000 barriers and reads of 1,000 requests\n"
+        "  followers/app.py:31  reads blog-posts after notifications  stale 8.1 % (6.6–10.0)  "
+        "lag p50 80 ms, p99 80 ms\n"
+        "\n"
+        "  -> antipode.barrier() at followers/app.py:28, after the message of notifications, "
+        "before followers/app.py:31, would have prevented all 81, "
+        "at a median wait of 80 ms (8.1 % would wait; 6.48 ms more on average)\n"
+        "read: 82 records of 1 process in 1 file, over 60 s\n",
+        "",
+    )
+
+
+@pytest.mark.parametrize(
+    ("records", "code"),
+    [
+        ([barrier()], 0),
+        ([barrier(look("acl", "elsewhere"), look())], 0),
+        ([followed(10, 1000)], 0),
+        ([barrier(), other("concurrent_write")], 0),
+        ([barrier(look(verdict="not_yet", visible_after=0.1))], 1),
+        ([barrier(look(verdict="not_yet", visible_after=None))], 1),
+        ([barrier(look(verdict="timed_out", visible_after=None))], 1),
+        ([read("stale")], 1),
+        ([other("published_before_commit")], 1),
+        ([], 2),
+        ([summary(count("reads", 10, site=SITE, store="blog-posts"))], 2),
+        ([read("behind"), followed(10, 1000)], 2),
+        ([barrier(look(verdict="not_yet", servers=[], visible_after=None))], 2),
+        ([barrier(), barrier(look(verdict="not_yet", servers=[], visible_after=None))], 2),
+        ([barrier(look(verdict="unproven"))], 2),
+        ([barrier(look("acl", "elsewhere"))], 2),
+        *(([barrier(), other(kind)], 2) for kind in ("vacuous", "orphan", "late_write", "incomplete")),
+        ([barrier(), {"record": 2}], 2),
+    ],
+    ids=lambda value: "+".join(each.get("kind", "?") for each in value) if isinstance(value, list) else str(value),
+)
+def test_exit_codes(run: Run, records: list[Record], code: int) -> None:
+    """CHECK-3 to CHECK-8."""
+    found, answer = checked(run, *records)
+    assert found == code
+    assert answer["verdict"] == {0: "clean", 1: "violated", 2: "unknown"}[code]
+    assert bool(answer["doubts"]) or code != 2
+
+
+@pytest.mark.parametrize("kind", sorted(OTHERS))
+def test_other_kinds_are_told_with_their_site(run: Run, kind: str) -> None:
+    _, answer = checked(run, barrier(), other(kind), other(kind, count=4))
+    [found] = [finding for finding in answer["findings"] if finding["kind"] == kind]
+    assert found["count"] == 5
+    assert found["site"] == OTHERS[kind].get("site", "")
+    assert found["confirmed"] is (kind == "published_before_commit")
+    assert len(answer["suggestions"]) == found["confirmed"]
+    ran = run("check", "r.jsonl")
+    assert (OTHERS[kind].get("site") or "GET /posts/{post}") in ran.out
+
+
+def test_a_sample_is_an_estimate(run: Run) -> None:
+    """CHECK-9: 3 of 100 followed reads, of 10,000."""
+    _, answer = checked(run, *[read("stale")] * 3, followed(100, 10_000))
+    [found] = answer["findings"]
+    assert (found["count"], found["of"], found["estimated"]) == (3, 100, 300)
+    assert found["rate"]["value"] == 0.03
+    assert found["rate"]["low"] == pytest.approx(0.0103, abs=1e-4)
+    assert found["rate"]["high"] == pytest.approx(0.0845, abs=1e-4)
+    [suggested] = answer["suggestions"]
+    assert "about 300" in suggested["sentence"]
+    assert suggested["per_second"] == pytest.approx(300 / 59)
+
+
+def test_a_sample_of_nobody_knows_how_many_is_called_one(run: Run) -> None:
+    """CHECK-9: reads are counted a store, followed ones a site."""
+    counts = [count("reads", 900, store="blog-posts"), count("followed_reads", 9, site=SITE, store="blog-posts")]
+    _, answer = checked(run, read("stale"), read("stale"), summary(*counts))
+    [found] = answer["findings"]
+    assert (found["estimated"], found["sampled"], found["of"]) == (2, True, 9)
+    assert "would have prevented the 2 in the sample" in answer["suggestions"][0]["sentence"]
+
+
+def test_rates_of_the_same_site_add_up_over_summaries_and_stay_apart_by_origin(run: Run) -> None:
+    """CHECK-9."""
+    route = {"scope": "request", "opened_by": "GET /posts/{post}"}
+    _, answer = checked(run, read("stale"), read("stale", origin=route), followed(10, 10), followed(30, 30))
+    assert [(found["origin"]["opened_by"], found["count"], found["of"]) for found in answer["findings"]] == [
+        ("followers/app.py:28", 1, 40),
+        ("GET /posts/{post}", 1, 40),
+    ]
+    assert [each["at"] for each in answer["suggestions"]] == ["GET /posts/{post}", "followers/app.py:28"]
+    assert "in GET /posts/{post}, before followers/app.py:31" in answer["suggestions"][0]["sentence"]
+
+
+@pytest.mark.parametrize("summaries", [[], [followed(1, 1)]], ids=["none", "too-few"])
+def test_without_its_summaries_there_is_no_rate(run: Run, summaries: list[Record]) -> None:
+    """CHECK-9."""
+    _, answer = checked(run, read("stale"), read("stale"), *summaries)
+    [found] = answer["findings"]
+    assert found["rate"] is found["of"] is None
+    assert found["count"] == found["estimated"] == 2
+    assert bool(answer["notes"]) is bool(summaries)
+    assert "rate not known" in run("check", "r.jsonl").out
+
+
+def test_percentiles_say_what_they_do_not_know(run: Run) -> None:
+    """CHECK-10."""
+    lates = [0.1, 0.2, 0.3, None, None]
+    _, answer = checked(run, *[barrier(look(verdict="not_yet", visible_after=late)) for late in lates])
+    [found] = answer["findings"]
+    assert found["lag"] == pytest.approx(
+        {"seen": 3, "unseen": 2, "p50": 0.2, "p90": 0.28, "p99": 0.298, "mean": 0.2, "longest": 0.3}
+    )
+    assert "(2 not followed to the end)" in run("check", "r.jsonl").out
+    _, answer = checked(run, barrier(look(verdict="not_yet", visible_after=None)))
+    assert answer["findings"][0]["lag"]["p50"] is None
+    assert "lag not known" in run("check", "r.jsonl").out
+    assert "how long it would wait is not known" in answer["suggestions"][0]["sentence"]
+
+
+def test_one_place_is_one_suggestion_and_the_most_useful_comes_first(run: Run) -> None:
+    """CHECK-11, CHECK-12."""
+    dear = [read("stale", 2.0, site="b.py:1", store="a", origin={"scope": "task"})] * 3
+    cheap = [read("stale", 0.1, site="c.py:1", store="a", origin={"scope": "task"})] * 3
+    most = [read("stale"), read("stale", store="user-acl"), read("stale", site="followers/app.py:33")] * 2
+    counts = [count("followed_reads", 10, site=site, store="a") for site in ("b.py:1", "c.py:1")]
+    code, answer = checked(run, *dear, *cheap, *most, summary(*counts))
+    assert code == 1
+    assert [(each["at"], each["prevents"]) for each in answer["suggestions"]] == [
+        ("followers/app.py:28", 6),
+        ("c.py:1", 3),
+        ("b.py:1", 3),
+    ]
+    first, second, _ = answer["suggestions"]
+    assert first["stores"] == ["blog-posts", "user-acl"]
+    assert first["before"] == ["followers/app.py:31", "followers/app.py:33"]
+    assert (first["after"], first["added"]) == ("notifications", None)
+    assert second["share"] == pytest.approx(0.3)
+    assert second["added"] == pytest.approx(0.03)
+    suggested = sorted(number for each in answer["suggestions"] for number in each["findings"])
+    assert suggested == list(range(len(answer["findings"])))
+
+
+def test_regions_and_services_stay_apart(run: Run) -> None:
+    late = look(verdict="not_yet", visible_after=0.1)
+    _, answer = checked(run, barrier(late), barrier(late, region="c"), barrier(late, service="other"), barrier())
+    assert [(found["service"], found["region"], found["of"]) for found in answer["findings"]] == [
+        ("follower-notify", "b", 2),
+        ("follower-notify", "c", 1),
+        ("other", "b", 1),
+    ]
+    assert "followers/app.py:31 in c" in run("check", "r.jsonl").out
+
+
+def test_one_trace_of_each_finding_is_named(run: Run) -> None:
+    _, answer = checked(run, read("stale"), read("stale", trace_id="ab" * 16))
+    assert answer["findings"][0]["trace_id"] == "ab" * 16
+    assert AFTER_MESSAGE["store"] == answer["findings"][0]["origin"]["store"]
+
+
+@pytest.mark.parametrize("service", ["post-storage", "follower-notify"], ids=["another-service", "one-process"])
+def test_a_read_in_a_called_service_is_followed_back_to_the_message(run: Run, service: str) -> None:
+    """CHECK-11: the paper's place is follower-notify, after the message, though post-storage does the read."""
+    called: Record = {"service": service, "origin": {"scope": "request", "opened_by": "GET /posts/{post}"}}
+    passed = HEAD | {"kind": "passed_on", "time": 1.0, "site": "followers/app.py:30", "target": "http://post-storage"}
+    records = []
+    for number in range(4):
+        trace: Record = {"trace_id": f"{number:032x}"}
+        records += [read("stale", site="posts/app.py:9", **called, **trace), passed | {"origin": AFTER_MESSAGE} | trace]
+    other_way = passed | {"origin": AFTER_MESSAGE | {"opened_by": "elsewhere.py:1"}, "trace_id": f"{0:032x}"}
+    _, answer = checked(run, *records, other_way)
+    [suggested] = answer["suggestions"]
+    assert (suggested["service"], suggested["at"], suggested["after"]) == (
+        "follower-notify",
+        "followers/app.py:28",
+        "notifications",
+    )
+    assert (suggested["before"], suggested["prevents"]) == (["followers/app.py:30"], 4)
+    assert "reads blog-posts after notifications" in run("check", "r.jsonl").out
