@@ -9,6 +9,7 @@ from typing import Any
 import antipode
 import antipode_mysql
 import mysql.connector
+from aio_client import Blocking, blocking, inner
 from antipode import BarrierResult, Lineage, Verdict
 from antipode.writeid import Ordered
 from antipode_lab.stores._sql_store import SqlStore
@@ -46,7 +47,9 @@ class Posts:
 
     def wrap(self, plain: Any, **options: Any) -> Any:
         replicas = [self.lab.url(name) for name in self.lab.servers if name != "a"]
-        return antipode_mysql.wrap(plain, store=STORE, **{"replicas": replicas, **self.options, **options})
+        settled = {"replicas": replicas, **self.options, **options}
+        wrapped = antipode_mysql.wrap(inner(plain), store=STORE, **settled)
+        return Blocking(plain.loop, wrapped) if isinstance(plain, Blocking) else wrapped
 
     def pymysql(self, name: str, **arguments: Any) -> Any:
         """A plain connection of PyMySQL."""
@@ -56,6 +59,15 @@ class Posts:
         """A plain connection of mysql-connector-python."""
         flags = {"client_flags": [ClientFlag.SESSION_TRACK]} if self.tracked else {}
         return connector(self.lab, name, **flags, **arguments)
+
+    def aio(self, name: str, **arguments: Any) -> Blocking:
+        """A plain asyncio connection of mysql-connector-python."""
+        flags = {"client_flags": ClientFlag.get_default() | ClientFlag.SESSION_TRACK} if self.tracked else {}
+        return blocking(self.lab, name, **flags, **arguments)
+
+    def open(self, client: str, name: str, **arguments: Any) -> Any:
+        """A plain connection of a client: `pymysql`, `connector` or `aio`."""
+        return {"pymysql": self.pymysql, "connector": self.connector, "aio": self.aio}[client](name, **arguments)
 
     def last(self) -> Ordered:
         """The primary's newest transaction."""

@@ -1,4 +1,4 @@
-"""Reads that wait on their own connection, by both clients (spec BAR, SHIM-12, SHIM-13)."""
+"""Reads that wait on their own connection, by every client (spec BAR, SHIM-12, SHIM-13)."""
 
 from __future__ import annotations
 
@@ -15,14 +15,13 @@ from sql_regions import Posts, position
 SELECT = "SELECT body FROM posts WHERE id = %s"
 
 
-@pytest.fixture(params=["pymysql", "connector"])
+@pytest.fixture(params=["pymysql", "connector", "aio"])
 def client(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
 def reader(any_posts: Posts, client: str, *, autocommit: bool = True, **options: Any) -> Any:
-    plain = (any_posts.pymysql if client == "pymysql" else any_posts.connector)("b1", autocommit=autocommit)
-    return any_posts.wrap(plain, **options)
+    return any_posts.wrap(any_posts.open(client, "b1", autocommit=autocommit), **options)
 
 
 def read(connection: Any, key: str) -> Any:
@@ -73,3 +72,14 @@ def test_what_was_read_is_covered(any_posts: Posts, client: str) -> None:
     with antipode.reading() as seen:
         assert read(reader(any_posts, client), f"covered-{client}") == "v"
     assert position(seen.lineage) >= position(lineage)
+
+
+@pytest.mark.parametrize("prepared", ["connector", "aio"])
+def test_what_a_prepared_statement_reads_is_covered(any_posts: Posts, prepared: str) -> None:
+    lineage = any_posts.write(f"prepared-{prepared}")
+    assert any_posts.look(lineage, 20).satisfied
+    connection = reader(any_posts, prepared)
+    with closing(connection.cursor(prepared=True)) as cursor, antipode.reading() as seen:
+        cursor.execute(SELECT, (f"prepared-{prepared}",))
+        assert [tuple(row) for row in cursor.fetchall()] == [("v",)]
+        assert position(seen.lineage) >= position(lineage)

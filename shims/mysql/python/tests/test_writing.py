@@ -13,7 +13,9 @@ import antipode_mysql
 import mysql.connector
 import pymysql
 import pytest
+from aio_client import Blocking, inner
 from antipode_lab.stores._sql_store import SqlStore
+from mysql.connector import aio
 from mysql.connector.pooling import MySQLConnectionPool
 from sql_regions import STORE, Posts, position, until
 
@@ -35,17 +37,13 @@ def _tables(any_lab: SqlStore) -> None:
     )
 
 
-@pytest.fixture(params=["pymysql", "connector"])
+@pytest.fixture(params=["pymysql", "connector", "aio"])
 def opened(request: pytest.FixtureRequest, any_posts: Posts) -> Iterator[Open]:
     """Opens wrapped connections of one client."""
     made: list[Any] = []
 
     def connect(autocommit: bool = True, at: str = "a", **arguments: Any) -> Any:
-        if request.param == "pymysql":
-            plain = any_posts.pymysql(at, autocommit=autocommit, **arguments)
-        else:
-            plain = any_posts.connector(at, autocommit=autocommit, **arguments)
-        made.append(any_posts.wrap(plain))
+        made.append(any_posts.wrap(any_posts.open(request.param, at, autocommit=autocommit, **arguments)))
         return made[-1]
 
     yield connect
@@ -305,6 +303,22 @@ def test_an_unknown_outcome_stays_pending(opened: Open, any_posts: Posts) -> Non
         assert scope.marked().incomplete == {STORE}
 
 
+def test_a_commit_whose_answer_came_too_late_stays_pending(opened: Open, any_posts: Posts) -> None:
+    """The asyncio client closes the connection then, within the statement's call."""
+    client = opened(read_timeout=1)
+    cursor = client.cursor()
+    cursor.execute(INSERT)  # the session's first statement may ask something before
+    with antipode.scope() as scope:
+        any_posts.lab.freeze("a")
+        try:
+            with pytest.raises((pymysql.err.MySQLError, mysql.connector.Error)):
+                cursor.execute(INSERT)
+        finally:
+            any_posts.lab.thaw("a")
+        assert [write.unknown for write in scope.pending] == [True]
+        assert scope.marked().incomplete == {STORE}
+
+
 def test_closing_with_an_open_transaction_leaves_nothing(opened: Open) -> None:
     client = opened(autocommit=False)
     with antipode.scope() as scope:
@@ -327,13 +341,16 @@ def test_two_scopes_in_one_transaction(opened: Open, any_posts: Posts) -> None:
 def test_the_plain_connection_stays_plain(opened: Open, any_posts: Posts) -> None:
     client = opened()
     plain = client._antipode_plain
-    assert isinstance(client, type(plain))
-    assert type(plain) in (pymysql.Connection, mysql.connector.MySQLConnection)
+    assert isinstance(inner(client), type(plain))
+    assert type(plain) in (pymysql.Connection, mysql.connector.MySQLConnection, aio.connection.MySQLConnection)
+    if isinstance(client, Blocking):
+        plain = Blocking(client.loop, plain)
     with antipode.scope() as scope:
         run(plain, INSERT)
         assert not scope.lineage
     assert run(client, "SELECT 1") == run(plain, "SELECT 1") == [(1,)]
-    assert isinstance(antipode_mysql.wrap(client, store="other", fresh_server_ids=True), type(plain))
+    again = antipode_mysql.wrap(inner(client), store="other", fresh_server_ids=True)
+    assert isinstance(again, type(inner(plain)))
 
 
 # What only one client has

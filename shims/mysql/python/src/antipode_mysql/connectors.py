@@ -6,11 +6,12 @@ from collections.abc import Callable
 from typing import Any
 
 from antipode.errors import ConfigurationError
+from mysql.connector import aio
 from mysql.connector.abstracts import MySQLConnectionAbstract
 from mysql.connector.connection import MySQLConnection
 from mysql.connector.pooling import MySQLConnectionPool, PooledMySQLConnection
 
-from antipode_mysql import pools
+from antipode_mysql import connector_aio, pools
 from antipode_mysql.binding import Binding
 from antipode_mysql.connector_client import wrap_connection
 from antipode_mysql.targets import Target, target_of
@@ -36,6 +37,13 @@ def wrap(client: Any, bind: Callable[[Target], Binding]) -> Any:
         if settled.get("use_pure") is False:
             raise ConfigurationError(_C_EXTENSION)
         return pools.wrap_pool(client, bind(target_of(settled)))
+    if isinstance(client, aio.connection.MySQLConnection):
+        return connector_aio.wrap_connection(client, bind(target_of(client)))
+    if isinstance(client, aio.pooling.PooledMySQLConnection):
+        cnx = getattr(client._cnx, "_antipode_plain", client._cnx)
+        return connector_aio.wrap_pooled(client._cnx_pool, cnx, bind(target_of(cnx)))
+    if isinstance(client, aio.pooling.MySQLConnectionPool):
+        return connector_aio.wrap_pool(client, bind(target_of(client._cnx_config)))
     _refuse(client)
     return None
 

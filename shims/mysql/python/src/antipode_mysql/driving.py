@@ -1,16 +1,33 @@
-"""What the classes of both clients share: a statement with its question, and what follows from the answers."""
+"""What the classes of all clients share: a statement with its question, and what follows from the answers.
+
+It is written once, as coroutines. A client that blocks has coroutines that never suspend, and runs them by `at_once`.
+"""
 
 from __future__ import annotations
 
+import time
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from typing import Any, TypeVar
+
+from antipode.followed_reads import FollowedRead
 
 from antipode_mysql.recorder import IN_TRANSACTION, Call, Recorder
 from antipode_mysql.statements import Kind
 
 Row = Sequence[bytes | None]
 _R = TypeVar("_R")
+
+
+def at_once(coroutine: Coroutine[Any, Any, _R]) -> _R:
+    """The result of a coroutine that never suspends."""
+    try:
+        coroutine.send(None)
+    except StopIteration as end:
+        result: _R = end.value
+        return result
+    coroutine.close()
+    raise RuntimeError("a client that blocks has suspended")
 
 
 class Driving:
@@ -25,12 +42,16 @@ class Driving:
     # What a client's class says
 
     @abstractmethod
-    def _antipode_ask(self, question: bytes) -> list[Row]:
+    async def _antipode_ask(self, question: bytes) -> list[Row]:
         """Asks on this connection, in a round trip of its own; raises the client's errors."""
 
     @abstractmethod
-    def _antipode_answer(self) -> list[Row]:
+    async def _antipode_answer(self) -> list[Row]:
         """Reads the answer to the question that was sent behind a statement."""
+
+    @abstractmethod
+    async def _antipode_pause(self, seconds: float) -> None:
+        """Waits before the next look."""
 
     @abstractmethod
     def _antipode_open(self, error: BaseException) -> bool:
@@ -50,48 +71,53 @@ class Driving:
 
     # Around a statement
 
-    def _antipode_run(self, sql: bytes, several: bool, packs_reads: bool, action: Callable[[], _R]) -> _R:
+    async def _antipode_run(
+        self, sql: bytes, several: bool, packs_reads: bool, action: Callable[[], Awaitable[_R]]
+    ) -> _R:
         """Runs a statement of the application's by `action`."""
         recorder = self._antipode
         if self._antipode_call is not None:
-            self._antipode_settle()
+            await self._antipode_settle()
         call = recorder.before(sql, several=several)
         if recorder.may_track and not self._antipode_left():
-            self._antipode_track(recorder)
+            await self._antipode_track(recorder)
             if call is not None and recorder.tracks:
                 call.asks = False
+        followed = recorder.follow(sql, several=several)
+        if followed is not None:
+            action = _followed(action, recorder, followed)
         if call is None:
-            return action()
+            return await action()
         read = call.read
-        if read is not None:
-            snapshot = recorder.snapshot if recorder.flags & IN_TRANSACTION else None
-            read.wait(self._antipode_ask, recorder.session, snapshot)
-            call.asks = call.asks or (read.collects and packs_reads)
         self._antipode_call = call
         try:
-            result = action()
+            if read is not None:
+                snapshot = recorder.snapshot if recorder.flags & IN_TRANSACTION else None
+                await read.wait(self._antipode_ask, self._antipode_pause, recorder.session, snapshot)
+                call.asks = call.asks or (read.collects and packs_reads)
+            result = await action()
         except BaseException as error:
-            self._antipode_failed(call, error)
+            await self._antipode_failed(call, error)
             raise
         if self._antipode_call is call and not self._antipode_left():
-            self._antipode_finish(call)
+            await self._antipode_finish(call)
         return result
 
-    def _antipode_track(self, recorder: Recorder) -> None:
+    async def _antipode_track(self, recorder: Recorder) -> None:
         """Once a session: has the server tell the ids of commits in its own answers."""
         try:
-            self._antipode_ask(recorder.flavour.track)
+            await self._antipode_ask(recorder.flavour.track)
             recorder.tracks = True
         except Exception:  # our own question: its errors are not the application's (SHIM-2)
             recorder.tracks = False
 
-    def _antipode_settle(self) -> None:
+    async def _antipode_settle(self) -> None:
         """Whatever the application has left unread of the statement before is over."""
         call = self._antipode_call
         if call is not None and not call.asks and not self._antipode_left():
-            self._antipode_finish(call)
+            await self._antipode_finish(call)
 
-    def _antipode_finish(self, call: Call) -> None:
+    async def _antipode_finish(self, call: Call) -> None:
         """The statement's answer has been read."""
         self._antipode_call = None
         recorder, read = self._antipode, call.read
@@ -101,12 +127,16 @@ class Driving:
         warnings = self._antipode_warnings()
         try:
             if call.asks:
-                row = _only(self._antipode_answer())
+                row = _only(await self._antipode_answer())
             ends = recorder.has_ended(call, warnings) or call.ends
             if row is None and ((ends and not recorder.told) or (read is not None and read.collects)):
-                row = _only(self._antipode_ask(recorder.flavour.question))
-        except Exception as error:  # our own question: its errors are not the application's (SHIM-2)
+                row = _only(await self._antipode_ask(recorder.flavour.question))
+        except BaseException as error:  # our own question: its errors are not the application's (SHIM-2)
             why, ends = error, recorder.has_ended(call, 0)
+            if not isinstance(error, Exception):  # the application's task was cancelled while we asked
+                if ends and recorder.writes:
+                    recorder.committed(None, why)
+                raise
         if ends and recorder.writes:
             recorder.committed(row, why)
         if read is not None:
@@ -115,7 +145,7 @@ class Driving:
                 read.saw(row, recorder.session)
             read.finish()
 
-    def _antipode_failed(self, call: Call, error: BaseException) -> None:
+    async def _antipode_failed(self, call: Call, error: BaseException) -> None:
         """The client raises this to the application."""
         self._antipode_call = None
         recorder = self._antipode
@@ -129,18 +159,53 @@ class Driving:
         row: Row | None = None
         try:
             if call.asks:
-                row = _only(self._antipode_answer())
+                row = _only(await self._antipode_answer())
             if not recorder.writes:
                 return
             inside = recorder.flags & IN_TRANSACTION or not recorder.flags & 2
             if inside and call.statement.kind in (Kind.WRITE, Kind.SETS, Kind.READ):
                 return  # part of a transaction: its end will tell
             if row is None:
-                row = _only(self._antipode_ask(recorder.flavour.question))
+                row = _only(await self._antipode_ask(recorder.flavour.question))
         except Exception:
             recorder.unknown()
             return
+        except BaseException:
+            recorder.unknown()
+            raise
         recorder.refused(row)
+
+    def _antipode_over(self) -> None:
+        """The session ends: its open transaction leaves nothing, but what was told to commit may have happened."""
+        call, self._antipode_call = self._antipode_call, None
+        if call is not None and call.sent and call.statement.kind is not Kind.READ:
+            self._antipode.unknown()
+
+
+class BlockingDriving(Driving):
+    """Of a client that blocks."""
+
+    def _antipode_do(
+        self, sql: bytes, action: Callable[[], _R], several: bool = False, packs_reads: bool = False
+    ) -> _R:
+        """`_antipode_run` of what blocks."""
+
+        async def act() -> _R:
+            return action()
+
+        return at_once(self._antipode_run(sql, several, packs_reads, act))
+
+    async def _antipode_pause(self, seconds: float) -> None:
+        time.sleep(seconds)
+
+
+def _followed(action: Callable[[], _R], recorder: Recorder, followed: FollowedRead) -> Callable[[], _R]:
+    def act() -> _R:
+        result = action()
+        recorder.came(followed)
+        return result
+
+    return act
 
 
 def _only(rows: list[Row]) -> Row | None:

@@ -12,7 +12,7 @@ from pymysql.connections import MySQLResult
 from pymysql.constants import CLIENT, COMMAND
 
 from antipode_mysql.binding import Binding
-from antipode_mysql.driving import Driving, Row
+from antipode_mysql.driving import BlockingDriving, Row, at_once
 from antipode_mysql.recorder import Recorder
 from antipode_mysql.tracking import STATE_CHANGED, gtids_in
 
@@ -47,7 +47,7 @@ class _Result(_PlainResult):  # type: ignore[misc]
         return row
 
 
-class RecordingConnection(Driving, _Plain):  # type: ignore[misc]
+class RecordingConnection(BlockingDriving, _Plain):  # type: ignore[misc]
     """A `pymysql.Connection` whose writes join the scope."""
 
     _antipode_held: bytearray | None
@@ -63,19 +63,19 @@ class RecordingConnection(Driving, _Plain):  # type: ignore[misc]
             sql = sql.encode(self.encoding)
         plain = super().query
         several = bool(self.client_flag & CLIENT.MULTI_STATEMENTS)
-        return self._antipode_run(bytes(sql), several, not unbuffered, lambda: plain(sql, unbuffered=unbuffered))
+        return self._antipode_do(bytes(sql), lambda: plain(sql, unbuffered=unbuffered), several, not unbuffered)
 
     def begin(self) -> None:
-        self._antipode_run(b"BEGIN", False, False, super().begin)
+        self._antipode_do(b"BEGIN", super().begin)
 
     def commit(self) -> None:
-        self._antipode_run(b"COMMIT", False, False, super().commit)
+        self._antipode_do(b"COMMIT", super().commit)
 
     def rollback(self) -> None:
-        self._antipode_run(b"ROLLBACK", False, False, super().rollback)
+        self._antipode_do(b"ROLLBACK", super().rollback)
 
     def _send_autocommit_mode(self) -> None:
-        self._antipode_run(b"SET AUTOCOMMIT", False, False, super()._send_autocommit_mode)
+        self._antipode_do(b"SET AUTOCOMMIT", super()._send_autocommit_mode)
 
     def close(self) -> None:
         try:
@@ -164,7 +164,7 @@ class RecordingConnection(Driving, _Plain):  # type: ignore[misc]
         count = super().next_result(unbuffered)
         call = self._antipode_call
         if call is not None and not self._antipode_left():
-            self._antipode_finish(call)
+            at_once(self._antipode_finish(call))
         return count
 
     def _antipode_end_of_rows(self, result: Any, status: int) -> None:
@@ -173,15 +173,15 @@ class RecordingConnection(Driving, _Plain):  # type: ignore[misc]
         call = self._antipode_call
         if call is not None and result.unbuffered_active and not result.has_next:
             result.unbuffered_active = False
-            self._antipode_finish(call)
+            at_once(self._antipode_finish(call))
 
     # What the recorder needs
 
-    def _antipode_ask(self, question: bytes) -> list[Row]:
+    async def _antipode_ask(self, question: bytes) -> list[Row]:
         self._write_bytes(_command(question))
-        return self._antipode_answer()
+        return await self._antipode_answer()
 
-    def _antipode_answer(self) -> list[Row]:
+    async def _antipode_answer(self) -> list[Row]:
         self._next_seq_id = 1
         first = self._read_packet()
         if first.is_ok_packet():

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from typing import Final
 
+from antipode.followed_reads import FollowedRead, followed_read, quietly
 from antipode.lineage import Lineage
 from antipode.reading import current_reading
 from antipode.scope import Scope, current_scope
@@ -113,6 +114,19 @@ class Recorder:
         ends = statement.packs and self._will_end(statement)
         assigns = self._assignment(statement)
         return Call(statement, read=read, ends=ends, asks=ends and not self.tracks, assigns=assigns, began=began)
+
+    def follow(self, sql: bytes, *, several: bool) -> FollowedRead | None:
+        """In dry-run: what follows a statement that reads; None where nothing does."""
+        binding = self.binding
+        if not binding.follows or classify(sql, several=several).kind is not Kind.READ or b"FROM" not in sql.upper():
+            return None
+        return followed_read(binding.store, current_reading())
+
+    @quietly
+    def came(self, followed: FollowedRead) -> None:
+        """What it read has come."""
+        store, target = self.binding.store, self.binding.target
+        followed.over(store.server_at(target.address) or store.use_server(target, target.address))
 
     def _begin_write(self) -> None:
         scope = current_scope()

@@ -140,8 +140,10 @@ def _of_pymysql(connection: Any) -> Target:
 
 
 def _of_connector(connection: Any) -> Target:
-    given = dict(getattr(connection, "_ssl", {}) or {})
     words = ("ca", "cert", "key", "verify_cert", "verify_identity")
+    given = getattr(connection, "_ssl", None)
+    if given is None:  # the asyncio connection
+        given = {word: getattr(connection, f"_ssl_{word}", None) for word in words}
     tls: dict[str, Any] = {f"ssl_{word}": given[word] for word in words if given.get(word)}
     if connection._ssl_disabled:
         tls = {"ssl_disabled": True}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Final
 
 from antipode.at_rest import lineage_at_rest
@@ -12,7 +12,7 @@ from antipode.reading import Reading, current_reading
 from antipode.scope import Scope, current_scope
 from antipode.shim import unproven
 from antipode.verdict import Verdict, Visibility
-from antipode.wait_on_read import behind, waited_in_vain
+from antipode.wait_on_read import waited_in_vain
 from antipode.writeid import Ordered, WriteId
 
 from antipode_mysql import column
@@ -23,8 +23,10 @@ from antipode_mysql.shim import MySQLShim
 
 _SLICE_S: Final = 0.5
 _PAUSE_S: Final = 0.01
-Ask = Callable[[bytes], Sequence[Sequence[bytes | None]]]
+Ask = Callable[[bytes], Awaitable[Sequence[Sequence[bytes | None]]]]
 """Asks a question on the read's own connection; the rows."""
+Pause = Callable[[float], Awaitable[None]]
+"""Waits for so many seconds."""
 
 
 class Snapshot:
@@ -77,18 +79,15 @@ class ReadCall:
 
     # Before the read
 
-    def wait(self, ask: Ask, session: int, snapshot: Snapshot | None) -> None:
+    async def wait(self, ask: Ask, pause: Pause, session: int, snapshot: Snapshot | None) -> None:
         """Waits on this connection until the read's writes are visible there, or the deadline has passed.
 
         `snapshot`: that of the open transaction, if the read is part of one.
         """
 
-        def is_idle() -> bool:
-            return texts(ask(self.flavour.is_idle.encode())[0]) == ["0"]
-
         while self.ids:
-            seen, repeats = self._look(ask, session)
-            answers = [seen.judge(write_id, is_idle) for write_id in self.ids]
+            seen, repeats = await self._look(ask, session)
+            answers = await self._judged(seen, ask)
             missing = [answer for answer in answers if answer.verdict is not Verdict.VISIBLE]
             if snapshot is not None and not snapshot.taken:
                 snapshot.proved = seen.proved()
@@ -103,18 +102,32 @@ class ReadCall:
                 return
             left = self._deadline - time.monotonic()
             final = [answer for answer in missing if answer.verdict is Verdict.UNPROVEN]
-            if final or left <= 0 or self.binding.follows:
+            if final or left <= 0:
                 self.trouble = (final or missing)[0]
                 return
             wanted = seen.waited_for(self.ids, answers)
             if wanted is None:
-                time.sleep(min(left, _PAUSE_S))
+                await pause(min(left, _PAUSE_S))
             else:
-                ask(self.flavour.wait(wanted, min(left, _SLICE_S)).encode())
+                await ask(self.flavour.wait(wanted, min(left, _SLICE_S)).encode())
 
-    def _look(self, ask: Ask, session: int) -> tuple[Look, bool]:
+    async def _judged(self, seen: Look, ask: Ask) -> list[Visibility]:
+        """What a look proves of each write. Whether the applier is at rest is asked behind it, where that decides."""
+        decides = False
+
+        def is_idle() -> bool:
+            nonlocal decides
+            decides = True
+            return False
+
+        answers = [seen.judge(write_id, is_idle) for write_id in self.ids]
+        if not decides or texts((await ask(self.flavour.is_idle.encode()))[0]) != ["0"]:
+            return answers
+        return [seen.judge(write_id, lambda: True) for write_id in self.ids]
+
+    async def _look(self, ask: Ask, session: int) -> tuple[Look, bool]:
         """Where the connection's server is, and whether its transactions repeat what they have read."""
-        *where, answering, isolation = texts(ask(f"{self.flavour.look}, {self.flavour.isolation}".encode())[0])
+        *where, answering, isolation = texts((await ask(f"{self.flavour.look}, {self.flavour.isolation}".encode()))[0])
         binding = self.binding
         shim = binding.store.shim
         assert isinstance(shim, MySQLShim)
@@ -156,9 +169,6 @@ class ReadCall:
         if trouble is None:
             return
         binding = self.binding
-        if binding.follows:
-            behind()
-            return
         name = binding.store.name
         words = (
             f"{name} at {binding.target.address}: {trouble.reason}. The read waited for it "
@@ -175,7 +185,7 @@ def read_call(binding: Binding, flavour: Flavour) -> ReadCall | None:
         return None
     scope = current_scope()
     after: Lineage = EMPTY
-    if reading is not None and reading.after is not None:
+    if reading is not None and reading.after is not None and not binding.follows:
         after = reading.after
     elif binding.waits and scope is not None:
         after = scope.lineage
