@@ -96,12 +96,13 @@ SIGNATURES: dict[str, str] = {
     "shim.wrapper": "shim, *, client, wrapped",
     "shim.unproven": "reason",
     # tests of services
-    "memory.Store": "name, *, regions=('a', 'b'), lag=0.0, versions='position'",
+    "memory.Store": "name, *, regions=('a', 'b'), lag=0.0, versions='position', monkey=False, seed=0",
     "memory.Store.freeze": "self, region",
     "memory.Store.heal": "self, region",
     "memory.Store.promote": "self, region, *, lose=0",
     "memory.Store.restart": "self, region",
     "testing.assert_barriers": "store, *, at_least=1",
+    "testing.drawn": "data",
 }
 
 ENUMS = {

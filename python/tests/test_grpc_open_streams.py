@@ -18,6 +18,7 @@ import grpc
 import grpc.aio
 import pytest
 from antipode import Lineage, Scope
+from antipode.streaming import ResponseStream
 from streamed import (
     DEADLINE,
     GET,
@@ -387,3 +388,15 @@ def test_streams_that_nobody_reads_on_do_not_gather() -> None:
         gc.collect()
         assert len(scope._streams) <= 2
         assert scope.lineage.incomplete == {""}
+
+
+def test_a_setting_that_changes_while_a_stream_is_open_hides_no_loss() -> None:
+    """PROP-27: whether a lineage is expected is judged where the call is made."""
+    with antipode.scope() as scope:
+        stream = ResponseStream("localhost:50051")
+        stream.message()
+        antipode.configure(mode="off")
+        stream.lost("UNAVAILABLE")
+        antipode.configure(mode="enforce")
+        assert reasons(scope) == ["unanswered"]
+        assert scope.marked().incomplete

@@ -18,7 +18,7 @@ import antipode.memory
 import antipode.wsgi
 import jsonschema
 import pytest
-from antipode import Lineage, WriteId, records
+from antipode import Lineage, WriteId, following, records
 from antipode.propagation import Inbound
 from antipode.record_writer import FILES_KEPT, RecordWriter
 from antipode.scope import activate
@@ -201,7 +201,7 @@ def test_the_store_of_a_message_is_named_where_a_shim_consumed_it(folder: Path) 
 
 
 def test_a_write_that_never_comes_is_followed_to_an_end(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(records, "FOLLOW_S", 0.1)
+    monkeypatch.setattr(following, "FOLLOW_S", 0.1)
     fake_store("posts", Target("p", always(NOT_YET)))
     antipode.barrier(Lineage([WriteId("posts", "k", antipode.Ordered("", 1))]))
     record = wait_for(folder, "barrier")
@@ -291,5 +291,8 @@ def test_a_server_that_is_told_to_end_leaves_its_records(tmp_path: Path, signals
     finally:
         server.kill()
         server.communicate()
-    [record] = [json.loads(line) for path in tmp_path.glob("*.jsonl") for line in path.read_text().splitlines()]
-    assert (record["kind"], record["stores"][0]["visible_after"]) == ("barrier", None)
+    found = [json.loads(line) for path in tmp_path.glob("*.jsonl") for line in path.read_text().splitlines()]
+    [record] = [line for line in found if line["kind"] == "barrier"]
+    assert record["stores"][0]["visible_after"] is None
+    [summary] = [line for line in found if line["kind"] == "summary"]
+    assert {count["what"]: count["count"] for count in summary["counts"]} == {"requests": 1, "barriers": 1, "writes": 1}

@@ -20,6 +20,10 @@ def announce() -> None:
     if _tell_once():
         telemetry.start()
         logger.info("%s", in_force())
+        if settings().mode is Mode.DRY_RUN:
+            from antipode import records
+
+            records.start()
 
 
 def _tell_once() -> bool:

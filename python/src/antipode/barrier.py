@@ -243,7 +243,7 @@ def _record_only(plan: Plan) -> BarrierResult:
     """Waits for nothing and enforces nothing: what is not visible is followed in the background and recorded."""
     if plan.vacuous:
         warn_vacuous(plan, call_site())
-    group = records.follow(plan, call_site())
-    verdicts = judge(plan, group.needs, 0.0, looked=True)
+    needs = records.follow(plan, call_site())
+    verdicts = judge(plan, needs, 0.0, looked=True)
     telemetry.barriers["vacuous" if plan.vacuous else "satisfied"] += 1
     return _result(plan, True, 0.0, lambda: verdicts, left_out=_left_out(verdicts), dry_run=True)

@@ -8,7 +8,7 @@ from antipode import logs, telemetry
 from antipode.errors import MalformedLineageError
 from antipode.lineage import EMPTY, Lineage
 from antipode.scope import Scope, current_block
-from antipode.settings import settings
+from antipode.settings import Mode, settings
 from antipode.trust import Decision, Direction, Reason, TrustSettings, outgoing_text, report
 
 Judge = Callable[[str], Decision]
@@ -27,6 +27,11 @@ class Taken:
         """Keeps the reasons for the `gaps` of this scope's barriers (TRUST-27)."""
         for reason, detail in self.gaps:
             scope.note_gap(reason, "", detail)
+        if self.lineage.incomplete and not self.gaps and settings().mode is Mode.DRY_RUN:
+            from antipode import records
+
+            for store in sorted(self.lineage.incomplete):
+                records.incomplete("received", store, scope=scope)
 
 
 def take(texts: Iterable[str], judge: Judge, direction: Direction, sender: str) -> Taken:
@@ -102,18 +107,23 @@ def fitted(lineage: Lineage, room: int, direction: Direction) -> Lineage:
     return fits
 
 
-def leaving(scope: Scope, *, answered: bool = False) -> Lineage:
+def leaving(scope: Scope, *, answered: bool = False, target: str = "") -> Lineage:
     """The scope's lineage as it may leave now; writes in flight are marked in the copy and counted (SCOPE-16).
 
     In the block of a `branch()` it is one for a task (BRANCH-4); else, where the caller waits to be `answered`, one for
-    somebody in the same branches (BRANCH-6). Raises nothing but PendingWriteError under `on_pending=raise`, for tests.
+    somebody in the same branches (BRANCH-6). `target`: the host, as far as it is known. Raises nothing but
+    PendingWriteError under `on_pending=raise`, for tests.
     """
     lineage = scope.outgoing()
     if scope.streaming:
         telemetry.incomplete("streaming", "")
     if lineage is not scope.lineage:
         for store in sorted({write.store for write in scope.pending}):
-            telemetry.incomplete("pending", store)
+            telemetry.incomplete("pending", store, recorded=False)  # there is a record of the pending write itself
+    if answered and settings().mode is Mode.DRY_RUN:
+        from antipode import records
+
+        records.passed_on(scope, target)
     block = current_block(scope)
     if block is not None:
         return block.hand_over(lineage)

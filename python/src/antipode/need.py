@@ -66,7 +66,18 @@ class Need:
 class Group:
     """The needs of one barrier. It is over when every need is settled, or when the barrier gives up."""
 
-    __slots__ = ("_left", "_lock", "_release", "cancelled", "loop", "needs", "overloaded", "since", "timeout")
+    __slots__ = (
+        "_left",
+        "_lock",
+        "_release",
+        "cancelled",
+        "follows",
+        "loop",
+        "needs",
+        "overloaded",
+        "since",
+        "timeout",
+    )
 
     def __init__(self, timeout: float, release: Callable[[], None], loop: asyncio.AbstractEventLoop | None) -> None:
         """`release` is called once, by the engine's thread, or in `loop` together with those of other groups."""
@@ -75,6 +86,8 @@ class Group:
         self.needs: list[Need] = []
         self.loop = loop
         self.cancelled = False
+        self.follows = False
+        """It only records when the writes are seen: nobody waits for them (dry-run)."""
         self.overloaded = False
         """All places for waiting were taken."""
         self._release = release

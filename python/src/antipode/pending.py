@@ -6,7 +6,7 @@ import asyncio
 import threading
 from collections.abc import Callable
 
-from antipode import logs, telemetry
+from antipode import counts, logs, telemetry
 from antipode.errors import PendingWriteError
 from antipode.lineage import EMPTY, Lineage, spelled_position
 from antipode.settings import Mode, settings
@@ -27,6 +27,12 @@ def notes_sites() -> bool:
     """Whether writes in flight note where they were begun, as the settings in force have it."""
     now = settings()
     return now.on_pending != "mark" or now.mode is Mode.DRY_RUN
+
+
+def noted_site(store: str) -> str:
+    """Where a write in flight is begun, for those who note it; it is counted for dry-run's summaries, too."""
+    counts.add(counts.Counted("writes", "", store))
+    return call_site()
 
 
 class Top:
@@ -61,7 +67,7 @@ class PendingWrite:
         self._top: Top | None = None
         self._at = 0
         self.task = threading.get_ident() if _running_loop() is None else current_task()
-        self.site = call_site() if notes_sites() else ""
+        self.site = noted_site(store) if notes_sites() else ""
         """Where it was begun; only known in dry-run or with another `on_pending` than `mark`, because it costs."""
         self.unknown = False
         """Whether its outcome stays unknown: the mark then stays, too."""

@@ -243,7 +243,7 @@ def prepare_request(host: str, get: Callable[[str], str | None], headers: Iterab
         return Outgoing(rewrite(get, None, application_formats()), None)
     if scope is None:
         return _AS_IT_IS
-    text = give(leaving(scope, answered=True), trust, Direction.REQUEST_OUT)
+    text = give(leaving(scope, answered=True, target=host), trust, Direction.REQUEST_OUT)
     if text is not None:
         warn_of_forwarded(host, headers, trust)
     return Outgoing(rewrite(get, text, application_formats()), text)
@@ -252,9 +252,17 @@ def prepare_request(host: str, get: Callable[[str], str | None], headers: Iterab
 def unanswered(host: str, error: BaseException | str) -> None:
     """A call may have reached `host` and brought no answer: what the callee wrote is missing here (PROP-27)."""
     scope = current_scope()
-    if scope is None or settings().mode is Mode.OFF or not judge_request_out(host, trust_settings()).accepted:
-        return
-    words = error if isinstance(error, str) else type(error).__name__
+    if scope is not None and is_expected(scope, host):
+        mark_unanswered(scope, host, error if isinstance(error, str) else type(error).__name__)
+
+
+def is_expected(scope: Scope | None, host: str) -> bool:
+    """Whether a lineage is expected back from `host`: it is approved, and there is a scope to join it."""
+    return scope is not None and settings().mode is not Mode.OFF and judge_request_out(host, trust_settings()).accepted
+
+
+def mark_unanswered(scope: Scope, host: str, words: str) -> None:
+    """A call of which a lineage was expected brought no answer (PROP-27)."""
     scope.mark_incomplete("unanswered", detail=f"a call to {host} brought no answer: {words}")
 
 

@@ -218,7 +218,7 @@ def approve(host: str) -> Iterator[None]:
     if scope is not None:
         decision: Decision = judge_request_out(host, trust)
         if decision.accepted:
-            text = give(leaving(scope, answered=True), trust, Direction.REQUEST_OUT)
+            text = give(leaving(scope, answered=True, target=host), trust, Direction.REQUEST_OUT)
         elif scope.lineage:
             report(decision, Direction.REQUEST_OUT)
     with approved(text):

@@ -9,6 +9,8 @@ import queue
 import socket
 import threading
 import time
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,13 +19,17 @@ from antipode.settings import settings
 
 MOST_QUEUED: Final = 10_000
 FILES_KEPT: Final = 4
+DUE_S: Final = 60.0
+"""How often summaries are written, in seconds."""
 _IDLE_S: Final = 1.0
 
 
 class RecordWriter:
     """A bounded queue, and a thread that empties it into `<folder>/<host>-<pid>-<start>.jsonl` (REC-2)."""
 
-    def __init__(self) -> None:
+    def __init__(self, due: Callable[[], list[dict[str, Any]]] | None = None) -> None:
+        """`due`: what else is to be written, asked about once a minute."""
+        self._due = due
         self._queue: queue.Queue[dict[str, Any] | threading.Event] = queue.Queue(MOST_QUEUED)
         self._thread: threading.Thread | None = None
         self._start = threading.Lock()
@@ -35,6 +41,11 @@ class RecordWriter:
     def used(self) -> bool:
         """Whether it has ever got a record."""
         return self._thread is not None
+
+    def start(self) -> None:
+        """Begins to ask for what is due, before there is any record."""
+        if self._thread is None:
+            self._ensure_thread()
 
     def put(self, record: dict[str, Any]) -> None:
         """Queues a record; past the bound it is dropped and counted."""
@@ -63,8 +74,14 @@ class RecordWriter:
                 atexit.register(self.flush, _IDLE_S)
 
     def _run(self) -> None:
+        asked_at = time.monotonic()
         while True:
-            batch = [self._queue.get()]
+            batch: list[dict[str, Any] | threading.Event] = []
+            with suppress(queue.Empty):
+                batch.append(self._queue.get(timeout=max(asked_at + DUE_S - time.monotonic(), 0.0)))
+            if time.monotonic() - asked_at >= DUE_S:
+                asked_at = time.monotonic()
+                batch += self._what_is_due()
             while not self._queue.empty() and len(batch) < 1000:
                 batch.append(self._queue.get_nowait())
             records = [item for item in batch if not isinstance(item, threading.Event)]
@@ -76,6 +93,13 @@ class RecordWriter:
             for item in batch:
                 if isinstance(item, threading.Event):
                     item.set()
+
+    def _what_is_due(self) -> list[dict[str, Any]]:
+        try:
+            return [] if self._due is None else self._due()
+        except Exception:  # the thread goes on for the other records
+            logs.logger.exception("a dry-run summary could not be made")
+            return []
 
     def _append(self, records: list[dict[str, Any]]) -> None:
         folder = Path(settings().records)

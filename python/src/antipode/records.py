@@ -7,34 +7,44 @@ import os
 import socket
 import threading
 import time
+from collections.abc import Sequence
+from random import random
 from typing import Any, Final
 
 from opentelemetry import trace
 
-from antipode import telemetry
-from antipode.need import Group, Need
+from antipode import counts, following, repeats, telemetry
+from antipode.following import FollowedWrite
+from antipode.held_records import HeldRecords
+from antipode.need import Need
 from antipode.plan import Plan
 from antipode.record_writer import RecordWriter
-from antipode.scope import Scope
+from antipode.scope import Scope, current_scope
 from antipode.settings import settings
+from antipode.site import call_site
 from antipode.store import registry
 from antipode.verdict import Verdict
 
-FOLLOW_S: Final = 30.0
-"""How long a write that was not visible is followed, in seconds."""
-MOST_FOLLOWED: Final = 1000
+Record = dict[str, Any]
+
 _EXIT_S: Final = 1.0
+_TOLD: Final = (
+    *("kind", "site", "region", "process", "store", "server", "confirmed", "visible_after", "written_at", "target"),
+    *("reason", "reach"),
+)
+"""Fields that a span's event has under their own names; lists are those of barriers, whose records come later."""
+_RANDOM_BITS: Final = 56
+"""W3C's trace context has these, the last ones of a trace id, random."""
 _STARTED: Final = int(time.time())
-_followed: set[Group] = set()
-_lock = threading.Lock()
 
 
 def _process() -> str:
     return f"{socket.gethostname()}:{os.getpid()}:{_STARTED}"
 
 
-def _head(kind: str, at: float) -> dict[str, Any]:
-    record: dict[str, Any] = {
+def head(kind: str, at: float) -> Record:
+    """What every record has (REC-3), and the trace that is current."""
+    record: Record = {
         "record": 1,
         "kind": kind,
         "time": at,
@@ -42,97 +52,119 @@ def _head(kind: str, at: float) -> dict[str, Any]:
         "region": settings().region,
         "process": _process(),
     }
-    span = trace.get_current_span()
-    context = span.get_span_context()
+    context = trace.get_current_span().get_span_context()
     if context.is_valid:
         record["trace_id"] = f"{context.trace_id:032x}"
         record["span_id"] = f"{context.span_id:016x}"
-        span.add_event("antipode.finding", {"antipode.kind": kind})
     return record
+
+
+def event(record: Record, span: trace.Span | None = None) -> None:
+    """The record is an event of the span, too, where that has not ended: with what is known by now (REC-9, OBS-11)."""
+    span = trace.get_current_span() if span is None else span
+    if not span.is_recording():
+        return
+    told = {f"antipode.{name}": record[name] for name in _TOLD if record.get(name) not in (None, "")}
+    told |= {f"antipode.origin.{name}": word for name, word in record.get("origin", {}).items()}
+    if "store_kind" in record:
+        told["antipode.store.kind"] = record["store_kind"]
+    span.add_event("antipode.finding", told)
+
+
+def put(record: Record) -> None:
+    """Writes a record, in the background; never raises, never waits."""
+    _writer.put(record)
+
+
+def start() -> None:
+    """The process is in dry-run: from now on there are summaries."""
+    _writer.start()
 
 
 def published_before_commit(site: str, store: str, written_at: str) -> None:
     """A lineage left before the commit of this task's own write."""
-    record = _head("published_before_commit", time.time()) | {"site": site, "store": store, "target": ""}
-    _writer.put(record | ({"written_at": written_at} if written_at else {}))
+    record = head("published_before_commit", time.time()) | {"site": site, "store": store, "target": ""}
+    record |= {"written_at": written_at} if written_at else {}
+    event(record)
+    put(record)
 
 
 def orphan(site: str, store: str) -> None:
     """A write was made outside any scope."""
-    _writer.put(_head("orphan", time.time()) | {"site": site, "store": store})
+    record = head("orphan", time.time()) | {"site": site, "store": store}
+    event(record)
+    put(record)
 
 
-def follow(plan: Plan, site: str) -> Group:
-    """Parks a barrier's writes with nobody waiting: when all are seen, or after 30 s, one record is written."""
-    head = _head("barrier", time.time()) | {"site": site, "origin": _origin(plan.scope)}
+def late_write(site: str, store: str, reason: str) -> None:
+    """A write was made in a scope that had ended (`closed`), or after the response's header had left (`sent`)."""
+    _often("late_write", {"site": site, "store": store, "reason": reason})
+
+
+def concurrent_write(site: str, store: str, written_at: str) -> None:
+    """A lineage left while a write of another task was in flight: no violation (SCOPE-18)."""
+    where = {"written_at": written_at} if written_at else {}
+    _often("concurrent_write", {"site": site, "store": store, "target": ""} | where)
+
+
+def incomplete(reason: str, store: str = "", site: str = "", scope: Scope | None = None) -> None:
+    """A lineage became incomplete at this site (`reason`), or came in so (`received`). `scope`: not the current one."""
+    where = {"site": site, "store": store, "reason": reason}
+    more = {"origin": origin(scope or current_scope())}
+    _often("incomplete", {name: word for name, word in where.items() if word}, more)
+
+
+def _often(kind: str, where: Record, more: Record | None = None) -> None:
+    record = head(kind, time.time()) | where | (more or {})
+    event(record)
+    if _held.admit((kind, where.get("site"), where.get("store"), where.get("reason")), record):
+        put(record)
+
+
+def passed_on(scope: Scope, target: str) -> None:
+    """A lineage that a message or request had brought leaves with a call, in a trace that is sampled (REC-18)."""
+    context = trace.get_current_span().get_span_context()
+    if not (scope.brought and context.is_valid and is_sampled(context)):
+        return
+    site = call_site()
+    if scope.passed_at(site):
+        put(head("passed_on", time.time()) | {"site": site, "origin": origin(scope), "target": target})
+
+
+def is_sampled(context: trace.SpanContext) -> bool:
+    """Whether what happens now is in the sample: by the trace where there is one, else by chance (REC-12)."""
+    share = settings().sample
+    if context.is_valid:
+        return (context.trace_id & ((1 << _RANDOM_BITS) - 1)) < share * (1 << _RANDOM_BITS)
+    return random() < share
+
+
+# Barriers
+
+
+def follow(plan: Plan, site: str) -> Sequence[Need]:
+    """Follows a barrier's writes with nobody waiting: when all are seen, or after 30 s, one record is written.
+
+    Returns what is looked for; empty where too much is followed already.
+    """
+    counts.add(counts.Counted("barriers", telemetry.bounded(site)))
+    about = head("barrier", time.time()) | {"site": site, "origin": origin(plan.scope)}
+    event(about | {"reach": plan.reach.value})
     if plan.vacuous:
         lists = {"lineage_stores": plan.elsewhere, "registered": [store.name for store in registry().all()]}
-        _writer.put(head | {"kind": "vacuous"} | lists)
-    group: Group
+        put(about | {"kind": "vacuous"} | lists)
 
-    def finished() -> None:
-        with _lock:
-            _followed.discard(group)
-        _writer.put(head | _outcome(plan, group, site))
+    def over(writes: Sequence[FollowedWrite]) -> None:
+        put(about | _outcome(plan, writes, site))
 
-    group = Group(FOLLOW_S, finished, None)
-    with _lock:
-        crowded = len(_followed) >= MOST_FOLLOWED
-        if not crowded:
-            _followed.add(group)
-    if crowded:  # bounded: this one is not followed, and its record says that nobody knows
-        _writer.put(head | _outcome(plan, group, site))
-        return group
-    for asked in plan.asked:
-        for server in asked.servers:
-            for write_id in asked.ids:
-                server.park(group.add(write_id, server))
-    if group.parked():
-        alarm = threading.Timer(FOLLOW_S, _give_up, (group,))
-        alarm.daemon = True
-        alarm.start()
-    else:
-        finished()
-    return group
+    followed = following.follow(plan.wanted(), over)
+    if followed is None:  # bounded: this one is not followed, and its record says that nobody knows
+        over(())
+        return ()
+    return [write.need for write in followed.writes]
 
 
-def _give_up(group: Group) -> None:
-    with _lock:
-        if group not in _followed:
-            return
-    for need in group.needs:
-        if not need.done:
-            need.server.give_up(need)
-    group.release()
-
-
-@atexit.register
-def end() -> None:
-    """The process ends: what it still followed is recorded, too, as not seen (REC-5), and all is flushed (REC-2).
-
-    Takes a second at most. The ASGI middleware calls it, too: a server that ends itself by the signal that it got, as
-    uvicorn does by SIGTERM, runs no exit hook.
-    """
-    with _lock:
-        followed = list(_followed)
-    for group in followed:
-        _give_up(group)
-    if followed or _writer.used:
-        flush(_EXIT_S)
-
-
-def forget() -> None:
-    """Follows nothing any more, and records nothing of it (tests: what one left is no record of the next)."""
-    with _lock:
-        followed = list(_followed)
-        _followed.clear()
-    for group in followed:
-        for need in group.needs:
-            if not need.done:
-                need.server.give_up(need)
-
-
-def _origin(scope: Scope | None) -> dict[str, Any]:
+def origin(scope: Scope | None) -> Record:
     """Where a lineage came from (REC-7); asked while the request runs, which knows its route by now."""
     if scope is None:
         return {"scope": "task"}
@@ -141,22 +173,21 @@ def _origin(scope: Scope | None) -> dict[str, Any]:
     return found | {"store": scope.queue} if scope.queue else found
 
 
-def _outcome(plan: Plan, group: Group, site: str) -> dict[str, Any]:
+def _outcome(plan: Plan, writes: Sequence[FollowedWrite], site: str) -> Record:
     stores = []
     for asked in plan.asked:
-        own = [need for need in group.needs if need.server.store is asked.store]
-        late = [need for need in own if need.late or not _visible(need)]
+        own = [write for write in writes if write.server.store is asked.store]
+        late = [write for write in own if not write.there_at_once]
         if late:
             telemetry.finding("behind", site)
-        followed = bool(own) and all(need.seen and _visible(need) for need in own)
-        record: dict[str, Any] = {
+        record: Record = {
             "store": asked.store.name,
             "store_kind": asked.store.kind,
             "verdict": (Verdict.NOT_YET if late else Verdict.VISIBLE if own else Verdict.NOT_YET).value,
-            "servers": sorted({need.server.address for need in own}),
+            "servers": sorted({write.server.address for write in own}),
         }
         if late or not own:
-            record["visible_after"] = round(max(need.seen - need.since for need in own), 6) if followed else None
+            record["visible_after"] = visible_after(own)
         stores.append(record)
     stores += [{"store": name, "verdict": Verdict.ELSEWHERE.value} for name in plan.elsewhere]
     seen = all(store["verdict"] in {Verdict.VISIBLE, Verdict.ELSEWHERE} for store in stores)
@@ -168,8 +199,59 @@ def _outcome(plan: Plan, group: Group, site: str) -> dict[str, Any]:
     }
 
 
-def _visible(need: Need) -> bool:
-    return need.answer is not None and need.answer.verdict is Verdict.VISIBLE
+def visible_after(writes: Sequence[FollowedWrite]) -> float | None:
+    """Seconds until the last of these was seen; None where one was not."""
+    seen = [write.visible_after for write in writes]
+    last = max((each for each in seen if each is not None), default=None)
+    return None if last is None or None in seen else round(last, 6)
+
+
+# Summaries
+
+
+def _due() -> list[Record]:
+    """What is written once a minute."""
+    return [*_held.due(), *_summary()]
+
+
+def _summary() -> list[Record]:
+    """What was counted since the last one; nothing where nothing was."""
+    global _counted
+    with _summing:
+        before, began = _counted
+        now = counts.snapshot()
+        counted = list(counts.between(before, now))
+        if not counted:
+            return []
+        _counted = (now, time.time())
+    return [head("summary", _counted[1]) | {"since": began, "counts": counted}]
+
+
+# The end
+
+
+@atexit.register
+def end() -> None:
+    """The process ends: what it still followed is recorded, too, as not seen (REC-5), and all is flushed (REC-2).
+
+    Takes a second at most. The ASGI middleware calls it, too: a server that ends itself by the signal that it got, as
+    uvicorn does by SIGTERM, runs no exit hook.
+    """
+    following.give_up_all()
+    if not _writer.used:
+        return
+    for record in [*_held.due(all_of_them=True), *_summary()]:
+        put(record)
+    flush(_EXIT_S)
+
+
+def forget() -> None:
+    """Follows nothing any more, and records nothing of it (tests: what one left is no record of the next)."""
+    global _held, _counted
+    following.forget()
+    repeats.forget()
+    counts.reset()
+    _held, _counted = HeldRecords(), ({}, time.time())
 
 
 def flush(timeout: float = 5.0) -> bool:
@@ -177,11 +259,17 @@ def flush(timeout: float = 5.0) -> bool:
     return _writer.flush(timeout)
 
 
-_writer = RecordWriter()
+_writer = RecordWriter(_due)
+_held = HeldRecords()
+_summing = threading.Lock()
+_counted: tuple[dict[counts.Counted, int], float] = ({}, time.time())
+"""What the last summary had counted, and when it was written."""
 
 
 def after_fork() -> None:
-    """In the child of a fork: the writer's thread stayed with the parent."""
-    global _writer, _lock
-    _writer, _lock = RecordWriter(), threading.Lock()
-    _followed.clear()
+    """In the child of a fork: the writer's thread stayed with the parent, and what that had counted."""
+    global _writer, _summing
+    _writer, _summing = RecordWriter(_due), threading.Lock()
+    following.after_fork()
+    repeats.after_fork()
+    forget()

@@ -5,11 +5,12 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from opentelemetry import context as otel
 
-from antipode import logs, telemetry
+from antipode import counts, logs, telemetry
 from antipode.branch_ids import WITHIN, BranchId, taken_out, without_branches
 from antipode.lineage import EMPTY, Lineage
 from antipode.otel_context import current_context
@@ -48,6 +49,9 @@ class Scope:
     def __init__(self, lineage: Lineage = EMPTY, *, kind: str = "root", delivery: Delivery | None = None) -> None:
         """`kind` says what opened it (root, request, message, detached), for findings."""
         self.kind = kind
+        counted = counts.OF_SCOPES.get(kind)
+        if counted is not None:
+            counts.add(counted)
         self.delivery = delivery
         self.deadline: float | None = None
         """`time.monotonic()` at which the request itself gives up; tightens every barrier in it."""
@@ -77,6 +81,7 @@ class Scope:
         self._pending: dict[int, PendingWrite] = {}
         self._streams: tuple[ResponseStream, ...] = ()
         self._gaps: list[Gap] = []
+        self._passed_at: tuple[str, ...] = ()
         self._closed = False
         self._stopped = False
         self._holds = 0
@@ -140,6 +145,11 @@ class Scope:
         uncommitted = self.published_before_commit()
         if uncommitted:
             apply_on_pending(uncommitted)
+        if settings().mode is Mode.DRY_RUN:
+            site = call_site()
+            for write in self.pending:
+                if write not in uncommitted and not write.unknown:
+                    _records().concurrent_write(site, write.store, write.site)
         return self.marked()
 
     def additions(self) -> Lineage:
@@ -162,7 +172,7 @@ class Scope:
         if closed:
             self._too_late(ids[0].store)
         elif self.sent:
-            telemetry.write_late(ids[0].store, call_site())
+            self._after_header(ids[0].store)
 
     def transfer(self, lineage: Lineage) -> None:
         """Makes this scope depend on a lineage (paper table 2): a value that was read, an earlier request."""
@@ -171,6 +181,18 @@ class Scope:
     def merge(self, lineage: Lineage) -> None:
         """Joins what came in by a response: without what was removed from this scope before (SCOPE)."""
         self._join(lineage, filtered=True)
+
+    @property
+    def brought(self) -> bool:
+        """Whether the request or message itself brought a lineage."""
+        return bool(self._inbound) and self.kind in counts.OF_SCOPES
+
+    def passed_at(self, site: str) -> bool:
+        """Notes that the lineage left at this site; whether that is the first time (REC-18)."""
+        first = site not in self._passed_at
+        if first:
+            self._passed_at += (site,)
+        return first
 
     def receive(self, lineage: Lineage) -> None:
         """Joins what the request or message itself brought: it is not sent back with the response."""
@@ -376,7 +398,7 @@ class Scope:
         if closed:
             self._too_late(write_id.store)
         elif self.sent:
-            telemetry.write_late(write_id.store, call_site())
+            self._after_header(write_id.store)
 
     @property
     def pending(self) -> tuple[PendingWrite, ...]:
@@ -420,9 +442,17 @@ class Scope:
         telemetry.dropped("implausible", "write")
         self.mark_incomplete("implausible", write_id.store, detail=detail)
 
+    def _after_header(self, store: str) -> None:
+        site = call_site()
+        telemetry.write_late(store, site)
+        if settings().mode is Mode.DRY_RUN:
+            _records().late_write(site, store, "sent")
+
     def _too_late(self, store: str) -> None:
         site = call_site()
         telemetry.write_lost("closed", store, site)
+        if settings().mode is Mode.DRY_RUN:
+            _records().late_write(site, store, "closed")
         logs.warn(
             f"closed-scope {site}",
             f"dropped a write to {store or 'a store'}: its scope ({self.site}) has ended. For work that outlives the "
@@ -432,6 +462,12 @@ class Scope:
     def __repr__(self) -> str:
         state = "closed" if self._closed else "open"
         return f"<Scope {self.kind} {state} {self.lineage.serialize()}>"
+
+
+def _records() -> ModuleType:
+    from antipode import records  # which knows scopes itself
+
+    return records
 
 
 def current_scope() -> Scope | None:
@@ -488,9 +524,7 @@ def orphan(store: str) -> None:
     site = call_site()
     telemetry.write_lost("orphan", store, site)
     if settings().mode is Mode.DRY_RUN:
-        from antipode import records
-
-        records.orphan(site, store)
+        _records().orphan(site, store)
     logs.warn(
         f"orphan {site}",
         f"a write to {store} was made outside any scope, so nothing can wait for it. Open one with a middleware or "

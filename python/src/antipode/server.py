@@ -134,12 +134,22 @@ class Server:
         """Whether somebody new waits: a blocking `wait` answers now, and is called anew with what is wanted then."""
         return self._poked
 
+    @property
+    def awaited(self) -> bool:
+        """Whether a barrier, or a read, waits for a write here now: not one that only looks or records."""
+        with self._lock:
+            return self.waiters.awaited
+
     # The free path
 
     def holds(self, epoch: str, counter: int, now: float) -> bool:
         """Whether a fresh proof covers this position: no I/O, no lock."""
         applied, answered_at = self._proofs
         return applied.get(epoch, -1) >= counter and now - answered_at <= settings().free_path_ttl
+
+    def applied_in(self, epoch: str) -> int | None:
+        """How far the server was last seen in an epoch; None where it has not said."""
+        return self._applied.get(epoch)
 
     @property
     def position(self) -> str:

@@ -19,7 +19,7 @@ from antipode.lineage import EMPTY
 from antipode.pending import PendingWrite
 from antipode.scope import Scope, current_scope, orphan
 from antipode.server import Server
-from antipode.settings import Mode, mode_of, settings, store_settings, timeout_of
+from antipode.settings import Mode, mode_of, settings, settings_generation, store_settings, timeout_of
 from antipode.wire import hashed_key
 from antipode.writeid import Opaque, Ordered, Version, WriteId
 
@@ -88,6 +88,8 @@ class Store:
         self._refreshing = threading.Lock()
         self._envelopes: list[str | None] = []
         """Which keys hold envelopes, once a wrap has said it."""
+        self._dry_run: tuple[bool, int, StoreOptions | None] = (False, -1, None)
+        """Whether the mode is dry-run, and the settings and options that said so."""
 
     @property
     def kind(self) -> str:
@@ -108,6 +110,14 @@ class Store:
     def mode(self) -> Mode:
         """Enforce, dry-run or off for this store: the most careful of what was said."""
         return mode_of(self.name, self.options.mode)
+
+    @property
+    def dry_run(self) -> bool:
+        """Whether the mode is dry-run; cheap enough for every read."""
+        generation = settings_generation()
+        if self._dry_run[1:] != (generation, self.options):
+            self._dry_run = (self.mode is Mode.DRY_RUN, settings_generation(), self.options)
+        return self._dry_run[0]
 
     @property
     def timeout(self) -> float:

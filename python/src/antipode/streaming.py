@@ -7,10 +7,8 @@ from collections.abc import Iterable
 from contextlib import nullcontext
 from typing import Final
 
-from antipode.propagation import merge_response, unanswered
+from antipode.propagation import is_expected, mark_unanswered, merge_response
 from antipode.scope import Scope, activate, current_scope
-from antipode.settings import Mode, settings
-from antipode.trust import judge_request_out, trust_settings
 
 _DETAIL: Final = "a response stream of {} is open: its lineage comes at its end"
 
@@ -23,7 +21,7 @@ class ResponseStream:
     it takes no lock.
     """
 
-    __slots__ = ("_ended", "_lock", "detail", "dropped", "holds", "host", "scope")
+    __slots__ = ("_ended", "_expected", "_lock", "detail", "dropped", "holds", "host", "scope")
 
     def __init__(self, host: str) -> None:
         self.host = host
@@ -34,11 +32,9 @@ class ResponseStream:
         self.dropped = False
         self._ended = False
         self._lock = threading.RLock()
-        if (
-            self.scope is not None
-            and settings().mode is not Mode.OFF
-            and judge_request_out(host, trust_settings()).accepted
-        ):
+        self._expected = is_expected(self.scope, host)
+        """Judged once: a setting that changes meanwhile must not hide what is lost."""
+        if self._expected and self.scope is not None:
             self.scope.expect(self)
 
     def message(self) -> None:
@@ -62,8 +58,8 @@ class ResponseStream:
             with nullcontext() if self.scope is None else activate(self.scope):
                 if texts:
                     merge_response(texts, self.host)
-                if why:
-                    unanswered(self.host, why)
+                if why and self._expected and self.scope is not None:
+                    mark_unanswered(self.scope, self.host, why)
             if self.scope is not None:
                 self.scope.no_longer_expect(self)
             self._ended = True

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from opentelemetry import metrics, trace
 from opentelemetry.metrics import CallbackOptions, Observation
 
-from antipode.settings import settings
+from antipode.settings import Mode, settings
 from antipode.site import call_site
 from antipode.verdict import Verdict
 
@@ -118,8 +118,12 @@ def dropped(reason: str, direction: str) -> None:
     _instruments().lineage_dropped.add(1, {"antipode.reason": reason, "antipode.direction": direction})
 
 
-def incomplete(reason: str, store: str) -> None:
-    """A lineage became incomplete in this process."""
+def incomplete(reason: str, store: str, *, recorded: bool = True) -> None:
+    """A lineage became incomplete in this process. `recorded`: dry-run writes a record of it, too (REC-17)."""
+    if recorded and settings().mode is Mode.DRY_RUN:
+        from antipode import records
+
+        records.incomplete(reason, store, call_site())
     _instruments().lineage_incomplete.add(1, {"antipode.reason": reason, "antipode.store": store})
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 
-from antipode import telemetry
 from antipode.errors import BarrierError, BarrierTimeout, BarrierUnproven, Redeliver
 from antipode.lineage import Lineage
 from antipode.reading import Reading
@@ -12,7 +11,6 @@ from antipode.result import BarrierResult, StoreResult
 from antipode.scope import Scope
 from antipode.server import Server
 from antipode.settings import Mode, settings
-from antipode.site import call_site
 from antipode.verdict import Verdict
 from antipode.waiting import wait_for_server
 
@@ -20,8 +18,8 @@ from antipode.waiting import wait_for_server
 def wait_first(server: Server, timeout: float, reading: Reading | None, scope: Scope | None, *, waits: bool) -> None:
     """Waits at the read's own server for what `reading(after=…)`, or with `waits` the scope, wants to see of its store.
 
-    `timeout`: seconds; the request's own deadline tightens it. In dry-run it only looks. Raises what a barrier raises
-    that waited in vain, by the policies.
+    `timeout`: seconds; the request's own deadline tightens it. In dry-run nothing waits: such reads are followed like
+    others (REC-12). Raises what a barrier raises that waited in vain, by the policies.
     """
     if reading is not None and reading.after is not None:
         lineage = reading.after
@@ -31,25 +29,16 @@ def wait_first(server: Server, timeout: float, reading: Reading | None, scope: S
         return
     store = server.store
     ids = lineage.of_store(store.name)
-    if not ids or store.mode is Mode.OFF:
+    if not ids or store.mode is not Mode.ENFORCE:
         return
     began = time.monotonic()
     if scope is not None and scope.deadline is not None:
         timeout = min(timeout, max(scope.deadline - began, 0.0))
-    follows = store.mode is Mode.DRY_RUN
-    verdict = wait_for_server(server, Lineage(ids), 0.0 if follows else timeout)
+    verdict = wait_for_server(server, Lineage(ids), timeout)
     if verdict is Verdict.VISIBLE:
-        return
-    if follows:
-        behind()
         return
     words = f"{store.name} at {server.address}: {verdict}. The read waited for it {timeout * 1000:.0f} ms"
     waited_in_vain(store.name, words, time.monotonic() - began, scope, unproven=verdict is Verdict.UNPROVEN)
-
-
-def behind() -> None:
-    """In dry-run a read that would have had to wait is a finding, and goes on."""
-    telemetry.finding("behind", call_site())
 
 
 def waited_in_vain(store: str, words: str, waited: float, scope: Scope | None, *, unproven: bool) -> None:

@@ -6,6 +6,7 @@ Nothing here asks or sleeps: `Server` does, and holds its lock round every call.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from typing import Final
 
 from antipode.branch_ids import BRANCHES
@@ -41,6 +42,12 @@ class Waiters:
     def wanted(self) -> bool:
         """Whether the server is to be asked for anybody."""
         return self.live > 0 or bool(self.probes)
+
+    @property
+    def awaited(self) -> bool:
+        """Whether a barrier waits for any of it now: not one that only looks or records, and no prober."""
+        parked = chain(chain.from_iterable(self._ordered.values()), chain.from_iterable(self._others.values()))
+        return any(not (need.done or need.group.follows or need.group.timeout == 0) for need in parked)
 
     # Coming and going
 
@@ -196,7 +203,7 @@ class Waiters:
         for need in looks:
             if need.done:
                 continue
-            if need.first_round > self._rounds or (need.counter < 0 and need.answer is None):
+            if need.first_round > self._rounds or need.answer is None:  # not asked for, or not answered yet
                 self.looks.append(need)
                 continue
             self.live -= 1
@@ -235,6 +242,9 @@ class Waiters:
             self.probes.pop(epoch, None)
         elif first is not None:
             first.answer = answer
+            for need in self.looks:  # what is not there up to here is not there beyond
+                if need.epoch == epoch and need.counter >= counter and need.first_round <= self._rounds:
+                    need.answer = answer
 
     def _answer_other(self, write_id: WriteId, answer: Visibility, released: list[Group]) -> None:
         needs = self._others.get(write_id, [])

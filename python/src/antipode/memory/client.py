@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from antipode.at_rest import lineage_at_rest, text_at_rest
+from antipode.followed_reads import FollowedRead, followed_read
 from antipode.lineage import Lineage
 from antipode.memory.log import ReplicatedLog, octets
 from antipode.memory.node import Cell, Node
-from antipode.memory.shim import SHIMS, Target
+from antipode.memory.shim import MONKEY_SHIMS, SHIMS, Target
 from antipode.reading import current_reading
 from antipode.scope import current_scope
 from antipode.settings import settings
-from antipode.shim import Server, StoreOptions, join_store
+from antipode.shim import Server, Shim, StoreOptions, join_store
 from antipode.shim import Store as RegisteredStore
 from antipode.wait_on_read import wait_first
 from antipode.writeid import Ordered, WriteId
@@ -23,20 +24,26 @@ class Store(ReplicatedLog):
 
     `lag`: seconds from the primary's write until another region has it, for all of them or by region. `versions`:
     `position` (writes are places in a log, with epochs and marks), `object` (each object has a version that compares,
-    and deletes leave tombstones) or `opaque` (versions are equal or not). Raises ConfigurationError for other words.
+    and deletes leave tombstones) or `opaque` (versions are equal or not). `monkey`: there is no clock, and each read at
+    a replica returns any version that it may (spec MONKEY): by `seed` (0 to 2^64-1), or, where a function is given, as
+    many versions behind the newest as that says of a `StaleRead`. Raises ConfigurationError for what is none of these.
     """
 
     def client(self, region: str, *, wait_on_read: bool = False, rest: str = "field") -> Client:
         """A client of one region's server, recorded and waited for under the store's name in this process."""
         node = self._node(region)
-        joined = join_store(self.name, SHIMS[self.versions], StoreOptions(wait_on_read=wait_on_read, rest=rest))
+        joined = join_store(self.name, self._shim, StoreOptions(wait_on_read=wait_on_read, rest=rest))
         server = joined.use_server(Target(self, node))
         return Client(self, node, joined, server)
 
     def register(self, *regions: str) -> None:
         """This process waits for the servers of these regions, and never reads."""
         targets = [Target(self, self._node(region)) for region in regions]
-        join_store(self.name, SHIMS[self.versions], StoreOptions(replicas=targets))
+        join_store(self.name, self._shim, StoreOptions(replicas=targets))
+
+    @property
+    def _shim(self) -> type[Shim]:
+        return (MONKEY_SHIMS if self.is_monkey else SHIMS)[self.versions]
 
 
 class Client:
@@ -62,7 +69,10 @@ class Client:
         scope = current_scope()
         waits = self._joined.options.wait_on_read
         wait_first(self._server, self._joined.timeout, reading, scope, waits=waits)
+        followed = followed_read(self._joined, reading, self._keys(key)) if self._joined.dry_run else None
         found, position = self._store.read(self._node, octets(key))
+        if followed is not None:
+            self._follow(followed, octets(key), found)
         merges = scope is not None and settings().auto_merge and self._joined.records
         if reading is not None or merges:
             depends = self._depends(found, octets(key), position)
@@ -70,7 +80,20 @@ class Client:
                 reading.saw(lineage=depends)
             if scope is not None and merges:
                 scope.transfer(depends)
-        return None if found is None else found.value
+        return _value(found)
+
+    def _keys(self, key: str | bytes) -> list[bytes] | None:
+        """What is read, where writes are known by their objects."""
+        return None if self._store.versions == "position" else [octets(key)]
+
+    def _follow(self, followed: FollowedRead, key: bytes, found: Cell | None) -> None:
+        """In dry-run the read has come; the version that an object has is exact."""
+        exact = {} if found is None or self._store.versions == "position" else {key: found.version}
+        followed.over(self._server, lambda: _value(found), repeat=lambda: self._read_again(key), versions=exact)
+
+    def _read_again(self, key: bytes) -> bytes | None:
+        found, _ = self._store.read(self._node, key)
+        return _value(found)
 
     def _depends(self, found: Cell | None, key: bytes, position: Ordered) -> Lineage:
         """The lineage beside a value, with an identifier that covers the value itself (SHIM-13)."""
@@ -97,3 +120,7 @@ class Client:
                 write.abandon()
             else:
                 write.record(version)
+
+
+def _value(found: Cell | None) -> bytes | None:
+    return None if found is None else found.value

@@ -14,6 +14,7 @@ from uuid import uuid4
 
 from antipode.errors import ConfigurationError
 from antipode.hybrid_clock import HybridClock
+from antipode.memory.monkey import Choose, Monkey, Seeded, StaleRead
 from antipode.memory.node import Cell, Entry, Node, Versions
 from antipode.writeid import Opaque, Ordered, Version
 
@@ -36,13 +37,20 @@ class ReplicatedLog:
         regions: Sequence[str] = ("a", "b"),
         lag: float | timedelta | Mapping[str, float] = 0.0,
         versions: Versions = "position",
+        monkey: bool | Choose = False,
+        seed: int = 0,
     ) -> None:
         if len(set(regions)) != len(regions) or not regions:
             raise ConfigurationError(f"regions={regions!r}: want different names, the primary's first")
         if versions not in ("position", "object", "opaque"):
             raise ConfigurationError(f"versions={versions!r}: want position, object or opaque")
+        if monkey and lag:
+            raise ConfigurationError("lag with monkey=True: there is no clock, each read chooses how stale it is")
+        if seed and monkey is not True:
+            raise ConfigurationError(f"seed={seed}: want monkey=True with it")
         self.name = name
         self.versions = versions
+        self._monkey = Monkey(Seeded(seed, regions) if monkey is True else monkey) if monkey else None
         self._clock = HybridClock()
         self._answers_lost = False
         self._rows: list[tuple[float, bytes]] = []
@@ -64,6 +72,8 @@ class ReplicatedLog:
 
     def set_lag(self, region: str, lag: float | timedelta) -> None:
         """From now on writes reach this region after `lag` seconds."""
+        if self._monkey is not None:
+            raise ConfigurationError("set_lag with monkey=True: there is no clock")
         with self._lock:
             self._node(region).lag = _seconds(lag)
 
@@ -148,8 +158,9 @@ class ReplicatedLog:
 
     def look(self, region: str, key: str | bytes) -> bytes | None:
         """What a server has now, without Antipode: for tests of what barriers say."""
-        cell, _ = self.read(self._node(region), octets(key))
-        return None if cell is None else cell.value
+        with self.looking(self._node(region)) as node:
+            cell = node.data.get(octets(key))
+            return None if cell is None else cell.value
 
     # Inside
 
@@ -229,14 +240,25 @@ class ReplicatedLog:
         with self._lock:
             self._need_up(node)
             self._catch_up()
+            if self._monkey is not None:
+                self._choose(self._monkey, node, key)
             return node.data.get(key), Ordered(node.epoch, node.counter)
 
     def _need_up(self, node: Node) -> None:
         if node.down:
             raise ConnectionError(f"{self.name}: the server in {node.region} refuses connections")
 
+    def _choose(self, monkey: Monkey, node: Node, key: bytes) -> None:
+        """Applies what the version that is chosen for a read needs, and no more (MONKEY-3)."""
+        places = [place for place, entry in enumerate(node.coming()) if entry.mark is None and entry.key == key]
+        behind = monkey.behind(StaleRead(self.name, node.region, key, len(places)))
+        if behind < len(places):
+            node.take(places[-1 - behind] + 1)
+
     def _catch_up(self) -> float | None:
         """Applies at each replica what has arrived by now; the time at which the next record arrives."""
+        if self._monkey is not None:
+            return None  # each read chooses by itself
         now = time.monotonic()
         moved = True
         nearest: float | None = None
@@ -286,6 +308,11 @@ class ReplicatedLog:
             self._need_up(node)
             self._catch_up()
             yield node
+
+    @property
+    def is_monkey(self) -> bool:
+        """Whether replicas are as stale as each read chooses, and not by a clock."""
+        return self._monkey is not None
 
     def epochs(self) -> list[tuple[str, int]]:
         """The epochs that the primary's marks speak of, with the greatest position before each mark."""

@@ -107,6 +107,25 @@ class Node:
             return now
         return due if self.applied_from_source < len(source.log) else None
 
+    def coming(self) -> list[Entry]:
+        """The records that can reach it and that it has not applied, its source's own to come among them."""
+        if self.source is None or self.frozen or self.down:
+            return []
+        return self.source.log[self.applied_from_source :] + self.source.coming()
+
+    def take(self, count: int) -> None:
+        """Applies the next so many of what is coming, and at its source what that has not got itself."""
+        source = self.source
+        if source is None or count == 0:
+            return
+        end = self.applied_from_source + count
+        source.take(max(end - len(source.log), 0))
+        for entry in source.log[self.applied_from_source : end]:
+            self.append(entry)
+        self.applied_from_source = end
+        for watch in list(self.watchers):
+            watch.on_change()
+
     def follow(self, source: Node) -> None:
         """It fetches its log from this server from now on; what that has not got is cut off."""
         kept = 0

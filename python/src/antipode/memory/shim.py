@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, ClassVar, Final, NamedTuple
 
 from antipode.branch_table import BranchTable
@@ -11,6 +12,7 @@ from antipode.errors import ConfigurationError
 from antipode.memory.log import DELETED, ReplicatedLog
 from antipode.memory.node import Node
 from antipode.shim import VISIBLE, Capabilities, Server, Shim, Visibility, not_yet, unproven
+from antipode.verdict import Verdict
 from antipode.writeid import Opaque, Ordered, WriteId
 
 _ROW: Final = b"antipode:branch:"
@@ -57,6 +59,10 @@ class _AnyMemoryShim(Shim, BranchTable):
     def find_branches(self, ids: Sequence[str], server: Server) -> Mapping[str, str]:
         target: Target = server.target
         with target.store.looking(target.node) as node:
+            if target.store.is_monkey and server.awaited:
+                keys = {_ROW + name.encode() for name in ids}
+                places = [place for place, entry in enumerate(node.coming(), 1) if entry.key in keys]
+                node.take(places[-1] if places else 0)
             cells = {name: node.data.get(_ROW + name.encode()) for name in ids}
             return {name: cell.value.decode() for name, cell in cells.items() if cell is not None and cell.value}
 
@@ -71,6 +77,16 @@ class _AnyMemoryShim(Shim, BranchTable):
         with target.store.looking(target.node) as node:
             self._proved(node, server)
             return [self._judge(node, write_id) for write_id in ids]
+
+    def wait(self, ids: Sequence[WriteId], server: Server, timeout: float) -> Sequence[Visibility]:
+        """In monkey mode: applies what these writes need to be visible, where a barrier waits for them (MONKEY-5)."""
+        target: Target = server.target
+        if server.awaited:
+            with target.store.looking(target.node) as node:
+                for write_id in ids:
+                    while self._judge(node, write_id).verdict is Verdict.NOT_YET and node.coming():
+                        node.take(1)
+        return self.visible(ids, server)
 
     def _proved(self, node: Node, server: Server) -> None:
         """What this look proves beside what was asked."""
@@ -142,8 +158,31 @@ class MemoryOpaqueShim(_AnyMemoryShim):
         return VISIBLE if cell.version == wanted else not_yet("it has another version, earlier or later")
 
 
+class MonkeyShim(MemoryShim):
+    """The same where no clock brings writes, so that waiting is what does."""
+
+    capabilities: ClassVar[Capabilities] = replace(MemoryShim.capabilities, blocking_wait=True)
+
+
+class MonkeyObjectShim(MemoryObjectShim):
+    """The same where no clock brings writes, so that waiting is what does."""
+
+    capabilities: ClassVar[Capabilities] = replace(MemoryObjectShim.capabilities, blocking_wait=True)
+
+
+class MonkeyOpaqueShim(MemoryOpaqueShim):
+    """The same where no clock brings writes, so that waiting is what does."""
+
+    capabilities: ClassVar[Capabilities] = replace(MemoryOpaqueShim.capabilities, blocking_wait=True)
+
+
 SHIMS: Final[Mapping[str, type[Shim]]] = {
     "position": MemoryShim,
     "object": MemoryObjectShim,
     "opaque": MemoryOpaqueShim,
+}
+MONKEY_SHIMS: Final[Mapping[str, type[Shim]]] = {
+    "position": MonkeyShim,
+    "object": MonkeyObjectShim,
+    "opaque": MonkeyOpaqueShim,
 }

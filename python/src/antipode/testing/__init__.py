@@ -15,6 +15,9 @@ from antipode import announcement, logs, records, telemetry
 from antipode.barrier_log import BarrierLog, barrier_log
 from antipode.settings import reset_settings
 from antipode.store import Registry, replace_registry
+from antipode.testing.monkey import drawn
+
+__all__ = ["antipode_isolated", "assert_barriers", "drawn", "isolated"]
 
 pytest.register_assert_rewrite(
     "antipode.testing.conformance", "antipode.testing.under_test", "antipode.testing.failover"

@@ -1,0 +1,54 @@
+"""What dry-run's summaries count: plain integers that only grow, so that counting costs a look-up (REC-16)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final, NamedTuple
+
+_MOST: Final = 10_000
+
+
+class Counted(NamedTuple):
+    """What is counted, and where: the site and the store, as far as they belong to it."""
+
+    what: str
+    site: str = ""
+    store: str = ""
+
+
+REQUESTS: Final = Counted("requests")
+MESSAGES: Final = Counted("messages")
+OF_SCOPES: Final = {"request": REQUESTS, "message": MESSAGES}
+"""By the kind of a scope."""
+
+_counts: dict[Counted, int] = {}
+
+
+def add(counted: Counted) -> None:
+    """One more. Past so many different ones new ones are counted without their site."""
+    count = _counts.get(counted)
+    if count is not None:
+        _counts[counted] = count + 1
+    elif len(_counts) < _MOST or not counted.site:
+        _counts[counted] = 1
+    else:
+        add(counted._replace(site=""))
+
+
+def snapshot() -> dict[Counted, int]:
+    """Every count as it is now."""
+    return dict(_counts)
+
+
+def between(before: dict[Counted, int], now: dict[Counted, int]) -> Iterator[dict[str, Any]]:
+    """What was counted between two snapshots, as summaries have it."""
+    for counted, count in sorted(now.items()):
+        new = count - before.get(counted, 0)
+        if new:
+            named = {"site": counted.site, "store": counted.store}
+            yield {"what": counted.what} | {name: word for name, word in named.items() if word} | {"count": new}
+
+
+def reset() -> None:
+    """Counts from nothing (tests, and the child of a fork)."""
+    _counts.clear()

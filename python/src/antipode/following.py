@@ -1,0 +1,225 @@
+"""Writes that dry-run follows with nobody waiting: looked at first, then parked until they are seen (REC-5, REC-15)."""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import threading
+import time
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final
+
+from antipode import logs
+from antipode.need import Group, Need
+from antipode.server import Server
+from antipode.verdict import Verdict, Visibility
+from antipode.writeid import WriteId
+
+FOLLOW_S: Final = 30.0
+"""How long a write that was not visible is followed, in seconds."""
+MOST_FOLLOWED: Final = 1000
+"""Barriers and reads that are followed at once, a process."""
+
+
+class FollowedWrite:
+    """One write at one server: what the first look said, and when it was seen."""
+
+    __slots__ = ("answer", "at", "first", "need", "visible_after")
+
+    def __init__(self, need: Need) -> None:
+        self.need = need
+        """Of the first look."""
+        self.first: Visibility | None = None
+        """What that said; None where the server did not answer, or where nobody asked it any more."""
+        self.at: int | None = None
+        """How far the server was in the write's epoch at the first look, as far as it said."""
+        self.answer: Visibility | None = None
+        """The last answer."""
+        self.visible_after: float | None = None
+        """Seconds until it was seen; None where it was not."""
+
+    @property
+    def server(self) -> Server:
+        """Where it is looked for."""
+        return self.need.server
+
+    @property
+    def write_id(self) -> WriteId:
+        """The write."""
+        return self.need.write_id
+
+    @property
+    def late(self) -> bool:
+        """The first look found that it was not visible: the server knows the write's history, and was not so far."""
+        last = self.answer
+        if self.first is None or self.first.verdict is not Verdict.NOT_YET:
+            return False
+        unknown = self.first.unknown_epoch and (last is None or last.verdict is not Verdict.VISIBLE)
+        return not unknown
+
+    @property
+    def there_at_once(self) -> bool:
+        """The first look found it visible."""
+        return self.first is not None and self.first.verdict is Verdict.VISIBLE
+
+    def took(self, answer: Visibility | None, since: float, seen: float) -> None:
+        """The last answer has come."""
+        self.answer = answer
+        if answer is not None and answer.verdict is Verdict.VISIBLE:
+            self.visible_after = max(seen - since, 0.0)
+
+
+Over = Callable[[Sequence[FollowedWrite]], None]
+
+
+class Followed:
+    """The writes of one barrier or read. `over` is called once, by whichever thread ends it."""
+
+    def __init__(self, wanted: Iterable[tuple[Server, WriteId]], over: Over) -> None:
+        self._over = over
+        self._lock = threading.Lock()
+        self._ended = False
+        self._look = Group(0.0, self._looked, None)
+        self._park: Group | None = None
+        self.since = self._look.since
+        self.writes = [FollowedWrite(self._look.add(write_id, server)) for server, write_id in wanted]
+        self._parked: list[tuple[Need, FollowedWrite]] = []
+
+    @property
+    def looked(self) -> bool:
+        """Whether every server has answered the first look."""
+        return self._park is not None
+
+    def start(self) -> None:
+        """Asks the servers; never waits."""
+        for write in self.writes:
+            write.server.park(write.need)
+        if not self._look.parked():
+            self._looked()
+
+    def _looked(self) -> None:
+        """Every server has answered the first look: what was not there is parked."""
+        with self._lock:
+            if self._ended:
+                return
+            group = Group(FOLLOW_S, self.end, None)
+            group.follows = True
+            for write in self.writes:
+                need = write.need
+                # A position behind one that is not there has no answer of its own: it is not there, either.
+                write.first = None if need.left_out else need.answer or Visibility(Verdict.NOT_YET)
+                write.took(write.first, self.since, need.seen)
+                if need.counter >= 0:
+                    write.at = write.server.applied_in(need.epoch)
+                if write.first is not None and write.first.verdict is Verdict.NOT_YET:
+                    self._parked.append((group.add(write.write_id, write.server), write))
+            self._park = group
+        for need, write in self._parked:
+            write.server.park(need)
+        if not group.parked():
+            self.end()
+
+    def end(self) -> None:
+        """Everything is seen, or nobody follows it any more."""
+        with self._lock:
+            if self._ended:
+                return
+            self._ended = True
+        with _lock:
+            _followed.discard(self)
+        for need, write in self._parked:
+            if need.done:
+                write.took(need.answer or write.answer, self.since, need.seen)
+        try:
+            self._over(self.writes)
+        except Exception:  # never an exception into the engine's thread
+            logs.logger.exception("a dry-run record could not be made")
+
+    def give_up(self) -> None:
+        """Asks no server for it any more."""
+        for group in (self._look, self._park):
+            if group is not None:
+                group.cancelled = True
+                for need in group.needs:
+                    if not need.done:
+                        need.server.give_up(need)
+
+
+_lock = threading.Lock()
+_followed: set[Followed] = set()
+_due: list[tuple[float, int, Followed]] = []
+_numbers = itertools.count()
+_changed = threading.Condition(_lock)
+_thread: threading.Thread | None = None
+
+
+def follow(wanted: Iterable[tuple[Server, WriteId]], over: Over) -> Followed | None:
+    """Follows writes; `over` gets them when all are seen, or after 30 s. None where too many are followed."""
+    global _thread
+    followed = Followed(wanted, over)
+    with _lock:
+        if len(_followed) >= MOST_FOLLOWED:
+            return None
+        _followed.add(followed)
+        heapq.heappush(_due, (time.monotonic() + FOLLOW_S, next(_numbers), followed))
+        if _thread is None:
+            _thread = threading.Thread(target=_give_up_when_due, name="antipode-following", daemon=True)
+            _thread.start()
+        elif _due[0][2] is followed:
+            _changed.notify()
+    followed.start()
+    return followed
+
+
+def _give_up_when_due() -> None:
+    while True:
+        with _lock:
+            while _due and _due[0][2] not in _followed:
+                heapq.heappop(_due)
+            wait = _due[0][0] - time.monotonic() if _due else None
+            if wait is None or wait > 0:
+                _changed.wait(wait)
+                continue
+            followed = heapq.heappop(_due)[2]
+        _give_up(followed)
+
+
+def _give_up(followed: Followed) -> None:
+    followed.give_up()
+    followed.end()
+
+
+def all_looked_at() -> bool:
+    """Whether every server has answered the first look of what is followed."""
+    return all(followed.looked for followed in _all())
+
+
+def give_up_all() -> None:
+    """Ends what is followed: each is recorded as far as it was seen."""
+    for followed in _all():
+        _give_up(followed)
+
+
+def forget() -> None:
+    """Follows nothing any more, and nobody is told of it (tests)."""
+    for followed in _all():
+        with followed._lock:
+            followed._ended = True
+        with _lock:
+            _followed.discard(followed)
+        followed.give_up()
+
+
+def _all() -> list[Followed]:
+    with _lock:
+        return list(_followed)
+
+
+def after_fork() -> None:
+    """In the child of a fork: the thread stayed with the parent, and what it followed."""
+    global _lock, _changed, _thread
+    _lock = threading.Lock()
+    _changed = threading.Condition(_lock)
+    _thread = None
+    _followed.clear()
+    _due.clear()
