@@ -151,6 +151,17 @@ def test_a_barrier_waits_for_a_member_that_has_just_started(how: str) -> None:
         assert look(lineage).verdict is Verdict.VISIBLE
 
 
+def test_a_barrier_waits_for_a_member_that_does_not_know_its_majority_any_more() -> None:
+    """BAR-26: the connection stays, so it is not asked again what it is (a rollback)."""
+    with FakeMongod() as member:
+        antipode_mongodb.register(STORE, replicas=[member.url])
+        seen = antipode.WriteId.position(STORE, str(SET_ID), counter_of(member.committed))
+        assert look(antipode.Lineage([seen])).verdict is Verdict.VISIBLE
+        later = antipode.WriteId.position(STORE, str(SET_ID), counter_of(member.committed) + 1)
+        member.more["find"] = lambda _: NO_MAJORITY
+        assert look(antipode.Lineage([later]), 0.3).verdict is Verdict.TIMED_OUT
+
+
 def test_doctor_says_of_a_member_without_a_configuration_what_is_to_be_done(ghost: FakeMongod) -> None:
     """SHIM-3"""
     [found] = MongoShim.diagnose(ghost.url)

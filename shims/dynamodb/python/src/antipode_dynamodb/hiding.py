@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from typing import Any, Final
 
+from antipode.followed_reads import FollowedRead, followed_read, quietly
 from antipode.lineage import Lineage
 from antipode.reading import Reading, current_reading
 from antipode.scope import current_scope
@@ -76,6 +77,14 @@ class Read:
             own = self.binding
             wait_first(own.server, own.store.timeout, self._reading, self._scope, waits=own.waits)
 
+    @quietly
+    def follow(self, operation: str, params: dict[str, Any]) -> FollowedRead | None:
+        """In dry-run: what follows this read; None where nothing does."""
+        if operation in READS and "TableName" in params and not self.binding.has(params["TableName"]):
+            return None
+        key = _key_of(self.binding, params) if operation == "GetItem" else None
+        return followed_read(self.binding.store, self._reading, None if key is None else [key])
+
     def saw(self, table: Table | None, item: Item, *, whole: bool) -> None:
         """A value was read; `whole`: with every attribute that it has."""
         version, name = version_of(item), self.binding.store.name
@@ -108,10 +117,48 @@ def read_items(binding: Binding, operation: str, params: dict[str, Any]) -> Any:
     read.wait()
     request = dict(params)
     _ASKED[operation](read, request)
+    followed = read.follow(operation, params) if binding.store.dry_run else None
     result = binding.low._make_api_call(operation, request)
+    if followed is not None:
+        _followed(followed, binding, operation, params, request, result)
     _GIVEN[operation](read, params, result)
     read.finish()
     return result
+
+
+@quietly
+def _followed(
+    followed: FollowedRead,
+    binding: Binding,
+    operation: str,
+    params: dict[str, Any],
+    request: dict[str, Any],
+    result: dict[str, Any],
+) -> None:
+    """In dry-run a read has come: the version of a single item is exact, and it alone is read once more."""
+    if operation != "GetItem":
+        followed.over(binding.server)
+        return
+    item = result.get("Item")
+    version, key = version_of(item), _key_of(binding, params)
+    exact = {} if version is None or key is None else {key: Ordered("", version)}
+
+    def again() -> Any:
+        return _bare(binding.low._make_api_call(operation, dict(request)).get("Item"))
+
+    followed.over(binding.server, lambda: _bare(item), repeat=again, versions=exact)
+
+
+def _bare(item: Item | None) -> Item | None:
+    return None if item is None or is_tombstone(item) else stripped(dict(item))
+
+
+def _key_of(binding: Binding, params: dict[str, Any]) -> bytes | None:
+    table = known_table(binding, params.get("TableName", ""))
+    try:
+        return None if table is None else key_octets(table.name, table.keys, params["Key"])
+    except (KeyError, ValueError, TypeError):  # the server's to refuse
+        return None
 
 
 # What is asked for

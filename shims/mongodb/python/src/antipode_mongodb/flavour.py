@@ -14,7 +14,8 @@ _AHEAD_S: Final = 365 * 24 * 3600
 _UNAUTHORIZED: Final = (13, 18)
 _EXPIRED: Final = 50
 _NOT_INITIALIZED: Final = 94
-_NO_MAJORITY_YET: Final = 134
+NO_MAJORITY_YET: Final = 134
+"""ReadConcernMajorityNotAvailableYet: the server has no snapshot of a majority, after its start or a rollback."""
 GRANT: Final = 'db.grantRolesToUser("USER", [{role: "clusterMonitor", db: "admin"}])'
 
 
@@ -92,7 +93,7 @@ def _honours_cluster_time(client: Any, now: Timestamp) -> bool:
     except ExecutionTimeout:
         return True
     except OperationFailure as error:
-        if error.code == _NO_MAJORITY_YET:
+        if error.code == NO_MAJORITY_YET:
             raise NotReadyError(str(error)) from error
         # 72: the time is greater than the cluster's. Without the right to read there it cannot be told: not believed.
         return error.code in (72, _EXPIRED)

@@ -13,7 +13,7 @@ from pymongo.errors import ExecutionTimeout, OperationFailure
 
 from antipode_mongodb import marks, tombstones
 from antipode_mongodb.fields import VERSION, version_of
-from antipode_mongodb.flavour import Flavour, counter_of, time_of
+from antipode_mongodb.flavour import NO_MAJORITY_YET, Flavour, counter_of, time_of
 from antipode_mongodb.keys import Name, key_octets, parse_key
 from antipode_mongodb.reading import content_version, is_content
 from antipode_mongodb.writing import deletion_of
@@ -33,6 +33,8 @@ def refused(error: OperationFailure) -> Visibility:
         raise OSError(str(error)) from error
     if any(word in words for word in _BUSY):
         return not_yet("the server's own recovery was in the way of the question")
+    if error.code == NO_MAJORITY_YET:
+        return not_yet("the server does not know yet what a majority has")
     if error.code in _UNAUTHORIZED:
         return unproven(f"its login may not read there ({error}). {GRANT}")
     return unproven(str(error))

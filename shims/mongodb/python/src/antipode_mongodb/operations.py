@@ -353,7 +353,9 @@ def untold(binding: Binding, call: Callable[[], Any]) -> Steps[Any]:
     """A read of which nobody can tell what its values depend on."""
     read = Read(binding)
     yield from read.waiting()
+    read.follow()
     result = yield call
+    read.came()
     if read.collects:
         read.unknown()
     return result

@@ -9,6 +9,7 @@ from typing import Any
 
 import bson
 from antipode.errors import UnfitStoreError
+from antipode.followed_reads import FollowedRead, followed_read
 from antipode.reading import Reading, current_reading
 from antipode.scope import current_scope
 from antipode.wait_on_read import wait_first
@@ -35,6 +36,7 @@ class Read:
         self._client = client
         self._epoch = binding.flavour.epoch
         self._sure = True
+        self._followed: FollowedRead | None = None
         self._reading = current_reading() if binding.records else None
         self._scope = current_scope() if binding.records else None
         self._merged = Reading() if binding.records and binding.merges and self._scope is not None else None
@@ -55,7 +57,8 @@ class Read:
         if self.asks:
             return True
         after = self._reading is not None and self._reading.after is not None
-        return self.binding.records and (after or (self.binding.waits and self._scope is not None))
+        waits = after or (self.binding.waits and self._scope is not None)
+        return self.binding.records and waits and not self.binding.store.dry_run
 
     def wait(self) -> None:
         """Waits for what the read has to come after (wait on read, `reading(after=…)`). Blocks."""
@@ -64,6 +67,15 @@ class Read:
             self.ask()
             self._epoch = own.flavour.epoch
         wait_first(own.server, own.store.timeout, self._reading, self._scope, waits=own.waits)
+
+    def follow(self) -> None:
+        """In dry-run: what follows this read, where it is in the sample."""
+        self._followed = followed_read(self.binding.store, self._reading) if self.binding.store.dry_run else None
+
+    def came(self) -> None:
+        """What was read has come."""
+        if self._followed is not None:
+            self._followed.over(self.binding.server)
 
     def ask(self) -> None:
         """Asks what the server is, before the read and where a new connection was made for it. Blocks."""

@@ -173,7 +173,11 @@ def _cursor_class(plain: Any) -> type[Any]:
                 if read is not None and read.waits:
                     await asyncio.to_thread(read.wait)
                 session = self._session  # a cursor that is at its end lets go of it
+                if read is not None:
+                    read.follow()
                 await super()._send_message(operation)
+                if read is not None:
+                    read.came()
                 if read is not None and read.asks:
                     await asyncio.to_thread(read.ask)
                 self._antipode_came(read, session)
@@ -187,7 +191,11 @@ def _cursor_class(plain: Any) -> type[Any]:
             if read is not None and read.waits:
                 read.wait()
             session = self._session  # a cursor that is at its end lets go of it
+            if read is not None:
+                read.follow()
             super()._send_message(operation)
+            if read is not None:
+                read.came()
             if read is not None and read.asks:
                 read.ask()
             self._antipode_came(read, session)

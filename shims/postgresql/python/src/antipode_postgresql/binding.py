@@ -31,7 +31,7 @@ class Binding:
             mode = self.store.mode
             self.records = mode is not Mode.OFF
             self.merges = settings().auto_merge and self.records
-            self.waits = self.options.wait_on_read and self.records
+            self.waits = self.options.wait_on_read and mode is Mode.ENFORCE
             self.follows = mode is Mode.DRY_RUN
             self._generation = generation
 

@@ -12,7 +12,7 @@ from psycopg._server_cursor_base import ServerCursorMixin
 from antipode_postgresql.binding import Binding
 from antipode_postgresql.flow import Flow
 from antipode_postgresql.known import Known
-from antipode_postgresql.reads import ReadCall, read_call
+from antipode_postgresql.reads import ReadCall, came, follow, read_call
 from antipode_postgresql.recording import RecordingBaseConnection, RecordingBaseCursor, recorded, recording_class
 from antipode_postgresql.statements import Kind
 
@@ -70,12 +70,17 @@ class RecordingCursor(RecordingBaseCursor):
     def execute(self, query: Any, params: Any = None, **options: Any) -> Any:
         """As psycopg's; inside `reading()`, and with `wait_on_read`, a read waits and says what it depends on."""
         call = read_call(self._conn._antipode_flow, query)  # type: ignore[attr-defined]
-        if call is None:
+        followed = follow(self._conn._antipode_flow, query)  # type: ignore[attr-defined]
+        if call is None and followed is None:
             return super().execute(query, params, **options)  # type: ignore[misc]
         conn: Any = self._conn  # type: ignore[attr-defined]
-        self._antipode_wait(call, conn)
+        if call is not None:
+            self._antipode_wait(call, conn)
         result = super().execute(query, params, **options)  # type: ignore[misc]
-        self._antipode_cover(call, conn)
+        if followed is not None:
+            came(followed, conn._antipode_flow)
+        if call is not None:
+            self._antipode_cover(call, conn)
         return result
 
     def _antipode_wait(self, call: ReadCall, conn: Any) -> None:
@@ -166,14 +171,19 @@ class AsyncRecordingCursor(RecordingBaseCursor):
     async def execute(self, query: Any, params: Any = None, **options: Any) -> Any:
         """As psycopg's; inside `reading()`, and with `wait_on_read`, a read waits and says what it depends on."""
         call = read_call(self._conn._antipode_flow, query)  # type: ignore[attr-defined]
-        if call is None:
+        followed = follow(self._conn._antipode_flow, query)  # type: ignore[attr-defined]
+        if call is None and followed is None:
             return await super().execute(query, params, **options)  # type: ignore[misc]
         conn: Any = self._conn  # type: ignore[attr-defined]
-        if call.ids:
+        if call is not None and call.ids:
             async with conn.lock:
                 await conn.wait(call.learn_gen())
             await call.wait_async()
         result = await super().execute(query, params, **options)  # type: ignore[misc]
+        if followed is not None:
+            came(followed, conn._antipode_flow)
+        if call is None:
+            return result
         if call.collects and not isinstance(self, ServerCursorMixin):
             async with conn.lock:
                 await conn.wait(call.cover_gen(self))

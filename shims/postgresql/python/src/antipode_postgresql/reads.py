@@ -6,12 +6,14 @@ import time
 from typing import Any, Final
 
 from antipode.at_rest import lineage_at_rest
+from antipode.followed_reads import FollowedRead, followed_read, quietly
 from antipode.lineage import Lineage
 from antipode.otel_context import current_context
 from antipode.reading import Reading, reading_in
 from antipode.scope import Scope, current_scope
+from antipode.server import Server
 from antipode.verdict import Verdict
-from antipode.wait_on_read import behind, waited_in_vain
+from antipode.wait_on_read import waited_in_vain
 from antipode.waiting import wait_for_server, wait_for_server_async
 from antipode.writeid import WriteId
 from psycopg import OperationalError, pq
@@ -73,30 +75,24 @@ class ReadCall:
             self._life = results[0].get_value(0, 0).decode()
             self._isolation = results[1].get_value(0, 0).decode()
 
-    def _server(self) -> Any:
-        address = target_of(self.flow.connection).address
-        return self.binding.store.server_at(address) or self.binding.store.use_server(
-            target_of(self.flow.connection), address
-        )
-
     def _kept_snapshot(self) -> bool:
         held = self.flow.pgconn.transaction_status == INTRANS and self.flow.has_snapshot
         return held and self._isolation not in ("read committed", "read uncommitted")
 
     def wait(self) -> None:
         """Waits until the connection's own server has the writes."""
-        server = self._server()
+        server = _server(self.flow)
         if self._waits_in_vain():
             return
-        verdict = wait_for_server(server, Lineage(self.ids), 0 if self.binding.follows else self.timeout)
+        verdict = wait_for_server(server, Lineage(self.ids), self.timeout)
         self._judge(verdict, server)
 
     async def wait_async(self) -> None:
         """`wait`, for asyncio."""
-        server = self._server()
+        server = _server(self.flow)
         if self._waits_in_vain():
             return
-        verdict = await wait_for_server_async(server, Lineage(self.ids), 0 if self.binding.follows else self.timeout)
+        verdict = await wait_for_server_async(server, Lineage(self.ids), self.timeout)
         self._judge(verdict, server)
 
     def _waits_in_vain(self) -> bool:
@@ -191,9 +187,6 @@ class ReadCall:
         if not self.trouble:
             return
         binding = self.binding
-        if binding.follows:
-            behind()
-            return
         name = binding.store.name
         words = f"{name}: {self.trouble}. The read waited for it {self.timeout * 1000:.0f} ms at most"
         waited_in_vain(name, words, time.monotonic() - self._began, self._scope, unproven=self.unproven)
@@ -214,11 +207,34 @@ def read_call(flow: Flow, query: Any) -> ReadCall | None:
         after = reading.after
     elif binding.waits and scope is not None:
         after = scope.lineage
-    ids = [] if after is None or not binding.records else after.of_store(binding.store.name)
+    ids = [] if after is None or not binding.records or binding.follows else after.of_store(binding.store.name)
     merges = binding.merges and scope is not None
     if reading is None and not ids and not merges:
         return None
     return ReadCall(flow, reading, list(ids), scope, merges)
+
+
+def follow(flow: Flow, query: Any) -> FollowedRead | None:
+    """In dry-run: what follows a statement that reads; None where nothing does."""
+    if not flow.binding.follows or _kind(query, flow) is not Kind.READ:
+        return None
+    text = query.encode("utf-8", "replace") if isinstance(query, str) else query
+    if isinstance(text, bytes) and b"FROM" not in text.upper():
+        return None  # it reads no data: a setting, an expression
+    return followed_read(flow.binding.store, reading_in(current_context()))
+
+
+@quietly
+def came(followed: FollowedRead, flow: Flow) -> None:
+    """What it read has come, unless it is on its way in a pipeline."""
+    if not flow.pgconn.pipeline_status:
+        followed.over(_server(flow))
+
+
+def _server(flow: Flow) -> Server:
+    """The server that a connection reaches."""
+    target, store = target_of(flow.connection), flow.binding.store
+    return store.server_at(target.address) or store.use_server(target, target.address)
 
 
 def _kind(query: Any, flow: Flow) -> Kind:

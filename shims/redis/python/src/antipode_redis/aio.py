@@ -17,6 +17,7 @@ from antipode_redis.calls import WriteCall
 from antipode_redis.commands import KINDS, Kind, classify, command_name
 from antipode_redis.info import QUESTION
 from antipode_redis.reads import Pause, ReadCall, Receive, Send, Steps, WaitFor, read_call, read_steps, wait_steps
+from antipode_redis.repeating import follow, notice
 from antipode_redis.serving import (
     CALL,
     ByHand,
@@ -107,7 +108,8 @@ class AsyncRecording:
             )
             value = await drive(steps, conn, call.binding)
             return await self._antipode_parse(call, args, value, command_name, options)
-        if type(call) is Hidden:
+        if isinstance(call, Hidden):
+            notice(call, conn)
             await conn.send_packed_command(conn.pack_command(*wire_read(call.binding, args)))
             return await self._antipode_opened(call, conn, args, command_name, options)
         return await self._antipode_by_hand(call, conn, command_name, args, options)
@@ -277,14 +279,19 @@ class AsyncRecordingRedis(AsyncRecording, Redis):  # type: ignore[misc]
 
     async def _antipode_read(self, binding: Binding, args: Any, options: Any) -> Any:
         call = read_call(binding)
+        followed = follow(self, binding, args, options) if binding.follows else None
         if call is None:
-            special = hidden(binding, args)
+            special = hidden(binding, args) if followed is None or followed.noticed is None else followed.noticed
             if special is not None:
                 options[CALL] = special
-            return await super().execute_command(*args, **options)  # type: ignore[no-untyped-call]
-        options[CALL] = call
-        response = await super().execute_command(*args, **options)  # type: ignore[no-untyped-call]
-        call.finish()
+            response = await super().execute_command(*args, **options)  # type: ignore[no-untyped-call]
+        else:
+            options[CALL] = call
+            response = await super().execute_command(*args, **options)  # type: ignore[no-untyped-call]
+        if followed is not None:  # before it is merged what the value depends on
+            followed.over([response])
+        if call is not None:
+            call.finish()
         return response
 
     # Whatever else makes clients and pipelines

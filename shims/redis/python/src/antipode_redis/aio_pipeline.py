@@ -14,6 +14,7 @@ from antipode_redis.client import recording_class
 from antipode_redis.commands import Kind, classify
 from antipode_redis.pipeline import Facade, _partly, _told
 from antipode_redis.reads import ReadCall, read_call, wait_steps
+from antipode_redis.repeating import follow, follow_all
 from antipode_redis.serving import CALL, Batch, all_failed, certain, hidden, may_write, without_lineage
 
 
@@ -67,10 +68,13 @@ class AsyncRecordingPipeline(AsyncRecording, Pipeline):  # type: ignore[misc]
             return await super().immediate_execute_command(*args, **options)  # type: ignore[no-untyped-call]
         if kind is Kind.READ:
             read = read_call(binding)
-            special = read or hidden(binding, args)
+            followed = follow(self, binding, args, options) if binding.follows else None
+            special = read or (followed and followed.noticed) or hidden(binding, args)
             if special is not None:
                 options[CALL] = special
             response = await super().immediate_execute_command(*args, **options)  # type: ignore[no-untyped-call]
+            if followed is not None:
+                followed.over([response])
             if read is not None:
                 read.finish()
             return response
@@ -94,6 +98,7 @@ class AsyncRecordingPipeline(AsyncRecording, Pipeline):  # type: ignore[misc]
         read = None
         if binding.records and any(classify(args) is Kind.READ for args, _ in self.command_stack):
             read = read_call(binding)
+        followed = follow_all(self, binding, self.command_stack) if binding.follows else None
         if call is not None:
             call.certain = certain(self.command_stack)
         self._antipode_sending = (call, read)
@@ -113,6 +118,8 @@ class AsyncRecordingPipeline(AsyncRecording, Pipeline):  # type: ignore[misc]
                 call.abandon()
             else:
                 call.done(responses)
+        if followed is not None:
+            followed.over(responses)
         if read is not None:
             read.finish()
         return responses

@@ -64,6 +64,7 @@ class Binding:
         self.merges = False
         self.waits = False
         self.follows = False
+        """Whether reads are followed, and wait for nothing: dry-run."""
 
     @property
     def key(self) -> str:
@@ -82,8 +83,8 @@ class Binding:
             self.sites = notes_sites()
             self.records = mode is not Mode.OFF
             self.merges = settings().auto_merge and self.records
-            self.waits = self.options.wait_on_read and self.records
             self.follows = mode is Mode.DRY_RUN
+            self.waits = self.options.wait_on_read and mode is Mode.ENFORCE
             self.generation = generation
 
     @property

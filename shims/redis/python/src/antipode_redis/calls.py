@@ -8,10 +8,9 @@ from typing import Any
 
 from antipode.lineage import EMPTY, Lineage
 from antipode.otel_context import current_context
-from antipode.pending import current_task
+from antipode.pending import current_task, noted_site
 from antipode.reading import current_reading, reading_in
 from antipode.scope import current_scope, scope_in
-from antipode.site import call_site
 from antipode.store import Write
 from antipode.writeid import Ordered, WriteId
 from redis.exceptions import BusyLoadingError, NoPermissionError, NoScriptError, ReadOnlyError, ResponseError
@@ -35,7 +34,7 @@ class WriteCall(Write):
         self.store = store.name
         self._lineage = EMPTY
         self.task = get_ident() if _running_loop() is None else current_task()
-        self.site = call_site() if binding.sites else ""
+        self.site = noted_site(store.name) if binding.sites else ""
         self.unknown = False
         self.read = reading_in(context) is not None
         """Whether it was begun where somebody collects what values depend on."""

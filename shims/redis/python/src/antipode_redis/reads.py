@@ -14,7 +14,7 @@ from antipode.lineage import EMPTY, Lineage
 from antipode.reading import Reading, current_reading
 from antipode.scope import Scope, current_scope
 from antipode.verdict import Verdict, Visibility
-from antipode.wait_on_read import behind, waited_in_vain
+from antipode.wait_on_read import waited_in_vain
 from antipode.writeid import Ordered, WriteId
 from redis.exceptions import NoPermissionError, ResponseError
 
@@ -148,9 +148,6 @@ class ReadCall:
         if trouble is None:
             return
         binding = self.binding
-        if binding.follows:
-            behind()
-            return
         name = binding.store.name
         words = (
             f"{name} at {binding.target.address}: {trouble.reason}. The read waited for it "
@@ -171,7 +168,7 @@ def read_call(binding: Binding) -> ReadCall | None:
         after = reading.after
     elif binding.waits and scope is not None:
         after = scope.lineage
-    ids = [] if after is None or not binding.records else after.of_store(binding.store.name)
+    ids = [] if after is None or not binding.records or binding.follows else after.of_store(binding.store.name)
     merges = binding.merges and scope is not None
     if reading is None and not ids and not merges:
         return None
@@ -274,7 +271,7 @@ def _between(call: ReadCall, trouble: Visibility | None, backoff: float) -> Gene
         call.trouble = None
         return backoff, False
     call.trouble = trouble
-    if trouble.verdict is Verdict.UNPROVEN or call.binding.follows:
+    if trouble.verdict is Verdict.UNPROVEN:
         return backoff, False
     left = call.left
     if left <= 0:

@@ -37,9 +37,12 @@ class Target:
     discover: Discover | None = None
     """Asks Sentinels for the host and port, within so many seconds; None where they are fixed."""
 
-    def connect(self, timeout: float, protocol: int = 3) -> Any:
-        """A new connection of our own, handshake done; raises what redis-py raises."""
-        kwargs = dict(self.kwargs)
+    def connect(self, timeout: float, protocol: int | None = 3, **decoding: Any) -> Any:
+        """A new connection of our own, handshake done; raises what redis-py raises.
+
+        `decoding`: how replies are made text, as redis-py's own connections take it.
+        """
+        kwargs = {**self.kwargs, **decoding}
         if self.discover is not None:
             kwargs["host"], kwargs["port"] = self.discover(timeout)
         if self.connection_class is not sync_connection.UnixDomainSocketConnection:

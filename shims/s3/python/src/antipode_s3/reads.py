@@ -10,7 +10,7 @@ from antipode.wait_on_read import wait_first
 from antipode.writeid import Opaque, Ordered, WriteId
 from botocore.exceptions import ClientError
 
-from antipode_s3 import metadata
+from antipode_s3 import following, metadata
 from antipode_s3.binding import Binding
 from antipode_s3.client_calls import send
 from antipode_s3.operations import READS_OBJECT, READS_PART
@@ -25,9 +25,12 @@ def do(client: Any, binding: Binding, operation: str, params: dict[str, Any]) ->
     wait_first(binding.server, binding.timeout, reading, scope, waits=binding.waits)
     merged = Reading() if binding.merges and scope is not None else None
     collecting = [each for each in (reading, merged) if each is not None]
+    followed = following.begin(binding, operation, params, reading) if binding.follows else None
     try:
         answer = send(client, operation, params)
     except ClientError as error:
+        if followed is not None:
+            following.over(followed, binding, operation, params, error)
         if collecting:
             _saw_error(binding, params, error, collecting)
             _merge(scope, merged)
@@ -35,10 +38,15 @@ def do(client: Any, binding: Binding, operation: str, params: dict[str, Any]) ->
     if operation in READS_OBJECT:
         rest = _hide(answer)
         binding.observe(rest.counter)
+        if followed is not None:
+            following.over(followed, binding, operation, params, answer, rest.counter)
         if collecting:
             _saw(binding, params, rest, str(answer.get("VersionId") or ""), collecting)
-    elif collecting:
-        _saw_part(binding, operation, params, answer, collecting)
+    else:
+        if followed is not None:
+            following.over(followed, binding, operation, params, answer)
+        if collecting:
+            _saw_part(binding, operation, params, answer, collecting)
     _merge(scope, merged)
     return answer
 

@@ -1,0 +1,43 @@
+"""Dry-run's records of reads: an item that has not come, and one whose older version was read (REC)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import antipode
+from antipode.testing.recorded import Recorded
+from dynamodb_regions import STORE, TABLE, Posts, item, key
+
+
+def test_an_item_that_has_not_come_is_stale_by_a_repeat(posts: Posts, tmp_path: Path) -> None:
+    """REC-6, REC-12, REC-14; a query does not say which keys it reads, and is behind."""
+    recorded = Recorded(tmp_path)
+    posts.lab.partition("b1")
+    reader = posts.wrapped["b1"]
+    with antipode.scope():
+        posts.wrapped["a"].put_item(TableName=TABLE, Item=item("private-key"))
+        assert "Item" not in reader.get_item(TableName=TABLE, Key=key("private-key"))
+        assert "Item" not in reader.get_item(TableName=TABLE, Key=key("another"))
+        reader.scan(TableName=TABLE)
+    assert recorded.count("followed_reads") == 2, "the lineage has no entry of the other item"
+    posts.lab.heal()
+    got, scanned = recorded.findings(2, timeout=30)
+    assert (got["kind"], got["confirmed"], scanned["kind"]) == ("stale", "repeat", "behind")
+    assert (got["store"], got["store_kind"]) == (STORE, "dynamodb")
+    assert got["site"].startswith("tests/test_followed_reads.py:")
+    assert "private-key" not in str(recorded.lines())
+
+
+def test_an_older_version_is_stale_by_its_own_version(posts: Posts, tmp_path: Path) -> None:
+    """REC-14: the item carries it, exactly."""
+    posts.write("k")
+    assert antipode.barrier(posts.write("k"), timeout=30).satisfied
+    recorded = Recorded(tmp_path)
+    posts.lab.partition("b1")
+    with antipode.scope():
+        posts.wrapped["a"].put_item(TableName=TABLE, Item=item("k"))
+        assert "Item" in posts.wrapped["b1"].get_item(TableName=TABLE, Key=key("k"))
+    posts.lab.heal()
+    [record] = recorded.findings(timeout=30)
+    assert (record["kind"], record["confirmed"]) == ("stale", "version")
+    assert int(record["seen"]["counter"]) < int(record["wanted"]["counter"])

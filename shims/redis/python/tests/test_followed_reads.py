@@ -1,0 +1,182 @@
+"""Dry-run's records of reads of a lagging replica: behind, and stale where the read returns something else later."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, cast
+
+import antipode
+import antipode_redis
+import pytest
+import redis
+import redis.asyncio
+from antipode.testing import isolated
+from antipode.testing.recorded import Recorded
+from antipode_lab.stores.redis import RedisStore
+from regions import STORE, Posts, until
+
+HERE = "tests/test_followed_reads.py:"
+
+
+pytestmark = pytest.mark.redis_lab(replicas=1, lag="0ms")
+
+
+@pytest.fixture(autouse=True)
+def _isolated() -> Iterator[None]:
+    with isolated():
+        yield
+
+
+@pytest.fixture
+def posts(redis_lab: RedisStore) -> Posts:
+    return Posts(redis_lab)
+
+
+@pytest.fixture
+def recorded(posts: Posts, tmp_path: Path) -> Recorded:
+    posts.wrapped["a"].flushall()
+    until(lambda: posts.lab.client("b1").dbsize() <= 1)
+    posts.lab.lag("b1", "200ms")
+    return Recorded(tmp_path)
+
+
+def test_a_read_that_misses_its_write_is_stale(posts: Posts, recorded: Recorded) -> None:
+    """REC-6, REC-12, REC-14."""
+    with antipode.message_scope("") as scope:
+        scope.queue = "notifications"
+        posts.wrapped["a"].set("private-key", "private-value")
+        assert posts.wrapped["b1"].get("private-key") is None
+        assert posts.wrapped["b1"].get("private-key-2") is None
+    stale, behind = recorded.findings(2)
+    assert (stale["kind"], stale["confirmed"], behind["kind"]) == ("stale", "repeat", "behind")
+    assert stale["site"].startswith(HERE)
+    assert stale["origin"]["store"] == "notifications"
+    assert (stale["store"], stale["store_kind"], stale["server"]) == (STORE, "redis", posts.lab.url("b1"))
+    assert int(stale["seen"]["counter"]) < int(stale["wanted"]["counter"])
+    assert 0.02 < stale["visible_after"] < 5
+    assert "private" not in str(recorded.lines())
+
+
+READS: dict[str, Callable[[Any], Any]] = {
+    "get": lambda client: client.get("text"),
+    "mget": lambda client: client.mget(["text", "none"]),
+    "exists": lambda client: client.exists("text"),
+    "hgetall": lambda client: client.hgetall("hash"),
+    "smembers": lambda client: client.smembers("set"),
+    "zrange": lambda client: client.zrange("sorted", 0, -1, withscores=True),
+    "xrange": lambda client: client.xrange("stream"),
+    "pipeline": lambda client: client.pipeline().get("text").hget("hash", "f").execute(),
+    "transaction": lambda client: client.pipeline(transaction=True).get("text").llen("list").execute(),
+}
+NOT_REPEATED: dict[str, Callable[[Any], Any]] = {
+    "randomkey": lambda client: client.randomkey(),
+    "hkeys": lambda client: client.hkeys("hash"),
+    "ttl": lambda client: client.ttl("text"),
+    "pipeline": lambda client: client.pipeline().get("text").ttl("text").execute(),
+}
+
+
+def write(client: Any) -> None:
+    pipe = client.pipeline()
+    pipe.set("text", "v").hset("hash", "f", "v").sadd("set", "x", "y", "z").zadd("sorted", {"m": 1.5})
+    pipe.xadd("stream", {"f": "v"}, id="1-1").rpush("list", "e")
+    pipe.execute()
+
+
+@pytest.mark.parametrize("decode", [False, True])
+@pytest.mark.parametrize("read", READS)
+def test_every_deterministic_read_is_repeated_as_the_client_reads(
+    posts: Posts, recorded: Recorded, read: str, decode: bool
+) -> None:
+    """REC-14: what has not changed since is behind, what has is stale: with the client's own decoding and callbacks."""
+    client = redis.Redis.from_url(posts.lab.url("b1"), decode_responses=decode)
+    reader = antipode_redis.wrap(client, store=STORE)
+    with antipode.scope():
+        write(posts.wrapped["a"])
+        READS[read](reader)
+        [missed] = recorded.findings()
+        posts.wrapped["a"].set("other", "v")
+        READS[read](reader)
+        _, same = recorded.findings(2)
+    assert (missed["kind"], same["kind"]) == ("stale", "behind")
+
+
+@pytest.mark.parametrize("read", NOT_REPEATED)
+def test_other_reads_are_not(posts: Posts, recorded: Recorded, read: str) -> None:
+    """REC-14: what is random, of times, or in no order says something else of the same data."""
+    with antipode.scope():
+        write(posts.wrapped["a"])
+        NOT_REPEATED[read](posts.wrapped["b1"])
+    assert [record["kind"] for record in recorded.findings()] == ["behind"]
+
+
+@pytest.mark.parametrize("rest", ["field", "envelope"])
+def test_what_rests_beside_a_value_is_no_part_of_it(posts: Posts, recorded: Recorded, rest: str) -> None:
+    """REC-14: the same value with another lineage is the same value."""
+    options: dict[str, Any] = {"rest": rest} | ({"envelope_keys": "post:*"} if rest == "envelope" else {})
+    store = f"{STORE}-{rest}"
+    writer = antipode_redis.wrap(redis.Redis.from_url(posts.lab.url("a")), store=store, **options)
+    reader: Any = antipode_redis.wrap(redis.Redis.from_url(posts.lab.url("b1")), store=store, **options)
+
+    def put() -> None:
+        writer.set("post:1", "v")
+        writer.hset("hash", "f", "v")
+
+    def get() -> Any:
+        return reader.get("post:1"), reader.hgetall("hash")
+
+    with antipode.scope():
+        put()
+        assert get() == (None, {})
+        assert [record["kind"] for record in recorded.findings(2)] == ["stale", "stale"]
+    with antipode.scope():
+        put()
+        assert get() == (b"v", {b"f": b"v"})
+        assert [record["kind"] for record in recorded.findings(4)][2:] == ["behind", "behind"]
+
+
+def test_the_asyncio_client(posts: Posts, recorded: Recorded) -> None:
+    async def run() -> None:
+        client = redis.asyncio.Redis.from_url(posts.lab.url("b1"))
+        reader: Any = antipode_redis.wrap(client, store=STORE)
+        with antipode.scope():
+            posts.wrapped["a"].set("k", "v")
+            assert await reader.get("k") is None
+            assert await reader.pipeline().get("k").execute() == [None]
+        await reader.aclose()
+        await client.aclose()
+
+    asyncio.run(run())
+    assert [record["kind"] for record in recorded.findings(2)] == ["stale", "stale"]
+
+
+def test_nothing_is_asked_in_the_applications_connection(posts: Posts, recorded: Recorded) -> None:
+    """REC-12, REC-13: neither INFO nor MULTI, also where a read would wait."""
+    plain = redis.Redis.from_url(posts.lab.url("b1"), single_connection_client=True)
+    reader = antipode_redis.wrap(plain, store=STORE, wait_on_read=True)
+    server: Any = posts.lab.client("b1")
+    with server.monitor() as monitor, antipode.scope():
+        posts.wrapped["a"].set("k", "v")
+        assert reader.get("k") is None
+        own = cast("Any", plain).connection._get_socket().getsockname()[1]
+        reader.get("the-end")
+        sent: list[str] = []
+        while not sent or "the-end" not in sent[-1]:
+            command = monitor.next_command()
+            if command["client_port"] == str(own):
+                sent.append(command["command"])
+    assert sent == ["GET k", "GET the-end"]
+    plain.close()
+
+
+def test_a_read_of_what_is_there_is_no_finding(posts: Posts, recorded: Recorded) -> None:
+    with antipode.scope():
+        posts.wrapped["a"].set("k", "v")
+        until(lambda: posts.shows("b1", "k"))
+        assert posts.wrapped["b1"].get("k") == b"v"
+        until(lambda: recorded.count("followed_reads") == 1)
+        assert antipode.barrier().dry_run
+        until(lambda: recorded.lines("barrier"))
+    assert recorded.lines("behind", "stale") == []
