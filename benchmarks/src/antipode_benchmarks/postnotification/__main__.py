@@ -55,7 +55,8 @@ def main(
     barrier: Annotated[
         str,
         typer.Option(
-            help="follower: barrier() in follower-notify; wait-on-read: in post-storage; none: baseline alone"
+            help="follower: barrier() in follower-notify; wait-on-read: in post-storage; nowhere: for dry-run; none: "
+            "baseline alone"
         ),
     ] = "follower",
     size: Annotated[int, typer.Option(min=0, help="octets of a post")] = 1024,

@@ -6,7 +6,7 @@ import json
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal, Self
 
-BarrierPlace = Literal["follower", "wait-on-read", "none"]
+BarrierPlace = Literal["follower", "wait-on-read", "nowhere", "none"]
 Language = Literal["python", "java", "cpp"]
 
 REGIONS = {"a": ("post-upload", "post-storage-a", "notifier"), "b": ("follower-notify", "post-storage-b")}
@@ -34,7 +34,8 @@ class Options:
     notifier: str = "memory"
     """`memory`, or the name of a module in `queues`."""
     barrier: BarrierPlace = "follower"
-    """Where the run with Antipode waits: in follower-notify, at each read in post-storage; `none`: baseline alone."""
+    """Where the run with Antipode waits: in follower-notify, at each read in post-storage, `nowhere`
+    (for dry-run, which says where it belongs); `none`: baseline alone."""
     requests: int = 300
     rate: float = 40.0
     """Uploads a second, sent open-loop: whether or not earlier ones are answered."""

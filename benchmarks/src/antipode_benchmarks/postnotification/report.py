@@ -84,6 +84,13 @@ def save(found: dict[str, Any], path: Path) -> None:
     path.write_text(json.dumps(found, indent=2) + "\n")
 
 
+_PLACES = {
+    "follower": "barrier in follower-notify",
+    "wait-on-read": "wait on read in post-storage",
+    "nowhere": "nobody waits",
+}
+
+
 def show(console: Console, options: Options, found: dict[str, Any]) -> None:
     """Prints the result's tables and its verdict."""
     baseline, antipode = found["baseline"], found["antipode"]
@@ -92,7 +99,7 @@ def show(console: Console, options: Options, found: dict[str, Any]) -> None:
     table.add_column("")
     table.add_column("without Antipode", justify="right")
     if antipode is not None:
-        place = "barrier in follower-notify" if options.barrier == "follower" else "wait on read in post-storage"
+        place = _PLACES[options.barrier]
         table.add_column(f"with Antipode\n{place}", justify="right")
 
     def row(name: str, *cells: str, style: str | None = None) -> None:

@@ -64,7 +64,7 @@ def summary(
         "reads_by_replica": dict(sorted(Counter(delivery.replica for _, delivery in pairs).items())),
         "warmup": {"requests": len(warmup.uploads), "violations": len(warmup.violations)},
         "incomplete_barriers": sum(not delivery.complete for _, delivery in pairs),
-        "early_passes": None if barrier == "none" else sum(early),
+        "early_passes": None if barrier in ("nowhere", "none") else sum(early),
         "duplicates": batch.duplicates,
         "consistency_window_ms": spread(windows),
         "window_over_lag_ms": None

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import antipode
 from antipode.messages import HEADER, outgoing_message
 
-from antipode_benchmarks.postnotification.options import Setup
+from antipode_benchmarks.postnotification.options import QUEUE, Setup
 
 
 class _Message(NamedTuple):
@@ -63,7 +63,8 @@ class MemoryNotifications:
                 while True:
                     headers, body = self._queue.get()
                     if self._antipode:
-                        with antipode.message_scope(headers):
+                        with antipode.message_scope(headers) as scope:
+                            scope.queue = QUEUE
                             handler(headers, body)
                     else:
                         handler(headers, body)
