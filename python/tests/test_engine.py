@@ -108,12 +108,16 @@ def test_the_free_path_asks_nothing_and_expires() -> None:
     log.applied = 10
     with antipode.scope(at(5)):
         antipode.barrier()
-        asked = log.asked
-        free = telemetry.barriers["free"]
-        antipode.barrier()
-        assert log.asked == asked
-        assert telemetry.barriers["free"] == free + 1
+
+        def passed_freely() -> bool:
+            """The first barrier may have the server asked once more behind its back: no question of this one's."""
+            asked, free = log.asked, telemetry.barriers["free"]
+            antipode.barrier()
+            return log.asked == asked and telemetry.barriers["free"] == free + 1
+
+        until(passed_freely)
         until(lambda: not server().holds("e1", 5, time.monotonic()))
+        asked = log.asked
         antipode.barrier()
         assert log.asked > asked
 

@@ -26,12 +26,15 @@ TEST_F(LogTest, TheFreePathAsksNothingAndExpires) {
   log_->Move(10);
   const Scope scope(Upto(5));
   ASSERT_TRUE(Barrier().satisfied());
-  const int asked = fake_->asked;
-  const auto free = telemetry::Barriers(telemetry::Outcome::kFree);
-  ASSERT_TRUE(Barrier().satisfied());
-  EXPECT_EQ(telemetry::Barriers(telemetry::Outcome::kFree), free + 1);
-  EXPECT_EQ(fake_->asked, asked);
+  // The first barrier may have the server asked once more behind its back: that is no question of the second.
+  Until([&] {
+    const int asked = fake_->asked;
+    const auto free = telemetry::Barriers(telemetry::Outcome::kFree);
+    return Barrier().satisfied() && fake_->asked == asked &&
+           telemetry::Barriers(telemetry::Outcome::kFree) == free + 1;
+  });
   Until([&] { return !server_->Holds("e1", 5); });
+  const int asked = fake_->asked;
   ASSERT_TRUE(Barrier().satisfied());
   EXPECT_GT(fake_->asked, asked);
 }

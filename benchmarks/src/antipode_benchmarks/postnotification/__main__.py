@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import signal
 import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -17,6 +16,7 @@ from rich.console import Console
 
 from antipode_benchmarks.postnotification import queues, stores
 from antipode_benchmarks.postnotification.hosts import RunFailed
+from antipode_benchmarks.postnotification.interruption import heed_sigterm
 from antipode_benchmarks.postnotification.options import (
     SHARED_NOTIFIERS,
     SHARED_STORES,
@@ -102,7 +102,7 @@ def main(
             _choice("--notifier", notifier, SHARED_NOTIFIERS)
     except LabError as error:
         raise typer.BadParameter(str(error)) from error
-    signal.signal(signal.SIGTERM, _terminated)
+    heed_sigterm()
     console = Console(highlight=False, width=None if sys.stdout.isatty() else 120)
     path = json_file or _default_path(options)
     try:
@@ -129,11 +129,6 @@ def _choice(option: str, word: str, words: Sequence[str]) -> Any:
 def _default_path(options: Options) -> Path:
     time = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
     return Path("results") / f"postnotification-{options.post_storage}-{options.notifier}-{options.barrier}-{time}.json"
-
-
-def _terminated(number: int, _: object) -> None:
-    """SIGTERM ends the run as Ctrl-C does: with its services and servers."""
-    raise KeyboardInterrupt(signal.Signals(number).name)
 
 
 if __name__ == "__main__":

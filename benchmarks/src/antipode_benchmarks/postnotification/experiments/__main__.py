@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -19,6 +18,7 @@ from antipode_benchmarks.postnotification.experiments import size as sizes
 from antipode_benchmarks.postnotification.experiments import window as windows
 from antipode_benchmarks.postnotification.experiments.bench import Bench
 from antipode_benchmarks.postnotification.experiments.scale import NOTIFIERS, STORES, Scale
+from antipode_benchmarks.postnotification.interruption import heed_sigterm
 from antipode_benchmarks.postnotification.report import INTERRUPTED
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False, help=__doc__)
@@ -61,7 +61,7 @@ def _some(option: str, words: str, known: Iterable[str]) -> list[str]:
 
 
 def _run(scale: Scale, experiment: Callable[[Console, Bench], int]) -> None:
-    signal.signal(signal.SIGTERM, _terminated)
+    heed_sigterm()
     console = Console(highlight=False, width=None if sys.stdout.isatty() else 160)
     try:
         with Bench(console, scale) as bench:
@@ -70,10 +70,6 @@ def _run(scale: Scale, experiment: Callable[[Console, Bench], int]) -> None:
         Console(stderr=True).print("Interrupted: the result has the runs that had ended.")
         raise typer.Exit(INTERRUPTED) from error
     raise typer.Exit(code)
-
-
-def _terminated(number: int, _: object) -> None:
-    raise KeyboardInterrupt(signal.Signals(number).name)
 
 
 @app.command()

@@ -12,6 +12,7 @@ from rich.console import Console
 
 from antipode_benchmarks.postnotification.experiments.scale import Scale
 from antipode_benchmarks.postnotification.hosts import RunFailed
+from antipode_benchmarks.postnotification.interruption import raise_if_terminated
 from antipode_benchmarks.postnotification.options import Options
 from antipode_benchmarks.postnotification.run import Run
 from antipode_benchmarks.postnotification.servers import Servers, posts_servers, queue_servers
@@ -54,9 +55,11 @@ class Bench:
                 self._failed(name, error)
                 place = None
             yield Store(self, None if place is None else Servers(place, {}))
+        raise_if_terminated()  # its result is kept, and the experiment does not look whole
 
     def run(self, servers: Servers, options: Options, title: str) -> dict[str, Any] | None:
-        """One run's result; None where it failed, which is said at the end."""
+        """One run's result; None where it failed, which is said at the end. KeyboardInterrupt after a SIGTERM."""
+        raise_if_terminated()
         if options.notifier not in self._queues:
             return None
         try:

@@ -195,13 +195,16 @@ class EngineTest {
     log.applied = 10;
     try (LineageScope scope = Antipode.scope(at(5))) {
       BarrierResult first = Antipode.barrier();
-      int asked = log.asked.get();
-      long free = Outcome.FREE.counted();
-      BarrierResult again = Antipode.barrier();
-      assertThat(log.asked.get()).isEqualTo(asked);
-      assertThat(Outcome.FREE.counted()).isEqualTo(free + 1);
-      assertThat(again.stores()).isEqualTo(first.stores());
+      // The first barrier's poke may have the server asked once more behind its back: that is no question of the second.
+      until(() -> {
+        int asked = log.asked.get();
+        long free = Outcome.FREE.counted();
+        BarrierResult again = Antipode.barrier();
+        assertThat(again.stores()).isEqualTo(first.stores());
+        return log.asked.get() == asked && Outcome.FREE.counted() == free + 1;
+      });
       until(() -> !server().holds("e1", 5, Ticks.now()));
+      int asked = log.asked.get();
       Antipode.barrier();
       assertThat(log.asked.get()).isGreaterThan(asked);
       scope.append(WriteId.position("log", "e1", 9)); // another lineage is another question
