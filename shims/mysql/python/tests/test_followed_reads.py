@@ -1,22 +1,25 @@
-"""Dry-run's records of reads of a replica that lags, on MariaDB and MySQL, by both clients (REC)."""
+"""Dry-run's records of reads of a replica that lags, on MariaDB and MySQL, by all clients (REC)."""
 
 from __future__ import annotations
 
+import threading
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 from uuid import uuid4
 
 import antipode
 import pytest
+from antipode.followed_reads import FollowedRead
 from antipode.testing.recorded import Recorded
-from sql_regions import Posts
+from sql_regions import Posts, until
+
+pytestmark = pytest.mark.parametrize("client", ["pymysql", "connector", "aio"])
 
 
-@pytest.mark.parametrize("client", ["pymysql", "connector"])
 def test_reads_of_a_replica_that_lags_are_found(any_posts: Posts, client: str, tmp_path: Path) -> None:
     """REC-6, REC-12, REC-13: also where a read would wait, which none does here; nothing is asked beside it."""
-    plain = (any_posts.pymysql if client == "pymysql" else any_posts.connector)("b1", autocommit=True)
-    reader = any_posts.wrap(plain, wait_on_read=True, timeout=30.0)
+    reader = any_posts.wrap(any_posts.open(client, "b1", autocommit=True), wait_on_read=True, timeout=30.0)
     recorded, key = Recorded(tmp_path), f"followed-{uuid4().hex}"
     any_posts.lab.partition("b1")
     with antipode.scope(any_posts.write(key)), closing(reader.cursor()) as cursor:
@@ -28,6 +31,42 @@ def test_reads_of_a_replica_that_lags_are_found(any_posts: Posts, client: str, t
     recorded.looked()
     any_posts.lab.heal("b1")
     [record] = recorded.findings(timeout=30)
-    assert record["site"].startswith("tests/test_followed_reads.py:")
+    caller = "aio_client" if client == "aio" else "test_followed_reads"  # the loop runs the coroutine
+    assert record["site"].startswith(f"tests/{caller}.py:")
     assert record["visible_after"] > 0
     assert key not in str(recorded.lines())
+
+
+def test_the_server_is_looked_at_when_the_reply_has_come(
+    any_posts: Posts, client: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """REC-13: what arrived while the read was under way was there for it. The read waits behind a locked table."""
+    reader = any_posts.wrap(any_posts.open(client, "b1", autocommit=True))
+    recorded, unlocked, looked = Recorded(tmp_path), threading.Event(), []
+    over = FollowedRead.over
+
+    def looking(followed: FollowedRead, *args: Any, **options: Any) -> None:
+        looked.append(unlocked.is_set())
+        over(followed, *args, **options)
+
+    monkeypatch.setattr(FollowedRead, "over", looking)
+    any_posts.lab.run("a", "CREATE TABLE IF NOT EXISTS held (i INT)")
+    any_posts.lab.wait_links()
+    lineage = any_posts.write(f"held-{uuid4().hex}")
+
+    def read() -> None:
+        with antipode.scope(lineage), closing(reader.cursor()) as cursor:
+            cursor.execute("SELECT i FROM held")
+            assert not cursor.fetchall()
+
+    thread = threading.Thread(target=read)
+    with any_posts.lab.client("b1") as locking, locking.cursor() as cursor:
+        cursor.execute("LOCK TABLES held WRITE")
+        thread.start()
+        waiting = "SELECT 1 FROM information_schema.processlist WHERE info = 'SELECT i FROM held'"
+        until(lambda: any_posts.lab.run("b1", waiting))
+        unlocked.set()
+        cursor.execute("UNLOCK TABLES")
+    thread.join(20)
+    assert recorded.count("reads") == 1
+    assert looked == [True]

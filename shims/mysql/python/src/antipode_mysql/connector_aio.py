@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import copy
 from collections.abc import AsyncGenerator
+from contextlib import suppress
 from functools import cache
 from typing import Any, Final
 
@@ -20,6 +21,8 @@ _Plain: Any = MySQLConnection  # its inner parts may be overridden
 _Pooled: Any = PooledMySQLConnection
 _Pool: Any = MySQLConnectionPool
 _NOTHING: Final = object()
+_CLOSE_S: Final = 1.0
+"""How long a cancelled task waits for its connection to be closed, in seconds."""
 
 
 class RecordingConnection(ConnectorDriving, _Plain):  # type: ignore[misc]
@@ -149,21 +152,27 @@ class RecordingConnection(ConnectorDriving, _Plain):  # type: ignore[misc]
     async def _antipode_failed(self, call: Call, error: BaseException) -> None:
         await super()._antipode_failed(call, error)
         if call.sent and isinstance(error, asyncio.CancelledError):
-            await super().shutdown()
+            await self._antipode_give_up()
 
     async def _antipode_ask(self, question: bytes) -> list[Row]:
         try:
             return await super()._antipode_ask(question)
         except asyncio.CancelledError:
-            await super().shutdown()
+            await self._antipode_give_up()
             raise
 
     async def _antipode_answer(self) -> list[Row]:
         try:
             return await super()._antipode_answer()
         except asyncio.CancelledError:
-            await super().shutdown()
+            await self._antipode_give_up()
             raise
+
+    async def _antipode_give_up(self) -> None:
+        """Closes the socket; a server that does not take the close in time does not hold the cancelled task."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_CLOSE_S):
+                await super().shutdown()
 
 
 class RecordingPooled(_Pooled):  # type: ignore[misc]

@@ -178,7 +178,7 @@ class Driving:
     def _antipode_over(self) -> None:
         """The session ends: its open transaction leaves nothing, but what was told to commit may have happened."""
         call, self._antipode_call = self._antipode_call, None
-        if call is not None and call.sent and call.statement.kind is not Kind.READ:
+        if call is not None and call.sent and (call.statement.kind is not Kind.READ or call.statement.may_write):
             self._antipode.unknown()
 
 
@@ -199,9 +199,11 @@ class BlockingDriving(Driving):
         time.sleep(seconds)
 
 
-def _followed(action: Callable[[], _R], recorder: Recorder, followed: FollowedRead) -> Callable[[], _R]:
-    def act() -> _R:
-        result = action()
+def _followed(
+    action: Callable[[], Awaitable[_R]], recorder: Recorder, followed: FollowedRead
+) -> Callable[[], Awaitable[_R]]:
+    async def act() -> _R:
+        result = await action()
         recorder.came(followed)
         return result
 
