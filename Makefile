@@ -16,6 +16,7 @@ one_of = $(if $(filter $($(1)),$(2)),,$(error $(1)=$($(1)): want one of $(2)))
 known = $(call one_of,$(1),$(call names,$(2)))
 LANGUAGES := python java cpp
 SHORT := "not stores and not fuzz and not interop"
+WORKERS ?= -n 2
 OURS := conftest.py python shims lab benchmarks spec
 
 .PHONY: help setup servers lean demo test lint types tests java cpp interop test-stores fuzz micro spec-coverage lock clean
@@ -60,7 +61,7 @@ types:
 	@scripts/types
 
 tests: lean
-	@$(PY) -m pytest -q -m $(SHORT) --only-stores "$(LEAN)" $(PYTEST)
+	@$(PY) -m pytest -q $(WORKERS) -m $(SHORT) --only-stores "$(LEAN)" $(PYTEST)
 
 java: lean
 	@scripts/setup-java
@@ -76,7 +77,7 @@ interop: lean
 
 test-stores: servers
 	@.venv/bin/uv pip install -q --python $(PY) -r requirements/spark.txt
-	@code=0; $(PY) -m pytest -q -m $(SHORT) --other-stores "$(LEAN)" $(PYTEST) || code=1; \
+	@code=0; $(PY) -m pytest -q $(WORKERS) -m $(SHORT) --other-stores "$(LEAN)" $(PYTEST) || code=1; \
 		$(PY) -m pytest -q -m stores -s $(PYTEST) || code=1; exit $$code
 
 fuzz: setup

@@ -6,9 +6,12 @@ import signal
 from collections import Counter
 from pathlib import Path
 from pkgutil import iter_modules
+from typing import Any
 
 import antipode_lab.stores
 import pytest
+from xdist.scheduler import LoadScopeScheduling
+from xdist.workermanage import WorkerController
 
 pytest_plugins = ["pytester"]
 """For tests of our own fixtures and cases, in a run of their own."""
@@ -63,6 +66,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items[:] = kept
     if only:
         config.stash[_LEFT_OUT] = left_out
+        if hasattr(config, "workeroutput"):
+            config.workeroutput["left_out"] = dict(left_out)
 
 
 def _stores_of(item: pytest.Item) -> set[str]:
@@ -79,6 +84,26 @@ def _stores_of(item: pytest.Item) -> set[str]:
     if parts[:2] == ("lab", "tests"):
         return {item.path.stem.removeprefix("test_")} & _STORES
     return set()
+
+
+class Scheduling(LoadScopeScheduling):  # type: ignore[misc]
+    """Of parallel runs (`-n 2`): a shim's tests share the labs of their folder, so that one worker runs them all."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        file = nodeid.partition("::")[0]
+        return file.rpartition("/")[0] if file.startswith("shims/") else file
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Scheduling:
+    """Which worker runs what."""
+    return Scheduling(config, log)
+
+
+def pytest_testnodedown(node: WorkerController) -> None:
+    """Each worker collects all tests, and has left out the same ones."""
+    output: dict[str, Any] = getattr(node, "workeroutput", {})  # none where a worker died
+    if "left_out" in output:
+        node.config.stash[_LEFT_OUT] = Counter(output["left_out"])
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:

@@ -83,10 +83,10 @@ class Waiting(Cases):
         lineages = [store.written(key, "v") for key in keys]
         questions = _Questions(store, monkeypatch)
         waits = [
-            asyncio.create_task(barrier_async(lineages[number % _LINEAGES], timeout=3 * store.patience))
+            asyncio.create_task(barrier_async(lineages[number % _LINEAGES], timeout=6 * store.patience))
             for number in range(_CROWD)
         ]
-        async with asyncio.timeout(store.patience):
+        async with asyncio.timeout(3 * store.patience):
             while parked(store) < _CROWD:
                 await asyncio.sleep(0.005)
         await asyncio.to_thread(store.heal, store.near)
