@@ -4,12 +4,35 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from typing import Any, TypeVar
 
 import mysql.connector.aio
 from antipode_lab.stores._sql_store import SqlStore
 
 _R = TypeVar("_R")
+
+
+def _is_running() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
+
+
+def run_in(loop: asyncio.AbstractEventLoop, awaitable: Awaitable[_R]) -> _R:
+    """Runs it to its end."""
+
+    async def act() -> _R:
+        return await awaitable
+
+    if not _is_running():
+        return loop.run_until_complete(act())
+    # The test is a coroutine itself: another thread runs this loop, in the same scope.
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(copy_context().run, loop.run_until_complete, act()).result()
 
 
 class Blocking:
@@ -20,10 +43,7 @@ class Blocking:
         self.inner = inner
 
     def _run(self, awaitable: Awaitable[_R]) -> _R:
-        async def act() -> _R:
-            return await awaitable
-
-        return self.loop.run_until_complete(act())
+        return run_in(self.loop, awaitable)
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(self.inner, name)
@@ -60,7 +80,7 @@ def blocking(lab: SqlStore, name: str, **arguments: Any) -> Blocking:
     charset = {"charset": "utf8mb4", "collation": "utf8mb4_general_ci", "ssl_disabled": True}
     loop = asyncio.new_event_loop()
     connecting = mysql.connector.aio.connect(**{**settled, **charset, **arguments})
-    return Blocking(loop, loop.run_until_complete(connecting))
+    return Blocking(loop, run_in(loop, connecting))
 
 
 def inner(client: Any) -> Any:

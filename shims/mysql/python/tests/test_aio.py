@@ -10,7 +10,7 @@ from uuid import uuid4
 import antipode
 import mysql.connector.aio
 import pytest
-from antipode.errors import BarrierTimeout
+from antipode.errors import BarrierTimeout, PendingWriteError
 from antipode.writeid import WriteId
 from antipode_mysql import column
 from mysql.connector.aio.pooling import MySQLConnectionPool
@@ -143,6 +143,20 @@ async def test_a_cancelled_wait_leaves_the_connection_in_order(aio: Aio) -> None
     if not await reader.is_connected():
         await reader.reconnect()
     assert await run(reader, "SELECT 7") == [(7,)]
+
+
+async def test_what_leaves_before_the_commit_is_marked_or_refused(aio: Aio) -> None:
+    """SCOPE-14, SCOPE-18: the task that publishes is the one whose transaction is open."""
+    connection = await aio.open(autocommit=False)
+    with antipode.scope() as scope:
+        await run(connection, INSERT, uuid4().hex)
+        assert antipode.deserialize(antipode.serialize()).incomplete == {STORE}
+        antipode.configure(on_pending="raise")
+        with pytest.raises(PendingWriteError):
+            antipode.serialize()
+        await connection.commit()
+        assert antipode.deserialize(antipode.serialize()).is_complete()
+        assert position(scope.lineage) == aio.posts.last()
 
 
 async def test_two_tasks_record_what_is_theirs(aio: Aio) -> None:

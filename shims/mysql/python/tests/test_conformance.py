@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 from antipode.testing.conformance import ShimConformance
-from sql_under_test import MariaDBUnderTest, MySQLUnderTest, SqlUnderTest, TrackedMySQLUnderTest
+from sql_under_test import AioMariaDBUnderTest, MariaDBUnderTest, MySQLUnderTest, SqlUnderTest, TrackedMySQLUnderTest
 
 
 class TestConformance(ShimConformance):
@@ -34,5 +34,15 @@ class TestConformanceOnTrackedMySQL(ShimConformance):
     @classmethod
     def under_test(cls) -> Iterator[SqlUnderTest]:
         store = TrackedMySQLUnderTest()
+        yield store
+        store.close()
+
+
+@pytest.mark.stores
+class TestConformanceOfAsyncio(ShimConformance):
+    @pytest.fixture(scope="class")
+    @classmethod
+    def under_test(cls) -> Iterator[SqlUnderTest]:
+        store = AioMariaDBUnderTest()
         yield store
         store.close()
