@@ -87,10 +87,16 @@ def _stores_of(item: pytest.Item) -> set[str]:
 
 
 class Scheduling(LoadScopeScheduling):  # type: ignore[misc]
-    """Of parallel runs (`-n 2`): a shim's tests share the labs of their folder, so that one worker runs them all."""
+    """Of parallel runs (`-n 2`): which tests one worker runs one after another.
+
+    A shim's, which share the labs of their folder; else those of a file. Of the benchmarks, which are long and have
+    servers of their own, each goes alone.
+    """
 
     def _split_scope(self, nodeid: str) -> str:
         file = nodeid.partition("::")[0]
+        if file.startswith("benchmarks/"):
+            return nodeid
         return file.rpartition("/")[0] if file.startswith("shims/") else file
 
 

@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -21,6 +22,8 @@ from antipode_lab.processes import alive
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 COMMAND = [sys.executable, "-m", "antipode_lab.cli"]
+pytestmark = pytest.mark.timeout(300)
+"""Some have twenty commands, each a process that starts; other tests run beside them."""
 
 
 @pytest.fixture
@@ -110,7 +113,7 @@ def test_an_interrupted_up_leaves_nothing(tmp_path: Path, number: signal.Signals
     )
     found: list[psutil.Process] = []
     try:
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 120
         while "beam.smp" not in (names := _names(found)):
             assert time.monotonic() < deadline, names
             assert process.poll() is None, "up ended before it could be interrupted"
@@ -122,10 +125,10 @@ def test_an_interrupted_up_leaves_nothing(tmp_path: Path, number: signal.Signals
     finally:  # also when the test fails here: an `up` that goes on would leave its lab running
         process.send_signal(number)
         try:
-            process.wait(30)
+            process.wait(120)
         finally:
             process.kill()
-    _, left = psutil.wait_procs(found, 30)
+    _, left = psutil.wait_procs(found, 120)
     assert not [one for one in left if one.is_running() and one.status() != psutil.STATUS_ZOMBIE]
     assert not scratch.exists()
     assert list(tmp_path.iterdir()) == []
@@ -151,6 +154,8 @@ def test_lags_for_single_stores(run: Run, tmp_path: Path) -> None:
 
 
 def test_install_leaves_alone_what_is_here(run: Run) -> None:
-    begun = time.monotonic()
+    server = Path(shutil.which("redis-server") or "/nowhere")
+    before = server.stat()
     assert run("install", "redis").stderr == ""
-    assert time.monotonic() - begun < 10
+    after = server.stat()
+    assert (after.st_ino, after.st_mtime_ns) == (before.st_ino, before.st_mtime_ns)

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from antipode_lab import Lab, LabError
+from antipode_lab.fixtures import LabFactory
 from antipode_lab.stores.rabbitmq import RabbitOptions, RabbitStore
 
 
@@ -63,8 +64,8 @@ def check_lag_partition_and_heal(lab: RabbitStore) -> None:
         receive(receiver, "notifications", b"held")
 
 
-def test_two_regions_in_one_broker(rabbitmq_lab: RabbitStore) -> None:
-    check_lag_partition_and_heal(rabbitmq_lab)
+def test_two_regions_in_one_broker(lab_factory: LabFactory) -> None:
+    check_lag_partition_and_heal(lab_factory("rabbitmq", options={"rabbitmq": {"one_broker": True}}).rabbitmq)
 
 
 def test_declare_waits_until_the_link_carries(rabbitmq_lab: RabbitStore) -> None:

@@ -12,6 +12,7 @@ import pytest
 import requests
 from antipode import Lineage
 from pages import imported
+from streamed import until
 from web import wsgi_server
 
 pytestmark = pytest.mark.usefixtures("own_propagators")
@@ -46,7 +47,7 @@ def test_what_is_not_there_in_time_is_the_applications_answer(page: ModuleType) 
         assert (answer.status_code, answer.headers["Retry-After"]) == (503, "1")
         assert scope.lineage == before
         stores.store.heal("b")
-        assert session.get(url, timeout=10).text == "hello"
+        until(lambda: session.get(url, timeout=10).text == "hello", "it is there")
 
 
 def test_a_stream_of_events(page: ModuleType) -> None:
