@@ -26,13 +26,11 @@ _counts: dict[Counted, int] = {}
 
 def add(counted: Counted) -> None:
     """One more. Past so many different ones new ones are counted without their site."""
-    count = _counts.get(counted)
-    if count is not None:
-        _counts[counted] = count + 1
-    elif len(_counts) < _MOST or not counted.site:
-        _counts[counted] = 1
-    else:
-        add(counted._replace(site=""))
+    if counted not in _counts:
+        if counted.site and len(_counts) >= _MOST:
+            counted = counted._replace(site="")
+        _counts.setdefault(counted, 0)
+    _counts[counted] += 1  # nothing is called in between, so that no other thread of CPython is let in
 
 
 def snapshot() -> dict[Counted, int]:

@@ -150,20 +150,23 @@ class FollowedRead:
         elif late:
             again = self._repeat
             seen = all(write.visible_after is not None for write in writes)
-            if again is None or not seen or not repeats.later(lambda: self._compare(again, late)):
+            if (
+                again is None
+                or not seen
+                or not repeats.later(lambda: self._differs(again), functools.partial(self._compared, late))
+            ):
                 self._record("behind", late)
 
-    def _compare(self, again: Value, late: Sequence[FollowedWrite]) -> None:
+    def _differs(self, again: Value) -> bool:
         """Reads again, and says whether the result is another one now."""
-        try:
-            now = digest(again())
-        except Exception as error:  # the store's own: nothing is confirmed
-            logs.logger.debug("a read could not be repeated: %s", type(error).__name__)
-            now = None
-        if now is None or now == self._digest:
-            self._record("behind", late)
-        else:
+        now = digest(again())
+        return now is not None and now != self._digest
+
+    def _compared(self, late: Sequence[FollowedWrite], differs: bool) -> None:
+        if differs:
             self._record("stale", late, "repeat")
+        else:
+            self._record("behind", late)
 
     def _record(self, kind: str, writes: Sequence[FollowedWrite], confirmed: str = "") -> None:
         self._count(kind)

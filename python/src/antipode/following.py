@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import heapq
-import itertools
 import threading
 import time
+import traceback
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
@@ -19,6 +18,8 @@ FOLLOW_S: Final = 30.0
 """How long a write that was not visible is followed, in seconds."""
 MOST_FOLLOWED: Final = 1000
 """Barriers and reads that are followed at once, a process."""
+_LAST_LOOK_S: Final = 0.25
+"""How long the end of the process waits for first looks that are under way."""
 
 
 class FollowedWrite:
@@ -52,7 +53,7 @@ class FollowedWrite:
     def late(self) -> bool:
         """The first look found that it was not visible: the server knows the write's history, and was not so far."""
         last = self.answer
-        if self.first is None or self.first.verdict is not Verdict.NOT_YET:
+        if self.first is None or self.first.verdict is not Verdict.NOT_YET or self.first.unanswered:
             return False
         unknown = self.first.unknown_epoch and (last is None or last.verdict is not Verdict.VISIBLE)
         return not unknown
@@ -78,8 +79,11 @@ class Followed:
     def __init__(self, wanted: Iterable[tuple[Server, WriteId]], over: Over) -> None:
         self._over = over
         self._lock = threading.Lock()
+        """Held while writes are parked: none is given up before it is parked. Servers' locks are taken under it."""
+        self._given_up = False
         self._ended = False
-        self._look = Group(0.0, self._looked, None)
+        self._answered = threading.Event()
+        self._look = _group(0.0, self._looked)
         self._park: Group | None = None
         self.since = self._look.since
         self.writes = [FollowedWrite(self._look.add(write_id, server)) for server, write_id in wanted]
@@ -88,34 +92,40 @@ class Followed:
     @property
     def looked(self) -> bool:
         """Whether every server has answered the first look."""
-        return self._park is not None
+        return self._answered.is_set()
+
+    def wait_for_look(self, timeout: float) -> None:
+        """Blocks until then, for so many seconds at most."""
+        self._answered.wait(timeout)
 
     def start(self) -> None:
-        """Asks the servers; never waits."""
-        for write in self.writes:
-            write.server.park(write.need)
+        """Asks the servers; never waits. Raises what the system does that has no thread or channel left for it."""
+        with self._lock:
+            if self._given_up:
+                return
+            for write in self.writes:
+                write.server.park(write.need)
         if not self._look.parked():
             self._looked()
 
     def _looked(self) -> None:
         """Every server has answered the first look: what was not there is parked."""
         with self._lock:
-            if self._ended:
+            if self._given_up:
                 return
-            group = Group(FOLLOW_S, self.end, None)
-            group.follows = True
+            group = _group(FOLLOW_S, self.end)
             for write in self.writes:
                 need = write.need
-                # A position behind one that is not there has no answer of its own: it is not there, either.
-                write.first = None if need.left_out else need.answer or Visibility(Verdict.NOT_YET)
+                write.first = None if need.left_out else need.answer
                 write.took(write.first, self.since, need.seen)
                 if need.counter >= 0:
                     write.at = write.server.applied_in(need.epoch)
                 if write.first is not None and write.first.verdict is Verdict.NOT_YET:
                     self._parked.append((group.add(write.write_id, write.server), write))
             self._park = group
-        for need, write in self._parked:
-            write.server.park(need)
+            for need, write in self._parked:
+                write.server.park(need)
+        self._answered.set()
         if not group.parked():
             self.end()
 
@@ -126,7 +136,7 @@ class Followed:
                 return
             self._ended = True
         with _lock:
-            _followed.discard(self)
+            _followed.pop(self, None)
         for need, write in self._parked:
             if need.done:
                 write.took(need.answer or write.answer, self.since, need.seen)
@@ -137,6 +147,8 @@ class Followed:
 
     def give_up(self) -> None:
         """Asks no server for it any more."""
+        with self._lock:
+            self._given_up = True
         for group in (self._look, self._park):
             if group is not None:
                 group.cancelled = True
@@ -144,44 +156,80 @@ class Followed:
                     if not need.done:
                         need.server.give_up(need)
 
+    def forget(self) -> None:
+        """Gives it up, and nobody is told of it."""
+        with self._lock:
+            self._ended = True
+        with _lock:
+            _followed.pop(self, None)
+        self.give_up()
+
+
+def _group(timeout: float, over: Callable[[], None]) -> Group:
+    group = Group(timeout, over, None)
+    group.follows = True
+    return group
+
 
 _lock = threading.Lock()
-_followed: set[Followed] = set()
-_due: list[tuple[float, int, Followed]] = []
-_numbers = itertools.count()
+_followed: dict[Followed, float] = {}
+"""What is followed, and until when: in the order in which it began, so that the first is due first."""
 _changed = threading.Condition(_lock)
 _thread: threading.Thread | None = None
 
 
 def follow(wanted: Iterable[tuple[Server, WriteId]], over: Over) -> Followed | None:
-    """Follows writes; `over` gets them when all are seen, or after 30 s. None where too many are followed."""
-    global _thread
+    """Follows writes; `over` gets them when all are seen, or after 30 s. Never raises.
+
+    None where too many are followed, or where the system has nothing left to follow them with.
+    """
+    if len(_followed) >= MOST_FOLLOWED:
+        return None
     followed = Followed(wanted, over)
+    try:
+        if not _admit(followed):
+            return None
+        followed.start()
+    except Exception:  # no thread, no file: the application goes on
+        followed.forget()
+        logs.warn("following", f"what dry-run looks at could not be followed: {traceback.format_exc(limit=-2)}")
+        return None
+    return followed
+
+
+def _admit(followed: Followed) -> bool:
+    global _thread
     with _lock:
         if len(_followed) >= MOST_FOLLOWED:
-            return None
-        _followed.add(followed)
-        heapq.heappush(_due, (time.monotonic() + FOLLOW_S, next(_numbers), followed))
+            return False
         if _thread is None:
-            _thread = threading.Thread(target=_give_up_when_due, name="antipode-following", daemon=True)
-            _thread.start()
-        elif _due[0][2] is followed:
+            thread = threading.Thread(target=_give_up_when_due, name="antipode-following", daemon=True)
+            thread.start()
+            _thread = thread
+        _followed[followed] = time.monotonic() + FOLLOW_S
+        if len(_followed) == 1:
             _changed.notify()
-    followed.start()
-    return followed
+    return True
 
 
 def _give_up_when_due() -> None:
     while True:
-        with _lock:
-            while _due and _due[0][2] not in _followed:
-                heapq.heappop(_due)
-            wait = _due[0][0] - time.monotonic() if _due else None
-            if wait is None or wait > 0:
-                _changed.wait(wait)
-                continue
-            followed = heapq.heappop(_due)[2]
-        _give_up(followed)
+        due = _next_due()
+        if due is not None:
+            _give_up(due)
+        del due  # while it waits it holds nothing
+
+
+def _next_due() -> Followed | None:
+    """What has been followed for long enough; None after a while in which nothing was, or after a change."""
+    with _lock:
+        first = next(iter(_followed.items()), None)
+        wait = None if first is None else first[1] - time.monotonic()
+        if first is not None and wait is not None and wait <= 0:
+            return first[0]
+        del first
+        _changed.wait(wait)
+        return None
 
 
 def _give_up(followed: Followed) -> None:
@@ -195,19 +243,17 @@ def all_looked_at() -> bool:
 
 
 def give_up_all() -> None:
-    """Ends what is followed: each is recorded as far as it was seen."""
+    """Ends what is followed: each is recorded as far as it was seen. First looks that are under way get a moment."""
+    until = time.monotonic() + _LAST_LOOK_S
     for followed in _all():
+        followed.wait_for_look(max(until - time.monotonic(), 0.0))
         _give_up(followed)
 
 
 def forget() -> None:
     """Follows nothing any more, and nobody is told of it (tests)."""
     for followed in _all():
-        with followed._lock:
-            followed._ended = True
-        with _lock:
-            _followed.discard(followed)
-        followed.give_up()
+        followed.forget()
 
 
 def _all() -> list[Followed]:
@@ -222,4 +268,3 @@ def after_fork() -> None:
     _changed = threading.Condition(_lock)
     _thread = None
     _followed.clear()
-    _due.clear()

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import atexit
 import json
 import os
 import queue
 import socket
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -21,15 +21,19 @@ MOST_QUEUED: Final = 10_000
 FILES_KEPT: Final = 4
 DUE_S: Final = 60.0
 """How often summaries are written, in seconds."""
-_IDLE_S: Final = 1.0
+_CHILDREN: Final = ("multiprocessing.util", "billiard.util")
+"""These end the children that they fork by themselves, without exit hooks, and have hooks of their own."""
 
 
 class RecordWriter:
     """A bounded queue, and a thread that empties it into `<folder>/<host>-<pid>-<start>.jsonl` (REC-2)."""
 
-    def __init__(self, due: Callable[[], list[dict[str, Any]]] | None = None) -> None:
-        """`due`: what else is to be written, asked about once a minute."""
+    def __init__(
+        self, due: Callable[[], list[dict[str, Any]]] | None = None, end: Callable[[], None] | None = None
+    ) -> None:
+        """`due`: what else is to be written, asked about once a minute. `end`: to be called when the process ends."""
         self._due = due
+        self._end = end
         self._queue: queue.Queue[dict[str, Any] | threading.Event] = queue.Queue(MOST_QUEUED)
         self._thread: threading.Thread | None = None
         self._start = threading.Lock()
@@ -64,14 +68,21 @@ class RecordWriter:
         except queue.Full:
             return False
         self._ensure_thread()
-        return written.wait(timeout)
+        return self.used and written.wait(timeout)
 
     def _ensure_thread(self) -> None:
         with self._start:
-            if self._thread is None:
-                self._thread = threading.Thread(target=self._run, name="antipode-records", daemon=True)
-                self._thread.start()
-                atexit.register(self.flush, _IDLE_S)
+            if self._thread is not None:
+                return
+            thread = threading.Thread(target=self._run, name="antipode-records", daemon=True)
+            try:
+                thread.start()
+            except RuntimeError:  # too many threads, or the interpreter ends: the next record tries again
+                return
+            self._thread = thread
+            for name in _CHILDREN:
+                if self._end is not None and name in sys.modules:
+                    sys.modules[name].Finalize(None, self._end, exitpriority=0)
 
     def _run(self) -> None:
         asked_at = time.monotonic()

@@ -30,9 +30,9 @@ Record = dict[str, Any]
 _EXIT_S: Final = 1.0
 _TOLD: Final = (
     *("kind", "site", "region", "process", "store", "server", "confirmed", "visible_after", "written_at", "target"),
-    *("reason", "reach"),
+    *("reason", "reach", "lineage_stores", "registered"),
 )
-"""Fields that a span's event has under their own names; lists are those of barriers, whose records come later."""
+"""Fields that a span's event has under their own names; those of a barrier's stores are known later than that."""
 _RANDOM_BITS: Final = 56
 """W3C's trace context has these, the last ones of a trace id, random."""
 _STARTED: Final = int(time.time())
@@ -64,7 +64,7 @@ def event(record: Record, span: trace.Span | None = None) -> None:
     span = trace.get_current_span() if span is None else span
     if not span.is_recording():
         return
-    told = {f"antipode.{name}": record[name] for name in _TOLD if record.get(name) not in (None, "")}
+    told = {f"antipode.{name}": record[name] for name in _TOLD if record.get(name) not in (None, "", [], ())}
     told |= {f"antipode.origin.{name}": word for name, word in record.get("origin", {}).items()}
     if "store_kind" in record:
         told["antipode.store.kind"] = record["store_kind"]
@@ -152,13 +152,15 @@ def follow(plan: Plan, site: str) -> Sequence[Need]:
     event(about | {"reach": plan.reach.value})
     if plan.vacuous:
         lists = {"lineage_stores": plan.elsewhere, "registered": [store.name for store in registry().all()]}
-        put(about | {"kind": "vacuous"} | lists)
+        vacuous = about | {"kind": "vacuous"} | lists
+        event(vacuous)
+        put(vacuous)
 
     def over(writes: Sequence[FollowedWrite]) -> None:
         put(about | _outcome(plan, writes, site))
 
     followed = following.follow(plan.wanted(), over)
-    if followed is None:  # bounded: this one is not followed, and its record says that nobody knows
+    if followed is None:  # bounded: its record says that nobody looked (CHECK-4)
         over(())
         return ()
     return [write.need for write in followed.writes]
@@ -168,26 +170,33 @@ def origin(scope: Scope | None) -> Record:
     """Where a lineage came from (REC-7); asked while the request runs, which knows its route by now."""
     if scope is None:
         return {"scope": "task"}
-    opened_by = scope.site if scope.endpoint is None else scope.endpoint()
-    found = {"scope": scope.kind, "opened_by": opened_by}
+    found = {"scope": scope.kind, "opened_by": _opened_by(scope)}
     return found | {"store": scope.queue} if scope.queue else found
+
+
+def _opened_by(scope: Scope) -> str:
+    try:
+        return scope.site if scope.endpoint is None else scope.endpoint()
+    except Exception:  # the framework's own
+        return scope.site
 
 
 def _outcome(plan: Plan, writes: Sequence[FollowedWrite], site: str) -> Record:
     stores = []
     for asked in plan.asked:
         own = [write for write in writes if write.server.store is asked.store]
-        late = [write for write in own if not write.there_at_once]
+        verdict = _verdict(own)
+        late = verdict is Verdict.NOT_YET
         if late:
             telemetry.finding("behind", site)
         record: Record = {
             "store": asked.store.name,
             "store_kind": asked.store.kind,
-            "verdict": (Verdict.NOT_YET if late else Verdict.VISIBLE if own else Verdict.NOT_YET).value,
+            "verdict": verdict.value,
             "servers": sorted({write.server.address for write in own}),
         }
-        if late or not own:
-            record["visible_after"] = visible_after(own)
+        if late:
+            record["visible_after"] = visible_after([write for write in own if not write.need.left_out])
         stores.append(record)
     stores += [{"store": name, "verdict": Verdict.ELSEWHERE.value} for name in plan.elsewhere]
     seen = all(store["verdict"] in {Verdict.VISIBLE, Verdict.ELSEWHERE} for store in stores)
@@ -197,6 +206,15 @@ def _outcome(plan: Plan, writes: Sequence[FollowedWrite], site: str) -> Record:
         "complete": seen and not plan.elsewhere and plan.lineage.is_complete(plan.asked_names),
         "stores": stores,
     }
+
+
+def _verdict(writes: Sequence[FollowedWrite]) -> Verdict:
+    """What a barrier would have found of one store; a server that does not answer is left out, as by a barrier."""
+    judged = [write for write in writes if not write.need.left_out]
+    if any(write.late for write in judged):
+        return Verdict.NOT_YET
+    seen = bool(judged) and all(write.there_at_once for write in judged)
+    return Verdict.VISIBLE if seen else Verdict.UNPROVEN
 
 
 def visible_after(writes: Sequence[FollowedWrite]) -> float | None:
@@ -238,6 +256,7 @@ def end() -> None:
     uvicorn does by SIGTERM, runs no exit hook.
     """
     following.give_up_all()
+    repeats.give_up_all()
     if not _writer.used:
         return
     for record in [*_held.due(all_of_them=True), *_summary()]:
@@ -259,7 +278,7 @@ def flush(timeout: float = 5.0) -> bool:
     return _writer.flush(timeout)
 
 
-_writer = RecordWriter(_due)
+_writer = RecordWriter(_due, end)
 _held = HeldRecords()
 _summing = threading.Lock()
 _counted: tuple[dict[counts.Counted, int], float] = ({}, time.time())
@@ -269,7 +288,7 @@ _counted: tuple[dict[counts.Counted, int], float] = ({}, time.time())
 def after_fork() -> None:
     """In the child of a fork: the writer's thread stayed with the parent, and what that had counted."""
     global _writer, _summing
-    _writer, _summing = RecordWriter(_due), threading.Lock()
+    _writer, _summing = RecordWriter(_due, end), threading.Lock()
     following.after_fork()
     repeats.after_fork()
     forget()

@@ -8,51 +8,106 @@ from __future__ import annotations
 import queue
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Final
 
 from antipode import logs
 
 MOST_WAITING: Final = 100
-_jobs: queue.Queue[Callable[[], None]] = queue.Queue(MOST_WAITING)
-_thread: threading.Thread | None = None
-_start = threading.Lock()
+_LAST_S: Final = 0.25
+"""How long the end of the process waits for the one that is being read again."""
 
 
-def later(job: Callable[[], None]) -> bool:
-    """Has the thread do it; False where too many wait already."""
-    global _thread
-    try:
-        _jobs.put_nowait(job)
-    except queue.Full:
-        return False
-    with _start:
-        if _thread is None:
-            _thread = threading.Thread(target=_run, name="antipode-repeats", daemon=True)
-            _thread.start()
-    return True
+class _Repeat:
+    """One read that is sent once more. `over` is called once: with what was found, or with False where nobody asks."""
 
+    __slots__ = ("_differs", "_lock", "_over", "ended")
 
-def _run() -> None:
-    jobs = _jobs
-    while True:
-        job = jobs.get()
+    def __init__(self, differs: Callable[[], bool], over: Callable[[bool], None]) -> None:
+        self._differs = differs
+        self._over = over
+        self._lock = threading.Lock()
+        self.ended = threading.Event()
+
+    def run(self) -> None:
         try:
-            job()
+            found = self._differs()
+        except Exception as error:  # the store's own: nothing is confirmed
+            logs.logger.debug("a read could not be repeated: %s", type(error).__name__)
+            found = False
+        self.end(found)
+
+    def end(self, found: bool) -> None:
+        with self._lock:
+            if self.ended.is_set():
+                return
+            self.ended.set()
+        try:
+            self._over(found)
         except Exception:
             logs.logger.exception("a dry-run record could not be made")
 
 
-def forget() -> None:
-    """What still waits is not done (tests, and at exit)."""
+_waiting: queue.Queue[_Repeat] = queue.Queue(MOST_WAITING)
+_running: _Repeat | None = None
+_thread: threading.Thread | None = None
+_start = threading.Lock()
+
+
+def later(differs: Callable[[], bool], over: Callable[[bool], None]) -> bool:
+    """Has the thread read again, and calls `over` once, with whether the result was another one.
+
+    False where too many wait already, or where the system has no thread left for it: then nothing is called.
+    """
+    global _thread
+    with _start:
+        if _thread is None:
+            thread = threading.Thread(target=_run, name="antipode-repeats", daemon=True)
+            try:
+                thread.start()
+            except RuntimeError:
+                return False
+            _thread = thread
+    try:
+        _waiting.put_nowait(_Repeat(differs, over))
+    except queue.Full:
+        return False
+    return True
+
+
+def _run() -> None:
+    global _running
+    waiting = _waiting
     while True:
-        try:
-            _jobs.get_nowait()
-        except queue.Empty:
-            return
+        _running = None
+        _running = waiting.get()
+        _running.run()
+
+
+def _take_all() -> list[_Repeat]:
+    taken: list[_Repeat] = []
+    with suppress(queue.Empty):
+        while True:
+            taken.append(_waiting.get_nowait())
+    return taken
+
+
+def give_up_all() -> None:
+    """The process ends: nothing is confirmed of what still waits. The one that is under way gets a moment."""
+    for each in _take_all():
+        each.end(False)
+    running = _running
+    if running is not None and not running.ended.wait(_LAST_S):
+        running.end(False)
+
+
+def forget() -> None:
+    """What still waits is not done, and nobody is told of it (tests)."""
+    _take_all()
 
 
 def after_fork() -> None:
     """In the child of a fork: the thread and what waited for it stayed with the parent."""
-    global _jobs, _thread, _start
-    _jobs = queue.Queue(MOST_WAITING)
-    _thread, _start = None, threading.Lock()
+    global _waiting, _running, _thread, _start
+    _waiting = queue.Queue(MOST_WAITING)
+    _running, _thread, _start = None, None, threading.Lock()

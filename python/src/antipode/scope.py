@@ -146,10 +146,9 @@ class Scope:
         if uncommitted:
             apply_on_pending(uncommitted)
         if settings().mode is Mode.DRY_RUN:
-            site = call_site()
             for write in self.pending:
                 if write not in uncommitted and not write.unknown:
-                    _records().concurrent_write(site, write.store, write.site)
+                    _records().concurrent_write(call_site(), write.store, write.site)
         return self.marked()
 
     def additions(self) -> Lineage:

@@ -28,6 +28,7 @@ from antipode.waiters import LINGER_S, Waiters
 if TYPE_CHECKING:
     from antipode.shim import Watch
     from antipode.store import Store
+    from antipode.writeid import WriteId
 
 SAFETY_NET: Final = 10
 """The poll interval doubles up to so many times the shortest."""
@@ -135,8 +136,8 @@ class Server:
         return self._poked
 
     @property
-    def awaited(self) -> bool:
-        """Whether a barrier, or a read, waits for a write here now: not one that only looks or records."""
+    def awaited(self) -> frozenset[WriteId]:
+        """The writes and branches that barriers, or reads, wait for here now: not those that only look or record."""
         with self._lock:
             return self.waiters.awaited
 
@@ -176,12 +177,11 @@ class Server:
         now = time.monotonic()
         with self._lock:
             self._wanted_at = now
+            self._ensure_thread()
             answer = self._at_once(need, now)
             if answer is not None or need.left_out:
-                self._ensure_thread()
                 return need.group.settle(need, answer)
             rides_along = self.waiters.add(need)
-            self._ensure_thread()
         if not rides_along:
             self._poke()
         return False
@@ -202,14 +202,19 @@ class Server:
     # The thread
 
     def _ensure_thread(self) -> None:
-        if self._thread is None:
-            self._wake = os.pipe()
-            os.set_blocking(self._wake[0], False)
-            os.set_blocking(self._wake[1], False)
-            self._thread = threading.Thread(
-                target=self._run, name=f"antipode-{self.store.name}-{self.address}", daemon=True
-            )
+        if self._thread is not None:
+            return
+        self._wake = os.pipe()
+        os.set_blocking(self._wake[0], False)
+        os.set_blocking(self._wake[1], False)
+        self._thread = threading.Thread(
+            target=self._run, name=f"antipode-{self.store.name}-{self.address}", daemon=True
+        )
+        try:
             self._thread.start()
+        except RuntimeError:  # too many threads, or the process ends: the next one who waits tries again
+            self._end(self._wake)
+            raise
 
     def _poke(self) -> None:
         """Makes the thread ask now; called from any thread."""

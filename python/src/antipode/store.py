@@ -116,7 +116,7 @@ class Store:
         """Whether the mode is dry-run; cheap enough for every read."""
         generation = settings_generation()
         if self._dry_run[1:] != (generation, self.options):
-            self._dry_run = (self.mode is Mode.DRY_RUN, settings_generation(), self.options)
+            self._dry_run = (self.mode is Mode.DRY_RUN, generation, self.options)
         return self._dry_run[0]
 
     @property

@@ -41,15 +41,20 @@ class Visibility(NamedTuple):
     """With `not_yet`: the server does not know the write's epoch, which may be newer than the server."""
     told: str = ""
     """With `visible` of a closed branch: the text of its row."""
+    unanswered: bool = False
+    """With `not_yet`: the server was in no state to answer (throttled, recovering), and said nothing of the write."""
 
 
 VISIBLE: Final = Visibility(Verdict.VISIBLE)
 NOT_YET: Final = Visibility(Verdict.NOT_YET)
 
 
-def not_yet(reason: str, *, unknown_epoch: bool = False) -> Visibility:
-    """Not visible at this server now; it may become so."""
-    return Visibility(Verdict.NOT_YET, reason, unknown_epoch)
+def not_yet(reason: str, *, unknown_epoch: bool = False, unanswered: bool = False) -> Visibility:
+    """Not visible at this server now; it may become so.
+
+    `unanswered`: the question was put off, and nothing was said of the write: dry-run finds nothing there (REC-13).
+    """
+    return Visibility(Verdict.NOT_YET, reason, unknown_epoch, unanswered=unanswered)
 
 
 def unproven(reason: str) -> Visibility:

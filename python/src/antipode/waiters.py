@@ -44,17 +44,18 @@ class Waiters:
         return self.live > 0 or bool(self.probes)
 
     @property
-    def awaited(self) -> bool:
-        """Whether a barrier waits for any of it now: not one that only looks or records, and no prober."""
+    def awaited(self) -> frozenset[WriteId]:
+        """What barriers wait for now: not what one only looks at or records, nor what a prober asks for."""
         parked = chain(chain.from_iterable(self._ordered.values()), chain.from_iterable(self._others.values()))
-        return any(not (need.done or need.group.follows or need.group.timeout == 0) for need in parked)
+        waiting = (need for need in parked if not (need.done or need.group.follows or need.group.timeout == 0))
+        return frozenset(need.write_id for need in waiting)
 
     # Coming and going
 
     def lagging(self, need: Need, now: float, position: str) -> Visibility | None:
         """The overload rule: where the known lag exceeds the deadline nobody parks, one prober goes on (BAR)."""
-        if need.branch:
-            return None  # a task that is slow says nothing of the replica (BRANCH-14)
+        if need.branch or need.group.follows:
+            return None  # a task that is slow says nothing of the replica (BRANCH-14); nobody waits in dry-run
         if need.counter < 0:
             crowd = sum(len(needs) for needs in self._others.values())
             if self._timeouts_in_a_row >= _FAILED_IN_A_ROW and crowd:
@@ -98,8 +99,10 @@ class Waiters:
         if need.done:
             return
         need.group.settle(need, None)
+        if not need.parked:
+            return
         self.live -= 1
-        self._timeouts_in_a_row += not need.branch
+        self._timeouts_in_a_row += not (need.branch or need.group.follows)
         if need.counter >= 0 and need.epoch in self._ordered:
             self._ordered[need.epoch].given_up()
         if need.counter >= 0 and not need.group.cancelled:

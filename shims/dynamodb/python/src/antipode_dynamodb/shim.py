@@ -106,7 +106,7 @@ class DynamoDbShim(Shim):
                 )
         if VISIBLE in answers:
             self.proved_at = time.monotonic()
-        return [answer if answer is not None else not_yet("not asked") for answer in answers]
+        return [answer if answer is not None else not_yet("not asked", unanswered=True) for answer in answers]
 
     def _parse(self, session: _Session, write_id: WriteId) -> tuple[str, Item] | Visibility:
         """The table and key of a write, or why it cannot be asked for."""
@@ -166,7 +166,7 @@ class DynamoDbShim(Shim):
         except ClientError as error:
             code = error_code(error)
             if code in _THROTTLED:
-                return dict.fromkeys(places, not_yet(f"DynamoDB throttles the questions ({code})"))
+                return dict.fromkeys(places, not_yet(f"DynamoDB throttles the questions ({code})", unanswered=True))
             if http_status(error) >= 500:
                 raise OSError(str(error)) from error
             if code == "ResourceNotFoundException":
@@ -180,7 +180,9 @@ class DynamoDbShim(Shim):
         for table, part in answer.get("UnprocessedKeys", {}).items():
             names = session.tables.get(table).keys
             for key in part["Keys"]:
-                found[table, key_octets(table, names, key)] = not_yet("DynamoDB left the question unprocessed")
+                found[table, key_octets(table, names, key)] = not_yet(
+                    "DynamoDB left the question unprocessed", unanswered=True
+                )
         return found
 
     def _session(self, server: Server) -> _Session:
@@ -216,7 +218,7 @@ class DynamoDbShim(Shim):
         return preparing.preparations(url, wanted)
 
 
-_UNASKED: Final = not_yet("not asked")
+_UNASKED: Final = not_yet("not asked", unanswered=True)
 _THROTTLED: Final = frozenset(
     {"ProvisionedThroughputExceededException", "RequestLimitExceeded", "ThrottlingException", "LimitExceededException"}
 )

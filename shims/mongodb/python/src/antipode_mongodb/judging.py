@@ -32,9 +32,9 @@ def refused(error: OperationFailure) -> Visibility:
     if any(word in words for word in _GONE):
         raise OSError(str(error)) from error
     if any(word in words for word in _BUSY):
-        return not_yet("the server's own recovery was in the way of the question")
+        return not_yet("the server's own recovery was in the way of the question", unanswered=True)
     if error.code == NO_MAJORITY_YET:
-        return not_yet("the server does not know yet what a majority has")
+        return not_yet("the server does not know yet what a majority has", unanswered=True)
     if error.code in _UNAUTHORIZED:
         return unproven(f"its login may not read there ({error}). {GRANT}")
     return unproven(str(error))
@@ -140,7 +140,7 @@ def documents(client: Any, ids: Sequence[WriteId]) -> list[Visibility]:
         if answers[index] is None:
             answers[index] = judge(ids[index], there.get(ids[index].key))
     _see_tombstones(client, ids, names, answers)
-    return [answer if answer is not None else not_yet("not asked") for answer in answers]
+    return [answer if answer is not None else not_yet("not asked", unanswered=True) for answer in answers]
 
 
 def _see_tombstones(

@@ -60,7 +60,7 @@ class MongoShim(Shim, BranchTable):
         if not ids:
             session.client.admin.command("ping")
             return []
-        answers: list[Visibility] = [not_yet("not asked")] * len(ids)
+        answers: list[Visibility] = [not_yet("not asked", unanswered=True)] * len(ids)
         of_documents = [index for index, each in enumerate(ids) if not each.is_position]
         of_times = [index for index, each in enumerate(ids) if each.is_position]
         if of_documents:

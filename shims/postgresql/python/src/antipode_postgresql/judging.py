@@ -96,7 +96,7 @@ def judge(name: str, wanted: int, seen: Seen) -> Visibility:
             return answer
     bad = [answer for answer in answers if answer.verdict is Verdict.UNPROVEN]
     if bad and len(bad) < len(answers):
-        return not_yet(f"its receiver is down, and it may be on another timeline: {bad[0].reason}")
+        return not_yet(f"its receiver is down, and it may be on another timeline: {bad[0].reason}", unanswered=True)
     return bad[0] if bad else VISIBLE
 
 
