@@ -92,8 +92,9 @@ class Client:
         followed.over(self._server, lambda: _value(found), repeat=lambda: self._read_again(key), versions=exact)
 
     def _read_again(self, key: bytes) -> bytes | None:
-        found, _ = self._store.read(self._node, key)
-        return _value(found)
+        """What the server shows by now; in monkey mode that is no read, which would choose (MONKEY-6)."""
+        with self._store.looking(self._node) as node:
+            return _value(node.data.get(key))
 
     def _depends(self, found: Cell | None, key: bytes, position: Ordered) -> Lineage:
         """The lineage beside a value, with an identifier that covers the value itself (SHIM-13)."""

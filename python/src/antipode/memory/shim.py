@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, Final, NamedTuple
 
+from antipode.branch_ids import BRANCHES, BranchId
 from antipode.branch_table import BranchTable
 from antipode.epochs import judge_position
 from antipode.errors import ConfigurationError
@@ -17,6 +18,10 @@ from antipode.writeid import Opaque, Ordered, WriteId
 
 _ROW: Final = b"antipode:branch:"
 """What the keys of the rows of branches begin with."""
+
+
+def _epoch_of(position: WriteId) -> str:
+    return position.version.epoch if isinstance(position.version, Ordered) else ""
 
 
 class Target(NamedTuple):
@@ -59,8 +64,9 @@ class _AnyMemoryShim(Shim, BranchTable):
     def find_branches(self, ids: Sequence[str], server: Server) -> Mapping[str, str]:
         target: Target = server.target
         with target.store.looking(target.node) as node:
-            if target.store.is_monkey and server.awaited:
-                keys = {_ROW + name.encode() for name in ids}
+            if target.store.is_monkey:
+                awaited = [BranchId.of(each) for each in server.awaited if each.store == BRANCHES]
+                keys = {_ROW + branch.id.encode() for branch in awaited if branch is not None and branch.id in ids}
                 places = [place for place, entry in enumerate(node.coming(), 1) if entry.key in keys]
                 node.take(places[-1] if places else 0)
             cells = {name: node.data.get(_ROW + name.encode()) for name in ids}
@@ -81,9 +87,11 @@ class _AnyMemoryShim(Shim, BranchTable):
     def wait(self, ids: Sequence[WriteId], server: Server, timeout: float) -> Sequence[Visibility]:
         """In monkey mode: applies what these writes need to be visible, where a barrier waits for them (MONKEY-5)."""
         target: Target = server.target
-        if server.awaited:
-            with target.store.looking(target.node) as node:
-                for write_id in ids:
+        awaited = server.awaited
+        epochs = {_epoch_of(write_id) for write_id in awaited if write_id.is_position}
+        with target.store.looking(target.node) as node:
+            for write_id in ids:  # of the positions of an epoch the least, and so one before what is awaited
+                if write_id in awaited or (write_id.is_position and _epoch_of(write_id) in epochs):
                     while self._judge(node, write_id).verdict is Verdict.NOT_YET and node.coming():
                         node.take(1)
         return self.visible(ids, server)
