@@ -18,7 +18,7 @@ from antipode.writeid import Ordered
 from pymongo.errors import PyMongoError
 
 from antipode_mongodb.flavour import Flavour, examine
-from antipode_mongodb.targets import Target, connections_of, is_of_one, view_of
+from antipode_mongodb.targets import Target, connections_of, is_of_one, url_of, view_of
 from antipode_mongodb.tombstones import Switches, are_on
 
 _ASK_S: Final = 5.0
@@ -59,6 +59,12 @@ class Binding:
         """The connections that it had made."""
 
     # The server
+
+    def server_at(self, client: Any, address: tuple[str, int | None] | None) -> Server | None:
+        """The server that answered a read of this client; None where that cannot be told."""
+        if is_of_one(client):
+            return self.server
+        return None if address is None else self.store.server_at(url_of(*address))
 
     @property
     def unknown(self) -> bool:

@@ -346,16 +346,16 @@ COUNTS: Final = ("count_documents", "estimated_document_count", "distinct")
 
 def count(at: At, name: str, given: Given) -> Steps[Any]:
     """A read of numbers or single values."""
-    return untold(at.binding, lambda: getattr(at.low, name)(**given))
+    return untold(at.binding, at.low.database.client, lambda: getattr(at.low, name)(**given))
 
 
-def untold(binding: Binding, call: Callable[[], Any]) -> Steps[Any]:
+def untold(binding: Binding, client: Any, call: Callable[[], Any]) -> Steps[Any]:
     """A read of which nobody can tell what its values depend on."""
     read = Read(binding)
     yield from read.waiting()
     read.follow()
     result = yield call
-    read.came()
+    read.came(client)
     if read.collects:
         read.unknown()
     return result
@@ -373,7 +373,7 @@ def aggregate(at: At, name: str, given: Given) -> Steps[Any]:
         return (yield from _piped(at, name, changed))
     if isinstance(pipeline, list | tuple):
         given = {**given, "pipeline": [*stages, {"$unset": list(OURS)}]}
-    return (yield from untold(at.binding, lambda: getattr(at.low, name)(**given)))
+    return (yield from untold(at.binding, at.low.database.client, lambda: getattr(at.low, name)(**given)))
 
 
 def _piped(at: At, name: str, given: Given) -> Steps[Any]:

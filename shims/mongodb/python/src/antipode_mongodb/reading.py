@@ -72,10 +72,11 @@ class Read:
         """In dry-run: what follows this read, where it is in the sample."""
         self._followed = followed_read(self.binding.store, self._reading) if self.binding.store.dry_run else None
 
-    def came(self) -> None:
-        """What was read has come."""
-        if self._followed is not None:
-            self._followed.over(self.binding.server)
+    def came(self, client: Any, address: tuple[str, int | None] | None = None) -> None:
+        """What was read by a client has come; `address`: of the server, as far as that is known."""
+        server = None if self._followed is None else self.binding.server_at(client, address)
+        if server is not None and self._followed is not None:
+            self._followed.over(server)
 
     def ask(self) -> None:
         """Asks what the server is, before the read and where a new connection was made for it. Blocks."""

@@ -177,7 +177,7 @@ def _cursor_class(plain: Any) -> type[Any]:
                     read.follow()
                 await super()._send_message(operation)
                 if read is not None:
-                    read.came()
+                    read.came(_client_of(self), self.address)
                 if read is not None and read.asks:
                     await asyncio.to_thread(read.ask)
                 self._antipode_came(read, session)
@@ -195,7 +195,7 @@ def _cursor_class(plain: Any) -> type[Any]:
                 read.follow()
             super()._send_message(operation)
             if read is not None:
-                read.came()
+                read.came(_client_of(self), self.address)
             if read is not None and read.asks:
                 read.ask()
             self._antipode_came(read, session)
@@ -261,7 +261,7 @@ def _wide(client: Any, given: Given, concern: Any, call: Callable[[Any], Any], *
 
 def _read(self: Any, given: Given, call: Callable[[Any], Any], *, data: bool = True) -> Steps[Any]:
     send = lambda: call(given.get("session"))  # noqa: E731
-    return (yield from operations.untold(_binding_of(self.client), send)) if data else (yield send)
+    return (yield from operations.untold(_binding_of(self.client), self.client, send)) if data else (yield send)
 
 
 def _command(self: Any, given: Given, more: Given, call: Callable[[Any], Any]) -> Steps[Any]:

@@ -74,7 +74,12 @@ def member(client: Any, address: tuple[str, int | None]) -> Target:
     for word in ("event_listeners", "type_registry", "replicaSet", "replicaset", "connect", "document_class"):
         given.pop(word, None)
     given["directConnection"] = True
-    return Target(f"mongodb://{_shown(host, port)}", given)
+    return Target(url_of(host, port), given)
+
+
+def url_of(host: str, port: int | None) -> str:
+    """The URL of one server, by which it is known: no credentials."""
+    return f"mongodb://{_shown(host, port)}"
 
 
 def whole(client: Any) -> Target:
