@@ -388,6 +388,16 @@ def test_digests_are_of_plain_data_alone() -> None:
     assert digests.digest(object()) is None
     assert digests.digest([object()]) is None
     assert digests.digest(b"x" * (digests.MOST_OCTETS + 1)) is None
+    parts: list[Any] = []
+
+    class Noted(bytes):
+        def __bytes__(self) -> bytes:
+            parts.append(self)
+            return self
+
+    assert digests.digest([Noted(b"x")] * 100_000) is None
+    assert digests.digest({number: [Noted(b"x")] * 100 for number in range(4_000)}) is None
+    assert len(parts) < 10_000, "the parts of a long one take their time, too"
     deep: list[Any] = []
     for _ in range(100):
         deep = [deep]

@@ -6,12 +6,15 @@ import datetime
 import decimal
 import hashlib
 import uuid
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence, Set, Sized
 from typing import Any, Final
 
 MOST_OCTETS: Final = 2**20
 """A longer result is not compared: the digest is made in the application's thread."""
+_OF_A_PART: Final = 256
+"""What each part of a result counts beside its octets, by the time that it takes."""
 _DEEPEST: Final = 32
+_OCTETS: Final = (str, bytes, bytearray, memoryview)
 _PLAIN: Final = (bool, int, float, decimal.Decimal, datetime.date, datetime.time, datetime.timedelta, uuid.UUID)
 
 
@@ -35,6 +38,8 @@ class _Digest:
         """The digest of one value; that of a collection is made of those of its parts."""
         if depth > _DEEPEST:
             raise NotComparable
+        if isinstance(value, Sized) and not isinstance(value, _OCTETS) and len(value) * _OF_A_PART > self._left:
+            raise NotComparable  # before any of it is looked at
         if value is None:
             return self._leaf("none", b"")
         if isinstance(value, str):
@@ -52,7 +57,7 @@ class _Digest:
         raise NotComparable
 
     def _leaf(self, kind: str, octets: bytes) -> bytes:
-        self._left -= len(octets) + 8
+        self._left -= len(octets) + _OF_A_PART
         if self._left < 0:
             raise NotComparable
         return hashlib.blake2b(octets, digest_size=16, person=kind.encode()[:16]).digest()

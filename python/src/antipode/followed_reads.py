@@ -22,6 +22,7 @@ from antipode import counts, following, logs, records, repeats, telemetry
 from antipode.digests import digest
 from antipode.following import FollowedWrite
 from antipode.lineage import Lineage
+from antipode.otel_context import current_context
 from antipode.reading import Reading
 from antipode.scope import current_scope
 from antipode.server import Server
@@ -63,9 +64,9 @@ def followed_read(
 
     `keys`: of a store of objects, those that are read, as write identifiers name them; None where nobody knows them.
     """
-    counts.add(counts.Counted("reads", "", store.name))
+    counts.add(store.reads)
     records.start()
-    span = trace.get_current_span()
+    span = trace.get_current_span(current_context())
     if not records.is_sampled(span.get_span_context()):
         return None
     scope = current_scope()

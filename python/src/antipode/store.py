@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from antipode import logs, telemetry
 from antipode.branch_ids import BRANCHES
+from antipode.counts import Counted
 from antipode.errors import ConfigurationError, UnknownStoreError
 from antipode.lineage import EMPTY
 from antipode.pending import PendingWrite
@@ -79,6 +80,8 @@ class Store:
         self.parked_threads = 0
         self.parked_tasks = 0
         self.lock = threading.Lock()
+        self.reads = Counted("reads", "", name)
+        """What dry-run counts a read as."""
         self.generation = 0
         """Grows when the set of servers changes."""
         self._own: dict[str, Server] = {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, cast
@@ -15,6 +16,7 @@ import redis.asyncio
 from antipode.testing import isolated
 from antipode.testing.recorded import Recorded
 from antipode_lab.stores.redis import RedisStore
+from antipode_redis import repeating
 from regions import STORE, Posts, until
 
 HERE = "tests/test_followed_reads.py:"
@@ -110,6 +112,29 @@ def test_other_reads_are_not(posts: Posts, recorded: Recorded, read: str) -> Non
         write(posts.wrapped["a"])
         NOT_REPEATED[read](posts.wrapped["b1"])
     assert [record["kind"] for record in recorded.findings()] == ["behind"]
+
+
+def test_a_long_pipeline_is_read_again_within_one_deadline(
+    posts: Posts, recorded: Recorded, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """REC-14: others wait for the thread."""
+    antipode.configure(replica_out_after=1.0)
+    once_more, asked = repeating._once_more, []
+
+    def slow(*command: Any) -> Any:
+        asked.append(command)
+        time.sleep(0.1)
+        return once_more(*command)
+
+    monkeypatch.setattr(repeating, "_once_more", slow)
+    with antipode.scope():
+        posts.wrapped["a"].set("k", "v")
+        pipe = posts.wrapped["b1"].pipeline()
+        for _ in range(50):
+            pipe.get("k")
+        assert pipe.execute() == [None] * 50
+    assert [record["kind"] for record in recorded.findings(timeout=30)] == ["behind"]
+    assert 0 < len(asked) <= 6
 
 
 @pytest.mark.parametrize("rest", ["field", "envelope"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
@@ -67,15 +68,20 @@ class FollowedCommands:
             return None
         kwargs = self._client.connection_pool.connection_kwargs
         decoding = {name: kwargs[name] for name in _DECODING if name in kwargs}
-        protocol = kwargs.get("protocol")
-        parser = redis.Redis(connection_pool=redis.ConnectionPool())  # never connects
-        parser.response_callbacks = self._client.response_callbacks
+        callbacks = self._client.response_callbacks
         binding, commands, timeout = self._binding, self._commands, server.ask_timeout
 
         def again() -> Any:
-            connection = target.connect(timeout, protocol, **decoding)
+            parser = redis.Redis(connection_pool=redis.ConnectionPool())  # never connects
+            parser.response_callbacks = callbacks
+            until = time.monotonic() + timeout
+            connection = target.connect(timeout, kwargs.get("protocol"), **decoding)
             try:
-                found = [_once_more(connection, parser, binding, *command) for command in commands]
+                found = []
+                for command in commands:
+                    if time.monotonic() > until:
+                        raise TimeoutError
+                    found.append(_once_more(connection, parser, binding, *command))
             finally:
                 connection.disconnect()
             return found
@@ -90,9 +96,10 @@ def _once_more(connection: Any, parser: redis.Redis, binding: Binding, args: Seq
     return parser.parse_response(Given(value), args[0], **options)  # type: ignore[no-untyped-call]
 
 
+@quietly
 def follow(client: Any, binding: Binding, args: Sequence[Any], options: dict[str, Any]) -> FollowedCommands | None:
     """A read is about to be sent, in dry-run; None where nothing follows it."""
-    return follow_all(client, binding, [(args, options)])
+    return _follow(client, binding, [(args, options)])
 
 
 @quietly
@@ -100,6 +107,10 @@ def follow_all(client: Any, binding: Binding, commands: Sequence[Command]) -> Fo
     """The same for a pipeline, of whose commands some read."""
     if not any(classify(args) is Kind.READ for args, _ in commands):
         return None
+    return _follow(client, binding, commands)
+
+
+def _follow(client: Any, binding: Binding, commands: Sequence[Command]) -> FollowedCommands | None:
     followed = followed_read(binding.store, current_reading())
     if followed is None:
         return None
