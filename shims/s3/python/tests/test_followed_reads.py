@@ -51,6 +51,7 @@ def test_an_older_version_is_stale_by_its_own_version(images: Images, tmp_path: 
         first = images.b.list_object_versions(Bucket=BUCKET, Prefix=key)["Versions"][0]["VersionId"]
         images.b.get_object(Bucket=BUCKET, Key=key, VersionId=first)
     until(lambda: recorded.count("followed_reads") == 3)
+    recorded.looked()
     images.lab.heal()
     stale, *lists = recorded.findings(3, timeout=30)
     assert (stale["kind"], stale["confirmed"]) == ("stale", "version")

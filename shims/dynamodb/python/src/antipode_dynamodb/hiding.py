@@ -27,6 +27,7 @@ from antipode_dynamodb.attributes import (
 from antipode_dynamodb.binding import Binding
 from antipode_dynamodb.keys import key_octets
 from antipode_dynamodb.opaque import content_version
+from antipode_dynamodb.plain import for_questions
 from antipode_dynamodb.tables import Table
 from antipode_dynamodb.writing import known_table
 
@@ -144,7 +145,11 @@ def _followed(
     exact = {} if version is None or key is None else {key: Ordered("", version)}
 
     def again() -> Any:
-        return _bare(binding.low._make_api_call(operation, dict(request)).get("Item"))
+        own = for_questions(binding.low, binding.server.ask_timeout)
+        try:
+            return _bare(own._make_api_call(operation, dict(request)).get("Item"))
+        finally:
+            own.close()
 
     followed.over(binding.server, lambda: _bare(item), repeat=again, versions=exact)
 
@@ -154,7 +159,7 @@ def _bare(item: Item | None) -> Item | None:
 
 
 def _key_of(binding: Binding, params: dict[str, Any]) -> bytes | None:
-    table = known_table(binding, params.get("TableName", ""))
+    table = binding.tables.known(params.get("TableName", ""))
     try:
         return None if table is None else key_octets(table.name, table.keys, params["Key"])
     except (KeyError, ValueError, TypeError):  # the server's to refuse

@@ -69,6 +69,11 @@ class Tables:
             self._known[short] = (table, time.monotonic())
         return table
 
+    def known(self, name: str) -> Table | None:
+        """What is known of a table by now; never asks."""
+        found = self._known.get(table_name(name))
+        return None if found is None else found[0]
+
     def _ask(self, name: str) -> Table:
         described = self._client._make_api_call("DescribeTable", {"TableName": name})["Table"]
         keys = sorted(described["KeySchema"], key=lambda part: part["KeyType"] != "HASH")
