@@ -332,7 +332,7 @@ def test_the_reads_of_an_event_loop_are_followed(folder: Path) -> None:
 
 
 def test_a_summary_counts_what_was_since_the_last(folder: Path) -> None:
-    """REC-16."""
+    """REC-16, REC-19."""
     _, writer, reader = posts(lag=0.05)
     began = time.time()
     for _ in range(3):
@@ -342,6 +342,7 @@ def test_a_summary_counts_what_was_since_the_last(folder: Path) -> None:
             antipode.barrier()
     wait_for(lambda: not following._followed and counted("behind") + counted("stale") == 3)
     records.end()
+    antipode.configure(sample=0.25)
     reader.get("k")
     records.end()
     records.end()  # nothing since
@@ -354,8 +355,9 @@ def test_a_summary_counts_what_was_since_the_last(folder: Path) -> None:
     found = totals.pop("behind", 0) + totals.pop("stale", 0)
     assert found == 3
     assert totals == {"messages": 3, "reads": 3, "followed_reads": 3, "barriers": 3, "writes": 3}
-    assert began <= first["since"] + 1 <= time.time() + 1
+    assert first["since"] <= began <= first["time"]
     assert second["since"] == first["time"]
+    assert (first["sample"], second["sample"]) == (1.0, 0.25)
     assert second["counts"] == [{"what": "reads", "store": "posts", "count": 1}]
 
 

@@ -242,7 +242,7 @@ def _summary() -> list[Record]:
         if not counted:
             return []
         _counted = (now, time.time())
-    return [head("summary", _counted[1]) | {"since": began, "counts": counted}]
+    return [head("summary", _counted[1]) | {"since": began, "sample": settings().sample, "counts": counted}]
 
 
 # The end
