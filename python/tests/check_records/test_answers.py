@@ -128,6 +128,29 @@ def test_a_sample_of_nobody_knows_how_many_is_called_one(run: Run) -> None:
     assert "would have prevented the 2 in the sample" in answer["suggestions"][0]["sentence"]
 
 
+def test_the_share_of_the_sample_makes_it_an_estimate(run: Run) -> None:
+    """CHECK-9, REC-19: each summary by the share that was in force."""
+    read_of = count("reads", 2000, store="blog-posts")
+    shares = [(9, 0.01), (20, 0.2)]  # of about 900 and 100
+    summaries = [
+        summary(read_of, count("followed_reads", number, site=SITE, store="blog-posts"), sample=share)
+        for number, share in shares
+    ]
+    _, answer = checked(run, *[read("stale")] * 2, *summaries)
+    [found] = answer["findings"]
+    assert (found["count"], found["of"], found["sampled"]) == (2, 29, False)
+    assert found["estimated"] == pytest.approx(2 * 1000 / 29)
+    assert "about 69" in answer["suggestions"][0]["sentence"]
+
+
+@pytest.mark.parametrize("share", [0, 1.0, None, -1, 2, "much"])
+def test_a_share_that_says_nothing_estimates_nothing(run: Run, share: Any) -> None:
+    """REC-19: none, or of all; what is no share is no summary."""
+    counts = [count("reads", 9, store="blog-posts"), count("followed_reads", 9, site=SITE, store="blog-posts")]
+    _, answer = checked(run, *[read("stale")] * 2, summary(*counts, sample=share))
+    assert [(found["count"], found["estimated"]) for found in answer["findings"]] == [(2, 2)]
+
+
 def test_rates_of_the_same_site_add_up_over_summaries_and_stay_apart_by_origin(run: Run) -> None:
     """CHECK-9."""
     route = {"scope": "request", "opened_by": "GET /posts/{post}"}

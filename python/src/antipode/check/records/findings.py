@@ -13,7 +13,7 @@ from antipode.check.records import analysis
 from antipode.check.records.analysis import Row
 from antipode.check.records.intervals import Rate, wilson
 from antipode.check.records.reading import Taken
-from antipode.check.records.rows import BETWEEN_LISTS
+from antipode.check.records.rows import BETWEEN_LISTS, ESTIMATED
 
 
 class Kind(StrEnum):
@@ -305,6 +305,8 @@ def _reads(rows: Sequence[Row], sums: _Sums, notes: list[str]) -> list[Finding]:
             continue
         each.of, each.rate = followed, wilson(each.count, followed)
         every = sums.at(each, "reads")
+        if every is None and sums.of_store(each, "reads") > sums.of_store(each, "followed_reads"):
+            every = sums.at(each, ESTIMATED)
         if every is None:
             each.sampled = sums.of_store(each, "reads") > sums.of_store(each, "followed_reads")
         elif every > followed:

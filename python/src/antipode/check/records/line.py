@@ -166,6 +166,7 @@ class Summary(Record, kw_only=True, tag="summary"):
 
     since: Seconds
     counts: list[Count]
+    sample: Annotated[float, Meta(ge=0, le=1)] | None = None
 
 
 Line: TypeAlias = (

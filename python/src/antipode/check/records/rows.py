@@ -28,6 +28,8 @@ from antipode.check.records.line import (
 
 UNLOOKED: Final = "unlooked"
 """The verdict of a look at no server (CHECK-4)."""
+ESTIMATED: Final = "estimated_reads"
+"""What counts the reads of a site by its followed ones and the share of the sample (REC-19)."""
 BETWEEN_LISTS: Final = " / "
 
 
@@ -91,6 +93,8 @@ def rows_of(line: Line) -> list[_Row]:
         for count in line.counts:
             named = Context("count", *head, count.site, store=count.store, what=count.what)
             rows.append((named, None, count.count, None))
+            if count.what == "followed_reads" and line.sample:
+                rows.append((named._replace(what=ESTIMATED), None, round(count.count / line.sample), None))
         return rows
     late, amount = getattr(line, "visible_after", None), getattr(line, "count", 1)
     return [(_context(line, *head), late, amount, line.trace_id or None)]
