@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from antipode import announcement, fallback, logs, records
-from antipode.scope import after_fork as leave_scopes
+from antipode.scope_context import after_fork as leave_scopes
 from antipode.store import registry
 
 

@@ -9,7 +9,8 @@ from opentelemetry import context as otel
 
 from antipode.errors import ConfigurationError
 from antipode.lineage import EMPTY, Lineage
-from antipode.scope import Scope, current_block, current_scope, in_context, open_scope, orphan
+from antipode.lost_writes import orphan
+from antipode.scope import Scope, current_block, current_scope, in_context, open_scope
 from antipode.scope_values import Removed
 from antipode.site import call_site
 from antipode.writeid import WriteId

@@ -28,6 +28,7 @@ from antipode.carriers import (
 )
 from antipode.exchange import give, leaving, take
 from antipode.lineage import EMPTY
+from antipode.lost_writes import orphan
 from antipode.propagator import (
     AntipodePropagator,
     application_formats,
@@ -37,7 +38,7 @@ from antipode.propagator import (
     instrument,
     uninstrument,
 )
-from antipode.scope import Scope, current_scope, in_context, orphan
+from antipode.scope import Scope, current_scope, in_context
 from antipode.settings import Mode, settings
 from antipode.trust import (
     Direction,

@@ -5,38 +5,40 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
-from types import ModuleType
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any
 
-from opentelemetry import context as otel
-
-from antipode import counts, logs, telemetry
+from antipode import counts, lost_writes, telemetry
 from antipode.branch_ids import WITHIN, BranchId, taken_out, without_branches
 from antipode.lineage import EMPTY, Lineage
-from antipode.otel_context import current_context
 from antipode.pending import PendingWrite, Top, apply_on_pending, current_task
+from antipode.scope_context import (
+    BLOCK,
+    HandingOver,
+    activate,
+    current_block,
+    current_scope,
+    in_context,
+    scope_in,
+    this_process,
+)
 from antipode.scope_values import Delivery, Gap, Removed
-from antipode.settings import Mode, settings
 from antipode.site import call_site
 from antipode.writeid import WriteId
 
 if TYPE_CHECKING:
     from antipode.streaming import ResponseStream
 
-_SCOPE: Final = otel.create_key("antipode-scope")
-BLOCK: Final = otel.create_key("antipode-branch")
-"""In the Context: the block of a `branch()`."""
-_process = object()
-"""Stands for this process: the child of a fork is another, where the scopes from before are none (SCOPE-13)."""
-
-
-class HandingOver(Protocol):
-    """The block of a `branch()`: what leaves in it goes to a task."""
-
-    scope: Scope
-
-    def hand_over(self, lineage: Lineage) -> Lineage:
-        """Announces a branch in the scope; the lineage for the task's text, of what would leave without it."""
+__all__ = [
+    "BLOCK",
+    "HandingOver",
+    "Scope",
+    "activate",
+    "current_block",
+    "current_scope",
+    "in_context",
+    "open_scope",
+    "scope_in",
+]
 
 
 class Scope:
@@ -86,7 +88,8 @@ class Scope:
         self._stopped = False
         self._holds = 0
         self._outer: Scope | None = None
-        self._process = _process
+        self.process = this_process()
+        """The process that it was opened in."""
 
     # Reading it
 
@@ -145,10 +148,7 @@ class Scope:
         uncommitted = self.published_before_commit()
         if uncommitted:
             apply_on_pending(uncommitted)
-        if settings().mode is Mode.DRY_RUN:
-            for write in self.pending:
-                if write not in uncommitted and not write.unknown:
-                    _records().concurrent_write(call_site(), write.store, write.site)
+        lost_writes.in_flight(write for write in self.pending if write not in uncommitted)
         return self.marked()
 
     def additions(self) -> Lineage:
@@ -169,9 +169,9 @@ class Scope:
             if not closed:
                 self._lineage = self._lineage.including(*ids)
         if closed:
-            self._too_late(ids[0].store)
+            lost_writes.of_closed_scope(ids[0].store, self.site)
         elif self.sent:
-            self._after_header(ids[0].store)
+            lost_writes.after_header(ids[0].store)
 
     def transfer(self, lineage: Lineage) -> None:
         """Makes this scope depend on a lineage (paper table 2): a value that was read, an earlier request."""
@@ -215,7 +215,7 @@ class Scope:
             if not closed:
                 self._lineage |= self._filtered(lineage) if filtered else lineage
         if closed:
-            self._too_late(next(iter(lineage.stores), ""))
+            lost_writes.of_closed_scope(next(iter(lineage.stores), ""), self.site)
 
     def _filtered(self, lineage: Lineage) -> Lineage:
         """What comes in by itself, without what was removed from this scope (LIN-24)."""
@@ -395,9 +395,9 @@ class Scope:
                         self._top = Top(lineage, store, epoch, counter)
             self._pending.pop(id(write), None)
         if closed:
-            self._too_late(write_id.store)
+            lost_writes.of_closed_scope(write_id.store, self.site)
         elif self.sent:
-            self._after_header(write_id.store)
+            lost_writes.after_header(write_id.store)
 
     @property
     def pending(self) -> tuple[PendingWrite, ...]:
@@ -414,7 +414,7 @@ class Scope:
 
     def stop(self) -> None:
         """Ends the scope (paper table 2); a detached one lives on until the work that carries it has ended."""
-        if self._process is not _process:
+        if self.process is not this_process():
             return  # the parent's: another of its threads may hold the lock for ever here
         self._give_up_dropped()
         with self._lock:
@@ -428,7 +428,7 @@ class Scope:
 
     def release(self) -> None:
         """The work that carried the scope has ended; the last one closes a scope that was stopped meanwhile."""
-        if self._process is not _process:
+        if self.process is not this_process():
             return
         with self._lock:
             self._holds -= 1
@@ -441,60 +441,9 @@ class Scope:
         telemetry.dropped("implausible", "write")
         self.mark_incomplete("implausible", write_id.store, detail=detail)
 
-    def _after_header(self, store: str) -> None:
-        site = call_site()
-        telemetry.write_late(store, site)
-        if settings().mode is Mode.DRY_RUN:
-            _records().late_write(site, store, "sent")
-
-    def _too_late(self, store: str) -> None:
-        site = call_site()
-        telemetry.write_lost("closed", store, site)
-        if settings().mode is Mode.DRY_RUN:
-            _records().late_write(site, store, "closed")
-        logs.warn(
-            f"closed-scope {site}",
-            f"dropped a write to {store or 'a store'}: its scope ({self.site}) has ended. For work that outlives the "
-            f"request use antipode.detached_scope(). site={site}",
-        )
-
     def __repr__(self) -> str:
         state = "closed" if self._closed else "open"
         return f"<Scope {self.kind} {state} {self.lineage.serialize()}>"
-
-
-def _records() -> ModuleType:
-    from antipode import records  # which knows scopes itself
-
-    return records
-
-
-def current_scope() -> Scope | None:
-    """The scope of the running request, message or task; None outside any."""
-    return scope_in(current_context())
-
-
-def scope_in(context: otel.Context) -> Scope | None:
-    """The scope that a Context holds, for who has it at hand; None where that is of the parent of a fork."""
-    found: Any = context.get(_SCOPE)
-    return found if found is None or found._process is _process else None
-
-
-def after_fork() -> None:
-    """In the child of a fork: no scope of the parent is one here, in whichever Context it stands."""
-    global _process
-    _process = object()
-
-
-def current_block(scope: Scope, context: otel.Context | None = None) -> HandingOver | None:
-    """The block of a `branch()` of this very scope in which the caller is; None outside any."""
-    found: Any = (current_context() if context is None else context).get(BLOCK)
-    return found if found is not None and found.scope is scope else None
-
-
-def in_context(scope: Scope | None, context: otel.Context | None = None) -> otel.Context:
-    """A Context that holds this scope."""
-    return otel.set_value(_SCOPE, scope, context)
 
 
 @contextmanager
@@ -506,26 +455,3 @@ def open_scope(lineage: Lineage = EMPTY, *, kind: str = "root", delivery: Delive
             yield scope
         finally:
             scope.stop()
-
-
-@contextmanager
-def activate(scope: Scope) -> Iterator[Scope]:
-    """Makes a scope the current one for the block, without closing it."""
-    token = otel.attach(in_context(scope))
-    try:
-        yield scope
-    finally:
-        otel.detach(token)
-
-
-def orphan(store: str) -> None:
-    """Counts a write that no scope records."""
-    site = call_site()
-    telemetry.write_lost("orphan", store, site)
-    if settings().mode is Mode.DRY_RUN:
-        _records().orphan(site, store)
-    logs.warn(
-        f"orphan {site}",
-        f"a write to {store} was made outside any scope, so nothing can wait for it. Open one with a middleware or "
-        f"antipode.scope(); in a thread use antipode.carry(). site={site}",
-    )

@@ -17,8 +17,9 @@ from antipode.branch_ids import BRANCHES
 from antipode.counts import Counted
 from antipode.errors import ConfigurationError, UnknownStoreError
 from antipode.lineage import EMPTY
+from antipode.lost_writes import orphan
 from antipode.pending import PendingWrite
-from antipode.scope import Scope, current_scope, orphan
+from antipode.scope import Scope, current_scope
 from antipode.server import Server
 from antipode.settings import Mode, mode_of, settings, settings_generation, store_settings, timeout_of
 from antipode.wire import hashed_key

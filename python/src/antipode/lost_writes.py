@@ -1,0 +1,59 @@
+"""Writes that no scope takes, or whose lineage comes too late for somebody: counted, said and recorded (spec SCOPE)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from types import ModuleType
+
+from antipode import logs, telemetry
+from antipode.pending import PendingWrite
+from antipode.settings import Mode, settings
+from antipode.site import call_site
+
+
+def _records() -> ModuleType:
+    from antipode import records  # which knows scopes, and they know this
+
+    return records
+
+
+def orphan(store: str) -> None:
+    """Counts a write that no scope records."""
+    site = call_site()
+    telemetry.write_lost("orphan", store, site)
+    if settings().mode is Mode.DRY_RUN:
+        _records().orphan(site, store)
+    logs.warn(
+        f"orphan {site}",
+        f"a write to {store} was made outside any scope, so nothing can wait for it. Open one with a middleware or "
+        f"antipode.scope(); in a thread use antipode.carry(). site={site}",
+    )
+
+
+def of_closed_scope(store: str, opened_by: str) -> None:
+    """Counts a write that came when its scope had ended (SCOPE-4)."""
+    site = call_site()
+    telemetry.write_lost("closed", store, site)
+    if settings().mode is Mode.DRY_RUN:
+        _records().late_write(site, store, "closed")
+    logs.warn(
+        f"closed-scope {site}",
+        f"dropped a write to {store or 'a store'}: its scope ({opened_by}) has ended. For work that outlives the "
+        f"request use antipode.detached_scope(). site={site}",
+    )
+
+
+def after_header(store: str) -> None:
+    """Counts a write that came when the response's header had left (PROP-16)."""
+    site = call_site()
+    telemetry.write_late(store, site)
+    if settings().mode is Mode.DRY_RUN:
+        _records().late_write(site, store, "sent")
+
+
+def in_flight(writes: Iterable[PendingWrite]) -> None:
+    """In dry-run: a lineage leaves while other tasks' writes are in flight (SCOPE-18)."""
+    if settings().mode is Mode.DRY_RUN:
+        for write in writes:
+            if not write.unknown:
+                _records().concurrent_write(call_site(), write.store, write.site)

@@ -1,0 +1,73 @@
+"""Which scope is the current one, as the OpenTelemetry Context holds it (spec SCOPE)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from opentelemetry import context as otel
+
+from antipode.lineage import Lineage
+from antipode.otel_context import current_context
+
+if TYPE_CHECKING:
+    from antipode.scope import Scope
+
+_SCOPE: Final = otel.create_key("antipode-scope")
+BLOCK: Final = otel.create_key("antipode-branch")
+"""In the Context: the block of a `branch()`."""
+_process = object()
+"""Stands for this process: the child of a fork is another, where the scopes from before are none (SCOPE-13)."""
+
+
+class HandingOver(Protocol):
+    """The block of a `branch()`: what leaves in it goes to a task."""
+
+    scope: Scope
+
+    def hand_over(self, lineage: Lineage) -> Lineage:
+        """Announces a branch in the scope; the lineage for the task's text, of what would leave without it."""
+
+
+def this_process() -> object:
+    """What a scope keeps to know the process that it was opened in."""
+    return _process
+
+
+def current_scope() -> Scope | None:
+    """The scope of the running request, message or task; None outside any."""
+    return scope_in(current_context())
+
+
+def scope_in(context: otel.Context) -> Scope | None:
+    """The scope that a Context holds, for who has it at hand; None where that is of the parent of a fork."""
+    found: Any = context.get(_SCOPE)
+    return found if found is None or found.process is _process else None
+
+
+def after_fork() -> None:
+    """In the child of a fork: no scope of the parent is one here, in whichever Context it stands."""
+    global _process
+    _process = object()
+
+
+def current_block(scope: Scope, context: otel.Context | None = None) -> HandingOver | None:
+    """The block of a `branch()` of this very scope in which the caller is; None outside any."""
+    found: Any = (current_context() if context is None else context).get(BLOCK)
+    return found if found is not None and found.scope is scope else None
+
+
+def in_context(scope: Scope | None, context: otel.Context | None = None) -> otel.Context:
+    """A Context that holds this scope."""
+    return otel.set_value(_SCOPE, scope, context)
+
+
+@contextmanager
+def activate(scope: Scope) -> Iterator[Scope]:
+    """Makes a scope the current one for the block, without closing it."""
+    token = otel.attach(in_context(scope))
+    try:
+        yield scope
+    finally:
+        otel.detach(token)
