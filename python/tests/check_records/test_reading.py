@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from antipode.check.records import inputs, reading
+from antipode.check.records.exports import UNTOLD
 from antipode.check.records.line import Line, Stale
 from antipode.check.records.reading import Taken, read_stream
 from antipode.check.records.rows import Rows
@@ -250,6 +251,51 @@ def test_an_export_is_checked_as_records_are(run: Run, form: Any) -> None:
     Path("traces.json").write_text(json.dumps(form(ATTRIBUTES)))
     ran = run("check", "traces.json")
     assert (ran.code, "reads blog-posts after notifications" in ran.out) == (1, True)
+
+
+def test_a_barriers_event_that_does_not_say_what_it_saw_hides_nothing_else() -> None:
+    """OBS-11: Python's is made when the barrier begins, with its place alone."""
+    begun = {name: BARRIER[name] for name in ("antipode.kind", "antipode.site", "antipode.origin.scope")}
+    looked = {name: value for name, value in BARRIER.items() if name != "antipode.satisfied"}
+    found, taken = taken_from(json.dumps(otlp(begun | {"antipode.reach": "region"}, ATTRIBUTES, looked)).encode())
+    assert [line.__struct_config__.tag for line in found] == ["stale", "barrier"]
+    assert (taken.unread, taken.passed_over[UNTOLD]) == (0, 1)
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        '{{"antipode.finding": {}}}',
+        '"antipode.finding":{}',
+        "antipode.finding: {}",
+        "antipode.finding|{}|0",
+    ],
+    ids=["object", "member", "go", "collector"],
+)
+def test_zipkins_annotations_come_in_the_forms_of_their_exporters(form: str) -> None:
+    export = zipkin(ATTRIBUTES)
+    for annotation in export[0]["annotations"][:1]:
+        annotation["value"] = form.format(json.dumps(ATTRIBUTES))
+    [stale], taken = taken_from(json.dumps(export).encode())
+    assert (getattr(stale, "store", ""), taken.unread) == ("blog-posts", 0)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        json.dumps({"antipode.finding": ATTRIBUTES})[:-20],
+        'antipode.finding: {"antipode.kind": "st',
+        json.dumps({"antipode.finding": ATTRIBUTES | {"antipode.site": "\ud800.py:1"}}),
+        json.dumps({"antipode.finding": ATTRIBUTES | {"antipode.visible_after": float("nan")}}),
+    ],
+    ids=["cut", "cut-go", "surrogate", "nan"],
+)
+def test_an_annotation_that_cannot_be_read_is_counted(value: str) -> None:
+    """CHECK-2: a finding is in it, and nobody knows which."""
+    export = zipkin(ATTRIBUTES)
+    export[0]["annotations"][0]["value"] = value
+    found, taken = taken_from(GOOD + json.dumps(export).encode() + b"\n")
+    assert (len(found), taken.unread) == (1, 1)
 
 
 # Fuzzing

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
@@ -13,7 +14,9 @@ import msgspec
 from antipode.check.records.line import FORM, KINDS, Line, convert
 
 EVENT: Final = "antipode.finding"
+UNTOLD: Final = "spans' events without what they found"
 _PREFIX: Final = "antipode."
+_UNFIT: Final = (KeyError, TypeError, ValueError, AttributeError, OverflowError, RecursionError)
 
 
 class NotAnExportError(Exception):
@@ -38,10 +41,10 @@ def lines_of_export(document: Any, place: str, passed_over: Counter[str]) -> Ite
         for service, trace, seconds, attributes in events:
             line = _line(service, trace, seconds, attributes)
             if line is None:
-                passed_over["spans' events without what they found"] += 1
+                passed_over[UNTOLD] += 1
             else:
                 yield line
-    except (KeyError, TypeError, ValueError, AttributeError, OverflowError, RecursionError) as error:
+    except (*_UNFIT, msgspec.MsgspecError) as error:
         raise NotAnExportError(f"an export of traces with a part that does not fit: {type(error).__name__}") from None
 
 
@@ -49,7 +52,7 @@ _Event = tuple[str, str, float, dict[str, Any]]
 
 
 def _line(service: str, trace: str, seconds: float, attributes: dict[str, Any]) -> Line | None:
-    """A record from what an event says; None where it names its kind alone."""
+    """A record from what an event says; None where it names its kind alone, or of a barrier not what it saw."""
     given = {name.removeprefix(_PREFIX): value for name, value in attributes.items() if name.startswith(_PREFIX)}
     if "kind" not in given or len(given) == 1:
         return None
@@ -80,7 +83,10 @@ def _line(service: str, trace: str, seconds: float, attributes: dict[str, Any]) 
             "store": given.get("origin.store", ""),
         }
     if kind == "barrier":
+        if "not_visible" not in given and "visible" not in given:
+            return None  # the event was made when the barrier began (OBS-11)
         late, seen = given.get("not_visible", []), given.get("visible", [])
+        fields.setdefault("satisfied", not late)
         fields["stores"] = [{"store": name, "verdict": "not_yet"} for name in late] + [
             {"store": name, "verdict": "visible"} for name in seen
         ]
@@ -145,8 +151,11 @@ def _jaeger(traces: list[Any]) -> Iterator[_Event]:
                     yield process.get("serviceName", ""), span.get("traceID", ""), at, fields
 
 
-# Zipkin v2: an annotation whose value is the event's name, with its attributes as JSON behind a colon (as
-# OpenTelemetry's exporters write it: "name": {"attribute": value})
+# Zipkin v2: an annotation whose value is the event's name and its attributes as JSON: {"name": {…}} or "name":{…} by the
+# SDKs' exporters, name: {…} by Go's, name|{…}|0 by the Collector
+
+_ANNOTATED: Final = re.compile(r'\{?\s*"?' + re.escape(EVENT) + r'"?\s*(?:([:|])\s*|$)')
+_DECODER: Final = json.JSONDecoder()
 
 
 def _zipkin(spans: list[Any]) -> Iterator[_Event]:
@@ -162,25 +171,25 @@ def _zipkin(spans: list[Any]) -> Iterator[_Event]:
 
 
 def _annotated(value: str) -> dict[str, Any] | None:
-    if value == EVENT:
+    """The attributes; None where it is no such event. Raises ValueError where they are cut off."""
+    found = _ANNOTATED.match(value)
+    if found is None:
+        return None
+    if not found[1]:
         return {}
-    for text in (value, "{" + value + "}"):
-        try:
-            found = json.loads(text)
-        except (ValueError, RecursionError):
-            continue
-        if isinstance(found, dict) and isinstance(found.get(EVENT), dict):
-            inner: dict[str, Any] = found[EVENT]
-            return {name: _parsed(each) for name, each in inner.items()}
-    return None
+    text = value[found.end() :]
+    _, end = _DECODER.raw_decode(text)
+    # Once more by the stricter reader, which knows no NaN and no half of a surrogate pair.
+    inner = msgspec.json.decode(text[:end].encode("utf-8"), type=dict[str, Any])
+    return {name: _parsed(each) for name, each in inner.items()}
 
 
 def _parsed(value: Any) -> Any:
     """Jaeger and Zipkin keep lists as JSON texts."""
     if isinstance(value, str) and value.startswith("["):
         try:
-            found = json.loads(value)
-        except (ValueError, RecursionError):
+            found = msgspec.json.decode(value)
+        except (msgspec.MsgspecError, ValueError, RecursionError):
             return value
         if isinstance(found, list):
             return found
