@@ -83,6 +83,9 @@ def test_the_story_is_told_in_a_few_lines(run: Run) -> None:
         ([barrier(look("acl", "elsewhere"))], 2),
         *(([barrier(), other(kind)], 2) for kind in ("vacuous", "orphan", "late_write", "incomplete")),
         ([barrier(), {"record": 2}], 2),
+        ([barrier(satisfied=False)], 2),
+        ([barrier(), barrier(satisfied=False) | {"stores": []}], 2),
+        ([barrier(), barrier(look("acl", "elsewhere"), satisfied=False)], 2),
     ],
     ids=lambda value: "+".join(each.get("kind", "?") for each in value) if isinstance(value, list) else str(value),
 )
@@ -92,6 +95,40 @@ def test_exit_codes(run: Run, records: list[Record], code: int) -> None:
     assert found == code
     assert answer["verdict"] == {0: "clean", 1: "violated", 2: "unknown"}[code]
     assert bool(answer["doubts"]) or code != 2
+
+
+COUNTED = [
+    ([count("stale", 3, site=SITE, store="blog-posts")], 3),
+    ([count("behind", 1, site=SITE, store="blog-posts")], 1),
+    ([count("barriers", 5, site=SITE)], 4),
+    ([count("barriers", 1, site="other")], 0),
+]
+
+
+@pytest.mark.parametrize(("counts", "lost"), COUNTED, ids=["stale", "behind", "barriers", "all-there"])
+def test_what_the_summaries_count_and_no_record_tells_is_a_doubt(run: Run, counts: list[Record], lost: int) -> None:
+    """CHECK-7: a full queue drops records, rotation takes files away, and one file of several may have been given."""
+    followed_ones = count("followed_reads", 10, site=SITE, store="blog-posts")
+    code, answer = checked(run, barrier(), summary(followed_ones, *counts))
+    assert code == (2 if lost else 0)
+    assert bool(answer["doubts"]) is bool(lost)
+    if lost:
+        assert f"of {lost} barrier" in answer["doubts"][0]
+
+
+def test_what_one_service_has_too_many_of_is_not_what_another_lost(run: Run) -> None:
+    """CHECK-7."""
+    code, _ = checked(run, *[barrier()] * 9, barrier(service="b"), summary(count("barriers", 2, site=SITE), service="b"))
+    assert code == 2
+
+
+def test_a_store_of_which_no_read_was_followed_is_told(run: Run) -> None:
+    """CHECK-9: its reads may all have come too early."""
+    reads = [count("reads", 1000, store="orders"), count("reads", 50, store="blog-posts")]
+    followed_one = count("followed_reads", 1, site=SITE, store="blog-posts")
+    code, answer = checked(run, summary(*reads, followed_one))
+    assert code == 0
+    assert answer["notes"] == ["none of 1,000 reads of orders by follower-notify in b was followed"]
 
 
 @pytest.mark.parametrize("kind", sorted(OTHERS))

@@ -81,6 +81,13 @@ def kinds(rows: Table) -> list[Row]:
     )
 
 
+def barriers(rows: Table) -> list[Row]:
+    """How many records of barriers there are, a service and region."""
+    table = rows.filter(rows.kind == "barrier")
+    keys = ("service", "region")
+    return _answer(table.group_by(*keys).agg(count=table.amount.sum()).order_by(*keys))
+
+
 def unread(rows: Table) -> list[Row]:
     """What a reader in many places could not read or passed over, by its reason."""
     table = rows.filter(rows.kind.isin(("unread", "passed_over")))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Final
@@ -150,6 +151,8 @@ class Report:
     timeline: list[Row] = field(default_factory=list)
     histogram: list[Row] = field(default_factory=list)
     baseline: bool = False
+    lost: int = 0
+    """Barriers and early reads that the summaries count, and of which there is no record: dropped, rotated away, not given."""
 
     @property
     def seconds(self) -> float:
@@ -171,6 +174,9 @@ class Report:
             why.append("no barrier and no followed read was judged")
         if self.taken.unread:
             why.append(f"{counted(self.taken.unread, 'line or file', 'lines or files')} could not be read")
+        if self.lost:
+            words = "barrier or read", "barriers and reads"
+            why.append(f"of {counted(self.lost, *words)} that the summaries count there is no record")
         for kind, (one, many) in _DOUBTED.items():
             count = sum(finding.count for finding in self.findings if finding.kind is kind and finding.new)
             if count:
@@ -217,7 +223,8 @@ def report(rows: Table, taken: Taken, *, pictures: bool = False) -> Report:
         findings,
         judged + sums.total("followed_reads"),
         sums.total("requests") + sums.total("messages"),
-        notes,
+        [*notes, *sums.unfollowed()],
+        lost=_lost(sums, analysis.barriers(rows), reads),
     )
     if pictures and first is not None:
         made.timeline = analysis.timeline(rows, first, made.seconds, BUCKETS)
@@ -239,6 +246,22 @@ class _Sums:
     def total(self, what: str) -> int:
         return self._total.get(what, 0)
 
+    def of_services(self, what: str) -> Counter[tuple[str, ...]]:
+        """Of each service, region and store."""
+        found: Counter[tuple[str, ...]] = Counter()
+        for (service, region, _, store, name), count in self._at.items():
+            if name == what:
+                found[service, region, store] += count
+        return found
+
+    def unfollowed(self) -> Iterator[str]:
+        """Sentences on stores whose reads nobody judged, as none of them was in the sample or had what to wait for."""
+        followed = self.of_services("followed_reads")
+        for (service, region, store), count in sorted(self.of_services("reads").items()):
+            if count and not followed[service, region, store]:
+                place = f"{service or 'a service'}{f' in {region}' if region else ''}"
+                yield f"none of {counted(count, 'read', 'reads')} of {store} by {place} was followed"
+
     def of_store(self, finding: Finding, what: str) -> int:
         """At all sites."""
         names = finding.service, finding.region, finding.store, what
@@ -246,6 +269,20 @@ class _Sums:
 
     def at(self, finding: Finding, what: str) -> int | None:
         return self._at.get((finding.service, finding.region, finding.site, finding.store, what))
+
+
+def _lost(sums: _Sums, barriers: Sequence[Row], reads: Sequence[Finding]) -> int:
+    """How many more the summaries count than there are records, a service and region."""
+    recorded: Counter[tuple[str, ...]] = Counter()
+    for row in barriers:
+        recorded["barriers", row["service"], row["region"], ""] += row["count"]
+    for read in reads:
+        recorded[read.kind.value, read.service, read.region, read.store] += read.count
+    return sum(
+        max(count - recorded[what, *place], 0)
+        for what in ("barriers", Kind.STALE.value, Kind.BEHIND.value)
+        for place, count in sums.of_services(what).items()
+    )
 
 
 def _finding(kind: Kind, row: Row, count: int) -> Finding:

@@ -30,6 +30,8 @@ UNLOOKED: Final = "unlooked"
 """The verdict of a look at no server (CHECK-4)."""
 ESTIMATED: Final = "estimated_reads"
 """What counts the reads of a site by its followed ones and the share of the sample (REC-19)."""
+_NO_REASON: Final = frozenset({"visible", "elsewhere"})
+"""Verdicts that say that nothing was missed."""
 BETWEEN_LISTS: Final = " / "
 
 
@@ -78,9 +80,14 @@ def rows_of(line: Line) -> list[_Row]:
         origin = line.origin
         place = (*head, line.site, origin.scope, origin.opened_by, origin.store)
         rows: list[_Row] = [(("barrier", *place), None, 1, None)]
+        if not line.satisfied and all(look.verdict in _NO_REASON for look in line.stores):
+            # It was not satisfied, and no store says why: what the others say is no proof.
+            unknown = {look.store: look.store_kind for look in line.stores if look.verdict == "visible"} or {"": ""}
+            rows += [(("look", *place, *store, "unproven"), None, 1, None) for store in unknown.items()]
+            return rows
         for look in line.stores:
             verdict: str = look.verdict
-            if verdict in {"visible", "elsewhere"}:
+            if verdict in _NO_REASON:
                 rows.append((("look", *place, look.store, look.store_kind, verdict), None, 1, None))
                 continue
             if verdict != "unproven" and look.servers is not None and not look.servers:
