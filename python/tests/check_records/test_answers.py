@@ -118,7 +118,9 @@ def test_what_the_summaries_count_and_no_record_tells_is_a_doubt(run: Run, count
 
 def test_what_one_service_has_too_many_of_is_not_what_another_lost(run: Run) -> None:
     """CHECK-7."""
-    code, _ = checked(run, *[barrier()] * 9, barrier(service="b"), summary(count("barriers", 2, site=SITE), service="b"))
+    code, _ = checked(
+        run, *[barrier()] * 9, barrier(service="b"), summary(count("barriers", 2, site=SITE), service="b")
+    )
     assert code == 2
 
 

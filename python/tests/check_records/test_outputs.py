@@ -115,6 +115,46 @@ def test_sarif(run: Run, records: Path) -> None:
     assert "form 2" in notice["message"]["text"]
 
 
+def test_sarif_of_an_unknown_answer_does_not_look_like_a_clean_one(run: Run, tmp_path: Path) -> None:
+    """CHECK-13."""
+    written(tmp_path / "r.jsonl", [])
+    assert run("check", "r.jsonl", "--sarif", "out.sarif").code == 2
+    [made] = json.loads(Path("out.sarif").read_text())["runs"]
+    told = made["invocations"][0]["toolExecutionNotifications"]
+    assert [(each["level"], each["message"]["text"]) for each in told] == [
+        ("error", "cannot tell: there are no records")
+    ]
+
+
+def test_findings_of_one_site_have_fingerprints_of_their_own(run: Run, tmp_path: Path) -> None:
+    """CHECK-13: what has the same one is shown once."""
+    routes = [{"scope": "request", "opened_by": f"GET /{name}"} for name in "ab"]
+    records = [read("stale", origin=route, region=region) for route in routes for region in "bc"]
+    written(tmp_path / "r.jsonl", records)
+    run("check", "r.jsonl", "--sarif", "out.sarif")
+    [made] = json.loads(Path("out.sarif").read_text())["runs"]
+    assert len({result["partialFingerprints"]["antipode/v1"] for result in made["results"]}) == 4
+
+
+def test_a_name_is_no_link_of_sarif(run: Run, tmp_path: Path) -> None:
+    written(tmp_path / "r.jsonl", [read("stale", store="[posts](https://example.org)")])
+    run("check", "r.jsonl", "--sarif", "out.sarif")
+    [made] = json.loads(Path("out.sarif").read_text())["runs"]
+    assert "[posts](" not in made["results"][0]["message"]["text"]
+
+
+def test_records_of_no_time_have_no_rate_a_second(run: Run, tmp_path: Path) -> None:
+    written(tmp_path / "r.jsonl", [read("stale", time=0.0), read("stale", time=5e-324)])
+    ran = run("check", "--json", "r.jsonl")
+    assert (ran.code, json.loads(ran.out)["suggestions"][0]["per_second"]) == (1, None)
+
+
+def test_names_with_commas_and_strokes_stay_whole(run: Run, tmp_path: Path) -> None:
+    written(tmp_path / "r.jsonl", [barrier(), other("vacuous", lineage_stores=["a / b, c"], registered=[])])
+    [found] = json.loads(run("check", "--json", "r.jsonl").out)["findings"]
+    assert (found["lineage_stores"], found["registered"]) == (["a / b, c"], [])
+
+
 # A baseline
 
 
@@ -136,6 +176,7 @@ def moved(line: int, **more: Any) -> dict[str, Any]:
         ([moved(31)], [moved(31, origin=AFTER_MESSAGE | {"store": "others"})], [31]),
         ([moved(31)], [read("stale", site="followers/apps.py:31")], [31]),
         ([barrier(LATE)], [moved(31)], [31]),
+        ([moved(31, origin={"scope": "task"})], [moved(31, origin={"scope": "detached"})], [31]),
     ],
 )
 def test_only_what_is_new_counts(run: Run, tmp_path: Path, then: Any, now: Any, new: list[int]) -> None:
@@ -212,6 +253,7 @@ def test_the_page_needs_nothing_and_takes_nothing_for_markup(run: Run, records: 
     assert ("meta", {"name": "viewport", "content": "width=device-width, initial-scale=1"}) in seen.tags
     text = " ".join(" ".join(seen.text).split())
     assert "<script>alert(1)</script>" in text
+    assert not re.search(r"[\x00-\x09\x0b-\x1f\u202e]", page)
     assert "stale 10.0 % (1.8–40.4)" in text
     assert "antipode.barrier() at followers/app.py:28" in text
     assert len([tag for tag, _ in seen.tags if tag == "svg"]) == 4  # over time, and the lags of two reads and a barrier

@@ -126,6 +126,46 @@ def test_folders_stdin_and_names_twice(run: Run, tmp_path: Path) -> None:
     assert "gone.jsonl" in ran.out
 
 
+@pytest.mark.parametrize("name", ["a.jsonl.gz", "a.jsonl.1", "a.jsonl-20260101", "a.json.zst"])
+def test_what_others_have_rotated_or_compressed_in_a_folder_is_told(run: Run, tmp_path: Path, name: str) -> None:
+    """CHECK-2: a violation may be in it."""
+    (tmp_path / "records").mkdir()
+    written(tmp_path / "records" / "b.jsonl", [barrier()])
+    written(tmp_path / "records" / name, [read("stale")])
+    ran = run("check", "records")
+    assert (ran.code, f"records/{name}" in ran.out) == (2, True)
+
+
+def test_a_link_to_a_folder_elsewhere_is_told_unless_that_was_given_too(run: Run, tmp_path: Path) -> None:
+    """CHECK-1, CHECK-2."""
+    for name in ("records", "others"):
+        (tmp_path / name).mkdir()
+        written(tmp_path / name / f"{name}.jsonl", [barrier()])
+    (tmp_path / "records" / "link").symlink_to(tmp_path / "others")
+    ran = run("check", "records")
+    assert (ran.code, "records/link" in ran.out) == (2, True)
+    assert run("check", "records", "others").code == 0
+
+
+def test_a_file_whose_name_is_no_utf_8_is_named_in_every_form(run: Run, tmp_path: Path) -> None:
+    name = os.fsdecode(b"\xff.jsonl")
+    Path(name).write_bytes(b"broken\n")
+    outputs = ("--html", "o.html", "--junit", "o.xml", "--sarif", "o.sarif")
+    ran = run("check", "--json", ".", *outputs)
+    assert (ran.code, ran.err) == (2, "")
+    assert json.loads(ran.out)["read"]["unread_named"][0]["place"] == "\\xff.jsonl:1"
+    for file in outputs[1::2]:
+        Path(file).read_bytes().decode("utf-8")
+
+
+def test_of_very_many_unknown_kinds_the_later_ones_stand_together() -> None:
+    """CHECK-2: what is told of them is bounded."""
+    lines = [json.dumps(HEAD | {"kind": f"later{number}", "time": 1.0}) for number in range(1000)]
+    _, taken = taken_from("\n".join(lines).encode())
+    assert len(taken.passed_over) < 30
+    assert sum(taken.passed_over.values()) == 1000
+
+
 @pytest.mark.parametrize("name", ["nowhere.jsonl", "/dev/zero", "nul\0name"])
 def test_a_name_that_is_no_file_is_an_error(run: Run, name: str) -> None:
     ran = run("check", name)

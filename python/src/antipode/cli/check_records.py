@@ -19,7 +19,7 @@ from antipode.check.records.as_json import as_json
 from antipode.check.records.baseline import BaselineError, compare
 from antipode.check.records.engine import Engine
 from antipode.check.records.findings import CONFIRMED, Finding, Report, Verdict, counted, report
-from antipode.check.records.inputs import InputError, files_of, size_of
+from antipode.check.records.inputs import InputError, files_of, size_of, spelled
 from antipode.check.records.junit import as_junit
 from antipode.check.records.page import as_page
 from antipode.check.records.reading import Taken, read
@@ -53,7 +53,7 @@ def check_records(named: Sequence[str], outputs: Outputs, baseline: Path | None)
     except InputError as error:
         fail(f"{printable(str(error))}.")
     for each in passed:
-        taken.refuse(*each.rsplit(": ", 1))
+        taken.refuse(*spelled(each).rsplit(": ", 1))
     engine = Engine()
     with _progress(files) as advance:
         rows = engine.load(read(files, taken, advance))

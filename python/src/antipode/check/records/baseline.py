@@ -74,7 +74,9 @@ def _key(found: Finding | _Old, opened_by: str, queue: str, *, exact: bool) -> _
     names = (found.site, opened_by)
     if not exact:  # code above a site moves it
         names = (_LINE.sub("", found.site), _LINE.sub("", opened_by))
-    return (str(found.kind), found.service, found.region, found.store, queue, found.target, found.reason, *names)
+    scope = found.origin.scope if isinstance(found, _Old) else found.scope
+    head = (str(found.kind), found.service, found.region, found.store)
+    return (*head, scope, queue, found.target, found.reason, *names)
 
 
 def _read(path: Path) -> list[_Old]:

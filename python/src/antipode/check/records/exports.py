@@ -151,8 +151,8 @@ def _jaeger(traces: list[Any]) -> Iterator[_Event]:
                     yield process.get("serviceName", ""), span.get("traceID", ""), at, fields
 
 
-# Zipkin v2: an annotation whose value is the event's name and its attributes as JSON: {"name": {…}} or "name":{…} by the
-# SDKs' exporters, name: {…} by Go's, name|{…}|0 by the Collector
+# Zipkin v2: an annotation whose value is the event's name and its attributes as JSON: {"name": {…}} or "name":{…} by
+# the SDKs' exporters, name: {…} by Go's, name|{…}|0 by the Collector
 
 _ANNOTATED: Final = re.compile(r'\{?\s*"?' + re.escape(EVENT) + r'"?\s*(?:([:|])\s*|$)')
 _DECODER: Final = json.JSONDecoder()

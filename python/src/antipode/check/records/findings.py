@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -14,7 +15,7 @@ from antipode.check.records import analysis
 from antipode.check.records.analysis import Row
 from antipode.check.records.intervals import Rate, wilson
 from antipode.check.records.reading import Taken
-from antipode.check.records.rows import BETWEEN_LISTS, ESTIMATED
+from antipode.check.records.rows import ESTIMATED
 
 
 class Kind(StrEnum):
@@ -152,7 +153,7 @@ class Report:
     histogram: list[Row] = field(default_factory=list)
     baseline: bool = False
     lost: int = 0
-    """Barriers and early reads that the summaries count, and of which there is no record: dropped, rotated away, not given."""
+    """Barriers and early reads that the summaries count, and that have no record: dropped, rotated away, not given."""
 
     @property
     def seconds(self) -> float:
@@ -369,7 +370,6 @@ def _other(row: Row) -> Finding:
     made = _finding(Kind(row["kind"]), row, row["count"])
     made.written_at, made.target, made.reason = row["written_at"], row["target"], row["reason"]
     if made.kind is Kind.VACUOUS:
-        lineage, _, registered = row["reason"].partition(BETWEEN_LISTS)
-        made.lineage_stores, made.registered = lineage.split(", "), registered.split(", ") if registered else []
+        made.lineage_stores, made.registered = json.loads(row["reason"])
         made.reason = ""
     return made

@@ -25,7 +25,8 @@ def files_of(named: Sequence[str]) -> tuple[list[str], list[str]]:
     """The files to read, in order of name, and sentences on what was passed over in folders.
 
     Of a folder, and the folders in it, all that ends in .jsonl or .json; links to folders are not followed, so that
-    there is no going round. A file that is reached twice is read once.
+    there is no going round, and are told where they lead out of the folder, as are files that others have rotated or
+    compressed. A file that is reached twice is read once.
 
     Raises:
         InputError: something named is not there, or is no file, folder or pipe.
@@ -33,6 +34,7 @@ def files_of(named: Sequence[str]) -> tuple[list[str], list[str]]:
     files: list[str] = []
     passed: list[str] = []
     seen: set[tuple[int, int]] = set()
+    roots = tuple(_real(name) for name in named if name != STDIN)
     for name in named:
         if name == STDIN:
             if STDIN not in files:
@@ -43,7 +45,7 @@ def files_of(named: Sequence[str]) -> tuple[list[str], list[str]]:
         except (OSError, ValueError) as error:
             raise InputError(f"{name}: {getattr(error, 'strerror', None) or error}") from None
         if stat.S_ISDIR(status.st_mode):
-            _gather(name, files, passed, seen)
+            _gather(name, files, passed, seen, roots)
         elif stat.S_ISREG(status.st_mode) or stat.S_ISFIFO(status.st_mode):
             _add(name, status, files, seen)
         else:
@@ -51,16 +53,32 @@ def files_of(named: Sequence[str]) -> tuple[list[str], list[str]]:
     return sorted(files), sorted(passed)
 
 
-def _gather(folder: str, files: list[str], passed: list[str], seen: set[tuple[int, int]]) -> None:
+def _real(folder: str) -> str:
+    """Its path without links, with a separator at the end: what is in it begins so."""
+    try:
+        return os.path.join(os.path.realpath(folder), "")
+    except (OSError, ValueError):
+        return folder
+
+
+def _gather(
+    folder: str, files: list[str], passed: list[str], seen: set[tuple[int, int]], roots: tuple[str, ...]
+) -> None:
     def failed(error: OSError) -> None:
         passed.append(f"{error.filename}: {error.strerror or error}")
 
     for place, folders, names in os.walk(folder, onerror=failed):
         folders.sort()
-        for name in sorted(names):
-            if not name.endswith(_SUFFIXES):
-                continue
+        for name in folders:
             path = os.path.join(place, name)
+            if os.path.islink(path) and not _real(path).startswith(roots):
+                passed.append(f"{path}: a link to another folder is not followed")
+        for name in sorted(names):
+            path = os.path.join(place, name)
+            if not name.endswith(_SUFFIXES):
+                if _SUFFIXES[-1] in name:  # x.jsonl.gz, x.jsonl.1, x.jsonl-20260101
+                    passed.append(f"{path}: rotated or compressed by others; give it unpacked, by its name")
+                continue
             try:
                 status = os.stat(path)
             except OSError as error:
@@ -120,5 +138,10 @@ def opened(name: str) -> Iterator[IO[bytes]]:
 
 
 def display(name: str) -> str:
-    """What messages call it."""
-    return "standard input" if name == STDIN else str(Path(name))
+    """What messages call it; octets that are no UTF-8 are spelled, as no form of the answer has a place for them."""
+    return "standard input" if name == STDIN else spelled(str(Path(name)))
+
+
+def spelled(name: str) -> str:
+    """A file's name as text that can be encoded."""
+    return name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")

@@ -9,13 +9,15 @@ from msgspec import Meta
 
 FORM: Final = 1
 _LONGEST: Final = 4096
-_MOST: Final = 2**40
-"""Counts and times beyond it are nobody's, and sums of them would overflow."""
+_LATEST: Final = 2**40
+"""Seconds since 1970 beyond it are nobody's."""
+_MOST: Final = 2**32
+"""Counts of a minute beyond it are nobody's, and sums of them would overflow."""
 
 Text: TypeAlias = Annotated[str, Meta(max_length=_LONGEST)]
 Name: TypeAlias = Annotated[str, Meta(min_length=1, max_length=_LONGEST)]
 Site: TypeAlias = Annotated[str, Meta(pattern=r"^(.+:[1-9][0-9]*|other)$", max_length=_LONGEST)]
-Seconds: TypeAlias = Annotated[float, Meta(ge=0, le=_MOST)]
+Seconds: TypeAlias = Annotated[float, Meta(ge=0, le=_LATEST)]
 Late: TypeAlias = Annotated[float, Meta(ge=0, le=1e6)]
 """Seconds for which something was followed: days, at most."""
 Verdict: TypeAlias = Literal["visible", "not_yet", "timed_out", "unproven", "elsewhere"]

@@ -4,16 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from importlib.metadata import version
-from typing import Final
+from typing import Any, Final
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from antipode.check.records import plots, words
 from antipode.check.records.findings import Report, counted
 from antipode.check.records.suggesting import Suggestion
+from antipode.cli.output import printable
 
 _MOST: Final = 200
 """Findings on the page; --json has all."""
+
+
+def _shown(value: Any) -> Any:
+    """No control character, and none that turns the direction of what stands behind it."""
+    return printable(value) if type(value) is str and not value.isprintable() else value  # a macro's markup stays
 
 
 def as_page(found: Report, suggestions: Sequence[Suggestion]) -> str:
@@ -22,6 +28,7 @@ def as_page(found: Report, suggestions: Sequence[Suggestion]) -> str:
         loader=PackageLoader("antipode.check.records", "."),
         autoescape=True,
         undefined=StrictUndefined,
+        finalize=_shown,
         trim_blocks=True,
         lstrip_blocks=True,
     )

@@ -19,6 +19,7 @@ MAX_LINE: Final = 16 * 2**20
 MAX_DOCUMENT: Final = 256 * 2**20
 """Octets of an export that is one JSON document over many lines."""
 _NAMED: Final = 20
+MORE: Final = "other kinds"
 _CHUNK: Final = 2**20
 _DOCUMENT: Final = re.compile(rb'\s*(\[|\{\s*$|\{\s*"(?:data|resourceSpans|resource_spans|batches)")')
 
@@ -42,6 +43,10 @@ class Taken:
         self.unread += 1
         if len(self.unread_named) < _NAMED:
             self.unread_named.append((place, why))
+
+    def pass_over(self, what: str) -> None:
+        """Counts what is passed over; of very many names the later ones together."""
+        self.passed_over[what if what in self.passed_over or len(self.passed_over) < _NAMED else MORE] += 1
 
     def note(self, line: Line) -> None:
         """Counts a record."""
@@ -144,7 +149,7 @@ def _refuse_record(text: bytes, value: dict[str, Any], place: str, taken: Taken)
         return
     kind = value.get("kind")
     if isinstance(kind, str) and kind not in KINDS:
-        taken.passed_over[f"kind {_short(kind)}"] += 1
+        taken.pass_over(f"kind {_short(kind)}")
         return
     try:
         decode(text)

@@ -6,6 +6,7 @@ smaller than the lines were.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Sequence
 from typing import Any, Final, NamedTuple, TypeAlias
 
@@ -32,7 +33,6 @@ ESTIMATED: Final = "estimated_reads"
 """What counts the reads of a site by its followed ones and the share of the sample (REC-19)."""
 _NO_REASON: Final = frozenset({"visible", "elsewhere"})
 """Verdicts that say that nothing was missed."""
-BETWEEN_LISTS: Final = " / "
 
 
 class Context(NamedTuple):
@@ -52,7 +52,7 @@ class Context(NamedTuple):
     written_at: str = ""
     target: str = ""
     reason: str = ""
-    """How it was confirmed, why it is incomplete; of a vacuous barrier the lineage's stores and the registered ones."""
+    """How it was confirmed, why it is incomplete; of a vacuous barrier its stores and the registered ones (JSON)."""
     what: str = ""
 
 
@@ -125,8 +125,8 @@ def _context(line: Line, service: str, region: str) -> Context:
         case PassedOn():
             return named._replace(target=line.target)
         case Vacuous():
-            lists = (", ".join(sorted(set(names))) for names in (line.lineage_stores, line.registered))
-            return named._replace(reason=BETWEEN_LISTS.join(lists))
+            lists = [sorted(set(names)) for names in (line.lineage_stores, line.registered)]
+            return named._replace(reason=json.dumps(lists))
     raise AssertionError(kind)
 
 

@@ -11,7 +11,7 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from antipode.check.records import words
-from antipode.check.records.findings import CONFIRMED, Finding, Kind, Report
+from antipode.check.records.findings import CONFIRMED, Finding, Kind, Report, Verdict
 from antipode.check.records.suggesting import Suggestion
 
 _SCHEMA: Final = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
@@ -36,12 +36,18 @@ def as_sarif(found: Report, suggestions: Sequence[Suggestion]) -> str:
                 "toolExecutionNotifications": [
                     {"level": "warning", "message": {"text": f"{place}: {why}"}}
                     for place, why in found.taken.unread_named
-                ],
+                ]
+                + [{"level": "error", "message": {"text": f"cannot tell: {why}"}} for why in _unknown(found)],
             }
         ],
         "results": [_result(finding, advice.get(number, "")) for number, finding in enumerate(found.findings)],
     }
     return json.dumps({"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2, allow_nan=False)
+
+
+def _unknown(found: Report) -> list[str]:
+    """Why nobody can tell: without it a log that has no results would look like a clean one."""
+    return found.doubts if found.verdict is Verdict.UNKNOWN else []
 
 
 def _level(finding_kind: Kind, confirmed: bool) -> str:
@@ -64,12 +70,12 @@ def _result(finding: Finding, advice: str) -> dict[str, Any]:
     sentence = ", ".join(
         filter(None, (f"{words.what(finding)}: {words.how_much(finding)}", words.more(finding), advice))
     )
-    names = (finding.kind, finding.service, finding.site, finding.store, finding.queue, finding.target)
+    names = (finding.kind, *finding.place, finding.target, finding.written_at, finding.reason)
     shown: dict[str, Any] = {
         "ruleId": f"antipode/{finding.kind.value}",
         "ruleIndex": list(Kind).index(finding.kind),
         "level": _level(finding.kind, finding.confirmed),
-        "message": {"text": sentence},
+        "message": {"text": sentence.replace("](", "\\](")},  # a name is no link
         "baselineState": "new" if finding.new else "unchanged",
         "partialFingerprints": {"antipode/v1": hashlib.sha256("\0".join(names).encode()).hexdigest()[:32]},
         "properties": {"service": finding.service, "region": finding.region, "count": finding.count},

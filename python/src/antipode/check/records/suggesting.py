@@ -10,6 +10,8 @@ from typing import Final
 
 from antipode.check.records.findings import Finding, Kind
 
+_SHORTEST: Final = 1e-3
+"""A rate a second of less time than this says nothing."""
 _SITE: Final = re.compile(r".+:[1-9][0-9]*")
 
 
@@ -96,7 +98,7 @@ def _suggestion(place: tuple[Move, str, str, str], group: Sequence[tuple[int, Fi
         prevents,
         all(finding.estimated == finding.count and not finding.sampled for finding in members),
         sum(finding.count for finding in members),
-        prevents / seconds if seconds > 0 else None,
+        prevents / seconds if seconds >= _SHORTEST else None,
         min(sum(rates), 1.0) if known and rates else None,
         None if largest is None else largest.p50,
         max(longest, default=None),
