@@ -135,8 +135,6 @@ class Followed:
             if self._ended:
                 return
             self._ended = True
-        with _lock:
-            _followed.pop(self, None)
         for need, write in self._parked:
             if need.done:
                 write.took(need.answer or write.answer, self.since, need.seen)
@@ -144,6 +142,8 @@ class Followed:
             self._over(self.writes)
         except Exception:  # never an exception into the engine's thread
             logs.logger.exception("a dry-run record could not be made")
+        with _lock:
+            _followed.pop(self, None)
 
     def give_up(self) -> None:
         """Asks no server for it any more."""
@@ -240,6 +240,11 @@ def _give_up(followed: Followed) -> None:
 def all_looked_at() -> bool:
     """Whether every server has answered the first look of what is followed."""
     return all(followed.looked for followed in _all())
+
+
+def nothing_is_followed() -> bool:
+    """Whether all that was followed has ended, and whoever wanted to know has been told."""
+    return not _followed
 
 
 def give_up_all() -> None:

@@ -82,6 +82,7 @@ def _run() -> None:
         _running = None
         _running = waiting.get()
         _running.run()
+        waiting.task_done()
 
 
 def _take_all() -> list[_Repeat]:
@@ -89,7 +90,13 @@ def _take_all() -> list[_Repeat]:
     with suppress(queue.Empty):
         while True:
             taken.append(_waiting.get_nowait())
+            _waiting.task_done()
     return taken
+
+
+def nothing_waits() -> bool:
+    """Whether nothing is to be read again, or is just now."""
+    return _waiting.unfinished_tasks == 0
 
 
 def give_up_all() -> None:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from antipode import counts, following, records
+from antipode import counts, following, records, repeats
 from antipode.settings import configure
 
 
@@ -33,10 +34,12 @@ class Recorded:
 
     def looked(self, timeout: float = 15.0) -> None:
         """Waits until each read that is followed has been looked at: what comes after that is too late for it."""
-        deadline = time.monotonic() + timeout
-        while not following.all_looked_at():
-            assert time.monotonic() < deadline, "a server did not answer"
-            time.sleep(0.005)
+        _wait_for(following.all_looked_at, timeout, "a server did not answer")
+
+    def ended(self, timeout: float = 15.0) -> None:
+        """Waits until nothing is followed any more: each read has the record that it gets, or gets none."""
+        _wait_for(following.nothing_is_followed, timeout, "something is followed still")
+        _wait_for(repeats.nothing_waits, timeout, "something is to be read again")
 
     def findings(self, count: int = 1, timeout: float = 15.0) -> list[dict[str, Any]]:
         """Waits for so many reads that were behind or stale, and returns them in the order of the reads."""
@@ -46,3 +49,10 @@ class Recorded:
             time.sleep(0.005)
         assert len(found) == count, found
         return sorted(found, key=lambda line: float(line["time"]))
+
+
+def _wait_for(holds: Callable[[], bool], timeout: float, otherwise: str) -> None:
+    deadline = time.monotonic() + timeout
+    while not holds():
+        assert time.monotonic() < deadline, otherwise
+        time.sleep(0.005)

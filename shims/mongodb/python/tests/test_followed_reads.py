@@ -80,6 +80,7 @@ def test_it_is_the_member_that_answered_that_was_behind(reads_at: str, is_async:
             [found] = recorded.findings()
             assert found["server"] == f"mongodb://127.0.0.1:{secondary.port}"
         else:
+            recorded.ended()
             assert recorded.lines("behind") == []
 
 

@@ -44,7 +44,7 @@ def test_what_is_there_is_no_finding(quiet_posts: Posts, recorded: Recorded) -> 
     with antipode.scope():
         writer.execute(INSERT, ("there",))
         assert writer.execute(SELECT, ("there",)).fetchone() == ("v",)
-        recorded.looked()
+        recorded.ended()
     assert recorded.count("followed_reads") == 1
     assert recorded.lines("behind", "stale") == []
 

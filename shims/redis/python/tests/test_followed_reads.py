@@ -204,4 +204,5 @@ def test_a_read_of_what_is_there_is_no_finding(posts: Posts, recorded: Recorded)
         until(lambda: recorded.count("followed_reads") == 1)
         assert antipode.barrier().dry_run
         until(lambda: recorded.lines("barrier"))
+    recorded.ended()
     assert recorded.lines("behind", "stale") == []
