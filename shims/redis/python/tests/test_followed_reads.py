@@ -15,8 +15,9 @@ import redis
 import redis.asyncio
 from antipode.testing import isolated
 from antipode.testing.recorded import Recorded
-from antipode_lab.stores.redis import RedisStore
+from antipode_lab.stores.redis import RedisOptions, RedisStore
 from antipode_redis import repeating
+from redis.sentinel import Sentinel
 from regions import STORE, Posts, until
 
 HERE = "tests/test_followed_reads.py:"
@@ -175,6 +176,35 @@ def test_the_asyncio_client(posts: Posts, recorded: Recorded) -> None:
 
     asyncio.run(run())
     assert [record["kind"] for record in recorded.findings(2)] == ["stale", "stale"]
+
+
+@pytest.mark.redis_lab(replicas=1, lag="0ms", options={"redis": RedisOptions(sentinels=True)})
+@pytest.mark.parametrize("is_async", [False, True], ids=["sync", "asyncio"])
+def test_a_client_of_replicas_that_sentinels_know(posts: Posts, recorded: Recorded, is_async: bool) -> None:
+    """REC-13: the server that is looked at is the one that the connection reached."""
+    lab = posts.lab
+    lab.lag("b1", "2s")  # both clients have first to find it
+
+    def check(value: Any, batch: Any) -> None:
+        assert (value, batch) == (None, [None])
+
+    async def read_async() -> None:
+        finder = redis.asyncio.Sentinel(lab.sentinels)  # type: ignore[no-untyped-call]
+        reader: Any = antipode_redis.wrap(finder.slave_for(lab.sentinel_name), store=STORE)
+        check(await reader.get("k"), await reader.pipeline().get("k").execute())
+        await reader.aclose()
+
+    with antipode.scope():
+        posts.wrapped["a"].set("k", "v")
+        if is_async:
+            asyncio.run(read_async())
+        else:
+            finder = Sentinel(lab.sentinels)  # type: ignore[no-untyped-call]
+            reader = antipode_redis.wrap(finder.slave_for(lab.sentinel_name), store=STORE)  # type: ignore[no-untyped-call]
+            check(reader.get("k"), reader.pipeline().get("k").execute())
+    [record] = recorded.findings()
+    assert (record["kind"], record["confirmed"]) == ("stale", "repeat")
+    assert record["server"].startswith("redis://127.0.0.1:")
 
 
 def test_nothing_is_asked_in_the_applications_connection(posts: Posts, recorded: Recorded) -> None:
