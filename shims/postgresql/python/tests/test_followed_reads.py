@@ -39,6 +39,15 @@ def test_reads_of_a_standby_that_lags_are_found(quiet_posts: Posts, recorded: Re
     assert "private-key" not in str(recorded.lines())
 
 
+def test_rows_that_come_one_by_one(quiet_posts: Posts, recorded: Recorded) -> None:
+    """REC-12: `stream` has its own way to the server."""
+    reader = quiet_posts.wrap("b1")
+    with antipode.scope():
+        quiet_posts.wrap("a").execute(INSERT, ("stream",))
+        assert list(reader.cursor().stream(query=SELECT, params=("stream",))) == []
+    recorded.findings()
+
+
 def test_what_is_there_is_no_finding(quiet_posts: Posts, recorded: Recorded) -> None:
     writer = quiet_posts.wrap("a")
     with antipode.scope():
@@ -56,7 +65,8 @@ def test_the_asyncio_connection(quiet_posts: Posts, quiet_lab: PostgresqlStore, 
         with antipode.scope():
             quiet_posts.wrap("a").execute(INSERT, ("async",))
             assert await (await reader.execute(SELECT, ("async",))).fetchone() is None
+            assert [row async for row in reader.cursor().stream(SELECT, ("async",))] == []
         await plain.close()
 
     asyncio.run(run())
-    recorded.findings()
+    recorded.findings(2)

@@ -118,10 +118,13 @@ class RecordingCursor(RecordingBaseCursor):
             raise
         self._antipode_settle()
 
-    def stream(self, *args: Any, **options: Any) -> Iterator[Any]:
+    def stream(self, query: Any, *args: Any, **options: Any) -> Iterator[Any]:
         """As psycopg's."""
+        followed = follow(self._conn._antipode_flow, query)  # type: ignore[attr-defined]
         try:
-            yield from super().stream(*args, **options)  # type: ignore[misc]
+            yield from super().stream(query, *args, **options)  # type: ignore[misc]
+            if followed is not None:
+                came(followed, self._antipode_flow)
         except BaseException as error:
             self._antipode_flow.failed(Kind.MAYBE, error)
             raise
@@ -213,11 +216,14 @@ class AsyncRecordingCursor(RecordingBaseCursor):
             raise
         await self._antipode_settle()
 
-    async def stream(self, *args: Any, **options: Any) -> AsyncIterator[Any]:
+    async def stream(self, query: Any, *args: Any, **options: Any) -> AsyncIterator[Any]:
         """As psycopg's."""
+        followed = follow(self._conn._antipode_flow, query)  # type: ignore[attr-defined]
         try:
-            async for row in super().stream(*args, **options):  # type: ignore[misc]
+            async for row in super().stream(query, *args, **options):  # type: ignore[misc]
                 yield row
+            if followed is not None:
+                came(followed, self._antipode_flow)
         except BaseException as error:
             self._antipode_flow.failed(Kind.MAYBE, error)
             raise

@@ -216,6 +216,7 @@ def read_call(flow: Flow, query: Any) -> ReadCall | None:
 
 def follow(flow: Flow, query: Any) -> FollowedRead | None:
     """In dry-run: what follows a statement that reads; None where nothing does."""
+    flow.binding.refresh()
     if not flow.binding.follows or _kind(query, flow) is not Kind.READ:
         return None
     text = query.encode("utf-8", "replace") if isinstance(query, str) else query
