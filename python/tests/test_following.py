@@ -29,6 +29,7 @@ from antipode.testing import isolated
 from antipode.verdict import NOT_YET, VISIBLE, Verdict, not_yet, unproven
 from antipode.waiting import wait_for_server
 from fakes import Answer, Target, always, down, fake_store
+from opentelemetry.sdk.trace import TracerProvider
 
 HERE = "tests/test_following.py:"
 ONE = WriteId.position("posts", "e", 1)
@@ -419,3 +420,15 @@ def test_a_framework_that_cannot_say_its_route_raises_nothing(folder: Path) -> N
         antipode.barrier()
     [record] = wait_for(lambda: lines_of(folder, "barrier"))
     assert record["origin"]["opened_by"].startswith(HERE)
+
+
+def test_a_barrier_that_judged_nothing_is_an_event_of_its_own(folder: Path) -> None:
+    """REC-9, OBS-11: with what the lineage has and what is registered."""
+    fake_store("others", Target("p", always(VISIBLE)))
+    tracers = TracerProvider(shutdown_on_exit=False)
+    with tracers.get_tracer("app").start_as_current_span("request") as span, antipode.scope(Lineage([ONE])):
+        antipode.barrier()
+        events = [dict(event.attributes or {}) for event in span.events]  # type: ignore[attr-defined]
+    assert [told["antipode.kind"] for told in events] == ["barrier", "vacuous"]
+    assert events[1]["antipode.lineage_stores"] == ("posts",)
+    assert events[1]["antipode.registered"] == ("others",)

@@ -19,6 +19,7 @@ from antipode.testing import isolated
 from antipode.verdict import VISIBLE
 from fakes import Target, always, fake_store
 from opentelemetry.sdk.trace import TracerProvider
+from scopes import Counts
 
 SCHEMA = json.loads((Path(__file__).parents[2] / "spec" / "schemas" / "record.schema.json").read_text())
 HERE = "tests/test_often_recorded.py:"
@@ -69,8 +70,9 @@ def test_a_write_after_the_header_has_left(folder: Path) -> None:
     assert record["reason"] == "sent"
 
 
-def test_a_write_in_flight_of_another_task_is_no_violation(folder: Path) -> None:
-    """REC-17, SCOPE-18."""
+def test_a_write_in_flight_of_another_task_is_no_violation(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """REC-9, REC-17, SCOPE-18."""
+    counted = Counts(monkeypatch)
     store = fake_store("posts", Target("p", always(VISIBLE)))
     with antipode.scope():
         begun = antipode.carry(lambda: store.begin("k"))
@@ -80,6 +82,7 @@ def test_a_write_in_flight_of_another_task_is_no_violation(folder: Path) -> None
         other.join()
         antipode.serialize()
         writes[0].abandon()
+    assert counted.of("antipode.finding.count", kind="concurrent_write") == 1
     [record] = records_of(folder, "concurrent_write")
     assert record["store"] == "posts"
     assert record["site"].startswith(HERE)

@@ -56,4 +56,6 @@ def in_flight(writes: Iterable[PendingWrite]) -> None:
     if settings().mode is Mode.DRY_RUN:
         for write in writes:
             if not write.unknown:
-                _records().concurrent_write(call_site(), write.store, write.site)
+                site = call_site()
+                telemetry.finding("concurrent_write", site)
+                _records().concurrent_write(site, write.store, write.site)

@@ -145,7 +145,7 @@ def write_late(store: str, site: str) -> None:
 
 
 def finding(kind: str, site: str) -> None:
-    """Dry-run found something: `behind`, `stale`, `published_before_commit`."""
+    """Dry-run found something that no other instrument counts: `behind`, `stale`, `concurrent_write` …"""
     _instruments().finding_count.add(1, {"antipode.kind": kind, "antipode.site": bounded(site)})
 
 
