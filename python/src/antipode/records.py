@@ -255,13 +255,14 @@ def end() -> None:
     Takes a second at most. The ASGI middleware calls it, too: a server that ends itself by the signal that it got, as
     uvicorn does by SIGTERM, runs no exit hook.
     """
+    until = time.monotonic() + _EXIT_S
     following.give_up_all()
     repeats.give_up_all()
     if not _writer.used:
         return
     for record in [*_held.due(all_of_them=True), *_summary()]:
         put(record)
-    flush(_EXIT_S)
+    flush(max(until - time.monotonic(), _EXIT_S / 2))
 
 
 def forget() -> None:
