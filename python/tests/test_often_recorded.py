@@ -122,6 +122,25 @@ def test_each_key_is_written_once_a_minute_with_its_number(monkeypatch: pytest.M
     assert held.admit("a", {"n": 5})
 
 
+def test_what_is_finalized_meanwhile_may_have_a_record_of_its_own() -> None:
+    """REC-2: the collector of garbage may end a stream that nobody read, in the middle of anything."""
+    held, found = HeldRecords(), []
+
+    class Collecting(dict[str, Any]):
+        def __or__(self, other: Any) -> Any:
+            found.append(held.admit("a", {"n": 2}))
+            return super().__or__(other)
+
+    def admit() -> None:
+        assert held.admit("a", {"n": 0})
+        found.append(held.admit("a", Collecting(n=1)))
+
+    thread = threading.Thread(target=admit, daemon=True)
+    thread.start()
+    thread.join(10)
+    assert found == [False, False]
+
+
 def test_so_many_different_ones_stand_together() -> None:
     """REC-17: bounded, and still counted."""
     held = HeldRecords()

@@ -171,7 +171,7 @@ def _group(timeout: float, over: Callable[[], None]) -> Group:
     return group
 
 
-_lock = threading.Lock()
+_lock = threading.RLock()
 _followed: dict[Followed, float] = {}
 """What is followed, and until when: in the order in which it began, so that the first is due first."""
 _changed = threading.Condition(_lock)
@@ -269,7 +269,7 @@ def _all() -> list[Followed]:
 def after_fork() -> None:
     """In the child of a fork: the thread stayed with the parent, and what it followed."""
     global _lock, _changed, _thread
-    _lock = threading.Lock()
+    _lock = threading.RLock()
     _changed = threading.Condition(_lock)
     _thread = None
     _followed.clear()

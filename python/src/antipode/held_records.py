@@ -17,7 +17,7 @@ class HeldRecords:
     """What was written last of each key, and what has been held back since."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # what is finalized here may have a record of its own
         self._written: dict[Hashable, float] = {}
         self._held: dict[Hashable, Record] = {}
 

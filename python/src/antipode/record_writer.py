@@ -34,7 +34,8 @@ class RecordWriter:
         """`due`: what else is to be written, asked about once a minute. `end`: to be called when the process ends."""
         self._due = due
         self._end = end
-        self._queue: queue.Queue[dict[str, Any] | threading.Event] = queue.Queue(MOST_QUEUED)
+        self._queue: queue.SimpleQueue[dict[str, Any] | threading.Event] = queue.SimpleQueue()
+        """One that may be entered again: what is finalized while a record is put may put one of its own."""
         self._thread: threading.Thread | None = None
         self._start = threading.Lock()
         self._name = f"{socket.gethostname()}-{os.getpid()}-{int(time.time())}.jsonl"
@@ -53,20 +54,16 @@ class RecordWriter:
 
     def put(self, record: dict[str, Any]) -> None:
         """Queues a record; past the bound it is dropped and counted."""
-        try:
-            self._queue.put_nowait(record)
-        except queue.Full:
+        if self._queue.qsize() >= MOST_QUEUED:
             self._drop("the disk is too slow")
             return
+        self._queue.put(record)
         self._ensure_thread()
 
     def flush(self, timeout: float) -> bool:
         """Waits until what was put so far is on disk."""
         written = threading.Event()
-        try:
-            self._queue.put(written, timeout=timeout)
-        except queue.Full:
-            return False
+        self._queue.put(written)
         self._ensure_thread()
         return self.used and written.wait(timeout)
 
