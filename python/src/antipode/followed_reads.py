@@ -29,7 +29,7 @@ from antipode.server import Server
 from antipode.settings import settings
 from antipode.site import call_site
 from antipode.store import Store
-from antipode.wire import hashed_key
+from antipode.wire import hashed_key, is_hashed
 from antipode.writeid import Ordered, Version, WriteId
 
 __all__ = ["FollowedRead", "followed_read", "quietly"]
@@ -58,11 +58,12 @@ def quietly(function: Callable[_P, _R]) -> Callable[_P, _R | None]:
 
 @quietly
 def followed_read(
-    store: Store, reading: Reading | None = None, keys: Sequence[bytes] | None = None
+    store: Store, reading: Reading | None = None, keys: Sequence[bytes] | Callable[[bytes], bool] | None = None
 ) -> FollowedRead | None:
     """Called before a read of a store in dry-run is sent; None where nothing follows it. Never raises.
 
-    `keys`: of a store of objects, those that are read, as write identifiers name them; None where nobody knows them.
+    `keys`: of a store of objects, those that are read, as write identifiers name them, or whether one may be among them
+    (a list by its prefix); None where nobody knows.
     """
     counts.add(store.reads)
     records.start()
@@ -77,7 +78,9 @@ def followed_read(
     else:
         return None
     ids = lineage.of_store(store.name)
-    if keys is not None:
+    if callable(keys):
+        ids = [each for each in ids if each.is_position or is_hashed(each.key) or keys(each.key)]
+    elif keys is not None:
         named = {*keys, *map(hashed_key, keys)}
         ids = [write_id for write_id in ids if write_id.is_position or write_id.key in named]
     if not ids:

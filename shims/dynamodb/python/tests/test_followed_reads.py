@@ -8,6 +8,8 @@ from typing import Any
 import antipode
 import pytest
 from antipode.testing.recorded import Recorded
+from antipode.wire import hashed_key
+from antipode_dynamodb.hiding import _may_be_in
 from antipode_dynamodb.tables import Tables
 from botocore.exceptions import ClientError
 from dynamodb_regions import STORE, TABLE, Posts, item, key
@@ -98,3 +100,10 @@ def test_a_table_that_may_not_be_asked_for_is_not_asked_for_more_often(
     plain = times()
     Recorded(tmp_path)
     assert times() == plain
+
+
+def test_a_query_is_of_one_table(posts: Posts) -> None:
+    """REC-13: entries of other tables are none of those that it reads."""
+    [entry] = posts.write("k").of_store(STORE)
+    asked = [_may_be_in(table, key) for key in (entry.key, hashed_key(entry.key)) for table in (TABLE, "another")]
+    assert asked == [True, False, True, True]

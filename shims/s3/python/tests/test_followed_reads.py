@@ -28,6 +28,7 @@ def test_an_object_that_has_not_come_is_stale_by_a_repeat(images: Images, tmp_pa
         assert recorded.count("followed_reads") == 1
         with pytest.raises(ClientError, match="NoSuchKey"):
             get(images.b, new_key())
+        images.b.list_objects_v2(Bucket=BUCKET, Prefix=f"{key}-of-others")
         assert recorded.count("followed_reads") == 1, "the lineage has no entry of it"
     [record] = recorded.findings(timeout=30)
     assert (record["kind"], record["confirmed"]) == ("stale", "repeat")

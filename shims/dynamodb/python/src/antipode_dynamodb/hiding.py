@@ -25,10 +25,10 @@ from antipode_dynamodb.attributes import (
     with_names,
 )
 from antipode_dynamodb.binding import Binding
-from antipode_dynamodb.keys import key_octets
+from antipode_dynamodb.keys import key_octets, parse_key
 from antipode_dynamodb.opaque import content_version
 from antipode_dynamodb.plain import for_questions
-from antipode_dynamodb.tables import Table
+from antipode_dynamodb.tables import Table, table_name
 from antipode_dynamodb.writing import known_table
 
 _LEGACY: Final = frozenset({"QueryFilter", "ScanFilter", "AttributesToGet", "ConditionalOperator", "KeyConditions"})
@@ -84,7 +84,10 @@ class Read:
         if operation in READS and "TableName" in params and not self.binding.has(params["TableName"]):
             return None
         key = _key_of(self.binding, params) if operation == "GetItem" else None
-        return followed_read(self.binding.store, self._reading, None if key is None else [key])
+        if key is not None:
+            return followed_read(self.binding.store, self._reading, [key])
+        table = table_name(params.get("TableName", ""))
+        return followed_read(self.binding.store, self._reading, (lambda key: _may_be_in(table, key)) if table else None)
 
     def saw(self, table: Table | None, item: Item, *, whole: bool) -> None:
         """A value was read; `whole`: with every attribute that it has."""
@@ -156,6 +159,11 @@ def _followed(
 
 def _bare(item: Item | None) -> Item | None:
     return None if item is None or is_tombstone(item) else stripped(dict(item))
+
+
+def _may_be_in(table: str, key: bytes) -> bool:
+    parsed = parse_key(key)
+    return parsed is None or parsed[0] == table
 
 
 def _key_of(binding: Binding, params: dict[str, Any]) -> bytes | None:

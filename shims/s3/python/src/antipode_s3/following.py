@@ -24,8 +24,10 @@ def begin(binding: Binding, operation: str, params: Mapping[str, Any], reading: 
     """An operation that reads is about to be sent; None where nothing follows it."""
     if "VersionId" in params:  # it asks for a certain version, which is itself
         return None
-    keys = None if operation in READS_MANY else [octets(params.get("Key", ""))]
-    return followed_read(binding.store, reading, keys)
+    if operation not in READS_MANY:
+        return followed_read(binding.store, reading, [octets(params.get("Key", ""))])
+    prefix = octets(params.get("Prefix") or "")
+    return followed_read(binding.store, reading, lambda key: key.startswith(prefix))
 
 
 @quietly
