@@ -6,8 +6,15 @@ import json
 from pathlib import Path
 from typing import Any
 
+import ibis
 import jsonschema
 import pytest
+from antipode.check.records.engine import Engine
+from antipode.check.records.findings import report
+from antipode.check.records.generating import Shape, generate
+from antipode.check.records.line import convert
+from antipode.check.records.reading import Taken
+from antipode.check.records.rows import flat_rows
 from check_records.samples import (
     AFTER_MESSAGE,
     HEAD,
@@ -260,6 +267,26 @@ def test_regions_and_services_stay_apart(run: Run) -> None:
         ("other", "b", 1),
     ]
     assert "followers/app.py:31 in c" in run("check", "r.jsonl").out
+
+
+def test_what_is_summed_up_on_the_way_changes_no_answer() -> None:
+    """CHECK-16: a row each, as Spark's workers make them, and sums of those that need none, come to the same."""
+    looks = [
+        barrier(look(verdict=verdict, servers=servers), time=time)
+        for verdict in ("visible", "elsewhere", "unproven")
+        for servers in ([], ["b1"])
+        for time in (3.0, 1.0, 2.0)
+    ]
+    late = [barrier(look(verdict="not_yet", visible_after=after), look(), time=9.0) for after in (0.1, None)]
+    records = [*generate(3, Shape(2000)), *looks, *late, barrier(satisfied=False), followed(5, 10), read("stale", None)]
+    lines = [convert(record) for record in records]
+    engine, taken = Engine(), Taken()
+    summed = report(engine.load(lines), taken, pictures=True)
+    other_engine = ibis.duckdb.connect()
+    other_engine.con.register("spelled_out", flat_rows(lines))
+    assert report(other_engine.table("spelled_out"), taken, pictures=True) == summed
+    engine.close()
+    assert (summed.kinds["barrier"], summed.first) == (1960 + len(looks) + 3, 1.0)
 
 
 def test_one_trace_of_each_finding_is_named(run: Run) -> None:

@@ -11,7 +11,6 @@ from typing import Final
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
 from antipode.check.records import words
@@ -21,7 +20,6 @@ from antipode.check.records.engine import Engine
 from antipode.check.records.findings import CONFIRMED, Finding, Report, Verdict, counted, report
 from antipode.check.records.inputs import InputError, files_of, size_of, spelled
 from antipode.check.records.junit import as_junit
-from antipode.check.records.page import as_page
 from antipode.check.records.reading import Taken, read
 from antipode.check.records.sarif import as_sarif
 from antipode.check.records.suggesting import Suggestion, suggest
@@ -69,10 +67,13 @@ def check_records(named: Sequence[str], outputs: Outputs, baseline: Path | None)
     for path, made in (
         (outputs.junit, as_junit),
         (outputs.sarif, as_sarif),
-        (outputs.page, as_page),
     ):
         if path is not None:
             _write(path, made(found, suggestions))
+    if outputs.page is not None:
+        from antipode.check.records.page import as_page  # and with it templates, which nothing else needs
+
+        _write(outputs.page, as_page(found, suggestions))
     if outputs.as_json:
         say(as_json(found, suggestions))
     else:
@@ -95,6 +96,8 @@ def _progress(files: Sequence[str]) -> Iterator[Callable[[int], None]]:
     if not console.is_terminal:
         yield lambda octets: None
         return
+    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+
     shown = (TextColumn("reading"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
     with Progress(*shown, console=console, transient=True) as progress:
         task = progress.add_task("", total=size_of(files))

@@ -22,6 +22,11 @@ Row = dict[str, Any]
 
 
 def _answer(table: Table) -> list[Row]:
+    backend = table.get_backend()
+    if backend.name == "duckdb":  # asked directly: Ibis would import pandas to convert a few rows
+        return [
+            dict(zip(table.columns, row, strict=True)) for row in backend.con.execute(backend.compile(table)).fetchall()
+        ]
     found: list[Row] = table.to_pyarrow().to_pylist()
     return found
 
@@ -146,11 +151,9 @@ def histogram(rows: Table) -> list[Row]:
 
 def timeline(rows: Table, first: float, seconds: float, buckets: int) -> list[Row]:
     """How many were too early when, a kind; `buckets` of equal length from `first` on."""
-    table = rows.filter(
-        rows.kind.isin(("look", "stale", "behind", "published_before_commit")), rows.verdict != "elsewhere"
-    )
+    late = rows.kind.isin(("stale", "behind", "published_before_commit"))
+    table = rows.filter(late | ((rows.kind == "look") & rows.verdict.isin(_LATE)))
     length = max(seconds, 1e-9) / buckets
-    late = (table.kind != "look") | table.verdict.isin(_LATE)
     bucket = ibis.least(((table.time - first) / length).floor().cast("int64"), buckets - 1)
-    table = table.mutate(bucket=bucket, name=ibis.ifelse(late & (table.kind == "look"), "late", table.kind))
+    table = table.mutate(bucket=bucket, name=ibis.ifelse(table.kind == "look", "late", table.kind))
     return _answer(table.group_by("name", "bucket").agg(count=table.amount.sum()).order_by("name", "bucket"))

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 import ibis
+import pyarrow as pa
 from ibis.expr.types import Table
 
 from antipode.check.records.line import Line
@@ -13,6 +14,7 @@ from antipode.check.records.rows import CONTEXT_SCHEMA, FACT_SCHEMA, Context, Ro
 
 _BATCH: Final = 100_000
 """Facts gathered before they are handed over."""
+_NEXT: Final = "next_batch"
 
 
 class Engine:
@@ -32,12 +34,19 @@ class Engine:
         for line in lines:
             rows.add(line)
             if len(rows) >= _BATCH:
-                self._connection.insert("facts", rows.take_facts())
-        self._connection.insert("facts", rows.take_facts())
-        self._connection.insert("contexts", rows.contexts())
+                self._insert("facts", rows.take_facts())
+        self._insert("facts", rows.take_facts(sums=True))
+        self._insert("contexts", rows.contexts())
         facts, contexts = self._connection.table("facts"), self._connection.table("contexts")
         joined: Table = facts.join(contexts, "context").select(*Context._fields, *FACT_SCHEMA.names[1:])
         return joined
+
+    def _insert(self, name: str, batch: pa.Table) -> None:
+        # By DuckDB itself: Ibis would import pandas to see whether it is one of its frames.
+        connection = self._connection.con
+        connection.register(_NEXT, batch)
+        connection.execute(f"INSERT INTO {name} SELECT * FROM {_NEXT}")
+        connection.unregister(_NEXT)
 
     def close(self) -> None:
         """Forgets all."""

@@ -23,7 +23,7 @@ Late: TypeAlias = Annotated[float, Meta(ge=0, le=1e6)]
 Verdict: TypeAlias = Literal["visible", "not_yet", "timed_out", "unproven", "elsewhere"]
 
 
-class Origin(msgspec.Struct, frozen=True):
+class Origin(msgspec.Struct, frozen=True, gc=False):
     """Where a lineage came from."""
 
     scope: Literal["request", "message", "task", "detached", "root"]
@@ -31,7 +31,7 @@ class Origin(msgspec.Struct, frozen=True):
     store: Text = ""
 
 
-class Look(msgspec.Struct):
+class Look(msgspec.Struct, gc=False):
     """What a barrier saw of one store."""
 
     store: Text
@@ -41,7 +41,7 @@ class Look(msgspec.Struct):
     visible_after: Late | None = None
 
 
-class Count(msgspec.Struct):
+class Count(msgspec.Struct, gc=False):
     """One number of a summary."""
 
     what: Name
@@ -50,7 +50,7 @@ class Count(msgspec.Struct):
     store: Text = ""
 
 
-class Record(msgspec.Struct, kw_only=True, tag_field="kind"):
+class Record(msgspec.Struct, kw_only=True, tag_field="kind", gc=False):
     """The head that all kinds have (REC-3)."""
 
     record: Literal[1]

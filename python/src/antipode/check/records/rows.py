@@ -7,7 +7,9 @@ smaller than the lines were.
 from __future__ import annotations
 
 import json
+from array import array
 from collections.abc import Iterable, Sequence
+from math import isnan, nan
 from typing import Any, Final, NamedTuple, TypeAlias
 
 import pyarrow as pa
@@ -31,6 +33,8 @@ UNLOOKED: Final = "unlooked"
 """The verdict of a look at no server (CHECK-4)."""
 ESTIMATED: Final = "estimated_reads"
 """What counts the reads of a site by its followed ones and the share of the sample (REC-19)."""
+_SUMMED: Final = frozenset({"barrier", "summary", "count"})
+"""Kinds of rows of whose times nobody asks more than the first and the last."""
 _NO_REASON: Final = frozenset({"visible", "elsewhere"})
 """Verdicts that say that nothing was missed."""
 
@@ -130,41 +134,122 @@ def _context(line: Line, service: str, region: str) -> Context:
     raise AssertionError(kind)
 
 
+class _Sum:
+    """What facts of one context add up to, of whose times nobody asks more than the first and the last."""
+
+    __slots__ = ("amount", "first", "last", "looks", "number")
+
+    def __init__(self, number: int, time: float) -> None:
+        self.number = number
+        self.amount = 0
+        self.first = self.last = time
+        self.looks: dict[tuple[str, str, str], _Sum] = {}
+        """Of a barrier: what it saw of its stores, by store, kind and verdict."""
+
+    def add(self, amount: int, time: float) -> None:
+        self.amount += amount
+        if time > self.last:
+            self.last = time
+        elif time < self.first:
+            self.first = time
+
+
 class Rows:
-    """Gathers records, and gives them in batches of facts."""
+    """Gathers records, and gives them in batches of facts; what needs no row of its own is summed up."""
 
     def __init__(self) -> None:
         self._contexts: dict[tuple[str, ...], int] = {}
-        self._columns: list[list[Any]] = [[] for _ in FACT_SCHEMA]
+        self._sums: dict[tuple[str, ...], _Sum] = {}
+        self._barriers: dict[tuple[str, ...], _Sum] = {}
+        self._facts = _Facts()
 
     def __len__(self) -> int:
-        return len(self._columns[0])
+        return len(self._facts.numbers)
 
     def add(self, line: Line) -> None:
         """Adds a record's rows."""
-        contexts = self._contexts
-        numbers, times, lates, amounts, traces = self._columns
+        time = line.time
+        if line.__class__ is Barrier and line.satisfied:
+            origin = line.origin
+            place = (line.service, line.region, line.site, origin.scope, origin.opened_by, origin.store)
+            barrier = self._barriers.get(place)
+            if barrier is None:
+                barrier = self._barriers[place] = self._sum(("barrier", *place), time)
+            known = barrier.looks
+            seen = [known.get((look.store, look.store_kind, look.verdict)) for look in line.stores]
+            if None not in seen:
+                barrier.add(1, time)
+                for look in seen:
+                    look.add(1, time)  # type: ignore[union-attr]
+                return
         for context, late, amount, trace in rows_of(line):
-            number = contexts.get(context)
-            if number is None:
-                number = contexts[context] = len(contexts)
-            numbers.append(number)
-            times.append(line.time)
-            lates.append(late)
-            amounts.append(amount)
-            traces.append(trace)
+            if context[0] in _SUMMED or (context[0] == "look" and context[9] in _NO_REASON):
+                self._sum(context, time).add(amount, time)
+                if context[0] == "look":
+                    self._barriers[context[1:7]].looks[context[7], context[8], context[9]] = self._sum(context, time)
+                elif context[0] == "barrier":
+                    self._barriers[context[1:7]] = self._sum(context, time)
+            else:
+                self._facts.add(self._number(context), time, late, amount, trace)
 
-    def take_facts(self) -> pa.Table:
-        """The facts gathered since the last call."""
-        taken = _table(self._columns, FACT_SCHEMA)
-        for column in self._columns:
-            column.clear()
+    def _number(self, context: tuple[str, ...]) -> int:
+        return self._contexts.setdefault(context, len(self._contexts))
+
+    def _sum(self, context: tuple[str, ...], time: float) -> _Sum:
+        found = self._sums.get(context)
+        if found is None:
+            found = self._sums[context] = _Sum(self._number(context), time)
+        return found
+
+    def take_facts(self, *, sums: bool = False) -> pa.Table:
+        """The facts gathered since the last call; `sums`: those too that are summed up, which begin anew then."""
+        if sums:
+            for each in self._sums.values():
+                self._facts.add(each.number, each.first, None, each.amount, None)
+                if each.last != each.first:
+                    self._facts.add(each.number, each.last, None, 0, None)
+            self._sums, self._barriers = {}, {}
+        taken, self._facts = self._facts.table(), _Facts()
         return taken
 
     def contexts(self) -> pa.Table:
         """All contexts so far."""
         names = [Context(*found) for found in self._contexts]
-        return _table([range(len(names)), *_transposed(names, len(Context._fields))], CONTEXT_SCHEMA)
+        numbers = pa.Array.from_buffers(pa.int32(), len(names), [None, pa.py_buffer(array("i", range(len(names))))])
+        texts = [_texts(column) for column in _transposed(names, len(Context._fields))]
+        return pa.Table.from_arrays([numbers, *texts], schema=CONTEXT_SCHEMA)
+
+
+class _Facts:
+    """Columns of facts. They become Arrow's by their buffers: `pa.array` would import pandas, for nothing."""
+
+    def __init__(self) -> None:
+        self.numbers, self.times, self.lates, self.amounts = array("i"), array("d"), array("d"), array("q")
+        self.traces: list[str | None] = []
+
+    def add(self, number: int, time: float, late: float | None, amount: int, trace: str | None) -> None:
+        self.numbers.append(number)
+        self.times.append(time)
+        self.lates.append(nan if late is None else late)
+        self.amounts.append(amount)
+        self.traces.append(trace)
+
+    def table(self) -> pa.Table:
+        count = len(self.numbers)
+        bits = "".join("0" if isnan(late) else "1" for late in reversed(self.lates))
+        valid = pa.py_buffer(int(bits or "0", 2).to_bytes(count // 8 + 1, "little"))
+        columns = ((self.numbers, None), (self.times, None), (self.lates, valid), (self.amounts, None))
+        arrays = [
+            pa.Array.from_buffers(field.type, count, [known, pa.py_buffer(column)])
+            for (column, known), field in zip(columns, FACT_SCHEMA, strict=False)
+        ]
+        return pa.Table.from_arrays([*arrays, _texts(self.traces)], schema=FACT_SCHEMA)
+
+
+def _texts(column: Sequence[str | None]) -> pa.Array:
+    builder = pa.lib.StringBuilder()
+    builder.append_values(column)
+    return builder.finish()
 
 
 def flat_rows(lines: Iterable[Line]) -> pa.Table:
