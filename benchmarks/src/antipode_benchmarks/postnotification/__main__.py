@@ -18,6 +18,7 @@ from antipode_benchmarks.postnotification import queues, stores
 from antipode_benchmarks.postnotification.hosts import RunFailed
 from antipode_benchmarks.postnotification.interruption import heed_sigterm
 from antipode_benchmarks.postnotification.options import (
+    SERVICES,
     SHARED_NOTIFIERS,
     SHARED_STORES,
     BarrierPlace,
@@ -59,6 +60,12 @@ def main(
             "baseline alone"
         ),
     ] = "follower",
+    enforce: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="SERVICE", help="this service's process waits, whatever ANTIPODE_MODE says; may be repeated"
+        ),
+    ] = None,
     size: Annotated[int, typer.Option(min=0, help="octets of a post")] = 1024,
     warmup: Annotated[int, typer.Option(min=1, help="uploads before those that are measured")] = 20,
     timeout: Annotated[str, typer.Option(help="deadline of a barrier")] = "5s",
@@ -102,12 +109,15 @@ def main(
             _choice("--notifier", notifier, SHARED_NOTIFIERS)
     except LabError as error:
         raise typer.BadParameter(str(error)) from error
+    enforcing = [_choice("--enforce", service, SERVICES) for service in enforce or ()]
+    if enforcing and options.embedded:
+        raise typer.BadParameter("--enforce: with an embedded store all services are one process")
     heed_sigterm()
     console = Console(highlight=False, width=None if sys.stdout.isatty() else 120)
     path = json_file or _default_path(options)
     try:
         with servers(options, console, one_broker=one_broker) as started:
-            found = asyncio.run(Run(options, console, started).both())
+            found = asyncio.run(Run(options, console, started, enforcing=enforcing).both())
             save(found, path)  # before the servers end: that may fail, too
     except (RunFailed, LabError) as error:
         errors.print(f"The run failed: {error}")

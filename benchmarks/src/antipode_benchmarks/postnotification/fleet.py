@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Collection
 from contextlib import AsyncExitStack
 from itertools import groupby
 from types import TracebackType
@@ -23,8 +24,11 @@ class Fleet:
         antipode: bool,
         posts: dict[str, str] | None = None,
         queues: dict[str, str] | None = None,
+        enforcing: Collection[str] = (),
     ) -> None:
+        """`enforcing`: services that wait at their barriers, whatever ANTIPODE_MODE has the others do."""
         self._options = options
+        self._enforcing = enforcing
         self._antipode = antipode
         self._posts = posts or {}
         self._queues = queues or {}
@@ -46,7 +50,8 @@ class Fleet:
 
     async def _start(self) -> None:
         for language, services in self._processes():
-            await self._hosts.start(language, services)
+            waits = not set(services).isdisjoint(self._enforcing)
+            await self._hosts.start(language, services, {"ANTIPODE_MODE": "enforce"} if waits else {})
         for host in self._hosts:
             self.addresses |= await host.bound()
         setup = Setup(self._options, self._antipode, self.addresses, self._posts, self._queues, run=uuid4().hex)

@@ -8,7 +8,7 @@ import os
 import shlex
 import sys
 from asyncio.subprocess import PIPE, Process
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Final, Self
@@ -52,8 +52,8 @@ class Host:
         self._log = log
 
     @classmethod
-    async def start(cls, language: Language, services: Sequence[str]) -> Self:
-        """Starts the process; `bound` waits for it."""
+    async def start(cls, language: Language, services: Sequence[str], environment: Mapping[str, str]) -> Self:
+        """Starts the process, with these variables beside the command's own; `bound` waits for it."""
         words = command(language)
         log = os.memfd_create("log")  # in no folder: nothing is left of it, however the command ends
         try:
@@ -63,6 +63,7 @@ class Host:
                 stdin=PIPE,
                 stdout=PIPE,
                 stderr=log,
+                env=os.environ | environment,
                 start_new_session=True,  # Ctrl-C is for the command; they end with their standard input
             )
         except OSError as error:
@@ -139,9 +140,11 @@ class Hosts:
     async def __aexit__(self, *error: object) -> None:
         await asyncio.gather(*(host.end() for host in self._hosts))
 
-    async def start(self, language: Language, services: Sequence[str]) -> Host:
-        """One more."""
-        host = await Host.start(language, services)
+    async def start(
+        self, language: Language, services: Sequence[str], environment: Mapping[str, str] | None = None
+    ) -> Host:
+        """One more; `environment`: variables that it has beside the command's own."""
+        host = await Host.start(language, services, environment or {})
         self._hosts.append(host)
         return host
 

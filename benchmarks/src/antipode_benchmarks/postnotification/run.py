@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Collection
 from datetime import UTC, datetime
 from typing import Any
 
@@ -21,12 +22,21 @@ from antipode_benchmarks.postnotification.statistics import summary
 class Run:
     """Runs both phases with a live display."""
 
-    def __init__(self, options: Options, console: Console, servers: Servers, *, title: str = "") -> None:
-        """`title` names one run of several; its display goes when it has ended."""
+    def __init__(
+        self,
+        options: Options,
+        console: Console,
+        servers: Servers,
+        *,
+        title: str = "",
+        enforcing: Collection[str] = (),
+    ) -> None:
+        """`title` names one run of several; its display goes when it has ended. `enforcing`: as a fleet has it."""
         self._options = options
         self._console = console
         self._servers = servers
         self._title = title
+        self._enforcing = enforcing
 
     async def both(self) -> dict[str, Any]:
         """The result of the run; raises RunFailed for any error in any service."""
@@ -62,7 +72,9 @@ class Run:
         if wrapped:
             await asyncio.to_thread(prepare_antipode, self._servers.posts)
         posts, queues = self._servers
-        async with Fleet(options, antipode=wrapped, posts=posts.urls, queues=queues) as fleet:
+        async with Fleet(
+            options, antipode=wrapped, posts=posts.urls, queues=queues, enforcing=self._enforcing
+        ) as fleet:
             load = Load(options, fleet)
             try:
                 warmup = await load.run("warmup", options.warmup, warm)
