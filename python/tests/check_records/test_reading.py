@@ -10,8 +10,9 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
-from antipode.check.records import inputs, reading
+from antipode.check.records import inputs, reading, spark
 from antipode.check.records.exports import UNTOLD
 from antipode.check.records.line import Line, Stale
 from antipode.check.records.reading import Taken, read_stream
@@ -156,6 +157,19 @@ def test_a_file_whose_name_is_no_utf_8_is_named_in_every_form(run: Run, tmp_path
     assert json.loads(ran.out)["read"]["unread_named"][0]["place"] == "\\xff.jsonl:1"
     for file in outputs[1::2]:
         Path(file).read_bytes().decode("utf-8")
+
+
+def test_a_part_of_a_file_begins_anywhere() -> None:
+    """CHECK-16: what a worker of Spark gets first is no document over many lines, and may be no UTF-8."""
+    lines = [b"[7", GOOD.rstrip(), b"\xff", None, GOOD.rstrip()]
+    batch = pa.RecordBatch.from_arrays([pa.array(lines, pa.binary())], names=["value"])
+    rows = [row for made in spark._parsed(iter([batch])) for row in made.to_pylist()]
+    assert [row["kind"] for row in rows if row["kind"] in {"barrier", "unread"}] == [
+        "barrier",
+        "barrier",
+        "unread",
+        "unread",
+    ]
 
 
 def test_of_very_many_unknown_kinds_the_later_ones_stand_together() -> None:

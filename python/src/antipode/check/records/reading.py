@@ -103,6 +103,21 @@ def read_stream(
     advance(octets - told)
 
 
+def read_line(text: bytes, place: str, taken: Taken) -> Iterator[Line]:
+    """The records of one line, its end included: one, or those of an export."""
+    if len(text) > MAX_LINE:
+        taken.refuse(place, f"a line of more than {MAX_LINE >> 20} MiB")
+        return
+    try:
+        line = decode(text)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        if text.strip():
+            yield from _other(text, place, taken, LINE_WORDS)
+        return
+    taken.note(line)
+    yield line
+
+
 LINE_WORDS: Final = "no record"
 DOCUMENT_WORDS: Final = "neither records nor an export of traces"
 

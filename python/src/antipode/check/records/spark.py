@@ -8,7 +8,6 @@ The workers need this package with its extra `check`, too.
 
 from __future__ import annotations
 
-import io
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
@@ -18,7 +17,7 @@ from ibis.expr.types import Table
 
 from antipode.check.records import analysis
 from antipode.check.records.findings import Report, report
-from antipode.check.records.reading import Taken, read_stream
+from antipode.check.records.reading import Taken, read_line
 from antipode.check.records.rows import ROW_SCHEMA, Context, flat_rows
 
 _VIEW: Final = "antipode_records"
@@ -30,7 +29,9 @@ _TYPES: Final = {pa.string(): "string", pa.float64(): "double", pa.int64(): "big
 def rows_on(session: Any, paths: Sequence[str]) -> Table:
     """The table of the records in text files, one a line, by any path that Spark reads."""
     schema = ", ".join(f"`{field.name}` {_TYPES[field.type]}" for field in ROW_SCHEMA)
-    frame = session.read.text(list(paths)).mapInArrow(_parsed, schema)
+    # As octets: a line that is no UTF-8 is counted, and does not end the job.
+    octets = session.read.text(list(paths)).selectExpr("CAST(value AS BINARY) AS value")
+    frame = octets.mapInArrow(_parsed, schema)
     frame.createOrReplaceTempView(_VIEW)
     table: Table = ibis.pyspark.connect(session).table(_VIEW)
     return table.cache()
@@ -55,9 +56,11 @@ def _parsed(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Runs in Spark's workers: lines in, rows out."""
     for batch in batches:
         taken = _Counting()
-        text = "\n".join(line or "" for line in batch.column(0).to_pylist()) + "\n"
-        lines = read_stream(io.BytesIO(text.encode("utf-8", "surrogateescape")), "", taken)
-        yield from flat_rows(lines).to_batches()
+        texts = batch.column(0).to_pylist()
+        # One by one: a stream's first line may begin a document over many lines, a batch's may not.
+        yield from flat_rows(
+            line for text in texts for line in read_line((text or b"") + b"\n", "", taken)
+        ).to_batches()
         told = [(_UNREAD, why, count) for why, count in taken.refused.items()]
         told += [(_PASSED, what, count) for what, count in taken.passed_over.items()]
         rows = [(*Context(kind, "", "", reason=words), 0.0, None, count, None) for kind, words, count in told]
