@@ -269,6 +269,14 @@ def test_regions_and_services_stay_apart(run: Run) -> None:
     assert "followers/app.py:31 in c" in run("check", "r.jsonl").out
 
 
+@pytest.mark.parametrize("sample", [5e-324, 1e-300, 1e-9])
+def test_no_share_and_no_count_is_too_great_to_be_summed_up(run: Run, sample: float) -> None:
+    """CHECK-2."""
+    great = count("followed_reads", 2**32, site=SITE, store="blog-posts")
+    code, answer = checked(run, *[summary(great, great, sample=sample)] * 3, read("stale"))
+    assert (code, answer["judged"]) == (1, 6 * 2**32)
+
+
 def test_what_is_summed_up_on_the_way_changes_no_answer() -> None:
     """CHECK-16: a row each, as Spark's workers make them, and sums of those that need none, come to the same."""
     looks = [

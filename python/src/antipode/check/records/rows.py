@@ -33,6 +33,9 @@ UNLOOKED: Final = "unlooked"
 """The verdict of a look at no server (CHECK-4)."""
 ESTIMATED: Final = "estimated_reads"
 """What counts the reads of a site by its followed ones and the share of the sample (REC-19)."""
+_LEAST_SAMPLE: Final = 1e-9
+_MOST: Final = 2**62
+"""More than this nobody has counted; more would not fit."""
 _SUMMED: Final = frozenset({"barrier", "summary", "count"})
 """Kinds of rows of whose times nobody asks more than the first and the last."""
 _NO_REASON: Final = frozenset({"visible", "elsewhere"})
@@ -104,7 +107,7 @@ def rows_of(line: Line) -> list[_Row]:
         for count in line.counts:
             named = Context("count", *head, count.site, store=count.store, what=count.what)
             rows.append((named, None, count.count, None))
-            if count.what == "followed_reads" and line.sample:
+            if count.what == "followed_reads" and line.sample is not None and line.sample >= _LEAST_SAMPLE:
                 rows.append((named._replace(what=ESTIMATED), None, round(count.count / line.sample), None))
         return rows
     late, amount = getattr(line, "visible_after", None), getattr(line, "count", 1)
@@ -205,7 +208,7 @@ class Rows:
         """The facts gathered since the last call; `sums`: those too that are summed up, which begin anew then."""
         if sums:
             for each in self._sums.values():
-                self._facts.add(each.number, each.first, None, each.amount, None)
+                self._facts.add(each.number, each.first, None, min(each.amount, _MOST), None)
                 if each.last != each.first:
                     self._facts.add(each.number, each.last, None, 0, None)
             self._sums, self._barriers = {}, {}
