@@ -35,7 +35,7 @@ def site(line_of: str) -> str:
 def upload(times: int, *, inside: bool) -> list[str | None]:
     """Orders that are written in a transaction, and a message about each; inside of it or behind its commit."""
     orders = positions(ORDERS)
-    sent = []
+    sent: list[str | None] = []
     for number in range(times):
         with antipode.scope():
             with orders.writing() as write:  # the insert
