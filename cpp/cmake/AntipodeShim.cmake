@@ -83,6 +83,7 @@ function(antipode_shim_tests store)
       ANTIPODE_PYTHON="${ANTIPODE_REPOSITORY}/.venv/bin/python"
       ANTIPODE_COMMAND="${ANTIPODE_REPOSITORY}/.venv/bin/antipode"
       ANTIPODE_LAB_COMMAND="${ANTIPODE_REPOSITORY}/.venv/bin/antipode-lab"
+      ANTIPODE_SCHEMA="${ANTIPODE_REPOSITORY}/spec/schemas/record.schema.json"
       ${SHIM_DEFINITIONS})
   endforeach()
   gtest_discover_tests(antipode_${store}_unit_tests DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 120)

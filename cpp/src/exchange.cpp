@@ -8,6 +8,7 @@
 #include "antipode/logs.h"
 #include "antipode/settings.h"
 #include "antipode/wire.h"
+#include "findings.h"
 #include "telemetry.h"
 
 namespace antipode {
@@ -37,6 +38,12 @@ bool Taken::HasGap(std::string_view reason) const {
 
 void Taken::NoteIn(LineageScope& scope) const {
   for (const auto& [reason, detail] : gaps) scope.NoteGap(reason, "", detail);
+  if (CurrentSettings()->mode != Mode::kDryRun) return;
+  for (const auto& [reason, detail] : gaps) {
+    if (reason != "untrusted") findings::Incomplete(reason, "", &scope, {});
+  }
+  if (!gaps.empty()) return;
+  for (const std::string& store : lineage.incomplete()) findings::Incomplete("received", store, &scope, {});
 }
 
 Taken Take(const std::vector<std::string>& texts, const Judge& judge, Direction direction, std::string_view sender) {
@@ -81,6 +88,7 @@ std::optional<std::string> Give(const Lineage& lineage, const TrustSettings& tru
     for (const std::string& store : fitted.incomplete()) {
       if (std::find(before.begin(), before.end(), store) != before.end()) continue;
       telemetry::Incomplete("budget", store);
+      FoundIncomplete("budget", store);
       logs::Warn("budget " + store, "a lineage of " + std::to_string(lineage.Serialize().size()) +
                                         " bytes passes the budget: what it holds of " +
                                         (store.empty() ? "some stores" : store) + " was left out (" + Words(direction) +
@@ -98,7 +106,10 @@ Result<Lineage> Leaving(const LineageScope& scope, const Site& site) {
     std::set<std::string> stores;
     for (const PendingPtr& write : scope.pending()) stores.insert(write->store());
     for (const std::string& store : stores) telemetry::Incomplete("pending", store);
-    if (scope.streaming()) telemetry::Incomplete("streaming", "");
+    if (scope.streaming()) {
+      telemetry::Incomplete("streaming", "");
+      if (CurrentSettings()->mode == Mode::kDryRun) findings::Incomplete("streaming", "", &scope, site.ToString());
+    }
   }
   return lineage;
 }
@@ -119,9 +130,14 @@ void MergeResponse(const ScopePtr& scope, const std::vector<std::string>& values
   }
 }
 
-void MarkUnanswered(LineageScope& scope, std::string_view host, std::string_view words) {
-  scope.MarkIncomplete("unanswered", {},
-                       "a call to " + std::string(host) + " brought no answer: " + std::string(words));
+void MarkUnanswered(LineageScope& scope, std::string_view host, std::string_view words, const std::optional<Site>& site) {
+  scope.MarkIncomplete("unanswered", {}, "a call to " + std::string(host) + " brought no answer: " + std::string(words),
+                       site);
+}
+
+void FoundIncomplete(std::string_view reason, const std::string& store) {
+  if (CurrentSettings()->mode != Mode::kDryRun) return;
+  findings::Incomplete(std::string(reason), store, CurrentScope().get(), {});
 }
 
 bool IsExpected(const ScopePtr& scope, std::string_view host) {

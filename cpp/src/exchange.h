@@ -43,11 +43,14 @@ Result<Lineage> Leaving(const LineageScope& scope, const Site& site);
 // scope, where they are counted.
 void MergeResponse(const ScopePtr& scope, const std::vector<std::string>& values, std::string_view host, const Site& site);
 
+// In dry-run: a lineage became incomplete here, in the current scope, if any (REC-17).
+void FoundIncomplete(std::string_view reason, const std::string& store);
+
 // Whether a lineage is expected back from `host`: it is approved, and there is a scope to join it.
 bool IsExpected(const ScopePtr& scope, std::string_view host);
 
 // A call of which one was expected brought no answer (PROP-27).
-void MarkUnanswered(LineageScope& scope, std::string_view host, std::string_view words);
+void MarkUnanswered(LineageScope& scope, std::string_view host, std::string_view words, const std::optional<Site>& site);
 
 }  // namespace antipode
 

@@ -54,6 +54,7 @@ void ReceiveTexts(LineageScope& scope, const std::vector<std::string>& texts, co
 
 Scope OpenMessage(const std::vector<std::string>& texts, const MessageOptions& options, const Site& site) {
   auto scope = std::make_shared<LineageScope>(Lineage(), ScopeKind::kMessage, options.delivery, site);
+  scope->set_queue(options.queue);
   ReceiveTexts(*scope, texts, options);
   return Scope(std::move(scope));
 }

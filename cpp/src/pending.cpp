@@ -58,6 +58,11 @@ Lineage LineageScope::MarkedBut(const PendingPtr& own) const {
 }
 
 Result<Lineage> LineageScope::Outgoing(Site site) const {
+  if (CurrentSettings()->mode == Mode::kDryRun) {
+    for (const PendingPtr& write : WrittenElsewhere()) {
+      findings::ConcurrentWrite(site.ToString(), write->store(), write->site());
+    }
+  }
   const std::vector<PendingPtr> uncommitted = PublishedBeforeCommit();
   if (!uncommitted.empty()) {
     if (auto allowed = ApplyOnPending(uncommitted, site); !allowed) return allowed.error();
@@ -67,7 +72,9 @@ Result<Lineage> LineageScope::Outgoing(Site site) const {
 
 PendingPtr LineageScope::Begin(const std::string& store, Site site) {
   const auto settings = CurrentSettings();
-  const bool notes = settings->on_pending != OnPending::kMark || settings->mode == Mode::kDryRun;
+  const bool is_dry_run = settings->mode == Mode::kDryRun;
+  const bool notes = settings->on_pending != OnPending::kMark || is_dry_run;
+  if (is_dry_run) findings::CountWrite(store);
   const std::lock_guard<std::mutex> lock(mutex_);
   auto write = std::make_shared<PendingWrite>(store, lineage_, notes ? site.ToString() : std::string());
   pending_.push_back(write);
@@ -98,6 +105,15 @@ std::vector<PendingPtr> LineageScope::PublishedBeforeCommit() const {
   return found;
 }
 
+std::vector<PendingPtr> LineageScope::WrittenElsewhere() const {
+  std::vector<PendingPtr> found;
+  const std::lock_guard<std::mutex> lock(mutex_);
+  for (const PendingPtr& write : pending_) {
+    if (write->thread() != std::this_thread::get_id() && !write->unknown_) found.push_back(write);
+  }
+  return found;
+}
+
 void LineageScope::Written(const PendingPtr& write, const WriteId& id, Site site) {
   std::string implausible;
   bool closed = false;
@@ -118,13 +134,14 @@ void LineageScope::Written(const PendingPtr& write, const WriteId& id, Site site
   if (!implausible.empty()) {
     telemetry::Dropped("implausible", "write");
     telemetry::Incomplete("implausible", id.store());
+    if (CurrentSettings()->mode == Mode::kDryRun) findings::Incomplete("implausible", id.store(), this, site.ToString());
     logs::Warn("implausible " + id.store(), "dropped an impossible entry of " + id.store() + ": " + implausible +
                                                 ". It is forged, or the store was rolled back.");
   }
   if (closed) {
     TooLate(id.store(), site);
   } else if (late) {
-    telemetry::WriteLate(id.store(), site.ToString());
+    AfterHeader(id.store(), site);
   }
 }
 

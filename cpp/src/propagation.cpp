@@ -7,6 +7,7 @@
 #include "carriers.h"
 #include "engine/announcement.h"
 #include "exchange.h"
+#include "findings.h"
 #include "trust.h"
 
 namespace antipode {
@@ -87,6 +88,7 @@ Result<std::optional<std::string>> TextForRequest(std::string_view host, Site si
   if (scope == nullptr) return std::optional<std::string>();
   const Result<Lineage> leaving = Leaving(*scope, site);
   if (!leaving) return leaving.error();
+  if (CurrentSettings()->mode == Mode::kDryRun) findings::PassedOn(*scope, host, site.ToString());
   return Give(*leaving, *trust, Direction::kRequestOut);
 }
 
@@ -104,9 +106,9 @@ void ExtractResponse(const Carrier& headers, std::string_view host, Site site) {
   MergeResponse(CurrentScope(), ValuesOf(headers, kLineageHeader), host, site);
 }
 
-void Unanswered(std::string_view host, std::string_view words) {
+void Unanswered(std::string_view host, std::string_view words, Site site) {
   const ScopePtr scope = CurrentScope();
-  if (IsExpected(scope, host)) MarkUnanswered(*scope, host, words);
+  if (IsExpected(scope, host)) MarkUnanswered(*scope, host, words, site);
 }
 
 }  // namespace antipode

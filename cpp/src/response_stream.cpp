@@ -75,7 +75,7 @@ struct ResponseStream::Call {
 
   void Lost(std::string_view words) {
     Finish([&] {
-      if (stream != nullptr) MarkUnanswered(*scope, host, words);
+      if (stream != nullptr) MarkUnanswered(*scope, host, words, std::nullopt);
     });
   }
 

@@ -4,7 +4,10 @@
 #include <utility>
 
 #include "antipode/logs.h"
+#include "antipode/settings.h"
 #include "context.h"
+#include "engine/counts.h"
+#include "findings.h"
 #include "hooks.h"
 #include "telemetry.h"
 
@@ -17,6 +20,8 @@ std::string FirstStore(const Lineage& lineage) {
   const std::vector<std::string> stores = lineage.stores();
   return stores.empty() ? std::string() : stores.front();
 }
+
+bool IsDryRun() { return CurrentSettings()->mode == Mode::kDryRun; }
 
 }  // namespace
 
@@ -39,7 +44,10 @@ LineageScope::LineageScope(Lineage lineage, ScopeKind kind, std::optional<Delive
       delivery_(std::move(delivery)),
       site_(site.ToString()),
       lineage_(lineage.WithoutExtensionsOfBranches()),
-      inbound_lineage_(lineage_) {}
+      inbound_lineage_(lineage_) {
+  if (kind_ == ScopeKind::kRequest) counts::AddRequest();
+  if (kind_ == ScopeKind::kMessage) counts::AddMessage();
+}
 
 // Reading it
 
@@ -108,6 +116,18 @@ void LineageScope::set_inbound(std::shared_ptr<Inbound> inbound) {
   inbound_ = std::move(inbound);
 }
 
+bool LineageScope::Brought() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return (kind_ == ScopeKind::kRequest || kind_ == ScopeKind::kMessage) && !inbound_lineage_.empty();
+}
+
+bool LineageScope::PassedAt(const std::string& site) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (std::find(passed_at_.begin(), passed_at_.end(), site) != passed_at_.end()) return false;
+  passed_at_.push_back(site);
+  return true;
+}
+
 // Changing it
 
 void LineageScope::Append(const WriteId& id, Site site) { Append(std::vector<WriteId>{id}, site); }
@@ -125,7 +145,7 @@ void LineageScope::Append(const std::vector<WriteId>& ids, Site site) {
   if (closed) {
     TooLate(ids.front().store(), site);
   } else if (late) {
-    telemetry::WriteLate(ids.front().store(), site.ToString());
+    AfterHeader(ids.front().store(), site);
   }
 }
 
@@ -188,14 +208,18 @@ void LineageScope::Vouch() {
   streams_.clear();
 }
 
-void LineageScope::MarkIncomplete(std::string_view reason, const std::vector<std::string>& stores, std::string detail) {
+void LineageScope::MarkIncomplete(std::string_view reason, const std::vector<std::string>& stores, std::string detail,
+                                  std::optional<Site> site) {
   const std::vector<std::string> named = stores.empty() ? std::vector<std::string>{std::string()} : stores;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     lineage_ = lineage_.MarkedIncomplete(stores);
     for (const std::string& store : named) AddGap({std::string(reason), store, detail});
   }
-  for (const std::string& store : named) telemetry::Incomplete(reason, store);
+  for (const std::string& store : named) {
+    telemetry::Incomplete(reason, store);
+    if (IsDryRun()) findings::Incomplete(std::string(reason), store, this, site ? site->ToString() : std::string());
+  }
 }
 
 void LineageScope::NoteGap(std::string reason, std::string store, std::string detail) {
@@ -237,9 +261,16 @@ void LineageScope::Release() {
   closed_ = stopped_ && holds_ == 0;
 }
 
+void LineageScope::AfterHeader(const std::string& store, const Site& site) {
+  const std::string where = site.ToString();
+  telemetry::WriteLate(store, where);
+  if (IsDryRun()) findings::LateWrite(where, store, "sent");
+}
+
 void LineageScope::TooLate(const std::string& store, const Site& site) const {
   const std::string where = site.ToString();
   telemetry::WriteLost("closed", store, where);
+  if (IsDryRun()) findings::LateWrite(where, store, "closed");
   logs::Warn("closed-scope " + where, "dropped a write to " + (store.empty() ? "a store" : store) + ": its scope (" +
                                           site_ + ") has ended. For work that outlives the request use "
                                           "antipode::DetachedScope(). site=" + where);

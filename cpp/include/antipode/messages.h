@@ -22,6 +22,8 @@ struct MessageOptions {
   std::optional<bool> lineage_in;
   /// Whether a barrier may give the message back.
   std::optional<Delivery> delivery;
+  /// The store of the message, where a shim consumed it: for dry-run's records.
+  std::string queue = {};
   /// Whose message it is, for log lines.
   std::string sender = "a message";
   /// Every sender stamps these messages: one without a lineage has lost it, where lineages are taken at all.

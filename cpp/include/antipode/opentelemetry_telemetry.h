@@ -22,6 +22,8 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <variant>
+#include <vector>
 
 #include "antipode/telemetry.h"
 
@@ -85,15 +87,32 @@ class Exporter : public TelemetrySink {
     End(*span, ends);
   }
 
-  std::optional<SpanName> Finding(std::string_view kind) override {
-    const auto span = trace_api::Tracer::GetCurrentSpan();
-    const trace_api::SpanContext context = span->GetContext();
+  std::optional<SpanName> CurrentSpan() override {
+    const trace_api::SpanContext context = trace_api::Tracer::GetCurrentSpan()->GetContext();
     if (!context.IsValid()) return std::nullopt;
-    span->AddEvent("antipode.finding", {{"antipode.kind", Text(kind)}});
     SpanName name{std::string(32, '0'), std::string(16, '0')};
     context.trace_id().ToLowerBase16(nostd::span<char, 32>(&name.trace_id[0], 32));
     context.span_id().ToLowerBase16(nostd::span<char, 16>(&name.span_id[0], 16));
     return name;
+  }
+
+  void Finding(const EventAttributes& about) override {
+    const auto span = trace_api::Tracer::GetCurrentSpan();
+    if (!span->IsRecording()) return;
+    std::map<std::string, opentelemetry::common::AttributeValue> attributes;
+    std::map<std::string, std::vector<nostd::string_view>> lists;
+    for (const auto& [name, value] : about) {
+      if (const auto* text = std::get_if<std::string>(&value)) {
+        attributes[name] = Text(*text);
+      } else if (const auto* number = std::get_if<double>(&value)) {
+        attributes[name] = *number;
+      } else {
+        std::vector<nostd::string_view>& list = lists[name];
+        for (const std::string& each : std::get<std::vector<std::string>>(value)) list.push_back(Text(each));
+        attributes[name] = nostd::span<const nostd::string_view>(list.data(), list.size());
+      }
+    }
+    span->AddEvent("antipode.finding", attributes);
   }
 
  private:

@@ -95,7 +95,7 @@ inline void InjectResponse(Carrier&& headers, std::optional<bool> is_public = st
 /// A call may have reached `host` and brought no answer: what the callee wrote is missing here (PROP-27).
 ///
 /// `words`: the client's own, without what could be private. Not for a call that is known not to have left.
-void Unanswered(std::string_view host, std::string_view words);
+void Unanswered(std::string_view host, std::string_view words, Site site = Site());
 
 /// The text that may leave for `host` now, for who writes it himself; nothing where none may or need.
 Result<std::optional<std::string>> TextForRequest(std::string_view host, Site site = Site());

@@ -135,6 +135,10 @@ class LineageScope : public std::enable_shared_from_this<LineageScope> {
   /// What opened it, for findings: a route or a method, never a path. The site where nothing was said.
   std::string opened_by() const;
   void set_opened_by(std::string what);
+  /// The store of the message that opened it, where a shim consumed it; else empty (REC-7).
+  const std::string& queue() const { return queue_; }
+  /// For shims of queues, before anybody else has the scope.
+  void set_queue(std::string store) { queue_ = std::move(store); }
 
   // Changing it
 
@@ -156,13 +160,21 @@ class LineageScope : public std::enable_shared_from_this<LineageScope> {
   /// The application vouches that nothing is missing: every mark goes (LIN-23), that of a
   /// response stream until its next message.
   void Vouch();
-  /// Records that something which belonged here is missing, in these stores or anywhere.
-  void MarkIncomplete(std::string_view reason, const std::vector<std::string>& stores = {}, std::string detail = {});
+  /// Records that something which belonged here is missing, in these stores or anywhere. No site: nobody knows it.
+  void MarkIncomplete(std::string_view reason, const std::vector<std::string>& stores = {}, std::string detail = {},
+                      std::optional<Site> site = Site());
   /// Keeps a reason for the barrier's gaps without marking the lineage (an untrusted one was dropped).
   void NoteGap(std::string reason, std::string store, std::string detail);
   /// The response's header has left: what is written from now on comes late, and is counted (PROP-16).
   void NoteSent();
   bool sent() const;
+
+  // For dry-run's records (REC-18)
+
+  /// Whether the request or message itself brought a lineage.
+  bool Brought() const;
+  /// Notes that the lineage left at this site; whether that is the first time.
+  bool PassedAt(const std::string& site);
 
   // Response streams, for `ResponseStream`
 
@@ -188,6 +200,8 @@ class LineageScope : public std::enable_shared_from_this<LineageScope> {
   std::vector<PendingPtr> pending() const;
   /// The pending writes of the calling thread itself: what leaves now leaves before their commit (SCOPE-18).
   std::vector<PendingPtr> PublishedBeforeCommit() const;
+  /// The writes in flight of other threads: no violation where a lineage leaves (SCOPE-18).
+  std::vector<PendingPtr> WrittenElsewhere() const;
 
   // What the last barrier proved, for its free path
 
@@ -214,6 +228,7 @@ class LineageScope : public std::enable_shared_from_this<LineageScope> {
   Lineage Filtered(Lineage lineage) const;
   Removed TakeOut(Lineage after, const Lineage& named);
   void TooLate(const std::string& store, const Site& site) const;
+  static void AfterHeader(const std::string& store, const Site& site);
   bool DropImplausible(const PendingWrite& write, const WriteId& id, std::string& detail);
   void AddGap(Gap gap);
   Lineage Now() const;  // with the mark of open streams; under the lock
@@ -231,6 +246,8 @@ class LineageScope : public std::enable_shared_from_this<LineageScope> {
   std::vector<Gap> gaps_;
   std::optional<std::chrono::steady_clock::time_point> deadline_;
   std::string opened_by_;
+  std::string queue_;
+  std::vector<std::string> passed_at_;
   std::shared_ptr<Inbound> inbound_;
   Lineage proved_;
   std::shared_ptr<const void> proof_;

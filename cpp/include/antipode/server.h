@@ -55,6 +55,9 @@ class Server {
   /// Whether a barrier, or a read, waits for a write here now: not one that only looks or records, and no prober. Any thread.
   bool Awaited() const;
 
+  /// How far it was last seen in an epoch; nothing where it has not said. Any thread.
+  std::optional<std::uint64_t> AppliedIn(const std::string& epoch) const;
+
   /// Whether somebody new waits: a blocking `Wait` answers now, and is called anew with what is wanted then. Any thread.
   bool Interrupted() const noexcept;
 

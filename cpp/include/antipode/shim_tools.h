@@ -22,9 +22,6 @@ void CountIncomplete(std::string_view reason, const std::string& store);
 /// What rests beside a value of this store cannot be read: counted, and what it held is missing (SHIM-35).
 void CountMalformedAtRest(const std::string& store);
 
-/// In dry-run a read that would have had to wait is a finding, and goes on.
-void FoundBehind(const Site& site);
-
 }  // namespace antipode
 
 #endif  // ANTIPODE_SHIM_TOOLS_H_

@@ -13,6 +13,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "antipode/verdict.h"
@@ -75,6 +76,9 @@ struct SpanName {
   std::string span_id;
 };
 
+/// Names and values of a span's event: texts, numbers and lists of texts; every name begins with `antipode.` (OBS-4).
+using EventAttributes = std::map<std::string, std::variant<std::string, double, std::vector<std::string>>>;
+
 /// What exports the numbers and makes the spans. Called by any thread, never on the barrier's free path (OBS-9); it must not
 /// throw.
 class TelemetrySink {
@@ -92,8 +96,10 @@ class TelemetrySink {
   virtual void Record(const Instrument& instrument, const Attributes& attributes, double value) = 0;
   /// A barrier waited.
   virtual void Waited(const BarrierSpan& barrier) = 0;
-  /// The current span gets an event `antipode.finding` (REC-9); its name, nothing where there is none.
-  virtual std::optional<SpanName> Finding(std::string_view kind) = 0;
+  /// The name of the current span; nothing where there is none.
+  virtual std::optional<SpanName> CurrentSpan() = 0;
+  /// The current span, if there is one that has not ended, gets an event `antipode.finding` (REC-9, OBS-11).
+  virtual void Finding(const EventAttributes& about) = 0;
 };
 
 /// Has this sink get everything from now on; null takes it away.

@@ -12,17 +12,15 @@
 #include "antipode/result.h"
 #include "antipode/scope.h"
 #include "antipode/server.h"
-#include "antipode/site.h"
 
 namespace antipode {
 
 /// Waits at the read's own server for what a `Reading` with `after`, or with `waits` the scope, wants to see of its store.
 ///
-/// The request's own deadline tightens `timeout`. In dry-run it only looks. Fails with what a barrier says that waited in
-/// vain, by the policies.
+/// The request's own deadline tightens `timeout`. In dry-run nothing waits: such reads are followed like others
+/// (`FollowedRead`). Fails with what a barrier says that waited in vain, by the policies.
 Result<void> WaitFirst(const std::shared_ptr<Server>& server, std::chrono::nanoseconds timeout,
-                       const std::shared_ptr<ReadingBlock>& reading, const ScopePtr& scope, bool waits,
-                       Site site = Site());
+                       const std::shared_ptr<ReadingBlock>& reading, const ScopePtr& scope, bool waits);
 
 /// What the policies say of a read that waited in vain; nothing where it goes on. `words`: the store and server, where it
 /// is, and how long the read waited.

@@ -107,9 +107,13 @@ void NoteMarks(const std::string& store, const std::string& missing) {
   }
 }
 
-std::optional<SpanName> SpanWithFinding(std::string_view finding) {
+std::optional<SpanName> CurrentSpan() {
   const std::shared_ptr<TelemetrySink> sink = Sink();
-  return sink ? sink->Finding(finding) : std::nullopt;
+  return sink ? sink->CurrentSpan() : std::nullopt;
+}
+
+void FindingEvent(const EventAttributes& about) {
+  if (const std::shared_ptr<TelemetrySink> sink = Sink()) sink->Finding(about);
 }
 
 void Install() {

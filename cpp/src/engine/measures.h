@@ -48,8 +48,11 @@ void Fallback(std::string_view outcome);
 /// A shim says that it may not mark this store's epochs, and why; with an empty reason: it may (EPOCH-26).
 void NoteMarks(const std::string& store, const std::string& missing);
 
-/// The current span, after an event of this finding was added to it; nothing where there is none.
-std::optional<SpanName> SpanWithFinding(std::string_view finding);
+/// The name of the current span; nothing where there is none, or nobody collects them.
+std::optional<SpanName> CurrentSpan();
+
+/// The current span, if there is one, gets an event of this finding (REC-9, OBS-11).
+void FindingEvent(const EventAttributes& about);
 
 /// Has what is observed be read with the rest; only the first call does anything.
 void Install();

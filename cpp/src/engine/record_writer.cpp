@@ -2,7 +2,9 @@
 
 #include <unistd.h>
 
+#include <atomic>
 #include <chrono>
+#include <exception>
 #include <filesystem>
 #include <fstream>
 #include <new>
@@ -22,6 +24,7 @@ namespace fs = std::filesystem;
 constexpr std::size_t kMostQueued = 10000;
 constexpr int kFilesKept = 4;
 constexpr Duration kExit = std::chrono::seconds(1);
+std::atomic<Duration::rep> due_period{Duration(std::chrono::seconds(60)).count()};
 
 std::int64_t SecondsNow() {
   return std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count();
@@ -61,6 +64,20 @@ RecordWriter& RecordWriter::Instance() {
   return *instance;
 }
 
+void SetDuePeriod(Duration period) noexcept { due_period.store(period.count()); }
+
+void RecordWriter::Start(Due due) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (due_ == nullptr) due_ = due;
+  Ensure();
+}
+
+void RecordWriter::Ensure() {
+  if (!thread_ && !ending_ && threads::MayStart()) {
+    thread_ = std::make_unique<std::thread>(threads::Named("antipode-record", [this] { Run(); }));
+  }
+}
+
 void RecordWriter::Put(std::string line) {
   bool full = false;
   {
@@ -69,7 +86,7 @@ void RecordWriter::Put(std::string line) {
     if (!full) {
       queue_.push_back(std::move(line));
       ++put_;
-      if (!thread_) thread_ = std::make_unique<std::thread>(threads::Named("antipode-record", [this] { Run(); }));
+      Ensure();
       changed_.notify_one();
     }
   }
@@ -97,6 +114,11 @@ void RecordWriter::End() {
   ending_ = false;
 }
 
+bool RecordWriter::used() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return thread_ != nullptr;
+}
+
 std::uint64_t RecordWriter::dropped() const {
   const std::lock_guard<std::mutex> lock(mutex_);
   return dropped_;
@@ -104,15 +126,29 @@ std::uint64_t RecordWriter::dropped() const {
 
 void RecordWriter::Run() {
   std::unique_lock<std::mutex> lock(mutex_);
+  TimePoint asked_at = Clock::now();
   while (true) {
-    changed_.wait(lock, [this] { return ending_ || !queue_.empty(); });
-    if (queue_.empty()) return;
+    const TimePoint due_at = asked_at + Duration(due_period.load());
+    changed_.wait_until(lock, due_at, [this] { return ending_ || !queue_.empty(); });
+    if (ending_ && queue_.empty()) return;
     std::vector<std::string> batch;
     batch.swap(queue_);
+    const std::size_t put = batch.size();
+    const Due due = due_;
     lock.unlock();
-    if (!Append(batch)) Drop("the folder " + InForce()->records + " cannot be written", batch.size());
+    if (due != nullptr && Clock::now() >= due_at) {
+      asked_at = Clock::now();
+      try {
+        for (std::string& line : due()) batch.push_back(std::move(line));
+      } catch (const std::exception& error) {  // the thread goes on for the other records
+        logs::Say(LogLevel::kError, std::string("a dry-run summary could not be made: ") + error.what());
+      }
+    } else if (due == nullptr) {
+      asked_at = Clock::now();
+    }
+    if (!batch.empty() && !Append(batch)) Drop("the folder " + InForce()->records + " cannot be written", batch.size());
     lock.lock();
-    done_ += batch.size();
+    done_ += put;
     written_.notify_all();
   }
 }

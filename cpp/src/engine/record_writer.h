@@ -18,14 +18,23 @@ namespace antipode {
 /// A bounded queue, and a thread that empties it into `<folder>/<host>-<pid>-<start>.jsonl`.
 class RecordWriter {
  public:
+  /// What else is to be written, asked about once a minute by the writer's thread.
+  using Due = std::vector<std::string> (*)();
+
   /// The one of this process.
   static RecordWriter& Instance();
+
+  /// Begins to ask for what is due, before there is any record.
+  void Start(Due due);
 
   /// Queues a line; past the bound it is dropped and counted.
   void Put(std::string line);
 
   /// Waits until what was put so far is on disk; false where that took too long.
   bool Flush(Duration timeout);
+
+  /// Whether it writes, or has begun to ask for what is due, in this process.
+  bool used() const;
 
   /// Writes what is left, for a second at most, and ends the thread.
   void End();
@@ -39,6 +48,7 @@ class RecordWriter {
   void AfterForkInChild();
 
  private:
+  void Ensure();
   void Run();
   bool Append(const std::vector<std::string>& lines) const;
   void Drop(const std::string& why, std::uint64_t count);
@@ -47,6 +57,7 @@ class RecordWriter {
   std::condition_variable changed_;
   std::condition_variable written_;
   std::vector<std::string> queue_;
+  Due due_ = nullptr;
   std::uint64_t put_ = 0;
   std::uint64_t done_ = 0;
   std::uint64_t dropped_ = 0;
@@ -61,6 +72,9 @@ struct ProcessName {
   std::int64_t start;
 };
 ProcessName ThisProcess();
+
+/// How often what is due is asked for: a minute.
+void SetDuePeriod(Duration period) noexcept;  // for tests
 
 }  // namespace antipode
 

@@ -1,85 +1,100 @@
 #include "engine/records.h"
 
 #include <algorithm>
-#include <atomic>
-#include <chrono>
-#include <cstdlib>
+#include <mutex>
 #include <set>
 #include <utility>
 
 #include "engine/branches.h"
-#include "engine/completions.h"
-#include "engine/in_force.h"
-#include "engine/json.h"
+#include "engine/counts.h"
+#include "engine/following.h"
+#include "engine/held_records.h"
 #include "engine/judgement.h"
+#include "engine/measures.h"
+#include "engine/record.h"
 #include "engine/record_writer.h"
 #include "engine/registry.h"
-#include "engine/measures.h"
+#include "engine/sampling.h"
 #include "findings.h"
+#include "fork.h"
+#include "trust.h"
 
 namespace antipode {
 namespace {
 
-std::atomic<Duration::rep> follow_for{Duration(std::chrono::seconds(30)).count()};
-std::atomic<int> followed{0};
+// What is written once a minute: records that were held back, and what was counted since.
+struct Summing {
+  Summing() {
+    OnForkInChild([this] { Forget(); });
+  }
+  void Forget() {
+    held = HeldRecords();
+    counted.clear();
+    since = UnixTime();
+  }
+  std::mutex mutex;
+  HeldRecords held;
+  counts::Numbers counted;
+  double since = UnixTime();
+};
 
-JsonObject Head(std::string_view kind) {
-  const auto now = std::chrono::system_clock::now().time_since_epoch();
-  const char* service = std::getenv("OTEL_SERVICE_NAME");
-  const ProcessName process = ThisProcess();
-  JsonObject record;
-  record.Integer("record", 1)
-      .Text("kind", kind)
-      .Number("time", std::chrono::duration<double>(now).count())
-      .Text("service", service == nullptr ? "" : service)
-      .Text("region", InForce()->region)
-      .Text("process", process.host + ":" + std::to_string(process.pid) + ":" + std::to_string(process.start));
-  const auto span = telemetry::SpanWithFinding(kind);
-  if (span) record.Text("trace_id", span->trace_id).Text("span_id", span->span_id);
-  return record;
+Summing& TheSumming() { return ForkSafe<Summing, LockOrder::kOuter>(); }
+
+// What is due, or all of it.
+std::vector<Record> Due(bool all) {
+  const std::lock_guard<std::mutex> lock(TheSumming().mutex);
+  std::vector<Record> due = TheSumming().held.Due(Clock::now(), all);
+  counts::Numbers now = counts::Now();
+  const std::vector<JsonObject> counted = counts::Between(TheSumming().counted, now);
+  if (counted.empty()) return due;
+  const Moment moment = {UnixTime(), std::nullopt};
+  Record summary("summary", moment);
+  summary.Number("since", TheSumming().since).Objects("counts", counted);
+  due.push_back(std::move(summary));
+  TheSumming().counted = std::move(now);
+  TheSumming().since = moment.time;
+  return due;
 }
 
-// Where a lineage came from (REC-7); asked while the request runs, which knows its route by now.
-JsonObject Origin(const ScopePtr& scope) {
-  JsonObject origin;
-  if (!scope) return origin.Text("scope", "task");
-  return origin.Text("scope", ToString(scope->kind())).Text("opened_by", scope->opened_by());
+std::vector<std::string> DueLines() {
+  std::vector<std::string> lines;
+  for (const Record& record : Due(false)) lines.push_back(record.Written());
+  return lines;
 }
 
 // One store of a barrier record; whether it was visible at the first look.
-bool AddStore(std::vector<JsonObject>& stores, const Asked& asked, const Group& group, const std::string& site) {
-  bool any = false;
-  bool late = false;
-  bool all_seen = true;
-  Duration after{};
+bool AddStore(std::vector<JsonObject>& stores, const Asked& asked, const following::Writes& writes, const std::string& site) {
+  std::vector<const following::Write*> own;
   std::set<std::string> servers;
-  for (const Need& need : group.needs) {
-    if (&need.server->store() != asked.store.get()) continue;
-    any = true;
-    late = late || need.late || !need.Is(Verdict::kVisible);
-    all_seen = all_seen && need.seen && need.Is(Verdict::kVisible);
-    if (need.seen) after = std::max<Duration>(after, *need.seen - need.since);
-    servers.insert(need.server->address());
+  bool late = false;
+  for (const following::Write& write : writes) {
+    if (&write.server->store() != asked.store.get()) continue;
+    own.push_back(&write);
+    late = late || !write.ThereAtOnce();
+    servers.insert(write.server->address());
   }
   if (late) telemetry::Finding("behind", site);
+  const bool seen = !own.empty() && !late;
   JsonObject store;
   store.Text("store", asked.store->name())
       .Text("store_kind", asked.store->kind())
-      .Text("verdict", late || !any ? "not_yet" : "visible")
+      .Text("verdict", seen ? "visible" : "not_yet")
       .Texts("servers", {servers.begin(), servers.end()});
-  if (any && late && all_seen) {
-    store.Number("visible_after", Seconds(after));
-  } else if (late || !any) {
-    store.Null("visible_after");
+  if (!seen) {
+    if (const auto after = following::VisibleAfter(own)) {
+      store.Number("visible_after", *after);
+    } else {
+      store.Null("visible_after");
+    }
   }
   stores.push_back(store);
-  return any && !late;
+  return seen;
 }
 
-void WriteBarrier(JsonObject head, const Plan& plan, const std::vector<Asked>& asked, const Group& group) {
+void PutBarrier(Record record, const Plan& plan, const std::vector<Asked>& asked, const following::Writes& writes) {
   std::vector<JsonObject> stores;
   bool seen = true;
-  for (const Asked& each : asked) seen = AddStore(stores, each, group, plan.site) && seen;
+  for (const Asked& each : asked) seen = AddStore(stores, each, writes, plan.site) && seen;
   if (std::find(plan.expected.begin(), plan.expected.end(), kBranches) != plan.expected.end()) {
     seen = false;  // nobody knows what is to come
     stores.push_back(JsonObject().Text("store", kBranches).Text("verdict", "unproven"));
@@ -87,76 +102,57 @@ void WriteBarrier(JsonObject head, const Plan& plan, const std::vector<Asked>& a
   for (const std::string& name : plan.elsewhere) {
     stores.push_back(JsonObject().Text("store", name).Text("verdict", "elsewhere"));
   }
-  head.Text("reach", ToString(plan.reach))
-      .Flag("satisfied", seen)
+  record.Flag("satisfied", seen)
       .Flag("complete", seen && plan.elsewhere.empty() && plan.lineage.IsComplete(plan.AskedNames()))
-      .Objects("stores", stores);
-  RecordWriter::Instance().Put(head.Written());
+      .Objects("stores", stores)
+      .Put();
 }
 
-// What a barrier in dry-run did not wait for, until it is seen or given up.
-class Following : public Completion {
- public:
-  Following(JsonObject head, Plan plan, std::vector<Asked> asked)
-      : head_(std::move(head)), plan_(std::move(plan)), asked_(std::move(asked)) {
-    followed.fetch_add(1);
+// A kind of which each request could make one: one at once, then one a minute (REC-17).
+void PutOften(const Record& record, const std::string& key) {
+  record.Tell();
+  records::Start();
+  {
+    const std::lock_guard<std::mutex> lock(TheSumming().mutex);
+    if (!TheSumming().held.Admit(key, record, Clock::now())) return;
   }
-  ~Following() override { followed.fetch_sub(1); }
-
-  void Run(bool /*due*/) override {
-    group->GiveUp();
-    WriteBarrier(std::move(head_), plan_, asked_, *group);
-    plan_ = Plan();  // here, and not on the thread that happens to let go last
-    asked_.clear();
-    group.reset();
-  }
-
-  std::shared_ptr<Group> group;
-
- private:
-  JsonObject head_;
-  Plan plan_;
-  std::vector<Asked> asked_;
-};
+  record.Put();
+}
 
 }  // namespace
 
 namespace records {
 
-Duration FollowFor() noexcept { return Duration(follow_for.load()); }
-
-void SetFollowFor(Duration duration) noexcept { follow_for.store(duration.count()); }
+void Start() { RecordWriter::Instance().Start(DueLines); }
 
 std::shared_ptr<Group> Follow(const Plan& plan, const std::vector<Asked>& asked) {
-  const JsonObject origin = Origin(plan.scope);
-  JsonObject head = Head("barrier");
-  head.Text("site", plan.site).Object("origin", origin);
+  Start();
+  counts::Add("barriers", telemetry::Bounded(plan.site), "");
+  const Moment moment = Moment::Now();
+  const Origin origin = Origin::Of(plan.scope.get());
   if (plan.Vacuous()) {
-    JsonObject vacuous = Head("vacuous");
-    vacuous.Text("site", plan.site)
-        .Object("origin", origin)
+    Record("vacuous", moment)
+        .Text("site", plan.site)
+        .CameFrom(origin)
         .Texts("lineage_stores", plan.elsewhere)
-        .Texts("registered", NamesOf(CurrentRegistry()->All()));
-    RecordWriter::Instance().Put(vacuous.Written());
+        .Texts("registered", NamesOf(CurrentRegistry()->All()))
+        .Tell()
+        .Put();
   }
-  auto following = std::make_shared<Following>(head, plan, asked);
-  auto group = std::make_shared<Group>(FollowFor(), [waits = std::weak_ptr<Following>(following)] {
-    if (auto waiting = waits.lock()) Completions::Instance().Now(std::move(waiting));
-  });
-  group->follows = true;
-  if (followed.load() > kMostFollowed) {  // bounded: this one is not followed, and its record says that nobody knows
-    WriteBarrier(std::move(head), plan, asked, *group);
-    return group;
-  }
-  following->group = group;
+  Record record("barrier", moment);
+  record.Text("site", plan.site).CameFrom(origin).Text("reach", ToString(plan.reach)).Tell();
+  following::Wanted wanted;
   for (const Asked& each : asked) {
     for (const auto& server : each.servers) {
-      for (const WriteId& write_id : each.ids) server->Park(group->Add(write_id, server));
+      for (const WriteId& write_id : each.ids) wanted.emplace_back(server, write_id);
     }
   }
-  Completions::Instance().At(group->since + group->timeout, following);
-  if (!group->Parked()) Completions::Instance().Now(std::move(following));
-  return group;
+  auto group = following::Follow(wanted, [record, plan, asked](const following::Writes& writes) {
+    PutBarrier(record, plan, asked, writes);
+  });
+  if (group) return group;
+  PutBarrier(std::move(record), plan, asked, {});  // bounded: this one is not followed, and its record says that nobody knows
+  return std::make_shared<Group>(Duration::zero());
 }
 
 StoreResults JudgeNow(const Plan& plan, const Group& group) {
@@ -167,20 +163,59 @@ StoreResults JudgeNow(const Plan& plan, const Group& group) {
 
 bool Flush(Duration timeout) { return RecordWriter::Instance().Flush(timeout); }
 
+void End() {
+  if (!RecordWriter::Instance().used()) return;
+  for (const Record& record : Due(true)) record.Put();
+}
+
+void Forget() {
+  counts::Reset();
+  const std::lock_guard<std::mutex> lock(TheSumming().mutex);
+  TheSumming().Forget();
+}
+
 }  // namespace records
 
 namespace findings {
 
 void PublishedBeforeCommit(const std::string& site, const std::string& store, const std::string& written_at) {
-  JsonObject record = Head("published_before_commit");
+  Record record("published_before_commit");
   record.Text("site", site).Text("store", store).Text("target", "");
   if (!written_at.empty()) record.Text("written_at", written_at);
-  RecordWriter::Instance().Put(record.Written());
+  record.Tell().Put();
+}
+
+void ConcurrentWrite(const std::string& site, const std::string& store, const std::string& written_at) {
+  Record record("concurrent_write");
+  record.Text("site", site).Text("store", store).Text("target", "");
+  if (!written_at.empty()) record.Text("written_at", written_at);
+  PutOften(record, "concurrent_write " + store + " " + site);
 }
 
 void Orphan(const std::string& site, const std::string& store) {
-  RecordWriter::Instance().Put(Head("orphan").Text("site", site).Text("store", store).Written());
+  Record("orphan").Text("site", site).Text("store", store).Tell().Put();
 }
+
+void LateWrite(const std::string& site, const std::string& store, const std::string& reason) {
+  PutOften(Record("late_write").Text("site", site).Text("store", store).Text("reason", reason),
+           "late_write " + reason + " " + store + " " + site);
+}
+
+void Incomplete(const std::string& reason, const std::string& store, const LineageScope* scope, const std::string& site) {
+  Record record("incomplete");
+  if (!site.empty()) record.Text("site", site);
+  if (!store.empty()) record.Text("store", store);
+  record.Text("reason", reason).CameFrom(Origin::Of(scope));
+  PutOften(record, "incomplete " + reason + " " + store + " " + site);
+}
+
+void PassedOn(LineageScope& scope, std::string_view target, const std::string& site) {
+  const Moment moment = Moment::Now();
+  if (!scope.Brought() || !moment.span || !IsSampled(moment.span) || !scope.PassedAt(site)) return;
+  Record("passed_on", moment).Text("site", site).CameFrom(Origin::Of(&scope)).Text("target", target).Put();
+}
+
+void CountWrite(const std::string& store) { counts::Add("writes", "", store); }
 
 }  // namespace findings
 }  // namespace antipode

@@ -13,13 +13,12 @@
 
 namespace antipode::records {
 
-/// How long a write that was not visible is followed.
-Duration FollowFor() noexcept;
-void SetFollowFor(Duration duration) noexcept;  ///< For tests.
+/// The process is in dry-run: from now on there are summaries (REC-16).
+void Start();
 
-inline constexpr int kMostFollowed = 1000;
-
-/// Parks a barrier's writes with nobody waiting: when all are seen, or after 30 s, one record is written (REC-5).
+/// Follows a barrier's writes with nobody waiting: when all are seen, or after 30 s, one record is written (REC-5).
+///
+/// The needs of the first look; none where too much is followed already.
 std::shared_ptr<Group> Follow(const Plan& plan, const std::vector<Asked>& asked);
 
 /// What can be said of followed writes now: what is not visible at once is not yet.
@@ -27,6 +26,12 @@ StoreResults JudgeNow(const Plan& plan, const Group& group);
 
 /// Waits until every record put so far is on disk; false where that took too long.
 bool Flush(Duration timeout);
+
+/// Writes what was held back, and the last summary.
+void End();
+
+/// Counts from nothing, and holds nothing back (tests).
+void Forget();
 
 }  // namespace antipode::records
 

@@ -41,6 +41,12 @@ bool Server::Awaited() const {
   return inside_->waiters.awaited();
 }
 
+std::optional<std::uint64_t> Server::AppliedIn(const std::string& epoch) const {
+  const std::lock_guard<std::mutex> lock(inside_->mutex);
+  const auto found = inside_->proofs.applied().find(epoch);
+  return found == inside_->proofs.applied().end() ? std::nullopt : std::optional(found->second);
+}
+
 bool Server::Interrupted() const noexcept { return inside_->asker.Poked(); }
 
 void Server::Park(Need& need) {

@@ -1,6 +1,7 @@
 #include "antipode/shim_tools.h"
 
 #include "engine/measures.h"
+#include "exchange.h"
 #include "telemetry.h"
 #include "trust.h"
 
@@ -10,13 +11,15 @@ void NoteMarks(const std::string& store, const std::string& missing) { telemetry
 
 void CountRequest(const std::string& store, std::string_view purpose) { telemetry::Request(store, purpose); }
 
-void CountIncomplete(std::string_view reason, const std::string& store) { telemetry::Incomplete(reason, store); }
+void CountIncomplete(std::string_view reason, const std::string& store) {
+  telemetry::Incomplete(reason, store);
+  FoundIncomplete(reason, store);
+}
 
 void CountMalformedAtRest(const std::string& store) {
   telemetry::Dropped("malformed", ToString(Direction::kMessageIn));
   telemetry::Incomplete("malformed", store);
+  FoundIncomplete("malformed", store);
 }
-
-void FoundBehind(const Site& site) { telemetry::Finding("behind", site.ToString()); }
 
 }  // namespace antipode

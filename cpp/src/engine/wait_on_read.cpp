@@ -13,7 +13,7 @@
 namespace antipode {
 
 Result<void> WaitFirst(const std::shared_ptr<Server>& server, Duration timeout,
-                       const std::shared_ptr<ReadingBlock>& reading, const ScopePtr& scope, bool waits, Site site) {
+                       const std::shared_ptr<ReadingBlock>& reading, const ScopePtr& scope, bool waits) {
   Lineage lineage;
   if (reading && reading->after()) {
     lineage = *reading->after();
@@ -24,18 +24,12 @@ Result<void> WaitFirst(const std::shared_ptr<Server>& server, Duration timeout,
   }
   Store& store = server->store();
   const std::vector<WriteId> ids = lineage.OfStore(store.name());
-  const Mode mode = store.mode();
-  if (ids.empty() || mode == Mode::kOff) return {};
+  if (ids.empty() || store.mode() != Mode::kEnforce) return {};
   const TimePoint began = Clock::now();
   const auto deadline = scope ? scope->deadline() : std::nullopt;
   if (deadline) timeout = std::min<Duration>(timeout, std::max<Duration>(*deadline - began, Duration::zero()));
-  const bool follows = mode == Mode::kDryRun;
-  const Verdict verdict = WaitForServer(server, Lineage(ids), follows ? Duration::zero() : timeout);
+  const Verdict verdict = WaitForServer(server, Lineage(ids), timeout);
   if (verdict == Verdict::kVisible) return {};
-  if (follows) {  // a read that would have had to wait is a finding, and goes on
-    telemetry::Finding("behind", site.ToString());
-    return {};
-  }
   const std::string words = store.name() + " at " + server->address() + ": " + std::string(ToString(verdict)) +
                             ". The read waited for it " + std::to_string(std::llround(Seconds(timeout) * 1000)) + " ms";
   return WaitedInVain(store.name(), words, Clock::now() - began, scope, verdict == Verdict::kUnproven);

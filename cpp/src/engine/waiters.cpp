@@ -46,7 +46,8 @@ std::optional<Visibility> Waiters::Lagging(const Need& need, TimePoint now, cons
   if (!need.is_position) {
     std::size_t crowd = 0;
     for (const Others& others : others_) crowd += others.needs.size();
-    if (timeouts_in_a_row_ < kFailedInARow || crowd == 0) return std::nullopt;
+    // Nobody waits for what is only recorded, and a record is of what the server said (REC-13).
+    if (timeouts_in_a_row_ < kFailedInARow || crowd == 0 || need.group.follows) return std::nullopt;
     return Visibility::NotYet(std::to_string(timeouts_in_a_row_) + " waits in a row timed out there");
   }
   const auto probe = probes_.find(need.epoch);
@@ -94,7 +95,7 @@ void Waiters::GiveUp(Need& need) {
   if (need.done.load(std::memory_order_relaxed)) return;
   need.group.Settle(need, nullptr);
   --live_;
-  ++timeouts_in_a_row_;
+  if (!need.group.follows) ++timeouts_in_a_row_;
   if (!need.is_position) {
     ForgetOther(need);
     return;
@@ -213,7 +214,7 @@ void Waiters::EndLooks(Groups& released) {
   looks.swap(looks_);
   for (NeedPtr& need : looks) {
     if (need->done.load(std::memory_order_relaxed)) continue;
-    if (need->first_round > rounds_ || (!need->is_position && !need->answer)) {
+    if (need->first_round > rounds_ || !need->answer) {  // not asked for, or not answered yet
       looks_.push_back(std::move(need));
       continue;
     }
@@ -253,8 +254,11 @@ void Waiters::AnswerPosition(const WriteId& write_id, const Visibility& answer, 
     // Positions of one epoch are a prefix: what cannot be proved up to here cannot be proved beyond.
     for (const NeedPtr& need : queue.From(counter)) Settle(*need, &answer, released);
     probes_.erase(epoch);
-  } else if (first != nullptr) {
-    first->answer = answer;
+  } else {
+    if (first != nullptr) first->answer = answer;
+    for (const NeedPtr& need : looks_) {  // what is not there up to here is not there beyond
+      if (need->epoch == epoch && need->counter >= counter && need->first_round <= rounds_) need->answer = answer;
+    }
   }
 }
 

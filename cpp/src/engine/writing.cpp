@@ -52,7 +52,7 @@ void Writing::RecordIncomplete(std::string_view reason, std::string detail) {
     CountOrphan(store_->name(), site_);
     return;
   }
-  scope_->MarkIncomplete(reason, {store_->name()}, std::move(detail));
+  scope_->MarkIncomplete(reason, {store_->name()}, std::move(detail), site_);
   scope_->End(pending_);
 }
 

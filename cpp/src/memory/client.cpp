@@ -1,5 +1,6 @@
 #include <utility>
 
+#include "antipode/followed_read.h"
 #include "antipode/memory.h"
 #include "antipode/messages.h"
 #include "antipode/reading.h"
@@ -23,6 +24,34 @@ Lineage Depends(const Store& store, std::string_view key, const memory::Log::See
   if (!seen.cell) return lineage;
   const auto covers = store.MakeWriteId(key, seen.cell->version);
   return covers.ok() ? lineage.Including(*covers) : lineage;
+}
+
+// What a read returned, to be compared.
+std::string OctetsOf(const memory::Log::Seen& seen) {
+  return seen.cell && seen.cell->value ? "1" + *seen.cell->value : std::string();
+}
+
+std::unique_ptr<FollowedRead> Follow(const std::shared_ptr<Store>& store, const std::shared_ptr<ReadingBlock>& reading,
+                                     const ScopePtr& scope, std::string_view key, const Site& site) {
+  if (store->mode() != Mode::kDryRun) return nullptr;
+  std::optional<std::vector<std::string>> keys;  // what is read, where writes are known by their objects
+  if (store->capabilities().versions != Versions::kPosition) keys = {std::string(key)};
+  return FollowedRead::Begin(store, reading, scope, site, keys);
+}
+
+// In dry-run: what came of a read. The version that an object has is exact.
+FollowedRead::Came CameOf(const Store& store, const std::shared_ptr<memory::Log>& log, memory::Node& node,
+                          std::string_view key, const memory::Log::Seen& seen) {
+  FollowedRead::Came came;
+  came.value = [&seen] { return OctetsOf(seen); };
+  came.repeat = [log, &node, key = std::string(key)]() -> std::optional<std::string> {
+    const auto again = log->Look(node, key);
+    return again ? std::optional(OctetsOf(*again)) : std::nullopt;
+  };
+  if (seen.cell && store.capabilities().versions != Versions::kPosition) {
+    came.versions.emplace(std::string(key), seen.cell->version);
+  }
+  return came;
 }
 
 }  // namespace
@@ -83,9 +112,11 @@ MemoryReply MemoryClient::Get(std::string_view key, Site site) {
   const auto reading = CurrentReading();
   const ScopePtr scope = CurrentScope();
   const bool waits = store_->options()->wait_on_read.value_or(false);
-  const Result<void> waited = WaitFirst(server_, store_->timeout(), reading, scope, waits, site);
+  const Result<void> waited = WaitFirst(server_, store_->timeout(), reading, scope, waits);
   if (!waited.ok()) return {MemoryOutcome::kWaited, waited.error().message, {}, waited.error()};
+  const auto followed = Follow(store_, reading, scope, key, site);
   const auto seen = log_->Read(*node_, std::string(key));
+  if (followed && seen) followed->Over(server_, CameOf(*store_, log_, *node_, key, *seen));
   if (!seen) {
     return {MemoryOutcome::kUnreachable, store_->name() + ": the server in " + node_->region + " refuses connections", {}, {}};
   }

@@ -5,7 +5,9 @@
 #include "engine/announcement.h"
 #include "engine/barrier_log.h"
 #include "engine/completions.h"
+#include "engine/records.h"
 #include "engine/registry.h"
+#include "engine/repeats.h"
 #include "telemetry.h"
 
 namespace antipode::testing {
@@ -15,6 +17,7 @@ Isolated::Isolated() : registry_before_(ReplaceRegistry(std::make_shared<Registr
   logs::Reset();
   ResetAnnouncement();
   telemetry::Reset();
+  records::Forget();
   BarrierLog::Begin();
 }
 
@@ -23,6 +26,8 @@ Isolated::~Isolated() {
   Completions::Instance().End();  // nothing that one test left goes on in the next
   const std::shared_ptr<Registry> mine = ReplaceRegistry(std::static_pointer_cast<Registry>(registry_before_));
   for (const auto& store : mine->All()) store->Retire();
+  Repeats::Instance().End();
+  records::Forget();
   ResetSettings();
   telemetry::Reset();
 }
@@ -36,6 +41,11 @@ Result<void> AssertBarriers(const std::string& store, int at_least) {
                std::to_string(count) + " barriers judged " + store + ", want at least " + std::to_string(at_least) +
                    ": the read is unprotected",
                nullptr};
+}
+
+bool FlushRecords(std::chrono::nanoseconds timeout, bool summary) {
+  if (summary) records::End();
+  return records::Flush(timeout);
 }
 
 }  // namespace antipode::testing

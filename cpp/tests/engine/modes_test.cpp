@@ -1,11 +1,9 @@
 // Dry-run, off, the records they leave, and what is counted (spec BAR-48, BAR-49, REC, OBS).
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
 #include <map>
-#include <nlohmann/json.hpp>
 
 #include "antipode/carrier.h"
 #include "antipode/memory.h"
@@ -15,67 +13,19 @@
 #include "antipode/writing.h"
 #include "engine/announcement.h"
 #include "engine/fakes.h"
+#include "engine/following.h"
 #include "engine/json.h"
 #include "engine/measures.h"
 #include "engine/record_writer.h"
-#include "engine/records.h"
+#include "engine/records_test.h"
 #include "environment.h"
 
 namespace antipode::testing {
 namespace {
 
-using Json = nlohmann::json;
-
-class ModesTest : public EngineTest {
+class ModesTest : public RecordsTest {
  protected:
-  ModesTest() : folder_(std::filesystem::path(::testing::TempDir()) / ("antipode-records-" + std::to_string(getpid()))) {
-    std::filesystem::remove_all(folder_);
-    Be(Mode::kEnforce);
-  }
-  ~ModesTest() override {
-    records::Flush(5s);
-    std::filesystem::remove_all(folder_);
-  }
-
-  void Be(Mode mode) {
-    SettingWords words;
-    words.mode = mode;
-    words.region = "b";
-    words.records = folder_.string();
-    Set(words);
-  }
-
-  // The records of this kind, once there is one.
-  std::vector<Json> Written(const std::string& kind) {
-    std::vector<Json> found;
-    Until([&] {
-      found.clear();
-      records::Flush(5s);
-      std::error_code none;
-      for (const auto& file : std::filesystem::directory_iterator(folder_, none)) {
-        std::ifstream lines(file.path());
-        for (std::string line; std::getline(lines, line);) {
-          const Json record = Json::parse(line);
-          CheckHead(record);
-          if (record.at("kind") == kind) found.push_back(record);
-        }
-      }
-      return !found.empty();
-    });
-    return found;
-  }
-
-  // REC-1, REC-3, REC-11.
-  static void CheckHead(const Json& record) {
-    EXPECT_EQ(record.at("record"), 1);
-    EXPECT_GT(record.at("time").get<double>(), 1.6e9);
-    EXPECT_EQ(record.at("region"), "b");
-    EXPECT_TRUE(record.at("service").is_string());
-    EXPECT_NE(record.at("process").get<std::string>().find(":" + std::to_string(getpid()) + ":"), std::string::npos);
-    EXPECT_EQ(record.at("site").get<std::string>().find("engine/modes_test.cpp:"), 0U) << record;
-  }
-
-  const std::filesystem::path folder_;
+  ModesTest() { Be(Mode::kEnforce); }
 };
 
 // BAR-48, REC-4, REC-5, REC-7, REC-8.
@@ -106,11 +56,11 @@ TEST_F(ModesTest, DryRunWaitsForNothingAndRecordsHowLongItWouldHaveBeen) {
 // REC-5: given up, not seen.
 TEST_F(ModesTest, WhatIsNeverSeenIsRecordedSo) {
   Be(Mode::kDryRun);
-  records::SetFollowFor(100ms);
+  following::SetFollowFor(100ms);
   MakeFakeStore("s", {MakeFake("s1", Always(Visibility::NotYet()))});
   EXPECT_TRUE(Barrier(Lineage(Object("s", "k"))).satisfied());
   EXPECT_TRUE(Written("barrier").front().at("stores").at(0).at("visible_after").is_null());
-  records::SetFollowFor(30s);
+  following::SetFollowFor(30s);
 }
 
 TEST_F(ModesTest, DryRunRecordsWhatWasThereAsVisibleAndAVacuousBarrier) {
@@ -202,7 +152,7 @@ TEST_F(ModesTest, AStoreThatIsOffIsNamed) {
 
 // BAR-49.
 TEST_F(ModesTest, OneStoreInDryRunIsRecordedAndNotWaitedFor) {
-  records::SetFollowFor(50ms);
+  following::SetFollowFor(50ms);
   MakeFakeStore("tried", {MakeFake("t1", Always(Visibility::NotYet()))}, Mode::kDryRun);
   MakeFakeStore("kept", {MakeFake("k1", Always(Visibility::Visible()))});
   const BarrierResult result =
@@ -210,7 +160,7 @@ TEST_F(ModesTest, OneStoreInDryRunIsRecordedAndNotWaitedFor) {
   EXPECT_TRUE(result.satisfied() && !result.complete());
   EXPECT_EQ(result.store("tried").verdict, Verdict::kNotYet);
   EXPECT_EQ(Written("barrier").front().at("stores").at(0).at("store"), "tried");
-  records::SetFollowFor(30s);
+  following::SetFollowFor(30s);
 }
 
 // OBS-1 to OBS-6, OBS-10: what a sink gets, and what is counted without one.
@@ -222,10 +172,15 @@ class Collecting : public TelemetrySink {
     const std::lock_guard<std::mutex> lock(mutex);
     spans.push_back(barrier);
   }
-  std::optional<SpanName> Finding(std::string_view) override { return SpanName{std::string(32, 'a'), std::string(16, 'b')}; }
+  std::optional<SpanName> CurrentSpan() override { return SpanName{std::string(32, 'a'), std::string(16, 'b')}; }
+  void Finding(const EventAttributes& about) override {
+    const std::lock_guard<std::mutex> lock(mutex);
+    events.push_back(about);
+  }
 
   std::mutex mutex;
   std::vector<BarrierSpan> spans;
+  std::vector<EventAttributes> events;
   std::set<std::string> names;
 
  private:
@@ -280,15 +235,36 @@ TEST_F(ModesTest, ABarrierThatWaitedIsASpanWithAChildAStoreAndIsMeasured) {
   EXPECT_GE(CountOf("antipode.wait.requests", "antipode.store", "blog-posts"), 1);
 }
 
-// REC-9.
-TEST_F(ModesTest, ARecordNamesTheSpan) {
-  SetTelemetrySink(std::make_shared<Collecting>());
+// REC-9, OBS-11: with what is known by then, under the records' own names, and what is empty is left out.
+TEST_F(ModesTest, ARecordNamesTheSpanAndIsAnEventOfIt) {
+  const auto sink = std::make_shared<Collecting>();
+  SetTelemetrySink(sink);
   Be(Mode::kDryRun);
+  MakeFakeStore("posts", {MakeFake("s1", Always(Visibility::Visible()))});
   Append(Object("posts", "k"));
+  EXPECT_TRUE(Barrier(Lineage(At("elsewhere", "e", 1))).vacuous());
   SetTelemetrySink(nullptr);
   const Json record = Written("orphan").front();
   EXPECT_EQ(record.at("trace_id"), std::string(32, 'a'));
   EXPECT_EQ(record.at("span_id"), std::string(16, 'b'));
+  ASSERT_EQ(sink->events.size(), 3U);
+  const auto text = [&](std::size_t place, const std::string& name) {
+    const EventAttributes& event = sink->events[place];
+    const auto found = event.find("antipode." + name);
+    return found == event.end() ? std::string() : std::get<std::string>(found->second);
+  };
+  EXPECT_EQ(text(0, "kind"), "orphan");
+  EXPECT_EQ(text(0, "store"), "posts");
+  EXPECT_EQ(text(0, "site"), record.at("site"));
+  EXPECT_EQ(text(0, "process"), record.at("process"));
+  EXPECT_EQ(text(0, "region"), "b");
+  EXPECT_EQ(sink->events[0].size(), 5U);
+  EXPECT_EQ(text(1, "kind"), "vacuous");
+  EXPECT_EQ(text(1, "origin.scope"), "task");
+  EXPECT_EQ(std::get<std::vector<std::string>>(sink->events[1].at("antipode.lineage_stores")),
+            std::vector<std::string>{"elsewhere"});
+  EXPECT_EQ(text(2, "kind"), "barrier");
+  EXPECT_EQ(text(2, "reach"), "region");
 }
 
 // EPOCH-26.

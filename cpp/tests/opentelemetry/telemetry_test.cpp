@@ -153,10 +153,15 @@ TEST_F(SpansTest, ABarrierThatFailsSetsErrorType) {
 
 TEST_F(SpansTest, AFindingIsAnEventOfTheCurrentSpan) {
   otel::detail::Exporter exporter;
-  EXPECT_FALSE(exporter.Finding("orphan").has_value());
+  EXPECT_FALSE(exporter.CurrentSpan().has_value());
+  const EventAttributes about = {{"antipode.kind", std::string("behind")},
+                                 {"antipode.visible_after", 0.5},
+                                 {"antipode.registered", std::vector<std::string>{"posts"}}};
+  exporter.Finding(about);  // of nothing
   const auto span = tracer_->Tracer::StartSpan("request");
   const trace::Scope active(span);
-  const auto name = exporter.Finding("orphan");
+  const auto name = exporter.CurrentSpan();
+  exporter.Finding(about);
   ASSERT_TRUE(name.has_value());
   EXPECT_EQ(name->trace_id.substr(0, 2), "01");
   EXPECT_EQ(name->span_id.size(), 16U);

@@ -3,6 +3,7 @@
 #ifndef ANTIPODE_TESTING_ISOLATED_H_
 #define ANTIPODE_TESTING_ISOLATED_H_
 
+#include <chrono>
 #include <memory>
 #include <string>
 
@@ -29,6 +30,10 @@ int Barriers(const std::string& store);
 ///
 ///     ASSERT_TRUE(antipode::testing::AssertBarriers("blog-posts").ok());
 Result<void> AssertBarriers(const std::string& store, int at_least = 1);
+
+/// Waits until dry-run's records so far are on disk; false where that took longer. With `summary` the counts since the last one
+/// are written, too, and what was held back, as at the end of a process.
+bool FlushRecords(std::chrono::nanoseconds timeout, bool summary = false);
 
 }  // namespace antipode::testing
 

@@ -34,19 +34,24 @@ PGconn* Connection::Inside::Release() {
   return plain_.release();
 }
 
-Kind Connection::Inside::KindOf(const char* text) {
-  if (text == nullptr) return Kind::kRead;  // libpq refuses it
+Statement Connection::Inside::StatementIn(const char* text) {
+  if (text == nullptr) return {Kind::kRead, false};  // libpq refuses it
   if (!prepared_.empty() && MayRename(text)) prepared_.clear();
-  return Classify(text);
+  return StatementOf(text);
 }
 
-Kind Connection::Inside::KindOfPrepared(const char* name) const {
+Statement Connection::Inside::PreparedStatement(const char* name) const {
   const auto found = name == nullptr ? prepared_.end() : prepared_.find(name);
-  return found == prepared_.end() ? Kind::kMaybe : found->second;
+  return found == prepared_.end() ? Statement() : found->second;
+}
+
+std::unique_ptr<FollowedRead> Connection::Inside::Followed(const Statement& statement, const Site& site) const {
+  if (!statement.reads_data || binding_.store->mode() != Mode::kDryRun) return nullptr;
+  return FollowedRead::Begin(binding_.store, CurrentReading(), CurrentScope(), site);
 }
 
 void Connection::Inside::Prepared(const char* name, const char* text) {
-  prepared_[name] = Classify(text);
+  prepared_[name] = StatementOf(text);
   flow_.set_client_prepares();
 }
 
@@ -97,7 +102,8 @@ void Connection::Inside::End() {
   }
 }
 
-Reply Connection::Inside::Run(Kind kind, const Call& run, const Send& send, const Site& site) {
+Reply Connection::Inside::Run(const Statement& statement, const Call& run, const Send& send, const Site& site) {
+  const Kind kind = statement.kind;
   error_.reset();
   words_.reset();
   if (InPipeline()) return Plain(run);  // which libpq refuses
@@ -131,9 +137,11 @@ Reply Connection::Inside::Run(Kind kind, const Call& run, const Send& send, cons
     Refuse(refusal.get(), wrote);
     return Reply(refusal.release());
   }
+  const auto followed = Followed(statement, site);
   OwnResult result(run());
   Keep(result.get());
   has_snapshot_ = true;
+  if (followed && PQresultStatus(result.get()) == PGRES_TUPLES_OK) followed->Over(binding_.server);
   if (IsCopy(result.get())) {
     under_way_ = true;
     kind_ = kind;
@@ -146,7 +154,8 @@ Reply Connection::Inside::Run(Kind kind, const Call& run, const Send& send, cons
   return Reply(result.release());
 }
 
-int Connection::Inside::Start(Kind kind, const Send& send, const Site& site) {
+int Connection::Inside::Start(const Statement& statement, const Send& send, const Site& site) {
+  const Kind kind = statement.kind;
   error_.reset();
   words_.reset();
   binding_.Refresh();
@@ -171,7 +180,9 @@ int Connection::Inside::Start(Kind kind, const Send& send, const Site& site) {
     pieces_.push_back(Piece::kOurs);
     ++unsynced_;
   }
+  followed_ = InPipeline() ? nullptr : Followed(statement, site);
   if (send() == 0) {
+    followed_.reset();
     flow_.NotSent(!wrote);
     return 0;
   }
@@ -241,6 +252,7 @@ Reply Connection::Inside::Next() {
 void Connection::Inside::Over() {
   if (!under_way_) return;
   under_way_ = false;
+  if (const auto followed = std::move(followed_); followed && !ending_.none && !ending_.failed) followed->Over(binding_.server);
   flow_.Ends(kind_, ending_);
 }
 
@@ -269,6 +281,7 @@ int Connection::Inside::LeavePipeline() {
 void Connection::Inside::Reset() {
   flow_.Closes();
   flow_.Forget();
+  followed_.reset();
   prepared_.clear();
   unnamed_.reset();
   under_way_ = has_snapshot_ = false;

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "antipode/followed_read.h"
 #include "antipode/postgresql.h"
 #include "binding.h"
 #include "flow.h"
@@ -33,14 +34,14 @@ class Connection::Inside {
   PGconn* Release();
 
   // A command that is waited for. `run` is libpq's own call, `send` sends the same alone in a packet.
-  Reply Run(Kind kind, const Call& run, const Send& send, const Site& site);
+  Reply Run(const Statement& statement, const Call& run, const Send& send, const Site& site);
   // The same without anything to record.
   Reply Plain(const Call& run);
   // A command that is not.
-  int Start(Kind kind, const Send& send, const Site& site);
+  int Start(const Statement& statement, const Send& send, const Site& site);
 
-  Kind KindOf(const char* text);
-  Kind KindOfPrepared(const char* name) const;
+  Statement StatementIn(const char* text);
+  Statement PreparedStatement(const char* name) const;
   // The application's own statement of this name, which is not the unnamed one.
   void Prepared(const char* name, const char* text);
   void Forget(const char* name) { if (name != nullptr) prepared_.erase(name); }
@@ -64,6 +65,8 @@ class Connection::Inside {
   bool InPipeline() const { return PQpipelineStatus(plain()) != PQ_PIPELINE_OFF; }
   void Keep(const PGresult* result);
   void Over();
+  // In dry-run: what follows a read that is sent now.
+  std::unique_ptr<FollowedRead> Followed(const Statement& statement, const Site& site) const;
   // Reads what is under way to its end and throws it away, which libpq's own waiting calls do first.
   void End();
   // Our telling what is to rest beside was refused, so that what follows it is not sent.
@@ -76,7 +79,7 @@ class Connection::Inside {
   OwnConnection plain_;
   Binding binding_;
   Flow flow_;
-  std::map<std::string, Kind> prepared_;  // what the application has prepared by libpq's own call
+  std::map<std::string, Statement> prepared_;  // what the application has prepared by libpq's own call
   std::optional<Unnamed> unnamed_;
   bool has_snapshot_ = false;             // the open transaction has run a statement
 
@@ -84,6 +87,7 @@ class Connection::Inside {
   bool under_way_ = false;
   Kind kind_ = Kind::kRead;
   Ending ending_;
+  std::unique_ptr<FollowedRead> followed_;
 
   // A pipeline.
   int unsynced_ = 0;  // commands sent since the last synchronisation point

@@ -44,7 +44,7 @@ ReadCall::ReadCall(Binding& binding, PGconn* connection, Kind kind, bool has_sna
 
 Result<void> ReadCall::Wait() {
   const bool after = reading_ && reading_->after();
-  if (!reads_ || !binding_.records || (!after && !(binding_.waits && scope_))) return {};
+  if (!reads_ || binding_.store->mode() != Mode::kEnforce || (!after && !(binding_.waits && scope_))) return {};
   const Lineage wanted = after ? *reading_->after() : scope_->lineage();
   if (wanted.OfStore(binding_.store->name()).empty()) return {};
   const auto began = std::chrono::steady_clock::now();
@@ -55,8 +55,7 @@ Result<void> ReadCall::Wait() {
       life = ValueOf(facts.back().get(), 0);
       const std::string isolation(ValueOf(facts.back().get(), 1));
       const bool keeps = isolation != "read committed" && isolation != "read uncommitted";
-      if (keeps && has_snapshot_ && PQtransactionStatus(connection_) == PQTRANS_INTRANS &&
-          binding_.store->mode() == Mode::kEnforce) {
+      if (keeps && has_snapshot_ && PQtransactionStatus(connection_) == PQTRANS_INTRANS) {
         return WaitedInVain(binding_.store->name(),
                             binding_.store->name() + ": its " + isolation +
                                 " transaction reads from a snapshot taken before: begin another one",
@@ -65,8 +64,8 @@ Result<void> ReadCall::Wait() {
     }
   }
   const auto timeout = TimeoutOf(binding_.store->name(), binding_.options.timeout);
-  Result<void> waited = WaitFirst(binding_.server, timeout, reading_, scope_, binding_.waits, site_);
-  if (!waited.ok() || binding_.store->mode() != Mode::kEnforce) return waited;
+  Result<void> waited = WaitFirst(binding_.server, timeout, reading_, scope_, binding_.waits);
+  if (!waited.ok()) return waited;
   const std::string judged = binding_.shim().LifeOf(binding_.server->address());
   if (life.empty() || judged.empty() || judged == life) return {};
   return WaitedInVain(binding_.store->name(),

@@ -282,6 +282,13 @@ Kind Classify(std::string_view text) {
   return Kind::kMaybe;  // it depends on a setting
 }
 
+Statement StatementOf(std::string_view text) {
+  const Kind kind = Classify(text);
+  if (kind != Kind::kRead) return {kind, false};
+  const std::vector<Token> tokens = Lexer(text, false).Run();
+  return {kind, std::any_of(tokens.begin(), tokens.end(), [](const Token& token) { return token.text == "from"; })};
+}
+
 bool MayRename(std::string_view text) {
   const Kind kind = Classify(text);
   if (kind == Kind::kMaybe) return true;

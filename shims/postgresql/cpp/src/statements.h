@@ -21,7 +21,14 @@ enum class Kind {
   kRollbackPrepared,  // ROLLBACK PREPARED
 };
 
+// A statement, as far as anybody asks about it.
+struct Statement {
+  Kind kind = Kind::kMaybe;
+  bool reads_data = false;  // it reads, and from something: no setting, no expression
+};
+
 // What a statement may do.
+Statement StatementOf(std::string_view text);
 Kind Classify(std::string_view text);
 
 // Whether it may change which statement a prepared statement's name means (DEALLOCATE, DISCARD, PREPARE, a procedure).

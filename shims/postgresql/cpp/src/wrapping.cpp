@@ -113,7 +113,7 @@ PGconn* Connection::Release() noexcept { return inside_->Release(); }
 Reply Connection::Exec(const char* query, Site site) {
   PGconn* const plain = get();
   return inside_->Run(
-      inside_->KindOf(query), [&] { return PQexec(plain, query); },
+      inside_->StatementIn(query), [&] { return PQexec(plain, query); },
       [&] { return PQsendQueryParams(plain, query, 0, nullptr, nullptr, nullptr, nullptr, 0); }, site);
 }
 
@@ -121,7 +121,7 @@ Reply Connection::ExecParams(const char* command, int count, const Oid* types, c
                              const int* lengths, const int* formats, int result_format, Site site) {
   PGconn* const plain = get();
   return inside_->Run(
-      inside_->KindOf(command),
+      inside_->StatementIn(command),
       [&] { return PQexecParams(plain, command, count, types, values, lengths, formats, result_format); },
       [&] { return PQsendQueryParams(plain, command, count, types, values, lengths, formats, result_format); }, site);
 }
@@ -146,7 +146,7 @@ Reply Connection::ExecPrepared(const char* name, int count, const char* const* v
     return ExecParams(unnamed.query.c_str(), count, types.data(), values, lengths, formats, result_format, site);
   }
   return inside_->Run(
-      inside_->KindOfPrepared(name),
+      inside_->PreparedStatement(name),
       [&] { return PQexecPrepared(plain, name, count, values, lengths, formats, result_format); },
       [&] { return PQsendQueryPrepared(plain, name, count, values, lengths, formats, result_format); }, site);
 }
@@ -164,13 +164,13 @@ Reply Connection::DescribePrepared(const char* name) {
 Reply Connection::DescribePortal(const char* name) { return inside_->Plain([&] { return PQdescribePortal(get(), name); }); }
 
 int Connection::SendQuery(const char* query, Site site) {
-  return inside_->Start(inside_->KindOf(query), [&] { return PQsendQuery(get(), query); }, site);
+  return inside_->Start(inside_->StatementIn(query), [&] { return PQsendQuery(get(), query); }, site);
 }
 
 int Connection::SendQueryParams(const char* command, int count, const Oid* types, const char* const* values,
                                 const int* lengths, const int* formats, int result_format, Site site) {
   return inside_->Start(
-      inside_->KindOf(command),
+      inside_->StatementIn(command),
       [&] { return PQsendQueryParams(get(), command, count, types, values, lengths, formats, result_format); }, site);
 }
 
@@ -178,7 +178,7 @@ int Connection::SendPrepare(const char* name, const char* query, int count, cons
   // Whether it will be prepared is not known yet: what a named one does when run is not, either.
   if (IsUnnamed(name) && query != nullptr) inside_->PreparedUnnamed(query, count, types);
   if (!IsUnnamed(name)) inside_->Forget(name);
-  return inside_->Start(Kind::kRead, [&] { return PQsendPrepare(get(), name, query, count, types); }, Site());
+  return inside_->Start({Kind::kRead, false}, [&] { return PQsendPrepare(get(), name, query, count, types); }, Site());
 }
 
 int Connection::SendQueryPrepared(const char* name, int count, const char* const* values, const int* lengths,
@@ -189,7 +189,7 @@ int Connection::SendQueryPrepared(const char* name, int count, const char* const
     return SendQueryParams(unnamed.query.c_str(), count, types.data(), values, lengths, formats, result_format, site);
   }
   return inside_->Start(
-      inside_->KindOfPrepared(name),
+      inside_->PreparedStatement(name),
       [&] { return PQsendQueryPrepared(get(), name, count, values, lengths, formats, result_format); }, site);
 }
 

@@ -17,6 +17,7 @@ Scope ScopeOf(const Envelope& envelope, Site site) {
   MessageOptions options;
   options.lineage_in = told.lineage_in;
   options.delivery = Delivery{delivered->never.empty(), delivered->never, delivered};
+  options.queue = store.name();
   options.sender = "a message of " + store.name();
   options.stamped = told.stamped && !is_off;
   const amqp_table_t headers = HeadersOf(&envelope->message.properties);

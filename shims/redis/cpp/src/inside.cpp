@@ -17,7 +17,9 @@ bool BeginsWith(const redisReply& reply, std::string_view word) {
 
 Connection::Inside::Inside(redisContext* context, std::shared_ptr<Store> store, std::shared_ptr<Server> server, Target target,
                            const Options& options)
-    : context_(context), binding_(std::move(store), std::move(server), std::move(target), options) {}
+    : context_(context),
+      binding_(std::move(store), std::move(server), std::move(target), options),
+      repeating_(binding_.target, options, *context) {}
 
 Connection::Inside::~Inside() { LoseAll(); }
 
@@ -50,6 +52,8 @@ int Connection::Inside::Append(std::string_view packed, const Site& site) {
   } else if (kind == Kind::kRead) {
     if (batch_read_ == nullptr && !multi_) batch_read_ = ReadCall::For(binding_, site);
     if (!multi_) expected.read = batch_read_;
+    if (!multi_) expected.followed = Followed(site);  // inside a MULTI the value comes with EXEC
+    if (expected.followed) expected.packed = packed;
     multi_reads_ = multi_;
   }
   const auto wire = Wire(*words, kind, expected.write);
@@ -134,10 +138,23 @@ std::optional<std::string> Connection::Inside::Wire(const Words& words, Kind kin
 void Connection::Inside::Follow(const Words& words, const std::string& name) {
   if (name == "WATCH") watching_ = true;
   if (name == "UNWATCH") watching_ = false;
+  repeating_.Said(name);
   if (name != "CLIENT" || !Says(words, 1, 2, "REPLY")) return;
   if (Says(words, 2, 3, "OFF")) silent_ = true;
   if (Says(words, 2, 3, "ON")) silent_ = false;
   if (Says(words, 2, 3, "SKIP")) skips_ = true;
+}
+
+// -- following
+
+std::unique_ptr<FollowedRead> Connection::Inside::Followed(const Site& site) const {
+  if (binding_.store->mode() != Mode::kDryRun) return nullptr;
+  return FollowedRead::Begin(binding_.store, CurrentReading(), CurrentScope(), site);
+}
+
+void Connection::Inside::Came(FollowedRead& followed, std::string_view packed, const redisReply& reply) const {
+  if (reply.type == REDIS_REPLY_ERROR) return;
+  followed.Over(binding_.server, repeating_.Of(packed, reply, binding_.server->AskTimeout()));
 }
 
 // -- sending
@@ -216,8 +233,10 @@ Reply Connection::Inside::Command(std::string_view packed, const Site& site) {
     if (idle && !multi_ && !watching_ && !messages_ && !silent_ && !skips_ && !Blocks(*words)) {
       const ReadPtr read = ReadCall::For(binding_, site);
       if (read != nullptr) {
+        const auto followed = Followed(site);
         Reply reply = ReadShown(*words, packed, *read);
         if (!reply) return reply;  // the connection broke
+        if (followed) Came(*followed, packed, *reply);
         if (auto done = read->Finish(); !done.ok()) return Reply(done.error());
         return reply;
       }
@@ -259,6 +278,7 @@ int Connection::Inside::ReadReply(Reply& reply) {
   expected_.pop_front();
   Settle(expected, *taken);
   if (binding_.resting.any()) Show(expected, *taken.get());
+  if (expected.followed) Came(*expected.followed, expected.packed, *taken);
   ReadAnswers();  // a failure here is ours alone: the application meets it at its next command
   const ReadPtr read = expected.is_multi ? nullptr : expected.read;
   if (read != nullptr) {
@@ -393,6 +413,7 @@ void Connection::Inside::LoseAll() {
 int Connection::Inside::Reconnect() {
   LoseAll();
   ready_.clear();
+  repeating_.Reconnected();
   return redisReconnect(context_.get());
 }
 

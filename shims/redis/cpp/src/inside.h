@@ -11,10 +11,12 @@
 #include <string_view>
 #include <vector>
 
+#include "antipode/followed_read.h"
 #include "antipode/redis.h"
 #include "binding.h"
 #include "commands.h"
 #include "read_call.h"
+#include "repeating.h"
 #include "write_call.h"
 
 namespace antipode::redis {
@@ -48,6 +50,8 @@ class Connection::Inside {
     WritePtr write;          // that it is, or that an EXEC ends
     WritePtr dropped;        // that a DISCARD or RESET ends
     ReadPtr read;            // that may have waited in vain
+    std::unique_ptr<FollowedRead> followed = nullptr;  // in dry-run
+    std::string packed = {};                           // of one that is followed
     Shown shown = {};        // how its reply is to be read
     std::vector<WritePtr> writes;  // that our question serves
     std::vector<ReadPtr> reads;
@@ -81,6 +85,10 @@ class Connection::Inside {
   void LoseAll();
   bool InMessages(const redisReply& reply);
 
+  // Reads that dry-run follows
+  std::unique_ptr<FollowedRead> Followed(const Site& site) const;
+  void Came(FollowedRead& followed, std::string_view packed, const redisReply& reply) const;
+
   // Reads that wait, or say what they depend on
   std::optional<std::vector<Reply>> Exchange(const std::vector<std::string>& packed);
   std::optional<Seen> Look(ReadCall& read);
@@ -93,6 +101,7 @@ class Connection::Inside {
 
   const std::unique_ptr<redisContext, Free> context_;
   Binding binding_;
+  Repeating repeating_;
 
   std::string unsent_;
   std::deque<Expected> batch_;     // of `unsent_`

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "antipode/settings.h"
-#include "antipode/shim_tools.h"
 #include "antipode/wait_on_read.h"
 
 namespace antipode::redis {
@@ -34,11 +33,10 @@ std::shared_ptr<ReadCall> ReadCall::For(Binding& binding, const Site& site) {
   } else if (waits && call->scope_ != nullptr) {
     after = call->scope_->lineage();
   }
-  if (after) call->ids_ = after->OfStore(binding.name());
+  if (after && mode == Mode::kEnforce) call->ids_ = after->OfStore(binding.name());
   call->merges_ = merges && call->scope_ != nullptr;
   call->reading_ = std::move(reading);
   if (call->reading_ == nullptr && call->ids_.empty() && !call->merges_) return nullptr;
-  call->follows_ = mode == Mode::kDryRun;
   call->timeout_ = binding.Timeout();
   call->began_ = Clock::now();
   call->deadline_ = call->began_ + call->timeout_;
@@ -78,7 +76,7 @@ std::optional<Visibility> ReadCall::Judge(const Seen& seen) const {
 
 bool ReadCall::Again(const std::optional<Visibility>& trouble) {
   trouble_ = trouble;
-  if (!trouble || trouble->verdict == Verdict::kUnproven || follows_) return false;
+  if (!trouble || trouble->verdict == Verdict::kUnproven) return false;
   const auto left = deadline_ - Clock::now();
   if (left <= 0ns) return false;
   const Verdict told = WaitForServer(binding_.server, Lineage(ids_), left);
@@ -125,10 +123,6 @@ void ReadCall::SawBeside(const Beside& beside) {
 
 Result<void> ReadCall::Finish() {
   if (!trouble_) return {};
-  if (follows_) {
-    if (!std::exchange(finished_, true)) FoundBehind(site_);
-    return {};
-  }
   const auto milliseconds = std::chrono::round<std::chrono::milliseconds>(timeout_).count();
   const std::string words = binding_.name() + " at " + binding_.target.Address() + ": " + trouble_->reason +
                             ". The read waited for it " + std::to_string(milliseconds) + " ms at most";

@@ -56,8 +56,6 @@ class ReadCall {
   std::vector<WriteId> ids_;
   ScopePtr scope_;
   bool merges_ = false;
-  bool follows_ = false;
-  bool finished_ = false;
   std::string epoch_;
   std::optional<Visibility> trouble_;
   std::chrono::nanoseconds timeout_{};

@@ -1,0 +1,85 @@
+#include "engine/repeats.h"
+
+#include <exception>
+#include <new>
+#include <string>
+#include <utility>
+
+#include "antipode/logs.h"
+#include "engine/threads.h"
+#include "fork.h"
+
+namespace antipode {
+namespace {
+
+void Do(const Repeats::Job& job, bool may) {
+  try {
+    job(may);
+  } catch (const std::exception& error) {
+    logs::Say(LogLevel::kError, std::string("a dry-run record could not be made: ") + error.what());
+  }
+}
+
+}  // namespace
+
+Repeats& Repeats::Instance() {
+  static auto* const instance = [] {
+    auto* made = new Repeats();  // outlives all threads
+    AddForkPart({[made] { made->BeforeFork(); }, [made] { made->AfterForkInParent(); },
+                 [made] { made->AfterForkInChild(); }});
+    return made;
+  }();
+  return *instance;
+}
+
+bool Repeats::Later(Job job) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (ending_ || jobs_.size() >= kMostWaiting) return false;
+  if (!thread_) {
+    if (!threads::MayStart()) return false;
+    thread_ = std::make_unique<std::thread>(threads::Named("antipode-repeat", [this] { Run(); }));
+  }
+  jobs_.push_back(std::move(job));
+  changed_.notify_one();
+  return true;
+}
+
+void Repeats::Run() {
+  std::unique_lock<std::mutex> lock(mutex_);
+  while (true) {
+    changed_.wait(lock, [this] { return ending_ || !jobs_.empty(); });
+    if (jobs_.empty()) return;
+    Job job = std::move(jobs_.front());
+    jobs_.erase(jobs_.begin());
+    const bool may = !ending_;
+    lock.unlock();
+    Do(job, may);
+    job = nullptr;  // what it holds goes without the lock
+    lock.lock();
+  }
+}
+
+void Repeats::End() {
+  std::unique_ptr<std::thread> thread;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (!thread_ || thread_->get_id() == std::this_thread::get_id()) return;
+    ending_ = true;
+    thread = std::move(thread_);
+    changed_.notify_one();
+  }
+  thread->join();
+  const std::lock_guard<std::mutex> lock(mutex_);
+  ending_ = false;
+}
+
+void Repeats::AfterForkInChild() {
+  new std::vector<Job>(std::move(jobs_));  // NOLINT(cppcoreguidelines-owning-memory): left where it is, with what it holds
+  jobs_.clear();
+  static_cast<void>(thread_.release());
+  ending_ = false;
+  mutex_.unlock();
+  new (&changed_) std::condition_variable();  // a thread of the parent waits on it
+}
+
+}  // namespace antipode
