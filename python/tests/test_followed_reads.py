@@ -14,7 +14,7 @@ import antipode
 import antipode.memory
 import jsonschema
 import pytest
-from antipode import Lineage, WriteId, counts, digests, following, records
+from antipode import Lineage, Ordered, WriteId, counts, digests, following, records
 from antipode.followed_reads import followed_read
 from antipode.server import Server
 from antipode.testing import isolated
@@ -204,6 +204,66 @@ def test_a_position_behind_another_that_is_there_is_asked_for_by_itself(folder: 
     wait_for(lambda: not following._followed)
     assert counted("behind") == 0
     assert counted("followed_reads") == 29
+
+
+def test_waits_that_timed_out_before_are_no_finding_of_a_later_read(folder: Path) -> None:
+    """REC-13: the overload rule speaks of barriers that wait. What is recorded is what the server said."""
+    antipode.configure(mode="enforce")
+    target = Target("p", always(NOT_YET))
+    store = fake_store("posts", target)
+
+    def one(key: str) -> Lineage:
+        return Lineage([store.write_id(key.encode(), Ordered("", 1))])
+
+    for _ in range(6):
+        antipode.barrier(one("k"), timeout=0.02, on_timeout="proceed")
+    crowd = threading.Thread(target=lambda: antipode.barrier(one("another"), timeout=20, on_timeout="proceed"))
+    crowd.start()
+    wait_for(lambda: store.servers()[0].waiters.live)
+    read = store.write_id(b"read", Ordered("", 1))
+    target.answer = lambda ids, server: [VISIBLE if write_id == read else NOT_YET for write_id in ids]
+    antipode.configure(mode="dry-run", sample=1.0)
+    with antipode.scope(Lineage([read])):
+        followed = followed_read(store)
+        assert followed is not None
+        followed.over(store.servers()[0])
+        wait_for(lambda: not following._followed)
+    assert counted("behind") == 0
+    target.answer = always(VISIBLE)
+    crowd.join()
+
+
+def test_what_is_given_up_in_the_background_is_no_timeout_of_a_barrier(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """BAR-48: what is only recorded makes no barrier fail early."""
+    monkeypatch.setattr(following, "FOLLOW_S", 0.02)
+    store = fake_store("posts", Target("p", always(NOT_YET)))
+    for _ in range(8):
+        with antipode.scope(Lineage([store.write_id(b"k", Ordered("", 1))])):
+            followed = followed_read(store)
+            assert followed is not None
+            followed.over(store.servers()[0])
+            wait_for(lambda: not following._followed)
+    assert store.servers()[0].waiters._timeouts_in_a_row == 0
+
+
+def test_in_monkey_mode_a_repeated_read_makes_nothing_visible(folder: Path) -> None:
+    """MONKEY-6."""
+    chosen: list[int] = []
+
+    def choose(read: Any) -> int:
+        chosen.append(read.most)
+        return int(read.most)
+
+    store = antipode.memory.Store("posts", monkey=choose)
+    writer, reader = store.client("a"), store.client("b")
+    with antipode.scope():
+        writer.set("k", "v")
+        assert reader.get("k") is None
+        assert reader._read_again(b"k") is None
+    assert chosen == [1]
+    assert store.look("b", "k") is None
 
 
 def test_what_the_scope_wrote_after_the_read_was_sent_is_none_of_its_lineage(folder: Path) -> None:

@@ -58,7 +58,8 @@ class Waiters:
             return None  # a task that is slow says nothing of the replica (BRANCH-14); nobody waits in dry-run
         if need.counter < 0:
             crowd = sum(len(needs) for needs in self._others.values())
-            if self._timeouts_in_a_row >= _FAILED_IN_A_ROW and crowd:
+            # Nobody waits for what is only recorded, and a record is of what the server said (REC-13).
+            if self._timeouts_in_a_row >= _FAILED_IN_A_ROW and crowd and not need.group.follows:
                 return not_yet(f"{self._timeouts_in_a_row} waits in a row timed out there")
             return None
         probe = self.probes.get(need.epoch)
@@ -246,7 +247,9 @@ class Waiters:
         elif first is not None:
             first.answer = answer
             for need in self.looks:  # what is not there up to here is not there beyond
-                if need.epoch == epoch and need.counter >= counter and need.first_round <= self._rounds:
+                if need.done or need.epoch != epoch:  # what is over changes no more
+                    continue
+                if need.counter >= counter and need.first_round <= self._rounds:
                     need.answer = answer
 
     def _answer_other(self, write_id: WriteId, answer: Visibility, released: list[Group]) -> None:
