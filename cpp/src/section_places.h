@@ -5,6 +5,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 namespace antipode {
@@ -19,6 +20,21 @@ struct SectionPlace {
 // The places of all sections, one behind the other; few of them, as nearly always, need no memory of their own.
 class SectionPlaces {
  public:
+  SectionPlaces() = default;
+  SectionPlaces(const SectionPlaces&) = default;
+  SectionPlaces& operator=(const SectionPlaces&) = default;
+  // What was moved from is empty: its size must not speak of places that are gone.
+  SectionPlaces(SectionPlaces&& other) noexcept
+      : size_(std::exchange(other.size_, 0)), few_(other.few_), many_(std::move(other.many_)) {
+    other.many_.clear();
+  }
+  SectionPlaces& operator=(SectionPlaces&& other) noexcept {
+    size_ = std::exchange(other.size_, 0);
+    few_ = other.few_;
+    many_ = std::exchange(other.many_, {});
+    return *this;
+  }
+
   void push_back(const SectionPlace& place) {
     if (size_ < few_.size()) {
       few_[size_] = place;

@@ -257,6 +257,7 @@ void Waiters::AnswerPosition(const WriteId& write_id, const Visibility& answer, 
   } else {
     if (first != nullptr) first->answer = answer;
     for (const NeedPtr& need : looks_) {  // what is not there up to here is not there beyond
+      if (need->done.load(std::memory_order_relaxed)) continue;  // it changes no more: somebody may read it
       if (need->epoch == epoch && need->counter >= counter && need->first_round <= rounds_) need->answer = answer;
     }
   }

@@ -4,9 +4,11 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "antipode/lineage.h"
+#include "section_places.h"
 #include "vectors.h"
 
 namespace antipode::testing {
@@ -69,6 +71,24 @@ TEST(HeldText, IsReadInAnyOrder_WIRE_22_WIRE_23) {
     EXPECT_EQ(Read(backward).Serialize(), text);
     EXPECT_FALSE(Lineage::Deserialize(text + "~store-10..e.7").ok());
     EXPECT_FALSE(Lineage::Deserialize(text + "~store-" + std::to_string(9 + stores) + "..f.7").ok());
+  }
+}
+
+// What places were moved from has none, however many it had.
+TEST(HeldText, PlacesThatWereMovedAreGone) {
+  for (std::uint32_t count = 1; count <= kMostStores; ++count) {
+    SectionPlaces places;
+    for (std::uint32_t i = 0; i < count; ++i) places.push_back({i, 1, 1});
+    SectionPlaces taken = std::move(places);
+    EXPECT_EQ(taken.size(), count);
+    EXPECT_EQ(taken[count - 1].begin, count - 1);
+    EXPECT_TRUE(places.empty());  // NOLINT(bugprone-use-after-move): this is what is tested
+    EXPECT_EQ(places.begin(), places.end());
+    places.push_back({7, 1, 1});
+    EXPECT_EQ(places[0].begin, 7U);
+    places = std::move(taken);
+    EXPECT_EQ(places.size(), count);
+    EXPECT_TRUE(taken.empty());  // NOLINT(bugprone-use-after-move)
   }
 }
 

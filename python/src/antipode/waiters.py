@@ -55,11 +55,12 @@ class Waiters:
     def lagging(self, need: Need, now: float, position: str) -> Visibility | None:
         """The overload rule: where the known lag exceeds the deadline nobody parks, one prober goes on (BAR)."""
         if need.branch or need.group.follows:
-            return None  # a task that is slow says nothing of the replica (BRANCH-14); nobody waits in dry-run
+            # A task that is slow says nothing of the replica (BRANCH-14). In dry-run nobody waits, and a record is of what
+            # the server said (REC-13).
+            return None
         if need.counter < 0:
             crowd = sum(len(needs) for needs in self._others.values())
-            # Nobody waits for what is only recorded, and a record is of what the server said (REC-13).
-            if self._timeouts_in_a_row >= _FAILED_IN_A_ROW and crowd and not need.group.follows:
+            if self._timeouts_in_a_row >= _FAILED_IN_A_ROW and crowd:
                 return not_yet(f"{self._timeouts_in_a_row} waits in a row timed out there")
             return None
         probe = self.probes.get(need.epoch)

@@ -37,7 +37,8 @@ PGconn* Connection::Inside::Release() {
 Statement Connection::Inside::StatementIn(const char* text) {
   if (text == nullptr) return {Kind::kRead, false};  // libpq refuses it
   if (!prepared_.empty() && MayRename(text)) prepared_.clear();
-  return StatementOf(text);
+  const Kind kind = Classify(text);
+  return {kind, kind == Kind::kRead && binding_.store->mode() == Mode::kDryRun && ReadsData(text)};
 }
 
 Statement Connection::Inside::PreparedStatement(const char* name) const {
@@ -51,7 +52,8 @@ std::unique_ptr<FollowedRead> Connection::Inside::Followed(const Statement& stat
 }
 
 void Connection::Inside::Prepared(const char* name, const char* text) {
-  prepared_[name] = StatementOf(text);
+  const Kind kind = Classify(text);
+  prepared_[name] = {kind, kind == Kind::kRead && ReadsData(text)};
   flow_.set_client_prepares();
 }
 

@@ -191,9 +191,9 @@ constexpr std::string_view kHarmless[] = {
     "version",       "when",         "where",         "with",
     "within"};
 
-class Statement {
+class Statements {
  public:
-  explicit Statement(std::vector<Token> tokens) : tokens_(std::move(tokens)) {
+  explicit Statements(std::vector<Token> tokens) : tokens_(std::move(tokens)) {
     while (!tokens_.empty() && IsOther(tokens_.back(), ";")) tokens_.pop_back();
   }
 
@@ -271,7 +271,7 @@ class Statement {
 Kind ClassifyWith(std::string_view text, bool escapes) {
   Lexer lexer(text, escapes);
   std::vector<Token> tokens = lexer.Run();
-  return lexer.sure ? Statement(std::move(tokens)).Kinds() : Kind::kMaybe;
+  return lexer.sure ? Statements(std::move(tokens)).Kinds() : Kind::kMaybe;
 }
 
 }  // namespace
@@ -282,11 +282,11 @@ Kind Classify(std::string_view text) {
   return Kind::kMaybe;  // it depends on a setting
 }
 
-Statement StatementOf(std::string_view text) {
-  const Kind kind = Classify(text);
-  if (kind != Kind::kRead) return {kind, false};
+bool ReadsData(std::string_view text) {
   const std::vector<Token> tokens = Lexer(text, false).Run();
-  return {kind, std::any_of(tokens.begin(), tokens.end(), [](const Token& token) { return token.text == "from"; })};
+  return std::any_of(tokens.begin(), tokens.end(), [](const Token& token) {
+    return token.type == Token::Type::kWord && token.text == "from";
+  });
 }
 
 bool MayRename(std::string_view text) {

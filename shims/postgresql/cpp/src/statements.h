@@ -28,8 +28,10 @@ struct Statement {
 };
 
 // What a statement may do.
-Statement StatementOf(std::string_view text);
 Kind Classify(std::string_view text);
+
+// Whether one that is a read reads from something.
+bool ReadsData(std::string_view text);
 
 // Whether it may change which statement a prepared statement's name means (DEALLOCATE, DISCARD, PREPARE, a procedure).
 bool MayRename(std::string_view text);

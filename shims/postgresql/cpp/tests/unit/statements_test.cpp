@@ -64,5 +64,15 @@ TEST(Statements, PreparedNamesMayComeToMeanAnother) {
   for (const char* text : {"SELECT 1", "INSERT INTO a VALUES (1)", "COMMIT", ""}) EXPECT_FALSE(MayRename(text)) << text;
 }
 
+// REC-12: dry-run follows reads of data, and no question for a setting or an expression.
+TEST(Statements, ThatReadFromSomething) {
+  for (const char* text : {"SELECT 1 FROM posts", "select value\nfrom posts", "WITH a AS (SELECT 1 FROM b) SELECT 2", "FETCH ALL FROM c"}) {
+    EXPECT_TRUE(ReadsData(text)) << text;
+  }
+  for (const char* text : {"SELECT 1", "SHOW server_version", "SELECT 'from'", "SELECT 1 -- from posts", "SELECT \"from\""}) {
+    EXPECT_FALSE(ReadsData(text)) << text;
+  }
+}
+
 }  // namespace
 }  // namespace antipode::postgresql
