@@ -120,11 +120,16 @@ public final class Propagation {
 
   /** The same for a call that ends in another thread than its scope's. */
   public static void unanswered(LineageScope scope, String host, String why) {
-    if (scope != null
-        && ProcessSettings.inForce().mode() != Mode.OFF
-        && Judgement.requestOut(host, TrustSettings.inForce()).accepted()) {
+    if (expects(scope, host)) {
       markUnanswered(scope, host, why);
     }
+  }
+
+  /** Whether the answer of a call to this host brings something to the scope: not outside any, nor of a stranger. */
+  public static boolean expects(LineageScope scope, String host) {
+    return scope != null
+        && ProcessSettings.inForce().mode() != Mode.OFF
+        && Judgement.requestOut(host, TrustSettings.inForce()).accepted();
   }
 
   /** The same for a call of which an answer was expected when it was made, whatever the settings say now. */
@@ -137,12 +142,9 @@ public final class Propagation {
    * where nothing is to be told: outside any scope, of a host that is not approved, with {@code mode=off}.
    */
   public static Gap stream(LineageScope scope, String host) {
-    if (scope == null
-        || ProcessSettings.inForce().mode() == Mode.OFF
-        || !Judgement.requestOut(host, TrustSettings.inForce()).accepted()) {
-      return null;
-    }
-    return new Gap("streaming", "", "a response stream of " + host + " is open: its lineage comes at its end");
+    return expects(scope, host)
+        ? new Gap("streaming", "", "a response stream of " + host + " is open: its lineage comes at its end")
+        : null;
   }
 
   /** Joins the {@code antipode-lineage} values of a response or trailer, at least one, into the current scope. */

@@ -77,14 +77,17 @@ final class OutboundListener<A> extends ClientCall.Listener<A> {
     if (!values.isEmpty()) {
       Propagation.mergeResponse(scope, values, host);
     }
-    if (attempts.isOneUnanswered(status)) {
-      if (stream == null) {
+    boolean unanswered = attempts.isOneUnanswered(status);
+    if (stream == null) {
+      if (unanswered) {
         Propagation.unanswered(scope, host, status.getCode().name());
-      } else { // judged when it was made: a setting that changed meanwhile must not hide what is lost
-        Propagation.markUnanswered(scope, host, status.getCode().name());
       }
-    }
-    if (stream != null) {
+    } else { // judged when it was made: a setting that changed meanwhile must not hide what is lost
+      if (unanswered) {
+        Propagation.markUnanswered(scope, host, status.getCode().name());
+      } else if (!values.isEmpty() && !Propagation.expects(scope, host)) {
+        Propagation.markUnanswered(scope, host, "its trailer is not taken, by settings that came while it was open");
+      }
       scope.streamed(stream);
     }
     Status end = status;

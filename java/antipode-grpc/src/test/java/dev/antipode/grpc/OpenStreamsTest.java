@@ -10,24 +10,34 @@ import dev.antipode.BarrierResult;
 import dev.antipode.Gap;
 import dev.antipode.Lineage;
 import dev.antipode.LineageScope;
+import dev.antipode.Mode;
+import dev.antipode.Settings;
+import dev.antipode.Trust;
 import dev.antipode.WriteId;
 import dev.antipode.memory.MemoryStore;
 import dev.antipode.testing.AntipodeIsolated;
 import io.grpc.CallOptions;
 import io.grpc.Channel;
 import io.grpc.ClientCall;
+import io.grpc.ForwardingServerCall.SimpleForwardingServerCall;
 import io.grpc.Metadata;
+import io.grpc.ServerCall;
+import io.grpc.ServerCallHandler;
+import io.grpc.ServerInterceptor;
 import io.grpc.Status;
 import io.grpc.StatusRuntimeException;
 import io.grpc.stub.ClientCalls;
 import io.grpc.stub.ServerCalls;
 import java.util.Iterator;
+import java.util.List;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.MethodSource;
 
 /** The caller of a response stream has messages in hand before the trailer brings their lineage (PROP-28). */
 @ExtendWith(AntipodeIsolated.class)
@@ -163,6 +173,90 @@ class OpenStreamsTest {
       next.countDown();
       leave.countDown();
     }
+  }
+
+  /** Settings that change while a stream is open hide no loss: neither of one that is given up … */
+  @ParameterizedTest
+  @MethodSource("without")
+  void aStreamThatIsGivenUpIsALossWhateverIsSetMeanwhile(Settings changed) throws Exception {
+    Settings before = Antipode.settings();
+    try (Posts posts = listing(Status.OK); LineageScope scope = Antipode.scope()) {
+      BlockingQueue<String> seen = new LinkedBlockingQueue<>();
+      ClientCall<String, String> call = opened(posts, seen);
+      Antipode.configure(changed);
+      call.cancel("enough", null);
+      assertThat(seen.poll(30, TimeUnit.SECONDS)).isEqualTo("CANCELLED");
+      Antipode.configure(before);
+      assertThat(scope.lineage().incomplete()).containsExactly("");
+      assertThat(scope.gaps()).extracting(Gap::reason).containsExactly("unanswered");
+      next.countDown();
+      leave.countDown();
+    }
+  }
+
+  /** … nor of one whose trailer is not taken any more. */
+  @ParameterizedTest
+  @MethodSource("without")
+  void aTrailerThatIsNotTakenIsALossWhateverIsSetMeanwhile(Settings changed) throws Exception {
+    Settings before = Antipode.settings();
+    try (Posts posts = elsewhere(Lineage.of(AFTER)); LineageScope scope = Antipode.scope()) {
+      BlockingQueue<String> seen = new LinkedBlockingQueue<>();
+      ClientCall<String, String> call = opened(posts, seen);
+      Antipode.configure(changed);
+      call.request(1);
+      leave.countDown();
+      assertThat(seen.poll(30, TimeUnit.SECONDS)).isEqualTo("OK");
+      Antipode.configure(before);
+      assertThat(scope.lineage().incomplete()).containsExactly("");
+      assertThat(scope.gaps()).extracting(Gap::reason).contains("unanswered");
+    }
+  }
+
+  /** A service of another process, whose trailer has this lineage: our settings are none of its own. */
+  private Posts elsewhere(Lineage lineage) {
+    Metadata.Key<String> name = Metadata.Key.of("antipode-lineage", Metadata.ASCII_STRING_MARSHALLER);
+    ServerInterceptor trailing = new ServerInterceptor() {
+      @Override
+      public <Q, A> ServerCall.Listener<Q> interceptCall(
+          ServerCall<Q, A> call, Metadata headers, ServerCallHandler<Q, A> handler) {
+        return handler.startCall(new SimpleForwardingServerCall<>(call) {
+          @Override
+          public void close(Status status, Metadata trailers) {
+            trailers.put(name, lineage.serialize());
+            super.close(status, trailers);
+          }
+        }, headers);
+      }
+    };
+    return new Posts(Posts.LIST, ServerCalls.asyncServerStreamingCall((request, out) -> {
+      out.onNext("a");
+      await(leave);
+      out.onCompleted();
+    }), trailing);
+  }
+
+  static List<Settings> without() {
+    return List.of(Settings.defaults().mode(Mode.OFF), Settings.defaults().trust(Trust.NONE));
+  }
+
+  private static ClientCall<String, String> opened(Posts posts, BlockingQueue<String> seen) throws InterruptedException {
+    ClientCall<String, String> call = posts.channel().newCall(Posts.LIST, soon());
+    call.start(new ClientCall.Listener<>() {
+      @Override
+      public void onMessage(String message) {
+        seen.add(message);
+      }
+
+      @Override
+      public void onClose(Status status, Metadata trailers) {
+        seen.add(status.getCode().name());
+      }
+    }, new Metadata());
+    call.sendMessage("go");
+    call.halfClose();
+    call.request(1);
+    assertThat(seen.poll(30, TimeUnit.SECONDS)).isEqualTo("a");
+    return call;
   }
 
   /** Where the application vouches that nothing is missing, it does so for the messages until then (LIN-26). */
