@@ -1,5 +1,6 @@
 package dev.antipode;
 
+import dev.antipode.records.Counts;
 import dev.antipode.telemetry.CallSite;
 import dev.antipode.telemetry.Telemetry;
 import io.opentelemetry.context.Context;
@@ -15,9 +16,7 @@ import java.util.IdentityHashMap;
 import java.util.List;
 import java.util.OptionalLong;
 import java.util.Set;
-import java.util.TreeSet;
 import java.util.function.Supplier;
-import java.util.stream.Collectors;
 
 /**
  * What one request, message or task depends on, held by OpenTelemetry's {@link Context} (chapter SCOPE of the
@@ -63,6 +62,7 @@ public final class LineageScope implements AutoCloseable, ImplicitContextKeyed {
     this.lineage = lineage.withoutExtensionsOfBranches();
     this.inbound = this.lineage;
     this.site = kind == ScopeKind.REQUEST ? kind.word() : CallSite.current();
+    Counts.opened(kind);
   }
 
   // Making one
@@ -152,10 +152,7 @@ public final class LineageScope implements AutoCloseable, ImplicitContextKeyed {
     if (pending.isEmpty()) {
       return lineage();
     }
-    List<PendingWrite> uncommitted = publishedBeforeCommit();
-    if (!uncommitted.isEmpty()) {
-      ScopeLog.published(uncommitted);
-    }
+    ScopeLog.leaving(publishedBeforeCommit(), pending());
     return marked();
   }
 
@@ -195,7 +192,7 @@ public final class LineageScope implements AutoCloseable, ImplicitContextKeyed {
     if (late) {
       ScopeLog.tooLate(store, site);
     } else if (sent) {
-      Telemetry.writeLate(store, CallSite.current());
+      ScopeLog.afterHeader(store);
     }
   }
 
@@ -217,6 +214,13 @@ public final class LineageScope implements AutoCloseable, ImplicitContextKeyed {
         lineage = lineage.union(filtered(brought));
         inbound = inbound.union(brought);
       }
+    }
+  }
+
+  /** Whether it is of a request or message that itself brought a lineage (REC-18). */
+  public boolean hasBrought() {
+    synchronized (lock) {
+      return inbound.hasContent() && (kind == ScopeKind.REQUEST || kind == ScopeKind.MESSAGE);
     }
   }
 
@@ -373,7 +377,7 @@ public final class LineageScope implements AutoCloseable, ImplicitContextKeyed {
 
   /** Names of the stores with a write in flight, in order. */
   public List<String> pendingStores() {
-    return pending.stream().map(PendingWrite::store).collect(Collectors.toCollection(TreeSet::new)).stream().toList();
+    return pending.stream().map(PendingWrite::store).distinct().sorted().toList();
   }
 
   /** The pending writes of the calling task itself: what leaves now leaves before their commit (SCOPE-18). */

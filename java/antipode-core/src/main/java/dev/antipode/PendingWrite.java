@@ -1,6 +1,7 @@
 package dev.antipode;
 
 import dev.antipode.configuration.ProcessSettings;
+import dev.antipode.records.Counts;
 import dev.antipode.telemetry.CallSite;
 
 /**
@@ -17,13 +18,18 @@ public final class PendingWrite {
   /** A write to this store, made by the calling thread. */
   public PendingWrite(String store) {
     this.store = store;
-    this.site = notesSites() ? CallSite.current() : ""; // a walk through the stack costs more than the rest
+    this.site = notesSites() ? notedSite(store) : ""; // a walk through the stack costs more than the rest
   }
 
   /** Whether writes in flight note where they were begun: in dry-run, and with another policy than {@code mark}. */
   private static boolean notesSites() {
     Settings now = ProcessSettings.inForce();
     return now.onPending() != OnPending.MARK || now.mode() == Mode.DRY_RUN;
+  }
+
+  private static String notedSite(String store) {
+    Counts.add("writes", "", store); // for dry-run's summaries (REC-16)
+    return CallSite.current();
   }
 
   /** The store that it goes to. */

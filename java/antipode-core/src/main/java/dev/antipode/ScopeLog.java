@@ -1,7 +1,7 @@
 package dev.antipode;
 
 import dev.antipode.configuration.ProcessSettings;
-import dev.antipode.records.Records;
+import dev.antipode.records.Findings;
 import dev.antipode.telemetry.CallSite;
 import dev.antipode.telemetry.Telemetry;
 import java.util.List;
@@ -16,7 +16,7 @@ final class ScopeLog {
     String where = CallSite.current();
     Telemetry.writeLost("orphan", store, where);
     if (ProcessSettings.inForce().mode() == Mode.DRY_RUN) {
-      Records.orphan(where, store);
+      Findings.orphan(where, store);
     }
     Logs.warn(
         "orphan " + where,
@@ -28,10 +28,40 @@ final class ScopeLog {
   static void tooLate(String store, String scopesSite) {
     String where = CallSite.current();
     Telemetry.writeLost("closed", store, where);
+    if (ProcessSettings.inForce().mode() == Mode.DRY_RUN) {
+      Findings.lateWrite(where, store, "closed");
+    }
     Logs.warn(
         "closed-scope " + where,
         "dropped a write to " + (store.isEmpty() ? "a store" : store) + ": its scope (" + scopesSite + ") has ended. For "
             + "work that outlives the request use Antipode.detachedScope(). site=" + where);
+  }
+
+  /** A write after the response's header had left (PROP-16). */
+  static void afterHeader(String store) {
+    String where = CallSite.current();
+    Telemetry.writeLate(store, where);
+    if (ProcessSettings.inForce().mode() == Mode.DRY_RUN) {
+      Findings.lateWrite(where, store, "sent");
+    }
+  }
+
+  /**
+   * A lineage leaves while writes of its scope are in flight: those of this task are not committed yet (SCOPE-18), those of
+   * others are no violation.
+   *
+   * @throws PendingWriteException with {@code on_pending=raise}
+   */
+  static void leaving(List<PendingWrite> uncommitted, List<PendingWrite> all) {
+    if (!uncommitted.isEmpty()) {
+      published(uncommitted);
+    }
+    if (ProcessSettings.inForce().mode() == Mode.DRY_RUN) {
+      String where = CallSite.current();
+      all.stream()
+          .filter(write -> !uncommitted.contains(write) && !write.isUnknown())
+          .forEach(write -> Findings.concurrentWrite(where, write.store(), write.site()));
+    }
   }
 
   /**
@@ -39,14 +69,14 @@ final class ScopeLog {
    *
    * @throws PendingWriteException with {@code on_pending=raise}
    */
-  static void published(List<PendingWrite> uncommitted) {
+  private static void published(List<PendingWrite> uncommitted) {
     String where = CallSite.current();
     String names = uncommitted.stream().map(PendingWrite::store).distinct().sorted().collect(Collectors.joining(", "));
     Settings now = ProcessSettings.inForce();
     boolean dryRun = now.mode() == Mode.DRY_RUN;
     Telemetry.finding("published_before_commit", where);
     if (dryRun) {
-      uncommitted.forEach(write -> Records.publishedBeforeCommit(where, write.store(), write.site()));
+      uncommitted.forEach(write -> Findings.publishedBeforeCommit(where, write.store(), write.site()));
     }
     if (now.onPending() == OnPending.RAISE) {
       throw new PendingWriteException(

@@ -4,6 +4,7 @@ import dev.antipode.Logs;
 import dev.antipode.Mode;
 import dev.antipode.Settings;
 import dev.antipode.configuration.ProcessSettings;
+import dev.antipode.records.Records;
 import dev.antipode.shim.RegisteredStore;
 import dev.antipode.shim.Registry;
 import dev.antipode.telemetry.Telemetry;
@@ -21,6 +22,9 @@ public final class Announcement {
     if (!TOLD.get() && TOLD.compareAndSet(false, true)) {
       Telemetry.start();
       Logs.info("in force", inForce());
+      if (ProcessSettings.inForce().mode() == Mode.DRY_RUN) {
+        Records.start();
+      }
     }
   }
 

@@ -182,8 +182,8 @@ public final class Barriers {
     if (plan.isVacuous()) {
       warnVacuous(plan, site);
     }
-    Group group = FollowedBarriers.follow(plan, site);
-    Map<String, StoreResult> verdicts = Judgement.judge(plan, group.needs, 0, true);
+    List<Need> needs = FollowedBarriers.follow(plan, site);
+    Map<String, StoreResult> verdicts = Judgement.judge(plan, needs, 0, true);
     (plan.isVacuous() ? Outcome.VACUOUS : Outcome.SATISFIED).count();
     return result(plan, true, 0, () -> verdicts, hasLeftOut(verdicts), true);
   }

@@ -105,6 +105,11 @@ public final class ServerEngine implements Server {
     return inside.proofs.hold(epoch, counter, now);
   }
 
+  /** How far the server was last seen in an epoch, unsigned; null where it has not said. */
+  Long appliedIn(String epoch) {
+    return inside.proofs.now().applied().get(epoch);
+  }
+
   /** Where the server was last seen, for a person. */
   String position() {
     return inside.proofs.position();

@@ -69,6 +69,9 @@ final class Waiters {
 
   /** The overload rule: where the known lag exceeds the deadline nobody parks, one prober goes on (BAR-40). */
   Visibility lagging(Need need, long now, String position) {
+    if (need.group.follows) {
+      return null; // nobody waits for it, and what was not asked for is no finding (REC-13)
+    }
     if (!need.isPosition) {
       if (timeoutsInARow >= FAILED_IN_A_ROW && !others.isEmpty()) {
         return Visibility.notYet(timeoutsInARow + " waits in a row timed out there");
@@ -124,7 +127,7 @@ final class Waiters {
     }
     need.group.settle(need, null);
     live--;
-    timeoutsInARow++;
+    timeoutsInARow += need.group.follows ? 0 : 1; // what dry-run gives up is no wait of anybody's
     if (need.isPosition && !need.group.cancelled) {
       Probe probe = probes.get(need.epoch);
       if (probe == null || Long.compareUnsigned(need.counter, probe.counter) < 0) {
@@ -254,7 +257,7 @@ final class Waiters {
       if (need.isDone()) {
         continue;
       }
-      if (need.firstRound > rounds || (!need.isPosition && need.answer == null)) {
+      if (need.firstRound > rounds || need.answer == null) { // not asked for, or not answered yet
         looks.add(need);
         continue;
       }
@@ -285,6 +288,9 @@ final class Waiters {
     } else if (answer.unknownEpoch()) {
       long since = unknown.computeIfAbsent(asked.epoch(), epoch -> first != null ? first.group.since : now);
       for (Need need : queue) {
+        if (Long.compareUnsigned(need.counter, asked.counter()) < 0) {
+          continue; // it came meanwhile, and was not asked for
+        }
         need.answer = answer;
         if (now - since >= need.group.timeout) {
           settle(need, Visibility.unproven("unknown epoch: " + answer.reason()), released);
@@ -298,6 +304,14 @@ final class Waiters {
       probes.remove(asked.epoch());
     } else if (first != null) {
       first.answer = answer;
+      for (Need need : looks) { // what is not there up to here is not there beyond
+        if (need.isPosition
+            && need.epoch.equals(asked.epoch())
+            && Long.compareUnsigned(need.counter, asked.counter()) >= 0
+            && need.firstRound <= rounds) {
+          need.answer = answer;
+        }
+      }
     }
   }
 

@@ -12,11 +12,14 @@ import dev.antipode.configuration.ProcessSettings;
 import dev.antipode.propagation.AtRest;
 import dev.antipode.shim.Capabilities.Rest;
 import dev.antipode.shim.Capabilities.Versions;
+import dev.antipode.shim.FollowedRead;
 import dev.antipode.shim.RegisteredStore;
 import dev.antipode.shim.Server;
 import dev.antipode.shim.WaitOnRead;
 import dev.antipode.shim.Write;
 import java.nio.charset.StandardCharsets;
+import java.util.List;
+import java.util.Map;
 
 /**
  * A client of one server of the embedded store. What it writes joins the current scope's lineage; inside {@code
@@ -76,8 +79,13 @@ public final class MemoryClient {
     Reading reading = Reading.current();
     LineageScope scope = LineageScope.current();
     WaitOnRead.waitFirst(server, store.timeout(), reading, scope, waitsOnRead);
-    Read read = target.log().reading(
-        target.node(), key, node -> new Read(node.data.get(key), new Ordered(node.epoch, node.counter)));
+    FollowedRead followed = store.isDryRun() ? FollowedRead.of(store, isOfObjects() ? List.of(key) : null) : null;
+    Read read = readOnce(key);
+    if (followed != null) {
+      boolean isExact = isOfObjects() && read.cell != null;
+      followed.over(
+          server, () -> value(read), () -> value(readOnce(key)), isExact ? Map.of(key, read.cell.version()) : Map.of());
+    }
     boolean merges = scope != null && ProcessSettings.inForce().autoMerge() && store.records();
     if (reading != null || merges) {
       Lineage depends = depends(key, read);
@@ -88,7 +96,21 @@ public final class MemoryClient {
         scope.transfer(depends);
       }
     }
+    return value(read);
+  }
+
+  private Read readOnce(Key key) {
+    return target.log().reading(
+        target.node(), key, node -> new Read(node.data.get(key), new Ordered(node.epoch, node.counter)));
+  }
+
+  private static byte[] value(Read read) {
     return read.cell == null ? null : read.cell.value();
+  }
+
+  /** Whether writes are known by their objects. */
+  private boolean isOfObjects() {
+    return target.log().versions() != Versions.POSITION;
   }
 
   /** The lineage beside a value, with an identifier that covers the value itself (SHIM-13). */

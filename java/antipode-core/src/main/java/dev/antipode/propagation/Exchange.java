@@ -4,8 +4,10 @@ import dev.antipode.Lineage;
 import dev.antipode.LineageScope;
 import dev.antipode.Logs;
 import dev.antipode.MalformedLineageException;
+import dev.antipode.Mode;
 import dev.antipode.Settings;
 import dev.antipode.configuration.ProcessSettings;
+import dev.antipode.records.Findings;
 import dev.antipode.telemetry.Telemetry;
 import dev.antipode.trust.Decision;
 import dev.antipode.trust.Direction;
@@ -42,6 +44,9 @@ final class Exchange {
     /** Keeps the reasons for the gaps of this scope's barriers (TRUST-27). */
     void noteIn(LineageScope scope) {
       gaps.forEach(gap -> scope.noteGap(gap[0], "", gap[1]));
+      if (gaps.isEmpty() && ProcessSettings.inForce().mode() == Mode.DRY_RUN) {
+        lineage.incomplete().forEach(store -> Findings.received(store, scope));
+      }
     }
 
     private void gap(String reason, String detail) {
@@ -137,12 +142,25 @@ final class Exchange {
    * @throws dev.antipode.PendingWriteException under {@code on_pending=raise}, for tests; nothing else
    */
   static Lineage leaving(LineageScope scope) {
+    return outgoing(scope);
+  }
+
+  /** The same with a call to this host, as far as it is known: dry-run says who passes a lineage on (REC-18). */
+  static Lineage leavingWithCall(LineageScope scope, String target) {
+    Lineage lineage = outgoing(scope);
+    if (ProcessSettings.inForce().mode() == Mode.DRY_RUN) {
+      Findings.passedOn(scope, target);
+    }
+    return lineage;
+  }
+
+  private static Lineage outgoing(LineageScope scope) {
     Lineage lineage = scope.outgoing();
     if (scope.isStreaming()) {
       Telemetry.incomplete("streaming", "");
     }
     if (!scope.pending().isEmpty()) {
-      scope.pendingStores().forEach(store -> Telemetry.incomplete("pending", store));
+      scope.pendingStores().forEach(store -> Telemetry.incompleteAlone("pending", store));
     }
     return lineage;
   }

@@ -1,5 +1,6 @@
 package dev.antipode.records;
 
+import java.math.BigDecimal;
 import java.util.Collection;
 import java.util.Map;
 
@@ -33,6 +34,8 @@ final class Json {
         separator = ",";
       }
       out.append(list.isEmpty() ? "[]" : "]");
+    } else if (value instanceof Double number) {
+      out.append(BigDecimal.valueOf(number).toPlainString()); // no exponent: not every reader takes one
     } else if (value == null || value instanceof Number || value instanceof Boolean) {
       out.append(value);
     } else {
@@ -44,9 +47,12 @@ final class Json {
     out.append('"');
     for (int place = 0; place < value.length(); place++) {
       char c = value.charAt(place);
+      int letter = "\b\f\n\r\t".indexOf(c);
       if (c == '"' || c == '\\') {
         out.append('\\').append(c);
-      } else if (c < 0x20 || Character.isSurrogate(c)) { // a lone one could not be written as UTF-8
+      } else if (letter >= 0) {
+        out.append('\\').append("bfnrt".charAt(letter));
+      } else if (c < 0x20 || c > 0x7e) { // in ASCII, as the other languages write it; a lone surrogate is no UTF-8
         out.append("\\u%04x".formatted((int) c));
       } else {
         out.append(c);

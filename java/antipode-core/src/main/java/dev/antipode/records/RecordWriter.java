@@ -18,6 +18,7 @@ import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.Supplier;
 
 /**
  * Writes dry-run records to {@code <folder>/<host>-<pid>-<start>.jsonl}, from one thread, bounded and rotated; never an
@@ -27,20 +28,29 @@ final class RecordWriter {
   static final int FILES_KEPT = 4;
   private static final int MOST_QUEUED = 10_000;
   private static final int MOST_TOGETHER = 1000;
+  private static final long LOOK = TimeUnit.SECONDS.toNanos(1); // so soon it sees that `dueEvery` is another one
+  private static volatile long dueEvery = TimeUnit.MINUTES.toNanos(1);
 
   private final BlockingQueue<Object> queue = new ArrayBlockingQueue<>(MOST_QUEUED); // records, and latches to count down
   private final String name;
+  private final Supplier<List<Map<String, Object>>> due;
   private final AtomicLong dropped = new AtomicLong();
-  private Thread thread;
+  private volatile Thread thread; // made once, under the lock of this
 
-  /** A writer of a file of this name. */
-  RecordWriter(String name) {
+  /** A writer of a file of this name; {@code due} is what else is to be written, asked about once a minute. */
+  RecordWriter(String name, Supplier<List<Map<String, Object>>> due) {
     this.name = name;
+    this.due = due;
   }
 
-  /** Whether it has ever got a record. */
-  synchronized boolean isUsed() {
+  /** Whether it has ever got a record, or was started. */
+  boolean isUsed() {
     return thread != null;
+  }
+
+  /** Begins to ask for what is due, before there is any record. */
+  void start() {
+    ensureThread();
   }
 
   /** Records that were not written: the queue was full, or the disk failed. */
@@ -72,23 +82,37 @@ final class RecordWriter {
     }
   }
 
-  private synchronized void ensureThread() {
-    if (thread == null) {
-      thread = new Thread(this::run, "antipode-records");
-      thread.setDaemon(true);
-      thread.setContextClassLoader(RecordWriter.class.getClassLoader());
-      thread.start();
+  private void ensureThread() {
+    if (thread != null) {
+      return;
+    }
+    synchronized (this) {
+      if (thread == null) {
+        Thread writing = new Thread(this::run, "antipode-records");
+        writing.setDaemon(true);
+        writing.setContextClassLoader(RecordWriter.class.getClassLoader());
+        writing.start();
+        thread = writing;
+      }
     }
   }
 
   private void run() {
     List<Object> batch = new ArrayList<>();
+    long askedAt = System.nanoTime();
     while (true) {
       batch.clear();
       try {
-        batch.add(queue.take());
+        Object first = queue.poll(Math.min(askedAt + dueEvery - System.nanoTime(), LOOK), TimeUnit.NANOSECONDS);
+        if (first != null) {
+          batch.add(first);
+        }
       } catch (InterruptedException spurious) { // nobody has a reason to
         continue;
+      }
+      if (System.nanoTime() - askedAt >= dueEvery) {
+        askedAt = System.nanoTime();
+        batch.addAll(whatIsDue());
       }
       queue.drainTo(batch, MOST_TOGETHER);
       write(batch);
@@ -97,6 +121,15 @@ final class RecordWriter {
           latch.countDown();
         }
       }
+    }
+  }
+
+  private List<Map<String, Object>> whatIsDue() {
+    try {
+      return due.get();
+    } catch (RuntimeException error) { // the thread goes on for the other records
+      Logs.error("a dry-run summary could not be made", error);
+      return List.of();
     }
   }
 
@@ -115,7 +148,7 @@ final class RecordWriter {
     }
     try {
       append(lines);
-    } catch (IOException | RuntimeException error) {
+    } catch (IOException | RuntimeException error) { // a disk that is full, settings that cannot be read
       drop(error.toString(), count);
     }
   }
@@ -141,6 +174,13 @@ final class RecordWriter {
         Files.move(older, folder.resolve(name + "." + (number + 1) + ".jsonl"), StandardCopyOption.REPLACE_EXISTING);
       }
     }
+  }
+
+  /** Sets how often summaries are written; returns what it was, in nanoseconds (tests). */
+  static long dueEvery(long nanos) {
+    long before = dueEvery;
+    dueEvery = nanos;
+    return before;
   }
 
   private void drop(String why, int count) {

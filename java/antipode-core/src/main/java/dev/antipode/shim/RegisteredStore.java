@@ -316,6 +316,11 @@ public final class RegisteredStore implements Store {
     return mode() != Mode.OFF;
   }
 
+  /** Whether its barriers and reads are followed and recorded, and nothing waits (REC-12). */
+  public boolean isDryRun() {
+    return mode() == Mode.DRY_RUN;
+  }
+
   /** Whether its writes are positions in its log. */
   boolean givesPositions() {
     return givesPositions;

@@ -16,8 +16,6 @@ import dev.antipode.Verdict;
 import dev.antipode.WriteId;
 import dev.antipode.barrier.ServerWait;
 import dev.antipode.configuration.ProcessSettings;
-import dev.antipode.telemetry.CallSite;
-import dev.antipode.telemetry.Telemetry;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
@@ -28,7 +26,7 @@ public final class WaitOnRead {
 
   /**
    * Waits at the read's own server for what {@code reading} after a lineage, or where {@code waits} the scope, wants to
-   * see of its store. In dry-run it only looks.
+   * see of its store. In dry-run nothing waits: such reads are followed like others (REC-12).
    *
    * @param timeout tightened by the request's own deadline
    * @throws BarrierException what a barrier throws that waited in vain, by the policies
@@ -45,19 +43,13 @@ public final class WaitOnRead {
     }
     RegisteredStore store = server.store();
     List<WriteId> ids = lineage.ofStore(store.name());
-    Mode mode = store.mode();
-    if (ids.isEmpty() || mode == Mode.OFF) {
+    if (ids.isEmpty() || store.mode() != Mode.ENFORCE) {
       return;
     }
-    boolean follows = mode == Mode.DRY_RUN;
-    Duration patience = follows ? Duration.ZERO : tightened(timeout, scope);
+    Duration patience = tightened(timeout, scope);
     long began = System.nanoTime();
     Verdict verdict = ServerWait.at(server, Lineage.of(ids), patience);
     if (verdict == Verdict.VISIBLE) {
-      return;
-    }
-    if (follows) {
-      behind();
       return;
     }
     String words = "%s at %s: %s. The read waited for it %d ms"
@@ -72,11 +64,6 @@ public final class WaitOnRead {
     }
     Duration left = Duration.ofNanos(Math.max(scope.deadline().getAsLong() - System.nanoTime(), 0));
     return left.compareTo(timeout) < 0 ? left : timeout;
-  }
-
-  /** In dry-run a read that would have had to wait is a finding, and goes on. */
-  public static void behind() {
-    Telemetry.finding("behind", CallSite.current());
   }
 
   /**

@@ -1,5 +1,8 @@
 package dev.antipode.telemetry;
 
+import dev.antipode.Mode;
+import dev.antipode.configuration.ProcessSettings;
+import dev.antipode.records.Findings;
 import io.opentelemetry.api.OpenTelemetry;
 import io.opentelemetry.api.common.AttributeKey;
 import io.opentelemetry.api.common.Attributes;
@@ -111,8 +114,16 @@ public final class Telemetry {
     instruments().lineageDropped.add(1, Attributes.of(REASON, reason, DIRECTION, direction));
   }
 
-  /** A lineage became incomplete in this process. */
+  /** A lineage became incomplete in this process; dry-run writes a record of it, too (REC-17). */
   public static void incomplete(String reason, String store) {
+    if (ProcessSettings.inForce().mode() == Mode.DRY_RUN) {
+      Findings.incomplete(reason, store, CallSite.current());
+    }
+    incompleteAlone(reason, store);
+  }
+
+  /** The same where something else is recorded: the write itself that is pending. */
+  public static void incompleteAlone(String reason, String store) {
     instruments().lineageIncomplete.add(1, Attributes.of(REASON, reason, STORE, store));
   }
 

@@ -3,8 +3,9 @@ package dev.antipode.testing;
 import dev.antipode.Logs;
 import dev.antipode.barrier.Announcement;
 import dev.antipode.barrier.BarrierLog;
-import dev.antipode.barrier.FollowedBarriers;
+import dev.antipode.barrier.Following;
 import dev.antipode.configuration.ProcessSettings;
+import dev.antipode.records.Records;
 import dev.antipode.shim.RegisteredStore;
 import dev.antipode.shim.Registry;
 import dev.antipode.telemetry.Telemetry;
@@ -30,12 +31,14 @@ public final class Isolated implements AutoCloseable {
     Logs.reset();
     Announcement.reset();
     Telemetry.reset();
+    Records.forget();
   }
 
   /** What was before is so again; the servers of what was registered meanwhile are given up. */
   @Override
   public void close() {
-    FollowedBarriers.forget();
+    Following.forget();
+    Records.forget();
     Registry.replace(before).all().forEach(RegisteredStore::forget);
     BarrierLog.keep(logBefore);
     ProcessSettings.reset();
