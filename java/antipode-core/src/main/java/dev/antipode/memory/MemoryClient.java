@@ -80,11 +80,11 @@ public final class MemoryClient {
     LineageScope scope = LineageScope.current();
     WaitOnRead.waitFirst(server, store.timeout(), reading, scope, waitsOnRead);
     FollowedRead followed = store.isDryRun() ? FollowedRead.of(store, isOfObjects() ? List.of(key) : null) : null;
-    Read read = readOnce(key);
+    Read read = target.log().reading(target.node(), key, node -> found(node, key));
     if (followed != null) {
       boolean isExact = isOfObjects() && read.cell != null;
       followed.over(
-          server, () -> value(read), () -> value(readOnce(key)), isExact ? Map.of(key, read.cell.version()) : Map.of());
+          server, () -> value(read), () -> value(readAgain(key)), isExact ? Map.of(key, read.cell.version()) : Map.of());
     }
     boolean merges = scope != null && ProcessSettings.inForce().autoMerge() && store.records();
     if (reading != null || merges) {
@@ -99,9 +99,13 @@ public final class MemoryClient {
     return value(read);
   }
 
-  private Read readOnce(Key key) {
-    return target.log().reading(
-        target.node(), key, node -> new Read(node.data.get(key), new Ordered(node.epoch, node.counter)));
+  private static Read found(Node node, Key key) {
+    return new Read(node.data.get(key), new Ordered(node.epoch, node.counter));
+  }
+
+  /** What the server shows now: what dry-run reads chooses nothing in monkey mode (MONKEY-6). */
+  private Read readAgain(Key key) {
+    return target.log().looking(target.node(), node -> found(node, key));
   }
 
   private static byte[] value(Read read) {

@@ -56,6 +56,11 @@ public final class Recorded {
     return found;
   }
 
+  /** Waits until each read that is followed has been looked at: what comes after that is too late for it. */
+  public void looked() {
+    until(Following::allLookedAt, "a look at each server");
+  }
+
   /** Waits until nothing is followed any more. */
   public void settled() {
     until(() -> Following.count() == 0, "an end to what is followed");

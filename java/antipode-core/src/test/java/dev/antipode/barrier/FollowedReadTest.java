@@ -85,7 +85,7 @@ class FollowedReadTest {
   @ParameterizedTest
   @EnumSource(Versions.class)
   void aReadOfWhatHasNotComeIsStale(Versions versions) {
-    MemoryStore store = posts(versions, 500);
+    MemoryStore store = posts(versions, 1500);
     MemoryClient writer = store.client("a");
     MemoryClient reader = store.client("b");
     JsonNode record;
@@ -115,7 +115,7 @@ class FollowedReadTest {
   @Test
   void anObjectIsStaleByItsOwnVersion() {
     Antipode.configure(Antipode.settings().repeatReads(false));
-    MemoryStore store = posts(Versions.OBJECT, 500);
+    MemoryStore store = posts(Versions.OBJECT, 1500);
     MemoryClient writer = store.client("a");
     MemoryClient reader = store.client("b");
     writer.set("k", "v");
@@ -134,7 +134,7 @@ class FollowedReadTest {
   /** REC-6. */
   @Test
   void whatReturnsTheSameLaterIsBehindAndNotStale() {
-    MemoryStore store = posts(Versions.POSITION, 500);
+    MemoryStore store = posts(Versions.POSITION, 1500);
     MemoryClient writer = store.client("a");
     MemoryClient reader = store.client("b");
     try (LineageScope scope = Antipode.scope()) {
@@ -152,7 +152,7 @@ class FollowedReadTest {
   @ValueSource(strings = {"switched off", "cannot be compared", "the repeat fails"})
   void withoutARepeatNothingIsConfirmed(String way) {
     Antipode.configure(Antipode.settings().repeatReads(!way.equals("switched off")));
-    RegisteredStore store = FakeShim.store("posts", new Fake("p", later(300)));
+    RegisteredStore store = FakeShim.store("posts", new Fake("p", later(1000)));
     AtomicBoolean repeated = new AtomicBoolean();
     try (LineageScope scope = Antipode.scope(ONE)) {
       FollowedRead followed = FollowedRead.of(store);
@@ -384,6 +384,28 @@ class FollowedReadTest {
     } finally {
       Following.most(before);
     }
+  }
+
+  /** MONKEY-6, MONKEY-8: what dry-run reads once more chooses nothing, and makes the replica apply nothing. */
+  @Test
+  void aRepeatInMonkeyModeChoosesNothing() {
+    AtomicInteger chosen = new AtomicInteger();
+    MemoryStore store = MemoryStore.named("posts").monkey(read -> {
+      chosen.incrementAndGet();
+      return 1;
+    });
+    MemoryClient writer = store.client("a");
+    MemoryClient reader = store.client("b");
+    try (LineageScope scope = Antipode.scope()) {
+      writer.set("k", "v");
+      assertThat(reader.get("k")).isNull();
+      assertThat(scope.isClosed()).isFalse();
+    }
+    until(Following::allLookedAt);
+    writer.set("k", "w");
+    assertThat(reader.get("k")).isEqualTo("v");
+    assertThat(lines.finding().get("confirmed").asText()).isEqualTo("repeat");
+    assertThat(chosen).hasValue(2);
   }
 
   /** REC-13: whatever a shim's own code throws, the application that reads never gets it. */

@@ -217,7 +217,7 @@ class RecordsTest {
   /** REC-9, OBS-11: what {@code antipode check} reads from exports of traces, and no key. */
   @Test
   void theFindingIsAnEventOfTheSpanAndInItsTrace() {
-    MemoryStore store = MemoryStore.named("posts").lag(Duration.ofMillis(500));
+    MemoryStore store = MemoryStore.named("posts").lag(Duration.ofMillis(1500));
     MemoryClient writer = store.client("a");
     MemoryClient reader = store.client("b");
     Span span = span("request");
@@ -250,7 +250,7 @@ class RecordsTest {
   /** REC-16. */
   @Test
   void aSummaryCountsWhatWasSinceTheLast() {
-    MemoryStore store = MemoryStore.named("posts").lag(Duration.ofMillis(500));
+    MemoryStore store = MemoryStore.named("posts").lag(Duration.ofMillis(1500));
     MemoryClient writer = store.client("a");
     MemoryClient reader = store.client("b");
     for (int number = 0; number < 3; number++) {
