@@ -55,8 +55,8 @@ class Waiters:
     def lagging(self, need: Need, now: float, position: str) -> Visibility | None:
         """The overload rule: where the known lag exceeds the deadline nobody parks, one prober goes on (BAR)."""
         if need.branch or need.group.follows:
-            # A task that is slow says nothing of the replica (BRANCH-14). In dry-run nobody waits, and a record is of what
-            # the server said (REC-13).
+            # A task that is slow says nothing of the replica (BRANCH-14). In dry-run nobody waits, and a record is of
+            # what the server said (REC-13).
             return None
         if need.counter < 0:
             crowd = sum(len(needs) for needs in self._others.values())

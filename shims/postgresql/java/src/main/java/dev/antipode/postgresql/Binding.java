@@ -61,6 +61,11 @@ final class Binding {
     return options.waitOnRead() && records();
   }
 
+  /** Whether reads are followed, and none waits: in dry-run (REC-12). */
+  boolean follows() {
+    return mode == Mode.DRY_RUN;
+  }
+
   /** Whether lineages rest in a column beside rows. */
   boolean rests() {
     return rests;

@@ -6,6 +6,8 @@ import dev.antipode.Reading;
 import dev.antipode.WriteId;
 import dev.antipode.postgresql.Asking.Answers;
 import dev.antipode.propagation.AtRest;
+import dev.antipode.shim.FollowedRead;
+import dev.antipode.shim.RegisteredStore;
 import dev.antipode.shim.Server;
 import dev.antipode.shim.WaitOnRead;
 import java.sql.ResultSet;
@@ -13,10 +15,12 @@ import java.sql.ResultSetMetaData;
 import java.sql.SQLException;
 import java.sql.Statement;
 import java.time.Duration;
+import java.util.regex.Pattern;
 
 /** One read that waits, or that says what it depends on (SHIM-13, BAR-50, BAR-51). */
 final class Reads {
   private static final String COLUMN = "antipode";
+  private static final Pattern FROM = Pattern.compile("(?i)\\bfrom\\b|^\\s*table\\b");
 
   private final Flow flow;
   private final Binding binding;
@@ -46,9 +50,30 @@ final class Reads {
     }
     LineageScope scope = LineageScope.current();
     boolean after = reading != null && reading.after().isPresent();
-    boolean waits = binding.records() && (after || (binding.waits() && scope != null));
+    boolean waits = binding.records() && !binding.follows() && (after || (binding.waits() && scope != null));
     boolean merges = binding.merges() && scope != null;
     return reading == null && !waits && !merges ? null : new Reads(flow, reading, scope, waits, merges);
+  }
+
+  // Dry-run
+
+  /** What follows a statement that reads; null where nothing does: not in dry-run, or it reads no data. */
+  static FollowedRead follow(Flow flow, Kind kind, String sent) {
+    Binding binding = flow.binding().refreshed();
+    boolean follows = binding.follows() && kind == Kind.READ && sent != null && FROM.matcher(sent).find();
+    return follows ? FollowedRead.of(binding.store()) : null;
+  }
+
+  /** What it read has come. Whatever fails here, the application has its rows. */
+  static void came(Flow flow, FollowedRead followed) {
+    RegisteredStore store = flow.binding().store();
+    try {
+      Target target = AntipodePostgres.targetOf(flow.physical(), flow.binding());
+      Server known = store.serverAt(target.address());
+      followed.over(known == null ? store.useServer(target, target.address()) : known);
+    } catch (RuntimeException error) {
+      flow.binding().say("follow", "a read of " + store.name() + " could not be followed: " + error);
+    }
   }
 
   // Waiting

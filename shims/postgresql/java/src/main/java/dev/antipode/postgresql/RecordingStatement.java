@@ -1,5 +1,6 @@
 package dev.antipode.postgresql;
 
+import dev.antipode.shim.FollowedRead;
 import java.lang.reflect.Method;
 import java.sql.Connection;
 import java.sql.ResultSet;
@@ -32,7 +33,7 @@ final class RecordingStatement extends Proxies.Handler {
     switch (method.getName()) {
       case "execute", "executeQuery", "executeUpdate", "executeLargeUpdate", "executeWithFlags":
         String sent = args != null && args.length > 0 && args[0] instanceof String own ? own : text;
-        return executed(sent == null ? Kind.MAYBE : Statements.classify(sent), method, args);
+        return executed(sent == null ? Kind.MAYBE : Statements.classify(sent), sent, method, args);
       case "executeBatch", "executeLargeBatch":
         Kind all = batch;
         batch = Kind.READ;
@@ -54,15 +55,20 @@ final class RecordingStatement extends Proxies.Handler {
     }
   }
 
-  private Object executed(Kind kind, Method method, Object[] args) throws Throwable {
+  private Object executed(Kind kind, String sent, Method method, Object[] args) throws Throwable {
     Reads read = Reads.of(flow, kind);
-    if (read == null) {
-      return recording(flow.run(kind, false, () -> plainly(method, args)));
+    if (read != null) {
+      read.await();
     }
-    read.await();
+    FollowedRead followed = Reads.follow(flow, kind, sent);
     Object result = flow.run(kind, false, () -> plainly(method, args));
-    read.cover(result instanceof ResultSet rows ? rows : null, plain);
-    read.finish();
+    if (followed != null) { // before it is merged what the rows depend on
+      Reads.came(flow, followed);
+    }
+    if (read != null) {
+      read.cover(result instanceof ResultSet rows ? rows : null, plain);
+      read.finish();
+    }
     return recording(result);
   }
 

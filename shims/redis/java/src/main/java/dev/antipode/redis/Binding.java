@@ -1,7 +1,6 @@
 package dev.antipode.redis;
 
 import dev.antipode.Logs;
-import dev.antipode.Mode;
 import dev.antipode.StoreOptions;
 import dev.antipode.configuration.ProcessSettings;
 import dev.antipode.shim.RegisteredStore;
@@ -74,9 +73,9 @@ final class Binding {
     return options.waitOnRead() && records();
   }
 
-  /** In dry-run a read only looks. */
+  /** In dry-run reads are followed, and none waits (REC-12). */
   boolean follows() {
-    return store.mode() == Mode.DRY_RUN;
+    return store.isDryRun();
   }
 
   /** How long a read of this client waits. */

@@ -7,8 +7,6 @@ import dev.antipode.Reading;
 import dev.antipode.WriteId;
 import dev.antipode.shim.Visibility;
 import dev.antipode.shim.WaitOnRead;
-import dev.antipode.telemetry.CallSite;
-import dev.antipode.telemetry.Telemetry;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -21,7 +19,6 @@ final class ReadCall {
   private final LineageScope scope;
   private final boolean merges;
   private final Duration timeout;
-  private final String site; // in dry-run; a future ends on another thread
   private final long began = System.nanoTime();
   private final long deadline;
   private String epoch = ""; // the server's own, as last seen: whether it is marked decides whether older ones have ended
@@ -35,7 +32,6 @@ final class ReadCall {
     this.scope = scope;
     this.merges = merges;
     this.timeout = binding.timeout();
-    this.site = binding.follows() ? CallSite.current() : null;
     long own = began + timeout.toNanos();
     boolean isTightened = scope != null && scope.deadline().isPresent() && scope.deadline().getAsLong() - own < 0;
     this.deadline = isTightened ? scope.deadline().getAsLong() : own;
@@ -56,7 +52,8 @@ final class ReadCall {
     } else if (waits && scope != null) {
       after = scope.lineage();
     }
-    List<WriteId> ids = after == null ? List.of() : after.ofStore(binding.store().name());
+    List<WriteId> ids =
+        after == null || binding.follows() ? List.of() : after.ofStore(binding.store().name()); // REC-12: nothing waits then
     boolean merges = isMerging && scope != null;
     return reading == null && ids.isEmpty() && !merges ? null : new ReadCall(binding, reading, ids, scope, merges);
   }
@@ -128,7 +125,7 @@ final class ReadCall {
   /** Whether this is to be waited for; else the read goes on, with its trouble if there is one. */
   boolean isToWait(Visibility found) {
     trouble = found;
-    return found != null && !found.isUnproven() && !binding.follows() && left() > 0;
+    return found != null && !found.isUnproven() && left() > 0;
   }
 
   /** What was found out does not hold for the read, for this reason. */
@@ -202,10 +199,6 @@ final class ReadCall {
       scope.transfer(merged);
     }
     if (trouble == null) {
-      return;
-    }
-    if (binding.follows()) {
-      Telemetry.finding("behind", site);
       return;
     }
     String name = binding.store().name();

@@ -106,14 +106,25 @@ final class RecordingConnection<K, V> extends StatefulRedisConnectionImpl<K, V> 
         alone(command, issued, end -> discard(command, end));
       }
       case "WATCH" -> alone(command, issued, end -> watch(command, end));
-      default -> turns.beside(
-          end -> guarded(command, issued, end, () -> send(command, words, end)), () -> pending(words, issued));
+      default -> {
+        follow(command, words, issued);
+        turns.beside(
+            end -> guarded(command, issued, end, () -> send(command, words, end)), () -> pending(words, issued));
+      }
     }
     return command;
   }
 
   private void alone(RedisCommand<K, V, ?> command, Context issued, Consumer<Runnable> work) {
     turns.alone(end -> guarded(command, issued, end, () -> work.accept(end)));
+  }
+
+  private void follow(RedisCommand<K, V, ?> command, Words words, Context issued) {
+    if (binding.follows()) {
+      try (Scope scope = issued.makeCurrent()) {
+        LettuceReads.follow(binding, command, words, codec);
+      }
+    }
   }
 
   /** Where the command was issued. What is thrown is the command's failure, and ends its turn. */

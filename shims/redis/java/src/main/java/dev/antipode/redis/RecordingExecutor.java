@@ -1,6 +1,7 @@
 package dev.antipode.redis;
 
 import dev.antipode.ConfigurationException;
+import dev.antipode.shim.FollowedRead;
 import java.time.Duration;
 import redis.clients.jedis.CommandObject;
 import redis.clients.jedis.Connection;
@@ -95,11 +96,16 @@ final class RecordingExecutor implements CommandExecutor {
 
   private <T> T read(CommandObject<T> command, Words words) {
     ReadCall call = binding.records() ? ReadCall.of(binding) : null;
-    if (call == null) {
-      return unrecorded(command, words);
+    FollowedRead followed = binding.follows() ? FollowedRead.of(binding.store()) : null;
+    T value = call == null
+        ? unrecorded(command, words)
+        : recording.executeCommand(new Exchange.Recorded<>(command, null, call));
+    if (followed != null) { // before it is merged what the value depends on
+      JedisReads.came(followed, binding, command, value);
     }
-    T value = recording.executeCommand(new Exchange.Recorded<>(command, null, call));
-    call.finish();
+    if (call != null) {
+      call.finish();
+    }
     return value;
   }
 

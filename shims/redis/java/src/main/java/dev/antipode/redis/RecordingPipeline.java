@@ -1,5 +1,6 @@
 package dev.antipode.redis;
 
+import dev.antipode.shim.FollowedRead;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.List;
@@ -26,6 +27,8 @@ public final class RecordingPipeline extends AbstractPipeline {
   private WriteCall write;
   private final ReadCalls reads = new ReadCalls();
   private boolean hasSucceeded;
+  private FollowedRead followed; // null where dry-run does not follow the batch
+  private boolean hasReads;
 
   RecordingPipeline(Connection connection, CommandObjects commandObjects, Binding binding) {
     super(commandObjects);
@@ -50,6 +53,10 @@ public final class RecordingPipeline extends AbstractPipeline {
       write.begins();
     }
     ReadCall read = kind == Commands.Kind.READ ? reads.of(binding, this::waitFirst) : null;
+    if (kind == Commands.Kind.READ && !hasReads && binding.follows()) { // the batch's first is followed for all of them
+      followed = FollowedRead.of(binding.store());
+    }
+    hasReads |= kind == Commands.Kind.READ;
     connection.sendCommand(JedisWords.arguments(binding.beside().wire(words, write)));
     Response<T> response = new Response<>(command.getBuilder());
     queued.add(new Queued(words, writes, read, response));
@@ -120,6 +127,9 @@ public final class RecordingPipeline extends AbstractPipeline {
     WriteCall written = write;
     try {
       settle(true);
+      if (followed != null) {
+        followed.over(binding.server());
+      }
       List<Response<?>> responses = List.copyOf(settled);
       if (written != null && (hasSucceeded || !written.isCertain())) {
         written.done(responses);
@@ -136,6 +146,8 @@ public final class RecordingPipeline extends AbstractPipeline {
       throw error;
     } finally {
       write = null;
+      followed = null;
+      hasReads = false;
       reads.clear();
       settled.clear();
     }

@@ -1,5 +1,6 @@
 package dev.antipode.redis;
 
+import dev.antipode.shim.FollowedRead;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.List;
@@ -30,6 +31,7 @@ public final class RecordingTransaction extends AbstractTransaction {
   private boolean broken;
   private boolean inWatch;
   private boolean inMulti;
+  private boolean hasReads;
 
   RecordingTransaction(Connection connection, boolean doMulti, CommandObjects commandObjects, Binding binding) {
     super(commandObjects);
@@ -85,6 +87,7 @@ public final class RecordingTransaction extends AbstractTransaction {
       }
     }
     ReadCall read = kind == Commands.Kind.READ ? reads.of(binding, first -> {}) : null;
+    hasReads |= kind == Commands.Kind.READ;
     Response<T> response = new Response<>(command.getBuilder());
     queued.add(new Queued(words, writes, read, binding.beside().wire(words, write), response));
     return response;
@@ -99,7 +102,11 @@ public final class RecordingTransaction extends AbstractTransaction {
         boolean isHidden = binding.beside().answers(words);
         CommandObject<T> sent =
             call == null && !isHidden ? command : new Exchange.Recorded<>(command, null, call);
+        FollowedRead read = binding.follows() ? FollowedRead.of(binding.store()) : null;
         T value = Exchange.execute(binding, connection, sent, false);
+        if (read != null) {
+          JedisReads.came(read, binding, command, value);
+        }
         if (call != null) {
           call.finish();
         }
@@ -129,8 +136,12 @@ public final class RecordingTransaction extends AbstractTransaction {
       throw new IllegalStateException("EXEC without MULTI");
     }
     WriteCall written = write;
+    FollowedRead followed = hasReads && binding.follows() ? FollowedRead.of(binding.store()) : null;
     try {
       List<Object> replies = execute(written);
+      if (followed != null && replies != null) {
+        followed.over(binding.server());
+      }
       reads.finish();
       return replies;
     } catch (JedisConnectionException error) {
@@ -265,6 +276,7 @@ public final class RecordingTransaction extends AbstractTransaction {
   private void forget() {
     inMulti = false;
     inWatch = false;
+    hasReads = false;
     write = null;
     reads.clear();
     queued.clear();

@@ -52,6 +52,11 @@ record Target(String address, Dial dial, Identity identity, int database) {
     return dial.connect(timeoutMillis);
   }
 
+  /** Whether it leads to whichever server has a role, so that each connection may reach another one. */
+  boolean moves() {
+    return address.startsWith("sentinel://");
+  }
+
   /**
    * The target behind a URL, or behind a client of Jedis or Lettuce.
    *
