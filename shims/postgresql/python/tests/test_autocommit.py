@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import Any
 
 import antipode
@@ -158,11 +159,19 @@ def test_a_trigger_that_commits_asynchronously_is_seen(quiet_posts: Posts) -> No
             assert not scope.lineage.incomplete
 
 
-def test_what_a_trigger_commits_asynchronously_is_flushed(quiet_posts: Posts) -> None:
-    """Also where it was not asked for, as all of the log had been flushed behind the writes before."""
+@pytest.mark.parametrize("block", ["no block", "trigger", "SET LOCAL"])
+def test_what_is_committed_asynchronously_unasked_is_flushed(quiet_posts: Posts, block: str) -> None:
+    """Where it was not asked for, as all of the log had been flushed behind the commits before."""
     wrapped = quiet_posts.wrap("a")
     wrapped.prepare_threshold = 0
     careless = make_careless(wrapped)
+
+    def write(statement: str, *parameters: str) -> None:
+        with nullcontext() if block == "no block" else wrapped.transaction():
+            if block == "SET LOCAL" and not parameters:
+                wrapped.execute("SET LOCAL synchronous_commit = off")
+            wrapped.execute(statement, parameters or None)
+
     with quiet_posts.lab.connect("a") as observer:
 
         def lsn(which: str) -> int:
@@ -172,12 +181,41 @@ def test_what_a_trigger_commits_asynchronously_is_flushed(quiet_posts: Posts) ->
 
         for number in range(6):
             with antipode.scope() as scope:
-                wrapped.execute(INSERT, (f"{number}",))
+                write(INSERT, f"{number}")
                 assert lsn("flush") >= proved(scope)
+            wrapped._antipode_flow.known.asks_how = 0  # type: ignore[attr-defined]
             before = lsn("insert")
             with antipode.scope() as scope:
-                wrapped.execute(careless)
+                write(INSERT.replace("%s", f"'careless {number}'") if block == "SET LOCAL" else careless)
                 assert before < proved(scope) <= lsn("flush")
+            assert wrapped._antipode_flow.known.asks_how  # type: ignore[attr-defined]
+
+
+def test_a_transaction_asks_how_where_the_answers_do_not_prove_it(
+    quiet_posts: Posts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A COMMIT whose answer says that the whole log is flushed needs no other question; a read of it is none."""
+    wrapped = quiet_posts.wrap("a")
+    wrapped.prepare_threshold = 0
+    known = wrapped._antipode_flow.known  # type: ignore[attr-defined]
+    with antipode.scope() as scope:
+        with wrapped.transaction():
+            wrapped.execute(INSERT, ("asks",))
+        first = proved(scope)
+        monkeypatch.setattr("antipode_postgresql.flow.HOW", b"SELECT 1/0")
+        for number in range(3):
+            known.asks_how = 0  # whatever else writes here, such as the server's own background writer
+            with wrapped.transaction():
+                wrapped.execute(INSERT, (f"{number}",))
+        assert proved(scope) > first
+        known.asks_how = 2
+        with pytest.raises(psycopg.errors.DivisionByZero), wrapped.transaction():
+            wrapped.execute(INSERT, ("asks again",))
+        wrapped.rollback()
+        monkeypatch.undo()
+        with wrapped.transaction():
+            wrapped.execute(INSERT, ("asks again",))
+        assert known.asks_how == 1
 
 
 @pytest.mark.parametrize("threshold", [0, 2, None])

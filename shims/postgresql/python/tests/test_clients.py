@@ -14,7 +14,7 @@ from antipode.errors import ConfigurationError
 from antipode.testing import isolated
 from antipode_lab.stores.postgresql import PostgresqlStore
 from pg_regions import INSERT, STORE, Posts, proved, shows, until
-from psycopg.rows import dict_row
+from psycopg.rows import dict_row, tuple_row
 
 
 def test_it_stays_a_connection_and_the_plain_one_stays_plain(quiet_lab: PostgresqlStore, quiet_posts: Posts) -> None:
@@ -30,6 +30,43 @@ def test_it_stays_a_connection_and_the_plain_one_stays_plain(quiet_lab: Postgres
             wrapped.execute(INSERT, ("by the wrapped one",))
             plain.commit()  # they share one transaction
             assert wrapped.info.transaction_status == psycopg.pq.TransactionStatus.IDLE
+
+
+class Counting(psycopg.Connection[Any]):
+    """An application's own class, with an idea of its own of what a cursor is."""
+
+    cursors = 0
+
+    def cursor(self, *args: Any, **options: Any) -> Any:
+        self.cursors += 1
+        return super().cursor(*args, **options)
+
+
+def test_cursors_are_made_as_the_connections_class_makes_them(quiet_lab: PostgresqlStore, quiet_posts: Posts) -> None:
+    """They are of the recording class from the second one on; a class of the application's own is asked each time."""
+    with antipode.scope() as scope, Counting.connect(quiet_lab.url("a"), autocommit=True) as own:
+        counted = antipode_postgresql.wrap(own, STORE)
+        for number in range(3):
+            counted.execute(INSERT, (f"{number}",))
+            assert counted.cursors == number + 1
+        assert proved(scope)
+    wrapped: Any = quiet_posts.wrap("a")
+    factories: list[Any] = [psycopg.Cursor, psycopg.ClientCursor, psycopg.RawCursor]
+    factories.append(lambda *args, **_: psycopg.Cursor(*args))
+    for factory in factories:
+        wrapped.cursor_factory = factory
+        for row_factory, row in ((dict_row, {"one": 1}), (tuple_row, (1,))):
+            wrapped.row_factory = row_factory
+            with antipode.scope() as scope, wrapped.cursor() as cursor:
+                cursor.execute("INSERT INTO posts VALUES ('x', 'v') ON CONFLICT DO NOTHING RETURNING 1 AS one")
+                assert proved(scope)
+                assert issubclass(type(cursor), factory if isinstance(factory, type) else psycopg.Cursor)
+                assert cursor.connection is wrapped
+                cursor.execute("SELECT 1 AS one")
+                assert cursor.fetchone() == row
+    wrapped.close()
+    with pytest.raises(psycopg.OperationalError, match="closed"):
+        wrapped.cursor()
 
 
 def test_a_write_is_pending_until_its_commit_has_returned(wrapped: psycopg.Connection[Any]) -> None:

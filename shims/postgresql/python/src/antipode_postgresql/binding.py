@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from antipode import logs
+from antipode.otel_context import current_context
+from antipode.reading import reading_in
 from antipode.settings import Mode, settings, settings_generation, timeout_of
 from antipode.store import Store, StoreOptions
 
@@ -22,6 +24,7 @@ class Binding:
         self.merges = False
         self.waits = False
         self.follows = False
+        self._plainly = True
         self.rests = options.rest == "native"
 
     def refresh(self) -> None:
@@ -33,7 +36,14 @@ class Binding:
             self.merges = settings().auto_merge and self.records
             self.waits = self.options.wait_on_read and mode is Mode.ENFORCE
             self.follows = mode is Mode.DRY_RUN
+            self._plainly = not (self.merges or self.waits or self.follows)
             self._generation = generation
+
+    def reads_plainly(self) -> bool:
+        """Whether a read has nothing to do but to read: neither waits nor says to anybody what it depends on."""
+        if settings_generation() != self._generation:
+            self.refresh()
+        return self._plainly and reading_in(current_context()) is None
 
     @property
     def timeout(self) -> float:

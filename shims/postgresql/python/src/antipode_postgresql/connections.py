@@ -25,7 +25,11 @@ def record(plain: Any, binding: Binding) -> Any:
     plain = getattr(plain, "_antipode_plain", plain)
     is_async = isinstance(plain, psycopg.AsyncConnection)
     mixin = AsyncRecordingConnection if is_async else RecordingConnection
-    wrapped = object.__new__(recording_class(type(plain), mixin, _SLOTS))
+    made = recorded.get(type(plain))
+    if made is None:
+        made = recording_class(type(plain), mixin, _SLOTS)
+        made._antipode_own_cursors = type(plain).cursor in (psycopg.Connection.cursor, psycopg.AsyncConnection.cursor)
+    wrapped = object.__new__(made)
     wrapped.__dict__ = plain.__dict__
     known = plain.__dict__.setdefault(_KNOWN, Known())
     wrapped._antipode_plain = plain
@@ -40,9 +44,11 @@ class RecordingConnection(RecordingBaseConnection):
 
     def cursor(self, *args: Any, **options: Any) -> Any:
         """As psycopg's."""
-        cursor = super().cursor(*args, **options)  # type: ignore[misc]
-        plain = type(cursor)
-        cursor.__class__ = recorded.get(plain) or recording_class(plain, RecordingCursor)
+        cursor = None if args or options else self._antipode_cursor()
+        if cursor is None:
+            cursor = super().cursor(*args, **options)  # type: ignore[misc]
+            plain = type(cursor)
+            cursor.__class__ = recorded.get(plain) or recording_class(plain, RecordingCursor)
         return cursor
 
     @contextmanager
@@ -69,11 +75,10 @@ class RecordingCursor(RecordingBaseCursor):
 
     def execute(self, query: Any, params: Any = None, **options: Any) -> Any:
         """As psycopg's; inside `reading()`, and with `wait_on_read`, a read waits and says what it depends on."""
-        call = read_call(self._conn._antipode_flow, query)  # type: ignore[attr-defined]
-        followed = follow(self._conn._antipode_flow, query)  # type: ignore[attr-defined]
-        if call is None and followed is None:
-            return super().execute(query, params, **options)  # type: ignore[misc]
         conn: Any = self._conn  # type: ignore[attr-defined]
+        if conn._antipode_flow.binding.reads_plainly():
+            return super().execute(query, params, **options)  # type: ignore[misc]
+        call, followed = read_call(conn._antipode_flow, query), follow(conn._antipode_flow, query)
         if call is not None:
             self._antipode_wait(call, conn)
         result = super().execute(query, params, **options)  # type: ignore[misc]
@@ -144,9 +149,11 @@ class AsyncRecordingConnection(RecordingBaseConnection):
 
     def cursor(self, *args: Any, **options: Any) -> Any:
         """As psycopg's."""
-        cursor = super().cursor(*args, **options)  # type: ignore[misc]
-        plain = type(cursor)
-        cursor.__class__ = recorded.get(plain) or recording_class(plain, AsyncRecordingCursor)
+        cursor = None if args or options else self._antipode_cursor()
+        if cursor is None:
+            cursor = super().cursor(*args, **options)  # type: ignore[misc]
+            plain = type(cursor)
+            cursor.__class__ = recorded.get(plain) or recording_class(plain, AsyncRecordingCursor)
         return cursor
 
     @asynccontextmanager
@@ -173,11 +180,10 @@ class AsyncRecordingCursor(RecordingBaseCursor):
 
     async def execute(self, query: Any, params: Any = None, **options: Any) -> Any:
         """As psycopg's; inside `reading()`, and with `wait_on_read`, a read waits and says what it depends on."""
-        call = read_call(self._conn._antipode_flow, query)  # type: ignore[attr-defined]
-        followed = follow(self._conn._antipode_flow, query)  # type: ignore[attr-defined]
-        if call is None and followed is None:
-            return await super().execute(query, params, **options)  # type: ignore[misc]
         conn: Any = self._conn  # type: ignore[attr-defined]
+        if conn._antipode_flow.binding.reads_plainly():
+            return await super().execute(query, params, **options)  # type: ignore[misc]
+        call, followed = read_call(conn._antipode_flow, query), follow(conn._antipode_flow, query)
         if call is not None and call.ids:
             async with conn.lock:
                 await conn.wait(call.learn_gen())

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from itertools import chain
 from typing import Any, Final
 
 from antipode.at_rest import text_at_rest
@@ -21,11 +19,12 @@ from antipode_postgresql.known import Known, learn_gen
 from antipode_postgresql.packets import (
     BEGIN,
     COMMIT,
+    COMMIT_AND_EXECUTE,
     EXECUTE_QUESTION,
     FLUSH,
     HOW,
     HOW_AND_WHETHER,
-    PREPARED_QUESTION,
+    PREPARE_QUESTION,
     QUESTION,
     Place,
     Results,
@@ -51,13 +50,13 @@ IDLE: Final = pq.TransactionStatus.IDLE
 INTRANS: Final = pq.TransactionStatus.INTRANS
 _NO_WRITE: Final = (Kind.READ, Kind.SESSION, Kind.ROLLBACK, Kind.COMMIT, Kind.PREPARE)
 ASK_HOW: Final = 256
-"""How many writes by themselves ask how they are committed, after one whose answer did not prove that it was flushed:
+"""How many commits ask how they are made, after one whose answer did not prove that it was flushed:
 where several write at once, or with synchronous_commit=off, a question of its own would follow most of them."""
 OPEN: Final = (pq.TransactionStatus.INTRANS, pq.TransactionStatus.INERROR)
 OK: Final = pq.ConnStatus.OK
-_BINARY: Final = pq.Format.BINARY
 _REFUSED: Final = pq.ExecStatus.FATAL_ERROR
 _ROWS: Final = pq.ExecStatus.TUPLES_OK
+_number: Final = int.from_bytes
 
 
 class Flow:
@@ -86,11 +85,20 @@ class Flow:
         self.in_session = False
         """Whether it was told so for longer than a transaction."""
         self._behind = behind(self.pgconn)
+        self._behind_flushed = self._behind[1:]
         self._statements = connection._prepared
         self.has_snapshot = False
         """Whether the open transaction has run a statement: a snapshot may be kept from then on."""
 
     # Before a statement
+
+    def begins_alone(self) -> None:
+        """`begins` for a plain write in autocommit mode, which is a transaction by itself."""
+        if self.write is None:
+            self.alone = True
+            self.write = Write(self.binding.store, b"")
+        self.certain = True
+        self.has_snapshot = False
 
     def begins(self, kind: Kind) -> None:
         """A statement is about to be sent."""
@@ -212,45 +220,69 @@ class Flow:
     def commit_gen(self) -> Any:
         """Sends COMMIT with the questions around it; its own result."""
         pgconn, known = self.pgconn, self.known
-        before = HOW if self.certain else HOW_AND_WHETHER
-        question, prepares = QUESTION, b""
-        if self._statements.prepare_threshold is not None:
-            if known.has_question:
-                question = EXECUTE_QUESTION
-            else:
-                prepares = self._prepares_question()
+        threshold, prepares = self._statements.prepare_threshold, b""
+        asks_how = (  # otherwise the answer has to prove that the commit is flushed, as in `alone_gen`
+            known.asks_how
+            or not self.certain
+            or not known.has_question
+            or self.binding.async_commits == "incomplete"
+            or threshold is None
+        )
+        if asks_how:
+            question = EXECUTE_QUESTION
+            if not known.has_question or threshold is None:
+                question = QUESTION
+                prepares = PREPARE_QUESTION if known.is_due(threshold) else b""
+            packet = (HOW if self.certain else HOW_AND_WHETHER) + b";COMMIT;" + question + prepares
+        else:
+            packet = COMMIT_AND_EXECUTE
         self.committing = True
         try:
-            results = yield from simple(pgconn, before + b";COMMIT;" + question + prepares)
+            pgconn.send_query(packet)
+            results = yield from generators.execute(pgconn)
         except BaseException as error:
             if pgconn.status != OK or not isinstance(error, Error):
                 self._lost(error)
             raise
         self.committing = False
-        if len(results) < 2:
+        how = results.pop(0) if asks_how else None
+        if not results:
             # The server refused before it came to the COMMIT (a cancelled statement): the transaction is in error.
             if pgconn.status != OK:
                 self.committing = True
                 self._lost(None)
-            return results[-1]
-        how, done = results[0], results[1]
-        if done.status == pq.ExecStatus.FATAL_ERROR:
+            return how
+        done = results[0]
+        if done.status == _REFUSED:
             if pgconn.status != OK or ends_connection(done):
                 self._lost(None)
             else:
                 self.rolled_back()
             return done
         if prepares:
-            known.has_question, known.questions = len(results) > 3 and is_prepared(results[3:]), 0
-        if done.command_status == b"ROLLBACK" or (not self.certain and how.get_value(0, 1) == b"f"):
+            known.has_question, known.questions = len(results) > 2 and is_prepared(results[2:]), 0
+        if done.command_status == b"ROLLBACK" or (how and not self.certain and how.get_value(0, 1) == b"f"):
             self.rolled_back()  # it only read, or had failed before
             return done
-        answer, asynchronous = results[2:3], how.get_value(0, 0) == b"off"
-        if asynchronous or not self._settles(answer):
+        asynchronous = None
+        if how:
+            known.asks_how = max(0, known.asks_how - 1)
+            asynchronous = how.get_value(0, 0) == b"off"
+        answer = results[1:2]
+        if not answer or not self._settles(answer[0], asynchronous):
+            if asynchronous is None:
+                asynchronous = self._asks_from_now(answer)
             if is_ours_unknown(answer):
                 known.has_question, answer = False, []
             yield from self.settle_gen(answer, asynchronous=asynchronous)
         return done
+
+    def _asks_from_now(self, answer: Results) -> bool:
+        """Whether an answer proves too little to tell that what nobody asked about was flushed; the next ones ask."""
+        if is_all_flushed(answer):
+            return False
+        self.known.asks_how = ASK_HOW
+        return True
 
     def _lost(self, error: BaseException | None) -> None:
         if self.write is not None:
@@ -264,100 +296,92 @@ class Flow:
         The SHOW is left out while the answers say that all of the log is flushed: then the commit is, however it was
         made.
         """
-        known = self.known
-        first = [set_local(self.pgconn, self.text_beside()), send] if self.binding.rests else [send]
-        is_prepared_here = known.prepared and self._statements.prepare_threshold is not None
-        asks_how = True
-        if is_prepared_here:
-            asks_how = known.asks_how > 0 or self.binding.async_commits == "incomplete"
-            groups = [[*first, *(self._behind if asks_how else self._behind[1:])]]
+        known, pgconn, binding = self.known, self.pgconn, self.binding
+        commands = [set_local(pgconn, self.text_beside()), send] if binding.rests else [send]
+        own = len(commands) - 1
+        groups = [commands]
+        threshold = self._statements.prepare_threshold
+        if known.prepared and threshold is not None:
+            asks_how = known.asks_how or binding.async_commits == "incomplete"
+            commands += self._behind if asks_how else self._behind_flushed
         else:
-            behind_it = [asked(self.pgconn, text) for text in (HOW, BEGIN, COMMIT, QUESTION)]
-            groups = [[*first, *behind_it], *self._prepares()]
+            asks_how = True
+            commands += [asked(pgconn, text) for text in (HOW, BEGIN, COMMIT, QUESTION)]
+            if known.is_due(threshold):
+                # In groups of their own: should the server have them, the write before is not touched.
+                groups += [[each] for each in preparing(pgconn, has_question=known.has_question)]
         try:
-            answers, ends = yield from piped(self.pgconn, groups)
+            answers = yield from piped(pgconn, groups)
         except BaseException as error:
             self._lost(error)
             raise
-        own = answers[len(first) - 1]
-        done, answer = answers[len(groups[0]) - 2 : len(groups[0])]
-        if len(groups) > 1:
-            known.prepared = known.has_question = all(map(is_prepared, answers[len(groups[0]) :]))
+        results = answers.pop(0)
+        if answers:
+            known.prepared = known.has_question = all(map(is_prepared, answers))
             known.questions = 0
-        if done[-1].command_status != b"COMMIT":
-            return (yield from self._undone_gen([*answers[: len(groups[0])], ends[0]], own, send))
+        last = len(commands) - 1
+        if results[last - 1].command_status != b"COMMIT":
+            return (yield from self._undone_gen(results, results[own], send))
+        answer = results[last]
+        asynchronous = None
         if asks_how:
             known.asks_how = max(0, known.asks_how - 1)
-            is_proved = answers[len(first)][0].get_value(0, 0) != b"off"
-        else:
-            is_proved = is_all_flushed(answer)
-            if not is_proved:
-                known.asks_how = ASK_HOW
-        if not is_proved or not self._settles(answer):
-            if is_ours_unknown(answer):
+            asynchronous = results[own + 1].get_value(0, 0) == b"off"
+        if not self._settles(answer, asynchronous):
+            answers = [answer]
+            if asynchronous is None:
+                asynchronous = self._asks_from_now(answers)
+            if is_ours_unknown(answers):
                 known.forget_prepared()
-                answer = []
-            yield from self.settle_gen(answer, asynchronous=not is_proved)
-        return own
+                answers = []
+            yield from self.settle_gen(answers, asynchronous=asynchronous)
+        return [results[own]]
 
-    def _undone_gen(self, answers: Sequence[Results], own: Results, send: Any) -> Any:
+    def _undone_gen(self, results: Results, own: Any, send: Any) -> Any:
         """The packet of a write broke off before its COMMIT: its results, or those of a second try."""
         pgconn, known = self.pgconn, self.known
-        refused = next((each for each in chain(*answers) if each.status == _REFUSED), None)
+        refused = next((each for each in results if each.status == _REFUSED), None)
         if refused is None or pgconn.status != OK or ends_connection(refused):
             self._lost(None)
-            return [refused or own[-1]]
+            return [refused or own]
         if pgconn.transaction_status in OPEN:  # it was stopped between BEGIN and COMMIT
             try:
                 yield from simple(pgconn, b"ROLLBACK")
             except BaseException as error:
                 self._lost(error)
                 raise
-        if own[-1] is not refused and is_ours_unknown([refused]):
+        if own is not refused and is_ours_unknown([refused]):
             # The server was told to forget ours (DISCARD ALL): then the write is undone, and sent again.
             known.forget_prepared()
             return (yield from self.alone_gen(send))
         self.rolled_back()
-        return own if own[-1] is refused else [refused]
+        return [refused]
 
-    def _prepares_question(self) -> bytes:
-        """`_prepares` for what ends a message of the simple protocol: the question alone, which is what costs there."""
-        known = self.known
-        known.questions += 1
-        due = known.questions > (self._statements.prepare_threshold or 0)
-        return b";PREPARE " + PREPARED_QUESTION + b" AS " + QUESTION if due else b""
+    def _settles(self, answer: Any, asynchronous: bool | None) -> bool:
+        """`settle_gen` where nothing is left to ask for, which is the rule; whether it was so.
 
-    def _prepares(self) -> list[list[Callable[[], None]]]:
-        """What prepares the questions in the same packet: as often asked as psycopg asks before it prepares.
-
-        In groups of their own: should the server have them, the write before is not touched.
+        `asynchronous`: whether it was committed so; None where nobody asked, and the answer has to prove that it is
+        flushed: all of the log is.
         """
-        known, threshold = self.known, self._statements.prepare_threshold
-        if threshold is None:
-            return []
-        known.questions += 1
-        if known.questions <= threshold:
-            return []
-        return [[each] for each in preparing(self.pgconn, has_question=known.has_question)]
-
-    def _settles(self, answer: Results) -> bool:
-        """`settle_gen` where nothing is left to ask for, which is the rule; whether it was so."""
-        known, write = self.known, self.write
-        if not answer or answer[-1].status != _ROWS or write is None or not self.certain or self.binding.unfit:
+        known, write, binding = self.known, self.write, self.binding
+        if asynchronous or answer.status != _ROWS or write is None or not self.certain or binding.unfit:
             return False
-        value = answer[-1].get_value
+        value = answer.get_value
         name, lsn = value(0, 0), value(0, 1)
-        if name is None or lsn is None or name[:8] != known.spelled:
+        if name is None or name[:8] != known.spelled or lsn is None:
             return False
-        position = int.from_bytes(lsn) if answer[-1].fformat(1) == _BINARY else number_of(lsn)
+        if asynchronous is None and lsn != value(0, 2):
+            return False
+        position = _number(lsn) if answer.fformat(1) else number_of(lsn)
         if not position % PAGE:
             return False
         self.write = self.beside = None
         self.certain = self.committing = self.alone = False
-        write.record_position((known.epoch, position))
+        epoch = known.epoch
+        write.record_position((epoch, position))
         reading = reading_in(current_context())
         if reading is not None:
-            reading.saw(WriteId(self.binding.store.name, b"", Ordered(known.epoch, position)))
+            reading.saw(WriteId(binding.store.name, b"", Ordered(epoch, position)))
         return True
 
     def settle_gen(self, answer: Results, *, asynchronous: bool) -> Any:
@@ -418,12 +442,11 @@ class Flow:
         pgconn = self.pgconn
         place: Place | None = None
         for _ in range(3):
-            answers, ends = yield from piped(pgconn, [[asked(pgconn, FLUSH)], [asked(pgconn, QUESTION)]])
-            flushed, answer = answers
-            if refusal_of([*flushed, *ends[0], *answer]):
-                self._refused([*flushed, *ends[0], *answer])
+            flushed, answer = yield from piped(pgconn, [[asked(pgconn, FLUSH)], [asked(pgconn, QUESTION)]])
+            if refusal_of([*flushed, *answer[:1]]):
+                self._refused([*flushed, *answer[:1]])
                 return None
-            place = place_of(answer)
+            place = place_of(answer[:1])
             if place is None or place.certain(self.known.segment):
                 break
         return place

@@ -51,9 +51,16 @@ class Known:
         self.prepared = False
         """Whether the server has as prepared statements what rides behind a write."""
         self.asks_how = 0
-        """How many of the next writes by themselves ask how they are committed, too."""
+        """How many of the next commits ask how they are made, too."""
         self.has_question = False
         """Whether it has the question for the position, which rides with a COMMIT, too."""
+
+    def is_due(self, threshold: int | None) -> bool:
+        """Counts one more question; whether it is to be prepared now: as often asked as psycopg asks before it does."""
+        if threshold is None:
+            return False
+        self.questions += 1
+        return self.questions > threshold
 
     def forget_prepared(self) -> None:
         """The server has none of our prepared statements any more."""

@@ -20,6 +20,8 @@ QUESTION: Final = b"SELECT pg_walfile_name('0/1000000'), pg_current_wal_flush_ls
 PREPARED_QUESTION: Final = b"_antipode_question"
 _OURS: Final = b"_antipode_"
 EXECUTE_QUESTION: Final = b"EXECUTE " + PREPARED_QUESTION
+PREPARE_QUESTION: Final = b";PREPARE " + PREPARED_QUESTION + b" AS " + QUESTION
+COMMIT_AND_EXECUTE: Final = b"COMMIT;" + EXECUTE_QUESTION
 # Before the COMMIT: what SET LOCAL said is gone after it.
 HOW: Final = b"SHOW synchronous_commit"
 PREPARED_HOW: Final = b"_antipode_how"
@@ -38,6 +40,7 @@ FLUSH: Final = (
 _READ: Final = Wait.R
 _SYNC: Final = pq.ExecStatus.PIPELINE_SYNC
 _BINARY: Final = pq.Format.BINARY
+_OK: Final = pq.ConnStatus.OK
 _REFUSED: Final = pq.ExecStatus.FATAL_ERROR
 _HEADER: Final = 24
 _LONG_HEADER: Final = 40
@@ -129,15 +132,12 @@ def simple(pgconn: Any, text: bytes) -> Any:
     return (yield from generators.execute(pgconn))
 
 
-Piped = tuple[list[Results], list[Results]]
-"""What came back from `piped`: the results of each command, in order; and per group the errors of its end, where its
-transaction is committed, which may fail (a deferred constraint)."""
-
-
 def piped(pgconn: Any, groups: Sequence[Sequence[Callable[[], None]]]) -> Any:
-    """Sends commands in one packet, each group up to a synchronisation point of its own; `Piped`.
+    """Sends commands in one packet, each group up to a synchronisation point of its own; the results of each group.
 
-    psycopg's `fetch_many` for each command would come to the same, and cost a generator each.
+    They begin with one a command, in order; behind them is the error of the group's end, where its transaction is
+    committed, which may fail (a deferred constraint). psycopg's `fetch_many` for each command would come to the same,
+    and cost a generator each.
     """
     pgconn.enter_pipeline_mode()
     try:
@@ -147,31 +147,35 @@ def piped(pgconn: Any, groups: Sequence[Sequence[Callable[[], None]]]) -> Any:
             pgconn.pipeline_sync()
         if pgconn.flush():
             yield from generators.send(pgconn)
-        commands: list[Results] = []
-        ends: list[Results] = []
+        answers = []
         is_busy, get_result = pgconn.is_busy, pgconn.get_result
         for group in groups:
-            missing, empty = len(group), 0
             results: Results = []
-            while True:
-                if is_busy():
+            for _ in group:
+                while is_busy():
                     while not (yield _READ):
                         pass
                     pgconn.consume_input()
-                    continue
+                results.append(get_result())
+                get_result()  # the null behind it, which is never waited for
+            if None in results:
+                raise OperationalError("the connection was lost")
+            empty = 0
+            while True:
+                while is_busy():
+                    while not (yield _READ):
+                        pass
+                    pgconn.consume_input()
                 result = get_result()
-                if result is not None:
-                    if result.status == _SYNC:
-                        break
-                    results.append(result)
-                elif results and missing:
-                    commands.append(results)
-                    missing, results = missing - 1, []
-                else:  # behind an error of the group's end; again and again where there is nothing to come
+                if result is None:  # behind an error of the group's end; again and again where nothing is to come
                     empty += 1
-                    if empty > 2 or pgconn.status != pq.ConnStatus.OK:
+                    if empty > 2 or pgconn.status != _OK:
                         raise OperationalError("the connection was lost")
-            ends.append(results)
+                elif result.status == _SYNC:
+                    break
+                else:
+                    results.append(result)
+            answers.append(results)
         while (heard := pgconn.notifies()) is not None:
             if pgconn.notify_handler is not None:
                 pgconn.notify_handler(heard)
@@ -180,7 +184,7 @@ def piped(pgconn: Any, groups: Sequence[Sequence[Callable[[], None]]]) -> Any:
             pgconn.exit_pipeline_mode()
         raise
     pgconn.exit_pipeline_mode()
-    return commands, ends
+    return answers
 
 
 def asked(pgconn: Any, text: bytes) -> Callable[[], None]:
@@ -190,7 +194,7 @@ def asked(pgconn: Any, text: bytes) -> Callable[[], None]:
 
 def behind(pgconn: Any) -> list[Callable[[], None]]:
     """What rides behind a write that is a transaction by itself, as `preparing` prepared it; numbers come in binary."""
-    return [partial(pgconn.send_query_prepared, name, None, result_format=_BINARY) for name in _BEHIND]
+    return [partial(pgconn.send_query_prepared, name, None, None, _BINARY) for name in _BEHIND]
 
 
 def preparing(pgconn: Any, *, has_question: bool) -> list[Callable[[], None]]:

@@ -15,6 +15,10 @@ from antipode_postgresql.statements import Kind, classify
 
 _BINARY: Final = pq.Format.BINARY
 _TEXT: Final = pq.Format.TEXT
+_TEXTS: Final = (bytes, str)
+_WRITE: Final = Kind.WRITE
+_NO: Final = Prepare.NO
+_SHOULD: Final = Prepare.SHOULD
 
 
 class RecordingBaseConnection:
@@ -23,10 +27,23 @@ class RecordingBaseConnection:
     __slots__ = ()
     _antipode_flow: Flow
     _antipode_plain: Any
+    _antipode_own_cursors = False
+    """Whether its class makes cursors as psycopg does."""
 
     def __del__(self, *_: Any, **__: Any) -> None:
         # The connection is the plain one's, too: that one says so if it is left open.
         return
+
+    def _antipode_cursor(self) -> Any:
+        """What psycopg's `cursor()` makes, of the recording class at once; None where that one is not made yet.
+
+        A cursor that changes its class costs more, and spoils what the interpreter has learnt of cursors' attributes.
+        """
+        made = recorded.get(self.cursor_factory) if self._antipode_own_cursors else None  # type: ignore[attr-defined]
+        if made is None:
+            return None
+        self._check_connection_ok()  # type: ignore[attr-defined]
+        return made(self, row_factory=self.row_factory)  # type: ignore[attr-defined]
 
     def _start_query(self) -> Any:
         flow = self._antipode_flow
@@ -39,9 +56,13 @@ class RecordingBaseConnection:
     def _exec_command(self, command: Any, result_format: Any = _TEXT) -> Any:
         flow = self._antipode_flow
         text = command if isinstance(command, bytes) else b""
-        plain = super()._exec_command  # type: ignore[misc]
         if text == b"COMMIT":
-            return (yield from self._antipode_commit(flow, partial(plain, command, result_format)))
+            return (yield from self._antipode_commit(flow, text, result_format))
+        plain = super()._exec_command  # type: ignore[misc]
+        if not isinstance(command, _TEXTS):  # two-phase commit
+            flow.may_set(Kind.SESSION)
+            words = command.as_string(self) if hasattr(command, "as_string") else ""
+            return (yield from self._antipode_two_phase(flow, words, partial(plain, command, result_format)))
         if text == b"ROLLBACK":
             result = yield from plain(command, result_format)
             flow.rolled_back()
@@ -49,16 +70,14 @@ class RecordingBaseConnection:
         flow.may_set(Kind.SESSION)  # psycopg's nested transactions are savepoints
         if text == b"DEALLOCATE ALL":  # psycopg forgets what it has prepared (at a rollback, say), and ours with it
             flow.known.forget_prepared()
-        if not isinstance(command, bytes | str):  # two-phase commit
-            words = command.as_string(self) if hasattr(command, "as_string") else ""
-            return (yield from self._antipode_two_phase(flow, words, partial(plain, command, result_format)))
         return (yield from plain(command, result_format))
 
-    def _antipode_commit(self, flow: Flow, plain: Any) -> Any:
+    def _antipode_commit(self, flow: Flow, command: bytes, result_format: Any) -> Any:
+        plain = super()._exec_command  # type: ignore[misc]
         if self._pipeline is not None:  # type: ignore[attr-defined]
-            return (yield from flow.rides(self._pipeline, plain))  # type: ignore[attr-defined]
+            return (yield from flow.rides(self._pipeline, partial(plain, command, result_format)))  # type: ignore[attr-defined]
         if flow.write is None or flow.pgconn.transaction_status != INTRANS:
-            result = yield from plain()
+            result = yield from plain(command, result_format)
             flow.rolled_back()
             return result
         self._check_connection_ok()  # type: ignore[attr-defined]
@@ -130,14 +149,19 @@ class RecordingBaseCursor:
 
     def _maybe_prepare_gen(self, pgq: Any, *, prepare: bool | None = None, binary: bool | None = None) -> Any:
         flow: Flow = self._conn._antipode_flow  # type: ignore[attr-defined]
-        plain = super()._maybe_prepare_gen  # type: ignore[misc]
         if not flow.binding.records:
-            yield from plain(pgq, prepare=prepare, binary=binary)
+            yield from super()._maybe_prepare_gen(pgq, prepare=prepare, binary=binary)  # type: ignore[misc]
             return
         kind = classify(pgq.query)
         piped = self._conn._pipeline is not None  # type: ignore[attr-defined]
         status = flow.pgconn.transaction_status
         if status == IDLE:
+            if kind is _WRITE and not piped:
+                is_client = isinstance(self, ClientCursorMixin)  # its parameters are in its text already
+                if not is_client or self._antipode_format(binary) != _BINARY:  # which it refuses
+                    flow.begins_alone()
+                    yield from self._antipode_alone(flow, pgq, prepare, binary, is_client)
+                    return
             flow.has_snapshot = False
         if kind is Kind.COMMIT and not piped and flow.write is not None and status == INTRANS:
             self._query = pgq
@@ -146,20 +170,18 @@ class RecordingBaseCursor:
         if kind is Kind.END_PREPARED and flow.write is None:
             flow.write, flow.prepared = flow.prepared, None
         flow.begins(kind)
-        is_refused = isinstance(self, ClientCursorMixin) and self._antipode_format(binary) == _BINARY
-        if kind is Kind.WRITE and not piped and status == IDLE and not is_refused:
-            yield from self._antipode_alone(flow, pgq, prepare, binary)
-            return
         if flow.binding.rests and kind in (Kind.WRITE, Kind.MAYBE):
             yield from self._antipode_beside(flow)
         try:
-            yield from plain(pgq, prepare=prepare, binary=binary)
+            yield from super()._maybe_prepare_gen(pgq, prepare=prepare, binary=binary)  # type: ignore[misc]
         except BaseException as error:
             flow.failed(kind, error)
             yield from flow.reset_gen()
             raise
-        yield from flow.reset_gen()
-        flow.may_set(kind)
+        if flow.in_session:
+            yield from flow.reset_gen()
+        if kind is not _WRITE:
+            flow.may_set(kind)
         flow.has_snapshot = True
         if piped or flow.write is None or flow.pgconn.transaction_status != IDLE:
             return
@@ -188,31 +210,22 @@ class RecordingBaseCursor:
         chosen: pq.Format = self.format if binary is None else _BINARY if binary else _TEXT  # type: ignore[attr-defined]
         return chosen
 
-    def _antipode_alone(self, flow: Flow, pgq: Any, prepare: bool | None, binary: bool | None) -> Any:
+    def _antipode_alone(self, flow: Flow, pgq: Any, prepare: bool | None, binary: bool | None, is_client: bool) -> Any:
         """One write in autocommit mode."""
-        pgconn, prepared = flow.pgconn, self._conn._prepared  # type: ignore[attr-defined]
+        prepared = self._conn._prepared  # type: ignore[attr-defined]
         prep, name = self._get_prepared(pgq, prepare)  # type: ignore[attr-defined]
         self._query = pgq
-        chosen = self._antipode_format(binary)
-        if prep is Prepare.SHOULD:
+        if prep is _SHOULD:
             # psycopg itself sends this apart, once for a statement.
             self._send_prepare(name, pgq)  # type: ignore[attr-defined]
             yield from self._antipode_prepared(flow)
-        if isinstance(self, ClientCursorMixin):  # parameters are in its text already
-            send = partial(pgconn.send_query_params, pgq.query, None)
-        elif prep is Prepare.NO:
-            send = partial(
-                pgconn.send_query_params,
-                pgq.query,
-                pgq.params,
-                param_formats=pgq.formats,
-                param_types=pgq.types,
-                result_format=chosen,
-            )
+        chosen = self._antipode_format(binary)
+        if is_client:
+            send = partial(flow.pgconn.send_query_params, pgq.query, None)
+        elif prep is _NO:
+            send = partial(flow.pgconn.send_query_params, pgq.query, pgq.params, pgq.types, pgq.formats, chosen)
         else:
-            send = partial(
-                pgconn.send_query_prepared, name, pgq.params, param_formats=pgq.formats, result_format=chosen
-            )
+            send = partial(flow.pgconn.send_query_prepared, name, pgq.params, pgq.formats, chosen)
         key = prepared.maybe_add_to_cache(pgq, prep, name)
         results = yield from flow.alone_gen(send)
         if key is not None:
