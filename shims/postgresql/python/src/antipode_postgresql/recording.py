@@ -16,6 +16,8 @@ from antipode_postgresql.statements import Kind, classify
 _BINARY: Final = pq.Format.BINARY
 _TEXT: Final = pq.Format.TEXT
 _TEXTS: Final = (bytes, str)
+_ENDINGS: Final = frozenset({b"COMMIT", b"ROLLBACK", b"DEALLOCATE ALL"})
+"""Commands of psycopg's own after which something of ours is over."""
 _WRITE: Final = Kind.WRITE
 _NO: Final = Prepare.NO
 _SHOULD: Final = Prepare.SHOULD
@@ -54,22 +56,26 @@ class RecordingBaseConnection:
         return super()._start_query()  # type: ignore[misc]
 
     def _exec_command(self, command: Any, result_format: Any = _TEXT) -> Any:
-        flow = self._antipode_flow
-        text = command if isinstance(command, bytes) else b""
-        if text == b"COMMIT":
-            return (yield from self._antipode_commit(flow, text, result_format))
+        if type(command) is bytes and command not in _ENDINGS:
+            self._antipode_flow.may_set(Kind.SESSION)  # psycopg's nested transactions are savepoints
+            return super()._exec_command(command, result_format)  # type: ignore[misc]
+        if type(command) is bytes and command == b"COMMIT":
+            return self._antipode_commit(self._antipode_flow, command, result_format)
+        return self._antipode_other_command(self._antipode_flow, command, result_format)
+
+    def _antipode_other_command(self, flow: Flow, command: Any, result_format: Any) -> Any:
         plain = super()._exec_command  # type: ignore[misc]
-        if not isinstance(command, _TEXTS):  # two-phase commit
-            flow.may_set(Kind.SESSION)
-            words = command.as_string(self) if hasattr(command, "as_string") else ""
-            return (yield from self._antipode_two_phase(flow, words, partial(plain, command, result_format)))
+        text = command if isinstance(command, bytes) else b""
         if text == b"ROLLBACK":
             result = yield from plain(command, result_format)
             flow.rolled_back()
             return result
-        flow.may_set(Kind.SESSION)  # psycopg's nested transactions are savepoints
+        flow.may_set(Kind.SESSION)
         if text == b"DEALLOCATE ALL":  # psycopg forgets what it has prepared (at a rollback, say), and ours with it
             flow.known.forget_prepared()
+        elif not isinstance(command, _TEXTS):  # two-phase commit
+            words = command.as_string(self) if hasattr(command, "as_string") else ""
+            return (yield from self._antipode_two_phase(flow, words, partial(plain, command, result_format)))
         return (yield from plain(command, result_format))
 
     def _antipode_commit(self, flow: Flow, command: bytes, result_format: Any) -> Any:
