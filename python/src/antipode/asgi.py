@@ -16,7 +16,7 @@ from contextlib import suppress
 from functools import partial
 from typing import Any, Final
 
-from antipode import records
+from antipode import recorder, records
 from antipode.answering import MOST_OCTETS, PATH, Answer, Question, refusal
 from antipode.carriers import (
     BAGGAGE_HEADER,
@@ -137,6 +137,7 @@ async def _before_the_end(send: Send, message: Message) -> None:
     """What a server hears last. Some end by a signal then, which runs no exit hook: records go to disk first."""
     if message["type"].startswith("lifespan.shutdown."):
         records.end()
+        recorder.end()
     await send(message)
 
 

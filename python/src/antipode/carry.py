@@ -12,6 +12,7 @@ from typing import Any, ParamSpec, TypeVar, cast
 
 from antipode.branches import Branch, close_carried
 from antipode.errors import ConfigurationError
+from antipode.recorder import recorder
 from antipode.scope import Scope, activate, current_block, current_scope
 
 _P = ParamSpec("_P")
@@ -31,6 +32,9 @@ def carry(function: Callable[_P, _R]) -> Callable[_P, _R]:
         if taken is not None:
             own = Scope(taken[1], kind="detached")
             own.be_task_of(taken[0])
+            recording = recorder()
+            if recording is not None:
+                recording.joined(scope, own)
             return _task(function, own)
     context = contextvars.copy_context()
     holding = scope is not None and scope.kind == "detached"

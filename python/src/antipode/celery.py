@@ -82,7 +82,7 @@ def _sent_again() -> str | None:
         return None
     lineage = leaving(scope)
     tasks = [branch.extension(TASK) for branch in scope.tasks]
-    return message_text(lineage.with_extensions([*lineage.extensions, *tasks]) if tasks else lineage)
+    return message_text(lineage.with_extensions([*lineage.extensions, *tasks]) if tasks else lineage, sender=scope)
 
 
 def _handed_over(caller: Scope) -> str | None:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from antipode import logs, telemetry
 from antipode.errors import MalformedLineageError
 from antipode.lineage import EMPTY, Lineage
+from antipode.recorder import messages_of, named, recorder
 from antipode.scope import Scope, current_block
 from antipode.settings import Mode, settings
 from antipode.trust import Decision, Direction, Reason, TrustSettings, outgoing_text, report
@@ -17,14 +18,20 @@ Judge = Callable[[str], Decision]
 class Taken:
     """What came of texts that arrived: the lineage to join, and why something is missing from it."""
 
-    __slots__ = ("gaps", "lineage")
+    __slots__ = ("gaps", "lineage", "messages")
 
     def __init__(self) -> None:
         self.lineage = EMPTY
         self.gaps: list[tuple[str, str]] = []
+        self.messages: list[str] = []
+        """What the texts are called in a recorded history."""
 
     def note_in(self, scope: Scope) -> None:
-        """Keeps the reasons for the `gaps` of this scope's barriers (TRUST-27)."""
+        """Keeps the reasons for the `gaps` of this scope's barriers (TRUST-27); a recorded history has the receipt."""
+        if settings().history and (self.lineage or self.messages):
+            recording = recorder()
+            if recording is not None:
+                recording.received(scope, self.messages, self.lineage)
         for reason, detail in self.gaps:
             scope.note_gap(reason, "", detail)
         if self.lineage.incomplete and not self.gaps and settings().mode is Mode.DRY_RUN:
@@ -54,6 +61,9 @@ def take(texts: Iterable[str], judge: Judge, direction: Direction, sender: str) 
             malformed += 1
             telemetry.dropped("malformed", direction.value)
             continue
+        if lineage.extensions:
+            lineage, messages = messages_of(lineage)
+            taken.messages += messages
         taken.lineage = lineage if taken.lineage is EMPTY else taken.lineage | lineage
     for decision in refused.values():
         _refuse(taken, decision, direction, sender)
@@ -78,14 +88,22 @@ def _refuse(taken: Taken, decision: Decision, direction: Direction, sender: str)
         taken.gaps.append(("untrusted", f"a lineage ({direction.words}) was dropped: {decision.reason}"))
 
 
-def give(lineage: Lineage, trust: TrustSettings, direction: Direction) -> str | None:
+def give(lineage: Lineage, trust: TrustSettings, direction: Direction, sender: Scope | None = None) -> str | None:
     """The text that leaves: within the budget, sealed if seals are asked for; None where nothing need leave.
 
-    What the budget leaves out is marked in the text and counted; the scope's lineage stays whole (WIRE-36).
+    What the budget leaves out is marked in the text and counted; the scope's lineage stays whole (WIRE-36). `sender`:
+    whose message it leaves with, for a recorded history; None for what rests beside a value.
     """
     if not lineage:
         return None
+    recording = None if sender is None or not settings().history else recorder()
+    message = ""
+    if recording is not None:
+        message = recording.new_message()
+        lineage = named(lineage, message)
     fits = fitted(lineage, settings().budget_bytes - trust.seal_length, direction)
+    if recording is not None and sender is not None:
+        recording.sent(sender, message, fits)
     text = outgoing_text(fits.serialize(), trust)
     telemetry.size(direction.value, len(text))
     return text

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from antipode import announcement, fallback, logs, records
+from antipode import announcement, fallback, logs, recorder, records
 from antipode.scope_context import after_fork as leave_scopes
 from antipode.store import registry
 
@@ -14,6 +14,7 @@ def _after_fork_in_child() -> None:
     announcement.after_fork()
     logs.after_fork()
     records.after_fork()
+    recorder.after_fork()
     fallback.after_fork()
     for store in registry().all():
         store.after_fork()

@@ -62,11 +62,14 @@ def outgoing_message(*, lineage_out: bool | None = None, scope: Scope | None = N
     scope = scope or current_scope()
     if scope is None:
         return None
-    return message_text(leaving(scope), lineage_out=lineage_out)
+    return message_text(leaving(scope), lineage_out=lineage_out, sender=scope)
 
 
-def message_text(lineage: Lineage, *, lineage_out: bool | None = None) -> str | None:
-    """The header's value for a message with this lineage, of which `leaving` has given what is the scope's."""
+def message_text(lineage: Lineage, *, lineage_out: bool | None = None, sender: Scope | None = None) -> str | None:
+    """The header's value for a message with this lineage, of which `leaving` has given what is the scope's.
+
+    `sender`: that scope.
+    """
     if not lineage:
         return None
     trust = trust_settings()
@@ -74,7 +77,7 @@ def message_text(lineage: Lineage, *, lineage_out: bool | None = None) -> str | 
     if not decision.accepted:
         report(decision, Direction.MESSAGE_OUT)
         return None
-    return give(lineage, trust, Direction.MESSAGE_OUT)
+    return give(lineage, trust, Direction.MESSAGE_OUT, sender)
 
 
 def _texts(source: str | bytes | Mapping[str, Any] | None) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ from opentelemetry import context as otel
 from antipode.errors import ConfigurationError
 from antipode.lineage import EMPTY, Lineage
 from antipode.lost_writes import orphan
+from antipode.recorder import recorder
 from antipode.scope import Scope, current_block, current_scope, in_context, open_scope
 from antipode.scope_values import Removed
 from antipode.site import call_site
@@ -29,6 +30,9 @@ def detached_scope() -> Iterator[Scope]:
     outer = current_scope()
     lineage = EMPTY if outer is None else outer.marked()
     with open_scope(lineage, kind="detached") as opened:
+        recording = None if outer is None else recorder()
+        if recording is not None and outer is not None:
+            recording.joined(outer, opened)
         yield opened
 
 

@@ -148,7 +148,7 @@ class Inbound:
         if not decision.accepted:
             report(decision, Direction.RESPONSE_OUT)
             return None
-        return give(new, trust, Direction.RESPONSE_OUT)
+        return give(new, trust, Direction.RESPONSE_OUT, self.scope)
 
     def close(self) -> None:
         """Ends the request's scope; closing twice is harmless."""
@@ -244,7 +244,7 @@ def prepare_request(host: str, get: Callable[[str], str | None], headers: Iterab
         return Outgoing(rewrite(get, None, application_formats()), None)
     if scope is None:
         return _AS_IT_IS
-    text = give(leaving(scope, answered=True, target=host), trust, Direction.REQUEST_OUT)
+    text = give(leaving(scope, answered=True, target=host), trust, Direction.REQUEST_OUT, scope)
     if text is not None:
         warn_of_forwarded(host, headers, trust)
     return Outgoing(rewrite(get, text, application_formats()), text)

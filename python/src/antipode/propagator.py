@@ -188,7 +188,7 @@ def _approved_text(context: otel.Context) -> str | None:
     if scope is None:
         return None
     if trust.trust is Trust.ALL and not trust.edge:
-        return give(leaving(scope, answered=True), trust, Direction.REQUEST_OUT)
+        return give(leaving(scope, answered=True), trust, Direction.REQUEST_OUT, scope)
     if scope.lineage and trust.trust is not Trust.NONE:
         logs.warn(
             "trust no approval",
@@ -218,7 +218,7 @@ def approve(host: str) -> Iterator[None]:
     if scope is not None:
         decision: Decision = judge_request_out(host, trust)
         if decision.accepted:
-            text = give(leaving(scope, answered=True, target=host), trust, Direction.REQUEST_OUT)
+            text = give(leaving(scope, answered=True, target=host), trust, Direction.REQUEST_OUT, scope)
         elif scope.lineage:
             report(decision, Direction.REQUEST_OUT)
     with approved(text):

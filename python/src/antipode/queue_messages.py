@@ -13,6 +13,7 @@ from antipode.errors import ConfigurationError, MalformedLineageError, Redeliver
 from antipode.exchange import leaving
 from antipode.lineage import EMPTY, Lineage
 from antipode.messages import HEADER, JMS_HEADER, message_scope, message_text, outgoing_message
+from antipode.recorder import recorder
 from antipode.scope import Scope, current_scope
 from antipode.scope_values import Delivery
 from antipode.seal import strip_seal
@@ -175,10 +176,10 @@ def text_to_send(options: QueueOptions, carried: Mapping[str, Any], own: WriteId
     else:
         lineage = EMPTY if scope is None else leaving(scope)
         if another:
-            lineage |= _received(options, carried)
+            lineage |= _received(options, carried, scope)
         if own is not None:
             lineage = lineage.including(own)
-        text = message_text(lineage, lineage_out=options.lineage_out)
+        text = message_text(lineage, lineage_out=options.lineage_out, sender=scope)
     if text is None and options.stamped and scope is not None and options.store.records and _may_leave(options):
         return outgoing_text(EMPTY.serialize(), trust_settings())
     return text
@@ -196,8 +197,11 @@ def _came_with(scope: Scope | None, carried: Mapping[str, Any]) -> bool:
     return all(delivery.headers.get(name) == value for name, value in carried.items())
 
 
-def _received(options: QueueOptions, carried: Mapping[str, Any]) -> Lineage:
+def _received(options: QueueOptions, carried: Mapping[str, Any], scope: Scope | None) -> Lineage:
     """The lineage of another message whose headers are sent here, as far as it may be believed."""
     sender = f"a message to {options.store.name}"
     with message_scope(carried, lineage_in=options.lineage_in, sender=sender) as other:
+        recording = recorder()
+        if recording is not None and scope is not None:
+            recording.joined(other, scope)
         return other.lineage

@@ -68,6 +68,8 @@ class Scope:
         """Of a request: its route as the framework knows it by now, `GET /posts/{post}`; never the path (REC-8)."""
         self.queue = ""
         """Of a message: the logical name of the store that it came from, where a shim knows it."""
+        self.strand: Any = None
+        """What a recorded history keeps of it."""
         self._lock = threading.RLock()
         self._own: dict[bytes, BranchId] = {}
         """The branches that this scope is in: it never holds one of them (BRANCH-7)."""

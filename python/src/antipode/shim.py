@@ -89,6 +89,9 @@ class Shim(ABC):
     """What the client raises where a server is out of reach. Anything else that `visible` raises is the server's
     own answer, and makes the writes unproven with its words (BAR-13)."""
 
+    notes_reads: ClassVar[bool] = False
+    """Whether its clients tell a recorded history what they read (HIST-31)."""
+
     own_pace: ClassVar[float] = 0.0
     """Seconds, for stores that neither push nor block: the shim itself spaces its questions, object by object, and
     `visible` answers between them from the last one. It is called so often while somebody waits, without back-off.

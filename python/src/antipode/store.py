@@ -19,6 +19,7 @@ from antipode.errors import ConfigurationError, UnknownStoreError
 from antipode.lineage import EMPTY
 from antipode.lost_writes import orphan
 from antipode.pending import PendingWrite
+from antipode.recorder import NotedWrite, note_write, recorder
 from antipode.scope import Scope, current_scope
 from antipode.server import Server
 from antipode.settings import Mode, mode_of, settings, settings_generation, store_settings, timeout_of
@@ -92,6 +93,9 @@ class Store:
         self._refreshing = threading.Lock()
         self._envelopes: list[str | None] = []
         """Which keys hold envelopes, once a wrap has said it."""
+        found = recorder()
+        if found is not None:
+            found.not_read(self)
         self._dry_run: tuple[bool, int, StoreOptions | None] = (False, -1, None)
         """Whether the mode is dry-run, and the settings and options that said so."""
 
@@ -290,7 +294,7 @@ class Store:
 class Write(PendingWrite):
     """One write to a store, from before it is sent until its version is known."""
 
-    __slots__ = ("_key", "_open", "_scope", "_store")
+    __slots__ = ("_key", "_open", "_scope", "_store", "noted")
 
     def __init__(self, store: Store, key: bytes | str) -> None:
         super().__init__(store.name)
@@ -300,6 +304,8 @@ class Write(PendingWrite):
         self._scope: Scope | None = current_scope()
         if self._scope is not None:
             self._scope.enter(self)
+        self.noted: NotedWrite | None = note_write(self._scope, store, self.lineage) if settings().history else None
+        """What a recorded history is told of it."""
 
     @property
     def is_open(self) -> bool:
@@ -325,22 +331,29 @@ class Write(PendingWrite):
                 self._check_plausible(write_id)
             self._scope.written(self, write_id)
         self._open = False
+        if self.noted is not None:
+            self.noted.done(write_id, self._key)
 
     def record_position(self, position: tuple[str, int]) -> None:
         """`record` for a store that gives positions (epoch, counter); as cheap as can be."""
         scope = self._scope
         if scope is not None and scope.raised(self, position[0], position[1]):
             self._open = False
+            if self.noted is not None:
+                self.noted.done(WriteId.position(self.store, *position))
         else:
             self.record(Ordered(*position))
 
     def record_upper_bound(self, version: Ordered) -> None:
         """A write that changed nothing takes where the store is now, without the check of plausibility (LIN)."""
+        write_id = WriteId.position(self._store.name, version.epoch, version.counter)
         if self._scope is None:
             orphan(self._store.name)
         else:
-            self._scope.append(WriteId.position(self._store.name, version.epoch, version.counter))
+            self._scope.append(write_id)
         self._end()
+        if self.noted is not None:
+            self.noted.done(write_id)
 
     def record_incomplete(self, reason: str, detail: str = "") -> None:
         """The write happened, and its version cannot be had: the lineage is incomplete for the store."""
@@ -349,16 +362,22 @@ class Write(PendingWrite):
         else:
             self._scope.mark_incomplete(reason, self._store.name, detail=detail)
         self._end()
+        if self.noted is not None:
+            self.noted.done(None, self._key)
 
     def abandon(self) -> None:
         """The write is known not to have happened (a rollback, a refusal by the server)."""
         self._end()
+        if self.noted is not None:
+            self.noted.not_done()
 
     def outcome_unknown(self) -> None:
         """Nobody knows whether the write happened: it stays pending, and what leaves stays marked (SCOPE)."""
         if self._open:
             self._open = False
             self.unknown = True
+            if self.noted is not None:
+                self.noted.unknown(self._key)
 
     def close(self) -> None:
         """Ends a write that was neither recorded nor abandoned: its version is missing."""

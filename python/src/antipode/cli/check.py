@@ -38,7 +38,12 @@ def check(
         Path | None, typer.Option("--baseline", metavar="OLD", help="an earlier --json: only what is new counts")
     ] = None,
     history: Annotated[
-        str | None, typer.Option("--history", metavar="FILE", help="a recorded history instead; - for standard input")
+        list[str] | None,
+        typer.Option(
+            "--history",
+            metavar="FILE",
+            help="a recorded history instead: a file, a folder of a recorder's, or several; - for standard input",
+        ),
     ] = None,
     dot: Annotated[
         Path | None,
@@ -60,7 +65,7 @@ def check(
     given = {
         name for name in context.params if getattr(context.get_parameter_source(name), "name", "") == "COMMANDLINE"
     }
-    if history is not None:
+    if history:
         if records or given & _OF_RECORDS.keys():
             other = next((_OF_RECORDS[name] for name in sorted(given & _OF_RECORDS.keys())), "RECORDS")
             fail(f"--history is judged by itself, without {other}.")

@@ -6,7 +6,7 @@ import json
 import re
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import IO, Any, Final
@@ -20,7 +20,7 @@ from antipode.check.history.deciding import Decision, Verdict, decide
 from antipode.check.history.foreign import MAX_OCTETS, from_dbcop, from_plume, to_dbcop, to_plume
 from antipode.check.history.operations import UNKNOWN_SOURCE, History, HistoryError, Kind, Operation
 from antipode.check.history.picture import as_dot
-from antipode.check.history.reading import read_operations
+from antipode.check.history.reading import files_of, read_files, read_operations
 from antipode.check.history.words import tell
 from antipode.check.history.writing import write_operations
 from antipode.cli.output import Exit, columns, complain, fail, printable, say
@@ -40,7 +40,13 @@ class Form(StrEnum):
 
 
 def check_history(
-    history: str, dot: Path | None, as_json: bool, deadline: str, memory: int, source: Form, target: Form | None
+    history: Sequence[str],
+    dot: Path | None,
+    as_json: bool,
+    deadline: str,
+    memory: int,
+    source: Form,
+    target: Form | None,
 ) -> None:
     """Decides whether a recorded history is consistent, and says so.
 
@@ -84,7 +90,12 @@ def _seconds(text: str) -> float | None:
     return float(match[1]) * _UNITS[match[2] or "s"]
 
 
-def _read(file: str, form: Form, deadline: Deadline) -> History:
+def _read(files: Sequence[str], form: Form, deadline: Deadline) -> History:
+    if form is Form.ANTIPODE and "-" not in files:
+        return build(_timed(read_files(files_of(files)), deadline))
+    if len(files) != 1:
+        raise HistoryError(f"{', '.join(files)}: only files and folders in Antipode's own form may be several")
+    [file] = files
     if file == "-":
         return build(_operations(sys.stdin.buffer, "standard input", form, deadline))
     try:
@@ -98,9 +109,7 @@ def _read(file: str, form: Form, deadline: Deadline) -> History:
 
 def _operations(stream: IO[bytes], name: str, form: Form, deadline: Deadline) -> Iterator[Operation]:
     if form is Form.ANTIPODE:
-        for operation in read_operations(stream, name):
-            deadline.check()
-            yield operation
+        yield from _timed(read_operations(stream, name), deadline)
         return
     octets = stream.read(MAX_OCTETS + 1)
     if len(octets) > MAX_OCTETS:
@@ -110,6 +119,12 @@ def _operations(stream: IO[bytes], name: str, form: Form, deadline: Deadline) ->
     except UnicodeDecodeError:
         raise HistoryError(f"{name}: not UTF-8") from None
     yield from from_dbcop(text, name) if form is Form.DBCOP else from_plume(text, name)
+
+
+def _timed(operations: Iterable[Operation], deadline: Deadline) -> Iterator[Operation]:
+    for operation in operations:
+        deadline.check()
+        yield operation
 
 
 def _convert(history: History, target: Form) -> None:

@@ -8,8 +8,9 @@ from antipode.lineage import Lineage
 from antipode.memory.log import ReplicatedLog, octets
 from antipode.memory.node import Cell, Node
 from antipode.memory.shim import MONKEY_SHIMS, SHIMS, Target
-from antipode.reading import current_reading
-from antipode.scope import current_scope
+from antipode.reading import Reading, current_reading
+from antipode.recorder import GONE, Changed, NotedRead, Seen, note_read, value_digest
+from antipode.scope import Scope, current_scope
 from antipode.settings import settings
 from antipode.shim import Server, Shim, StoreOptions, join_store
 from antipode.shim import Store as RegisteredStore
@@ -67,24 +68,46 @@ class Client:
         """Reads a value at this server. Inside `reading()` its lineage is collected, with `auto_merge` transferred."""
         reading = current_reading()
         scope = current_scope()
+        noted = note_read(self._joined, scope) if settings().history else None
+        try:
+            return self._get(octets(key), reading, scope, noted)
+        finally:
+            if noted is not None:  # where it was not over before
+                noted.failed()
+
+    def _get(self, key: bytes, reading: Reading | None, scope: Scope | None, noted: NotedRead | None) -> bytes | None:
         waits = self._joined.options.wait_on_read
         wait_first(self._server, self._joined.timeout, reading, scope, waits=waits)
         followed = followed_read(self._joined, reading, self._keys(key)) if self._joined.dry_run else None
-        found, position = self._store.read(self._node, octets(key))
+        found, position = self._store.read(self._node, key)
         if followed is not None:
-            self._follow(followed, octets(key), found)
+            self._follow(followed, key, found)
         merges = scope is not None and settings().auto_merge and self._joined.records
+        if noted is not None:
+            self._tell(noted, key, found, position if reading is not None or merges else None)
         if reading is not None or merges:
-            depends = self._depends(found, octets(key), position)
+            depends = self._depends(found, key, position)
             if reading is not None:
                 reading.saw(lineage=depends)
             if scope is not None and merges:
                 scope.transfer(depends)
         return _value(found)
 
-    def _keys(self, key: str | bytes) -> list[bytes] | None:
+    def _keys(self, key: bytes) -> list[bytes] | None:
         """What is read, where writes are known by their objects."""
-        return None if self._store.versions == "position" else [octets(key)]
+        return None if self._store.versions == "position" else [key]
+
+    def _tell(self, noted: NotedRead, key: bytes, found: Cell | None, position: Ordered | None) -> None:
+        """A recorded history is told what was read: each value says which write it is."""
+        positions = self._store.versions == "position"
+        version = None
+        if found is not None:
+            version = self._joined.write_id(b"" if positions else key, found.version)
+        covers = self._joined.write_id(b"", position) if positions and position is not None else None
+        noted.over([Seen(key, self._digest(key, _value(found)), version)], covers)
+
+    def _digest(self, key: bytes, value: bytes | None) -> str:
+        return GONE if value is None else value_digest(self._store.name, key, value)
 
     def _follow(self, followed: FollowedRead, key: bytes, found: Cell | None) -> None:
         """In dry-run the read has come; the version that an object has is exact."""
@@ -112,6 +135,8 @@ class Client:
         rests = scope is not None and self._joined.options.rest == "field"
         beside = text_at_rest(scope.outgoing(), self._joined.options.lineage_out) if scope is not None and rests else ""
         with self._joined.writing(key) as write:
+            if write.noted is not None:
+                write.noted.changes([Changed(key, self._digest(key, value))])
             try:
                 version = self._store.write(self._node, key, value, beside)
             except PermissionError:

@@ -57,6 +57,7 @@ class _AnyMemoryShim(Shim, BranchTable):
     """What the three have in common: one question is a look at the server under its lock."""
 
     kind: ClassVar[str] = "memory"
+    notes_reads: ClassVar[bool] = True
 
     def check_branches(self) -> None:
         """As the base says: every embedded store has the table."""

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from antipode import announcement, logs, records, telemetry
+from antipode import announcement, logs, recorder, records, telemetry
 from antipode.barrier_log import BarrierLog, barrier_log
 from antipode.settings import reset_settings
 from antipode.store import Registry, replace_registry
@@ -37,6 +37,7 @@ def isolated() -> Iterator[None]:
             yield
         finally:
             records.forget()
+            recorder.forget()
             for store in replace_registry(before).all():
                 store.forget()
             reset_settings()

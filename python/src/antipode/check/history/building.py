@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
+from antipode.check.history.attributing import attributed
 from antipode.check.history.operations import (
     INITIAL,
     THIN_AIR,
@@ -29,7 +30,7 @@ def build(operations: Iterable[Operation]) -> History:
     Raises:
         HistoryError: an id or a sending stands twice, or something refers to what cannot be meant (HIST-7).
     """
-    return _Builder(list(operations)).history()
+    return _Builder(attributed(operations)).history()
 
 
 class _Builder:
@@ -56,6 +57,17 @@ class _Builder:
             if each.identifier:
                 for entry in self._parsed(each, each.identifier):
                     self._identified.setdefault(entry, []).append(number)
+        for each in self._operations:
+            if each.recorded is not None and each.recorded.covers:
+                self._covered(each, each.recorded.covers)
+
+    def _covered(self, read: Operation, position: str) -> None:
+        """A position that a read put into lineages stands there for the write that it returned (HIST-29)."""
+        source = self._numbers.get(read.reads_from or "")
+        for entry in self._parsed(read, position):
+            named = self._identified.setdefault(entry, [])
+            if source is not None and source not in named:
+                named.append(source)
 
     def history(self) -> History:
         operations = self._operations
@@ -75,6 +87,8 @@ class _Builder:
             made.item.append(items.setdefault((each.store, each.key), len(items)) if touches else -1)
             made.source.append(self._source(number, each) if each.kind is Kind.READ else UNKNOWN_SOURCE)
             self._carry(made, number, each)
+            if each.kind in (Kind.BEGIN, Kind.GAP):
+                self._gap(number, _missing(each))
         made.items = list(items)
         made.requests = list(requests)
         return made
@@ -111,6 +125,12 @@ class _Builder:
                 if each.lineage is None:
                     self._gap(
                         number, "the message that was received is not in the history, and what it carried is not said"
+                    )
+                elif self._resolved(number, each)[1]:
+                    self._gap(
+                        number,
+                        "the message that was received is not in the history, and carried a position, which may stand "
+                        "for more writes than its own",
                     )
             else:
                 made.sending[number] = sending
@@ -161,3 +181,10 @@ class _Builder:
     def _gap(self, number: int, reason: str) -> None:
         if len(self._gaps) < _MOST_GAPS:
             self._gaps.append(Gap(number, reason))
+
+
+def _missing(each: Operation) -> str:
+    """What a recorder says is missing."""
+    if each.kind is Kind.BEGIN:
+        return f"the recording of {each.process} has no end: the process was killed, or goes on"
+    return f"something was not recorded: {'' if each.recorded is None else each.recorded.reason}"

@@ -191,7 +191,7 @@ def _sessions(history: History, shown: Callable[[int, int], Any]) -> tuple[list[
         for number in members:
             each = history.operations[number]
             lost += each.lineage is not None
-            if each.kind in (Kind.SEND, Kind.RECEIVE) or (
+            if each.kind not in (Kind.WRITE, Kind.READ) or (
                 each.kind is Kind.READ and history.source[number] == UNKNOWN_SOURCE
             ):
                 lost += 1

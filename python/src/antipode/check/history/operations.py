@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from enum import StrEnum
+from enum import Enum, StrEnum
 from typing import Final
 
 UNATTRIBUTED: Final = "unattributed"
@@ -25,6 +25,43 @@ class Kind(StrEnum):
     READ = "read"
     SEND = "send"
     RECEIVE = "receive"
+    BEGIN = "begin"
+    """A process begins to record."""
+    END = "end"
+    """It has written all that it recorded."""
+    GAP = "gap"
+    """Something is missing from what it recorded."""
+
+
+class Unsaid(Enum):
+    """In place of a value's digest where nothing is said of it."""
+
+    UNSAID = "unsaid"
+
+
+UNSAID: Final = Unsaid.UNSAID
+
+
+@dataclass(slots=True)
+class Recorded:
+    """What a recorder says of a write or read, from which it is found out who read whom (HIST-29)."""
+
+    value: str | Unsaid | None = UNSAID
+    """The digest of what a write left under its key, or a read found there; None: nothing is there."""
+    version: str = ""
+    """The identifier of the write that the value which was read is, in the wire form."""
+    covers: str = ""
+    """The position that went into the reader's lineage."""
+    expires: bool = False
+    """Whether what was written may go by itself."""
+    certain: bool = True
+    """Whether the write is known to have happened."""
+    any_key: bool = False
+    """Whether the write may have changed any key of its store."""
+    nothing: bool = False
+    """Whether the write changed no key, and has a position all the same."""
+    reason: str = ""
+    """Of a gap: what is missing."""
 
 
 @dataclass(slots=True)
@@ -48,6 +85,8 @@ class Operation:
     time: float | None = None
     place: str = ""
     """Where it was read from, `file:line`."""
+    recorded: Recorded | None = None
+    """What a recorder said besides; None for what is complete in itself."""
 
 
 @dataclass(frozen=True, slots=True)

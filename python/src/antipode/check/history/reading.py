@@ -5,12 +5,22 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Final, NoReturn
 
 from antipode.check.history.building import build
-from antipode.check.history.operations import UNATTRIBUTED, History, HistoryError, Kind, Operation
+from antipode.check.history.operations import (
+    UNATTRIBUTED,
+    UNSAID,
+    History,
+    HistoryError,
+    Kind,
+    Operation,
+    Recorded,
+    Unsaid,
+)
 
 FORMAT: Final = 1
 MAX_LINE: Final = 2**20
@@ -19,6 +29,10 @@ MAX_OPERATIONS: Final = 5_000_000
 MAX_NAME: Final = 1024
 MAX_LINEAGE: Final = 100_000
 """Entries of one lineage, though a line's octets bound them first."""
+_KINDS: Final = tuple(Kind)
+_IDENTIFIERS: Final = frozenset({"identifier", "version", "covers"})
+_SAID_OF_WRITES: Final = frozenset({"value", "expires", "outcome", "any_key", "nothing"})
+_SAID_OF_READS: Final = frozenset({"value", "version"})
 MAX_CARRIED: Final = 20_000_000
 """Entries of all lineages together."""
 
@@ -29,16 +43,58 @@ def read_history(path: Path) -> History:
     Raises:
         HistoryError: it cannot be read, with file and line.
     """
-    try:
-        with path.open("rb") as stream:
-            return build(read_operations(stream, str(path)))
-    except OSError as error:
-        raise HistoryError(f"{path}: {error.strerror or error}") from None
+    return build(read_files(files_of([str(path)])))
 
 
-def read_operations(stream: IO[bytes], name: str) -> Iterator[Operation]:
+def files_of(paths: Iterable[str]) -> list[Path]:
+    """The files of a history: those that are named, and of a folder its `*.jsonl` by their names (HIST-32).
+
+    Raises:
+        HistoryError: a folder has none.
+    """
+    found: list[Path] = []
+    for name in paths:
+        path = Path(name)
+        if path.is_dir():
+            inside = sorted(path.glob("*.jsonl"))
+            if not inside:
+                raise HistoryError(f"{name}: there is no file of a history (*.jsonl) in this folder")
+            found += inside
+        else:
+            found.append(path)
+    return found
+
+
+def read_files(paths: Iterable[Path]) -> Iterator[Operation]:
+    """The operations of several files, which are one history.
+
+    Raises:
+        HistoryError: one cannot be read, with file and line.
+    """
+    bounds = Bounds()
+    for path in paths:
+        try:
+            with path.open("rb") as stream:
+                yield from read_operations(stream, str(path), bounds)
+        except HistoryError:
+            raise
+        except (OSError, ValueError) as error:
+            raise HistoryError(f"{path}: {getattr(error, 'strerror', None) or error}") from None
+
+
+@dataclass(slots=True)
+class Bounds:
+    """How much was read of a history, of all its files."""
+
+    operations: int = 0
+    entries: int = 0
+    """Of lineages."""
+
+
+def read_operations(stream: IO[bytes], name: str, bounds: Bounds | None = None) -> Iterator[Operation]:
     """The operations of a stream of lines; `name` is what messages call it."""
-    count = entries = number = 0
+    bounds = bounds or Bounds()
+    number, before = 0, bounds.operations
     while line := stream.readline(MAX_LINE + 1):
         number += 1
         place = f"{name}:{number}"
@@ -46,16 +102,16 @@ def read_operations(stream: IO[bytes], name: str) -> Iterator[Operation]:
             raise HistoryError(f"{place}: the line is longer than {MAX_LINE} octets")
         if not line.strip():
             continue
-        count += 1
-        if count > MAX_OPERATIONS:
+        bounds.operations += 1
+        if bounds.operations > MAX_OPERATIONS:
             raise HistoryError(f"{place}: there are more than {MAX_OPERATIONS} operations")
         operation = _operation(_object(line, place), place)
         if operation.lineage is not None and not isinstance(operation.lineage, str):
-            entries += len(operation.lineage)
-            if entries > MAX_CARRIED:
+            bounds.entries += len(operation.lineage)
+            if bounds.entries > MAX_CARRIED:
                 raise HistoryError(f"{place}: the lineages hold more than {MAX_CARRIED} entries together")
         yield operation
-    if not count:
+    if bounds.operations == before:
         raise HistoryError(f"{name}: there are no operations in it")
 
 
@@ -104,7 +160,7 @@ def _operation(fields: dict[str, Any], place: str) -> Operation:
             f"{place}: a history of form {str(form)[:20]}; this version reads form {FORMAT}, and forms do not mix"
         )
     kind = fields.get("kind")
-    if kind not in (Kind.WRITE, Kind.READ, Kind.SEND, Kind.RECEIVE):
+    if kind not in _KINDS:
         raise HistoryError(f"{place}: the kind is {_short(kind)}, not write, read, send or receive")
     made = Operation(
         _name(fields, "id", place),
@@ -121,22 +177,61 @@ def _operation(fields: dict[str, Any], place: str) -> Operation:
     if made.kind in (Kind.SEND, Kind.RECEIVE):
         made.message = _name(fields, "message", place)
         return made
+    if made.kind in (Kind.BEGIN, Kind.END, Kind.GAP):
+        made.recorded = Recorded(reason=_name(fields, "reason", place) if made.kind is Kind.GAP else "")
+        return made
     made.store = _name(fields, "store", place)
     made.key = _name(fields, "key", place, empty=True)
     if made.kind is Kind.WRITE:
         made.identifier = _name(fields, "identifier", place) if "identifier" in fields else ""
+        if not fields.keys().isdisjoint(_SAID_OF_WRITES):
+            made.recorded = _said(fields, place)
     else:
+        if "covers" in fields or ("reads_from" not in fields and not fields.keys().isdisjoint(_SAID_OF_READS)):
+            made.recorded = _said(fields, place)
+            if "reads_from" not in fields:
+                return made
         if "reads_from" not in fields:
             raise HistoryError(f"{place}: a read says which write it returned: reads_from, null for the initial value")
         made.reads_from = None if fields["reads_from"] is None else _name(fields, "reads_from", place)
     return made
 
 
+def _said(fields: dict[str, Any], place: str) -> Recorded:
+    """What a recorder said of a write or read besides (HIST-28)."""
+    value: str | Unsaid | None = UNSAID
+    if "value" in fields:
+        value = None if fields["value"] is None else _name(fields, "value", place)
+    return Recorded(
+        value,
+        _name(fields, "version", place) if "version" in fields else "",
+        _name(fields, "covers", place) if "covers" in fields else "",
+        expires=_flag(fields, "expires", place),
+        certain=_outcome(fields, place),
+        any_key=_flag(fields, "any_key", place),
+        nothing=_flag(fields, "nothing", place),
+    )
+
+
+def _flag(fields: dict[str, Any], field: str, place: str) -> bool:
+    value = fields.get(field, False)
+    if not isinstance(value, bool):
+        raise HistoryError(f"{place}: {field} is {_short(value)}, not true or false")
+    return value
+
+
+def _outcome(fields: dict[str, Any], place: str) -> bool:
+    """Whether a write is known to have happened."""
+    if "outcome" in fields and fields["outcome"] != "unknown":
+        raise HistoryError(f"{place}: the outcome is {_short(fields['outcome'])}, not unknown")
+    return "outcome" not in fields
+
+
 def _name(fields: dict[str, Any], field: str, place: str, *, empty: bool = False) -> str:
     value = fields.get(field)
     if not isinstance(value, str) or not (value or empty):
         raise HistoryError(f"{place}: {field} is {_short(value)}, not a text")
-    if len(value) > (MAX_NAME if field != "identifier" else 4096):
+    if len(value) > (MAX_NAME if field not in _IDENTIFIERS else 4096):
         raise HistoryError(f"{place}: {field} is {len(value)} characters long")
     return value
 

@@ -18,10 +18,14 @@ def as_fields(each: Operation) -> dict[str, Any]:
         fields["request"] = each.request
     if each.kind in (Kind.SEND, Kind.RECEIVE):
         fields["message"] = each.message
-    else:
+    elif each.kind is Kind.GAP:
+        fields["reason"] = "" if each.recorded is None else each.recorded.reason
+    elif each.kind in (Kind.WRITE, Kind.READ):
         fields |= {"store": each.store, "key": each.key}
     if each.kind is Kind.READ:
         fields["reads_from"] = each.reads_from
+    if each.recorded is not None and each.recorded.covers:
+        fields["covers"] = each.recorded.covers
     if each.identifier:
         fields["identifier"] = each.identifier
     if each.lineage is not None:

@@ -1,0 +1,60 @@
+"""Writes the lines of a recorded history: as dry-run's records, but nothing is rotated away (spec HIST-24)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
+
+from antipode import logs
+from antipode.branch_ids import BRANCHES
+from antipode.lineage import Lineage
+from antipode.record_writer import FILES_KEPT, RecordWriter
+from antipode.settings import settings
+
+Line = dict[str, Any]
+LINEAGE: Final = "lineage"
+
+
+class HistoryWriter(RecordWriter):
+    """One process's file in the folder of a history; what could not be written is said in it."""
+
+    def __init__(self, folder: str, name: str, gap: Callable[[str, int], Line]) -> None:
+        """`gap`: the line that says why so many lines are missing."""
+        super().__init__()
+        self._path = Path(folder) / name
+        self._gap = gap
+        self._told = 0
+        self._full = False
+
+    def _append(self, records: list[Line]) -> None:
+        if self._full:
+            self.dropped += len(records)
+            return
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        untold = self.dropped - self._told
+        lines = [self._gap("not written", untold)] * bool(untold) + records
+        if self._path.exists() and self._path.stat().st_size > settings().records_max_mib * FILES_KEPT * 2**20:
+            self._full = True
+            lines = [self._gap(f"full: {self._path.name} has the size that it may have", untold + len(records))]
+            logs.warn("history", f"the history is full: {self._path} (ANTIPODE_RECORDS_MAX_MIB).", count_as="dropped")
+        with self._path.open("a", encoding="utf-8") as file:
+            file.writelines(json.dumps(_spelled(line), separators=(",", ":")) + "\n" for line in lines)
+        self._told += untold
+
+    def _drop(self, why: str, count: int = 1) -> None:
+        self.dropped += count
+        logs.warn("history", f"operations are missing from the history: {why}.", count_as="dropped")
+
+
+def _spelled(line: Line) -> Line:
+    """With its lineage as a text: of the application's writes, and without what belongs to one text alone."""
+    lineage = line.get(LINEAGE)
+    if not isinstance(lineage, Lineage):
+        return line
+    if lineage.extensions:
+        lineage = lineage.with_extensions(())
+    if lineage.section_text(BRANCHES) is not None:
+        lineage = lineage.without(BRANCHES)
+    return line | {LINEAGE: lineage.serialize()}

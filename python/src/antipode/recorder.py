@@ -1,0 +1,397 @@
+"""Records a history: what this process's scopes write, read, send and receive (spec HIST-23 to HIST-33).
+
+noted = note_read(store)
+value = …
+if noted is not None:
+    noted.over([Seen(key, value=digest)])
+"""
+
+from __future__ import annotations
+
+import atexit
+import functools
+import hashlib
+import os
+import re
+import secrets
+import socket
+import threading
+import time
+import traceback
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Concatenate, Final, NamedTuple, ParamSpec, TypeVar
+
+from opentelemetry import trace
+
+from antipode import logs
+from antipode.history_order import Line, Order, Step, Strand
+from antipode.history_writer import HistoryWriter
+from antipode.lineage import EMPTY, Lineage
+from antipode.settings import settings
+from antipode.wire import hashed_key
+from antipode.writeid import WriteId
+
+if TYPE_CHECKING:
+    from antipode.scope import Scope
+    from antipode.store import Store
+
+__all__ = [
+    "GONE",
+    "Changed",
+    "NotedRead",
+    "NotedWrite",
+    "Recorder",
+    "Seen",
+    "note_read",
+    "note_write",
+    "recorder",
+    "value_digest",
+]
+
+MESSAGE: Final = "msg"
+"""The tag of the extension that names a message while it is recorded (HIST-30)."""
+GONE: Final = "gone"
+"""In place of a value's digest: nothing is there."""
+_MESSAGE_ID: Final = re.compile(r"[0-9a-zA-Z]{1,40}")
+_LONGEST_KEY: Final = 1024
+_EXIT_S: Final = 5.0
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+
+
+class Changed(NamedTuple):
+    """What a write did to one key."""
+
+    key: bytes
+    value: str | None = None
+    """The digest of the value that the key has from now on, `GONE`, or None where nobody knows."""
+    expires: bool = False
+    """Whether it may go by itself."""
+
+
+class Seen(NamedTuple):
+    """What a read found under one key."""
+
+    key: bytes
+    value: str | None = None
+    """As that of `Changed`."""
+    version: WriteId | None = None
+    """The write that the value itself is, exactly, where the value says so."""
+
+
+def value_digest(store: str, key: bytes, value: bytes) -> str:
+    """Names a value within one key of a store: two keys with one value cannot be told by it (HIST-29)."""
+    salt = hashlib.blake2b(store.encode() + b"\0" + key, digest_size=32).digest()
+    return hashlib.blake2b(value, digest_size=16, key=salt).hexdigest()
+
+
+def _safely(function: Callable[Concatenate[Recorder, _P], _R]) -> Callable[Concatenate[Recorder, _P], _R | None]:
+    """Recording never raises into the application; what went wrong is a gap of the history (HIST-24)."""
+
+    @functools.wraps(function)
+    def call(self: Recorder, /, *args: _P.args, **options: _P.kwargs) -> _R | None:
+        try:
+            with self._lock:
+                return function(self, *args, **options)
+        except Exception:
+            self._failed(traceback.format_exc(limit=-2))
+            return None
+
+    return call
+
+
+class Recorder:
+    """The recording of this process: its name, its file, and the scopes that are in it."""
+
+    def __init__(self, folder: str) -> None:
+        self.folder = folder
+        self._pid = os.getpid()
+        self._lock = threading.RLock()
+        self._scopes = 0
+        self._unread: set[str] = set()
+        tag = secrets.token_hex(4)
+        host = socket.gethostname()
+        service = os.environ.get("OTEL_SERVICE_NAME", "") or host
+        file = f"{host}-{self._pid}-{int(time.time())}-{tag}.jsonl"
+        self._writer = HistoryWriter(folder, file, self._gap)
+        self._order = Order(f"{service}:{self._pid}:{tag}", f"{tag}z", self._writer.put)
+        self._writer.put(self._order.line("begin", "recording"))
+        atexit.register(self.end)
+
+    # What shims and the core tell
+
+    def write(self, scope: Scope | None, store: Store, lineage: Lineage) -> NotedWrite | None:
+        """A write is about to be sent."""
+        self.not_read(store)
+        step = self._begin(scope, lineage)
+        return None if step is None else NotedWrite(self, store, step)
+
+    def read(self, scope: Scope, store: Store) -> NotedRead | None:
+        """A read is about to be sent."""
+        step = self._begin(scope, scope.lineage)
+        return None if step is None else NotedRead(self, store, step)
+
+    @_safely
+    def sent(self, scope: Scope, message: str, lineage: Lineage) -> None:
+        """A message leaves with this lineage, which names it."""
+        self._order.instant(self._strand(scope), "send", lineage, message=message)
+
+    @_safely
+    def received(self, scope: Scope, messages: Sequence[str], lineage: Lineage) -> None:
+        """A message came, with a lineage that names it; or with one of somebody who records nothing."""
+        strand = self._strand(scope)
+        for message in messages:
+            self._order.instant(strand, "receive", None, message=message)
+        if not messages:
+            self._order.instant(strand, "receive", lineage, message=f"stranger-{self._order.new_id()}")
+
+    @_safely
+    def joined(self, ended: Scope, scope: Scope) -> None:
+        """What one scope depends on goes into another of this process."""
+        self._order.joined(self._strand(ended), self._strand(scope))
+
+    @_safely
+    def not_read(self, store: Store) -> None:
+        """Says once of a store that its shim records no reads, which may hide violations (HIST-31)."""
+        shim = store.shim
+        if shim.notes_reads or shim.capabilities.tap or store.name in self._unread:
+            return
+        self._unread.add(store.name)
+        self._writer.put(self._gap(f"reads of {store.name} ({store.kind}) are not recorded", 0))
+
+    def new_message(self) -> str:
+        """A name for a message."""
+        with self._lock:
+            return self._order.new_id()
+
+    # Within
+
+    @_safely
+    def _begin(self, scope: Scope | None, lineage: Lineage) -> Step:
+        strand = self._new_strand("no scope") if scope is None else self._strand(scope)
+        return self._order.begin(strand, lineage)
+
+    @_safely
+    def finish(self, step: Step, lines: Iterable[tuple[str, Line]], certain: bool = True) -> None:
+        """An operation has ended."""
+        self._order.end(step, lines, certain=certain)
+
+    def _strand(self, scope: Scope) -> Strand:
+        found = scope.strand
+        if not isinstance(found, tuple) or found[0] is not self:
+            found = scope.strand = (self, self._new_strand(scope.kind))
+        strand: Strand = found[1]
+        return strand
+
+    def _new_strand(self, kind: str) -> Strand:
+        self._scopes += 1
+        context = trace.get_current_span().get_span_context()
+        return Strand(f"{kind} {self._scopes}", f"{context.trace_id:032x}" if context.is_valid else "")
+
+    def _gap(self, reason: str, count: int) -> Line:
+        return self._order.line("gap", "recording", reason=reason, **({"count": count} if count else {}))
+
+    def _failed(self, words: str) -> None:
+        logs.warn("history recorder", f"an operation could not be recorded: {words}")
+        try:
+            self._writer.put(self._gap("an operation could not be recorded", 1))
+        except Exception:
+            logs.logger.debug("nor could that be said")
+
+    def end(self) -> None:
+        """The process ends: its file says that it is whole (HIST-25). Takes some seconds at most, and comes again."""
+        if os.getpid() == self._pid:
+            self._writer.put(self._order.line("end", "recording"))
+            self._writer.flush(_EXIT_S)
+
+    def flush(self, timeout: float = _EXIT_S) -> bool:
+        """Waits until what was recorded so far is on disk."""
+        return self._writer.flush(timeout)
+
+
+class NotedWrite:
+    """One write, from before it is sent until it is known what became of it."""
+
+    __slots__ = ("_changed", "_recorder", "_step", "_store")
+
+    def __init__(self, recorder: Recorder, store: Store, step: Step) -> None:
+        self._recorder = recorder
+        self._store = store
+        self._step = step
+        self._changed: Sequence[Changed] | None = None
+
+    def changes(self, changed: Sequence[Changed] | None) -> None:
+        """What it does to which keys, in their order; nothing where it changed none. None: nobody knows."""
+        self._changed = changed
+
+    def done(self, write_id: WriteId | None, key: bytes | str = b"") -> None:
+        """It has happened, with this identifier where there is one. key: the object's, where it is one's."""
+        self._finish(write_id, key, {})
+
+    def unknown(self, key: bytes | str = b"") -> None:
+        """Nobody knows whether it happened."""
+        if self._changed != ():
+            self._finish(None, key, {"outcome": "unknown"})
+        else:
+            self.not_done()
+
+    def not_done(self) -> None:
+        """It did not happen."""
+        self._recorder.finish(self._step, ())
+
+    def _finish(self, write_id: WriteId | None, key: bytes | str, fields: Line) -> None:
+        store, changed = self._store, self._changed
+        octets = key.encode("utf-8", "surrogateescape") if isinstance(key, str) else key
+        if changed is None and octets and not store.gives_positions:
+            changed = (Changed(octets),)
+        fields = fields | {"store": store.name}
+        if write_id is not None:
+            fields["identifier"] = Lineage((write_id,)).serialize()
+        if changed is None:
+            told = [{"key": "", "any_key": True}]
+        else:
+            told = [_changed(each) for each in changed] or [{"key": "", "nothing": True}]
+        self._recorder.finish(self._step, [("write", fields | each) for each in told], "outcome" not in fields)
+
+
+class NotedRead:
+    """One read, from before it is sent until its reply is there."""
+
+    __slots__ = ("_recorder", "_step", "_store")
+
+    def __init__(self, recorder: Recorder, store: Store, step: Step) -> None:
+        self._recorder = recorder
+        self._store = store
+        self._step = step
+
+    def over(self, seen: Sequence[Seen], covers: WriteId | None = None) -> None:
+        """The reply has come. covers: the position that goes into the lineage of whoever depends on it (SHIM-13)."""
+        fields: Line = {"store": self._store.name}
+        if covers is not None:
+            fields["covers"] = Lineage((covers,)).serialize()
+        self._recorder.finish(self._step, [("read", fields | _seen(each)) for each in seen])
+
+    def failed(self) -> None:
+        """There is no reply."""
+        self._recorder.finish(self._step, ())
+
+
+def _changed(each: Changed) -> Line:
+    fields: Line = {"key": _key(each.key)}
+    if each.value is not None:
+        fields["value"] = None if each.value == GONE else each.value
+    if each.expires:
+        fields["expires"] = True
+    return fields
+
+
+def _seen(each: Seen) -> Line:
+    fields: Line = {"key": _key(each.key)}
+    if each.version is not None:
+        fields["version"] = Lineage((each.version,)).serialize()
+    if each.value is not None:
+        fields["value"] = None if each.value == GONE else each.value
+    elif each.version is None:
+        fields["reads_from"] = "unattributed"
+    return fields
+
+
+def _key(key: bytes) -> str:
+    """A key as histories have it; the hashed form of one that is too long."""
+    text = key.decode("utf-8", "backslashreplace")
+    return text if len(text) <= _LONGEST_KEY else hashed_key(key).decode()
+
+
+# For shims and the core
+
+
+def note_write(scope: Scope | None, store: Store, lineage: Lineage | None = None) -> NotedWrite | None:
+    """A write is about to be sent; None where no history is recorded. Never raises.
+
+    `lineage`: what its scope carries, if not what it has now.
+    """
+    found = recorder()
+    if found is None:
+        return None
+    if lineage is None:
+        lineage = EMPTY if scope is None else scope.lineage
+    return found.write(scope, store, lineage)
+
+
+def note_read(store: Store, scope: Scope | None) -> NotedRead | None:
+    """A read is about to be sent; None where no history is recorded, or outside of scopes. Never raises."""
+    found = recorder()
+    return None if found is None or scope is None or not store.records else found.read(scope, store)
+
+
+def named(lineage: Lineage, message: str) -> Lineage:
+    """A lineage that leaves with this message, and names it."""
+    return lineage.with_extensions([*lineage.extensions, f"_.{MESSAGE}.{message}"])
+
+
+def messages_of(lineage: Lineage) -> tuple[Lineage, list[str]]:
+    """A lineage that came in without the names of messages, and those (HIST-30)."""
+    rest: list[str] = []
+    found: list[str] = []
+    for extension in lineage.extensions:
+        fields = extension.split(".")
+        if fields[1] != MESSAGE:
+            rest.append(extension)
+        elif len(fields) == 3 and _MESSAGE_ID.fullmatch(fields[2]):
+            found.append(fields[2])
+    return (lineage if len(rest) == len(lineage.extensions) else lineage.with_extensions(rest)), found
+
+
+def recorder() -> Recorder | None:
+    """The recording in force; None where there is none."""
+    folder = settings().history
+    if not folder:
+        return None
+    found = _current
+    return found if found is not None and found.folder == folder else _open(folder)
+
+
+def end() -> None:
+    """The process ends, or soon will: what was recorded is on disk."""
+    if _current is not None:
+        _current.end()
+
+
+def flush() -> None:
+    """Waits until what was recorded so far is on disk."""
+    if _current is not None:
+        _current.flush()
+
+
+def forget() -> None:
+    """Ends the recording; the next one is another (tests)."""
+    global _current
+    with _opening:
+        found, _current = _current, None
+    if found is not None:
+        found.end()
+        atexit.unregister(found.end)
+
+
+def after_fork() -> None:
+    """In the child of a fork: the recording stayed with the parent."""
+    global _current, _opening
+    _current, _opening = None, threading.Lock()
+
+
+def _open(folder: str) -> Recorder | None:
+    global _current
+    with _opening:
+        if _current is None or _current.folder != folder:
+            if _current is not None:
+                _current.end()
+            try:
+                _current = Recorder(folder)
+            except Exception:
+                logs.warn("history recorder", f"no history is recorded: {traceback.format_exc(limit=-2)}")
+                return None
+        return _current
+
+
+_opening = threading.Lock()
+_current: Recorder | None = None
