@@ -189,7 +189,8 @@ class Recorder:
         return Strand(f"{kind} {self._scopes}", f"{context.trace_id:032x}" if context.is_valid else "")
 
     def _gap(self, reason: str, count: int) -> Line:
-        return self._order.line("gap", "recording", reason=reason, **({"count": count} if count else {}))
+        line = self._order.line("gap", "recording", reason=reason)
+        return line | {"count": count} if count else line
 
     def _failed(self, words: str) -> None:
         logs.warn("history recorder", f"an operation could not be recorded: {words}")

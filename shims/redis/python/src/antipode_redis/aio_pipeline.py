@@ -12,6 +12,7 @@ from antipode_redis.binding import Binding
 from antipode_redis.calls import WriteCall
 from antipode_redis.client import recording_class
 from antipode_redis.commands import Kind, classify
+from antipode_redis.noting import answered, note, sent
 from antipode_redis.pipeline import Facade, _partly, _told
 from antipode_redis.reads import ReadCall, read_call, wait_steps
 from antipode_redis.repeating import follow, follow_all
@@ -67,12 +68,19 @@ class AsyncRecordingPipeline(AsyncRecording, Pipeline):  # type: ignore[misc]
             args = tuple(without_lineage(binding, args, options))
             return await super().immediate_execute_command(*args, **options)  # type: ignore[no-untyped-call]
         if kind is Kind.READ:
+            noted = note(self, binding, [args]) if binding.notes else None
             read = read_call(binding)
             followed = follow(self, binding, args, options) if binding.follows else None
             special = read or (followed and followed.noticed) or hidden(binding, args)
             if special is not None:
                 options[CALL] = special
-            response = await super().immediate_execute_command(*args, **options)  # type: ignore[no-untyped-call]
+            try:
+                response = await super().immediate_execute_command(*args, **options)  # type: ignore[no-untyped-call]
+                if noted is not None:
+                    noted.over([response], None if read is None else read.covers)
+            finally:
+                if noted is not None:
+                    noted.failed()
             if followed is not None:
                 followed.over([response])
             if read is not None:
@@ -80,11 +88,15 @@ class AsyncRecordingPipeline(AsyncRecording, Pipeline):  # type: ignore[misc]
             return response
         call = WriteCall(binding, kind is Kind.WRITE)
         options[CALL] = call
+        if call.noted is not None:
+            sent(self, call, [args])
         try:
             response = await super().immediate_execute_command(*args, **options)  # type: ignore[no-untyped-call]
         except BaseException as error:
             call.failed(error)
             raise
+        if call.noted is not None:
+            answered(self, call, [(args, response)])
         call.done(response)
         return response
 
@@ -95,6 +107,10 @@ class AsyncRecordingPipeline(AsyncRecording, Pipeline):  # type: ignore[misc]
             return await super().execute(raise_on_error)
         call, self._antipode_call = self._antipode_call, None
         binding.refresh()
+        commands = [args for args, _ in self.command_stack] if binding.notes else []
+        noted = note(self, binding, commands) if binding.notes and binding.records else None
+        if call is not None and call.noted is not None:
+            sent(self, call, commands)
         read = None
         if binding.records and any(classify(args) is Kind.READ for args, _ in self.command_stack):
             read = read_call(binding)
@@ -104,6 +120,8 @@ class AsyncRecordingPipeline(AsyncRecording, Pipeline):  # type: ignore[misc]
         self._antipode_sending = (call, read)
         try:
             responses = await super().execute(raise_on_error)
+            if noted is not None:
+                noted.over(responses, None if read is None else read.covers)
         except BaseException as error:
             if call is not None:
                 if isinstance(error, WatchError) and not call.doubtful:
@@ -113,7 +131,11 @@ class AsyncRecordingPipeline(AsyncRecording, Pipeline):  # type: ignore[misc]
             raise
         finally:
             self._antipode_sending = None
+            if noted is not None:
+                noted.failed()
         if call is not None:
+            if call.noted is not None:
+                answered(self, call, list(zip(commands, responses, strict=True)))
             if all_failed(responses) and call.certain:
                 call.abandon()
             else:

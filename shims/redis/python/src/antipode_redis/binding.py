@@ -63,6 +63,8 @@ class Binding:
         self.records = True
         self.merges = False
         self.waits = False
+        self.notes = False
+        """Whether a history is recorded."""
         self.follows = False
         """Whether reads are followed, and wait for nothing: dry-run."""
 
@@ -81,6 +83,7 @@ class Binding:
             self.rests = self.options.rest == "field"
             self.short = not (self.rests or self.envelopes or self.by_hand or self.denied_until)
             self.sites = notes_sites()
+            self.notes = bool(settings().history)
             self.records = mode is not Mode.OFF
             self.merges = settings().auto_merge and self.records
             self.follows = mode is Mode.DRY_RUN

@@ -10,6 +10,7 @@ from antipode.lineage import EMPTY, Lineage
 from antipode.otel_context import current_context
 from antipode.pending import current_task, noted_site
 from antipode.reading import current_reading, reading_in
+from antipode.recorder import note_write
 from antipode.scope import current_scope, scope_in
 from antipode.store import Write
 from antipode.writeid import Ordered, WriteId
@@ -53,6 +54,7 @@ class WriteCall(Write):
         """The answer to the question behind the write: bytes, or the error."""
         if scope is not None:
             scope.enter(self)
+        self.noted = note_write(scope, store, self.lineage) if binding.notes else None
 
     def broke(self, error: BaseException) -> None:
         """An attempt failed; redis-py may make another."""

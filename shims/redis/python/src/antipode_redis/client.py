@@ -18,6 +18,7 @@ from antipode_redis.binding import Binding
 from antipode_redis.calls import WriteCall
 from antipode_redis.commands import KINDS, Kind, classify, command_name
 from antipode_redis.info import QUESTION
+from antipode_redis.noting import answered, note, sent
 from antipode_redis.reads import Pause, ReadCall, Receive, Send, Steps, WaitFor, read_call, read_steps, wait_steps
 from antipode_redis.repeating import follow, notice
 from antipode_redis.serving import (
@@ -329,26 +330,36 @@ class RecordingRedis(Recording, redis.Redis):
             options[CALL] = ByHand(binding, command_name(args))
             return super().execute_command(*args, **options)  # type: ignore[no-untyped-call]
         options[CALL] = call = WriteCall(binding, kind is _WRITE)
+        if call.noted is not None:
+            sent(self, call, [args])
         try:
             response = super().execute_command(*args, **options)  # type: ignore[no-untyped-call]
         except BaseException as error:
             call.failed(error)
             raise
         if call._open:
+            if call.noted is not None:
+                answered(self, call, [(args, response)])
             call.done(response)
         return response
 
     def _antipode_read(self, binding: Binding, args: Any, options: Any) -> Any:
+        noted = note(self, binding, [args]) if binding.notes else None
         call = read_call(binding)
         followed = follow(self, binding, args, options) if binding.follows else None
-        if call is None:
+        if call is not None:
+            options[CALL] = call
+        else:
             special = hidden(binding, args) if followed is None or followed.noticed is None else followed.noticed
             if special is not None:
                 options[CALL] = special
+        try:
             response = super().execute_command(*args, **options)  # type: ignore[no-untyped-call]
-        else:
-            options[CALL] = call
-            response = super().execute_command(*args, **options)  # type: ignore[no-untyped-call]
+            if noted is not None:
+                noted.over([response], None if call is None else call.covers)
+        finally:
+            if noted is not None:
+                noted.failed()
         if followed is not None:  # before it is merged what the value depends on
             followed.over([response])
         if call is not None:

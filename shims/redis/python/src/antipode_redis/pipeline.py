@@ -13,6 +13,7 @@ from antipode_redis.calls import WriteCall
 from antipode_redis.client import Recording, ask_apart, drive, hear, recording_class
 from antipode_redis.commands import Kind, classify
 from antipode_redis.info import QUESTION
+from antipode_redis.noting import answered, note, sent
 from antipode_redis.reads import ReadCall, parsed, read_call, wait_steps
 from antipode_redis.repeating import follow, follow_all
 from antipode_redis.serving import CALL, Batch, all_failed, certain, hidden, may_write, without_lineage
@@ -96,12 +97,19 @@ class RecordingPipeline(Recording, Pipeline):
             args = tuple(without_lineage(binding, args, options))
             return super().immediate_execute_command(*args, **options)  # type: ignore[no-untyped-call]
         if kind is Kind.READ:
+            noted = note(self, binding, [args]) if binding.notes else None
             read = read_call(binding)
             followed = follow(self, binding, args, options) if binding.follows else None
             special = read or (followed and followed.noticed) or hidden(binding, args)
             if special is not None:
                 options[CALL] = special
-            response = super().immediate_execute_command(*args, **options)  # type: ignore[no-untyped-call]
+            try:
+                response = super().immediate_execute_command(*args, **options)  # type: ignore[no-untyped-call]
+                if noted is not None:
+                    noted.over([response], None if read is None else read.covers)
+            finally:
+                if noted is not None:
+                    noted.failed()
             if followed is not None:
                 followed.over([response])
             if read is not None:
@@ -109,11 +117,15 @@ class RecordingPipeline(Recording, Pipeline):
             return response
         call = WriteCall(binding, kind is Kind.WRITE)
         options[CALL] = call
+        if call.noted is not None:
+            sent(self, call, [args])
         try:
             response = super().immediate_execute_command(*args, **options)  # type: ignore[no-untyped-call]
         except BaseException as error:
             call.failed(error)
             raise
+        if call.noted is not None:
+            answered(self, call, [(args, response)])
         call.done(response)
         return response
 
@@ -124,6 +136,10 @@ class RecordingPipeline(Recording, Pipeline):
             return super().execute(raise_on_error)
         call, self._antipode_call = self._antipode_call, None
         binding.refresh()
+        commands = [args for args, _ in self.command_stack] if binding.notes else []
+        noted = note(self, binding, commands) if binding.notes and binding.records else None
+        if call is not None and call.noted is not None:
+            sent(self, call, commands)
         read = None
         if binding.records and any(classify(args) is Kind.READ for args, _ in self.command_stack):
             read = read_call(binding)
@@ -133,6 +149,8 @@ class RecordingPipeline(Recording, Pipeline):
         self._antipode_sending = (call, read)
         try:
             responses = super().execute(raise_on_error)
+            if noted is not None:
+                noted.over(responses, None if read is None else read.covers)
         except BaseException as error:
             if call is not None:
                 if isinstance(error, WatchError) and not call.doubtful:
@@ -142,7 +160,11 @@ class RecordingPipeline(Recording, Pipeline):
             raise
         finally:
             self._antipode_sending = None
+            if noted is not None:
+                noted.failed()
         if call is not None:
+            if call.noted is not None:
+                answered(self, call, list(zip(commands, responses, strict=True)))
             if all_failed(responses) and call.certain:
                 call.abandon()
             else:

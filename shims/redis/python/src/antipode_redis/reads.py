@@ -62,7 +62,10 @@ Steps: TypeAlias = Generator[Step, Any, Any]
 class ReadCall:
     """One read: what it has to wait for, and who wants to know what it depends on."""
 
-    __slots__ = ("_began", "_deadline", "_merged", "_scope", "binding", "epoch", "ids", "reading", "timeout", "trouble")
+    __slots__ = (
+        *("_began", "_deadline", "_merged", "_scope"),
+        *("binding", "covers", "epoch", "ids", "reading", "timeout", "trouble"),
+    )
 
     def __init__(
         self, binding: Binding, reading: Reading | None, ids: list[WriteId], scope: Scope | None, merges: bool
@@ -73,6 +76,8 @@ class ReadCall:
         self.epoch = ""
         """The server's own epoch, as last seen: whether it is marked decides whether older ones have ended."""
         self.timeout = binding.timeout
+        self.covers: WriteId | None = None
+        """The position that says what the value depends on, once it has been read."""
         self.trouble: Visibility | None = None
         """Why the read's writes are not visible, once it has given up."""
         self._scope = scope
@@ -108,6 +113,8 @@ class ReadCall:
         """A value was read at this place in replication, with this lineage beside it."""
         store = self.binding.store.name
         position = None if now is None else now.position
+        if position is not None and self.collects:
+            self.covers = WriteId(store, b"", position)
         for reading in (self.reading, self._merged):
             if reading is None:
                 continue

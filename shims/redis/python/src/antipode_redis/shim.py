@@ -28,6 +28,7 @@ class RedisShim(Shim, BranchTable):
     """What knows Redis. Positions: epoch = first 16 hex digits of the replication id, counter = its offset."""
 
     kind: ClassVar[str] = "redis"
+    notes_reads: ClassVar[bool] = True
     capabilities: ClassVar[Capabilities] = Capabilities(
         versions="position", push=True, tombstones=True, rest=("field", "envelope"), marks="in_band"
     )
