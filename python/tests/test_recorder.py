@@ -344,7 +344,7 @@ def test_a_store_whose_reads_are_not_recorded_is_a_gap(folder: Path) -> None:
     with antipode.scope(), store.writing(b"1") as write:
         write.abandon()
     gaps = [line["reason"] for line in lines(folder) if line["kind"] == "gap"]
-    assert [reason.split(" (")[0] for reason in gaps] == ["reads of rows"]
+    assert [reason.split(" (")[0] for reason in gaps] == ["reads of rows are not recorded"]
 
 
 # HIST-30: messages

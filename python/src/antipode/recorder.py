@@ -152,12 +152,13 @@ class Recorder:
 
     @_safely
     def not_read(self, store: Store) -> None:
-        """Says once of a store that its shim records no reads, which may hide violations (HIST-31)."""
+        """Says once of a store that its reads are not recorded, which may hide violations (HIST-31)."""
         shim = store.shim
-        if shim.notes_reads or shim.capabilities.tap or store.name in self._unread:
+        if store.name in self._unread or shim.capabilities.tap or (shim.notes_reads and store.records):
             return
         self._unread.add(store.name)
-        self._writer.put(self._gap(f"reads of {store.name} ({store.kind}) are not recorded", 0))
+        why = store.kind if store.records else "its mode is off"
+        self._writer.put(self._gap(f"reads of {store.name} are not recorded ({why})", 0))
 
     def new_message(self) -> str:
         """A name for a message."""

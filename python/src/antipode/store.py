@@ -93,9 +93,6 @@ class Store:
         self._refreshing = threading.Lock()
         self._envelopes: list[str | None] = []
         """Which keys hold envelopes, once a wrap has said it."""
-        found = recorder()
-        if found is not None:
-            found.not_read(self)
         self._dry_run: tuple[bool, int, StoreOptions | None] = (False, -1, None)
         """Whether the mode is dry-run, and the settings and options that said so."""
 
@@ -448,6 +445,9 @@ class Registry:
             if store is None:
                 store = self._stores[name] = Store(name, shim, options)
                 self.generation = next(_generations)
+                found = recorder()
+                if found is not None:
+                    found.not_read(store)
             elif not isinstance(store.shim, shim):
                 raise ConfigurationError(
                     f"store {name!r} is registered as {store.kind} already; it cannot be {shim.kind}, too. "

@@ -1,0 +1,71 @@
+"""Post-notification recorded: its history has the violations that the run counted, none with the barrier (HIST-23)."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+REQUESTS = 40
+STORES = {
+    "memory": (),
+    "redis": ("--post-storage", "redis", "--notifier", "http"),
+    "redis and rabbitmq": ("--post-storage", "redis", "--notifier", "rabbitmq", "--one-broker"),
+}
+
+
+def run(folder: Path, *options: str) -> tuple[int, list[Path]]:
+    """Runs and records the services: the violations that the run counted, and the files of the phase with Antipode."""
+    command = [sys.executable, "-m", "antipode_benchmarks.postnotification", "--json", str(folder / "result.json")]
+    command += ["--requests", str(REQUESTS), "--warmup", "5", "--rate", "8", *options]
+    environment = os.environ | {"ANTIPODE_HISTORY": str(folder / "history")}
+    done = subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, timeout=240, check=False
+    )
+    assert done.returncode in (0, 1), f"{done.stdout}{done.stderr}"
+    phase = json.loads((folder / "result.json").read_text())["antipode"]
+    files = [path for path in sorted((folder / "history").glob("*.jsonl")) if not _off(path)]
+    return phase["violations"] + phase["warmup"]["violations"], files
+
+
+def _off(path: Path) -> bool:
+    """Whether it is the baseline's, in which the embedded store is a plain one."""
+    return any("its mode is off" in line.get("reason", "") for line in map(json.loads, path.read_text().splitlines()))
+
+
+def check(files: list[Path]) -> tuple[int, dict[str, Any]]:
+    """What the command says of these files as one history."""
+    named = [word for path in files for word in ("--history", str(path))]
+    done = subprocess.run(
+        [sys.executable, "-c", "from antipode.cli.app import app; app()", "check", "--json", *named],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.stdout, done.stderr
+    return done.returncode, json.loads(done.stdout)
+
+
+@pytest.mark.parametrize("stores", STORES.values(), ids=STORES)
+def test_without_a_barrier_the_history_has_each_violation_of_the_run(tmp_path: Path, stores: tuple[str, ...]) -> None:
+    """HIST-29, HIST-30: follower-notify's reads of posts that were written before, through five services."""
+    counted, files = run(tmp_path, "--barrier", "nowhere", "--lag", "900ms,1000ms", *stores)
+    code, told = check(files)
+    assert counted > REQUESTS / 2
+    assert told["gaps"] == []
+    assert (code, told["reads"], len(told["violations"])) == (1, REQUESTS + 5, counted)
+    assert {found["pattern"] for found in told["violations"]} == {"WriteCOInitRead"}
+
+
+@pytest.mark.parametrize("stores", STORES.values(), ids=STORES)
+def test_with_the_barrier_it_is_consistent(tmp_path: Path, stores: tuple[str, ...]) -> None:
+    counted, files = run(tmp_path, "--barrier", "follower", *stores)
+    code, told = check(files)
+    assert counted == 0
+    assert (code, told["reads"], told["gaps"]) == (0, REQUESTS + 5, [])
