@@ -103,7 +103,7 @@ def test_the_same_of_asyncio(posts: Posts, folder: Path, waits: bool) -> None:
                 if waits:
                     await antipode.barrier_async(timeout=5)
                 found = await asyncio.gather(reader.get("post:1"), reader.get("post:2"))
-            assert found == ([b"body 1", b"body 2"] if waits else [None, None])
+            assert list(found) == ([b"body 1", b"body 2"] if waits else [None, None])
 
     asyncio.run(run())
     verdict, history = judged(folder)
@@ -209,7 +209,8 @@ def test_what_a_read_saw(posts: Posts, folder: Path, read: str) -> None:
 
 
 def test_a_multi_that_is_sent_by_hand_may_have_changed_any_key(posts: Posts, folder: Path) -> None:
-    single = antipode_redis.wrap(redis.Redis.from_url(posts.lab.url("a"), single_connection_client=True), store=STORE)
+    plain = redis.Redis.from_url(posts.lab.url("a"), single_connection_client=True)
+    single: Any = antipode_redis.wrap(plain, store=STORE)
     with antipode.scope():
         single.execute_command("MULTI")
         single.set("k", "v")
