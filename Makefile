@@ -19,6 +19,9 @@ SHORT := "not stores and not fuzz and not interop"
 WORKERS ?= -n 2
 OURS := conftest.py python shims lab benchmarks spec
 
+# Where an environment forbids bytecode, each of the many processes that the tests start would compile all it imports.
+export PYTHONDONTWRITEBYTECODE :=
+
 .PHONY: help setup servers lean demo test lint types tests java cpp interop test-stores fuzz micro spec-coverage lock clean
 
 help:

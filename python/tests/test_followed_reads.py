@@ -62,7 +62,7 @@ def counted(what: str) -> int:
     return sum(count for key, count in counts.snapshot().items() if key.what == what)
 
 
-def posts(versions: Any = "position", lag: float = 0.1) -> tuple[Any, antipode.memory.Client, antipode.memory.Client]:
+def posts(versions: Any = "position", lag: float = 0.7) -> tuple[Any, antipode.memory.Client, antipode.memory.Client]:
     store = antipode.memory.Store("posts", lag=lag, versions=versions)
     return store, store.client("a"), store.client("b")
 
@@ -93,7 +93,7 @@ def test_a_read_of_what_has_not_come_is_stale(folder: Path, versions: str) -> No
 def test_an_object_is_stale_by_its_own_version(folder: Path) -> None:
     """REC-14: the value carries its version, exactly; nothing is repeated, and the value may be the same."""
     antipode.configure(repeat_reads=False)
-    _, writer, reader = posts("object", lag=0.1)
+    _, writer, reader = posts("object")
     writer.set("k", "v")
     wait_for(lambda: reader.get("k"))
     with antipode.scope():
@@ -362,7 +362,7 @@ def test_so_many_are_followed_and_no_more(folder: Path, monkeypatch: pytest.Monk
 
 def test_the_finding_is_an_event_of_the_span_and_in_its_trace(folder: Path) -> None:
     """REC-9, OBS-11: what `antipode check` reads from exports of traces, and no key."""
-    _, writer, reader = posts(lag=0.05)
+    _, writer, reader = posts()
     tracers = TracerProvider(shutdown_on_exit=False)
     with tracers.get_tracer("app").start_as_current_span("request") as span, antipode.scope():
         writer.set("k", "v")
@@ -393,7 +393,7 @@ def test_the_reads_of_an_event_loop_are_followed(folder: Path) -> None:
 
 def test_a_summary_counts_what_was_since_the_last(folder: Path) -> None:
     """REC-16, REC-19."""
-    _, writer, reader = posts(lag=0.05)
+    _, writer, reader = posts()
     began = time.time()
     for _ in range(3):
         with antipode.message_scope(""):

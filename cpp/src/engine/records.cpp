@@ -49,7 +49,7 @@ std::vector<Record> Due(bool all) {
   if (counted.empty()) return due;
   const Moment moment = {UnixTime(), std::nullopt};
   Record summary("summary", moment);
-  summary.Number("since", TheSumming().since).Objects("counts", counted);
+  summary.Number("since", TheSumming().since).Number("sample", InForce()->sample).Objects("counts", counted);
   due.push_back(std::move(summary));
   TheSumming().counted = std::move(now);
   TheSumming().since = moment.time;

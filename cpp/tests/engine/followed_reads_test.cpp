@@ -134,7 +134,7 @@ TEST_F(FollowedReadsTest, AnObjectIsStaleByItsOwnVersion) {
 
 // REC-6.
 TEST_F(FollowedReadsTest, WhatReturnsTheSameLaterIsBehindAndNotStale) {
-  MemoryStore store("posts", {"a", "b"}, 100ms);
+  MemoryStore store("posts", {"a", "b"}, 1500ms);
   MemoryClient writer = store.Client("a");
   MemoryClient reader = store.Client("b");
   const Scope scope;
@@ -298,7 +298,7 @@ TEST_F(FollowedReadsTest, WhatIsGivenUpInTheBackgroundIsNoTimeoutOfABarrier) {
 
 // REC-12.
 TEST_F(FollowedReadsTest, WhatTheScopeWroteAfterTheReadWasSentIsNoneOfItsLineage) {
-  MemoryStore memory("posts", {"a", "b"}, 100ms);
+  MemoryStore memory("posts", {"a", "b"}, 1500ms);
   MemoryClient writer = memory.Client("a");
   static_cast<void>(memory.Client("b"));
   const auto store = FindStore("posts").value();
@@ -446,7 +446,7 @@ TEST_F(FollowedReadsTest, SoManyAreFollowedAndNoMore) {
 
 // REC-3: what is confirmed later is in the trace of the read.
 TEST_F(FollowedReadsTest, TheFindingIsInTheTraceOfTheRead) {
-  MemoryStore store("posts", {"a", "b"}, 50ms);
+  MemoryStore store("posts", {"a", "b"}, 1500ms);
   MemoryClient writer = store.Client("a");
   MemoryClient reader = store.Client("b");
   const Scope scope;
@@ -459,7 +459,7 @@ TEST_F(FollowedReadsTest, TheFindingIsInTheTraceOfTheRead) {
 
 // REC-16.
 TEST_F(FollowedReadsTest, ASummaryCountsWhatWasSinceTheLast) {
-  MemoryStore store("posts", {"a", "b"}, 50ms);
+  MemoryStore store("posts", {"a", "b"}, 1500ms);
   MemoryClient writer = store.Client("a");
   MemoryClient reader = store.Client("b");
   for (int message = 0; message < 3; ++message) {
@@ -490,6 +490,7 @@ TEST_F(FollowedReadsTest, ASummaryCountsWhatWasSinceTheLast) {
   EXPECT_EQ(totals, (std::map<std::string, int>{
                         {"messages", 3}, {"reads", 3}, {"followed_reads", 3}, {"barriers", 3}, {"writes", 3}}));
   EXPECT_EQ(summaries[1].at("since"), summaries[0].at("time"));
+  EXPECT_EQ(summaries[0].at("sample"), 1.0);  // REC-19
   EXPECT_EQ(summaries[1].at("counts"), Json::parse(R"([{"what": "reads", "store": "posts", "count": 1}])"));
 }
 

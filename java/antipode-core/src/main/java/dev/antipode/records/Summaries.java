@@ -1,10 +1,11 @@
 package dev.antipode.records;
 
+import dev.antipode.configuration.ProcessSettings;
 import dev.antipode.records.Counts.Counted;
 import java.util.List;
 import java.util.Map;
 
-/** What was counted since the last summary (REC-16). */
+/** What was counted since the last summary (REC-16, REC-19). */
 final class Summaries {
   // Under the lock of this: what the last summary had counted, and when it was written.
   private Map<Counted, Long> counted = Map.of();
@@ -19,6 +20,7 @@ final class Summaries {
     }
     Map<String, Object> record = Records.head("summary");
     record.put("since", since);
+    record.put("sample", ProcessSettings.inForce().sample());
     record.put("counts", more);
     counted = now;
     since = (double) record.get("time");

@@ -247,7 +247,7 @@ class RecordsTest {
     assertThat(record.get("trace_id").asText()).isEqualTo(span.getSpanContext().getTraceId());
   }
 
-  /** REC-16. */
+  /** REC-16, REC-19. */
   @Test
   void aSummaryCountsWhatWasSinceTheLast() {
     MemoryStore store = MemoryStore.named("posts").lag(Duration.ofMillis(1500));
@@ -285,6 +285,7 @@ class RecordsTest {
     assertThat(totals)
         .isEqualTo(Map.of("messages", 3, "reads", 3, "followed_reads", 3, "barriers", 3, "writes", 3));
     assertThat(summaries.get(1).get("since")).isEqualTo(summaries.get(0).get("time"));
+    assertThat(summaries.get(0).get("sample").asDouble()).isEqualTo(1.0);
     assertThat(summaries.get(1).get("counts").toString())
         .isEqualTo("[{\"what\":\"reads\",\"store\":\"posts\",\"count\":1}]");
   }
