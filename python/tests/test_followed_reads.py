@@ -175,8 +175,10 @@ def test_no_repeat_before_all_is_there(folder: Path) -> None:
     [always(VISIBLE), always(unproven("ended")), always(not_yet("?", unknown_epoch=True)), down],
     ids=["visible", "unproven", "unknown epoch", "down"],
 )
-def test_only_not_yet_is_a_finding(folder: Path, answer: Answer, monkeypatch: pytest.MonkeyPatch) -> None:
-    """REC-13: what cannot be proved, and a server that does not answer, are none."""
+def test_only_not_yet_is_a_finding(
+    folder: Path, answer: Answer, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> None:
+    """REC-13, REC-20: what cannot be proved, and a server that does not answer, are none; they are counted."""
     monkeypatch.setattr(following, "FOLLOW_S", 0.2)
     store = fake_store("posts", Target("p", answer))
     with antipode.scope(ONE):
@@ -185,6 +187,7 @@ def test_only_not_yet_is_a_finding(folder: Path, answer: Answer, monkeypatch: py
         followed.over(store.servers()[0], lambda: b"", repeat=lambda: b"other")
         wait_for(lambda: not following._followed)
     assert counted("followed_reads") == 1
+    assert counted("unjudged_reads") == ("visible" not in request.node.callspec.id)
     assert [line["kind"] for line in lines_of(folder)] == []
 
 

@@ -96,7 +96,12 @@ struct FollowedRead::Inside : std::enable_shared_from_this<Inside> {
       Put("stale", writes, "version");
       return;
     }
-    if (late.empty()) return;
+    if (late.empty()) {
+      if (!std::all_of(writes.begin(), writes.end(), [](const Write& write) { return write.ThereAtOnce(); })) {
+        Count("unjudged_reads");
+      }
+      return;
+    }
     const bool seen = std::all_of(writes.begin(), writes.end(), [](const Write& write) { return write.visible_after; });
     if (repeat && seen && Repeats::Instance().Later([self = shared_from_this(), late](bool may) { self->Compare(late, may); })) {
       return;

@@ -205,11 +205,12 @@ TEST_F(FollowedReadsTest, NoRepeatBeforeAllIsThere) {
   EXPECT_EQ(repeats, 0);
 }
 
-// REC-13: what cannot be proved, and a server that does not answer, are none.
+// REC-13, REC-20: what cannot be proved, and a server that does not answer, are none; they are counted.
 TEST_F(FollowedReadsTest, OnlyNotYetIsAFinding) {
   following::SetFollowFor(200ms);
   Visibility unknown = Visibility::NotYet("?");
   unknown.unknown_epoch = true;
+  unsigned judged = 1;  // the first one
   for (const Ask& answer :
        {Always(Visibility::Visible()), Always(Visibility::Unproven("ended")), Always(unknown), Down()}) {
     const Isolated isolated;
@@ -222,6 +223,8 @@ TEST_F(FollowedReadsTest, OnlyNotYetIsAFinding) {
     UntilNothingIsFollowed();
     EXPECT_EQ(Counted("followed_reads"), 1U);
     EXPECT_EQ(Counted("behind") + Counted("stale"), 0U);
+    EXPECT_EQ(Counted("unjudged_reads"), 1U - judged);
+    judged = 0;
   }
   following::SetFollowFor(30s);
   EXPECT_TRUE(Now("behind").empty());

@@ -160,6 +160,8 @@ class FollowedRead:
                 or not repeats.later(lambda: self._differs(again), functools.partial(self._compared, late))
             ):
                 self._record("behind", late)
+        elif not all(write.there_at_once for write in writes):
+            self._count("unjudged_reads")
 
     def _differs(self, again: Value) -> bool:
         """Reads again, and says whether the result is another one now."""

@@ -104,6 +104,16 @@ def test_exit_codes(run: Run, records: list[Record], code: int) -> None:
     assert bool(answer["doubts"]) or code != 2
 
 
+def test_reads_that_could_not_be_judged_are_a_doubt(run: Run) -> None:
+    """CHECK-7, REC-20: a store that can prove nothing is not a clean one."""
+    where = {"site": SITE, "store": "blog-posts"}
+    code, answer = checked(run, summary(count("followed_reads", 10, **where), count("unjudged_reads", 4, **where)))
+    assert (code, answer["judged"]) == (2, 6)
+    [found] = answer["findings"]
+    assert (found["kind"], found["count"], found["of"]) == ("unjudged_read", 4, 10)
+    assert answer["doubts"] == ["4 followed reads could not be judged"]
+
+
 COUNTED = [
     ([count("stale", 3, site=SITE, store="blog-posts")], 3),
     ([count("behind", 1, site=SITE, store="blog-posts")], 1),

@@ -28,6 +28,8 @@ class Kind(StrEnum):
     BEHIND = "behind"
     UNJUDGED = "unjudged"
     """A barrier that looked at no server, or could prove nothing."""
+    UNJUDGED_READ = "unjudged_read"
+    """A followed read whose server could not prove what it had."""
     VACUOUS = "vacuous"
     ORPHAN = "orphan"
     LATE_WRITE = "late_write"
@@ -43,6 +45,7 @@ _DOUBTED: Final = {
         "reads were of servers that were behind, and nothing says whether they were stale",
     ),
     Kind.UNJUDGED: ("look of a barrier could not judge", "looks of barriers could not judge"),
+    Kind.UNJUDGED_READ: ("followed read could not be judged", "followed reads could not be judged"),
     Kind.VACUOUS: ("barrier knew none of its lineage's stores", "barriers knew none of their lineage's stores"),
     Kind.ORPHAN: ("write was in no lineage", "writes were in no lineage"),
     Kind.LATE_WRITE: ("write came after its lineage had left", "writes came after their lineage had left"),
@@ -212,7 +215,9 @@ def report(rows: Table, taken: Taken, *, pictures: bool = False) -> Report:
     reads = _reads(analysis.reads(rows), sums, notes)
     if any(found.kind is Kind.STALE and found.scope != "message" for found in reads):
         _trace_back(reads, analysis.entries(rows))
+    unjudged = sums.unjudged_reads()
     findings += reads
+    findings += unjudged
     findings += [_other(row) for row in analysis.others(rows)]
     order = list(Kind)
     findings.sort(key=lambda found: (order.index(found.kind), -found.estimated, found.service, found.site, found.store))
@@ -222,7 +227,7 @@ def report(rows: Table, taken: Taken, *, pictures: bool = False) -> Report:
         first,
         last,
         findings,
-        judged + sums.total("followed_reads"),
+        judged + sums.total("followed_reads") - sum(each.count for each in unjudged),
         sums.total("requests") + sums.total("messages"),
         [*notes, *sums.unfollowed()],
         lost=_lost(sums, analysis.barriers(rows), reads),
@@ -262,6 +267,16 @@ class _Sums:
             if count and not followed[service, region, store]:
                 place = f"{service or 'a service'}{f' in {region}' if region else ''}"
                 yield f"none of {counted(count, 'read', 'reads')} of {store} by {place} was followed"
+
+    def unjudged_reads(self) -> list[Finding]:
+        """Followed reads of which nobody could tell what their server had (REC-20)."""
+        found = []
+        for (service, region, site, store, what), count in sorted(self._at.items()):
+            if what == "unjudged_reads" and count:
+                each = Finding(Kind.UNJUDGED_READ, service, region, site, store, count, estimated=float(count))
+                each.of = self.at(each, "followed_reads")
+                found.append(each)
+        return found
 
     def of_store(self, finding: Finding, what: str) -> int:
         """At all sites."""

@@ -12,6 +12,7 @@ TITLES = {
     Kind.PUBLISHED_BEFORE_COMMIT: "published before commit",
     Kind.BEHIND: "reads of servers that were behind",
     Kind.UNJUDGED: "barriers that could not judge",
+    Kind.UNJUDGED_READ: "reads that could not be judged",
     Kind.VACUOUS: "vacuous barriers",
     Kind.ORPHAN: "orphan writes",
     Kind.LATE_WRITE: "late writes",
@@ -26,6 +27,7 @@ EXPLAINED = {
     Kind.PUBLISHED_BEFORE_COMMIT: "A lineage left before its own write was committed; who gets it cannot wait for it.",
     Kind.BEHIND: "A read of a server that had not reached the lineage's position; whether it was stale nobody knows.",
     Kind.UNJUDGED: "A barrier looked at no server of the store, or could prove nothing.",
+    Kind.UNJUDGED_READ: "A read of a server that could not prove whether it had what the request depends on.",
     Kind.VACUOUS: "A barrier whose lineage has stores, none of which this process has registered.",
     Kind.ORPHAN: "A write outside any scope: it is in no lineage, so that nobody can wait for it.",
     Kind.LATE_WRITE: "A write after its scope had ended, or its response had left: the caller cannot wait for it.",
@@ -72,7 +74,7 @@ def what(finding: Finding) -> str:
     """What happens at the site."""
     after = f" after {finding.origin}" if finding.origin else ""
     match finding.kind:
-        case Kind.STALE | Kind.BEHIND:
+        case Kind.STALE | Kind.BEHIND | Kind.UNJUDGED_READ:
             return f"reads {finding.store}{after}"
         case Kind.LATE | Kind.UNJUDGED:
             return f"barrier for {finding.store}{after}"

@@ -196,6 +196,9 @@ public final class FollowedRead {
       return;
     }
     if (late.isEmpty()) {
+      if (!writes.stream().allMatch(FollowedWrite::wasThereAtOnce)) {
+        count("unjudged_reads");
+      }
       return;
     }
     boolean allSeen = writes.stream().allMatch(write -> write.visibleAfter() != null);

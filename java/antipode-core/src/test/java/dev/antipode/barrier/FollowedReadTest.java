@@ -197,7 +197,7 @@ class FollowedReadTest {
     };
   }
 
-  /** REC-13: what cannot be proved, and a server that does not answer, are none. */
+  /** REC-13, REC-20: what cannot be proved, and a server that does not answer, are none; they are counted. */
   @ParameterizedTest
   @ValueSource(strings = {"visible", "unproven", "unknown epoch", "down"})
   void onlyNotYetIsAFinding(String way) {
@@ -210,6 +210,7 @@ class FollowedReadTest {
       }
       Lines.settled();
       assertThat(total("followed_reads")).isOne();
+      assertThat(total("unjudged_reads")).isEqualTo(way.equals("visible") ? 0 : 1);
       assertThat(lines.of()).isEmpty();
     } finally {
       Following.followFor(before);
