@@ -95,6 +95,10 @@ void Waiters::GiveUp(Need& need) {
   if (need.done.load(std::memory_order_relaxed)) return;
   need.group.Settle(need, nullptr);
   --live_;
+  if (need.group.timeout == Duration::zero()) {  // what is kept would keep the server, too, while that does not answer
+    looks_.erase(std::remove_if(looks_.begin(), looks_.end(), [&](const NeedPtr& each) { return each.get() == &need; }),
+                 looks_.end());
+  }
   if (!need.group.follows) ++timeouts_in_a_row_;
   if (!need.is_position) {
     ForgetOther(need);
@@ -205,6 +209,7 @@ std::vector<NeedPtr> Waiters::TakeAll() {
   ordered_.clear();
   others_.clear();
   by_write_.clear();
+  looks_.clear();  // they are among them
   return needs;
 }
 

@@ -1,70 +1,15 @@
-// Reads in dry-run: followed in the background, behind or stale, confirmed or not, and counted (spec REC).
-#include "antipode/followed_read.h"
-
+// Reads in dry-run: followed in the background, behind or stale, confirmed or not (spec REC).
 #include <atomic>
-#include <map>
 #include <thread>
 
 #include "antipode/memory.h"
 #include "antipode/messages.h"
-#include "antipode/scope.h"
-#include "antipode/telemetry.h"
-#include "engine/counts.h"
-#include "engine/following.h"
-#include "engine/record_writer.h"
-#include "engine/records_test.h"
-#include "engine/sampling.h"
+#include "engine/followed_reads_test.h"
 
 namespace antipode::testing {
 namespace {
 
 const std::string kHere = "engine/followed_reads_test.cpp:";
-
-class FollowedReadsTest : public RecordsTest {
- protected:
-  FollowedReadsTest() { Be(Mode::kDryRun); }
-  ~FollowedReadsTest() override { SetTelemetrySink(nullptr); }
-
-  // The one finding of a read.
-  Json Finding() const {
-    std::vector<Json> found;
-    Until([&] {
-      found = Now("behind");
-      for (Json& stale : Now("stale")) found.push_back(std::move(stale));
-      return !found.empty();
-    });
-    EXPECT_EQ(found.size(), 1U);
-    return found.empty() ? Json::object() : found.front();
-  }
-
-  static std::uint64_t Counted(const std::string& what) {
-    std::uint64_t count = 0;
-    for (const auto& [counted, number] : counts::Now()) count += std::get<0>(counted) == what ? number : 0;
-    return count;
-  }
-
-  static void UntilNothingIsFollowed() {
-    Until([] { return following::Followed() == 0; });
-  }
-
-  std::unique_ptr<FollowedRead> Begin(const std::shared_ptr<Store>& store, Site site = Site()) const {
-    return FollowedRead::Begin(store, CurrentReading(), CurrentScope(), site);
-  }
-};
-
-FollowedRead::Octets Text(const std::string& text) {
-  return [text] { return std::optional(text); };
-}
-
-// A server that has the write so long after the first question.
-Ask Later(Duration after) {
-  const auto first = std::make_shared<std::optional<TimePoint>>();
-  return [=](Span<const WriteId> ids, Server&) {
-    if (!*first) *first = Clock::now();
-    const bool there = Clock::now() - **first > after;
-    return Answers(std::vector(ids.size(), there ? Visibility::Visible() : Visibility::NotYet()));
-  };
-}
 
 // REC-6, REC-7, REC-8, REC-12, REC-14: the same read returned something else once the write was there.
 TEST_F(FollowedReadsTest, AReadOfWhatHasNotComeIsStale) {
@@ -74,7 +19,7 @@ TEST_F(FollowedReadsTest, AReadOfWhatHasNotComeIsStale) {
     Be(Mode::kDryRun);
     MemoryOptions options;
     options.name = "posts";
-    options.lag = 100ms;
+    options.lag = 500ms;
     options.versions = versions;
     MemoryStore store(options);
     MemoryClient writer = store.Client("a");
@@ -114,7 +59,7 @@ TEST_F(FollowedReadsTest, AnObjectIsStaleByItsOwnVersion) {
   Set(words);
   MemoryOptions options;
   options.name = "posts";
-  options.lag = 100ms;
+  options.lag = 500ms;
   options.versions = Versions::kObject;
   MemoryStore store(options);
   MemoryClient writer = store.Client("a");
@@ -134,7 +79,7 @@ TEST_F(FollowedReadsTest, AnObjectIsStaleByItsOwnVersion) {
 
 // REC-6.
 TEST_F(FollowedReadsTest, WhatReturnsTheSameLaterIsBehindAndNotStale) {
-  MemoryStore store("posts", {"a", "b"}, 1500ms);
+  MemoryStore store("posts", {"a", "b"}, 500ms);
   MemoryClient writer = store.Client("a");
   MemoryClient reader = store.Client("b");
   const Scope scope;
@@ -247,6 +192,25 @@ TEST_F(FollowedReadsTest, APositionBehindAnotherThatIsThereIsAskedForByItself) {
   EXPECT_EQ(Counted("followed_reads"), 29U);
 }
 
+// A look that nobody answered holds nothing: neither a server that is gone, nor more and more while one is down.
+TEST_F(FollowedReadsTest, WhatIsGivenUpKeepsNoServer) {
+  following::SetFollowFor(50ms);
+  std::weak_ptr<Server> server;
+  {
+    const Isolated isolated;
+    Be(Mode::kDryRun);
+    const auto store = MakeFakeStore("posts", {MakeFake("p", Down())});
+    const Scope scope(Lineage(At("posts", "e", 1)));
+    const auto followed = Begin(store);
+    ASSERT_NE(followed, nullptr);
+    followed->Over(store->Servers().front());
+    UntilNothingIsFollowed();
+    server = store->Servers().front();
+  }
+  following::SetFollowFor(30s);
+  EXPECT_TRUE(server.expired());
+}
+
 // REC-13: the overload rule speaks of barriers that wait. What is recorded is what the server said.
 TEST_F(FollowedReadsTest, WaitsThatTimedOutBeforeAreNoFindingOfALaterRead) {
   Be(Mode::kEnforce);
@@ -301,7 +265,7 @@ TEST_F(FollowedReadsTest, WhatIsGivenUpInTheBackgroundIsNoTimeoutOfABarrier) {
 
 // REC-12.
 TEST_F(FollowedReadsTest, WhatTheScopeWroteAfterTheReadWasSentIsNoneOfItsLineage) {
-  MemoryStore memory("posts", {"a", "b"}, 1500ms);
+  MemoryStore memory("posts", {"a", "b"}, 100ms);
   MemoryClient writer = memory.Client("a");
   static_cast<void>(memory.Client("b"));
   const auto store = FindStore("posts").value();
@@ -375,137 +339,6 @@ TEST_F(FollowedReadsTest, InMonkeyModeFollowingAReadMakesNothingVisible) {
   following::SetFollowFor(30s);
   EXPECT_EQ(store.Look("b", "k"), std::nullopt);
   EXPECT_EQ(chosen, 1);
-}
-
-// A sink with a span, whose trace a test says.
-class Traced : public TelemetrySink {
- public:
-  explicit Traced(std::string trace) : name_{std::move(trace), std::string(16, 'b')} {}
-  void Add(const Instrument&, const Attributes&, std::uint64_t) override {}
-  void Record(const Instrument&, const Attributes&, double) override {}
-  void Waited(const BarrierSpan&) override {}
-  std::optional<SpanName> CurrentSpan() override { return name_; }
-  void Finding(const EventAttributes&) override {}
-
- private:
-  const SpanName name_;
-};
-
-// REC-12: the last 7 octets of its id, as a share of 2^56.
-TEST_F(FollowedReadsTest, TheTraceDecidesForEveryProcessAlike) {
-  SettingWords words = Words(Mode::kDryRun);
-  words.sample = 0.25;
-  Set(words);
-  const auto store = MakeFakeStore("posts", {MakeFake("p", Always(Visibility::Visible()))});
-  const Scope scope(Lineage(At("posts", "e", 1)));
-  const std::string first = "000000000000000abc";
-  const std::map<std::string, bool> traces = {{first + "3fffffffffffff", true},
-                                              {first + "40000000000000", false},
-                                              {first + "ffffffffffffff", false},
-                                              {first + "00000000000000", true}};
-  for (const auto& [trace, sampled] : traces) {
-    ASSERT_EQ(trace.size(), 32U);
-    SetTelemetrySink(std::make_shared<Traced>(trace));
-    EXPECT_EQ(Begin(store) != nullptr, sampled) << trace;
-  }
-}
-
-// REC-10, REC-12.
-TEST_F(FollowedReadsTest, WithoutATraceChanceDecides) {
-  SettingWords words = Words(Mode::kDryRun);
-  words.sample = 0.25;
-  Set(words);
-  const auto store = MakeFakeStore("posts", {MakeFake("p", Always(Visibility::Visible()))});
-  const Scope scope(Lineage(At("posts", "e", 1)));
-  int followed = 0;
-  for (int read = 0; read < 4000; ++read) followed += Begin(store) != nullptr ? 1 : 0;
-  EXPECT_GT(followed, 800);
-  EXPECT_LT(followed, 1200);
-  EXPECT_EQ(Counted("reads"), 4000U);
-  words.sample = 0.0;
-  Set(words);
-  EXPECT_EQ(Begin(store), nullptr);
-}
-
-// REC-15: what comes beyond is neither followed nor counted as followed.
-TEST_F(FollowedReadsTest, SoManyAreFollowedAndNoMore) {
-  following::SetMostFollowed(3);
-  following::SetFollowFor(200ms);
-  const auto store = MakeFakeStore("posts", {MakeFake("p", Always(Visibility::NotYet()))});
-  const Scope scope(Lineage(At("posts", "e", 1)));
-  for (int read = 0; read < 5; ++read) {
-    const auto followed = Begin(store);
-    ASSERT_NE(followed, nullptr);
-    followed->Over(store->Servers().front());
-  }
-  EXPECT_EQ(Counted("followed_reads"), 3U);
-  UntilNothingIsFollowed();
-  following::SetMostFollowed(following::kMostFollowed);
-  following::SetFollowFor(30s);
-  const std::vector<Json> found = Now("behind");
-  ASSERT_EQ(found.size(), 3U);
-  for (const Json& record : found) EXPECT_TRUE(record.at("visible_after").is_null());
-}
-
-// REC-3: what is confirmed later is in the trace of the read.
-TEST_F(FollowedReadsTest, TheFindingIsInTheTraceOfTheRead) {
-  MemoryStore store("posts", {"a", "b"}, 1500ms);
-  MemoryClient writer = store.Client("a");
-  MemoryClient reader = store.Client("b");
-  const Scope scope;
-  ASSERT_TRUE(writer.Set("k", "v").ok());
-  SetTelemetrySink(std::make_shared<Traced>(std::string(32, 'a')));
-  EXPECT_TRUE(reader.Get("k").ok());
-  SetTelemetrySink(nullptr);
-  EXPECT_EQ(Finding().at("trace_id"), std::string(32, 'a'));
-}
-
-// REC-16.
-TEST_F(FollowedReadsTest, ASummaryCountsWhatWasSinceTheLast) {
-  MemoryStore store("posts", {"a", "b"}, 1500ms);
-  MemoryClient writer = store.Client("a");
-  MemoryClient reader = store.Client("b");
-  for (int message = 0; message < 3; ++message) {
-    const Scope scope = MessageScope("");
-    ASSERT_TRUE(writer.Set("k", std::to_string(message)).ok());
-    EXPECT_TRUE(reader.Get("k").ok());
-    EXPECT_TRUE(Barrier().dry_run());
-  }
-  Until([] { return following::Followed() == 0 && Counted("behind") + Counted("stale") == 3; });
-  records::End();
-  EXPECT_TRUE(reader.Get("k").ok());
-  records::End();
-  records::End();  // nothing since
-  const std::vector<Json> summaries = Now("summary");
-  ASSERT_EQ(summaries.size(), 2U);
-  std::map<std::string, int> totals;
-  for (const Json& count : summaries[0].at("counts")) {
-    const std::string what = count.at("what");
-    totals[what] += count.at("count").get<int>();
-    if (what == "barriers" || what == "followed_reads" || what == "behind" || what == "stale") {
-      EXPECT_EQ(count.at("site").get<std::string>().find(kHere), 0U);
-    }
-    EXPECT_EQ(count.contains("store"), what != "barriers" && what != "messages");
-  }
-  EXPECT_EQ(totals["behind"] + totals["stale"], 3);
-  totals.erase("behind");
-  totals.erase("stale");
-  EXPECT_EQ(totals, (std::map<std::string, int>{
-                        {"messages", 3}, {"reads", 3}, {"followed_reads", 3}, {"barriers", 3}, {"writes", 3}}));
-  EXPECT_EQ(summaries[1].at("since"), summaries[0].at("time"));
-  EXPECT_EQ(summaries[0].at("sample"), 1.0);  // REC-19
-  EXPECT_EQ(summaries[1].at("counts"), Json::parse(R"([{"what": "reads", "store": "posts", "count": 1}])"));
-}
-
-// REC-16: also of a process that finds nothing.
-TEST_F(FollowedReadsTest, ASummaryComesEveryMinute) {
-  RecordWriter::Instance().End();
-  SetDuePeriod(20ms);
-  MemoryStore store("posts", {"a", "b"});
-  EXPECT_TRUE(store.Client("b").Get("k").ok());
-  EXPECT_EQ(Written("summary").front().at("counts").at(0).at("what"), "reads");
-  RecordWriter::Instance().End();
-  SetDuePeriod(60s);
 }
 
 // REC-6: a correct run of many messages, each of which waits for what it reads, has none.

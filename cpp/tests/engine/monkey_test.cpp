@@ -336,7 +336,14 @@ TEST(MonkeySeeds, RepeatThemselvesWhateverOtherRegionsReadAndDiffer_MONKEY_8) {
 
 // Mistakes
 
-TEST_F(MonkeyTest, ThereIsNoLag_MONKEY_1) {
+// The child begins a thread, which ThreadSanitizer forbids behind a mere fork: it is this program anew.
+class MonkeyDeathTest : public MonkeyTest {
+ protected:
+  MonkeyDeathTest() { GTEST_FLAG_SET(death_test_style, "threadsafe"); }
+  ~MonkeyDeathTest() override { GTEST_FLAG_SET(death_test_style, "fast"); }
+};
+
+TEST_F(MonkeyDeathTest, ThereIsNoLag_MONKEY_1) {
   MemoryOptions options;
   options.name = "s";
   options.monkey = true;
@@ -345,7 +352,7 @@ TEST_F(MonkeyTest, ThereIsNoLag_MONKEY_1) {
   EXPECT_DEATH(StoreOf(Versions::kPosition, Newest).SetLag("b", 80ms), "no clock");
 }
 
-TEST_F(MonkeyTest, AnAnswerOutOfRangeIsRefused_MONKEY_7) {
+TEST_F(MonkeyDeathTest, AnAnswerOutOfRangeIsRefused_MONKEY_7) {
   EXPECT_DEATH(
       {
         MemoryStore store = StoreOf(Versions::kPosition, [](const StaleRead& read) { return read.most + 1; });
