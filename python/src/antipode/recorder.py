@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "GONE",
+    "THERE",
     "Changed",
     "NotedRead",
     "NotedWrite",
@@ -52,6 +53,8 @@ MESSAGE: Final = "msg"
 """The tag of the extension that names a message while it is recorded (HIST-30)."""
 GONE: Final = "gone"
 """In place of a value's digest: nothing is there."""
+THERE: Final = "there"
+"""In place of a value's digest: something is there, and its version says what."""
 _MESSAGE_ID: Final = re.compile(r"[0-9a-zA-Z]{1,40}")
 _LONGEST_KEY: Final = 1024
 _EXIT_S: Final = 5.0
@@ -64,7 +67,7 @@ class Changed(NamedTuple):
 
     key: bytes
     value: str | None = None
-    """The digest of the value that the key has from now on, `GONE`, or None where nobody knows."""
+    """The digest of the value that the key has from now on, `GONE`, `THERE`, or None where nobody knows."""
     expires: bool = False
     """Whether it may go by itself."""
 
@@ -280,7 +283,9 @@ class NotedRead:
 
 def _changed(each: Changed) -> Line:
     fields: Line = {"key": _key(each.key)}
-    if each.value is not None:
+    if each.value == THERE:
+        fields["there"] = True
+    elif each.value is not None:
         fields["value"] = None if each.value == GONE else each.value
     if each.expires:
         fields["expires"] = True

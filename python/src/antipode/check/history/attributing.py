@@ -60,7 +60,7 @@ class _Attribution:
             self._unclear.add(item)
         elif isinstance(said.value, str):
             self._by_value.setdefault((item, said.value), []).append(write)
-        if said.value is None or said.value is UNSAID or said.expires:
+        if said.value is None or (said.value is UNSAID and not said.there) or said.expires:
             self._may_be_gone.add(item)
 
     def kept(self) -> list[Operation]:

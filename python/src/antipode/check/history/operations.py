@@ -56,6 +56,8 @@ class Recorded:
     """Whether what was written may go by itself."""
     certain: bool = True
     """Whether the write is known to have happened."""
+    there: bool = False
+    """Whether the write left something under its key, though its digest is not said."""
     any_key: bool = False
     """Whether the write may have changed any key of its store."""
     nothing: bool = False

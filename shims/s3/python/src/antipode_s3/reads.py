@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from antipode.reading import Reading, current_reading
+from antipode.recorder import NotedRead
 from antipode.scope import Scope, current_scope
 from antipode.wait_on_read import wait_first
 from antipode.writeid import Opaque, Ordered, WriteId
 from botocore.exceptions import ClientError
 
-from antipode_s3 import following, metadata
+from antipode_s3 import following, metadata, noting
 from antipode_s3.binding import Binding
 from antipode_s3.client_calls import send
 from antipode_s3.operations import READS_OBJECT, READS_PART
@@ -22,6 +23,23 @@ def do(client: Any, binding: Binding, operation: str, params: dict[str, Any]) ->
     """Does one operation that reads: after what it has to wait for, and noting what it depends on."""
     reading = current_reading()
     scope = current_scope()
+    noted = noting.begin(binding, scope)
+    try:
+        return _do(client, binding, operation, params, reading, scope, noted)
+    finally:
+        if noted is not None:  # where it was not over before
+            noted.failed()
+
+
+def _do(
+    client: Any,
+    binding: Binding,
+    operation: str,
+    params: dict[str, Any],
+    reading: Reading | None,
+    scope: Scope | None,
+    noted: NotedRead | None,
+) -> Any:
     wait_first(binding.server, binding.timeout, reading, scope, waits=binding.waits)
     merged = Reading() if binding.merges and scope is not None else None
     collecting = [each for each in (reading, merged) if each is not None]
@@ -29,6 +47,8 @@ def do(client: Any, binding: Binding, operation: str, params: dict[str, Any]) ->
     try:
         answer = send(client, operation, params)
     except ClientError as error:
+        if noted is not None:
+            noting.over(noted, binding, operation, params, error)
         if followed is not None:
             following.over(followed, binding, operation, params, error)
         if collecting:
@@ -38,11 +58,15 @@ def do(client: Any, binding: Binding, operation: str, params: dict[str, Any]) ->
     if operation in READS_OBJECT:
         rest = _hide(answer)
         binding.observe(rest.counter)
+        if noted is not None:
+            noting.over(noted, binding, operation, params, answer, rest.counter)
         if followed is not None:
             following.over(followed, binding, operation, params, answer, rest.counter)
         if collecting:
             _saw(binding, params, rest, str(answer.get("VersionId") or ""), collecting)
     else:
+        if noted is not None:
+            noting.over(noted, binding, operation, params, answer)
         if followed is not None:
             following.over(followed, binding, operation, params, answer)
         if collecting:

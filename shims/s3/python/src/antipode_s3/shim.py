@@ -24,6 +24,7 @@ class S3Shim(Shim):
     """What knows S3. Versions: of objects, from a hybrid logical clock in their metadata; of deletes, VersionIds."""
 
     kind: ClassVar[str] = "s3"
+    notes_reads: ClassVar[bool] = True
     capabilities: ClassVar[Capabilities] = Capabilities(versions="object", tombstones=True, rest=("native",))
     unreachable: ClassVar[tuple[type[Exception], ...]] = (OSError, BotoCoreError)
     own_pace: ClassVar[float] = POLL_S

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from antipode_s3 import copies, deletes, multiparts
+from antipode_s3 import copies, deletes, multiparts, noting
 from antipode_s3.binding import Binding
 from antipode_s3.client_calls import send, sent
 from antipode_s3.operations import UNVERSIONED
@@ -22,6 +22,7 @@ def _put(client: Any, binding: Binding, operation: str, params: dict[str, Any]) 
     key = key_of(params)
     version = Versioned(binding, key, params.get("Metadata"))
     write = binding.store.begin(key)
+    noting.put(write, key)
     try:
         changed = params if version.metadata is None else {**params, "Metadata": version.metadata}
         answer = send(client, operation, changed)
