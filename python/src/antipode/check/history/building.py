@@ -19,7 +19,7 @@ from antipode.check.history.operations import (
 )
 from antipode.errors import MalformedLineageError
 from antipode.lineage import Lineage
-from antipode.writeid import WriteId
+from antipode.writeid import Ordered, WriteId
 
 _MOST_GAPS: Final = 100_000
 
@@ -39,6 +39,10 @@ class _Builder:
         self._numbers: dict[str, int] = {}
         self._sendings: dict[str, int] = {}
         self._identified: dict[WriteId, list[int]] = {}
+        self._covered: set[WriteId] = set()
+        """Positions that reads put into lineages: they may stand for no write, or for another one's (HIST-29)."""
+        self._connected: set[tuple[str, str]] = set()
+        """Threads whose lineage may hold what came with a receipt, a read or a write of theirs."""
         self._gaps: list[Gap] = []
         self._numbered()
 
@@ -59,15 +63,7 @@ class _Builder:
                     self._identified.setdefault(entry, []).append(number)
         for each in self._operations:
             if each.recorded is not None and each.recorded.covers:
-                self._covered(each, each.recorded.covers)
-
-    def _covered(self, read: Operation, position: str) -> None:
-        """A position that a read put into lineages stands there for the write that it returned (HIST-29)."""
-        source = self._numbers.get(read.reads_from or "")
-        for entry in self._parsed(read, position):
-            named = self._identified.setdefault(entry, [])
-            if source is not None and source not in named:
-                named.append(source)
+                self._covered.update(self._parsed(each, each.recorded.covers))
 
     def history(self) -> History:
         operations = self._operations
@@ -119,6 +115,8 @@ class _Builder:
         if each.kind is Kind.SEND:  # what it says is said of the message, and so of those that receive it
             return
         carried = self._resolved(number, each)[0]
+        if each.kind in (Kind.RECEIVE, Kind.READ, Kind.WRITE):
+            self._connected.add((each.process, each.scope))
         if each.kind is Kind.RECEIVE:
             sending = self._sendings.get(each.message)
             if sending is None:
@@ -129,7 +127,7 @@ class _Builder:
                 elif self._resolved(number, each)[1]:
                     self._gap(
                         number,
-                        "the message that was received is not in the history, and carried a position, which may stand "
+                        "the message that was received is not in the history, and carried a version, which may stand "
                         "for more writes than its own",
                     )
             else:
@@ -144,7 +142,7 @@ class _Builder:
             made.carried[number] = carried
 
     def _resolved(self, number: int, each: Operation) -> tuple[list[int], bool]:
-        """The writes that an operation's lineage names, and whether it has a position, which stands for more."""
+        """The writes that an operation's lineage names, and whether one may stand for more than itself."""
         lineage = each.lineage
         if lineage is None:
             return [], False
@@ -154,11 +152,15 @@ class _Builder:
             if parsed.incomplete:
                 self._gap(number, "the lineage is incomplete: something that belonged there is missing")
             for entry in parsed:
+                if entry in self._covered:
+                    if (each.process, each.scope) not in self._connected:
+                        self._gap(number, "the lineage holds a position that came with nothing that was recorded")
+                    continue
                 writes = self._identified.get(entry)
                 if writes is None:
                     self._gap(number, f"no write of the history has the identifier {Lineage([entry]).serialize()}")
                 found += writes or ()
-            return found, any(entry.is_position for entry in parsed)
+            return found, any(isinstance(entry.version, Ordered) for entry in parsed)
         for name in lineage:
             write = self._numbers.get(name)
             if write is None:
