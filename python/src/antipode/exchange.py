@@ -88,22 +88,29 @@ def _refuse(taken: Taken, decision: Decision, direction: Direction, sender: str)
         taken.gaps.append(("untrusted", f"a lineage ({direction.words}) was dropped: {decision.reason}"))
 
 
-def give(lineage: Lineage, trust: TrustSettings, direction: Direction, sender: Scope | None = None) -> str | None:
+def give(
+    lineage: Lineage,
+    trust: TrustSettings,
+    direction: Direction,
+    sender: Scope | None = None,
+    told: Lineage | None = None,
+) -> str | None:
     """The text that leaves: within the budget, sealed if seals are asked for; None where nothing need leave.
 
     What the budget leaves out is marked in the text and counted; the scope's lineage stays whole (WIRE-36). `sender`:
-    whose message it leaves with, for a recorded history; None for what rests beside a value.
+    whose message it leaves with, for a recorded history; None for what rests beside a value. `told`: what that says of
+    it, where it is more than leaves.
     """
-    if not lineage:
-        return None
     recording = None if sender is None or not settings().history else recorder()
+    if not lineage and (recording is None or told is None):
+        return None
     message = ""
     if recording is not None:
         message = recording.new_message()
         lineage = named(lineage, message)
     fits = fitted(lineage, settings().budget_bytes - trust.seal_length, direction)
     if recording is not None and sender is not None:
-        recording.sent(sender, message, fits)
+        recording.sent(sender, message, fits if told is None else fits | told)
     text = outgoing_text(fits.serialize(), trust)
     telemetry.size(direction.value, len(text))
     return text

@@ -141,14 +141,17 @@ class Inbound:
         added = self.scope.additions()
         new = added.added_to(self._reported)
         self._reported = added
-        if not new or public:
+        told = None  # what the caller has already is not said again, and is what it depends on all the same (HIST-30)
+        if settings().history and self.scope.lineage:
+            told = self.scope.marked()
+        if (not new and told is None) or public:
             return None
         trust = self._trust()
         decision = judge_response_out(self._peer, self._forwarded, trust)
         if not decision.accepted:
             report(decision, Direction.RESPONSE_OUT)
             return None
-        return give(new, trust, Direction.RESPONSE_OUT, self.scope)
+        return give(new, trust, Direction.RESPONSE_OUT, self.scope, told)
 
     def close(self) -> None:
         """Ends the request's scope; closing twice is harmless."""
