@@ -109,7 +109,12 @@ void ResponseStream::Message() {
 void ResponseStream::End(const Carrier& trailers, Site site) {
   if (call_ == nullptr) return;
   const std::vector<std::string> values = ValuesOf(trailers, kLineageHeader);
-  call_->Finish([&] { MergeResponse(call_->scope, values, call_->host, site); });
+  call_->Finish([&] {
+    MergeResponse(call_->scope, values, call_->host, site);
+    if (call_->stream != nullptr && !values.empty() && !IsExpected(call_->scope, call_->host)) {
+      MarkUnanswered(*call_->scope, call_->host, "its trailer is not taken, by settings that came while it was open", site);
+    }
+  });
 }
 
 void ResponseStream::Lost(std::string_view words) {

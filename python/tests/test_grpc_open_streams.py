@@ -390,13 +390,19 @@ def test_streams_that_nobody_reads_on_do_not_gather() -> None:
         assert scope.lineage.incomplete == {""}
 
 
-def test_a_setting_that_changes_while_a_stream_is_open_hides_no_loss() -> None:
-    """PROP-27: whether a lineage is expected is judged where the call is made."""
+@pytest.mark.parametrize("changed", [{"mode": "off"}, {"trust": "none"}], ids=["off", "no trust"])
+@pytest.mark.parametrize("taken", [False, True], ids=["given up", "trailer"])
+def test_a_setting_that_changes_while_a_stream_is_open_hides_no_loss(changed: dict[str, Any], taken: bool) -> None:
+    """PROP-27, PROP-28: whether a lineage is expected is judged where the call is made."""
+    before = antipode.settings()
     with antipode.scope() as scope:
         stream = ResponseStream("localhost:50051")
         stream.message()
-        antipode.configure(mode="off")
-        stream.lost("UNAVAILABLE")
-        antipode.configure(mode="enforce")
-        assert reasons(scope) == ["unanswered"]
+        antipode.configure(**changed)
+        if taken:
+            stream.end(["1~posts..e.7"])
+        else:
+            stream.lost("UNAVAILABLE")
+        antipode.configure(mode=before.mode, trust=before.trust)
+        assert "unanswered" in reasons(scope)
         assert scope.marked().incomplete

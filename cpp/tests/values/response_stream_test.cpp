@@ -188,6 +188,25 @@ TEST(ResponseStreams, OfStrangersAreNone_PROP_28_TRUST_3) {
   EXPECT_TRUE(scope.lineage().empty());
 }
 
+TEST(ResponseStreams, HideNoLossBySettingsThatChange_PROP_27_PROP_28) {
+  for (const bool taken : {false, true}) {
+    const Isolation isolation;
+    const Scope scope;
+    {
+      ResponseStream stream(kHost);
+      stream.Message();
+      SettingWords words;
+      words.mode = Mode::kOff;
+      ASSERT_TRUE(Configure(words).ok());
+      if (taken) stream.End(HeaderCarrier(kTrailer));
+    }
+    SettingWords on;
+    on.mode = Mode::kEnforce;
+    ASSERT_TRUE(Configure(on).ok());
+    ExpectLost(scope, taken ? "its trailer is not taken, by settings that came while it was open" : "nobody read it to its end");
+  }
+}
+
 TEST(ResponseStreams, WithModeOffAreNone_PROP_26_PROP_28) {
   const Isolation isolation(Variables{{"ANTIPODE_MODE", "off"}});
   const Scope scope;

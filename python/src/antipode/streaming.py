@@ -58,6 +58,8 @@ class ResponseStream:
             with nullcontext() if self.scope is None else activate(self.scope):
                 if texts:
                     merge_response(texts, self.host)
+                if texts and not is_expected(self.scope, self.host):
+                    why = "its trailer is not taken, by settings that came while it was open"
                 if why and self._expected and self.scope is not None:
                     mark_unanswered(self.scope, self.host, why)
             if self.scope is not None:
