@@ -9,6 +9,7 @@
 #include "engine/counts.h"
 #include "engine/following.h"
 #include "engine/held_records.h"
+#include "engine/in_force.h"
 #include "engine/judgement.h"
 #include "engine/measures.h"
 #include "engine/record.h"
