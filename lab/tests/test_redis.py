@@ -223,7 +223,7 @@ def test_sentinels_fail_over_and_the_links_keep_their_lags(redis_lab: RedisStore
     assert new in {"b1", "b2"}
     other = "b2" if new == "b1" else "b1"
     assert primary.get("k") == b"1"
-    until(lambda: redis_lab.replication(other).get("master_link_status") == "up")
+    until(lambda: redis_lab.replication(other).get("master_link_status") == "up", 60)  # it tries the dead one first
     redis_lab.wait_caught_up(other)
     assert lag_of(redis_lab, other, "after") > (0.059 if other == "b2" else 0.039)
     redis_lab.restart("a")
