@@ -10,11 +10,15 @@ from typing import Any
 
 import antipode_lab.stores
 import pytest
+from hypothesis import HealthCheck, settings
 from xdist.scheduler import LoadScopeScheduling
 from xdist.workermanage import WorkerController
 
 pytest_plugins = ["pytester"]
 """For tests of our own fixtures and cases, in a run of their own."""
+
+settings.register_profile("unhurried", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("unhurried")  # other tests and builds run beside these: how long an example takes says nothing
 
 _STORES = {module.name for module in iter_modules(antipode_lab.stores.__path__) if not module.name.startswith("_")}
 _FOLDERS = {"sns-sqs": {"sns"}, "mysql": {"mariadb"}}
