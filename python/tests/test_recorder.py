@@ -6,10 +6,12 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import antipode
+import antipode.session
 import jsonschema
 import pytest
 from antipode import memory, recorder
@@ -375,6 +377,39 @@ def test_a_lineage_of_somebody_who_records_nothing_is_a_receipt_of_an_unknown_me
         pass
     [receipt] = [line for line in lines(folder) if line["kind"] == "receive"]
     assert receipt["lineage"] == "1~posts..e.5"
+    assert judged(folder)[0] is Verdict.UNKNOWN
+
+
+def by_scope(lineage: Lineage) -> None:
+    with antipode.scope(lineage):
+        pass
+
+
+def by_hand(lineage: Lineage) -> None:
+    with antipode.scope():
+        antipode.transfer(lineage)
+
+
+def by_session(lineage: Lineage) -> None:
+    kept: dict[str, Any] = {}
+    with antipode.scope(lineage):
+        antipode.session.keep_in(kept)
+    with antipode.scope():
+        antipode.session.join_from(kept)
+
+
+@pytest.mark.parametrize("way", [by_scope, by_hand, by_session])
+def test_a_position_that_comes_without_a_message_is_no_consistent_history(
+    folder: Path, posts: memory.Store, way: Callable[[Lineage], None]
+) -> None:
+    """HIST-33: it stands for writes that no line names, and what comes after them is not judged by them."""
+    with antipode.scope():
+        posts.client("a").set("1", "x")
+    with antipode.scope() as scope:
+        posts.client("a").set("2", "y")  # its position covers the write before
+        lineage = scope.lineage
+    assert judged(folder)[0] is Verdict.CONSISTENT
+    way(lineage)
     assert judged(folder)[0] is Verdict.UNKNOWN
 
 

@@ -17,6 +17,7 @@ from antipode.judgement import enforce, judge
 from antipode.lineage import Lineage
 from antipode.need import Group
 from antipode.plan import DEFAULT, OnTimeout, OnUnproven, OnVacuous, Plan, Timeout, _Default, make_plan, warn_vacuous
+from antipode.recorder import note_arrival
 from antipode.result import BarrierResult, StoreResult
 from antipode.scope import current_scope
 from antipode.scope_values import Gap
@@ -148,6 +149,7 @@ def _finish(plan: Plan, group: Group, found: Resolution | None = None, *, given:
     waited = time.monotonic() - (group.since if found is None else found.since)
     if found is not None and plan.scope is not None and not given:
         plan.scope.resolve(found.closed, found.found)
+        note_arrival(plan.scope, found.found)
     unresolved = None if found is None else found.verdict
     # A store without a single server has nothing to ask, and no needs: that is no pass.
     all_visible = all(asked.servers for asked in plan.asked) and all(

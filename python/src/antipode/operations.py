@@ -10,7 +10,7 @@ from opentelemetry import context as otel
 from antipode.errors import ConfigurationError
 from antipode.lineage import EMPTY, Lineage
 from antipode.lost_writes import orphan
-from antipode.recorder import recorder
+from antipode.recorder import note_arrival, recorder
 from antipode.scope import Scope, current_block, current_scope, in_context, open_scope
 from antipode.scope_values import Removed
 from antipode.site import call_site
@@ -21,6 +21,7 @@ from antipode.writeid import WriteId
 def scope(lineage: Lineage = EMPTY) -> Iterator[Scope]:
     """A new scope for the block, empty or starting from a lineage: `root() … stop()`."""
     with open_scope(lineage) as opened:
+        note_arrival(opened, lineage)
         yield opened
 
 
@@ -72,6 +73,7 @@ def transfer(lineage: Lineage) -> None:
     current = current_scope()
     if current is not None:
         current.transfer(lineage)
+        note_arrival(current, lineage)
     elif lineage:
         orphan(next(iter(lineage.stores), ""))
 

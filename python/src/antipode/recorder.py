@@ -43,6 +43,7 @@ __all__ = [
     "NotedWrite",
     "Recorder",
     "Seen",
+    "note_arrival",
     "note_read",
     "note_write",
     "recorder",
@@ -329,6 +330,13 @@ def note_read(store: Store, scope: Scope | None) -> NotedRead | None:
     """A read is about to be sent; None where no history is recorded, or outside of scopes. Never raises."""
     found = recorder()
     return None if found is None or scope is None or not store.records else found.read(scope, store)
+
+
+def note_arrival(scope: Scope, lineage: Lineage) -> None:
+    """A lineage came by another way than a message, a value or a copy of a scope (HIST-33). Never raises."""
+    found = recorder() if lineage else None
+    if found is not None:
+        found.received(scope, (), lineage)
 
 
 def named(lineage: Lineage, message: str) -> Lineage:
