@@ -11,6 +11,7 @@ from __future__ import annotations
 import atexit
 import functools
 import hashlib
+import hmac
 import os
 import re
 import secrets
@@ -85,8 +86,7 @@ class Seen(NamedTuple):
 
 def value_digest(store: str, key: bytes, value: bytes) -> str:
     """Names a value within one key of a store: two keys with one value cannot be told by it (HIST-29)."""
-    salt = hashlib.blake2b(store.encode() + b"\0" + key, digest_size=32).digest()
-    return hashlib.blake2b(value, digest_size=16, key=salt).hexdigest()
+    return hmac.new(store.encode() + b"\0" + key, value, hashlib.sha256).hexdigest()[:32]
 
 
 def _safely(function: Callable[Concatenate[Recorder, _P], _R]) -> Callable[Concatenate[Recorder, _P], _R | None]:
@@ -283,7 +283,7 @@ class NotedRead:
 
 
 def _changed(each: Changed) -> Line:
-    fields: Line = {"key": _key(each.key)}
+    fields: Line = {"key": spelled_key(each.key)}
     if each.value == THERE:
         fields["there"] = True
     elif each.value is not None:
@@ -294,7 +294,7 @@ def _changed(each: Changed) -> Line:
 
 
 def _seen(each: Seen) -> Line:
-    fields: Line = {"key": _key(each.key)}
+    fields: Line = {"key": spelled_key(each.key)}
     if each.version is not None:
         fields["version"] = Lineage((each.version,)).serialize()
     if each.value is not None:
@@ -304,8 +304,8 @@ def _seen(each: Seen) -> Line:
     return fields
 
 
-def _key(key: bytes) -> str:
-    """A key as histories have it; the hashed form of one that is too long."""
+def spelled_key(key: bytes) -> str:
+    """A key as histories have it; the hashed form of one that is too long (HIST-34)."""
     text = key.decode("utf-8", "backslashreplace")
     return text if len(text) <= _LONGEST_KEY else hashed_key(key).decode()
 
