@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from antipode_benchmarks.postnotification.experiments.bench import Bench
+from antipode_benchmarks.postnotification.experiments.overhead import WAYS, estimate
 from antipode_benchmarks.postnotification.experiments.paper import TABLE_1
 from antipode_benchmarks.postnotification.experiments.report import Report, wrong
 from antipode_benchmarks.postnotification.experiments.scale import MOST_OCTETS, NOTIFIERS, STORES, Scale
@@ -144,6 +145,30 @@ def test_no_such_option(words: tuple[str, ...]) -> None:
     done = subprocess.run([*COMMAND, *words], capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 2
     assert words[-1] in done.stderr
+
+
+@pytest.mark.parametrize("notifier", ["http", "rabbitmq"])
+def test_the_cost_of_dry_run(tmp_path: Path, notifier: str) -> None:
+    """Every way is loaded in each round; what is compared to itself is not told."""
+    words = ("--notifier", notifier, "--rounds", "2", "--requests", "20", "--sample", "1")
+    code, said, result = run(tmp_path, "overhead", *words)
+    assert code == 0, said
+    assert [row["way"] for row in result["rows"]] == list(WAYS)
+    for row in result["rows"]:
+        assert (row["rounds"], row["sample"]) == (2, 1.0)
+        assert row["uploads_per_s"] > 0
+        assert row["processor_ms"] > 0
+        assert ("throughput_lost_percent_to_off" in row) == (row["way"] != "off")
+        assert ("processor_more_percent_than_without" in row) == (row["way"] != "without Antipode")
+
+
+@pytest.mark.parametrize(
+    ("count", "middle", "least", "most"), [(1, 0, 0, 0), (5, 2, 0, 4), (6, 2.5, 0, 5), (20, 9.5, 5, 14)]
+)
+def test_an_estimate_has_its_median_and_where_that_may_lie(count: int, middle: float, least: int, most: int) -> None:
+    """Of 20 values the 6th and the 15th enclose the median with 95 % of confidence; of 6 all of them do."""
+    found = estimate([float(value) for value in reversed(range(count))])
+    assert found == {"median": middle, "from": least, "to": most}
 
 
 def test_a_post_fits_its_store() -> None:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from contextlib import AsyncExitStack
 from itertools import groupby
 from types import TracebackType
 from typing import Self
 from uuid import uuid4
 
+from psutil import Process
+
 from antipode_benchmarks.postnotification.hosts import Hosts
-from antipode_benchmarks.postnotification.options import REGIONS, SERVICES, Language, Options, Setup
+from antipode_benchmarks.postnotification.options import QUEUE, REGIONS, SERVICES, Language, Options, Setup
 
 
 class Fleet:
@@ -25,10 +27,17 @@ class Fleet:
         posts: dict[str, str] | None = None,
         queues: dict[str, str] | None = None,
         enforcing: Collection[str] = (),
+        environment: Mapping[str, str] | None = None,
+        place: str = QUEUE,
     ) -> None:
-        """`enforcing`: services that wait at their barriers, whatever ANTIPODE_MODE has the others do."""
+        """`enforcing`: services that wait at their barriers, whatever ANTIPODE_MODE has the others do.
+
+        `environment`: variables of all processes beside the command's own; `place`: the exchange and the queue.
+        """
         self._options = options
         self._enforcing = enforcing
+        self._environment = environment or {}
+        self._place = place
         self._antipode = antipode
         self._posts = posts or {}
         self._queues = queues or {}
@@ -51,10 +60,12 @@ class Fleet:
     async def _start(self) -> None:
         for language, services in self._processes():
             waits = not set(services).isdisjoint(self._enforcing)
-            await self._hosts.start(language, services, {"ANTIPODE_MODE": "enforce"} if waits else {})
+            mode = {"ANTIPODE_MODE": "enforce"} if waits else {}
+            await self._hosts.start(language, services, {**self._environment, **mode})
         for host in self._hosts:
             self.addresses |= await host.bound()
-        setup = Setup(self._options, self._antipode, self.addresses, self._posts, self._queues, run=uuid4().hex)
+        servers = self.addresses, self._posts, self._queues
+        setup = Setup(self._options, self._antipode, *servers, self._place, self._place, run=uuid4().hex)
         await asyncio.gather(*(host.told(setup) for host in self._hosts))
 
     def _processes(self) -> list[tuple[Language, tuple[str, ...]]]:
@@ -67,6 +78,11 @@ class Fleet:
                 own = tuple(group)
                 processes += [(language, (service,)) for service in own] if language == "python" else [(language, own)]
         return processes
+
+    @property
+    def processor_seconds(self) -> float:
+        """The time that its processes have spent on processors since they began."""
+        return sum(sum(Process(host.process.pid).cpu_times()[:2]) for host in self._hosts)
 
     def check(self) -> None:
         """Raises RunFailed where a process has ended."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from typing import Any, NamedTuple
 
@@ -48,8 +48,10 @@ def posts_servers(options: Options, console: Console) -> Iterator[stores.Place]:
 
 
 @contextmanager
-def queue_servers(options: Options, console: Console, *, one_broker: bool = False) -> Iterator[dict[str, str]]:
-    """Those of the queue."""
+def queue_servers(
+    options: Options, console: Console, *, one_broker: bool = False, places: Collection[str] = ()
+) -> Iterator[dict[str, str]]:
+    """Those of the queue. `places`: exchanges of RabbitMQ, each with a queue of its own, in place of the one."""
     with ExitStack() as labs:
         notifier = None if options.notifier == "memory" else queues.module_of(options.notifier)
         if notifier is None or notifier.LAB is None:
@@ -59,6 +61,8 @@ def queue_servers(options: Options, console: Console, *, one_broker: bool = Fals
         settings = dict(notifier.LAB)
         if one_broker and options.notifier == "rabbitmq":
             settings["one_broker"] = True
+        if places:
+            settings |= {"exchanges": dict.fromkeys(places, "fanout"), "queues": {name: name for name in places}}
         yield notifier.prepare(_start(labs, console, options.notifier, settings, replicas=1, lag=lag, queue_lag=lag))
 
 

@@ -14,6 +14,7 @@ from rich.console import Console
 
 from antipode_benchmarks.postnotification.experiments import delay as delays
 from antipode_benchmarks.postnotification.experiments import matrix as matrices
+from antipode_benchmarks.postnotification.experiments import overhead as costs
 from antipode_benchmarks.postnotification.experiments import size as sizes
 from antipode_benchmarks.postnotification.experiments import window as windows
 from antipode_benchmarks.postnotification.experiments.bench import Bench
@@ -155,6 +156,31 @@ def size_of(
     chosen = _some("--stores", stores, STORES), _some("--notifiers", notifiers, NOTIFIERS)
     scale = Scale(requests, 20.0, size, (20, 20), 10)
     _run(scale, lambda console, bench: sizes.run(console, bench, *chosen, json_file))
+
+
+@app.command()
+def overhead(
+    store: Annotated[str, typer.Option(help=f"one of {', '.join(STORES)}")] = "redis",
+    notifier: Annotated[str, typer.Option(help="http or rabbitmq")] = "rabbitmq",
+    rounds: Annotated[int, typer.Option(min=1, help="loads of each way")] = 20,
+    requests: Annotated[int, typer.Option(min=1, help="uploads a load")] = 200,
+    sample: Annotated[float, typer.Option(min=0, max=1, help="ANTIPODE_SAMPLE")] = 0.01,
+    size: Annotated[int, typer.Option(min=0, help="octets of a post")] = 1024,
+    lag: Lag = "80ms,120ms",
+    queue_lag: QueueLag = "10ms",
+    json_file: Json = None,
+) -> None:
+    """What dry-run costs in throughput, beside the other modes and the application without Antipode.
+
+    Exit code 0; 4: a run failed; 130: interrupted.
+    """
+    [name] = _some("--store", store, STORES)
+    [queue] = _some("--notifier", notifier, ("http", "rabbitmq"))
+    scale = _scale(requests, None, size, lag, queue_lag, paper=False)
+    _run(
+        scale,
+        lambda console, bench: costs.run(console, bench, name, queue, rounds=rounds, sample=sample, path=json_file),
+    )
 
 
 if __name__ == "__main__":

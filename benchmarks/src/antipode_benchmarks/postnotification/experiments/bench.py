@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
@@ -35,14 +35,18 @@ class Bench:
     def __exit__(self, *_: object) -> None:
         self._ends.close()
 
-    def start(self, notifiers: Sequence[str]) -> None:
-        """Starts the notifiers' servers, which stay until the end; one that does not start is a failure of its runs."""
+    def start(self, notifiers: Sequence[str], places: Collection[str] = ()) -> None:
+        """Starts the notifiers' servers, which stay until the end; one that does not start is a failure of its runs.
+
+        `places`: as `queue_servers` has them.
+        """
         for name in notifiers:
             options = self.scale.options("memory", name)
             try:
-                self._queues[name] = self._ends.enter_context(queue_servers(options, self._console, one_broker=True))
+                started = queue_servers(options, self._console, one_broker=True, places=places)
+                self._queues[name] = self._ends.enter_context(started)
             except (LabError, RunFailed) as error:
-                self._failed(name, error)
+                self.failed(name, error)
 
     @contextmanager
     def store(self, name: str) -> Iterator[Store]:
@@ -52,24 +56,31 @@ class Bench:
             try:
                 place = ends.enter_context(posts_servers(options, self._console))
             except (LabError, RunFailed) as error:
-                self._failed(name, error)
+                self.failed(name, error)
                 place = None
             yield Store(self, None if place is None else Servers(place, {}))
         raise_if_terminated()  # its result is kept, and the experiment does not look whole
 
+    def servers(self, posts: Servers | None, notifier: str) -> Servers | None:
+        """A store's servers and a notifier's together; None where one of them did not start."""
+        if posts is None or notifier not in self._queues:
+            return None
+        return Servers(posts.posts, self._queues[notifier])
+
     def run(self, servers: Servers, options: Options, title: str) -> dict[str, Any] | None:
         """One run's result; None where it failed, which is said at the end. KeyboardInterrupt after a SIGTERM."""
         raise_if_terminated()
-        if options.notifier not in self._queues:
+        own = self.servers(servers, options.notifier)
+        if own is None:
             return None
         try:
-            own = Servers(servers.posts, self._queues[options.notifier])
             return asyncio.run(Run(options, self._console, own, title=title).both())
         except (RunFailed, LabError) as error:
-            self._failed(title, error)
+            self.failed(title, error)
             return None
 
-    def _failed(self, what: str, error: Exception) -> None:
+    def failed(self, what: str, error: Exception) -> None:
+        """Notes a failure, and goes on."""
         self.failures[what] = str(error)
         self._console.print(f"{what} failed: {error}", markup=False)
 
