@@ -1,7 +1,9 @@
 // `Barrier()` on the memory store: what it proves, refuses and says (spec BAR).
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cmath>
+#include <memory>
 
 #include "antipode/fallback.h"
 #include "antipode/memory.h"
@@ -334,11 +336,11 @@ TEST_F(BarrierTest, AssertBarriersTellsWhetherTheCodeWaited) {
 // BAR-1: what joins later is not waited for.
 TEST_F(BarrierTest, WhatJoinsTheScopeWhileABarrierWaitsIsNotWaitedFor) {
   const WriteId first = At("posts", "e", 1);
-  std::atomic<bool> there{false};
-  MakeFakeStore("posts", {MakeFake("p", [&](Span<const WriteId> ids, Server&) -> Answers {
+  const auto there = std::make_shared<std::atomic<bool>>(false);
+  MakeFakeStore("posts", {MakeFake("p", [first, there](Span<const WriteId> ids, Server&) -> Answers {
                   std::vector<Visibility> answers;
                   for (const WriteId& id : ids) {
-                    answers.push_back(there && id == first ? Visibility::Visible() : Visibility::NotYet());
+                    answers.push_back(*there && id == first ? Visibility::Visible() : Visibility::NotYet());
                   }
                   return answers;
                 })});
@@ -346,7 +348,7 @@ TEST_F(BarrierTest, WhatJoinsTheScopeWhileABarrierWaitsIsNotWaitedFor) {
   auto waiting = BarrierAsync(Proceeding(30s));
   Until([] { return FindStore("posts").value()->parked() == 1; });
   scope->Append(At("posts", "f", 1));
-  there = true;
+  *there = true;
   EXPECT_TRUE(waiting.get().satisfied());
   EXPECT_FALSE(Barrier(Proceeding(50ms)).satisfied());
   EXPECT_TRUE(Barrier(Lineage(first), Proceeding(20s)).satisfied()) << "the one that was given, not the scope's";

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <future>
 #include <map>
+#include <memory>
 #include <string>
 #include <thread>
 #include <vector>
@@ -138,6 +139,12 @@ TEST_F(LogTest, AServerThatBreaksOffLosesItsProofs) {
 }
 
 // A server whose answer is held on its way while a push says that its data were replaced: it speaks of those before.
+struct HeldAnswer {
+  std::atomic<bool> held{false};
+  std::atomic<bool> let_go{false};
+  std::atomic<bool> replaced{false};
+};
+
 class OvertakenAnswer : public LogTest {
  protected:
   OvertakenAnswer() {
@@ -145,12 +152,17 @@ class OvertakenAnswer : public LogTest {
     words.free_path_ttl = 60s;
     Set(words);
     log_->Move(10);
-    fake_->Set([this](Span<const WriteId> ids, Server& server) -> Answers {
-      std::vector<Visibility> answers(ids.size(), answer_);
-      if (!held_.exchange(true)) {
-        while (!let_go_) std::this_thread::sleep_for(1ms);
-      } else if (replaced_) {
-        return log_->Judge(ids, server);
+    Hold(Visibility::Visible());
+  }
+
+  // From now on this is the answer that is held. It keeps what it needs itself: the asker may still ask as a test ends.
+  void Hold(const Visibility& answer) {
+    fake_->Set([answer, log = log_, state = state_](Span<const WriteId> ids, Server& server) -> Answers {
+      std::vector<Visibility> answers(ids.size(), answer);
+      if (!state->held.exchange(true)) {
+        while (!state->let_go) std::this_thread::sleep_for(1ms);
+      } else if (state->replaced) {
+        return log->Judge(ids, server);
       }
       server.Applied("i1", "e1", {{"e1", 10}});
       return answers;
@@ -159,17 +171,14 @@ class OvertakenAnswer : public LogTest {
 
   // The data are replaced while the answer is held, and then it comes.
   void Replace(std::uint64_t to) {
-    Until([&] { return held_.load(); });
+    Until([&] { return state_->held.load(); });
     log_->Become("i1", "e1", to);
-    replaced_ = true;
+    state_->replaced = true;
     server_->Reset();
-    let_go_ = true;
+    state_->let_go = true;
   }
 
-  Visibility answer_ = Visibility::Visible();
-  std::atomic<bool> held_{false};
-  std::atomic<bool> let_go_{false};
-  std::atomic<bool> replaced_{false};
+  const std::shared_ptr<HeldAnswer> state_ = std::make_shared<HeldAnswer>();
 };
 
 // BAR-33: dropped whole, the verdicts, too.
@@ -196,7 +205,7 @@ TEST_F(OvertakenAnswer, LeavesNoProof) {
 
 // And a look that was answered so looks again, rather than fail by what was before.
 TEST_F(OvertakenAnswer, DoesNotRefuseEither) {
-  answer_ = Visibility::Unproven("of the data before");
+  Hold(Visibility::Unproven("of the data before"));
   auto waiting = BarrierAsync(Upto(10), Proceeding(60s));
   Replace(10);
   EXPECT_TRUE(waiting.get().satisfied());
