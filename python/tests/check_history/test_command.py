@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import html
 import io
 import json
+import re
 import sys
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 from antipode import cli
@@ -72,8 +75,8 @@ def test_exit_codes(run: Run, folder: str, code: int) -> None:
 
 @pytest.mark.parametrize("path", sorted(str(path.relative_to(FOLDER)) for path in FOLDER.glob("[cuv]*/**/*.jsonl")))
 def test_json_and_picture_say_the_same(run: Run, path: str, tmp_path: Path) -> None:
-    out = tmp_path / "picture.dot"
-    ran = run("check", "--history", str(FOLDER / path), "--json", "--dot", str(out))
+    out, page = tmp_path / "picture.dot", tmp_path / "page.html"
+    ran = run("check", "--history", str(FOLDER / path), "--json", "--dot", str(out), "--html", str(page))
     told = json.loads(ran.out)
     case = json.loads((FOLDER / "index.json").read_text("utf-8"))["cases"][path]
     verdict, *pattern = path.split("/")[:-1]
@@ -81,6 +84,12 @@ def test_json_and_picture_say_the_same(run: Run, path: str, tmp_path: Path) -> N
     assert [each["pattern"] for each in told["violations"]] == pattern
     picture = out.read_text("utf-8")
     assert picture.count("{") == picture.count("}")
+    drawn = drawings(page)
+    assert len(drawn) == len(told["violations"])
+    for violation, (titles, arrows) in zip(told["violations"], drawn, strict=True):
+        assert len(titles) == len(violation["witness"])
+        assert all(any(f": {name} " in title for title in titles) for name in violation["witness"])
+        assert arrows >= len(violation["witness"]) - 1
     for violation in told["violations"]:
         assert sorted(violation["witness"]) == sorted(case["witness"])
         assert {step["operation"] for step in violation["steps"]} == set(violation["witness"])
@@ -89,6 +98,17 @@ def test_json_and_picture_say_the_same(run: Run, path: str, tmp_path: Path) -> N
     assert sorted({gap["operation"] for gap in told["gaps"]}) == case.get("gaps", [])
     if path == "unknown/unattributed.jsonl":
         assert told["unattributed"] == ["what"]
+
+
+def drawings(page: Path) -> list[tuple[list[str], int]]:
+    """Of each drawing of a page the titles of its boxes, and how many arrows it has."""
+    found = []
+    for text in re.findall(r"<svg .*?</svg>", page.read_text("utf-8"), re.DOTALL):
+        drawing = ElementTree.fromstring(text)
+        titles = [title.text or "" for title in drawing.iter("title")]
+        assert len(titles) == len(list(drawing.iter("rect")))
+        found.append((titles, len([path for path in drawing.iter("path") if path.get("marker-end")])))
+    return found
 
 
 def test_what_is_not_known_is_named(run: Run) -> None:
@@ -105,11 +125,9 @@ def test_standard_input_and_deadline(run: Run) -> None:
     assert run("check", "--history", "-", "--deadline", "30s", stdin=story).code == 1
     refused = run("check", "--history", "-", "--deadline", "soon", stdin=story)
     assert (refused.code, "is no time" in refused.err) == (2, True)
-    lines = io.StringIO()
-    write_operations(generate(1, Shape(operations=2000)), lines)
-    late = run("check", "--history", "-", "--deadline", "0s", stdin=lines.getvalue().encode())
+    late = run("check", "--history", "-", "--deadline", "0s", stdin=long_one())
     assert (late.code, late.out.startswith("CANNOT TELL")) == (2, True)
-    small = run("check", "--history", "-", "--json", "--deadline", "0s", stdin=lines.getvalue().encode())
+    small = run("check", "--history", "-", "--json", "--deadline", "0s", stdin=long_one())
     assert json.loads(small.out)["verdict"] == "unknown"
 
 
@@ -118,16 +136,42 @@ def test_no_file_and_no_history(run: Run, tmp_path: Path) -> None:
         ran = run(*words)
         assert ran.code == 2
         assert ran.err
-    ran = run("check", "--history", str(STORY), "--dot", str(tmp_path / "no" / "folder"))
-    assert (ran.code, ran.err.count("\n")) == (2, 1)
+    for option in ("--dot", "--html"):
+        ran = run("check", "--history", str(STORY), option, str(tmp_path / "no" / "folder"))
+        assert (ran.code, ran.err.count("\n")) == (2, 1)
+
+
+def test_a_page_says_what_the_terminal_says(run: Run, tmp_path: Path) -> None:
+    """HIST-16: a page runs nothing, and asks for nothing from elsewhere."""
+    page = tmp_path / "page.html"
+    for path in [
+        STORY,
+        *sorted((FOLDER / "unknown").glob("*.jsonl")),
+        *sorted((FOLDER / "consistent").glob("*.jsonl")),
+    ]:
+        ran = run("check", "--history", str(path), "--html", str(page))
+        shown = html.unescape(page.read_text("utf-8"))
+        assert f"<h1>{ran.out.splitlines()[0]}</h1>" in shown
+        assert not re.search(r"<script|<link|<img|@import|https?://", shown)
+    late = run("check", "--history", "-", "--deadline", "0s", "--html", str(page), stdin=long_one())
+    assert (late.code, "CANNOT TELL" in page.read_text("utf-8")) == (2, True)
+
+
+def long_one() -> bytes:
+    lines = io.StringIO()
+    write_operations(generate(1, Shape(operations=2000)), lines)
+    return lines.getvalue().encode()
 
 
 def test_a_terminal_obeys_nothing_of_a_history(run: Run, tmp_path: Path) -> None:
     text = STORY.read_text("utf-8").replace("follower-notify", "\\u001b[2Jfollower\\ud800").replace("42", "4\\u202e2")
-    picture = tmp_path / "x.dot"
-    ran = run("check", "--history", "-", "--dot", str(picture), stdin=text.encode())
+    text = text.replace('"bob"', '"</text><script>alert(1)</script>"')
+    picture, page = tmp_path / "x.dot", tmp_path / "x.html"
+    ran = run("check", "--history", "-", "--dot", str(picture), "--html", str(page), stdin=text.encode())
     assert ran.code == 1
-    assert not {"\x1b", "\u202e"} & set(ran.out + picture.read_text("utf-8"))
+    assert not {"\x1b", "\u202e"} & set(ran.out + picture.read_text("utf-8") + page.read_text("utf-8"))
+    assert "<script" not in page.read_text("utf-8")
+    assert len(drawings(page)) == 1
     assert json.loads(run("check", "--history", "-", "--json", stdin=text.encode()).out)["verdict"] == "violated"
 
 

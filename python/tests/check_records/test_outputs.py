@@ -287,7 +287,7 @@ def test_no_name_in_a_record_reaches_the_terminal_as_it_is(run: Run, records: Pa
     [
         ([], "nothing to check"),
         (["r.jsonl", "--history", "h.jsonl"], "without RECORDS"),
-        (["--history", "h.jsonl", "--html", "x"], "without --html"),
+        (["--history", "h.jsonl", "--junit", "x"], "without --junit"),
         (["r.jsonl", "--dot", "x"], "--dot goes with --history"),
         (["r.jsonl", "--deadline", "3s"], "--deadline goes with --history"),
         (["r.jsonl", "--sarif", "nowhere/x"], "nowhere/x: No such file or directory"),

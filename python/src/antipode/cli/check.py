@@ -8,7 +8,7 @@ from typing import Annotated, Final
 
 import typer
 
-from antipode.cli.check_history import Form, check_history
+from antipode.cli.check_history import Drawn, Form, check_history
 from antipode.cli.output import fail
 
 _NEEDED: Final = ("ibis", "duckdb", "pyarrow", "msgspec", "jinja2")
@@ -19,7 +19,7 @@ _OF_HISTORIES: Final = {
     "source": "--from",
     "target": "--to",
 }
-_OF_RECORDS: Final = {"page": "--html", "junit": "--junit", "sarif": "--sarif", "baseline": "--baseline"}
+_OF_RECORDS: Final = {"junit": "--junit", "sarif": "--sarif", "baseline": "--baseline"}
 
 
 def check(
@@ -31,7 +31,10 @@ def check(
         ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="print JSON")] = False,
-    page: Annotated[Path | None, typer.Option("--html", metavar="OUT", help="write a page with plots")] = None,
+    page: Annotated[
+        Path | None,
+        typer.Option("--html", metavar="OUT", help="write a page with plots, or of a history with pictures"),
+    ] = None,
     junit: Annotated[Path | None, typer.Option("--junit", metavar="OUT", help="write JUnit's XML")] = None,
     sarif: Annotated[Path | None, typer.Option("--sarif", metavar="OUT", help="write SARIF 2.1.0")] = None,
     baseline: Annotated[
@@ -69,7 +72,9 @@ def check(
         if records or given & _OF_RECORDS.keys():
             other = next((_OF_RECORDS[name] for name in sorted(given & _OF_RECORDS.keys())), "RECORDS")
             fail(f"--history is judged by itself, without {other}.")
-        check_history(history, dot, as_json, deadline, memory, source, target)
+        if page is not None and find_spec("jinja2") is None:
+            fail("--html needs jinja2: pip install 'antipode-sdk[check]'.")
+        check_history(history, Drawn(dot, page), as_json, deadline, memory, source, target)
         return
     if given & _OF_HISTORIES.keys():
         fail(f"{_OF_HISTORIES[min(given & _OF_HISTORIES.keys())]} goes with --history alone.")

@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import IO, Any, Final
+from typing import IO, Any, Final, NamedTuple
 
 import typer
 from rich.text import Text
@@ -39,9 +39,16 @@ class Form(StrEnum):
     PLUME = "plume"
 
 
+class Drawn(NamedTuple):
+    """Where pictures go."""
+
+    dot: Path | None
+    page: Path | None
+
+
 def check_history(
     history: Sequence[str],
-    dot: Path | None,
+    drawn: Drawn,
     as_json: bool,
     deadline: str,
     memory: int,
@@ -68,17 +75,25 @@ def check_history(
         fail(f"{printable(str(error))}.")
     except OutOfTimeError:
         decision = Decision(Verdict.UNKNOWN, [], 0, "the history was not read within the deadline")
-    if read is not None and dot is not None:
-        try:
-            dot.write_text(as_dot(read, decision.witnesses), "utf-8", "backslashreplace")
-        except OSError as error:
-            fail(f"{printable(str(dot))}: {error.strerror or error}.")
+    if read is not None and drawn.dot is not None:
+        _write(drawn.dot, as_dot(read, decision.witnesses))
+    if drawn.page is not None:
+        from antipode.check.history.page import as_page  # what it needs may not be installed
+
+        _write(drawn.page, as_page(read, decision, _headline(decision).plain))
     if as_json:
         say(json.dumps(_as_json(read, decision), indent=2))
     else:
         _show(read, decision)
     if decision.verdict is not Verdict.CONSISTENT:
         raise typer.Exit(Exit.FOUND if decision.verdict is Verdict.VIOLATED else Exit.CANNOT_TELL)
+
+
+def _write(file: Path, text: str) -> None:
+    try:
+        file.write_text(text, "utf-8", "backslashreplace")
+    except OSError as error:
+        fail(f"{printable(str(file))}: {error.strerror or error}.")
 
 
 def _seconds(text: str) -> float | None:

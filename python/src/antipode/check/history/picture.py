@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from antipode.check.history.links import links
 from antipode.check.history.operations import History, Kind
-from antipode.check.history.paths import Step
-from antipode.check.history.witness import Forced, Witness
+from antipode.check.history.witness import Witness
 
 
 def as_dot(history: History, witnesses: Sequence[Witness]) -> str:
@@ -40,23 +40,11 @@ def _one(history: History, place: int, witness: Witness) -> list[str]:
             )
             lines.append(f"      n{place}_{number} [label={_quoted(_label(history, number))}{color}];")
         lines.append("    }")
-    edges = {(step.earlier, step.later): f"label={_quoted(str(step.why))}" for step in _steps(witness)}
-    source = history.source[witness.read]
-    if source in witness.operations and (source, witness.read) not in edges:
-        edges[source, witness.read] = 'label="read", color=red'
-    for forced in witness.forced:
-        words = f"seen so, by {history.operations[forced.read].id}"
-        edges[forced.earlier, forced.later] = f"label={_quoted(words)}, style=dashed, color=red, constraint=false"
-    lines += [f"    n{place}_{one} -> n{place}_{other} [{how}];" for (one, other), how in edges.items()]
+    for link in links(history, witness):
+        how = ", style=dashed, color=red, constraint=false" if link.forced else ", color=red" if link.wrong else ""
+        lines.append(f"    n{place}_{link.earlier} -> n{place}_{link.later} [label={_quoted(link.words)}{how}];")
     lines.append("  }")
     return lines
-
-
-def _steps(witness: Witness) -> list[Step]:
-    steps = list(witness.chain)
-    for forced in witness.forced:
-        steps += [part for part in forced.reason if not isinstance(part, Forced)]
-    return steps
 
 
 def _label(history: History, number: int) -> str:
