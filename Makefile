@@ -76,7 +76,7 @@ cpp: lean
 
 interop: lean
 	@scripts/services $(filter-out python,$(LANGUAGES))
-	@$(PY) -m pytest -q -m interop benchmarks/tests/test_interop.py $(PYTEST)
+	@$(PY) -m pytest -q -m interop benchmarks/tests $(PYTEST)
 
 test-stores: servers
 	@.venv/bin/uv pip install -q --python $(PY) -r requirements/spark.txt

@@ -14,6 +14,11 @@ import pytest
 CHECK = [sys.executable, "-c", "from antipode.cli import main; main()", "check", "--json"]
 AS_PROPOSED = ("--barrier", "follower", "--enforce", "follower-notify")
 """The barrier where the check puts it; that service waits, and the others go on looking."""
+READERS = [
+    ("java", "postnotification/RedisPosts.java:", "postnotification/RabbitNotifications.java:", "/Site.java:"),
+    ("cpp", "services/posts_redis.cpp:", "services/queue_wrapped.cpp:", "/http.cpp:"),
+]
+"""Where a reader's services read posts, take messages, and call one another."""
 REQUESTS = 40
 WARMUP = 5
 
@@ -41,7 +46,7 @@ def lagged(*options: str) -> tuple[str, ...]:
     return ("--requests", str(REQUESTS), "--warmup", str(WARMUP), "--rate", "8", "--lag", "900ms,1000ms", *options)
 
 
-def assert_proposed(folder: Path, read_at: str, entered_at: str) -> None:
+def assert_proposed(folder: Path, read_at: str, entered_at: str, passed_on_at: str = "/follower_notify.py:") -> None:
     """CHECK-3, CHECK-9, CHECK-11: the read and its stores, and the barrier where the paper has it."""
     code, answer = checked(folder)
     assert (code, answer["verdict"]) == (1, "violated")
@@ -55,7 +60,7 @@ def assert_proposed(folder: Path, read_at: str, entered_at: str) -> None:
     assert (proposed["move"], proposed["after"]) == ("place_barrier", "notifications")
     assert proposed["at"].startswith(entered_at)
     [before] = proposed["before"]
-    assert "/follower_notify.py:" in before
+    assert passed_on_at in before
     assert (proposed["stores"], proposed["prevents"]) == (["blog-posts"], stale["count"])
 
 
@@ -83,6 +88,20 @@ def test_on_the_same_servers_it_is_found_followed_and_gone(tmp_path: Path) -> No
     servers = lagged("--post-storage", "redis", "--notifier", "rabbitmq", "--one-broker")
     dry_run(tmp_path / "one", *servers, "--barrier", "nowhere", codes={1}, timeout=280)
     assert_proposed(tmp_path / "one", "stores/redis.py:", "queues/rabbitmq.py:")
+    dry_run(tmp_path / "two", *servers, *AS_PROPOSED, codes={0}, timeout=280)
+    assert_none_left(tmp_path / "two", REQUESTS + WARMUP)
+
+
+@pytest.mark.interop
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize(("language", "read_at", "entered_at", "passed_on_at"), READERS)
+def test_a_reader_in_another_language_is_found_followed_and_gone(
+    tmp_path: Path, language: str, read_at: str, entered_at: str, passed_on_at: str
+) -> None:
+    """follower-notify and the post-storage that it asks are of that language, the others Python's."""
+    servers = lagged("--post-storage", "redis", "--notifier", "rabbitmq", "--one-broker", "--reader", language)
+    dry_run(tmp_path / "one", *servers, "--barrier", "nowhere", codes={1}, timeout=280)
+    assert_proposed(tmp_path / "one", read_at, entered_at, passed_on_at)
     dry_run(tmp_path / "two", *servers, *AS_PROPOSED, codes={0}, timeout=280)
     assert_none_left(tmp_path / "two", REQUESTS + WARMUP)
 

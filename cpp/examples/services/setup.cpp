@@ -32,7 +32,7 @@ Setup Setup::FromJson(const std::string& text) {
   setup.queue = json.at("queue");
   WantOneOf("post_storage", setup.post_storage, {"redis", "postgresql"});
   WantOneOf("notifier", setup.notifier, {"http", "rabbitmq"});
-  WantOneOf("barrier", setup.barrier, {"follower", "wait-on-read", "none"});
+  WantOneOf("barrier", setup.barrier, {"follower", "wait-on-read", "nowhere", "none"});
   return setup;
 }
 

@@ -1,6 +1,7 @@
 #include "tracing.h"
 
 #include <antipode/opentelemetry.h>
+#include <antipode/opentelemetry_telemetry.h>
 #include <opentelemetry/baggage/baggage_context.h>
 #include <opentelemetry/baggage/propagation/baggage_propagator.h>
 #include <opentelemetry/context/propagation/composite_propagator.h>
@@ -64,7 +65,9 @@ class TextMap : public propagation::TextMapCarrier {
 
 void StartTracing(bool antipode) {
   propagation::GlobalTextMapPropagator::SetGlobalPropagator(W3c());
-  if (antipode) antipode::otel::Instrument();
+  if (!antipode) return;
+  antipode::otel::Instrument();
+  antipode::otel::ExportTelemetry();  // dry-run's records have the trace by it
 }
 
 struct Continued::Inside {

@@ -43,18 +43,18 @@ inline nostd::string_view Text(std::string_view text) { return {text.data(), tex
 class Exporter : public TelemetrySink {
  public:
   Exporter() : meter_(metrics_api::Provider::GetMeterProvider()->GetMeter(kInstrumentation)) {
-    for (const Instrument& instrument : Instruments()) Make(instrument);
+    for (const antipode::Instrument& instrument : Instruments()) Make(instrument);
   }
   ~Exporter() override {
     for (auto& [name, observed] : observed_) observed.instrument->RemoveCallback(Observe, &observed);
   }
 
-  void Add(const Instrument& instrument, const Attributes& attributes, std::uint64_t number) override {
+  void Add(const antipode::Instrument& instrument, const Attributes& attributes, std::uint64_t number) override {
     const auto found = counters_.find(instrument.name);
     if (found != counters_.end()) found->second->Add(number, attributes, opentelemetry::context::Context{});
   }
 
-  void Record(const Instrument& instrument, const Attributes& attributes, double value) override {
+  void Record(const antipode::Instrument& instrument, const Attributes& attributes, double value) override {
     const auto found = histograms_.find(instrument.name);
     if (found != histograms_.end()) found->second->Record(value, attributes, opentelemetry::context::Context{});
   }
@@ -121,7 +121,7 @@ class Exporter : public TelemetrySink {
     nostd::shared_ptr<metrics_api::ObservableInstrument> instrument;
   };
 
-  void Make(const Instrument& instrument) {
+  void Make(const antipode::Instrument& instrument) {
     const nostd::string_view name = Text(instrument.name);
     const nostd::string_view about = Text(instrument.about);
     const nostd::string_view unit = Text(instrument.unit);
@@ -144,7 +144,7 @@ class Exporter : public TelemetrySink {
     }
   }
 
-  void Watch(const Instrument& instrument, nostd::shared_ptr<metrics_api::ObservableInstrument> made) {
+  void Watch(const antipode::Instrument& instrument, nostd::shared_ptr<metrics_api::ObservableInstrument> made) {
     Observed& observed = observed_[instrument.name];
     observed.name = instrument.name;
     observed.instrument = std::move(made);

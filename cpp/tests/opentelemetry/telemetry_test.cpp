@@ -1,4 +1,5 @@
 // Barriers as OpenTelemetry's spans, by a tracer of the test's own (OBS-1, OBS-4, OBS-10, REC-9). The SDK is not needed.
+#include "antipode/opentelemetry.h"  // both together, as an application has them
 #include "antipode/opentelemetry_telemetry.h"
 
 #include <gtest/gtest.h>

@@ -69,14 +69,19 @@ class Fleet:
         await asyncio.gather(*(host.told(setup) for host in self._hosts))
 
     def _processes(self) -> list[tuple[Language, tuple[str, ...]]]:
-        """A process a service; for other languages than Python, whose start costs more, one for those of a region."""
+        """A process a service; for other languages than Python, whose start costs more, one for those of a region.
+
+        Which waits, whatever the others do, has one of its own: the mode is a process's.
+        """
         if self._options.embedded:
             return [("python", SERVICES)]
         processes: list[tuple[Language, tuple[str, ...]]] = []
         for services in REGIONS.values():
             for language, group in groupby(sorted(services, key=self._options.language), self._options.language):
                 own = tuple(group)
-                processes += [(language, (service,)) for service in own] if language == "python" else [(language, own)]
+                alone = own if language == "python" else tuple(service for service in own if service in self._enforcing)
+                rest = tuple(service for service in own if service not in alone)
+                processes += [(language, (service,)) for service in alone] + [(language, rest)] * bool(rest)
         return processes
 
     @property

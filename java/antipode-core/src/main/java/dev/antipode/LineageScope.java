@@ -31,7 +31,7 @@ public final class LineageScope implements AutoCloseable, ImplicitContextKeyed {
 
   private final ScopeKind kind;
   private final Delivery delivery;
-  private final String site;
+  private String site;
   private final Object lock = new Object();
 
   // Under the lock; what is volatile is read without it.
@@ -479,6 +479,13 @@ public final class LineageScope implements AutoCloseable, ImplicitContextKeyed {
     Supplier<String> route = endpoint;
     String known = route == null ? null : route.get();
     return known == null ? site : known;
+  }
+
+  /** Where the application asked for what opened it, as a consumer is registered: said where no frame is its own (REC-7). */
+  public void askedForAt(String place) {
+    if (site.equals(CallSite.UNKNOWN)) {
+      site = place;
+    }
   }
 
   /** Of a message: the logical name of the store that it came from; empty where no shim knows it. */

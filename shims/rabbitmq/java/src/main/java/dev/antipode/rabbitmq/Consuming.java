@@ -10,6 +10,7 @@ import dev.antipode.Logs;
 import dev.antipode.Mode;
 import dev.antipode.RedeliverException;
 import dev.antipode.shim.RegisteredStore;
+import dev.antipode.telemetry.CallSite;
 import java.io.IOException;
 import java.math.BigDecimal;
 import java.time.Duration;
@@ -39,17 +40,27 @@ final class Consuming {
 
   /** A callback that runs in its message's scope. */
   DeliverCallback scoped(DeliverCallback callback, boolean autoAck) {
+    String site = CallSite.current();
     return (consumerTag, delivery) -> handle(
         delivery.getEnvelope(),
         delivery.getProperties(),
         autoAck,
-        true,
+        site,
         (Handling<IOException>) () -> callback.handle(consumerTag, delivery));
   }
 
   /** A consumer whose deliveries run in their message's scope. */
   Consumer scoped(Consumer consumer, boolean autoAck) {
     return new ScopedConsumer(consumer, autoAck);
+  }
+
+  /** Handles one message that came to a consumer, which the application registered at this site. */
+  private <E extends Exception> void handle(
+      Envelope envelope, AMQP.BasicProperties properties, boolean autoAck, String site, Handling<E> work) throws E {
+    handle(envelope, properties, autoAck, true, (Handling<E>) () -> {
+      LineageScope.current().askedForAt(site);
+      work.run();
+    });
   }
 
   /**
@@ -139,6 +150,7 @@ final class Consuming {
   private final class ScopedConsumer implements Consumer {
     private final Consumer theirs;
     private final boolean autoAck;
+    private final String site = CallSite.current();
 
     ScopedConsumer(Consumer theirs, boolean autoAck) {
       this.theirs = theirs;
@@ -152,7 +164,7 @@ final class Consuming {
           envelope,
           properties,
           autoAck,
-          true,
+          site,
           (Handling<IOException>) () -> theirs.handleDelivery(consumerTag, envelope, properties, body));
     }
 

@@ -1,4 +1,4 @@
-package dev.antipode.services;
+package com.example.postnotification;
 
 /** The posts at one server. */
 interface Posts {

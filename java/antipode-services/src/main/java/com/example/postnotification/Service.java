@@ -1,4 +1,4 @@
-package dev.antipode.services;
+package com.example.postnotification;
 
 import jakarta.servlet.http.HttpServletRequest;
 

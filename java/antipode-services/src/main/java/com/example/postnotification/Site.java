@@ -1,4 +1,4 @@
-package dev.antipode.services;
+package com.example.postnotification;
 
 import dev.antipode.http.AntipodeHttp;
 import java.io.IOException;

@@ -1,4 +1,4 @@
-package dev.antipode.services;
+package com.example.postnotification;
 
 import java.io.BufferedReader;
 import java.io.File;
@@ -45,7 +45,7 @@ public final class Host {
     try (Stream<Path> files = Files.walk(folder)) {
       files.sorted(Comparator.reverseOrder()).map(Path::toFile).forEach(File::delete);
     }
-    Runtime.getRuntime().halt(code); // at once, with whatever is under way
+    System.exit(code); // with whatever is under way; what dry-run has gathered is written then
   }
 
   private static void host(List<String> names, File folder) throws Exception {

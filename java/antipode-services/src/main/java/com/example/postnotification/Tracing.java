@@ -1,4 +1,4 @@
-package dev.antipode.services;
+package com.example.postnotification;
 
 import io.opentelemetry.api.baggage.Baggage;
 import io.opentelemetry.api.baggage.propagation.W3CBaggagePropagator;

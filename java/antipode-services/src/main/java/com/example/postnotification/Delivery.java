@@ -1,4 +1,4 @@
-package dev.antipode.services;
+package com.example.postnotification;
 
 import com.fasterxml.jackson.annotation.JsonProperty;
 

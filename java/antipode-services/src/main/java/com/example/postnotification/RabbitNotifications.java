@@ -1,4 +1,4 @@
-package dev.antipode.services;
+package com.example.postnotification;
 
 import com.rabbitmq.client.AMQP.BasicProperties;
 import com.rabbitmq.client.Channel;
