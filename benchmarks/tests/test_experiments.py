@@ -147,6 +147,17 @@ def test_no_such_option(words: tuple[str, ...]) -> None:
     assert words[-1] in done.stderr
 
 
+def test_latencies(tmp_path: Path) -> None:
+    """A store whose client blocks, one whose does not, and a queue with and without `track`."""
+    words = ("--stores", "redis,postgresql", "--notifiers", "rabbitmq", "--requests", "6")
+    code, said, result = run(tmp_path, "latency", *words)
+    assert code == 0, said
+    assert [row["name"] for row in result["rows"]] == ["redis", "postgresql", "rabbitmq", "rabbitmq, tracked"]
+    for row in result["rows"]:
+        assert min(row["without_ms"], row["with_ms"], row["ratio"]["from"]) > 0
+        assert ("wake_up_ms" in row) == ("rabbitmq" not in row["name"])
+
+
 @pytest.mark.parametrize("notifier", ["http", "rabbitmq"])
 def test_the_cost_of_dry_run(tmp_path: Path, notifier: str) -> None:
     """Every way is loaded in each round; what is compared to itself is not told."""

@@ -13,6 +13,7 @@ from antipode_lab.errors import LabError
 from rich.console import Console
 
 from antipode_benchmarks.postnotification.experiments import delay as delays
+from antipode_benchmarks.postnotification.experiments import latency as latencies
 from antipode_benchmarks.postnotification.experiments import matrix as matrices
 from antipode_benchmarks.postnotification.experiments import overhead as costs
 from antipode_benchmarks.postnotification.experiments import size as sizes
@@ -156,6 +157,27 @@ def size_of(
     chosen = _some("--stores", stores, STORES), _some("--notifiers", notifiers, NOTIFIERS)
     scale = Scale(requests, 20.0, size, (20, 20), 10)
     _run(scale, lambda console, bench: sizes.run(console, bench, *chosen, json_file))
+
+
+@app.command()
+def latency(
+    stores: Stores = ALL_STORES,
+    notifiers: Annotated[str, typer.Option(help=f"some of {', '.join(NOTIFIERS)}")] = ALL_NOTIFIERS,
+    requests: Annotated[int, typer.Option(min=2, help="writes of each way; half as many barriers")] = 200,
+    size: Annotated[int, typer.Option(min=0, help="octets of a post")] = 1024,
+    lag: Annotated[str, typer.Option(help="one-way lag of the replica's link")] = "50ms",
+    json_file: Json = None,
+) -> None:
+    """What a write costs its writer, and how soon a barrier is over, on each store.
+
+    Exit code 0; 4: a store failed; 130: interrupted.
+    """
+    chosen = _some("--stores", stores, STORES), _some("--notifiers", notifiers, NOTIFIERS)
+    try:
+        scale = Scale(requests, 0.0, size, (lag_ms(lag),), 10)
+    except LabError as error:
+        raise typer.BadParameter(str(error)) from error
+    _run(scale, lambda console, bench: latencies.run(console, bench, *chosen, json_file))
 
 
 @app.command()

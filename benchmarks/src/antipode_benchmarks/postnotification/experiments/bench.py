@@ -61,6 +61,10 @@ class Bench:
             yield Store(self, None if place is None else Servers(place, {}))
         raise_if_terminated()  # its result is kept, and the experiment does not look whole
 
+    def queue(self, notifier: str) -> dict[str, str] | None:
+        """A notifier's servers; None where they did not start."""
+        return self._queues.get(notifier)
+
     def servers(self, posts: Servers | None, notifier: str) -> Servers | None:
         """A store's servers and a notifier's together; None where one of them did not start."""
         if posts is None or notifier not in self._queues:

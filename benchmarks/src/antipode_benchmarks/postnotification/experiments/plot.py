@@ -37,13 +37,15 @@ def lines(path: Path, title: str, x: str, y: str, series: Mapping[str, Sequence[
     return _saved(figure, path)
 
 
-def bars(path: Path, title: str, y: str, groups: Sequence[str], series: Mapping[str, Sequence[float]]) -> Path:
-    """A group of bars a name, one a series."""
+def bars(
+    path: Path, title: str, y: str, groups: Sequence[str], series: Mapping[str, Sequence[float]], shape: str = "{:.0f}"
+) -> Path:
+    """A group of bars a name, one a series; `shape`: how their figures are written."""
     figure, axes = _axes(title, "", y)
     width = 0.8 / len(series)
     for number, (name, values) in enumerate(series.items()):
         places = [group + width * (number - (len(series) - 1) / 2) for group in range(len(groups))]
-        axes.bar_label(axes.bar(places, values, width, label=name), fmt="{:.0f}", fontsize=7)
+        axes.bar_label(axes.bar(places, values, width, label=name), fmt=shape, fontsize=7)
     axes.set_xticks(range(len(groups)), groups)
     axes.legend()
     return _saved(figure, path)
