@@ -31,7 +31,7 @@ public final class LineageScope implements AutoCloseable, ImplicitContextKeyed {
 
   private final ScopeKind kind;
   private final Delivery delivery;
-  private String site;
+  private final String site;
   private final Object lock = new Object();
 
   // Under the lock; what is volatile is read without it.
@@ -469,23 +469,16 @@ public final class LineageScope implements AutoCloseable, ImplicitContextKeyed {
     proof = proved;
   }
 
-  /** Of a request: its route as the framework knows it by the time it is asked, never the path (REC-7, REC-8). */
+  /** A request's route as the framework knows it by then, never the path; where a message's consumer was registered (REC-7). */
   public void endpoint(Supplier<String> route) {
     endpoint = route;
   }
 
-  /** What opened it: a request's route where that is known, else the site. */
+  /** What opened it: what {@link #endpoint} was told where that is known, else the site. */
   public String openedBy() {
     Supplier<String> route = endpoint;
     String known = route == null ? null : route.get();
     return known == null ? site : known;
-  }
-
-  /** Where the application asked for what opened it, as a consumer is registered: said where no frame is its own (REC-7). */
-  public void askedForAt(String place) {
-    if (site.equals(CallSite.UNKNOWN)) {
-      site = place;
-    }
   }
 
   /** Of a message: the logical name of the store that it came from; empty where no shim knows it. */

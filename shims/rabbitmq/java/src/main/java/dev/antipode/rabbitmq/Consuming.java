@@ -58,7 +58,7 @@ final class Consuming {
   private <E extends Exception> void handle(
       Envelope envelope, AMQP.BasicProperties properties, boolean autoAck, String site, Handling<E> work) throws E {
     handle(envelope, properties, autoAck, true, (Handling<E>) () -> {
-      LineageScope.current().askedForAt(site);
+      LineageScope.current().endpoint(() -> site);
       work.run();
     });
   }

@@ -25,6 +25,7 @@ import dev.antipode.Settings;
 import dev.antipode.Trust;
 import dev.antipode.WriteId;
 import dev.antipode.propagation.Messages;
+import dev.antipode.telemetry.CallSite;
 import dev.antipode.trust.Keys;
 import java.io.IOException;
 import java.time.Duration;
@@ -60,6 +61,27 @@ class ConsumingTest extends WithBroker {
 
   private static void ack(Channel channel, Delivery message) throws IOException {
     channel.basicAck(message.getEnvelope().getDeliveryTag(), false);
+  }
+
+  @Test
+  void aMessageThatTheClientHandsOverNamesWhereItsConsumerWasRegistered_REC_7() {
+    List<String> seen = new CopyOnWriteArrayList<>();
+    String here = CallSite.current();
+    String first = a.queue();
+    consume(first, (channel, message) -> seen.add(LineageScope.current().openedBy()));
+    a.publish("", first, stamped(ACL), "");
+    until(() -> seen.equals(List.of(here)), "a callback's site");
+    String second = a.queue();
+    Channel channel = a.wrapped();
+    done(() -> channel.basicConsume(second, true, new DefaultConsumer(channel) {
+      @Override
+      public void handleDelivery(String tag, Envelope envelope, AMQP.BasicProperties properties, byte[] body) {
+        seen.add(LineageScope.current().openedBy());
+      }
+    }));
+    a.publish("", second, stamped(ACL), "");
+    until(() -> seen.equals(List.of(here, here)), "a consumer's site");
+    assertThat(here).isNotEqualTo(CallSite.UNKNOWN);
   }
 
   @Test
