@@ -47,6 +47,7 @@ __all__ = [
     "note_arrival",
     "note_read",
     "note_write",
+    "noting",
     "recorder",
     "value_digest",
 ]
@@ -72,6 +73,8 @@ class Changed(NamedTuple):
     """The digest of the value that the key has from now on, `GONE`, `THERE`, or None where nobody knows."""
     expires: bool = False
     """Whether it may go by itself."""
+    late_version: bool = False
+    """Whether the value may have stood there for a time under the version of another write (HIST-35)."""
 
 
 class Seen(NamedTuple):
@@ -98,7 +101,7 @@ def _safely(function: Callable[Concatenate[Recorder, _P], _R]) -> Callable[Conca
             with self._lock:
                 return function(self, *args, **options)
         except Exception:
-            self._failed(traceback.format_exc(limit=-2))
+            self.failed(traceback.format_exc(limit=-2))
             return None
 
     return call
@@ -197,7 +200,8 @@ class Recorder:
         line = self._order.line("gap", "recording", reason=reason)
         return line | {"count": count} if count else line
 
-    def _failed(self, words: str) -> None:
+    def failed(self, words: str) -> None:
+        """An operation is missing; `words` say to a log what went wrong. Never raises."""
         logs.warn("history recorder", f"an operation could not be recorded: {words}")
         try:
             self._writer.put(self._gap("an operation could not be recorded", 1))
@@ -290,6 +294,8 @@ def _changed(each: Changed) -> Line:
         fields["value"] = None if each.value == GONE else each.value
     if each.expires:
         fields["expires"] = True
+    if each.late_version:
+        fields["late_version"] = True
     return fields
 
 
@@ -311,6 +317,22 @@ def spelled_key(key: bytes) -> str:
 
 
 # For shims and the core
+
+
+def noting(function: Callable[_P, _R]) -> Callable[_P, _R | None]:
+    """What tells a history of an operation never raises into the application: what went wrong is a gap (HIST-24)."""
+
+    @functools.wraps(function)
+    def call(*args: _P.args, **options: _P.kwargs) -> _R | None:
+        try:
+            return function(*args, **options)
+        except Exception:
+            found = recorder()
+            if found is not None:
+                found.failed(traceback.format_exc(limit=-2))
+            return None
+
+    return call
 
 
 def note_write(scope: Scope | None, store: Store, lineage: Lineage | None = None) -> NotedWrite | None:

@@ -34,6 +34,10 @@ class _Attribution:
         self._may_be_gone: set[Item] = set()
         """Keys where nothing may be for another reason than that nothing was written yet."""
         self._any_key: set[str] = set()
+        self._versionless: set[str] = set()
+        """Stores with a write of which neither the keys nor the version is known: it may have left a version there."""
+        self._late: set[Item] = set()
+        """Keys of which a write may have had another one's version for a time (HIST-35)."""
         self._last: dict[str, Kind] = {}
         self._lost = False
         for each in operations:
@@ -53,9 +57,13 @@ class _Attribution:
             return
         if said.any_key:
             self._any_key.add(write.store)
+            if not write.identifier:
+                self._versionless.add(write.store)
             return
         if write.identifier:
             self._by_version.setdefault((item, _canonical(write, write.identifier)), []).append(write)
+        if said.late_version:
+            self._late.add(item)
         if said.value is UNSAID:
             self._unclear.add(item)
         elif isinstance(said.value, str):
@@ -84,14 +92,16 @@ class _Attribution:
 
     def _source(self, read: Operation, said: Recorded) -> str | None:
         item = (read.store, read.key)
-        if said.version:
-            writes = self._by_version.get((item, _canonical(read, said.version)), [])
+        version = _canonical(read, said.version) if said.version else ""
+        if version:
+            writes = self._by_version.get((item, version), [])
             if len(writes) == 1:
-                return writes[0].id
+                return UNATTRIBUTED if read.store in self._versionless or item in self._late else writes[0].id
         if isinstance(said.value, str):
             writes = self._by_value.get((item, said.value), [])
             if len(writes) == 1 and item not in self._unclear and read.store not in self._any_key:
-                return writes[0].id
+                other = version and writes[0].identifier  # then it is another write, of the same value
+                return UNATTRIBUTED if other else writes[0].id
             return UNATTRIBUTED
         anyhow = item in self._may_be_gone or read.store in self._any_key or self._lost
         return None if said.value is None and not said.version and not anyhow else UNATTRIBUTED

@@ -60,6 +60,8 @@ class Recorded:
     """Whether the write left something under its key, though its digest is not said."""
     any_key: bool = False
     """Whether the write may have changed any key of its store."""
+    late_version: bool = False
+    """Whether the write may for a time have had the version of another one."""
     nothing: bool = False
     """Whether the write changed no key, and has a position all the same."""
     reason: str = ""

@@ -31,7 +31,7 @@ MAX_LINEAGE: Final = 100_000
 """Entries of one lineage, though a line's octets bound them first."""
 _KINDS: Final = tuple(Kind)
 _IDENTIFIERS: Final = frozenset({"identifier", "version", "covers"})
-_SAID_OF_WRITES: Final = frozenset({"value", "there", "expires", "outcome", "any_key", "nothing"})
+_SAID_OF_WRITES: Final = frozenset({"value", "there", "expires", "late_version", "outcome", "any_key", "nothing"})
 _SAID_OF_READS: Final = frozenset({"value", "version"})
 MAX_CARRIED: Final = 20_000_000
 """Entries of all lineages together."""
@@ -210,6 +210,7 @@ def _said(fields: dict[str, Any], place: str) -> Recorded:
         certain=_outcome(fields, place),
         there=_flag(fields, "there", place),
         any_key=_flag(fields, "any_key", place),
+        late_version=_flag(fields, "late_version", place),
         nothing=_flag(fields, "nothing", place),
     )
 

@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from antipode.followed_reads import quietly
-from antipode.recorder import GONE, Changed, NotedRead, Seen, note_read, value_digest
+from antipode.recorder import GONE, Changed, NotedRead, Seen, note_read, noting, value_digest
 from antipode.scope import current_scope
 from antipode.writeid import WriteId
 
@@ -37,13 +36,13 @@ Command = tuple[Sequence[Any], Any]
 """Its arguments, and the reply to it as the application gets it."""
 
 
-@quietly
+@noting
 def sent(client: Any, call: WriteCall, commands: Sequence[Sequence[Any]]) -> None:
     """A write is about to be sent: what it does if it happens and no reply says more."""
     _tell(client, call, [(args, _UNANSWERED) for args in commands])
 
 
-@quietly
+@noting
 def answered(client: Any, call: WriteCall, commands: Sequence[Command]) -> None:
     """The replies have come."""
     if call.deferred:  # in a MULTI sent by hand, whose first write stands for all of them
@@ -70,7 +69,7 @@ def _tell(client: Any, call: WriteCall, commands: Sequence[Command]) -> None:
     noted.changes(changed)
 
 
-@quietly
+@noting
 def note(client: Any, binding: Binding, commands: Sequence[Sequence[Any]]) -> NotedCommands | None:
     """Reads are about to be sent, perhaps among other commands of a pipeline."""
     if not any(classify(args) is Kind.READ for args in commands):
@@ -90,7 +89,7 @@ class NotedCommands:
         self._noted = noted
         self._commands = [tuple(args) for args in commands]
 
-    @quietly
+    @noting
     def over(self, replies: Sequence[Any], covers: WriteId | None) -> None:
         """The client returns these to the application, a reply a command."""
         values = _Values(self._client, self._binding)
@@ -101,7 +100,7 @@ class NotedCommands:
                 seen += (Seen(each.key) for each in own) if self._binding.open else own  # it comes with EXEC
         self._noted.over(seen, covers)
 
-    @quietly
+    @noting
     def failed(self) -> None:
         """There is no reply, or its values were told before."""
         self._noted.failed()

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from antipode.followed_reads import quietly
-from antipode.recorder import GONE, THERE, Changed, NotedRead, Seen, note_read
+from antipode.recorder import GONE, THERE, Changed, NotedRead, Seen, note_read, noting
 from antipode.scope import Scope
 from antipode.settings import settings
 from antipode.store import Write
@@ -30,7 +29,7 @@ def begin(binding: Binding, scope: Scope | None) -> NotedRead | None:
     return note_read(binding.store, scope) if settings().history else None
 
 
-@quietly
+@noting
 def over(
     noted: NotedRead,
     binding: Binding,
