@@ -11,10 +11,18 @@ from typing import Any
 
 import pytest
 
+pytestmark = pytest.mark.timeout(300)
 REQUESTS = 40
+
+
+def _other(store: str) -> Any:
+    return pytest.param(("--post-storage", store, "--notifier", "http"), marks=pytest.mark.servers(store))
+
+
 STORES = {
     "memory": (),
     "redis": ("--post-storage", "redis", "--notifier", "http"),
+    "dynamodb": _other("dynamodb"),
     "redis and rabbitmq": ("--post-storage", "redis", "--notifier", "rabbitmq", "--one-broker"),
 }
 

@@ -6,9 +6,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from antipode.shim import Write
 from antipode.writeid import Ordered
 from botocore.exceptions import ClientError
 
+from antipode_dynamodb import noting
 from antipode_dynamodb.attributes import NAMES, Item, is_tombstone, stripped, version_of
 from antipode_dynamodb.binding import Binding
 from antipode_dynamodb.guarding import Failure, Guarded, Kind, judge
@@ -72,7 +74,7 @@ def write_batch(binding: Binding, operation: str, params: dict[str, Any]) -> Any
     for name, plain in params["RequestItems"].items():
         if not binding.has(name):
             by_table[name] = plain
-    writes = [binding.store.begin(request.octets) for request in requests]
+    writes = [_begin(binding, request) for request in requests]
     try:
         result = binding.low._make_api_call(operation, {**params, "RequestItems": by_table})
     except BaseException as error:
@@ -89,6 +91,14 @@ def write_batch(binding: Binding, operation: str, params: dict[str, Any]) -> Any
         else:
             write.record(Ordered("", request.version))
     return result
+
+
+def _begin(binding: Binding, request: _Request) -> Write:
+    write = binding.store.begin(request.octets)
+    if write.noted is not None:
+        put = request.original.get("PutRequest", {}).get("Item")
+        noting.changes(write, request.table, request.octets, Kind.PUT if put else Kind.DELETE, put)
+    return write
 
 
 class _Unknown(Exception):
@@ -200,7 +210,7 @@ def write_transaction(binding: Binding, operation: str, params: dict[str, Any]) 
     text = binding.text_at_rest()
     actions = [_begun(binding, action, text) for action in actions]
     writes = [
-        binding.store.begin(key)
+        _begin_action(binding, action, key)
         for action, key in zip(actions, octets, strict=True)
         if isinstance(action, Guarded) and action.kind is not Kind.CHECK
     ]
@@ -234,6 +244,13 @@ def _action(binding: Binding, item: dict[str, Any]) -> Guarded | dict[str, Any]:
     if table is None:
         raise _Unknown
     return Guarded(kind, params, table, 0, "")
+
+
+def _begin_action(binding: Binding, action: Guarded, key: bytes) -> Write:
+    write = binding.store.begin(key)
+    if write.noted is not None:
+        noting.changes(write, action.table, key, action.kind, action.params.get("Item"))
+    return write
 
 
 def _octets(action: Guarded | dict[str, Any]) -> bytes:

@@ -11,9 +11,11 @@ from antipode.followed_reads import FollowedRead, followed_read, quietly
 from antipode.lineage import Lineage
 from antipode.reading import Reading, current_reading
 from antipode.scope import current_scope
+from antipode.settings import settings
 from antipode.wait_on_read import wait_first
 from antipode.writeid import Ordered
 
+from antipode_dynamodb import noting
 from antipode_dynamodb.attributes import (
     NAMES,
     Item,
@@ -35,7 +37,6 @@ _LEGACY: Final = frozenset({"QueryFilter", "ScanFilter", "AttributesToGet", "Con
 _AFTER_A_PROOF_S: Final = 10.0
 """So long after a barrier has passed all reads that do not say otherwise are strongly consistent."""
 _ON_INDEX: Final = re.compile(r"\bFROM\s+(\"[^\"]+\"|[\w-]+)\s*\.\s*[\w\"]", re.IGNORECASE)
-_PARTS: Final = frozenset({"IndexName", "ProjectionExpression", "AttributesToGet"})
 _SELECT: Final = re.compile(r"^\s*SELECT\s+(?!\*)", re.IGNORECASE)
 
 
@@ -49,6 +50,8 @@ class Read:
         self._merged = Reading() if binding.merges and self._scope is not None else None
         self.depends = self._scope is not None and bool(self._after(self._scope.lineage))
         """Whether the scope depends on writes to this store."""
+        self.noted = noting.begin(binding) if settings().history else None
+        """What a recorded history is told of it."""
 
     @property
     def collects(self) -> bool:
@@ -118,11 +121,21 @@ class Read:
 def read_items(binding: Binding, operation: str, params: dict[str, Any]) -> Any:
     """A read of any kind, with our attributes hidden and tombstones left out."""
     read = Read(binding)
+    try:
+        return _read(read, binding, operation, params)
+    finally:
+        if read.noted is not None:  # where it was not over before
+            read.noted.failed()
+
+
+def _read(read: Read, binding: Binding, operation: str, params: dict[str, Any]) -> Any:
     read.wait()
     request = dict(params)
     _ASKED[operation](read, request)
     followed = read.follow(operation, params) if binding.store.dry_run else None
     result = binding.low._make_api_call(operation, request)
+    if read.noted is not None:
+        noting.over(read.noted, binding, operation, params, result)
     if followed is not None:
         _followed(followed, binding, operation, params, request, result)
     _GIVEN[operation](read, params, result)
@@ -179,7 +192,12 @@ def _key_of(binding: Binding, params: dict[str, Any]) -> bytes | None:
 
 def _project(read: Read, table: Table | None, params: dict[str, Any]) -> None:
     """Asks for our attributes, too, where the application names those that it wants."""
-    wanted = ["#apv", "#apl", "#apx"] if read.collects else ["#apx"] if _may_hold_tombstones(table) else []
+    if read.collects:
+        wanted = ["#apv", "#apl", "#apx"]
+    elif read.noted is not None:
+        wanted = ["#apv", "#apx"]
+    else:
+        wanted = ["#apx"] if _may_hold_tombstones(table) else []
     if not wanted or "IndexName" in params:  # an index need not have them
         return
     if "ProjectionExpression" in params:
@@ -271,7 +289,7 @@ def _table(read: Read, params: dict[str, Any]) -> Table | None:
 
 def _give_get(read: Read, params: dict[str, Any], result: dict[str, Any]) -> None:
     if "Item" in result and read.binding.has(params["TableName"]):
-        item = _shown(read, _table(read, params), result["Item"], params.get("Key"), _is_whole(params))
+        item = _shown(read, _table(read, params), result["Item"], params.get("Key"), noting.is_whole(params))
         if item is None:
             del result["Item"]
         else:
@@ -281,7 +299,7 @@ def _give_get(read: Read, params: dict[str, Any], result: dict[str, Any]) -> Non
 def _give_query(read: Read, params: dict[str, Any], result: dict[str, Any]) -> None:
     if not read.binding.has(params["TableName"]) or "Items" not in result:
         return
-    table, whole = _table(read, params), _is_whole(params)
+    table, whole = _table(read, params), noting.is_whole(params)
     shown = [_shown(read, table, item, None, whole) for item in result["Items"]]
     result["Items"] = [item for item in shown if item is not None]
     if "Count" in result:
@@ -294,7 +312,7 @@ def _give_batch(read: Read, params: dict[str, Any], result: dict[str, Any]) -> N
         if not read.binding.has(name):
             continue
         table = known_table(read.binding, name)
-        shown = [_shown(read, table, item, None, _is_whole(asked.get(name, {}))) for item in items]
+        shown = [_shown(read, table, item, None, noting.is_whole(asked.get(name, {}))) for item in items]
         result["Responses"][name] = [item for item in shown if item is not None]
     for name, part in result.get("UnprocessedKeys", {}).items():
         original = asked.get(name, {})
@@ -323,10 +341,6 @@ def _give_statements(read: Read, params: dict[str, Any], result: dict[str, Any])
                 del response["Item"]
             else:
                 response["Item"] = item
-
-
-def _is_whole(params: dict[str, Any]) -> bool:
-    return not _PARTS & params.keys() and params.get("Select", "ALL_ATTRIBUTES") == "ALL_ATTRIBUTES"
 
 
 def _shown(read: Read, table: Table | None, item: Item, key: Item | None, whole: bool) -> Item | None:

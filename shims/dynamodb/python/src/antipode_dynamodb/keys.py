@@ -28,7 +28,7 @@ def _spell(value: Any) -> bytes:
     inner: Any
     ((kind, inner),) = value.items()
     if kind == "N":
-        octets = _canonical_number(str(inner)).encode()
+        octets = canonical_number(str(inner)).encode()
     elif kind == "S":
         octets = str(inner).encode("utf-8", "surrogatepass")
     elif kind == "B":
@@ -38,7 +38,8 @@ def _spell(value: Any) -> bytes:
     return kind.encode() + octets.replace(b"%", b"%25").replace(b"/", b"%2F")
 
 
-def _canonical_number(text: str) -> str:
+def canonical_number(text: str) -> str:
+    """A number's shortest decimal form without exponent; raises ValueError for what is none."""
     try:
         number = Decimal(text)
     except InvalidOperation:

@@ -35,6 +35,7 @@ class DynamoDbShim(Shim):
     kind: ClassVar[str] = "dynamodb"
     capabilities: ClassVar[Capabilities] = Capabilities(versions="object", tombstones=True, rest=("field",))
     unreachable: ClassVar[tuple[type[Exception], ...]] = (OSError, HTTPClientError)
+    notes_reads: ClassVar[bool] = True
     schemes: ClassVar[tuple[str, ...]] = SCHEMES
     """URLs of these schemes are ours (`antipode doctor`, `antipode init`)."""
     preparation_options: ClassVar[Mapping[str, str]] = preparing.OPTIONS

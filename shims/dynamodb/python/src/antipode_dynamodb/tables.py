@@ -31,6 +31,8 @@ class Table:
     """The regions of the global table, as AWS says."""
     showing: frozenset[str]
     """The indexes that hold our attribute of tombstones, so that these can be left out at the server."""
+    lasting: bool
+    """Whether nothing of the application's goes by itself, so far as is known."""
 
 
 def table_name(name: str) -> str:
@@ -78,10 +80,11 @@ class Tables:
         described = self._client._make_api_call("DescribeTable", {"TableName": name})["Table"]
         keys = sorted(described["KeySchema"], key=lambda part: part["KeyType"] != "HASH")
         regions = [replica["RegionName"] for replica in described.get("Replicas", ())]
+        ttl, lasting = self._time_to_live(name)
         return Table(
             name,
             tuple(part["AttributeName"] for part in keys),
-            self._time_to_live(name),
+            ttl,
             bool(described.get("StreamSpecification", {}).get("StreamEnabled")),
             tuple(regions),
             frozenset(
@@ -90,11 +93,12 @@ class Tables:
                 for index in described.get(kind, ())
                 if _shows_tombstones(index.get("Projection", {}))
             ),
+            lasting,
         )
 
-    def _time_to_live(self, name: str) -> str | None:
+    def _time_to_live(self, name: str) -> tuple[str | None, bool]:
         if not self._with_tombstones:
-            return None
+            return None, False
         try:
             found = self._client._make_api_call("DescribeTimeToLive", {"TableName": name})["TimeToLiveDescription"]
         except ClientError as error:
@@ -103,15 +107,15 @@ class Tables:
                 f"{self._store}: it cannot be told whether {name} has time to live ({error}), so deletions there leave "
                 "no tombstone and are unproven. Allow dynamodb:DescribeTimeToLive.",
             )
-            return None
+            return None, False
         if found.get("TimeToLiveStatus") in {"ENABLED", "ENABLING"}:
-            return str(found["AttributeName"])
+            return str(found["AttributeName"]), found["AttributeName"] == TOMBSTONE
         logs.info(
             f"ttl {self._store} {name}",
             f"{self._store}: {name} has no time to live, so deletions there leave no tombstone and are unproven. "
             f"{ttl_cure(name)}",
         )
-        return None
+        return None, True
 
 
 def _shows_tombstones(projection: Mapping[str, Any]) -> bool:

@@ -16,6 +16,7 @@ from botocore.exceptions import (
     PartialCredentialsError,
 )
 
+from antipode_dynamodb import noting
 from antipode_dynamodb.attributes import is_tombstone, lineage_text, stripped, version_of
 from antipode_dynamodb.binding import Binding
 from antipode_dynamodb.guarding import Failure, Guarded, Kind, Mode, judge
@@ -101,6 +102,8 @@ def write_item(binding: Binding, operation: str, params: dict[str, Any]) -> Any:
     binding.observe_scope()
     text = binding.text_at_rest()
     write = binding.store.begin(octets)
+    if write.noted is not None:
+        noting.changes(write, table, octets, kind, params.get("Item"))
     try:
         action, result = _run(binding, Guarded(kind, params, table, binding.clock.next(), text))
     except BaseException as error:
