@@ -14,6 +14,8 @@ def heed_sigterm() -> None:
     Not by raising KeyboardInterrupt itself: within `asyncio.run`, Ctrl-C cancels the main task, while an exception
     would come up wherever the loop happens to be, and Python ignores it in a finalizer.
     """
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as a shell starts what runs in its background
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGTERM, _interrupt)
 
 
