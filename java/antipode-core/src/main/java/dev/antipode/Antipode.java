@@ -3,6 +3,7 @@ package dev.antipode;
 import dev.antipode.barrier.Barriers;
 import dev.antipode.barrier.Fallback;
 import dev.antipode.configuration.ProcessSettings;
+import dev.antipode.history.Recorder;
 import dev.antipode.propagation.Messages;
 import dev.antipode.shim.Registry;
 import dev.antipode.telemetry.CallSite;
@@ -38,13 +39,17 @@ public final class Antipode {
 
   /** A new scope that begins with a lineage: an outbox row's, an earlier request's. */
   public static LineageScope scope(Lineage lineage) {
-    return LineageScope.open(lineage, ScopeKind.ROOT);
+    LineageScope opened = LineageScope.open(lineage, ScopeKind.ROOT);
+    Recorder.noteArrival(opened, lineage);
+    return opened;
   }
 
   /** A copy of the current scope, for work that outlives the request (SCOPE-7); {@link #carry} keeps it open. */
   public static LineageScope detachedScope() {
     LineageScope outer = LineageScope.current();
-    return LineageScope.open(outer == null ? Lineage.EMPTY : outer.marked(), ScopeKind.DETACHED);
+    LineageScope copy = LineageScope.open(outer == null ? Lineage.EMPTY : outer.marked(), ScopeKind.DETACHED);
+    Recorder.noteCopy(outer, copy);
+    return copy;
   }
 
   /**
@@ -116,6 +121,7 @@ public final class Antipode {
     LineageScope current = LineageScope.current();
     if (current != null) {
       current.transfer(lineage);
+      Recorder.noteArrival(current, lineage);
     } else if (lineage.hasContent()) {
       LineageScope.orphan(lineage.stores().stream().findFirst().orElse(""));
     }

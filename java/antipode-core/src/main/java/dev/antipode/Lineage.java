@@ -227,6 +227,19 @@ public final class Lineage implements Iterable<WriteId> {
     return rest;
   }
 
+  // Extensions
+
+  /** The extensions, as they stand in the text (WIRE-13). */
+  public List<String> extensions() {
+    return plain != null ? List.of() : parts().extensions();
+  }
+
+  /** This lineage with these extensions in place of its own; each is one of the wire form (WIRE-13). */
+  public Lineage withExtensions(Collection<String> extensions) {
+    List<String> sorted = extensions.stream().distinct().sorted().toList();
+    return sorted.equals(extensions()) ? this : new Lineage(parts().sections(), parts().incomplete(), sorted);
+  }
+
   // Comparing
 
   /** Whether another lineage covers every write of this one: {@code a ≤ b} (LIN-13). */

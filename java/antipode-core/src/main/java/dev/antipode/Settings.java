@@ -395,7 +395,7 @@ public final class Settings {
     return with(Setting.REPEAT_READS, repeatReads);
   }
 
-  /** The file of the history recorder; empty is off. */
+  /** The folder of the history recorder; empty is off. */
   public String history() {
     return (String) get(Setting.HISTORY);
   }

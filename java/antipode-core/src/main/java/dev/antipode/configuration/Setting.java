@@ -78,7 +78,7 @@ public enum Setting {
   SAMPLE(Kind.share(), 0.01),
   /** Whether dry-run repeats reads to confirm that they were stale. */
   REPEAT_READS(Kind.flag(), true),
-  /** File of the history recorder; empty is off. */
+  /** Folder of the history recorder; empty is off. */
   HISTORY(Kind.text(), "");
 
   static final String PREFIX = "ANTIPODE_";

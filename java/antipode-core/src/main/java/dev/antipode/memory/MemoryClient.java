@@ -9,6 +9,11 @@ import dev.antipode.StoreOptions;
 import dev.antipode.Version;
 import dev.antipode.WriteId;
 import dev.antipode.configuration.ProcessSettings;
+import dev.antipode.history.Changed;
+import dev.antipode.history.NotedRead;
+import dev.antipode.history.Recorder;
+import dev.antipode.history.Seen;
+import dev.antipode.history.ValueDigest;
 import dev.antipode.propagation.AtRest;
 import dev.antipode.shim.Capabilities.Rest;
 import dev.antipode.shim.Capabilities.Versions;
@@ -78,6 +83,17 @@ public final class MemoryClient {
   private byte[] read(Key key) {
     Reading reading = Reading.current();
     LineageScope scope = LineageScope.current();
+    NotedRead noted = scope != null && Recorder.isOn() ? Recorder.noteRead(store, scope) : null;
+    try {
+      return read(key, reading, scope, noted);
+    } finally {
+      if (noted != null) { // where it was not over before
+        noted.failed();
+      }
+    }
+  }
+
+  private byte[] read(Key key, Reading reading, LineageScope scope, NotedRead noted) {
     WaitOnRead.waitFirst(server, store.timeout(), reading, scope, waitsOnRead);
     FollowedRead followed = store.isDryRun() ? FollowedRead.of(store, isOfObjects() ? List.of(key) : null) : null;
     Read read = target.log().reading(target.node(), key, node -> found(node, key));
@@ -87,6 +103,9 @@ public final class MemoryClient {
           server, () -> value(read), () -> value(readAgain(key)), isExact ? Map.of(key, read.cell.version()) : Map.of());
     }
     boolean merges = scope != null && ProcessSettings.inForce().autoMerge() && store.records();
+    if (noted != null) {
+      tell(noted, key, read, reading != null || merges);
+    }
     if (reading != null || merges) {
       Lineage depends = depends(key, read);
       if (reading != null) {
@@ -110,6 +129,17 @@ public final class MemoryClient {
 
   private static byte[] value(Read read) {
     return read.cell == null ? null : read.cell.value();
+  }
+
+  /** A recorded history is told what was read: each value says which write it is (HIST-28). */
+  private void tell(NotedRead noted, Key key, Read read, boolean depends) {
+    WriteId version = read.cell == null ? null : store.writeId(isOfObjects() ? key : Key.EMPTY, read.cell.version());
+    WriteId covers = depends && !isOfObjects() ? store.writeId(Key.EMPTY, read.position) : null;
+    noted.over(List.of(new Seen(key, digest(key, value(read)), version)), covers);
+  }
+
+  private String digest(Key key, byte[] value) {
+    return value == null ? ValueDigest.GONE : ValueDigest.of(store.name(), key, value);
   }
 
   /** Whether writes are known by their objects. */
@@ -138,6 +168,9 @@ public final class MemoryClient {
         ? AtRest.text(scope.outgoing(), options.lineageOut())
         : "";
     try (Write write = store.begin(key)) {
+      if (write.noted() != null) {
+        write.noted().changes(List.of(new Changed(key, digest(key, value))));
+      }
       Version version;
       try {
         version = target.log().write(target.node(), key, value, beside);

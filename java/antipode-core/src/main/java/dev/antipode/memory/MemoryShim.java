@@ -60,6 +60,11 @@ abstract class MemoryShim extends Shim {
   }
 
   @Override
+  public boolean notesReads() {
+    return true;
+  }
+
+  @Override
   public List<Visibility> visible(List<WriteId> ids, Server server) {
     Target target = (Target) server.target();
     return target.log().looking(target.node(), node -> {

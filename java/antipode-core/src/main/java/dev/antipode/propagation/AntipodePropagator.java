@@ -170,7 +170,7 @@ public final class AntipodePropagator implements TextMapPropagator {
       return null;
     }
     if (trust.trust() == Trust.ALL && !trust.edge()) {
-      return Exchange.give(Exchange.leavingWithCall(scope, ""), trust, Direction.REQUEST_OUT);
+      return Exchange.give(Exchange.leavingWithCall(scope, ""), trust, Direction.REQUEST_OUT, scope);
     }
     if (scope.lineage().hasContent() && trust.trust() != Trust.NONE) {
       Logs.warn(

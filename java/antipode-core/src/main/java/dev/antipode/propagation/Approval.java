@@ -42,7 +42,7 @@ record Approval(String text, boolean written) {
     if (scope != null) {
       Decision decision = Judgement.requestOut(host, trust);
       if (decision.accepted()) {
-        text = Exchange.give(Exchange.leavingWithCall(scope, host), trust, Direction.REQUEST_OUT);
+        text = Exchange.give(Exchange.leavingWithCall(scope, host), trust, Direction.REQUEST_OUT, scope);
       } else if (scope.lineage().hasContent()) {
         TrustLog.report(decision, Direction.REQUEST_OUT, "");
       }

@@ -26,7 +26,7 @@ public final class AtRest {
       TrustLog.report(decision, Direction.MESSAGE_OUT, "");
       return "";
     }
-    String text = Exchange.give(lineage, trust, Direction.MESSAGE_OUT);
+    String text = Exchange.give(lineage, trust, Direction.MESSAGE_OUT, null);
     return text == null ? "" : text;
   }
 

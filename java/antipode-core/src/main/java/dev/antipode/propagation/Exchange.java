@@ -7,6 +7,8 @@ import dev.antipode.MalformedLineageException;
 import dev.antipode.Mode;
 import dev.antipode.Settings;
 import dev.antipode.configuration.ProcessSettings;
+import dev.antipode.history.MessageNames;
+import dev.antipode.history.Recorder;
 import dev.antipode.records.Findings;
 import dev.antipode.telemetry.Telemetry;
 import dev.antipode.trust.Decision;
@@ -31,6 +33,7 @@ final class Exchange {
   /** What came of texts that arrived: the lineage to join, and why something is missing from it. */
   static final class Taken {
     private Lineage lineage = Lineage.EMPTY;
+    private final List<String> messages = new ArrayList<>(); // what the texts are called in a recorded history
     private final List<String[]> gaps = new ArrayList<>();
 
     Lineage lineage() {
@@ -41,8 +44,14 @@ final class Exchange {
       return gaps.stream().anyMatch(gap -> gap[0].equals("malformed"));
     }
 
-    /** Keeps the reasons for the gaps of this scope's barriers (TRUST-27). */
+    /** Keeps the reasons for the gaps of this scope's barriers (TRUST-27); a recorded history has the receipt. */
     void noteIn(LineageScope scope) {
+      if (lineage.hasContent() || !messages.isEmpty()) {
+        Recorder recorder = Recorder.current();
+        if (recorder != null) {
+          recorder.received(scope, messages, lineage);
+        }
+      }
       gaps.forEach(gap -> scope.noteGap(gap[0], "", gap[1]));
       if (gaps.isEmpty() && ProcessSettings.inForce().mode() == Mode.DRY_RUN) {
         lineage.incomplete().forEach(store -> Findings.received(store, scope));
@@ -71,7 +80,9 @@ final class Exchange {
         continue;
       }
       try {
-        taken.lineage = taken.lineage.union(Lineage.deserialize(decision.text()));
+        MessageNames.Taken came = MessageNames.take(Lineage.deserialize(decision.text()));
+        taken.messages.addAll(came.messages());
+        taken.lineage = taken.lineage.union(came.lineage());
       } catch (MalformedLineageException e) {
         malformed = true;
         Telemetry.dropped("malformed", direction.word());
@@ -110,11 +121,37 @@ final class Exchange {
   /**
    * The text that leaves: within the budget, sealed if seals are asked for; null where nothing need leave (WIRE-31). What
    * the budget leaves out is marked in the text and counted; the scope's lineage stays whole (WIRE-36).
+   *
+   * @param sender whose message it leaves with, for a recorded history; null for what rests beside a value
    */
-  static String give(Lineage lineage, TrustSettings trust, Direction direction) {
-    if (!lineage.hasContent()) {
-      return null;
+  static String give(Lineage lineage, TrustSettings trust, Direction direction, LineageScope sender) {
+    return lineage.hasContent() ? given(lineage, trust, direction, sender, Lineage.EMPTY) : null;
+  }
+
+  /**
+   * The same for a response: the caller has a part of the scope's lineage already, and that is not said again. A recorded
+   * history is told the whole, also where nothing is new (HIST-30).
+   */
+  static String giveBack(Lineage fresh, TrustSettings trust, Direction direction, LineageScope sender) {
+    Lineage whole = Recorder.isOn() ? sender.marked() : Lineage.EMPTY;
+    return fresh.hasContent() || whole.hasContent() && Recorder.current() != null
+        ? given(fresh, trust, direction, sender, whole)
+        : null;
+  }
+
+  private static String given(
+      Lineage lineage, TrustSettings trust, Direction direction, LineageScope sender, Lineage told) {
+    Recorder recorder = sender == null ? null : Recorder.current();
+    if (recorder == null) {
+      return text(fitted(lineage, trust, direction), trust, direction);
     }
+    String message = recorder.newMessage();
+    Lineage leaves = fitted(MessageNames.named(lineage, message), trust, direction);
+    recorder.sent(sender, message, leaves.union(told));
+    return text(leaves, trust, direction);
+  }
+
+  private static Lineage fitted(Lineage lineage, TrustSettings trust, Direction direction) {
     Settings now = ProcessSettings.inForce();
     Lineage fitted = lineage.fit(now.budgetBytes() - trust.sealLength());
     if (fitted != lineage) {
@@ -122,7 +159,11 @@ final class Exchange {
       leftOut.removeAll(lineage.incomplete());
       leftOut.forEach(store -> sayLeftOut(store, lineage, direction, now));
     }
-    String text = Judgement.outgoing(fitted.serialize(), trust, Instant.now());
+    return fitted;
+  }
+
+  private static String text(Lineage lineage, TrustSettings trust, Direction direction) {
+    String text = Judgement.outgoing(lineage.serialize(), trust, Instant.now());
     Telemetry.size(direction.word(), text.length());
     return text;
   }

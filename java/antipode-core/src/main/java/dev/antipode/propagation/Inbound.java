@@ -6,6 +6,7 @@ import dev.antipode.Mode;
 import dev.antipode.ScopeKind;
 import dev.antipode.barrier.Announcement;
 import dev.antipode.configuration.ProcessSettings;
+import dev.antipode.history.Recorder;
 import dev.antipode.propagation.Carriers.Arrived;
 import dev.antipode.trust.Addresses;
 import dev.antipode.trust.Decision;
@@ -116,7 +117,7 @@ public final class Inbound implements AutoCloseable {
     Lineage added = scope.additions();
     Lineage fresh = added.addedTo(reported);
     reported = added;
-    if (!fresh.hasContent() || isPublic) {
+    if (isPublic || !fresh.hasContent() && !Recorder.isOn()) {
       return null;
     }
     TrustSettings trust = trust();
@@ -125,7 +126,7 @@ public final class Inbound implements AutoCloseable {
       TrustLog.report(decision, Direction.RESPONSE_OUT, "");
       return null;
     }
-    return Exchange.give(fresh, trust, Direction.RESPONSE_OUT);
+    return Exchange.giveBack(fresh, trust, Direction.RESPONSE_OUT, scope);
   }
 
   /** Puts what the scope added into the headers of the response, before they leave (PROP-13). */

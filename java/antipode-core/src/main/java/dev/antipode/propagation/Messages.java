@@ -148,7 +148,16 @@ public final class Messages {
     if (scope == null) {
       return null;
     }
-    Lineage lineage = Exchange.leaving(scope);
+    return text(Exchange.leaving(scope), scope, lineageOut);
+  }
+
+  /**
+   * The header's value for a message with this lineage, of which {@link #leaving} has given what is the scope's; null where
+   * it carries none.
+   *
+   * @param sender whose message it is, for a recorded history; null: nobody's
+   */
+  public static String text(Lineage lineage, LineageScope sender, Boolean lineageOut) {
     if (!lineage.hasContent()) {
       return null;
     }
@@ -158,6 +167,6 @@ public final class Messages {
       TrustLog.report(decision, Direction.MESSAGE_OUT, "");
       return null;
     }
-    return Exchange.give(lineage, trust, Direction.MESSAGE_OUT);
+    return Exchange.give(lineage, trust, Direction.MESSAGE_OUT, sender);
   }
 }

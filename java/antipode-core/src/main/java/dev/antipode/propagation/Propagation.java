@@ -100,7 +100,7 @@ public final class Propagation {
     if (scope == null) {
       return new Outgoing(Map.of(), null);
     }
-    String text = Exchange.give(Exchange.leavingWithCall(scope, host), trust, Direction.REQUEST_OUT);
+    String text = Exchange.give(Exchange.leavingWithCall(scope, host), trust, Direction.REQUEST_OUT, scope);
     if (text != null) {
       TrustLog.warnOfForwarded(host, forwardingOf(headers), trust);
     }

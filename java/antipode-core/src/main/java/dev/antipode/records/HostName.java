@@ -7,10 +7,11 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 
 /** This machine's name, from where nothing has to be resolved: the first record is made in an application's thread. */
-final class HostName {
+public final class HostName {
   private HostName() {}
 
-  static String own() {
+  /** Its name, of the characters that a file's name may have everywhere. */
+  public static String own() {
     String known = read(Path.of("/proc/sys/kernel/hostname"));
     if (known == null) {
       known = System.getenv("COMPUTERNAME");

@@ -5,11 +5,11 @@ import java.util.Collection;
 import java.util.Map;
 
 /** Writes the few shapes that a record has: objects, lists, texts, numbers, booleans and null. */
-final class Json {
+public final class Json {
   private Json() {}
 
   /** One line, without the line's end. */
-  static String line(Map<String, Object> record) {
+  public static String line(Map<String, Object> record) {
     StringBuilder out = new StringBuilder(256);
     write(record, out);
     return out.toString();

@@ -5,6 +5,7 @@ import dev.antipode.StoreOptions;
 import dev.antipode.UnknownStoreException;
 import dev.antipode.configuration.NearestName;
 import dev.antipode.configuration.ProcessSettings;
+import dev.antipode.history.Recorder;
 import java.util.Collection;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -50,6 +51,7 @@ public final class Registry {
       more.put(store.name(), store);
       stores = more;
       generation = GENERATIONS.incrementAndGet();
+      Recorder.noteStore(store);
     } else if (store.shim().getClass() != shim.getClass()) {
       throw new ConfigurationException(
           "store \"%s\" is registered as %s already; it cannot be %s, too. Give one of them another name."

@@ -92,6 +92,11 @@ public abstract class Shim {
     return Duration.ZERO;
   }
 
+  /** Whether its reads are told to a recorded history, with what each returned (HIST-31). */
+  public boolean notesReads() {
+    return false;
+  }
+
   /** The store that it serves. */
   public final RegisteredStore store() {
     return store;

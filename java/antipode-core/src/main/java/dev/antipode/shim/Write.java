@@ -8,6 +8,8 @@ import dev.antipode.Ordered;
 import dev.antipode.PendingWrite;
 import dev.antipode.Version;
 import dev.antipode.WriteId;
+import dev.antipode.history.NotedWrite;
+import dev.antipode.history.Recorder;
 import java.util.List;
 import java.util.OptionalLong;
 
@@ -27,6 +29,7 @@ public final class Write implements AutoCloseable {
   private final Key key;
   private final PendingWrite pending;
   private final LineageScope scope;
+  private final NotedWrite noted; // null where no history is recorded
   private boolean open = true;
 
   Write(RegisteredStore store, Key key) {
@@ -37,6 +40,12 @@ public final class Write implements AutoCloseable {
     if (scope != null) {
       scope.begin(pending);
     }
+    this.noted = Recorder.isOn() ? Recorder.noteWrite(scope, store, pending.lineage()) : null;
+  }
+
+  /** What a recorded history is told of it; null where none is recorded. */
+  public NotedWrite noted() {
+    return noted;
   }
 
   /** The write has this version: an object's, or a position where the store's shim gives positions. */
@@ -53,16 +62,19 @@ public final class Write implements AutoCloseable {
       scope.written(pending, id);
     }
     open = false;
+    tellDone(id);
   }
 
   /** A write that changed nothing takes where the store is now, without the check of plausibility (LIN-29). */
   public void recordUpperBound(Ordered position) {
+    WriteId id = WriteId.position(store.name(), position.epoch(), position.counter());
     if (scope == null) {
       LineageScope.orphan(store.name());
     } else {
-      scope.append(WriteId.position(store.name(), position.epoch(), position.counter()));
+      scope.append(id);
     }
     end();
+    tellDone(id);
   }
 
   /** The write happened, and its version cannot be had: the lineage is incomplete for the store (EPOCH-5). */
@@ -73,6 +85,7 @@ public final class Write implements AutoCloseable {
       scope.markIncomplete(reason, detail, store.name());
     }
     end();
+    tellDone(null);
   }
 
   /** What may rest beside this write's value: the scope as it is now, stores with other writes in flight marked. */
@@ -94,6 +107,9 @@ public final class Write implements AutoCloseable {
   /** The write is known not to have happened: a rollback, a refusal by the server (SCOPE-17). */
   public void abandon() {
     end();
+    if (noted != null) {
+      noted.notDone();
+    }
   }
 
   /**
@@ -109,6 +125,15 @@ public final class Write implements AutoCloseable {
     if (open) {
       open = false;
       pending.outcomeUnknown();
+      if (noted != null) {
+        noted.unknown(key);
+      }
+    }
+  }
+
+  private void tellDone(WriteId id) {
+    if (noted != null) {
+      noted.done(id, key);
     }
   }
 

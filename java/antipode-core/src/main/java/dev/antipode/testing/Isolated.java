@@ -5,6 +5,7 @@ import dev.antipode.barrier.Announcement;
 import dev.antipode.barrier.BarrierLog;
 import dev.antipode.barrier.Following;
 import dev.antipode.configuration.ProcessSettings;
+import dev.antipode.history.Recorder;
 import dev.antipode.records.Records;
 import dev.antipode.shim.RegisteredStore;
 import dev.antipode.shim.Registry;
@@ -32,6 +33,7 @@ public final class Isolated implements AutoCloseable {
     Announcement.reset();
     Telemetry.reset();
     Records.forget();
+    Recorder.forget();
   }
 
   /** What was before is so again; the servers of what was registered meanwhile are given up. */
@@ -39,6 +41,7 @@ public final class Isolated implements AutoCloseable {
   public void close() {
     Following.forget();
     Records.forget();
+    Recorder.forget();
     Registry.replace(before).all().forEach(RegisteredStore::forget);
     BarrierLog.keep(logBefore);
     ProcessSettings.reset();

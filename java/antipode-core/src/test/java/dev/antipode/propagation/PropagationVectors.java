@@ -70,7 +70,7 @@ public final class PropagationVectors {
     headers.put("uber-trace-id", textOrNull(vector.path("uber_trace_id")));
     headers.put("uberctx-antipode", textOrNull(vector.path("uberctx_antipode")));
     Lineage lineage = Lineage.deserialize(vector.get("text").asText());
-    String text = Exchange.give(lineage, TrustSettings.inForce(), Direction.REQUEST_OUT);
+    String text = Exchange.give(lineage, TrustSettings.inForce(), Direction.REQUEST_OUT, null);
     Formats formats = new Formats(vector.get("baggage_propagator").asBoolean(), vector.path("jaeger_propagator").asBoolean());
     headers.putAll(Carriers.rewrite(headers::get, text, formats));
     assertThat(headers.get("baggage")).isEqualTo(textOrNull(vector.get("out").get("baggage")));

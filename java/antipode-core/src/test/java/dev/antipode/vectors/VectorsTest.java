@@ -2,6 +2,7 @@ package dev.antipode.vectors;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.antipode.history.HistoryVectors;
 import dev.antipode.propagation.PropagationVectors;
 import dev.antipode.testing.Isolated;
 import java.io.IOException;
@@ -31,6 +32,7 @@ class VectorsTest {
     kinds.putAll(LineageVectors.KINDS);
     kinds.putAll(TrustVectors.KINDS);
     kinds.putAll(OtherVectors.KINDS);
+    HistoryVectors.KINDS.forEach((kind, run) -> kinds.put(kind, vector -> run.accept(vector.json())));
     PropagationVectors.KINDS.forEach((kind, run) -> kinds.put(kind, vector -> run.accept(vector.json())));
     return kinds;
   }

@@ -45,7 +45,7 @@ public final class Host {
     try (Stream<Path> files = Files.walk(folder)) {
       files.sorted(Comparator.reverseOrder()).map(Path::toFile).forEach(File::delete);
     }
-    System.exit(code); // with whatever is under way; what dry-run has gathered is written then
+    System.exit(code); // with whatever is under way; what is recorded is written then
   }
 
   private static void host(List<String> names, File folder) throws Exception {

@@ -6,8 +6,8 @@ import dev.antipode.ConfigurationException;
 import dev.antipode.Lineage;
 import dev.antipode.LineageScope;
 import dev.antipode.Logs;
-import dev.antipode.ScopeKind;
 import dev.antipode.WriteId;
+import dev.antipode.history.Recorder;
 import dev.antipode.propagation.Messages;
 import dev.antipode.shim.RegisteredStore;
 import dev.antipode.telemetry.Telemetry;
@@ -114,12 +114,12 @@ final class Stamping {
     } else {
       Lineage lineage = scope == null ? Lineage.EMPTY : Messages.leaving(scope);
       if (isAnothers) {
-        lineage = lineage.union(received(carried));
+        lineage = lineage.union(received(carried, scope));
       }
       if (own != null) {
         lineage = lineage.including(own);
       }
-      text = Messages.outgoing(LineageScope.create(lineage, ScopeKind.MESSAGE), options.lineageOut());
+      text = Messages.text(lineage, scope, options.lineageOut());
     }
     if (text == null && options.stamped() && scope != null && store.records() && isAllowed()) {
       return sealed(Lineage.EMPTY);
@@ -143,9 +143,12 @@ final class Stamping {
   }
 
   /** The lineage of another message whose properties are published here, as far as it may be believed. */
-  private Lineage received(Map<String, Object> carried) {
+  private Lineage received(Map<String, Object> carried, LineageScope scope) {
     String sender = "a message to " + store.name();
     try (LineageScope other = Messages.open(carried, new Messages.Options(options.lineageIn(), null, sender))) {
+      if (scope != null) {
+        Recorder.noteCopy(other, scope);
+      }
       return other.lineage();
     }
   }

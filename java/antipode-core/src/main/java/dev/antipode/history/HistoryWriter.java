@@ -1,0 +1,88 @@
+package dev.antipode.history;
+
+import dev.antipode.Lineage;
+import dev.antipode.Logs;
+import dev.antipode.configuration.ProcessSettings;
+import dev.antipode.records.Json;
+import dev.antipode.records.LineWriter;
+import java.io.IOException;
+import java.io.Writer;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+
+/** One process's file in the folder of a history: nothing is rotated away, and what was not written is said (HIST-24). */
+final class HistoryWriter extends LineWriter {
+  /** The field of the lineage, whose text is made in the writer's thread. */
+  static final String LINEAGE = "lineage";
+
+  private static final String BRANCHES = "antipode-branches"; // the store whose entries are open branches, no writes
+
+  private final Path file;
+  private final GapLine gap;
+  private long told; // this and the next in the writer's thread
+  private boolean full;
+
+  /** The line that says why so many lines are missing. */
+  interface GapLine {
+    Map<String, Object> of(String reason, long count);
+  }
+
+  HistoryWriter(Path file, GapLine gap) {
+    this.file = file;
+    this.gap = gap;
+  }
+
+  @Override
+  protected void append(List<Map<String, Object>> recorded) throws IOException {
+    if (full) {
+      count(recorded.size());
+      return;
+    }
+    Files.createDirectories(file.getParent());
+    long untold = dropped() - told;
+    List<Map<String, Object>> lines = new ArrayList<>(recorded.size() + 1);
+    long most = ProcessSettings.inForce().recordsMaxMib() * (long) FILES_KEPT << 20;
+    if (Files.exists(file) && Files.size(file) > most) {
+      full = true;
+      lines.add(gap.of("full: " + file.getFileName() + " has the size that it may have", untold + recorded.size()));
+      Logs.warn("history", "the history is full: " + file + " (ANTIPODE_RECORDS_MAX_MIB).", "dropped");
+    } else {
+      if (untold > 0) {
+        lines.add(gap.of("not written", untold));
+      }
+      lines.addAll(recorded);
+    }
+    StringBuilder text = new StringBuilder();
+    lines.forEach(line -> text.append(Json.line(spelled(line))).append('\n'));
+    try (Writer out = Files.newBufferedWriter(
+        file, StandardCharsets.UTF_8, StandardOpenOption.CREATE, StandardOpenOption.APPEND)) {
+      out.append(text);
+    }
+    told += untold;
+  }
+
+  @Override
+  protected void warn(String why) {
+    Logs.warn("history", "operations are missing from the history: " + why + ".", "dropped");
+  }
+
+  /** With its lineage as a text: of the application's writes, and without what belongs to one text alone. */
+  private static Map<String, Object> spelled(Map<String, Object> line) {
+    if (!(line.get(LINEAGE) instanceof Lineage carried)) {
+      return line;
+    }
+    Lineage lineage = carried.withExtensions(List.of());
+    if (lineage.sectionText(BRANCHES) != null) {
+      lineage = lineage.without(BRANCHES);
+    }
+    Map<String, Object> copy = new LinkedHashMap<>(line);
+    copy.put(LINEAGE, lineage.serialize());
+    return copy;
+  }
+}

@@ -1,0 +1,66 @@
+package dev.antipode.history;
+
+import dev.antipode.Lineage;
+import dev.antipode.WriteId;
+import dev.antipode.history.HistoryOrder.Line;
+import dev.antipode.history.HistoryOrder.Step;
+import dev.antipode.shim.RegisteredStore;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+
+/** One read, from before it is sent until its reply is there. What is said after the first word of its end is nothing. */
+public final class NotedRead {
+  private final Recorder recorder;
+  private final RegisteredStore store;
+  private final Step step;
+
+  NotedRead(Recorder recorder, RegisteredStore store, Step step) {
+    this.recorder = recorder;
+    this.store = store;
+    this.step = step;
+  }
+
+  /**
+   * The reply has come.
+   *
+   * @param covers the position that goes into the lineage of whoever depends on it (SHIM-13); null for none
+   */
+  public void over(List<Seen> seen, WriteId covers) {
+    try {
+      recorder.finish(step, seen.stream().map(each -> new Line("read", fields(each, covers))).toList(), true);
+    } catch (RuntimeException error) {
+      recorder.finish(step, List.of(), true);
+      recorder.failed(error);
+    }
+  }
+
+  private Map<String, Object> fields(Seen seen, WriteId covers) {
+    Map<String, Object> fields = new LinkedHashMap<>();
+    fields.put("store", store.name());
+    if (covers != null) {
+      fields.put("covers", Lineage.of(covers).serialize());
+    }
+    fields.put("key", HistoryKey.spelled(seen.key()));
+    if (seen.version() != null) {
+      fields.put("version", Lineage.of(seen.version()).serialize());
+    }
+    if (seen.value() != null) {
+      fields.put("value", seen.value().equals(ValueDigest.GONE) ? null : seen.value());
+    } else if (seen.version() == null) {
+      fields.put("reads_from", "unattributed");
+    }
+    return fields;
+  }
+
+  /** What it saw could not be told: that is said. */
+  public void untold(RuntimeException error) {
+    recorder.finish(step, List.of(), true);
+    recorder.failed(error);
+  }
+
+  /** There is no reply. */
+  public void failed() {
+    recorder.finish(step, List.of(), true);
+  }
+}

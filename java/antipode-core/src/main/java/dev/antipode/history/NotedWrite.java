@@ -1,0 +1,116 @@
+package dev.antipode.history;
+
+import dev.antipode.Key;
+import dev.antipode.Lineage;
+import dev.antipode.WriteId;
+import dev.antipode.history.HistoryOrder.Line;
+import dev.antipode.history.HistoryOrder.Step;
+import dev.antipode.shim.Capabilities;
+import dev.antipode.shim.RegisteredStore;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+
+/** One write, from before it is sent until it is known what became of it. */
+public final class NotedWrite {
+  private final Recorder recorder;
+  private final RegisteredStore store;
+  private final Step step;
+  private volatile List<Changed> changed; // null: nobody knows
+
+  NotedWrite(Recorder recorder, RegisteredStore store, Step step) {
+    this.recorder = recorder;
+    this.store = store;
+    this.step = step;
+  }
+
+  /** What it does to which keys, in their order; nothing where it changed none. Null: nobody knows. */
+  public void changes(List<Changed> keys) {
+    changed = keys;
+  }
+
+  /**
+   * It has happened.
+   *
+   * @param id its identifier; null where there is none
+   * @param key of which object, where it is one's
+   */
+  public void done(WriteId id, Key key) {
+    finish(id, key, true);
+  }
+
+  /** Nobody knows whether it happened (HIST-27). */
+  public void unknown(Key key) {
+    List<Changed> known = changed;
+    if (known != null && known.isEmpty()) {
+      notDone();
+    } else {
+      finish(null, key, false);
+    }
+  }
+
+  /** It did not happen. */
+  public void notDone() {
+    recorder.finish(step, List.of(), true);
+  }
+
+  private void finish(WriteId id, Key key, boolean certain) {
+    try {
+      recorder.finish(step, lines(id, key, certain), certain);
+    } catch (RuntimeException error) {
+      recorder.finish(step, List.of(), true);
+      recorder.failed(error);
+    }
+  }
+
+  private List<Line> lines(WriteId id, Key key, boolean certain) {
+    List<Changed> keys = changed;
+    boolean ofPositions = store.capabilities().versions() == Capabilities.Versions.POSITION;
+    if (keys == null && !key.isEmpty() && !ofPositions) {
+      keys = List.of(new Changed(key));
+    }
+    List<Line> lines = new ArrayList<>();
+    if (keys == null) {
+      lines.add(line(id, certain, Map.of("key", "", "any_key", true)));
+    } else if (keys.isEmpty()) {
+      lines.add(line(id, certain, Map.of("key", "", "nothing", true)));
+    } else {
+      keys.forEach(each -> lines.add(line(id, certain, fields(each))));
+    }
+    return lines;
+  }
+
+  private Line line(WriteId id, boolean certain, Map<String, Object> what) {
+    Map<String, Object> fields = new LinkedHashMap<>();
+    if (!certain) {
+      fields.put("outcome", "unknown");
+    }
+    fields.put("store", store.name());
+    if (id != null) {
+      fields.put("identifier", Lineage.of(id).serialize());
+    }
+    fields.putAll(what);
+    return new Line("write", fields);
+  }
+
+  private static Map<String, Object> fields(Changed each) {
+    Map<String, Object> fields = new LinkedHashMap<>();
+    fields.put("key", HistoryKey.spelled(each.key()));
+    if (ValueDigest.THERE.equals(each.value())) {
+      fields.put("there", true);
+    } else if (each.value() != null) {
+      fields.put("value", each.value().equals(ValueDigest.GONE) ? null : each.value());
+    }
+    if (each.expires()) {
+      fields.put("expires", true);
+    }
+    return fields;
+  }
+
+  /** What it changed could not be told. */
+  public void untold(RuntimeException error) {
+    changed = null;
+    recorder.failed(error);
+  }
+}
