@@ -17,9 +17,16 @@ final class Exchange {
     private final CommandObject<T> plain;
     private final WriteCall write;
     private final ReadCall read;
+    private final NotedReads noted;
 
     Recorded(CommandObject<T> plain, WriteCall write, ReadCall read) {
+      this(plain, write, read, null);
+    }
+
+    /** The same, of which a recorded history is told what it read; null: it is told nothing. */
+    Recorded(CommandObject<T> plain, WriteCall write, ReadCall read, NotedReads noted) {
       super(plain.getArguments(), plain.getBuilder());
+      this.noted = noted;
       this.plain = plain;
       this.write = write;
       this.read = read;
@@ -59,6 +66,9 @@ final class Exchange {
     if (raw instanceof JedisDataException error) {
       throw error;
     }
+    if (recorded.noted != null) {
+      recorded.noted.saw(words, raw);
+    }
     return recorded.getBuilder().build(raw);
   }
 
@@ -85,6 +95,7 @@ final class Exchange {
       throw error;
     }
     Object shown = shownByWrite(binding, call, words, raw);
+    call.says(words, raw);
     call.done(raw);
     return shown;
   }

@@ -51,6 +51,9 @@ final class LettuceExec<K, V, T> extends LettuceAsked<K, V, T> {
     } else if (reply instanceof TransactionResult all && isInVain(all)) {
       write.didNothing();
     } else {
+      if (reply instanceof TransactionResult all) {
+        transaction.replied(all.stream().toList());
+      }
       write.done(reply instanceof TransactionResult ? Boolean.TRUE : reply);
     }
   }

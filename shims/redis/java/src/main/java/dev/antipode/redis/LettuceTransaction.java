@@ -1,6 +1,8 @@
 package dev.antipode.redis;
 
 import dev.antipode.BarrierException;
+import java.util.ArrayList;
+import java.util.List;
 
 /**
  * A transaction of the application, from MULTI to its end. What is queued behind a MULTI that was refused, on a connection
@@ -14,6 +16,7 @@ final class LettuceTransaction<K, V> {
   private final int losses;
   // Under the lock of this, as it may end on another thread than that which queues:
   private final ReadCalls reads = new ReadCalls();
+  private final List<Words> commands = new ArrayList<>(); // as they were queued; null for one that does not write
   private WriteCall write;
   private boolean isOver;
   // On any thread:
@@ -28,12 +31,12 @@ final class LettuceTransaction<K, V> {
   }
 
   /** A command that may write is queued; null where nothing is recorded. One that comes too late is unknown at once. */
-  synchronized WriteCall writes(Commands.Kind kind) {
+  synchronized WriteCall writes(Commands.Kind kind, Words words) {
     if (!binding.records()) {
       return null;
     }
     if (isOver) { // nobody ends the transaction's write a second time
-      WriteCall late = new WriteCall(binding, true);
+      WriteCall late = new WriteCall(binding, true).with(words);
       late.broke();
       late.failed();
       return late;
@@ -44,7 +47,24 @@ final class LettuceTransaction<K, V> {
     if (kind == Commands.Kind.MAYBE) {
       write.uncertain();
     }
-    return write;
+    return write.with(words);
+  }
+
+  /** A command is queued, whatever it does: the replies are of all of them. */
+  synchronized void queued(Words words, boolean writes) {
+    commands.add(writes ? words : null);
+  }
+
+  /** The replies of EXEC: a recorded history is told what each write did, as far as that is known. */
+  synchronized void replied(List<?> replies) {
+    if (write == null || replies.size() != commands.size()) {
+      return;
+    }
+    for (int place = 0; place < replies.size(); place++) {
+      if (commands.get(place) != null) {
+        write.says(commands.get(place), replies.get(place));
+      }
+    }
   }
 
   /** A read is queued; null where it is a plain one. One that comes too late has ended at once. */

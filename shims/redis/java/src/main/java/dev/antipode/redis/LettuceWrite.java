@@ -6,15 +6,18 @@ import io.lettuce.core.protocol.RedisCommand;
 /** A command that may write: recorded once both replies are there (SHIM-6). */
 final class LettuceWrite<K, V, T> extends LettuceAsked<K, V, T> {
   private final WriteCall call;
+  private final Words words;
 
   LettuceWrite(
       RedisCommand<K, V, T> command,
       LettuceLine<K, V> line,
       WriteCall call,
+      Words words,
       Words wire,
       LettuceShown<K, V, T> shown) {
     super(command, line, call.begins(), wire, shown);
     this.call = call;
+    this.words = words;
   }
 
   @Override
@@ -32,7 +35,9 @@ final class LettuceWrite<K, V, T> extends LettuceAsked<K, V, T> {
     if (output != null && output.hasError()) {
       call.refused(output.getError());
     } else {
-      call.done(output == null ? null : output.get());
+      Object reply = output == null ? null : output.get();
+      call.says(words, reply);
+      call.done(reply);
     }
   }
 

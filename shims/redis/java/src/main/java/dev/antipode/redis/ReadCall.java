@@ -24,6 +24,7 @@ final class ReadCall {
   private String epoch = ""; // the server's own, as last seen: whether it is marked decides whether older ones have ended
   private Visibility trouble; // why the writes are not visible, once it has given up
   private Lineage merged = Lineage.EMPTY;
+  private WriteId covers; // the position that goes into lineages; null for none
 
   private ReadCall(Binding binding, Reading reading, List<WriteId> ids, LineageScope scope, boolean merges) {
     this.binding = binding;
@@ -152,18 +153,24 @@ final class ReadCall {
   void saw(Replication now, Lineage beside) {
     Ordered position = now == null ? null : now.position();
     String store = binding.store().name();
+    covers = position == null ? null : WriteId.position(store, position.epoch(), position.counter());
     if (reading != null) {
       if (position == null) {
         reading.saw(beside);
         reading.marked(store);
       } else {
-        reading.saw(beside, WriteId.position(store, position.epoch(), position.counter()));
+        reading.saw(beside, covers);
       }
     }
     merged = merged.union(beside);
     merged = position == null
         ? merged.markedIncomplete(store)
-        : merged.including(WriteId.position(store, position.epoch(), position.counter()));
+        : merged.including(covers);
+  }
+
+  /** The position that it puts into lineages (SHIM-13); null for none. */
+  WriteId covers() {
+    return collects() ? covers : null;
   }
 
   /** This lineage rests beside a value that was read; null where the reply did not hold it. */

@@ -1,8 +1,10 @@
 package dev.antipode.redis;
 
 import dev.antipode.Lineage;
+import dev.antipode.WriteId;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Objects;
 import java.util.function.Consumer;
 
 /** The reads of a batch or a transaction. Those that are alike are one: they wait, collect and fail together. */
@@ -31,6 +33,11 @@ final class ReadCalls {
 
   boolean isEmpty() {
     return calls.isEmpty();
+  }
+
+  /** The position that they put into lineages; null for none. */
+  WriteId covers() {
+    return calls.stream().map(ReadCall::covers).filter(Objects::nonNull).findFirst().orElse(null);
   }
 
   boolean collects() {

@@ -108,8 +108,8 @@ final class RecordingConnection<K, V> extends StatefulRedisConnectionImpl<K, V> 
       case "WATCH" -> alone(command, issued, end -> watch(command, end));
       default -> {
         follow(command, words, issued);
-        turns.beside(
-            end -> guarded(command, issued, end, () -> send(command, words, end)), () -> pending(words, issued));
+        RedisCommand<K, V, T> sent = LettuceNoted.of(command, words, this, issued);
+        turns.beside(end -> guarded(sent, issued, end, () -> send(sent, words, end)), () -> pending(words, issued));
       }
     }
     return command;
@@ -203,14 +203,16 @@ final class RecordingConnection<K, V> extends StatefulRedisConnectionImpl<K, V> 
     boolean records = binding.records();
     if (kind == Commands.Kind.READ) {
       ReadCall call = records ? ReadCall.of(binding) : null;
+      LettuceNoted.isOf(command, call);
       if (call != null) {
         new LettuceRead<>(this, call, command, words, end).start();
         return true;
       }
     } else if (records) {
-      WriteCall call = new WriteCall(binding, kind == Commands.Kind.WRITE);
+      WriteCall call = new WriteCall(binding, kind == Commands.Kind.WRITE).with(words);
       try {
-        sendAsked(new LettuceWrite<>(command, line, call, wire(words, call), shown(command, words, call::sawBeside)));
+        sendAsked(
+            new LettuceWrite<>(command, line, call, words, wire(words, call), shown(command, words, call::sawBeside)));
       } catch (RuntimeException error) {
         call.abandon(); // before it was sent
         throw error;
@@ -335,8 +337,9 @@ final class RecordingConnection<K, V> extends StatefulRedisConnectionImpl<K, V> 
     }
     Commands.Kind kind = Commands.classify(words);
     boolean writes = kind == Commands.Kind.WRITE || kind == Commands.Kind.MAYBE;
-    WriteCall write = writes ? open.writes(kind) : null;
+    WriteCall write = writes ? open.writes(kind, words) : null;
     ReadCall read = kind == Commands.Kind.READ ? open.reads() : null;
+    open.queued(words, writes);
     if (!binding.beside().concerns(words)) {
       super.dispatch(command);
     } else if (writes) {

@@ -85,7 +85,7 @@ final class RecordingExecutor implements CommandExecutor {
     if (!binding.records()) {
       return unrecorded(command, words);
     }
-    WriteCall call = new WriteCall(binding, kind == Commands.Kind.WRITE);
+    WriteCall call = new WriteCall(binding, kind == Commands.Kind.WRITE).with(words);
     try {
       return recording.executeCommand(new Exchange.Recorded<>(command, call, null));
     } catch (RuntimeException | Error error) {
@@ -97,9 +97,24 @@ final class RecordingExecutor implements CommandExecutor {
   private <T> T read(CommandObject<T> command, Words words) {
     ReadCall call = binding.records() ? ReadCall.of(binding) : null;
     FollowedRead followed = binding.follows() ? FollowedRead.of(binding.store()) : null;
-    T value = call == null
+    NotedReads noted = NotedReads.of(binding);
+    if (noted == null) {
+      return read(command, words, call, followed, null);
+    }
+    try {
+      T value = read(command, words, call, followed, noted);
+      noted.over(call == null ? null : call.covers());
+      return value;
+    } finally {
+      noted.failed(); // where it was not over before
+    }
+  }
+
+  private <T> T read(
+      CommandObject<T> command, Words words, ReadCall call, FollowedRead followed, NotedReads noted) {
+    T value = call == null && noted == null
         ? unrecorded(command, words)
-        : recording.executeCommand(new Exchange.Recorded<>(command, null, call));
+        : recording.executeCommand(new Exchange.Recorded<>(command, null, call, noted));
     if (followed != null) { // before it is merged what the value depends on
       JedisReads.came(followed, binding, command, value);
     }

@@ -18,7 +18,7 @@ import redis.clients.jedis.util.IOUtils;
  * command that may write.
  */
 public final class RecordingPipeline extends AbstractPipeline {
-  private record Queued(Words command, boolean writes, ReadCall read, Response<?> response) {}
+  private record Queued(Words command, boolean writes, boolean reads, ReadCall read, Response<?> response) {}
 
   private final Connection connection;
   private final Binding binding;
@@ -29,6 +29,7 @@ public final class RecordingPipeline extends AbstractPipeline {
   private boolean hasSucceeded;
   private FollowedRead followed; // null where dry-run does not follow the batch
   private boolean hasReads;
+  private NotedReads noted; // what a recorded history is told of the batch's reads; null where it has none
 
   RecordingPipeline(Connection connection, CommandObjects commandObjects, Binding binding) {
     super(commandObjects);
@@ -51,15 +52,19 @@ public final class RecordingPipeline extends AbstractPipeline {
         write.uncertain();
       }
       write.begins();
+      write.with(words);
     }
     ReadCall read = kind == Commands.Kind.READ ? reads.of(binding, this::waitFirst) : null;
     if (kind == Commands.Kind.READ && !hasReads && binding.follows()) { // the batch's first is followed for all of them
       followed = FollowedRead.of(binding.store());
     }
+    if (kind == Commands.Kind.READ && noted == null) {
+      noted = NotedReads.of(binding);
+    }
     hasReads |= kind == Commands.Kind.READ;
     connection.sendCommand(JedisWords.arguments(binding.beside().wire(words, write)));
     Response<T> response = new Response<>(command.getBuilder());
-    queued.add(new Queued(words, writes, read, response));
+    queued.add(new Queued(words, writes, kind == Commands.Kind.READ, read, response));
     return response;
   }
 
@@ -85,6 +90,7 @@ public final class RecordingPipeline extends AbstractPipeline {
           ? Exchange.shownByWrite(binding, write, each.command(), reply)
           : Exchange.shown(binding, each.read(), each.command(), reply);
       each.response().set(shown);
+      tell(each, reply, shown);
       settled.add(each.response());
       hasSucceeded |= !(reply instanceof JedisDataException);
     }
@@ -93,6 +99,16 @@ public final class RecordingPipeline extends AbstractPipeline {
     }
     if (asks) {
       reads.saw(answer);
+    }
+  }
+
+  /** A recorded history is told of a command and its reply. */
+  private void tell(Queued each, Object reply, Object shown) {
+    if (each.writes() && write != null) {
+      write.says(each.command(), reply);
+    }
+    if (each.reads() && noted != null) {
+      noted.saw(each.command(), shown);
     }
   }
 
@@ -137,6 +153,9 @@ public final class RecordingPipeline extends AbstractPipeline {
         written.abandon();
       }
       reads.finish();
+      if (noted != null) {
+        noted.over(reads.covers());
+      }
       return responses;
     } catch (RuntimeException | Error error) {
       if (written != null) {
@@ -145,6 +164,10 @@ public final class RecordingPipeline extends AbstractPipeline {
       }
       throw error;
     } finally {
+      if (noted != null) {
+        noted.failed(); // where it was not over before
+      }
+      noted = null;
       write = null;
       followed = null;
       hasReads = false;

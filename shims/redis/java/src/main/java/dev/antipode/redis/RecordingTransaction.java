@@ -21,7 +21,9 @@ import redis.clients.jedis.util.IOUtils;
  * before MULTI.
  */
 public final class RecordingTransaction extends AbstractTransaction {
-  private record Queued(Words command, boolean writes, ReadCall read, Words wire, Response<?> response) {}
+  private record Queued(
+      Words command, boolean writes, boolean reads, ReadCall read, Words wire, Response<?> response) {}
+
 
   private final Connection connection;
   private final Binding binding;
@@ -32,6 +34,7 @@ public final class RecordingTransaction extends AbstractTransaction {
   private boolean inWatch;
   private boolean inMulti;
   private boolean hasReads;
+  private NotedReads noted; // what a recorded history is told of its reads; null where it has none
 
   RecordingTransaction(Connection connection, boolean doMulti, CommandObjects commandObjects, Binding binding) {
     super(commandObjects);
@@ -85,11 +88,12 @@ public final class RecordingTransaction extends AbstractTransaction {
       if (kind == Commands.Kind.MAYBE) {
         write.uncertain();
       }
+      write.with(words);
     }
     ReadCall read = kind == Commands.Kind.READ ? reads.of(binding, first -> {}) : null;
     hasReads |= kind == Commands.Kind.READ;
     Response<T> response = new Response<>(command.getBuilder());
-    queued.add(new Queued(words, writes, read, binding.beside().wire(words, write), response));
+    queued.add(new Queued(words, writes, kind == Commands.Kind.READ, read, binding.beside().wire(words, write), response));
     return response;
   }
 
@@ -98,26 +102,14 @@ public final class RecordingTransaction extends AbstractTransaction {
     Commands.Kind kind = Commands.classify(words);
     try {
       if (kind == Commands.Kind.READ) {
-        ReadCall call = binding.records() ? ReadCall.of(binding) : null;
-        boolean isHidden = binding.beside().answers(words);
-        CommandObject<T> sent =
-            call == null && !isHidden ? command : new Exchange.Recorded<>(command, null, call);
-        FollowedRead read = binding.follows() ? FollowedRead.of(binding.store()) : null;
-        T value = Exchange.execute(binding, connection, sent, false);
-        if (read != null) {
-          JedisReads.came(read, binding, command, value);
-        }
-        if (call != null) {
-          call.finish();
-        }
-        return Response.of(value);
+        return Response.of(readAtOnce(command, words));
       }
       if (kind == Commands.Kind.OTHER || !binding.records()) {
         CommandObject<T> sent =
             binding.beside().concerns(words) ? new Exchange.Recorded<>(command, null, null) : command;
         return Response.of(Exchange.execute(binding, connection, sent, false));
       }
-      WriteCall call = new WriteCall(binding, kind == Commands.Kind.WRITE);
+      WriteCall call = new WriteCall(binding, kind == Commands.Kind.WRITE).with(words);
       try {
         return Response.of(
             Exchange.execute(binding, connection, new Exchange.Recorded<>(command, call, null), false));
@@ -130,6 +122,31 @@ public final class RecordingTransaction extends AbstractTransaction {
     }
   }
 
+  private <T> T readAtOnce(CommandObject<T> command, Words words) {
+    ReadCall call = binding.records() ? ReadCall.of(binding) : null;
+    NotedReads own = NotedReads.of(binding);
+    boolean isPlain = call == null && own == null && !binding.beside().answers(words);
+    CommandObject<T> sent = isPlain ? command : new Exchange.Recorded<>(command, null, call, own);
+    FollowedRead read = binding.follows() ? FollowedRead.of(binding.store()) : null;
+    try {
+      T value = Exchange.execute(binding, connection, sent, false);
+      if (read != null) {
+        JedisReads.came(read, binding, command, value);
+      }
+      if (call != null) {
+        call.finish();
+      }
+      if (own != null) {
+        own.over(call == null ? null : call.covers());
+      }
+      return value;
+    } finally {
+      if (own != null) {
+        own.failed(); // where it was not over before
+      }
+    }
+  }
+
   @Override
   public List<Object> exec() {
     if (!inMulti) {
@@ -137,17 +154,24 @@ public final class RecordingTransaction extends AbstractTransaction {
     }
     WriteCall written = write;
     FollowedRead followed = hasReads && binding.follows() ? FollowedRead.of(binding.store()) : null;
+    noted = hasReads ? NotedReads.of(binding) : null;
     try {
       List<Object> replies = execute(written);
       if (followed != null && replies != null) {
         followed.over(binding.server());
       }
       reads.finish();
+      if (noted != null && replies != null) {
+        noted.over(reads.covers());
+      }
       return replies;
     } catch (JedisConnectionException error) {
       broken = true;
       throw error;
     } finally {
+      if (noted != null) {
+        noted.failed(); // where it was not over before
+      }
       forget();
     }
   }
@@ -246,10 +270,16 @@ public final class RecordingTransaction extends AbstractTransaction {
     List<Response<?>> responses = new ArrayList<>(raw.size());
     for (Object each : raw) {
       Queued next = queued.remove();
-      next.response().set(
-          next.writes()
-              ? Exchange.shownByWrite(binding, write, next.command(), each)
-              : Exchange.shown(binding, next.read(), next.command(), each));
+      Object shown = next.writes()
+          ? Exchange.shownByWrite(binding, write, next.command(), each)
+          : Exchange.shown(binding, next.read(), next.command(), each);
+      next.response().set(shown);
+      if (next.writes() && write != null) {
+        write.says(next.command(), each);
+      }
+      if (next.reads() && noted != null) {
+        noted.saw(next.command(), shown);
+      }
       responses.add(next.response());
     }
     return responses;
@@ -278,6 +308,7 @@ public final class RecordingTransaction extends AbstractTransaction {
     inWatch = false;
     hasReads = false;
     write = null;
+    noted = null;
     reads.clear();
     queued.clear();
   }

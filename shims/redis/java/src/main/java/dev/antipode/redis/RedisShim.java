@@ -36,6 +36,11 @@ public final class RedisShim extends Shim {
   }
 
   @Override
+  public boolean notesReads() {
+    return true;
+  }
+
+  @Override
   public Capabilities capabilities() {
     return CAPABILITIES;
   }

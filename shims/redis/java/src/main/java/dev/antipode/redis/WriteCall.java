@@ -22,11 +22,28 @@ final class WriteCall {
   private final Reading reading = Reading.current(); // as it was issued: futures end on other threads
   private final LineageScope scope = LineageScope.current();
   private Lineage beside; // what rested beside values that the command answered with (a GETSET, a GETDEL)
+  private final NotedChanges notes; // null where no history is recorded
 
   WriteCall(Binding binding, boolean certain) {
     this.binding = binding;
     this.certain = certain;
     this.write = binding.store().begin();
+    this.notes = NotedChanges.of(write.noted(), binding.store().name());
+  }
+
+  /** The write is this command, or has it among others: a recorded history is told what it does. */
+  WriteCall with(Words command) {
+    if (notes != null) {
+      notes.does(command);
+    }
+    return this;
+  }
+
+  /** The next of its commands was answered so, as the reply came: octets, a number, a list, null, or an error. */
+  void says(Words command, Object reply) {
+    if (notes != null) {
+      notes.says(command, reply);
+    }
   }
 
   /** One of its commands may have written though it ended with an error. */
@@ -77,6 +94,9 @@ final class WriteCall {
   void done(Object reply) {
     if (!write.isOpen()) {
       return;
+    }
+    if (notes != null) {
+      notes.answered();
     }
     readBeside();
     Ordered position = answer instanceof byte[] octets ? Replication.positionOfPrimary(octets) : null;

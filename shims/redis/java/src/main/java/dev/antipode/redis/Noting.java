@@ -1,0 +1,170 @@
+package dev.antipode.redis;
+
+import dev.antipode.Key;
+import dev.antipode.history.Changed;
+import dev.antipode.history.Seen;
+import dev.antipode.history.ValueDigest;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Set;
+
+/**
+ * What a recorded history is told of commands: which keys they changed or read, and the digests of whole values (HIST-28).
+ *
+ * <p>Whole values are those of SET, GET and their like, and counters. Of other commands a history has which key they changed,
+ * and of other reads that nobody knows which write they saw.
+ */
+final class Noting {
+  /** In place of the keys that a write changed: nobody knows which. */
+  static final List<Changed> UNKNOWN = List.of(new Changed(Key.EMPTY));
+
+  // Writes that change their first key, and no other.
+  private static final Set<String> ONE_KEY = words("""
+      APPEND BITFIELD EXPIRE EXPIREAT GEOADD GETEX HDEL HINCRBY HINCRBYFLOAT HMSET HSET HSETNX INCRBYFLOAT LINSERT LPOP
+      LPUSH LPUSHX LREM LSET LTRIM PEXPIRE PEXPIREAT PFADD RPOP RPUSH RPUSHX SADD SDIFFSTORE SETBIT SETRANGE SINTERSTORE
+      SPOP SREM SUNIONSTORE XACK XADD XDEL XSETID XTRIM ZADD ZDIFFSTORE ZINCRBY ZINTERSTORE ZPOPMAX ZPOPMIN ZREM
+      ZREMRANGEBYLEX ZREMRANGEBYRANK ZREMRANGEBYSCORE ZUNIONSTORE
+      """);
+  private static final Set<String> COUNTERS = words("INCR INCRBY DECR DECRBY");
+  private static final Set<String> EXPIRING = words("EX PX EXAT PXAT KEEPTTL");
+  private static final Set<String> WITH_A_NUMBER = words("EX PX EXAT PXAT");
+  private static final Set<String> IF_THERE = words("NX XX");
+  private static final Set<String> NO_KEY = words("DBSIZE KEYS RANDOMKEY SCAN");
+
+  private Noting() {}
+
+  private static Set<String> words(String names) {
+    return Set.of(names.strip().split("\\s+"));
+  }
+
+  // Writes
+
+  /** What a write does if it happens and no reply says more; {@link #UNKNOWN} where nobody knows. */
+  static List<Changed> changes(String store, Words command) {
+    String name = Commands.name(command);
+    return switch (name) {
+      case "SET" -> set(store, command);
+      case "SETEX", "PSETEX" -> List.of(to(store, command, 1, 3, true));
+      case "SETNX", "GETSET" -> List.of(to(store, command, 1, 2, false));
+      case "MSET", "MSETNX" -> pairs(store, command);
+      case "DEL", "UNLINK", "GETDEL" -> gone(command);
+      case "PERSIST" -> List.of();
+      default -> COUNTERS.contains(name) || ONE_KEY.contains(name) ? List.of(new Changed(key(command, 1))) : UNKNOWN;
+    };
+  }
+
+  /**
+   * What it has done, by its reply.
+   *
+   * @param before what {@link #changes} said
+   * @param reply as it came: octets, a number, a truth value, a list or null
+   */
+  static List<Changed> changed(String store, List<Changed> before, Words command, Object reply) {
+    String name = Commands.name(command);
+    boolean isNothing = reply instanceof Long number && number == 0 || Boolean.FALSE.equals(reply);
+    return switch (name) {
+      case "SETNX", "MSETNX", "DEL", "UNLINK" -> isNothing ? List.of() : before;
+      case "GETDEL" -> reply == null ? List.of() : before;
+      case "SET" -> reply == null && isConditional(command) ? List.of() : before;
+      default -> COUNTERS.contains(name) && reply instanceof Long count
+          ? List.of(to(store, before.get(0).key(), count.toString().getBytes(StandardCharsets.US_ASCII), false))
+          : before;
+    };
+  }
+
+  private static List<Changed> set(String store, Words command) {
+    Set<String> given = options(command);
+    boolean expires = given.stream().anyMatch(EXPIRING::contains);
+    boolean conditional = given.stream().anyMatch(IF_THERE::contains);
+    boolean answersValue = given.remove("GET");
+    given.removeAll(EXPIRING);
+    given.removeAll(IF_THERE);
+    if (!given.isEmpty() || answersValue && conditional) { // its reply does not say whether it was set
+      return List.of(new Changed(key(command, 1)));
+    }
+    return List.of(to(store, command, 1, 2, expires));
+  }
+
+  private static boolean isConditional(Words command) {
+    Set<String> given = options(command);
+    return !given.contains("GET") && given.stream().anyMatch(IF_THERE::contains);
+  }
+
+  private static Set<String> options(Words command) {
+    Set<String> given = new HashSet<>();
+    for (int place = 3; place < command.size(); place++) {
+      String word = Commands.word(command, place);
+      given.add(word);
+      if (WITH_A_NUMBER.contains(word)) {
+        place++;
+      }
+    }
+    return given;
+  }
+
+  private static List<Changed> pairs(String store, Words command) {
+    List<Changed> all = new ArrayList<>();
+    for (int place = 1; place + 1 < command.size(); place += 2) {
+      all.add(to(store, command, place, place + 1, false));
+    }
+    return all;
+  }
+
+  private static List<Changed> gone(Words command) {
+    List<Changed> all = new ArrayList<>();
+    for (int place = 1; place < command.size(); place++) {
+      all.add(new Changed(key(command, place), ValueDigest.GONE));
+    }
+    return all;
+  }
+
+  private static Changed to(String store, Words command, int key, int value, boolean expires) {
+    return to(store, key(command, key), command.get(value), expires);
+  }
+
+  private static Changed to(String store, Key key, byte[] value, boolean expires) {
+    return new Changed(key, ValueDigest.of(store, key, value), expires);
+  }
+
+  private static Key key(Words command, int place) {
+    return Key.of(command.get(place));
+  }
+
+  // Reads
+
+  /** What a read found under which keys, by its reply as the application gets it. */
+  static List<Seen> seen(String store, Words command, Object reply) {
+    String name = Commands.name(command);
+    int size = command.size();
+    if (NO_KEY.contains(name) || size < 2) {
+      return List.of(new Seen(Key.EMPTY));
+    }
+    if (name.equals("GET")) {
+      return List.of(found(store, key(command, 1), reply));
+    }
+    boolean areNone = name.equals("EXISTS") && reply instanceof Long number && number == 0;
+    if (!areNone && !name.equals("MGET")) {
+      return List.of(new Seen(key(command, 1)));
+    }
+    List<?> values = reply instanceof List<?> list && list.size() == size - 1 ? list : null;
+    List<Seen> seen = new ArrayList<>(size - 1);
+    for (int place = 1; place < size; place++) {
+      Key key = key(command, place);
+      if (areNone) {
+        seen.add(new Seen(key, ValueDigest.GONE));
+      } else {
+        seen.add(values == null ? new Seen(key) : found(store, key, values.get(place - 1)));
+      }
+    }
+    return seen;
+  }
+
+  private static Seen found(String store, Key key, Object value) {
+    if (value == null) {
+      return new Seen(key, ValueDigest.GONE);
+    }
+    return value instanceof byte[] octets ? new Seen(key, ValueDigest.of(store, key, octets)) : new Seen(key);
+  }
+}
