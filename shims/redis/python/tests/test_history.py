@@ -132,6 +132,13 @@ def test_reads_that_merge_cover_their_position(posts: Posts, folder: Path) -> No
 
 # Commands
 
+
+def refused(pipeline: Any) -> None:
+    """Of its commands one is refused, and the others are done."""
+    with pytest.raises(redis.exceptions.ResponseError):
+        pipeline.execute()
+
+
 WRITES: dict[str, tuple[Callable[[Any], Any], list[dict[str, Any]]]] = {
     "set": (lambda r: r.set("k", "v"), [{"key": "k", "value": value("k", "v")}]),
     "set a number": (lambda r: r.set("k", 7), [{"key": "k", "value": value("k", "7")}]),
@@ -163,6 +170,18 @@ WRITES: dict[str, tuple[Callable[[Any], Any], list[dict[str, Any]]]] = {
         lambda r: r.pipeline(transaction=False).set("k", "v").delete("none").execute(),
         [{"key": "k", "value": value("k", "v")}],
     ),
+    "pipeline with a refusal": (
+        lambda r: r.pipeline().set("k", "v").incr("old").execute(raise_on_error=False),
+        [{"key": "k", "value": value("k", "v")}],
+    ),
+    "pipeline with a refused value": (
+        lambda r: r.pipeline(transaction=False).set("k", "v").getset("list", "v").execute(raise_on_error=False),
+        [{"key": "k", "value": value("k", "v")}],
+    ),
+    "pipeline that raises": (
+        lambda r: refused(r.pipeline().set("k", "v").getset("list", "v")),
+        [{"key": "", "any_key": True}],
+    ),
     "pipeline with a script": (
         lambda r: r.pipeline().set("k", "v").eval("return 1", 0).execute(),
         [{"key": "", "any_key": True}],
@@ -175,7 +194,9 @@ _CHANGES = ("key", "value", "expires", "any_key", "nothing")
 def test_what_a_write_changed(posts: Posts, folder: Path, write: str) -> None:
     """HIST-28: whole values by their digest, and every line with the position of the write."""
     run, wanted = WRITES[write]
-    redis.Redis.from_url(posts.lab.url("a")).set("old", "old")
+    plain = redis.Redis.from_url(posts.lab.url("a"))
+    plain.set("old", "old")
+    plain.rpush("list", "element")
     with antipode.scope() as scope:
         run(posts.wrapped["a"])
         position = scope.lineage.serialize()

@@ -59,8 +59,11 @@ def _tell(client: Any, call: WriteCall, commands: Sequence[Command]) -> None:
     values = _Values(client, call.binding)
     changed: list[Changed] = []
     for args, reply in commands:
-        if classify(args) in {Kind.READ, Kind.OTHER}:
+        kind = classify(args)
+        if kind in {Kind.READ, Kind.OTHER}:
             continue
+        if kind is Kind.WRITE and isinstance(reply, Exception):
+            continue  # of what is flagged as a write an error says that nothing was changed
         own = values.changed(args, reply)
         if own is None:
             noted.changes(None)

@@ -250,6 +250,8 @@ def _partly(call: WriteCall, error: BaseException) -> None:
         if getattr(error, "status_code", None) == "EXECABORT":
             call.abandon()
         else:
+            if call.noted is not None:
+                call.noted.changes(None)  # which of its commands were refused is not known here
             call.done(None)
     else:
         call.failed(error)
