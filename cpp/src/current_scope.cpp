@@ -2,11 +2,13 @@
 #include <utility>
 #include <vector>
 
+#include "antipode/history.h"
 #include "antipode/logs.h"
 #include "antipode/scope.h"
 #include "antipode/settings.h"
 #include "context.h"
 #include "findings.h"
+#include "history/recorder.h"
 #include "hooks.h"
 #include "telemetry.h"
 
@@ -28,7 +30,9 @@ std::vector<std::pair<ScopePtr, std::uint64_t>>& Roots() {
 }  // namespace
 
 Scope::Scope(Lineage lineage, Site site)
-    : Scope(std::make_shared<LineageScope>(std::move(lineage), ScopeKind::kRoot, std::nullopt, site)) {}
+    : Scope(std::make_shared<LineageScope>(lineage, ScopeKind::kRoot, std::nullopt, site)) {
+  history::NoteArrival(*scope_, lineage);
+}
 
 Scope::Scope(ScopePtr scope) : scope_(std::move(scope)), entered_(EnterScope(scope_)) {}
 
@@ -52,7 +56,9 @@ ScopePtr CurrentScope() {
 Scope DetachedScope(Site site) {
   const ScopePtr outer = CurrentScope();
   Lineage lineage = outer == nullptr ? Lineage() : outer->Marked();
-  return Scope(std::make_shared<LineageScope>(std::move(lineage), ScopeKind::kDetached, std::nullopt, site));
+  auto scope = std::make_shared<LineageScope>(std::move(lineage), ScopeKind::kDetached, std::nullopt, site);
+  history::Joined(outer, scope);
+  return Scope(std::move(scope));
 }
 
 ScopePtr Root(Site site) {

@@ -9,6 +9,8 @@
 #include "antipode/settings.h"
 #include "antipode/wire.h"
 #include "findings.h"
+#include "history/recorder.h"
+#include "history/spelling.h"
 #include "telemetry.h"
 
 namespace antipode {
@@ -37,6 +39,9 @@ bool Taken::HasGap(std::string_view reason) const {
 }
 
 void Taken::NoteIn(LineageScope& scope) const {
+  if (!lineage.empty() || !messages.empty()) {
+    if (history::Recorder* const recording = history::Recorder::InForce()) recording->Received(scope, messages, lineage);
+  }
   for (const auto& [reason, detail] : gaps) scope.NoteGap(reason, "", detail);
   if (CurrentSettings()->mode != Mode::kDryRun) return;
   for (const auto& [reason, detail] : gaps) {
@@ -58,7 +63,9 @@ Taken Take(const std::vector<std::string>& texts, const Judge& judge, Direction 
       continue;
     }
     if (Result<Lineage> lineage = Lineage::Deserialize(decision.text); lineage) {
-      taken.lineage |= *lineage;
+      history::Came came = history::MessagesOf(*lineage);
+      taken.messages.insert(taken.messages.end(), came.messages.begin(), came.messages.end());
+      taken.lineage |= came.lineage;
     } else {
       malformed = true;
       telemetry::Dropped("malformed", ToString(direction));
@@ -78,8 +85,12 @@ Taken Take(const std::vector<std::string>& texts, const Judge& judge, Direction 
   return taken;
 }
 
-std::optional<std::string> Give(const Lineage& lineage, const TrustSettings& trust, Direction direction) {
-  if (lineage.empty()) return std::nullopt;
+std::optional<std::string> Give(const Lineage& given, const TrustSettings& trust, Direction direction, LineageScope* sender,
+                                const std::optional<Lineage>& told) {
+  history::Recorder* const recording = sender == nullptr ? nullptr : history::Recorder::InForce();
+  if (given.empty() && (recording == nullptr || !told)) return std::nullopt;
+  const std::string message = recording == nullptr ? std::string() : recording->NewMessage();
+  const Lineage lineage = recording == nullptr ? given : history::Named(given, message);
   const auto budget = static_cast<std::size_t>(CurrentSettings()->budget_bytes);
   const std::size_t seal = std::min(trust.SealLength(), budget);
   const Lineage fitted = lineage.Fit(budget - seal);
@@ -95,6 +106,7 @@ std::optional<std::string> Give(const Lineage& lineage, const TrustSettings& tru
                                         "). Raise ANTIPODE_BUDGET_BYTES (" + std::to_string(budget) + " now).");
     }
   }
+  if (recording != nullptr) recording->Sent(*sender, message, told ? fitted | *told : fitted);
   std::string text = OutgoingText(fitted.Serialize(), trust, UnixTime());
   telemetry::Size(ToString(direction), text.size());
   return text;

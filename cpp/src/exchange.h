@@ -21,9 +21,10 @@ using Judge = std::function<Decision(std::string_view text)>;
 struct Taken {
   Lineage lineage;
   std::vector<std::pair<std::string, std::string>> gaps;  // reason and detail
+  std::vector<std::string> messages;                      // what the texts are called in a recorded history
 
   bool HasGap(std::string_view reason) const;
-  // Keeps the reasons for the gaps of this scope's barriers (TRUST-27).
+  // Keeps the reasons for the gaps of this scope's barriers (TRUST-27); a recorded history has the receipt.
   void NoteIn(LineageScope& scope) const;
 };
 
@@ -34,7 +35,11 @@ struct Taken {
 Taken Take(const std::vector<std::string>& texts, const Judge& judge, Direction direction, std::string_view sender);
 
 // The text that leaves: within the budget, sealed if seals are asked for; nothing where nothing need leave.
-std::optional<std::string> Give(const Lineage& lineage, const TrustSettings& trust, Direction direction);
+//
+// `sender`: whose message it leaves with, for a recorded history; null for what rests beside a value. `told`: what that says of it,
+// where it is more than leaves.
+std::optional<std::string> Give(const Lineage& lineage, const TrustSettings& trust, Direction direction, LineageScope* sender,
+                                const std::optional<Lineage>& told = std::nullopt);
 
 // The scope's lineage as it may leave now; writes in flight are marked in the copy and counted (SCOPE-16).
 Result<Lineage> Leaving(const LineageScope& scope, const Site& site);

@@ -97,6 +97,11 @@ Lineage LineageAccess::With(const Lineage& base, const std::vector<std::string_v
   return Make(sections, base.rep_->incomplete, base.rep_->extensions);
 }
 
+Lineage LineageAccess::WithExtensions(const Lineage& base, std::vector<std::string> extensions) {
+  if (base.rep_ == nullptr) return Make({}, {}, std::move(extensions));
+  return Make(Sections(base), base.rep_->incomplete, std::move(extensions));
+}
+
 Lineage LineageAccess::Replaced(const Lineage& base, std::size_t place, std::size_t offset, std::string_view tail) {
   auto rep = std::make_shared<Rep>(*base.rep_);
   Rep::Part& part = rep->parts[place];

@@ -43,6 +43,9 @@ struct LineageAccess {
   // The same flag and extensions with other sections.
   static Lineage With(const Lineage& base, const std::vector<std::string_view>& sections);
 
+  // The same with other extensions, which are sorted.
+  static Lineage WithExtensions(const Lineage& base, std::vector<std::string> extensions);
+
   // The same but for one section, which from `offset` on ends with `tail`.
   static Lineage Replaced(const Lineage& base, std::size_t place, std::size_t offset, std::string_view tail);
 

@@ -59,8 +59,8 @@ Scope OpenMessage(const std::vector<std::string>& texts, const MessageOptions& o
   return Scope(std::move(scope));
 }
 
-// The text that leaves with a message, if any may.
-std::optional<std::string> Given(const Lineage& lineage, std::optional<bool> lineage_out) {
+// The text that leaves with a message of this scope, or (null) rests beside a value, if any may.
+std::optional<std::string> Given(const Lineage& lineage, std::optional<bool> lineage_out, LineageScope* sender) {
   if (lineage.empty()) return std::nullopt;
   const std::shared_ptr<const TrustSettings> trust = CurrentTrust();
   const Decision decision = JudgeMessageOut(*trust, lineage_out);
@@ -68,7 +68,7 @@ std::optional<std::string> Given(const Lineage& lineage, std::optional<bool> lin
     Report(decision, Direction::kMessageOut);
     return std::nullopt;
   }
-  return Give(lineage, *trust, Direction::kMessageOut);
+  return Give(lineage, *trust, Direction::kMessageOut, sender);
 }
 
 std::vector<std::string> BetweenWhiteSpace(std::string_view text) {
@@ -101,7 +101,7 @@ Result<std::optional<std::string>> OutgoingMessage(std::optional<bool> lineage_o
   if (scope == nullptr) return std::optional<std::string>();
   const Result<Lineage> leaving = Leaving(*scope, site);
   if (!leaving) return leaving.error();
-  return Given(*leaving, lineage_out);
+  return Given(*leaving, lineage_out, scope.get());
 }
 
 Result<std::optional<std::string>> StampedText(const Stamp& stamp, Site site) {
@@ -113,7 +113,7 @@ Result<std::optional<std::string>> StampedText(const Stamp& stamp, Site site) {
     lineage |= *leaving;
   }
   if (stamp.own) lineage = lineage.Including(*stamp.own);
-  std::optional<std::string> text = Given(lineage, stamp.lineage_out);
+  std::optional<std::string> text = Given(lineage, stamp.lineage_out, scope.get());
   if (text || !stamp.stamped || scope == nullptr || !lineage.empty()) return text;
   const std::shared_ptr<const TrustSettings> trust = CurrentTrust();
   if (!JudgeMessageOut(*trust, stamp.lineage_out).accepted) return text;
@@ -128,7 +128,7 @@ bool IsLineageText(std::string_view value) {
 }
 
 std::string TextAtRest(const Lineage& lineage, bool lineage_out) {
-  return Given(lineage, lineage_out ? std::nullopt : std::optional<bool>(false)).value_or(std::string());
+  return Given(lineage, lineage_out ? std::nullopt : std::optional<bool>(false), nullptr).value_or(std::string());
 }
 
 Lineage LineageAtRest(std::string_view text, const std::string& store, bool lineage_in) {

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "antipode/history.h"
 #include "antipode/settings.h"
 #include "antipode/wire.h"
 #include "carriers.h"
@@ -53,14 +54,18 @@ std::optional<std::string> Inbound::ResponseText(LineageScope& scope, bool is_pu
     fresh = added.AddedTo(reported_);
     reported_ = std::move(added);
   }
-  if (fresh.empty() || is_public) return std::nullopt;
+  // What the caller has already is not said again, and is what it depends on all the same (HIST-30).
+  std::optional<Lineage> told;
+  if (history::IsRecorded()) told = scope.Marked();
+  if (told && told->empty()) told.reset();
+  if ((fresh.empty() && !told) || is_public) return std::nullopt;
   const TrustSettings trust = CurrentTrust()->AtEdge(edge_);
   const Decision decision = JudgeResponseOut(peer_, forwarded_, trust);
   if (!decision.accepted) {
     Report(decision, Direction::kResponseOut);
     return std::nullopt;
   }
-  return Give(fresh, trust, Direction::kResponseOut);
+  return Give(fresh, trust, Direction::kResponseOut, &scope, told);
 }
 
 bool Inbound::MayAnswer() const {
@@ -89,7 +94,7 @@ Result<std::optional<std::string>> TextForRequest(std::string_view host, Site si
   const Result<Lineage> leaving = Leaving(*scope, site);
   if (!leaving) return leaving.error();
   if (CurrentSettings()->mode == Mode::kDryRun) findings::PassedOn(*scope, host, site.ToString());
-  return Give(*leaving, *trust, Direction::kRequestOut);
+  return Give(*leaving, *trust, Direction::kRequestOut, scope.get());
 }
 
 std::optional<Error> InjectRequest(Carrier& headers, std::string_view host, Site site) {

@@ -38,7 +38,7 @@ Reading::Reading(ReadingOptions options)
 Reading::~Reading() {
   context::Leave(entered_);
   if (!merge_) return;
-  if (const ScopePtr scope = CurrentScope()) scope->Transfer(block_->lineage());
+  if (const ScopePtr scope = CurrentScope()) scope->TransferRead(block_->lineage());
 }
 
 }  // namespace antipode

@@ -8,6 +8,7 @@
 #include "context.h"
 #include "engine/counts.h"
 #include "findings.h"
+#include "history/recorder.h"
 #include "hooks.h"
 #include "telemetry.h"
 
@@ -149,7 +150,12 @@ void LineageScope::Append(const std::vector<WriteId>& ids, Site site) {
   }
 }
 
-void LineageScope::Transfer(const Lineage& lineage, Site site) { Join(lineage, false, site); }
+void LineageScope::Transfer(const Lineage& lineage, Site site) {
+  Join(lineage, false, site);
+  history::NoteArrival(*this, lineage);
+}
+
+void LineageScope::TransferRead(const Lineage& lineage, Site site) { Join(lineage, false, site); }
 
 void LineageScope::Merge(const Lineage& lineage, Site site) { Join(lineage, true, site); }
 

@@ -24,6 +24,10 @@ class Carrier;
 class Inbound;
 class LineageScope;
 
+namespace history {
+struct Strand;
+}  // namespace history
+
 /// The scope that threads share; null where there is none.
 using ScopePtr = std::shared_ptr<LineageScope>;
 
@@ -145,8 +149,10 @@ class LineageScope : public std::enable_shared_from_this<LineageScope> {
   /// Adds writes to the lineage (paper table 2). In a closed scope they are dropped and counted (SCOPE-4).
   void Append(const WriteId& id, Site site = Site());
   void Append(const std::vector<WriteId>& ids, Site site = Site());
-  /// Makes this scope depend on a lineage (paper table 2): a value that was read, an earlier request.
+  /// Makes this scope depend on a lineage (paper table 2): an earlier request, a text that was carried by hand.
   void Transfer(const Lineage& lineage, Site site = Site());
+  /// The same with what a value depends on that was read through a shim.
+  void TransferRead(const Lineage& lineage, Site site = Site());
   /// Joins what came in by a response: without what was removed from this scope before (LIN-24).
   void Merge(const Lineage& lineage, Site site = Site());
   /// Joins what the request or message itself brought: it is not sent back with the response.
@@ -175,6 +181,9 @@ class LineageScope : public std::enable_shared_from_this<LineageScope> {
   bool Brought() const;
   /// Notes that the lineage left at this site; whether that is the first time.
   bool PassedAt(const std::string& site);
+
+  /// What a recorded history keeps of it, under the recorder's lock.
+  std::shared_ptr<history::Strand>& strand() { return strand_; }
 
   // Response streams, for `ResponseStream`
 
@@ -255,6 +264,7 @@ class LineageScope : public std::enable_shared_from_this<LineageScope> {
   bool sent_ = false;
   bool stopped_ = false;
   bool closed_ = false;
+  std::shared_ptr<history::Strand> strand_;
 };
 
 /// A scope that is current from here on, until this object ends: then it closes, and what was current before is again.

@@ -167,6 +167,9 @@ class Shim {
   /// For stores that neither push nor block: the shim itself spaces its questions, object by object, and `Visible` answers
   /// between them from the last one. It is called so often while somebody waits, without back-off (BAR-38).
   virtual std::chrono::nanoseconds OwnPace() const noexcept { return std::chrono::nanoseconds::zero(); }
+
+  /// Whether its wrapped clients tell a recorded history of their reads (`history::NoteRead`, HIST-31).
+  virtual bool NotesReads() const noexcept { return false; }
 };
 
 /// A kind of store: its word in results and spans (`kv`), and how its shim is made for one named store.

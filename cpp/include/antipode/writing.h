@@ -17,6 +17,10 @@ namespace antipode {
 
 /// A write in flight to a store. It is pending in the current scope until one of its verbs is called; where none is, its end
 /// leaves its outcome unknown, and it stays pending: an early return of a shim cannot lose a write (SCOPE-14, SCOPE-17).
+namespace history {
+class NotedWrite;
+}  // namespace history
+
 class [[nodiscard]] Writing {
  public:
   /// Begins a write to this object, or, in a store of positions, to anything.
@@ -41,6 +45,9 @@ class [[nodiscard]] Writing {
   /// The write is known not to have happened (a rollback, a refusal by the server).
   void Abandon();
 
+  /// What a recorded history is told of it; null where none is recorded.
+  history::NotedWrite* noted() const { return noted_.get(); }
+
   /// Nobody knows whether the write happened: it stays pending, and what leaves stays marked (SCOPE-17).
   void OutcomeUnknown();
 
@@ -52,6 +59,7 @@ class [[nodiscard]] Writing {
   const Site site_;
   const ScopePtr scope_;
   PendingPtr pending_;
+  std::unique_ptr<history::NotedWrite> noted_;
   bool open_ = true;
 };
 

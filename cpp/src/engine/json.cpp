@@ -3,10 +3,8 @@
 #include <cstdio>
 
 namespace antipode {
-namespace {
 
-// The length of the UTF-8 sequence that begins here; 0 where it is none.
-std::size_t SequenceAt(std::string_view text, std::size_t at) {
+std::size_t Utf8Length(std::string_view text, std::size_t at) {
   const auto octet = [&](std::size_t place) { return static_cast<unsigned char>(text[place]); };
   const unsigned char lead = octet(at);
   const std::size_t length = lead < 0x80 ? 1 : lead >= 0xC2 && lead < 0xE0 ? 2 : (lead & 0xF0) == 0xE0 ? 3
@@ -22,12 +20,10 @@ std::size_t SequenceAt(std::string_view text, std::size_t at) {
   return length;
 }
 
-}  // namespace
-
 std::string JsonText(std::string_view text) {
   std::string quoted = "\"";
   for (std::size_t at = 0; at < text.size();) {
-    const std::size_t length = SequenceAt(text, at);
+    const std::size_t length = Utf8Length(text, at);
     const char each = text[at];
     if (length == 0) {
       quoted += "\xEF\xBF\xBD";
@@ -53,6 +49,12 @@ JsonObject& JsonObject::Member(std::string_view name, std::string_view value) {
   if (!members_.empty()) members_ += ",";
   members_ += JsonText(name) + ":";
   members_ += value;
+  return *this;
+}
+
+JsonObject& JsonObject::With(const JsonObject& other) {
+  if (!members_.empty() && !other.members_.empty()) members_ += ",";
+  members_ += other.members_;
   return *this;
 }
 

@@ -3,6 +3,7 @@
 #ifndef ANTIPODE_ENGINE_JSON_H_
 #define ANTIPODE_ENGINE_JSON_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -22,6 +23,9 @@ class JsonObject {
   JsonObject& Object(std::string_view name, const JsonObject& value);
   JsonObject& Objects(std::string_view name, const std::vector<JsonObject>& values);
 
+  /// The members of another object, too.
+  JsonObject& With(const JsonObject& other);
+
   /// The object as text, without a line's end.
   std::string Written() const { return "{" + members_ + "}"; }
 
@@ -30,6 +34,9 @@ class JsonObject {
 
   std::string members_;
 };
+
+/// The length of the UTF-8 sequence that begins at this octet; 0 where it is none.
+std::size_t Utf8Length(std::string_view text, std::size_t at);
 
 /// A text in double quotes. Octets that are no UTF-8 are replaced, so that any reader takes the line.
 std::string JsonText(std::string_view text);

@@ -78,19 +78,18 @@ void RecordWriter::Ensure() {
   }
 }
 
+bool RecordWriter::Queue(std::string& line) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (queue_.size() >= kMostQueued || (!thread_ && !threads::MayStart())) return false;
+  queue_.push_back(std::move(line));
+  ++put_;
+  Ensure();
+  changed_.notify_one();
+  return true;
+}
+
 void RecordWriter::Put(std::string line) {
-  bool full = false;
-  {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    full = queue_.size() >= kMostQueued || (!thread_ && !threads::MayStart());
-    if (!full) {
-      queue_.push_back(std::move(line));
-      ++put_;
-      Ensure();
-      changed_.notify_one();
-    }
-  }
-  if (full) Drop("the disk is too slow", 1);
+  if (!Queue(line)) Drop("the disk is too slow", 1);
 }
 
 bool RecordWriter::Flush(Duration timeout) {
@@ -110,8 +109,14 @@ void RecordWriter::End() {
     changed_.notify_one();
   }
   thread->join();
-  const std::lock_guard<std::mutex> lock(mutex_);
-  ending_ = false;
+  std::vector<std::string> late;  // what came when it had looked for the last time
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    ending_ = false;
+    late.swap(queue_);
+    done_ += late.size();
+  }
+  if (!late.empty()) WriteNow(late);
 }
 
 bool RecordWriter::used() const {
@@ -146,14 +151,20 @@ void RecordWriter::Run() {
     } else if (due == nullptr) {
       asked_at = Clock::now();
     }
-    if (!batch.empty() && !Append(batch)) Drop("the folder " + InForce()->records + " cannot be written", batch.size());
+    if (!batch.empty()) WriteNow(batch);
     lock.lock();
     done_ += put;
     written_.notify_all();
   }
 }
 
-bool RecordWriter::Append(const std::vector<std::string>& lines) const {
+void RecordWriter::WriteNow(const std::vector<std::string>& lines) {
+  if (!Append(lines)) Drop("the folder " + Folder() + " cannot be written", lines.size());
+}
+
+std::string RecordWriter::Folder() const { return InForce()->records; }
+
+bool RecordWriter::Append(const std::vector<std::string>& lines) {
   const auto now = InForce();
   const ProcessName process = ThisProcess();
   std::error_code failed;
@@ -175,6 +186,10 @@ void RecordWriter::Drop(const std::string& why, std::uint64_t count) {
     const std::lock_guard<std::mutex> lock(mutex_);
     dropped_ += count;
   }
+  SayDropped(why);
+}
+
+void RecordWriter::SayDropped(const std::string& why) const {
   logs::Warn("records", "dry-run records cannot be written: " + why + ".", "dropped");
 }
 

@@ -21,13 +21,18 @@ class RecordWriter {
   /// What else is to be written, asked about once a minute by the writer's thread.
   using Due = std::vector<std::string> (*)();
 
+  RecordWriter() = default;
+  RecordWriter(const RecordWriter&) = delete;
+  RecordWriter& operator=(const RecordWriter&) = delete;
+  virtual ~RecordWriter() = default;
+
   /// The one of this process.
   static RecordWriter& Instance();
 
   /// Begins to ask for what is due, before there is any record.
   void Start(Due due);
 
-  /// Queues a line; past the bound it is dropped and counted.
+  /// Queues a line; past the bound, or where the process ends, it is dropped and counted.
   void Put(std::string line);
 
   /// Waits until what was put so far is on disk; false where that took too long.
@@ -47,11 +52,22 @@ class RecordWriter {
   void AfterForkInParent() { mutex_.unlock(); }
   void AfterForkInChild();
 
+ protected:
+  /// Queues a line; false, and it is as it was, past the bound or where the process ends.
+  bool Queue(std::string& line);
+  /// Counts lines that are not written, and says so.
+  void Drop(const std::string& why, std::uint64_t count);
+  /// Writes these lines to the file, on the writer's own thread; false where the disk failed.
+  virtual bool Append(const std::vector<std::string>& lines);
+  /// The folder of the file.
+  virtual std::string Folder() const;
+  /// Says that lines are not written.
+  virtual void SayDropped(const std::string& why) const;
+
  private:
   void Ensure();
   void Run();
-  bool Append(const std::vector<std::string>& lines) const;
-  void Drop(const std::string& why, std::uint64_t count);
+  void WriteNow(const std::vector<std::string>& lines);
 
   mutable std::mutex mutex_;
   std::condition_variable changed_;

@@ -8,6 +8,7 @@
 #include "antipode/wire.h"
 #include "engine/forks.h"
 #include "engine/measures.h"
+#include "history/recorder.h"
 #include "text.h"
 
 namespace antipode {
@@ -75,6 +76,7 @@ Result<std::shared_ptr<Store>> Registry::Join(const ShimType& type, const StoreO
   }
   const Result<void> joined = store->Join(type, options);
   if (!joined.ok()) return joined.error();
+  if (history::Recorder* const recording = history::Recorder::InForce()) recording->NotRead(*store);
   return store;
 }
 

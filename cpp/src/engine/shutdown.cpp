@@ -4,6 +4,7 @@
 #include "engine/records.h"
 #include "engine/registry.h"
 #include "engine/repeats.h"
+#include "history/recorder.h"
 
 namespace antipode {
 
@@ -14,6 +15,7 @@ void Shutdown() {
   Repeats::Instance().End();  // and what is not read again is recorded without
   records::End();
   RecordWriter::Instance().End();
+  history::End();
 }
 
 }  // namespace antipode

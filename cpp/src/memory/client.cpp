@@ -1,6 +1,7 @@
 #include <utility>
 
 #include "antipode/followed_read.h"
+#include "antipode/history.h"
 #include "antipode/memory.h"
 #include "antipode/messages.h"
 #include "antipode/reading.h"
@@ -52,6 +53,27 @@ FollowedRead::Came CameOf(const Store& store, const std::shared_ptr<memory::Log>
     came.versions.emplace(std::string(key), seen.cell->version);
   }
   return came;
+}
+
+std::string DigestOf(const Store& store, std::string_view key, const std::optional<std::string>& value) {
+  return value ? history::ValueDigest(store.name(), key, *value) : std::string(history::kGone);
+}
+
+// A recorded history is told what was read: each value says which write it is.
+void Tell(history::NotedRead& noted, const Store& store, std::string_view key, const memory::Log::Seen& seen, bool collected) {
+  const bool positions = store.capabilities().versions == Versions::kPosition;
+  history::Seen found{std::string(key), DigestOf(store, key, seen.cell ? seen.cell->value : std::nullopt)};
+  if (seen.cell) {
+    const auto* place = std::get_if<Ordered>(&seen.cell->version);
+    const auto version = positions && place != nullptr ? WriteId::Position(store.name(), place->epoch, place->counter)
+                                                       : store.MakeWriteId(key, seen.cell->version);
+    if (version.ok()) found.version = *version;
+  }
+  std::optional<WriteId> covers;
+  if (positions && collected) {
+    if (auto made = WriteId::Position(store.name(), seen.position.epoch, seen.position.counter); made.ok()) covers = *made;
+  }
+  noted.Over({found}, covers);
 }
 
 }  // namespace
@@ -111,6 +133,7 @@ MemoryReply MemoryClient::Delete(std::string_view key, Site site) { return Write
 MemoryReply MemoryClient::Get(std::string_view key, Site site) {
   const auto reading = CurrentReading();
   const ScopePtr scope = CurrentScope();
+  const auto noted = history::NoteRead(*store_, scope);
   const bool waits = store_->options()->wait_on_read.value_or(false);
   const Result<void> waited = WaitFirst(server_, store_->timeout(), reading, scope, waits);
   if (!waited.ok()) return {MemoryOutcome::kWaited, waited.error().message, {}, waited.error()};
@@ -121,10 +144,11 @@ MemoryReply MemoryClient::Get(std::string_view key, Site site) {
     return {MemoryOutcome::kUnreachable, store_->name() + ": the server in " + node_->region + " refuses connections", {}, {}};
   }
   const bool merges = scope && CurrentSettings()->auto_merge && store_->records();
+  if (noted) Tell(*noted, *store_, key, *seen, reading != nullptr || merges);
   if (reading || merges) {
     const Lineage depends = Depends(*store_, key, *seen);
     if (reading) reading->Saw({}, depends);
-    if (merges) scope->Transfer(depends, site);
+    if (merges) scope->TransferRead(depends, site);
   }
   return {MemoryOutcome::kDone, {}, seen->cell ? seen->cell->value : std::nullopt, {}};
 }
@@ -143,6 +167,7 @@ MemoryReply MemoryClient::Write(std::string_view key, std::optional<std::string>
     beside = TextAtRest(*leaving, options->lineage_out.value_or(true));
   }
   Writing write(store_, key, site);
+  if (write.noted() != nullptr) write.noted()->Changes(std::vector{history::Changed{name, DigestOf(*store_, key, value)}});
   auto written = log_->Write(*node_, name, std::move(value), std::move(beside));
   if (written.outcome == MemoryOutcome::kUnreachable) {
     write.OutcomeUnknown();

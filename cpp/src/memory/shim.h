@@ -19,6 +19,7 @@ class AnyShim : public Shim {
   Answers Wait(Span<const WriteId> ids, Server& server, std::chrono::nanoseconds timeout) override;
   Result<std::unique_ptr<Watch>> OpenWatch(Server& server, std::function<void()> on_change) override;
   std::string Address(const std::any& target) const override;
+  bool NotesReads() const noexcept override { return true; }
 
  protected:
   /// What this look proves beside what was asked.

@@ -8,6 +8,7 @@
 #include "engine/records.h"
 #include "engine/registry.h"
 #include "engine/repeats.h"
+#include "history/recorder.h"
 #include "telemetry.h"
 
 namespace antipode::testing {
@@ -18,6 +19,7 @@ Isolated::Isolated() : registry_before_(ReplaceRegistry(std::make_shared<Registr
   ResetAnnouncement();
   telemetry::Reset();
   records::Forget();
+  history::Forget();
   BarrierLog::Begin();
 }
 
@@ -28,6 +30,7 @@ Isolated::~Isolated() {
   for (const auto& store : mine->All()) store->Retire();
   Repeats::Instance().End();
   records::Forget();
+  history::Forget();
   ResetSettings();
   telemetry::Reset();
 }
@@ -42,6 +45,8 @@ Result<void> AssertBarriers(const std::string& store, int at_least) {
                    ": the read is unprotected",
                nullptr};
 }
+
+bool FlushHistory(std::chrono::nanoseconds timeout) { return history::Flush(timeout); }
 
 bool FlushRecords(std::chrono::nanoseconds timeout, bool summary) {
   if (summary) records::End();

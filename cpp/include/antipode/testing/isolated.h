@@ -35,6 +35,9 @@ Result<void> AssertBarriers(const std::string& store, int at_least = 1);
 /// are written, too, and what was held back, as at the end of a process.
 bool FlushRecords(std::chrono::nanoseconds timeout, bool summary = false);
 
+/// Waits until the history that is recorded so far is on disk (`ANTIPODE_HISTORY`); false where that took longer.
+bool FlushHistory(std::chrono::nanoseconds timeout);
+
 }  // namespace antipode::testing
 
 #endif  // ANTIPODE_TESTING_ISOLATED_H_
