@@ -49,11 +49,14 @@ int Connection::Inside::Append(std::string_view packed, const Site& site) {
     AppendTransaction(name, expected, site);
   } else if (binding_.store->records() && (kind == Kind::kWrite || kind == Kind::kMaybe)) {
     AppendWrite(kind, expected, site);
+    expected.noted_at = multi_ ? expected.write->NoteInMulti(*words, kind) : expected.write->Note(*words, kind);
   } else if (kind == Kind::kRead) {
     if (batch_read_ == nullptr && !multi_) batch_read_ = ReadCall::For(binding_, site);
     if (!multi_) expected.read = batch_read_;
     if (!multi_) expected.followed = Followed(site);  // inside a MULTI the value comes with EXEC
-    if (expected.followed) expected.packed = packed;
+    expected.noted = Noted();
+    if (expected.noted && batch_read_) batch_read_->ToldBy(expected.noted);
+    if (expected.followed || expected.noted) expected.packed = packed;
     multi_reads_ = multi_;
   }
   const auto wire = Wire(*words, kind, expected.write);
@@ -157,6 +160,25 @@ void Connection::Inside::Came(FollowedRead& followed, std::string_view packed, c
   followed.Over(binding_.server, repeating_.Of(packed, reply, binding_.server->AskTimeout()));
 }
 
+// -- noting
+
+// The batch's, or one of its own where the scope has changed; null where no history is recorded.
+std::shared_ptr<NotedReads> Connection::Inside::Noted() {
+  if (batch_noted_ == nullptr || batch_noted_->scope() != CurrentScope()) batch_noted_ = NotedReads::For(*binding_.store);
+  return batch_noted_;
+}
+
+// The application gets this reply to a read.
+void Connection::Inside::Tell(const Expected& expected, const redisReply& reply) {
+  const auto words = expected.noted != nullptr ? Unpack(expected.packed) : std::nullopt;
+  if (words) expected.noted->Came(*words, reply, expected.is_queued);
+}
+
+// A command stands in a MULTI: where its reply will be in that of EXEC.
+void Connection::Inside::NoteQueued(const Expected& expected, const redisReply& reply) {
+  if (expected.is_queued && BeginsWith(reply, "QUEUED") && history::IsRecorded()) queued_noted_.push_back(expected.noted_at);
+}
+
 // -- sending
 
 bool Connection::Inside::Asks() const {
@@ -206,6 +228,7 @@ int Connection::Inside::Flush() {
   batch_.clear();
   asked_ = 0;
   batch_read_ = nullptr;
+  batch_noted_ = nullptr;
   const std::string data = std::exchange(unsent_, {});
   if (redisAppendFormattedCommand(context_.get(), data.data(), data.size()) != REDIS_OK) {
     Broke();
@@ -234,10 +257,13 @@ Reply Connection::Inside::Command(std::string_view packed, const Site& site) {
       const ReadPtr read = ReadCall::For(binding_, site);
       if (read != nullptr) {
         const auto followed = Followed(site);
+        const auto noted = NotedReads::For(*binding_.store);
+        if (noted) read->ToldBy(noted);
         Reply reply = ReadShown(*words, packed, *read);
         if (!reply) return reply;  // the connection broke
         if (followed) Came(*followed, packed, *reply);
         if (auto done = read->Finish(); !done.ok()) return Reply(done.error());
+        if (noted) noted->Came(*words, *reply, false);
         return reply;
       }
     }
@@ -287,6 +313,7 @@ int Connection::Inside::ReadReply(Reply& reply) {
       return REDIS_OK;
     }
   }
+  Tell(expected, *taken);
   reply = std::move(taken);
   return REDIS_OK;
 }
@@ -322,12 +349,17 @@ void Connection::Inside::Settle(Expected& expected, const redisReply& reply) {
     multi_read_ = nullptr;
     Alone();
   }
-  if (expected.is_multi || expected.dropped != nullptr) queued_.clear();
+  NoteQueued(expected, reply);
+  const auto queued = expected.is_exec ? std::exchange(queued_noted_, {}) : std::vector<std::optional<std::size_t>>();
+  if (expected.is_multi || expected.dropped != nullptr) {
+    queued_.clear();
+    queued_noted_.clear();
+  }
   if (expected.write == nullptr) return;
   if (expected.is_exec) {
-    expected.write->HeardExec(reply);
+    expected.write->HeardExec(reply, queued);
   } else if (!expected.is_queued) {
-    expected.write->Heard(reply);
+    expected.write->Heard(reply, expected.noted_at);
   } else if (!is_error && !BeginsWith(reply, "QUEUED")) {
     expected.write->Unasked(kRefusedMulti);
   }
@@ -401,11 +433,13 @@ void Connection::Inside::LoseAll() {
   if (held_ != nullptr) held_->Abandon();  // its EXEC was not sent: the server has forgotten it
   held_ = nullptr;
   queued_.clear();
+  queued_noted_.clear();
   expected_.clear();
   batch_.clear();
   asked_ = 0;
   unsent_.clear();
   batch_read_ = nullptr;
+  batch_noted_ = nullptr;
   multi_read_ = nullptr;
   multi_ = multi_reads_ = watching_ = messages_ = silent_ = skips_ = false;
 }

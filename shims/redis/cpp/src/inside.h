@@ -4,6 +4,7 @@
 
 #include <hiredis/hiredis.h>
 
+#include <cstddef>
 #include <deque>
 #include <memory>
 #include <optional>
@@ -15,6 +16,7 @@
 #include "antipode/redis.h"
 #include "binding.h"
 #include "commands.h"
+#include "noting.h"
 #include "read_call.h"
 #include "repeating.h"
 #include "write_call.h"
@@ -51,7 +53,9 @@ class Connection::Inside {
     WritePtr dropped;        // that a DISCARD or RESET ends
     ReadPtr read;            // that may have waited in vain
     std::unique_ptr<FollowedRead> followed = nullptr;  // in dry-run
-    std::string packed = {};                           // of one that is followed
+    std::shared_ptr<NotedReads> noted = nullptr;       // of a read, where a history is recorded
+    std::optional<std::size_t> noted_at = {};          // of a write: its place there
+    std::string packed = {};                           // of a read that is followed or noted
     Shown shown = {};        // how its reply is to be read
     std::vector<WritePtr> writes;  // that our question serves
     std::vector<ReadPtr> reads;
@@ -85,6 +89,11 @@ class Connection::Inside {
   void LoseAll();
   bool InMessages(const redisReply& reply);
 
+  // Reads that a recorded history is told of
+  std::shared_ptr<NotedReads> Noted();
+  static void Tell(const Expected& expected, const redisReply& reply);
+  void NoteQueued(const Expected& expected, const redisReply& reply);
+
   // Reads that dry-run follows
   std::unique_ptr<FollowedRead> Followed(const Site& site) const;
   void Came(FollowedRead& followed, std::string_view packed, const redisReply& reply) const;
@@ -109,9 +118,11 @@ class Connection::Inside {
   std::deque<Expected> expected_;  // of what was sent
   std::deque<Reply> ready_;        // read ahead of the application
   ReadPtr batch_read_;
+  std::shared_ptr<NotedReads> batch_noted_;
   ReadPtr multi_read_;
   WritePtr held_;  // pending for an open MULTI
   std::vector<Shown> queued_;  // how the replies in its EXEC's are to be read
+  std::vector<std::optional<std::size_t>> queued_noted_;  // the places of its commands in what a history is told of them
   std::optional<Error> refused_;
   bool multi_ = false;
   bool multi_reads_ = false;  // something is read inside it

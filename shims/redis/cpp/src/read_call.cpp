@@ -101,6 +101,7 @@ void ReadCall::Saw(const std::optional<Replication>& now) {
   if (position) {
     if (auto made = WriteId::Position(binding_.name(), position->epoch, position->counter); made.ok()) id = *made;
   }
+  if (noted_ != nullptr && id && collects()) noted_->Covers(*id);
   if (reading_ != nullptr) {
     if (id) {
       reading_->Saw({*id});
@@ -108,7 +109,7 @@ void ReadCall::Saw(const std::optional<Replication>& now) {
       reading_->Marked(binding_.name());
     }
   }
-  if (merges_) scope_->Transfer(id ? Lineage(*id) : Lineage().MarkedIncomplete({binding_.name()}), site_);
+  if (merges_) scope_->TransferRead(id ? Lineage(*id) : Lineage().MarkedIncomplete({binding_.name()}), site_);
 }
 
 void ReadCall::SawBeside(const Beside& beside) {
@@ -117,7 +118,7 @@ void ReadCall::SawBeside(const Beside& beside) {
     if (beside.missed) reading_->Marked(binding_.name());
   }
   if (merges_) {
-    scope_->Transfer(beside.missed ? beside.lineage.MarkedIncomplete({binding_.name()}) : beside.lineage, site_);
+    scope_->TransferRead(beside.missed ? beside.lineage.MarkedIncomplete({binding_.name()}) : beside.lineage, site_);
   }
 }
 

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "antipode/reading.h"
@@ -15,6 +16,7 @@
 #include "antipode/write_id.h"
 #include "binding.h"
 #include "judging.h"
+#include "noting.h"
 
 namespace antipode::redis {
 
@@ -42,6 +44,8 @@ class ReadCall {
   void Saw(const std::optional<Replication>& now);
   // What rested beside a value that was read.
   void SawBeside(const Beside& beside);
+  // A recorded history is told of it by these.
+  void ToldBy(std::shared_ptr<NotedReads> noted) { noted_ = std::move(noted); }
   // The read is over: what the policies say of a wait in vain.
   Result<void> Finish();
 
@@ -55,6 +59,7 @@ class ReadCall {
   std::shared_ptr<ReadingBlock> reading_;
   std::vector<WriteId> ids_;
   ScopePtr scope_;
+  std::shared_ptr<NotedReads> noted_;
   bool merges_ = false;
   std::string epoch_;
   std::optional<Visibility> trouble_;

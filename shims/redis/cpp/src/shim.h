@@ -25,6 +25,7 @@ class RedisShim : public Shim {
   Result<std::unique_ptr<Watch>> OpenWatch(Server& server, std::function<void()> on_change) override;
   void Close(Server& server) noexcept override;
   std::string Address(const std::any& target) const override;
+  bool NotesReads() const noexcept override { return true; }
 
   // The key of the hash of marks: one a store; kConfiguration where another wrap said another one.
   Result<void> UseMarksKey(const std::string& key);

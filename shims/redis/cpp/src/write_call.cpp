@@ -54,11 +54,28 @@ void WriteCall::SawBeside(const Beside& beside) {
     if (beside.missed) reading_->Marked(binding_.name());
   }
   if (scope_ != nullptr && CurrentSettings()->auto_merge) {
-    scope_->Transfer(beside.missed ? beside.lineage.MarkedIncomplete({binding_.name()}) : beside.lineage, site_);
+    scope_->TransferRead(beside.missed ? beside.lineage.MarkedIncomplete({binding_.name()}) : beside.lineage, site_);
   }
 }
 
-void WriteCall::Heard(const redisReply& reply) {
+std::optional<std::size_t> WriteCall::Note(const Words& words, Kind kind) {
+  if (writing_.noted() == nullptr) return std::nullopt;
+  return commands_.Add(words, kind);
+}
+
+std::optional<std::size_t> WriteCall::NoteInMulti(const Words& words, Kind kind) {
+  has_unknown_ = true;
+  return Note(words, kind);
+}
+
+// What it did to which keys, as far as the replies say; before it is known what became of it.
+void WriteCall::TellHistory() {
+  history::NotedWrite* const noted = writing_.noted();
+  if (noted != nullptr) noted->Changes(has_unknown_ ? std::nullopt : commands_.Changed(binding_.name()));
+}
+
+void WriteCall::Heard(const redisReply& reply, std::optional<std::size_t> noted) {
+  if (noted) commands_.Heard(*noted, reply);
   if (reply.type == REDIS_REPLY_ERROR) {
     // A script is not rolled back: what it wrote before its error stays.
     if (!certain_ && !IsRefusal(TextOf(reply))) happened_ = true;
@@ -68,7 +85,13 @@ void WriteCall::Heard(const redisReply& reply) {
   if (Says(reply)) changed_ = true;
 }
 
-void WriteCall::HeardExec(const redisReply& reply) {
+void WriteCall::HeardExec(const redisReply& reply, const std::vector<std::optional<std::size_t>>& noted) {
+  if (reply.type == REDIS_REPLY_ARRAY && reply.elements == noted.size()) {
+    has_unknown_ = false;
+    for (std::size_t place = 0; place < noted.size(); ++place) {
+      if (noted[place]) commands_.Heard(*noted[place], *reply.element[place]);
+    }
+  }
   if (reply.type == REDIS_REPLY_NIL) return;  // a watched key had changed
   // EXECABORT: nothing of it was done. Another refusal is one of EXEC itself: then it was never a transaction.
   if (reply.type == REDIS_REPLY_ERROR && BeginsWith(TextOf(reply), "EXECABORT")) return;
@@ -83,6 +106,7 @@ void WriteCall::Answered(const redisReply* answer) {
     return;
   }
   open_ = false;
+  TellHistory();
   if (!asked_) {
     writing_.RecordIncomplete("rights", binding_.why_denied);
   } else if (answer == nullptr) {
@@ -145,6 +169,7 @@ void WriteCall::Lost() {
   if (!open_) return;
   open_ = false;
   if (sent_) {
+    TellHistory();
     writing_.OutcomeUnknown();
   } else {
     writing_.Abandon();
@@ -158,6 +183,7 @@ void WriteCall::Abandon() {
 
 void WriteCall::Unasked(const std::string& why) {
   if (!std::exchange(open_, false)) return;
+  TellHistory();
   writing_.RecordIncomplete("pending", why);
 }
 

@@ -4,9 +4,11 @@
 
 #include <hiredis/hiredis.h>
 
+#include <cstddef>
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "antipode/reading.h"
 #include "antipode/scope.h"
@@ -14,6 +16,7 @@
 #include "antipode/writing.h"
 #include "binding.h"
 #include "info.h"
+#include "noting.h"
 
 namespace antipode::redis {
 
@@ -33,10 +36,14 @@ class WriteCall {
   std::string TextBeside() const;
   // One of its commands read values, too: what rested beside them.
   void SawBeside(const Beside& beside);
+  // One of its commands, for a recorded history: its place in the write; nothing where none is recorded.
+  std::optional<std::size_t> Note(const Words& words, Kind kind);
+  // The same of a command in a MULTI, whose reply comes with EXEC.
+  std::optional<std::size_t> NoteInMulti(const Words& words, Kind kind);
   // The reply to one of its commands.
-  void Heard(const redisReply& reply);
-  // The reply to its EXEC.
-  void HeardExec(const redisReply& reply);
+  void Heard(const redisReply& reply, std::optional<std::size_t> noted);
+  // The reply to its EXEC; and the places of its commands there, nothing for others' and where they are not known.
+  void HeardExec(const redisReply& reply, const std::vector<std::optional<std::size_t>>& noted);
   // The answer to the question behind it; null where none came.
   void Answered(const redisReply* answer);
   // The connection broke.
@@ -47,6 +54,7 @@ class WriteCall {
   void Unasked(const std::string& why);
 
  private:
+  void TellHistory();
   void Place(const Replication& now);
   void Without(const Replication& now);
 
@@ -55,6 +63,8 @@ class WriteCall {
   const ScopePtr scope_;
   const std::shared_ptr<ReadingBlock> reading_;
   Writing writing_;
+  NotedCommands commands_;
+  bool has_unknown_ = false;  // of its commands in a MULTI nobody knows what they changed
   bool certain_ = true;
   bool sent_ = false;
   bool asked_ = false;
