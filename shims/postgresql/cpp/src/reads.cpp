@@ -124,14 +124,14 @@ std::optional<WriteId> ReadCall::Position() {
 
 void ReadCall::Saw(const std::vector<WriteId>& ids, const Lineage& lineage) {
   if (reading_) reading_->Saw(ids, lineage);
-  if (merges_) scope_->Transfer(lineage | Lineage(ids), site_);
+  if (merges_) scope_->TransferRead(lineage | Lineage(ids), site_);
 }
 
 void ReadCall::Missed() {
   if (!collects()) return;
   const std::string& store = binding_.store->name();
   if (reading_) reading_->Marked(store);
-  if (merges_) scope_->Transfer(Lineage().MarkedIncomplete({store}), site_);
+  if (merges_) scope_->TransferRead(Lineage().MarkedIncomplete({store}), site_);
 }
 
 }  // namespace antipode::postgresql

@@ -8,6 +8,7 @@
 #include <random>
 #include <utility>
 
+#include "antipode/history.h"
 #include "antipode/logs.h"
 #include "antipode/messages.h"
 #include "antipode/shim_tools.h"
@@ -78,7 +79,10 @@ Lineage Received(const Told& told, Carried& carried) {
   options.lineage_in = told.lineage_in;
   options.sender = "a message to " + told.store->name();
   const amqp_table_t table = carried.table();
-  return MessageScope(TableCarrier(table), options).lineage();
+  const ScopePtr sender = CurrentScope();
+  const Scope other = MessageScope(TableCarrier(table), options);
+  history::Joined(other.shared(), sender);
+  return other.lineage();
 }
 
 // The lineage would make the header frame too long: it is left out, and said so, before anything is sent.
