@@ -25,6 +25,21 @@ STORES = {
     "dynamodb": _other("dynamodb"),
     "redis and rabbitmq": ("--post-storage", "redis", "--notifier", "rabbitmq", "--one-broker"),
 }
+LANGUAGES = {
+    "C++ writes": ("--writer", "cpp"),
+    "C++ relays": ("--relay", "cpp"),
+    "C++ reads": ("--reader", "cpp"),
+    "C++": ("--writer", "cpp", "--relay", "cpp", "--reader", "cpp"),
+}
+"""Of these services; the others are in Python. `interop` has their hosts built."""
+RUNS = [
+    *(pytest.param(options, id=name) for name, options in STORES.items()),
+    *(
+        pytest.param((*STORES[store], *options), id=f"{store}, {name}", marks=pytest.mark.interop)
+        for store in ("redis", "redis and rabbitmq")
+        for name, options in LANGUAGES.items()
+    ),
+]
 
 
 def run(folder: Path, *options: str) -> tuple[int, list[Path]]:
@@ -60,7 +75,7 @@ def check(files: list[Path]) -> tuple[int, dict[str, Any]]:
     return done.returncode, json.loads(done.stdout)
 
 
-@pytest.mark.parametrize("stores", STORES.values(), ids=STORES)
+@pytest.mark.parametrize("stores", RUNS)
 def test_without_a_barrier_the_history_has_each_violation_of_the_run(tmp_path: Path, stores: tuple[str, ...]) -> None:
     """HIST-29, HIST-30: follower-notify's reads of posts that were written before, through five services."""
     counted, files = run(tmp_path, "--barrier", "nowhere", "--lag", "900ms,1000ms", *stores)
@@ -71,7 +86,7 @@ def test_without_a_barrier_the_history_has_each_violation_of_the_run(tmp_path: P
     assert {found["pattern"] for found in told["violations"]} == {"WriteCOInitRead"}
 
 
-@pytest.mark.parametrize("stores", STORES.values(), ids=STORES)
+@pytest.mark.parametrize("stores", RUNS)
 def test_with_the_barrier_it_is_consistent(tmp_path: Path, stores: tuple[str, ...]) -> None:
     counted, files = run(tmp_path, "--barrier", "follower", *stores)
     code, told = check(files)
