@@ -15,7 +15,7 @@ from pathlib import Path
 import antipode
 from antipode import recorder
 from antipode.check.history.deciding import Decision, decide
-from antipode.check.history.operations import INITIAL, History, Kind
+from antipode.check.history.operations import INITIAL, History, Kind, Operation
 from antipode.check.history.reading import read_history
 from antipode.errors import AntipodeError
 from antipode.messages import HEADER, message_scope, outgoing_message
@@ -141,5 +141,5 @@ def judge(books: Books, folder: Path) -> tuple[History, Decision, int]:
     return history, decide(history), attributed
 
 
-def _writes(history: History) -> list[object]:
+def _writes(history: History) -> list[Operation]:
     return [each for each in history.operations if each.kind is Kind.WRITE]
