@@ -70,12 +70,15 @@ class Books:
 def play(seed: int, hands: Hands, *, barriers: bool, requests: int = 12) -> Books:
     """Plays the run in one thread: two requests at a time, by turns; each writes, then sends a message to a reader.
 
-    `ANTIPODE_HISTORY` is set by the caller. With `barriers` each reader passes one first.
+    `ANTIPODE_HISTORY` is set by the caller. With `barriers` each reader passes one first; without, the replica lags,
+    first of all and then by chance.
     """
     antipode.configure(auto_merge=True)
     chance, books = random.Random(seed), Books()
     left = [_request(random.Random(chance.random()), hands, books, barriers) for _ in range(requests)]
     running: list[tuple[contextvars.Context, Iterator[None]]] = []
+    if not barriers:
+        hands.lag(True)
     while left or running:
         while left and len(running) < 2:
             running.append((contextvars.copy_context(), left.pop()))

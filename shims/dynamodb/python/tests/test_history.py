@@ -130,7 +130,7 @@ def _hands(posts: Posts, run: str, *, deletes: bool = False) -> Hands:
         read=lambda name: value(a, name),
         read_there=lambda name: value(b, name),
         delete=(lambda name: a.delete_item(TableName=TABLE, Key=key(run + name))) if deletes else None,
-        lag=lambda on: posts.lab.lag("b1", "500ms" if on else "0ms"),
+        lag=lambda on: posts.lab.lag("b1", "5s" if on else "0ms"),
     )
 
 
@@ -145,8 +145,7 @@ def test_a_random_run_has_each_stale_read_and_no_other(posts: Posts, folder: Pat
     direct = [found for found in decision.found if found.pattern.startswith("WriteCO")]
     assert len(direct) == books.stale
     assert decision.verdict is (Verdict.VIOLATED if decision.found else Verdict.CONSISTENT)
-    if barriers:
-        assert (books.stale, decision.verdict) == (0, Verdict.CONSISTENT)
+    assert bool(books.stale) is not barriers
 
 
 @pytest.mark.parametrize("seed", range(3))

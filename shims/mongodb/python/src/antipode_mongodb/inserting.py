@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, MutableMapping
 from typing import Any
 
+from antipode.settings import settings
 from antipode.shim import Write
 from bson.objectid import ObjectId
 from pymongo.errors import BulkWriteError
 from pymongo.results import InsertManyResult, InsertOneResult
 
-from antipode_mongodb import tombstones
+from antipode_mongodb import noting, tombstones
 from antipode_mongodb.fields import dressed_document, stripped, version_of
 from antipode_mongodb.outcome import BATCHES, ONE, incomplete, settle
 from antipode_mongodb.steps import Blocking, Steps
@@ -32,7 +33,9 @@ def insert_one(at: At, document: Any, options: dict[str, Any]) -> Steps[InsertOn
     binding.observe_scope()
     counter = binding.clock.next()
     sent = dressed_document(document, counter, binding.text_at_rest())
-    write = binding.store.begin(b"?")
+    write = binding.store.begin()
+    if write.noted is not None:
+        noting.put(at, write, name, document)
     try:
         result: InsertOneResult = yield lambda: at.low.insert_one(sent, **options)
     except BaseException as error:
@@ -63,7 +66,10 @@ def insert_many(at: At, documents: list[Any], options: dict[str, Any]) -> Steps[
     counter = binding.clock.next()
     text = binding.text_at_rest()
     sent = [dressed_document(document, counter, text) for document in documents]
-    writes = [binding.store.begin(b"?") for _ in documents]
+    writes = [binding.store.begin() for _ in documents]
+    if settings().history:
+        for write, document in zip(writes, documents, strict=True):
+            noting.put(at, write, document["_id"], document)
     try:
         result: InsertManyResult = yield lambda: at.low.insert_many(sent, **options)
     except BulkWriteError as error:

@@ -9,7 +9,7 @@ from antipode.shim import Write
 from pymongo.errors import PyMongoError
 from pymongo.results import DeleteResult, UpdateResult
 
-from antipode_mongodb import tombstones
+from antipode_mongodb import noting, tombstones
 from antipode_mongodb.fields import VERSION, dressed_update, may_drop, version_of
 from antipode_mongodb.outcome import SEVERAL, incomplete, settle
 from antipode_mongodb.steps import Blocking, Steps
@@ -49,7 +49,7 @@ def update_many(at: At, filter: Any, update: Any, upsert: bool, options: dict[st
             binding.clock.observe(seen)
     counter = binding.clock.next()
     too_many = len(found) > MOST
-    writes = [binding.store.begin(b"?") for _ in (range(1) if too_many else found)]
+    writes = [binding.store.begin() for _ in (range(1) if too_many else found)]
     names = [each["_id"] for each in found]
     query = filter if too_many else _these(filter, names)
     try:
@@ -66,11 +66,11 @@ def update_many(at: At, filter: Any, update: Any, upsert: bool, options: dict[st
         for write in writes:
             write.abandon()
     else:
-        yield from _settled(at, names, writes, counter)
+        yield from _settled(at, update, names, writes, counter)
     return result
 
 
-def _settled(at: At, names: Sequence[Any], writes: Sequence[Write], counter: int) -> Steps[None]:
+def _settled(at: At, update: Any, names: Sequence[Any], writes: Sequence[Write], counter: int) -> Steps[None]:
     """The version of each document: another writer's may have been greater, and is raised then.
 
     A document that did not match any more is raised likewise, and was not changed: the lineage says too much then.
@@ -84,6 +84,8 @@ def _settled(at: At, names: Sequence[Any], writes: Sequence[Write], counter: int
                 write.record_incomplete("contention", "the document was deleted meanwhile")
                 continue
             seen = versions[key]
+            if write.noted is not None:
+                noting.changed(at, write, name, update, late=seen != counter)
             record(at, write, name, counter if seen == counter else (yield from raised(at, name, seen)))
     except Exception as error:  # the application's own operation was done
         left = [write for write in writes if write.is_open]
@@ -93,7 +95,7 @@ def _settled(at: At, names: Sequence[Any], writes: Sequence[Write], counter: int
 def _upserted(at: At, filter: Any, update: Any, text: str, options: dict[str, Any]) -> Steps[UpdateResult]:
     """Nothing matched, so it inserts; a unique index refuses where that is not so any more."""
     counter = at.binding.clock.next()
-    write = at.binding.store.begin(b"?")
+    write = at.binding.store.begin()
     query = {"$and": [filter, NEVER]} if filter else NEVER
     left = {word: value for word, value in options.items() if word != "hint"}
     try:
@@ -107,6 +109,8 @@ def _upserted(at: At, filter: Any, update: Any, text: str, options: dict[str, An
     except Exception as error:  # the application's own operation was done
         incomplete([write], at.store, "contention", f"its version cannot be told ({type(error).__name__})")
     else:
+        if write.noted is not None:
+            noting.changed(at, write, result.upserted_id, update)
         record(at, write, result.upserted_id, got)
     return result
 
@@ -117,7 +121,7 @@ def delete_many(at: At, filter: Any, options: dict[str, Any]) -> Steps[DeleteRes
     binding.observe_scope()
     found = yield from _found(at, filter, options)
     too_many = len(found) > MOST
-    writes = [binding.store.begin(b"?") for _ in (range(1) if too_many else found)]
+    writes = [binding.store.begin() for _ in (range(1) if too_many else found)]
     names = [each["_id"] for each in found]
     query = filter if too_many else _these(filter, names)
     try:
@@ -149,6 +153,9 @@ def _buried(at: At, gone: Sequence[tuple[Mapping[str, Any], Write]]) -> Steps[No
     from pymongo import UpdateOne
 
     binding = at.binding
+    for each, write in gone:
+        if write.noted is not None:
+            noting.gone(at, write, each["_id"])
     if len(gone) < 2 or not (yield Blocking(lambda: binding.has_tombstones(at.database))):
         for each, write in gone:
             yield from bury(at, write, each["_id"], version_of(each))

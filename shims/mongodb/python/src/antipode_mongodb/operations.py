@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
+from antipode.settings import settings
 from antipode.shim import Write
 from bson.objectid import ObjectId
 from pymongo.collection import Collection, ReturnDocument
 from pymongo.operations import InsertOne, ReplaceOne, UpdateMany, UpdateOne
 from pymongo.write_concern import WriteConcern
 
+from antipode_mongodb import noting
 from antipode_mongodb.binding import Binding
 from antipode_mongodb.bulk import bulk_write, can_take_apart
 from antipode_mongodb.fields import (
@@ -150,7 +153,9 @@ def write(at: At, name: str, given: Given) -> Steps[Any]:
         dressed = _dressed(name, given, binding_text)
         send = getattr(at.low, name)
         call = lambda used: send(**{**dressed, "session": used})  # noqa: E731
-        return (yield from positioned(binding, client, concern_of(given, at.low), session, call, parts=parts))
+        note = functools.partial(noting.positioned, at, name, given) if settings().history else None
+        concern = concern_of(given, at.low)
+        return (yield from positioned(binding, client, concern, session, call, parts=parts, note=note))
     if session is not None and session.in_transaction:
         words = "a transaction on a server that gives no positions; wrap a client of a replica set"
         return (yield from native(at, "transaction", words, plain, parts))
@@ -346,15 +351,22 @@ COUNTS: Final = ("count_documents", "estimated_document_count", "distinct")
 
 def count(at: At, name: str, given: Given) -> Steps[Any]:
     """A read of numbers or single values."""
-    return untold(at.binding, at.low.database.client, lambda: getattr(at.low, name)(**given))
+    return untold(at.binding, at.low.database.client, lambda: getattr(at.low, name)(**given), at.namespace)
 
 
-def untold(binding: Binding, client: Any, call: Callable[[], Any]) -> Steps[Any]:
-    """A read of which nobody can tell what its values depend on."""
+def untold(binding: Binding, client: Any, call: Callable[[], Any], what: str = "") -> Steps[Any]:
+    """A read of which nobody can tell what its values depend on; what: a collection's name, where it is one's."""
     read = Read(binding)
-    yield from read.waiting()
-    read.follow()
-    result = yield call
+    noted = noting.begin(binding) if settings().history else None
+    try:
+        yield from read.waiting()
+        read.follow()
+        result = yield call
+        if noted is not None:
+            noting.untold(noted, what)
+    finally:
+        if noted is not None:  # where it was not over before
+            noted.failed()
     read.came(client)
     if read.collects:
         read.unknown()
@@ -373,7 +385,8 @@ def aggregate(at: At, name: str, given: Given) -> Steps[Any]:
         return (yield from _piped(at, name, changed))
     if isinstance(pipeline, list | tuple):
         given = {**given, "pipeline": [*stages, {"$unset": list(OURS)}]}
-    return (yield from untold(at.binding, at.low.database.client, lambda: getattr(at.low, name)(**given)))
+    send = lambda: getattr(at.low, name)(**given)  # noqa: E731
+    return (yield from untold(at.binding, at.low.database.client, send, at.namespace))
 
 
 def _piped(at: At, name: str, given: Given) -> Steps[Any]:

@@ -43,6 +43,8 @@ def parts_of(name: str) -> Parts:
 def settle(writes: Iterable[Write], error: BaseException, parts: Parts = ONE) -> None:
     """Says of writes that failed whether they can have happened."""
     for write in writes:
+        if write.noted is not None and isinstance(error, (WriteConcernError, *parts)):
+            write.noted.changes(None)  # which part of it happened, nobody knows
         if isinstance(error, WriteConcernError):
             write.record_incomplete("concern", "it happened, and was not acknowledged as asked for")
         elif isinstance(error, parts) and (is_refusal(error) or isinstance(error, ONE)):

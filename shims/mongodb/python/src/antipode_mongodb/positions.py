@@ -15,6 +15,7 @@ from antipode.writeid import Ordered
 from pymongo.errors import ConfigurationError, OperationFailure
 from pymongo.write_concern import WriteConcern
 
+from antipode_mongodb import noting
 from antipode_mongodb.binding import Binding
 from antipode_mongodb.flavour import counter_of, is_durable_majority
 from antipode_mongodb.outcome import ONE, Parts, incomplete, not_committed, settle
@@ -45,22 +46,33 @@ def positioned(
     call: Callable[[Any], Any],
     failure: Callable[[Any], BaseException | None] = lambda _: None,
     parts: Parts = ONE,
+    note: Callable[[Write, Any], object] | None = None,
 ) -> Steps[Any]:
     """Makes a write by `call(session)`, and records its position.
 
     concern: as the server gets it. failure: the error in a result that the client did not raise. parts: the errors
-    after which some of it may have happened.
+    after which some of it may have happened. note: tells a recorded history what the operation changes, before it is
+    sent and with its result.
     """
     write = binding.store.begin()
+    if write.noted is None:
+        note = None
+    if note is not None:
+        note(write, noting.UNSENT)
     if session is not None and session.in_transaction:
         enlist(session, write)
-        return (yield lambda: call(session))
+        result = yield lambda: call(session)
+        if note is not None:
+            note(write, result)
+        return result
     if concern.get("w") == 0:
         try:
             result = yield lambda: call(session)
         except BaseException as error:
             settle([write], error, parts)
             raise
+        if note is not None:
+            note(write, result)
         incomplete([write], binding.store.name, "concern", ADVICE)
         return result
     own = session is None
@@ -83,6 +95,8 @@ def positioned(
     finally:
         if own:
             yield used.end_session
+    if note is not None:
+        note(write, result)
     failed = failure(result)
     if failed is not None:
         settle([write], failed, parts)

@@ -40,6 +40,8 @@ class Read:
         self._reading = current_reading() if binding.records else None
         self._scope = current_scope() if binding.records else None
         self._merged = Reading() if binding.records and binding.merges and self._scope is not None else None
+        self.covers: WriteId | None = None
+        """The position that goes into lineages with the values."""
 
     @property
     def collects(self) -> bool:
@@ -129,8 +131,8 @@ class Read:
             if time is None or level not in _LASTING:
                 reading.marked(binding.store.name)
             else:
-                epoch = binding.flavour.epoch
-                reading.saw(WriteId.position(binding.store.name, epoch, counter_of(time)))
+                self.covers = WriteId.position(binding.store.name, binding.flavour.epoch, counter_of(time))
+                reading.saw(self.covers)
 
     def finish(self) -> None:
         """Automatic merging."""
@@ -156,15 +158,19 @@ def is_content(version: Opaque) -> bool:
 class Seen:
     """What a cursor knows of its read, from `find` on."""
 
-    __slots__ = ("binding", "namespace", "whole", "wide", "without_id")
+    __slots__ = ("binding", "namespace", "raw", "whole", "wide", "without_id")
 
-    def __init__(self, binding: Binding, namespace: str, *, wide: bool, whole: bool, without_id: bool) -> None:
+    def __init__(
+        self, binding: Binding, namespace: str, *, wide: bool, whole: bool, without_id: bool, raw: bool = False
+    ) -> None:
         self.binding = binding
         self.namespace = namespace
         self.wide = wide
         """Whether our fields were asked for, to be seen and taken out of what the application gets."""
         self.whole = whole
         self.without_id = without_id
+        self.raw = raw
+        """Whether what comes is octets, not documents."""
 
     def batch(self, read: Read, documents: Any, codec: CodecOptions[Any], session: Any, level: str | None) -> None:
         """Documents have come."""

@@ -8,11 +8,13 @@ import inspect
 from collections.abc import Callable, Mapping
 from typing import Any, Final, cast
 
+from antipode.recorder import NotedRead
+from antipode.settings import settings
 from pymongo.asynchronous.cursor import AsyncCursor
 from pymongo.read_concern import ReadConcern
 from pymongo.synchronous.cursor import Cursor
 
-from antipode_mongodb import operations
+from antipode_mongodb import noting, operations
 from antipode_mongodb.binding import Binding
 from antipode_mongodb.fields import hiding, is_whole, widened
 from antipode_mongodb.operations import Given, given_to
@@ -69,7 +71,7 @@ class RecordingCollection:
         given = {**dict(zip(_FIND, args, strict=False)), **kwargs}
         projection, rest = given.pop("projection", None), args[2:]
         read = Read(at.binding)
-        collecting = read.collects and can_strip(at.low.codec_options)
+        collecting = (read.collects or noting.wants_versions(at.binding)) and can_strip(at.low.codec_options)
         if collecting:
             asked, without_id = widened(projection)
         else:
@@ -87,7 +89,7 @@ class RecordingCollection:
         sent = (given.pop("filter", None), given.pop("projection"), *args[2:])
         plain = at.low.find_raw_batches(*sent, **given)  # refuses what it refuses
         cursor = _cursor_class(type(plain))(at.low, *sent, **given)
-        cursor._antipode_seen = Seen(at.binding, at.namespace, wide=False, whole=False, without_id=False)
+        cursor._antipode_seen = Seen(at.binding, at.namespace, wide=False, whole=False, without_id=False, raw=True)
         return cursor
 
 
@@ -151,16 +153,26 @@ class _RecordingCursor:
         seen = self._antipode_seen
         return None if seen is None or self._explain else Read(seen.binding, _client_of(self))  # type: ignore[attr-defined]
 
-    def _antipode_came(self, read: Read | None, session: Any) -> None:
+    def _antipode_noted(self) -> NotedRead | None:
+        """The first documents are about to come. It is one read, as of now: those that come later may be as old."""
+        seen, own = self._antipode_seen, cast("Any", self)
+        if not settings().history or seen is None or own._explain or own._id is not None:
+            return None
+        return noting.begin(seen.binding)
+
+    def _antipode_came(self, read: Read | None, session: Any, noted: NotedRead | None) -> None:
         seen = self._antipode_seen
         if read is None or seen is None:
             return
         own = cast("Any", self)
+        found = None if noted is None else noting.of_cursor(seen, own)
         concern: ReadConcern = own._collection.read_concern
         # In a transaction the collection's is not sent, and what the transaction's own promises holds when it has
         # committed with a majority: until then its values may be taken back.
         level = None if session is not None and session.in_transaction else concern.level
         seen.batch(read, own._data, own._collection.codec_options, session, level)
+        if noted is not None and found is not None:
+            noting.over(noted, found, read.covers)
 
 
 @_cached
@@ -169,36 +181,44 @@ def _cursor_class(plain: Any) -> type[Any]:
 
         class AsyncRecordingCursor(_RecordingCursor, plain):  # type: ignore[misc]
             async def _send_message(self, operation: Any) -> None:
-                read = self._antipode_read()
-                if read is not None and read.waits:
-                    await asyncio.to_thread(read.wait)
-                session = self._session  # a cursor that is at its end lets go of it
-                if read is not None:
-                    read.follow()
-                await super()._send_message(operation)
-                if read is not None:
-                    read.came(_client_of(self), self.address)
-                if read is not None and read.asks:
-                    await asyncio.to_thread(read.ask)
-                self._antipode_came(read, session)
+                read, noted = self._antipode_read(), self._antipode_noted()
+                try:
+                    if read is not None and read.waits:
+                        await asyncio.to_thread(read.wait)
+                    session = self._session  # a cursor that is at its end lets go of it
+                    if read is not None:
+                        read.follow()
+                    await super()._send_message(operation)
+                    if read is not None:
+                        read.came(_client_of(self), self.address)
+                    if read is not None and read.asks:
+                        await asyncio.to_thread(read.ask)
+                    self._antipode_came(read, session, noted)
+                finally:
+                    if noted is not None:  # where it was not over before
+                        noted.failed()
 
         AsyncRecordingCursor.__name__ = plain.__name__
         return AsyncRecordingCursor
 
     class RecordingCursor(_RecordingCursor, plain):  # type: ignore[misc]
         def _send_message(self, operation: Any) -> None:
-            read = self._antipode_read()
-            if read is not None and read.waits:
-                read.wait()
-            session = self._session  # a cursor that is at its end lets go of it
-            if read is not None:
-                read.follow()
-            super()._send_message(operation)
-            if read is not None:
-                read.came(_client_of(self), self.address)
-            if read is not None and read.asks:
-                read.ask()
-            self._antipode_came(read, session)
+            read, noted = self._antipode_read(), self._antipode_noted()
+            try:
+                if read is not None and read.waits:
+                    read.wait()
+                session = self._session  # a cursor that is at its end lets go of it
+                if read is not None:
+                    read.follow()
+                super()._send_message(operation)
+                if read is not None:
+                    read.came(_client_of(self), self.address)
+                if read is not None and read.asks:
+                    read.ask()
+                self._antipode_came(read, session, noted)
+            finally:
+                if noted is not None:  # where it was not over before
+                    noted.failed()
 
     RecordingCursor.__name__ = plain.__name__
     return RecordingCursor

@@ -34,6 +34,7 @@ class MongoShim(Shim, BranchTable):
     kind: ClassVar[str] = "mongodb"
     capabilities = Capabilities(versions="object", tombstones=True, rest=("field",))
     unreachable: ClassVar[tuple[type[Exception], ...]] = (OSError, ConnectionFailure)
+    notes_reads: ClassVar[bool] = True
     schemes: ClassVar[tuple[str, ...]] = SCHEMES
     """URLs of these schemes are ours (`antipode doctor`, `antipode init`)."""
     preparation_options: ClassVar[Mapping[str, str]] = preparing.OPTIONS

@@ -18,7 +18,7 @@ from pymongo.collection import ReturnDocument
 from pymongo.errors import DuplicateKeyError, OperationFailure, PyMongoError, WriteError
 from pymongo.results import DeleteResult, UpdateResult
 
-from antipode_mongodb import tombstones
+from antipode_mongodb import noting, tombstones
 from antipode_mongodb.binding import Binding
 from antipode_mongodb.fields import (
     LINEAGE,
@@ -98,6 +98,13 @@ class Change:
             return replacing_pipeline(self.change, counter, text)
         return dressed_document(self.change, counter, text)
 
+    def note(self, at: At, write: Write, name: Any, *, late: bool) -> None:
+        """Tells a recorded history of which document it was. late: its version came after it."""
+        if self.replaces:
+            noting.put(at, write, name, self.change)
+        else:
+            noting.changed(at, write, name, self.change, late=late)
+
 
 @dataclass(slots=True)
 class Done:
@@ -130,7 +137,9 @@ def run_change(
     binding = at.binding
     binding.observe_scope()
     text = binding.text_at_rest()
-    write = binding.store.begin(b"?")
+    write = binding.store.begin()
+    if write.noted is not None:
+        noting.changing(at, write, change.filter, change.change, replaces=change.replaces)
     try:
         for tries in range(_UPSERT_TRIES):
             counter = binding.clock.next()
@@ -179,6 +188,8 @@ def _settled(
     except Exception as error:  # the application's own operation was done
         incomplete([write], at.store, "contention", f"its version cannot be told ({type(error).__name__})")
         return
+    if write.noted is not None:
+        change.note(at, write, name, late=not passed)
     record(at, write, name, got)
 
 
@@ -237,6 +248,8 @@ def _inserted(
     except Exception as error:  # it was done
         incomplete([write], at.store, "contention", f"its version cannot be told ({type(error).__name__})")
     else:
+        if write.noted is not None:
+            change.note(at, write, name, late=False)
         record(at, write, name, got)
     return Done(value, matched=False, result=result)
 
@@ -271,7 +284,9 @@ def run_deletion(
     """The deletion of one document, recorded; what it was."""
     binding = at.binding
     binding.observe_scope()
-    write = binding.store.begin(b"?")
+    write = binding.store.begin()
+    if write.noted is not None:
+        noting.deleting(at, write, filter)
     try:
         found = yield lambda: collection.find_one_and_delete(filter, projection=projection, **options)
     except BaseException as error:
@@ -289,6 +304,8 @@ def run_deletion(
 def bury(at: At, write: Write, name: Any, seen: int | None) -> Steps[None]:
     """Leaves a tombstone of a document that is gone, and records the deletion."""
     binding = at.binding
+    if write.noted is not None:
+        noting.gone(at, write, name)
     counter = binding.version_after(seen)
     if counter is None:
         write.record_incomplete("contention", "the document held a version beyond all others")
