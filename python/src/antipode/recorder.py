@@ -274,11 +274,11 @@ class NotedRead:
         self._store = store
         self._step = step
 
-    def over(self, seen: Sequence[Seen], covers: WriteId | None = None) -> None:
-        """The reply has come. covers: the position that goes into the lineage of whoever depends on it (SHIM-13)."""
+    def over(self, seen: Sequence[Seen], covers: WriteId | Sequence[WriteId] | None = None) -> None:
+        """The reply has come. covers: the positions that go into the lineage of whoever depends on it (SHIM-13)."""
         fields: Line = {"store": self._store.name}
-        if covers is not None:
-            fields["covers"] = Lineage((covers,)).serialize()
+        if covers:
+            fields["covers"] = Lineage((covers,) if isinstance(covers, WriteId) else covers).serialize()
         self._recorder.finish(self._step, [("read", fields | _seen(each)) for each in seen])
 
     def failed(self) -> None:

@@ -35,6 +35,8 @@ class Binding:
         self.merges = False
         self.waits = False
         self.follows = False
+        self.notes = False
+        """Whether a history is recorded."""
         self.rests = options.rest == "native"
         self.gives = options.lineage_out
         self.takes = options.lineage_in
@@ -47,12 +49,13 @@ class Binding:
             self.merges = settings().auto_merge and self.records
             self.waits = self.options.wait_on_read and mode is Mode.ENFORCE
             self.follows = mode is Mode.DRY_RUN
+            self.notes = bool(settings().history) and self.records
             self.generation = settings_generation()
 
     @property
     def reads(self) -> bool:
         """Whether reads have to be looked at though no `reading()` block is open."""
-        return self.waits or self.merges or self.follows
+        return self.waits or self.merges or self.follows or self.notes
 
     @property
     def timeout(self) -> float:

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 from antipode.followed_reads import FollowedRead
 
+from antipode_mysql import noting
 from antipode_mysql.recorder import IN_TRANSACTION, Call, Recorder
 from antipode_mysql.statements import Kind
 
@@ -83,12 +84,15 @@ class Driving:
             await self._antipode_track(recorder)
             if call is not None and recorder.tracks:
                 call.asks = False
+        if recorder.binding.notes:
+            noting.read(recorder.binding, sql, several=several)
         followed = recorder.follow(sql, several=several)
         if followed is not None:
             action = _followed(action, recorder, followed)
         if call is None:
             return await action()
         read = call.read
+        call.sql, call.several = sql, several
         self._antipode_call = call
         try:
             if read is not None:
@@ -143,6 +147,8 @@ class Driving:
             if read.collects:
                 read.saw_rows(names, rows)
                 read.saw(row, recorder.session)
+                if read.covers and recorder.binding.notes:
+                    noting.read(recorder.binding, call.sql, several=call.several, covers=read.covers)
             read.finish()
 
     async def _antipode_failed(self, call: Call, error: BaseException) -> None:

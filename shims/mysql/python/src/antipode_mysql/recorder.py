@@ -31,7 +31,7 @@ AUTOCOMMIT: Final = 0x0002
 class Call:
     """A statement on its way."""
 
-    __slots__ = ("asks", "assigns", "began", "ends", "read", "sent", "statement")
+    __slots__ = ("asks", "assigns", "began", "ends", "read", "sent", "several", "sql", "statement")
 
     def __init__(
         self,
@@ -55,6 +55,9 @@ class Call:
         """Whether it is the first one of the transaction that may write."""
         self.sent = False
         """Whether anything may have left for the server."""
+        self.sql = b""
+        self.several = True
+        """Whether its text may hold several statements."""
 
 
 class Recorder:

@@ -33,6 +33,7 @@ class MySQLShim(Shim, BranchTable):
         pymysql.err.OperationalError,
         pymysql.err.InterfaceError,
     )
+    notes_reads: ClassVar[bool] = True
     schemes: ClassVar[tuple[str, ...]] = SCHEMES
     """URLs of these schemes are ours (`antipode epoch`, `antipode doctor`)."""
     preparation_options: ClassVar[Mapping[str, str]] = preparing.OPTIONS

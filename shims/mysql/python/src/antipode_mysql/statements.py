@@ -111,6 +111,52 @@ def classify(sql: bytes, *, several: bool = True) -> Statement:
     return found
 
 
+# Of which tables
+
+_NAME: Final = rb"(?:[\w$\x80-\xff]+|`(?:[^`]|``)+`)"
+_TABLE: Final = re.compile(
+    rb"\b(?:FROM|JOIN|STRAIGHT_JOIN|TABLE|HANDLER)\s+(" + _NAME + rb"(?:\s*\.\s*" + _NAME + rb")*)", re.I
+)
+_NO_TABLE: Final = re.compile(rb"\b(?:EXTRACT|SUBSTRING|SUBSTR|MID|TRIM)\s*\([^()]*\)", re.I)
+_NAMED: Final = re.compile(rb"(?:\bWITH|\bRECURSIVE|,)\s+(" + _NAME + rb")\s*(?:\([^()]*\)\s*)?AS\s*\(", re.I)
+_MAY_READ: Final = re.compile(rb"\b(?:SELECT|CALL|EXECUTE|TABLE|HANDLER|VALUES)\b", re.I)
+_NO_READ: Final = _DML | _DDL | {b"SHOW", b"DESCRIBE", b"DESC", b"EXPLAIN", b"HELP", b"KILL", b"LOAD", b"LOCK"}
+_NO_NAMES: Final = frozenset({b"dual", b"select", b"lateral", b"json_table"})
+_UNNAMED: Final = ("",)
+_MOST_TABLES: Final = 8
+
+
+def tables_read(sql: bytes, *, several: bool = True) -> tuple[str, ...]:
+    """The tables that a statement reads, by their names in it; an empty name where it has none, nothing where it reads
+    no data. What stands in literals is none of it. Of what writes, what it returns is no read."""
+    match = _HEAD.match(sql[:400])
+    if match is None:
+        return ()
+    statement, word = classify(sql, several=several), match.group(1).upper()
+    if statement.kind is not Kind.READ and (statement.kind is not Kind.WRITE or statement.packs):
+        return ()
+    bodies = {inert.sub(_stand_in, sql) for inert in _inert(sql)}
+    if len(bodies) > 1:  # it depends on a setting what is a literal
+        return _UNNAMED
+    [body] = bodies
+    is_one = not (several and _SEVERAL.search(body))
+    if (is_one and word in _NO_READ) or not _MAY_READ.search(body):
+        return ()
+    named = {name.lower() for name in _NAMED.findall(body)} | _NO_NAMES
+    found = [name if b"`" in name else name.lower() for name in _TABLE.findall(_NO_TABLE.sub(b" ", body))]
+    tables = dict.fromkeys(name.replace(b"`", b"") for name in found if name.lower() not in named)
+    if not tables:
+        return _UNNAMED if statement.may_write or re.search(rb"\bFROM\s+(?!DUAL\b)", body, re.I) else ()
+    return tuple(name.decode("utf-8", "replace") for name in tables)[:_MOST_TABLES]
+
+
+def _stand_in(found: re.Match[bytes]) -> bytes:
+    token = found[0]
+    if token.startswith(b"`"):
+        return token
+    return b"''" if token.startswith((b"'", b'"')) else b" "
+
+
 @lru_cache(maxsize=2048)
 def _short(word: bytes, sql: bytes) -> Statement:
     return _of_word(word, sql)

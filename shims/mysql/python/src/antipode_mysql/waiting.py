@@ -67,6 +67,8 @@ class ReadCall:
         self._scope = scope
         self._merged: Reading | None = Reading() if merges and scope is not None else None
         self._readings = [each for each in (reading, self._merged) if each is not None]
+        self.covers: list[WriteId] = []
+        """The positions that go into lineages with what was read."""
         self._began = time.monotonic()
         self._deadline = self._began + binding.timeout
         if scope is not None and scope.deadline is not None:
@@ -146,7 +148,8 @@ class ReadCall:
             if answer is None or answer.session != session or not answer.log:
                 reading.marked(name)
             else:
-                reading.saw(*(WriteId.position(name, *position) for position in answer.log))
+                self.covers = [WriteId.position(name, *position) for position in answer.log]
+                reading.saw(*self.covers)
 
     def saw_rows(self, names: Sequence[str], rows: Sequence[Any]) -> None:
         """The lineages beside the rows that were read join."""

@@ -24,6 +24,7 @@ class Binding:
         self.merges = False
         self.waits = False
         self.follows = False
+        self.notes = False
         self._plainly = True
         self.rests = options.rest == "native"
 
@@ -36,7 +37,8 @@ class Binding:
             self.merges = settings().auto_merge and self.records
             self.waits = self.options.wait_on_read and mode is Mode.ENFORCE
             self.follows = mode is Mode.DRY_RUN
-            self._plainly = not (self.merges or self.waits or self.follows)
+            self.notes = bool(settings().history) and self.records
+            self._plainly = not (self.merges or self.waits or self.follows or self.notes)
             self._generation = generation
 
     def reads_plainly(self) -> bool:

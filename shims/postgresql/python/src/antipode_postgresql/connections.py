@@ -9,6 +9,7 @@ from typing import Any, Final
 import psycopg
 from psycopg._server_cursor_base import ServerCursorMixin
 
+from antipode_postgresql import noting
 from antipode_postgresql.binding import Binding
 from antipode_postgresql.flow import Flow
 from antipode_postgresql.known import Known
@@ -79,13 +80,20 @@ class RecordingCursor(RecordingBaseCursor):
         if conn._antipode_flow.binding.reads_plainly():
             return super().execute(query, params, **options)  # type: ignore[misc]
         call, followed = read_call(conn._antipode_flow, query), follow(conn._antipode_flow, query)
-        if call is not None:
-            self._antipode_wait(call, conn)
-        result = super().execute(query, params, **options)  # type: ignore[misc]
-        if followed is not None:
-            came(followed, conn._antipode_flow)
-        if call is not None:
-            self._antipode_cover(call, conn)
+        noted = noting.begin(conn._antipode_flow, query)
+        try:
+            if call is not None:
+                self._antipode_wait(call, conn)
+            result = super().execute(query, params, **options)  # type: ignore[misc]
+            if followed is not None:
+                came(followed, conn._antipode_flow)
+            if call is not None:
+                self._antipode_cover(call, conn)
+            if noted is not None:
+                noted.over(None if call is None else call.covers)
+        finally:
+            if noted is not None:  # where it was not over before
+                noted.failed()
         return result
 
     def _antipode_wait(self, call: ReadCall, conn: Any) -> None:
@@ -104,6 +112,7 @@ class RecordingCursor(RecordingBaseCursor):
 
     def executemany(self, query: Any, params_seq: Any, **options: Any) -> None:
         """As psycopg's."""
+        noting.at_once(self._antipode_flow, query)
         try:
             super().executemany(query, params_seq, **options)  # type: ignore[misc]
         except BaseException as error:
@@ -114,6 +123,7 @@ class RecordingCursor(RecordingBaseCursor):
     @contextmanager
     def copy(self, *args: Any, **options: Any) -> Iterator[Any]:
         """As psycopg's."""
+        noting.at_once(self._antipode_flow, args[0] if args else options.get("statement"))
         try:
             with super().copy(*args, **options) as copy:  # type: ignore[misc]
                 yield copy
@@ -126,6 +136,7 @@ class RecordingCursor(RecordingBaseCursor):
     def stream(self, query: Any, *args: Any, **options: Any) -> Iterator[Any]:
         """As psycopg's."""
         followed = follow(self._conn._antipode_flow, query)  # type: ignore[attr-defined]
+        noting.at_once(self._antipode_flow, query)
         try:
             yield from super().stream(query, *args, **options)  # type: ignore[misc]
             if followed is not None:
@@ -184,25 +195,35 @@ class AsyncRecordingCursor(RecordingBaseCursor):
         if conn._antipode_flow.binding.reads_plainly():
             return await super().execute(query, params, **options)  # type: ignore[misc]
         call, followed = read_call(conn._antipode_flow, query), follow(conn._antipode_flow, query)
-        if call is not None and call.ids:
-            async with conn.lock:
-                await conn.wait(call.learn_gen())
-            await call.wait_async()
-        result = await super().execute(query, params, **options)  # type: ignore[misc]
-        if followed is not None:
-            came(followed, conn._antipode_flow)
-        if call is None:
-            return result
+        noted = noting.begin(conn._antipode_flow, query)
+        try:
+            if call is not None and call.ids:
+                async with conn.lock:
+                    await conn.wait(call.learn_gen())
+                await call.wait_async()
+            result = await super().execute(query, params, **options)  # type: ignore[misc]
+            if followed is not None:
+                came(followed, conn._antipode_flow)
+            if call is not None:
+                await self._antipode_cover(call, conn)
+            if noted is not None:
+                noted.over(None if call is None else call.covers)
+        finally:
+            if noted is not None:  # where it was not over before
+                noted.failed()
+        return result
+
+    async def _antipode_cover(self, call: ReadCall, conn: Any) -> None:
         if call.collects and not isinstance(self, ServerCursorMixin):
             async with conn.lock:
                 await conn.wait(call.cover_gen(self))
         elif call.collects:
             call.missed()
         call.finish()
-        return result
 
     async def executemany(self, query: Any, params_seq: Any, **options: Any) -> None:
         """As psycopg's."""
+        noting.at_once(self._antipode_flow, query)
         try:
             await super().executemany(query, params_seq, **options)  # type: ignore[misc]
         except BaseException as error:
@@ -213,6 +234,7 @@ class AsyncRecordingCursor(RecordingBaseCursor):
     @asynccontextmanager
     async def copy(self, *args: Any, **options: Any) -> AsyncIterator[Any]:
         """As psycopg's."""
+        noting.at_once(self._antipode_flow, args[0] if args else options.get("statement"))
         try:
             async with super().copy(*args, **options) as copy:  # type: ignore[misc]
                 yield copy
@@ -225,6 +247,7 @@ class AsyncRecordingCursor(RecordingBaseCursor):
     async def stream(self, query: Any, *args: Any, **options: Any) -> AsyncIterator[Any]:
         """As psycopg's."""
         followed = follow(self._conn._antipode_flow, query)  # type: ignore[attr-defined]
+        noting.at_once(self._antipode_flow, query)
         try:
             async for row in super().stream(query, *args, **options):  # type: ignore[misc]
                 yield row

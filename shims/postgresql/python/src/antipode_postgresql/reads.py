@@ -55,6 +55,8 @@ class ReadCall:
         self._isolation = ""
         self._scope = scope
         self._merged: Reading | None = Reading() if merges else None
+        self.covers: WriteId | None = None
+        """The position that goes into lineages with what was read."""
         self._began = time.monotonic()
         if scope is not None and scope.deadline is not None:
             self.timeout = max(0.0, min(self.timeout, scope.deadline - self._began))
@@ -151,7 +153,7 @@ class ReadCall:
             self.missed()
             return
         epoch = str(Epoch(int(system), int(timeline), word or ""))
-        position = WriteId(self.binding.store.name, b"", position_in(epoch, counter))
+        position = self.covers = WriteId(self.binding.store.name, b"", position_in(epoch, counter))
         for reading in (self.reading, self._merged):
             if reading is not None:
                 reading.saw(position)

@@ -37,6 +37,7 @@ class PostgresqlShim(Shim, BranchTable):
         versions="position", blocking_wait=True, tombstones=True, rest=("native",), marks="native"
     )
     unreachable: ClassVar[tuple[type[Exception], ...]] = (OSError, psycopg.OperationalError)
+    notes_reads: ClassVar[bool] = True
     schemes: ClassVar[tuple[str, ...]] = SCHEMES
 
     def __init__(self, store: Store) -> None:

@@ -1,0 +1,24 @@
+"""What a recorded history is told of statements: that they read, and which tables they name (spec HIST-36)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from antipode.recorder import Seen, note_read, noting
+from antipode.scope import current_scope
+from antipode.writeid import WriteId
+
+from antipode_mysql.binding import Binding
+from antipode_mysql.statements import tables_read
+
+
+@noting
+def read(binding: Binding, sql: bytes, *, several: bool, covers: Sequence[WriteId] = ()) -> None:
+    """A statement reads, wherever it has got to: which writes it shows nobody knows.
+
+    covers: the positions that go into lineages with what it read.
+    """
+    tables = tables_read(sql, several=several)
+    noted = note_read(binding.store, current_scope()) if tables else None
+    if noted is not None:
+        noted.over([Seen(table.encode()) for table in tables], covers)
