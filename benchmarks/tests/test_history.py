@@ -36,7 +36,9 @@ LANGUAGES = {
 RUNS = [
     *(pytest.param(options, id=name) for name, options in STORES.items()),
     *(
-        pytest.param((*STORES[store], *options), id=f"{store}, {name}", marks=pytest.mark.interop)
+        pytest.param(
+            (*STORES[store], *options), id=f"{store}, {name}", marks=[pytest.mark.interop, pytest.mark.timeout(600)]
+        )
         for store in ("redis", "redis and rabbitmq")
         for name, options in LANGUAGES.items()
     ),
