@@ -60,7 +60,7 @@ TEST(PropagationVectors, Place) {
     if (vector.contains("uber_trace_id")) lines.emplace_back("uber-trace-id", vector.at("uber_trace_id"));
     if (vector.contains("uberctx_antipode")) lines.emplace_back("uberctx-antipode", vector.at("uberctx_antipode"));
     HeaderCarrier carrier(lines);
-    const auto text = Give(Read(vector.at("text").get<std::string>()), TrustSettings(), Direction::kRequestOut);
+    const auto text = Give(Read(vector.at("text").get<std::string>()), TrustSettings(), Direction::kRequestOut, nullptr);
     Rewrite(carrier, text, {vector.at("baggage_propagator").get<bool>(), vector.value("jaeger_propagator", false)});
     const auto found = [&carrier](std::string_view name) -> std::optional<std::string> {
       const std::vector<std::string> values = ValuesOf(carrier, name);
