@@ -390,6 +390,11 @@ def by_hand(lineage: Lineage) -> None:
         antipode.transfer(lineage)
 
 
+def by_scopes_method(lineage: Lineage) -> None:
+    with antipode.scope() as scope:
+        scope.transfer(lineage)
+
+
 def by_session(lineage: Lineage) -> None:
     kept: dict[str, Any] = {}
     with antipode.scope(lineage):
@@ -398,7 +403,7 @@ def by_session(lineage: Lineage) -> None:
         antipode.session.join_from(kept)
 
 
-@pytest.mark.parametrize("way", [by_scope, by_hand, by_session])
+@pytest.mark.parametrize("way", [by_scope, by_hand, by_scopes_method, by_session])
 def test_a_position_that_comes_without_a_message_is_no_consistent_history(
     folder: Path, posts: memory.Store, way: Callable[[Lineage], None]
 ) -> None:

@@ -73,7 +73,6 @@ def transfer(lineage: Lineage) -> None:
     current = current_scope()
     if current is not None:
         current.transfer(lineage)
-        note_arrival(current, lineage)
     elif lineage:
         orphan(next(iter(lineage.stores), ""))
 

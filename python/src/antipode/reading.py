@@ -67,4 +67,4 @@ def reading(after: Lineage | None = None, *, merge: bool = False) -> Iterator[Re
         otel.detach(token)
         scope = current_scope()
         if merge and scope is not None:
-            scope.transfer(seen.lineage)
+            scope.transfer_read(seen.lineage)

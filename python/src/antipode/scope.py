@@ -11,6 +11,7 @@ from antipode import counts, lost_writes, telemetry
 from antipode.branch_ids import WITHIN, BranchId, taken_out, without_branches
 from antipode.lineage import EMPTY, Lineage
 from antipode.pending import PendingWrite, Top, apply_on_pending, current_task
+from antipode.recorder import note_arrival
 from antipode.scope_context import (
     BLOCK,
     HandingOver,
@@ -176,7 +177,12 @@ class Scope:
             lost_writes.after_header(ids[0].store)
 
     def transfer(self, lineage: Lineage) -> None:
-        """Makes this scope depend on a lineage (paper table 2): a value that was read, an earlier request."""
+        """Makes this scope depend on a lineage (paper table 2): of an earlier request, a session, carried by hand."""
+        self._join(lineage, filtered=False)
+        note_arrival(self, lineage)
+
+    def transfer_read(self, lineage: Lineage) -> None:
+        """Makes this scope depend on what was read: a recorded history has that by the read itself (HIST-33)."""
         self._join(lineage, filtered=False)
 
     def merge(self, lineage: Lineage) -> None:

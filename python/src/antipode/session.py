@@ -22,7 +22,6 @@ from antipode import logs, telemetry
 from antipode.errors import ConfigurationError, MalformedLineageError
 from antipode.exchange import fitted
 from antipode.lineage import EMPTY, Lineage
-from antipode.recorder import note_arrival
 from antipode.scope import Scope, current_scope
 from antipode.seal import Keys, SealState, open_seal, seal
 from antipode.settings import Mode, settings
@@ -176,7 +175,6 @@ def join_from(kept: Mapping[str, Any]) -> None:
         came = _load(kept)
         scope.session_came |= came
         scope.transfer(came)
-        note_arrival(scope, came)
 
 
 def keep_in(kept: MutableMapping[str, Any]) -> None:
@@ -205,7 +203,6 @@ class Visit:
         self._is_scattered = not is_off and session.is_scattered(self._arrival)
         self._kept = self._came
         scope.transfer(self._came)
-        note_arrival(scope, self._came)
 
     def set_cookies(self, *, public: bool = False) -> list[str]:
         """Keeps what the scope has added when the header leaves; the values of its `Set-Cookie` headers."""

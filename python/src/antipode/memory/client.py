@@ -90,7 +90,7 @@ class Client:
             if reading is not None:
                 reading.saw(lineage=depends)
             if scope is not None and merges:
-                scope.transfer(depends)
+                scope.transfer_read(depends)
         return _value(found)
 
     def _keys(self, key: bytes) -> list[bytes] | None:

@@ -115,7 +115,7 @@ class Read:
     def finish(self) -> None:
         """Automatic merging."""
         if self._merged is not None and self._scope is not None:
-            self._scope.transfer(self._merged.lineage)
+            self._scope.transfer_read(self._merged.lineage)
 
 
 def read_items(binding: Binding, operation: str, params: dict[str, Any]) -> Any:

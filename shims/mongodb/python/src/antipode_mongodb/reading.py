@@ -137,7 +137,7 @@ class Read:
     def finish(self) -> None:
         """Automatic merging."""
         if self._merged is not None and self._scope is not None:
-            self._scope.transfer(self._merged.lineage)
+            self._scope.transfer_read(self._merged.lineage)
 
 
 def content_version(document: Mapping[str, Any], codec: CodecOptions[Any] | None = None) -> Opaque | None:

@@ -167,7 +167,7 @@ class ReadCall:
     def finish(self) -> None:
         """The read is over: automatic merging, then what the policies say of a wait in vain."""
         if self._merged is not None and self._scope is not None:
-            self._scope.transfer(self._merged.lineage)
+            self._scope.transfer_read(self._merged.lineage)
         trouble = self.trouble
         if trouble is None:
             return

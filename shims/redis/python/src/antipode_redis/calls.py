@@ -119,7 +119,7 @@ class WriteCall(Write):
         if reading is not None:
             reading.saw(lineage=lineage)
         if binding.merges and self._scope is not None:
-            self._scope.transfer(lineage)
+            self._scope.transfer_read(lineage)
 
     def _without_position(self, reply: Any) -> Ordered | None:
         """Records why the write has no position, if it was one; or finds it after all, by a full look."""

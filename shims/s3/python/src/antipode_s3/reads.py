@@ -87,7 +87,7 @@ def _hide(answer: dict[str, Any]) -> metadata.Rest:
 
 def _merge(scope: Scope | None, merged: Reading | None) -> None:
     if merged is not None and scope is not None:
-        scope.transfer(merged.lineage)
+        scope.transfer_read(merged.lineage)
 
 
 # What was read
