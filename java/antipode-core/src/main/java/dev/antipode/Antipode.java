@@ -86,7 +86,7 @@ public final class Antipode {
     if (current != null) {
       current.append(ids);
     } else if (ids.length > 0) {
-      LineageScope.orphan(ids[0].store());
+      ScopeLog.orphan(ids[0].store());
     }
   }
 
@@ -121,9 +121,8 @@ public final class Antipode {
     LineageScope current = LineageScope.current();
     if (current != null) {
       current.transfer(lineage);
-      Recorder.noteArrival(current, lineage);
     } else if (lineage.hasContent()) {
-      LineageScope.orphan(lineage.stores().stream().findFirst().orElse(""));
+      ScopeLog.orphan(lineage.stores().stream().findFirst().orElse(""));
     }
   }
 

@@ -1,5 +1,6 @@
 package dev.antipode;
 
+import dev.antipode.history.Recorder;
 import dev.antipode.records.Counts;
 import dev.antipode.telemetry.CallSite;
 import dev.antipode.telemetry.Telemetry;
@@ -22,8 +23,7 @@ import java.util.function.Supplier;
  * What one request, message or task depends on, held by OpenTelemetry's {@link Context} (chapter SCOPE of the
  * specification). Joins are atomic: its threads and tasks share it.
  *
- * <p>It closes when the middleware, callback or block that opened it ends, or by {@link #stop}; what is appended later is
- * dropped and counted, with a warning that names the site.
+ * <p>It closes when what opened it ends, or by {@link #stop}; what is appended later is dropped and counted, with a warning.
  */
 public final class LineageScope implements AutoCloseable, ImplicitContextKeyed {
   private static final ContextKey<LineageScope> KEY = ContextKey.named("antipode-scope");
@@ -196,9 +196,15 @@ public final class LineageScope implements AutoCloseable, ImplicitContextKeyed {
     }
   }
 
-  /** Makes this scope depend on a lineage (paper table 2): a value that was read, an earlier request. */
+  /** Makes this scope depend on a lineage (paper table 2): of an earlier request, carried by hand. */
   public void transfer(Lineage other) {
     join(other, false);
+    Recorder.noteArrival(this, other);
+  }
+
+  /** Makes this scope depend on what was read: a recorded history has that by the read itself (HIST-33). */
+  public void transferRead(Lineage read) {
+    join(read, false);
   }
 
   /** Joins what came in by a response: without what was removed from this scope before (LIN-24). */
@@ -435,11 +441,6 @@ public final class LineageScope implements AutoCloseable, ImplicitContextKeyed {
       holds--;
       closed = stopped && holds == 0;
     }
-  }
-
-  /** Counts a write that no scope records, with its site (SCOPE-9). */
-  public static void orphan(String store) {
-    ScopeLog.orphan(store);
   }
 
   // What middlewares, consumers and barriers note in it

@@ -78,7 +78,7 @@ public final class Reading implements AutoCloseable {
     current.close();
     LineageScope scope = LineageScope.current();
     if (merging && scope != null) {
-      scope.transfer(lineage());
+      scope.transferRead(lineage());
     }
   }
 }

@@ -8,11 +8,11 @@ import java.util.List;
 import java.util.stream.Collectors;
 
 /** Says what scopes lose, and what leaves them too early: counted, and logged with its site. */
-final class ScopeLog {
+public final class ScopeLog {
   private ScopeLog() {}
 
   /** A write that no scope records (SCOPE-9). */
-  static void orphan(String store) {
+  public static void orphan(String store) {
     String where = CallSite.current();
     Telemetry.writeLost("orphan", store, where);
     if (ProcessSettings.inForce().mode() == Mode.DRY_RUN) {

@@ -112,7 +112,7 @@ public final class MemoryClient {
         reading.saw(depends);
       }
       if (merges) {
-        scope.transfer(depends);
+        scope.transferRead(depends);
       }
     }
     return value(read);

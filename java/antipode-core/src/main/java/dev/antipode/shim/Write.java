@@ -6,6 +6,7 @@ import dev.antipode.LineageScope;
 import dev.antipode.Logs;
 import dev.antipode.Ordered;
 import dev.antipode.PendingWrite;
+import dev.antipode.ScopeLog;
 import dev.antipode.Version;
 import dev.antipode.WriteId;
 import dev.antipode.history.NotedWrite;
@@ -54,7 +55,7 @@ public final class Write implements AutoCloseable {
         ? WriteId.position(store.name(), position.epoch(), position.counter())
         : store.writeId(key, version);
     if (scope == null) {
-      LineageScope.orphan(store.name());
+      ScopeLog.orphan(store.name());
     } else {
       if (id.isPosition()) {
         checkPlausible((Ordered) id.version());
@@ -69,7 +70,7 @@ public final class Write implements AutoCloseable {
   public void recordUpperBound(Ordered position) {
     WriteId id = WriteId.position(store.name(), position.epoch(), position.counter());
     if (scope == null) {
-      LineageScope.orphan(store.name());
+      ScopeLog.orphan(store.name());
     } else {
       scope.append(id);
     }
@@ -80,7 +81,7 @@ public final class Write implements AutoCloseable {
   /** The write happened, and its version cannot be had: the lineage is incomplete for the store (EPOCH-5). */
   public void recordIncomplete(String reason, String detail) {
     if (scope == null) {
-      LineageScope.orphan(store.name());
+      ScopeLog.orphan(store.name());
     } else {
       scope.markIncomplete(reason, detail, store.name());
     }

@@ -357,9 +357,10 @@ class RecorderTest {
     try (LineageScope scope = Antipode.scope(lineage)) {
       Antipode.transfer(lineage);
       Antipode.transfer(Lineage.EMPTY);
+      scope.transfer(lineage);
     }
     assertThat(lines.of("receive").stream().map(line -> line.get("lineage").asText()))
-        .containsExactly("1~posts..e.5", "1~posts..e.5");
+        .containsExactly("1~posts..e.5", "1~posts..e.5", "1~posts..e.5");
   }
 
   /** HIST-30: values never have it. */

@@ -193,7 +193,7 @@ final class Reads {
   /** The read is over: automatic merging. */
   void finish() {
     if (merged != null && scope != null) {
-      scope.transfer(merged);
+      scope.transferRead(merged);
     }
   }
 }

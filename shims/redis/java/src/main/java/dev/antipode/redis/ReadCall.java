@@ -203,7 +203,7 @@ final class ReadCall {
   /** The read is over: automatic merging, then what the policies say of a wait in vain (BAR-50). */
   void finish() {
     if (merges) {
-      scope.transfer(merged);
+      scope.transferRead(merged);
     }
     if (trouble == null) {
       return;

@@ -231,7 +231,7 @@ final class WriteCall {
       reading.saw(beside);
     }
     if (scope != null && binding.merges()) {
-      scope.transfer(beside);
+      scope.transferRead(beside);
     }
   }
 
