@@ -27,10 +27,14 @@ STORES = {
     "redis and rabbitmq": ("--post-storage", "redis", "--notifier", "rabbitmq", "--one-broker"),
 }
 LANGUAGES = {
-    "C++ writes": ("--writer", "cpp"),
-    "C++ relays": ("--relay", "cpp"),
-    "C++ reads": ("--reader", "cpp"),
-    "C++": ("--writer", "cpp", "--relay", "cpp", "--reader", "cpp"),
+    f"{name} {does}": tuple(word for part in parts for word in (f"--{part}", language))
+    for language, name in (("cpp", "C++"), ("java", "Java"))
+    for does, parts in {
+        "writes": ("writer",),
+        "relays": ("relay",),
+        "reads": ("reader",),
+        "does all": ("writer", "relay", "reader"),
+    }.items()
 }
 """Of these services; the others are in Python. `interop` has their hosts built."""
 RUNS = [

@@ -186,15 +186,6 @@ public final class Recorder {
     });
   }
 
-  /** A shim's client of this store is of a kind whose reads it does not record (HIST-31). */
-  public void notRead(RegisteredStore store, String why) {
-    safely(() -> {
-      if (unread.add(store.name())) {
-        put(gap("reads of " + store.name() + " are not recorded (" + why + ")", 0));
-      }
-    });
-  }
-
   /** A name for a message. */
   public String newMessage() {
     lock.lock();

@@ -43,7 +43,7 @@ class CheckedHistoryTest {
   @BeforeEach
   void record() {
     history = temporary.resolve("history");
-    Antipode.configure(Antipode.settings().history(history.toString()));
+    Antipode.configure(Antipode.settings().history(history.toString()).timeout(Duration.ofSeconds(30)));
   }
 
   private HistoryCheck checked() {
@@ -58,7 +58,7 @@ class CheckedHistoryTest {
   @ParameterizedTest
   @ValueSource(booleans = {false, true})
   void postNotificationThroughPython(boolean barrier) {
-    MemoryStore posts = MemoryStore.named("posts").lag(barrier ? Duration.ofSeconds(5) : Duration.ofMinutes(1));
+    MemoryStore posts = MemoryStore.named("posts").lag(barrier ? Duration.ofMillis(500) : Duration.ofMinutes(1));
     MemoryClient writer = posts.client("a");
     MemoryClient reader = posts.client("b");
     String[] arguments = new String[6];
