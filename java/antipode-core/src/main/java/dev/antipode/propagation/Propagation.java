@@ -4,6 +4,7 @@ import dev.antipode.Gap;
 import dev.antipode.Lineage;
 import dev.antipode.LineageScope;
 import dev.antipode.Mode;
+import dev.antipode.ScopeLog;
 import dev.antipode.configuration.ProcessSettings;
 import dev.antipode.propagation.Carriers.Formats;
 import dev.antipode.telemetry.AnyOpenTelemetry;
@@ -170,7 +171,7 @@ public final class Propagation {
       scope.merge(taken.lineage());
     } else {
       Lineage lost = taken.lineage();
-      lost.stores().forEach(LineageScope::orphan);
+      lost.stores().forEach(ScopeLog::orphan);
     }
   }
 
