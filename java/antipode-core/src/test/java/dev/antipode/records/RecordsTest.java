@@ -37,6 +37,7 @@ import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
+import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
@@ -57,10 +58,17 @@ class RecordsTest {
   private final SdkTracerProvider tracers =
       SdkTracerProvider.builder().addSpanProcessor(SimpleSpanProcessor.create(spans)).build();
   private Lines lines;
+  private long minute;
 
   @BeforeEach
   void records() {
     lines = new Lines(folder.resolve("records"));
+    minute = RecordWriter.dueEvery(TimeUnit.HOURS.toNanos(1)); // no summary in the middle of a test
+  }
+
+  @AfterEach
+  void minuteAgain() {
+    RecordWriter.dueEvery(minute);
   }
 
   private Span span(String name) {
