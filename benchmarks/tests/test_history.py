@@ -15,36 +15,33 @@ pytestmark = pytest.mark.timeout(300)
 REQUESTS = 40
 
 
-def _other(store: str) -> Any:
-    return pytest.param(("--post-storage", store, "--notifier", "http"), marks=pytest.mark.servers(store))
-
-
 STORES = {
     "memory": (),
     "redis": ("--post-storage", "redis", "--notifier", "http"),
-    "dynamodb": _other("dynamodb"),
-    "mongodb": _other("mongodb"),
+    "dynamodb": ("--post-storage", "dynamodb", "--notifier", "http"),
+    "mongodb": ("--post-storage", "mongodb", "--notifier", "http"),
     "redis and rabbitmq": ("--post-storage", "redis", "--notifier", "rabbitmq", "--one-broker"),
 }
-LANGUAGES = {
-    f"{name} {does}": tuple(word for part in parts for word in (f"--{part}", language))
-    for language, name in (("cpp", "C++"), ("java", "Java"))
-    for does, parts in {
-        "writes": ("writer",),
-        "relays": ("relay",),
-        "reads": ("reader",),
-        "does all": ("writer", "relay", "reader"),
-    }.items()
-}
-"""Of these services; the others are in Python. `interop` has their hosts built."""
+OTHERS = ("dynamodb", "mongodb")
+"""Stores that a lean run of the tests leaves out."""
+LANGUAGES = {"C++": "cpp", "Java": "java"}
+"""Of these the services are that are not in Python. `interop` has their hosts built."""
 RUNS = [
-    *(pytest.param(options, id=name) for name, options in STORES.items()),
+    *(
+        pytest.param(options, id=name, marks=[pytest.mark.servers(name)] if name in OTHERS else [])
+        for name, options in STORES.items()
+    ),
     *(
         pytest.param(
-            (*STORES[store], *options), id=f"{store}, {name}", marks=[pytest.mark.interop, pytest.mark.timeout(600)]
+            (*STORES[store], *(word for part in parts for word in (f"--{part}", language))),
+            id=f"{store}, {name} {does}",
+            marks=[pytest.mark.interop, pytest.mark.timeout(600)],
         )
-        for store in ("redis", "redis and rabbitmq")
-        for name, options in LANGUAGES.items()
+        for name, language in LANGUAGES.items()
+        for store, does, parts in (
+            ("redis", "reads", ("reader",)),
+            ("redis and rabbitmq", "does all", ("writer", "relay", "reader")),
+        )
     ),
 ]
 
