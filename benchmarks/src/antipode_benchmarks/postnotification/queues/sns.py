@@ -16,6 +16,8 @@ from antipode_benchmarks.postnotification.options import QUEUE, Setup
 
 LAB: Final[Mapping[str, Any]] = {"topics": [QUEUE], "queues": {QUEUE: QUEUE}}
 _CONNECTIONS: Final = 40
+_BACK_S: Final = 12
+"""So soon comes back what was handed to a consumer that had ended (a phase before): within the load's patience."""
 
 
 class SnsNotifications:
@@ -75,7 +77,9 @@ class SnsNotifications:
         def run() -> None:
             try:
                 while True:
-                    answer = client.receive_message(QueueUrl=queue, WaitTimeSeconds=20, MessageAttributeNames=names)
+                    answer = client.receive_message(
+                        QueueUrl=queue, WaitTimeSeconds=20, VisibilityTimeout=_BACK_S, MessageAttributeNames=names
+                    )
                     for message in answer.get("Messages", ()):
                         attributes = message.get("MessageAttributes", {})
                         headers = {name: each.get("StringValue") for name, each in attributes.items()}
