@@ -121,7 +121,7 @@ async def _by_turns(options: Options, ours: Write, theirs: Write) -> dict[str, A
     times: dict[Write, list[float]] = {ours: [], theirs: []}
     for number in range(WARM + options.requests):
         for write in (ours, theirs) if number % 2 else (theirs, ours):
-            body = os.urandom(options.size)
+            body = os.urandom(options.size).hex().encode()[: options.size]  # a text, as SNS wants it
             with antipode.scope(DEPENDS):
                 begun = time.perf_counter_ns()
                 done = write(body)
