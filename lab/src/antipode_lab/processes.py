@@ -225,8 +225,11 @@ class Supervisor:
         """A file outside the scratch folder that goes when the lab goes."""
         self.request("remove-at-end", path=str(path))
 
-    def shutdown(self, timeout: float = 30.0) -> None:
-        """Ends every process and removes the scratch folder; returns when that is done."""
+    def shutdown(self, timeout: float = 300.0) -> None:
+        """Ends every process and removes the scratch folder; returns when that is done.
+
+        A busy machine takes more than a minute to remove what an object store has kept of some thousand objects.
+        """
         if alive(self.scratch):
             with suppress(LabError):  # it may be ending for another reason
                 self.request("shutdown")
