@@ -292,8 +292,13 @@ def test_a_tap_whose_stream_goes_away_proves_nothing_more(b: Region) -> None:
     b.own.queue_delete(tap.queue)
     assert verdict(message("after"), 2) is Verdict.UNPROVEN
     declare_tap(b.own, exchange, tap.queue)
-    b.own.basic_publish(exchange, "", b"", properties(message_id="again"))
-    assert verdict(message("again")) is Verdict.VISIBLE, "a stream that was declared anew is read from its beginning"
+
+    def comes() -> bool:
+        """A busy broker gives the first messages to the stream of that name that it is just deleting."""
+        b.own.basic_publish(exchange, "", b"", properties(message_id="again"))
+        return verdict(message("again")) is Verdict.VISIBLE
+
+    wait_for("a stream that was declared anew is read", comes, 90)
 
 
 @pytest.mark.parametrize(("before", "after"), [(50, 20), (20, 50), (30, 30), (0, 10)])
@@ -311,10 +316,19 @@ def test_a_stream_declared_anew_while_nobody_reads_is_read_whole(b: Region, befo
     for mark in old[-1:]:
         assert verdict(message(mark)) is Verdict.VISIBLE
     server.retire()
-    b.own.queue_delete(tap.queue)
-    declare_tap(b.own, exchange, tap.queue)
-    for mark in new:
-        b.own.basic_publish(exchange, "", b"", properties(message_id=mark))
+
+    def declared_anew() -> bool:
+        """A busy broker gives the first messages to the stream of that name that it is deleting: then once more."""
+        b.own.queue_delete(tap.queue)
+        declare_tap(b.own, exchange, tap.queue)
+        for mark in new:
+            b.own.basic_publish(exchange, "", b"", properties(message_id=mark))
+        try:
+            return bool(wait_for("all of them", lambda: b.count(tap.queue) == after))
+        except AssertionError:
+            return False
+
+    wait_for("a stream that has all", declared_anew, 90)
     # A busy broker may take its time for a stream of a name that it has just deleted.
     wait_for("the new stream", lambda: verdict(message(new[-1]), 2) is Verdict.VISIBLE, 90)
     assert [mark for mark in new if verdict(message(mark), 2) is not Verdict.VISIBLE] == []
