@@ -48,3 +48,38 @@ def down(ids: Sequence[WriteId], server: Server) -> Sequence[Visibility]:
 
 def fake_store(name: str, *targets: Target, shim: type[Shim] = FakeShim, mode: str | None = None) -> Store:
     return join_store(name, shim, StoreOptions(replicas=list(targets), mode=mode))
+
+
+class Pushing:
+    """A channel that says again and again that something has changed."""
+
+    def __init__(self, on_change: Callable[[], None]) -> None:
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._run, args=(on_change,), daemon=True)
+        self.pushed = 0
+        self._thread.start()
+
+    def _run(self, on_change: Callable[[], None]) -> None:
+        while not self._ended.wait(0.002):
+            on_change()
+            self.pushed += 1
+
+    def fileno(self) -> int | None:
+        return None
+
+    def pump(self) -> None:
+        """Its own thread calls back."""
+
+    def close(self) -> None:
+        self._ended.set()
+
+
+class PushShim(FakeShim):
+    kind: ClassVar[str] = "pushing"
+    capabilities: ClassVar[Capabilities] = Capabilities(versions="position", push=True)
+    channels: ClassVar[list[Pushing]] = []
+
+    def watch(self, server: Server, on_change: Callable[[], None]) -> Pushing:
+        channel = Pushing(on_change)
+        self.channels.append(channel)
+        return channel

@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import antipode
 import antipode.memory
@@ -20,10 +20,10 @@ from antipode.messages import outgoing_message
 from antipode.propagation import extract_request
 from antipode.seal import Keys
 from antipode.settings import settings
-from antipode.shim import Capabilities, Server, Visibility
+from antipode.shim import Server, Visibility
 from antipode.store import registry
 from antipode.verdict import NOT_YET, VISIBLE
-from fakes import FakeShim, Target, fake_store
+from fakes import PushShim, Target, fake_store
 
 ROOT = Path(__file__).parents[2]
 FIRST, SECOND = WriteId.position("posts", "e", 1), WriteId.position("posts", "f", 1)
@@ -142,41 +142,6 @@ def test_each_of_several_texts_is_judged_by_its_own_seal() -> None:
             assert not scope.lineage.is_complete()
 
 
-class _Pushing:
-    """A channel that says again and again that something has changed."""
-
-    def __init__(self, on_change: Callable[[], None]) -> None:
-        self._ended = threading.Event()
-        self._thread = threading.Thread(target=self._run, args=(on_change,), daemon=True)
-        self.pushed = 0
-        self._thread.start()
-
-    def _run(self, on_change: Callable[[], None]) -> None:
-        while not self._ended.wait(0.002):
-            on_change()
-            self.pushed += 1
-
-    def fileno(self) -> int | None:
-        return None
-
-    def pump(self) -> None:
-        """Its own thread calls back."""
-
-    def close(self) -> None:
-        self._ended.set()
-
-
-class PushShim(FakeShim):
-    kind: ClassVar[str] = "pushing"
-    capabilities: ClassVar[Capabilities] = Capabilities(versions="position", push=True)
-    channels: ClassVar[list[_Pushing]] = []
-
-    def watch(self, server: Server, on_change: Callable[[], None]) -> _Pushing:
-        channel = _Pushing(on_change)
-        self.channels.append(channel)
-        return channel
-
-
 def test_an_entry_without_an_epoch_is_judged_by_its_own_version() -> None:
     """EPOCH-25: not by the position that a server has reached, and not by another object's version."""
     log = antipode.memory.Store("posts")
@@ -203,6 +168,7 @@ def test_a_push_is_only_a_hint() -> None:
     """SHIM-19: told again and again that something has changed, a barrier still asks, and believes the answer."""
     answers = [NOT_YET]
     target = Target("p", lambda ids, server: [answers[0]] * len(ids))
+    PushShim.channels.clear()
     fake_store("posts", target, shim=PushShim)
     passed: list[bool] = []
 

@@ -20,6 +20,7 @@ import antipode.memory
 import pytest
 from antipode import Lineage, Ordered, WriteId, counts, following, records, repeats
 from antipode.followed_reads import followed_read
+from antipode.following import FollowedWrite
 from antipode.record_writer import RecordWriter
 from antipode.server import Server
 from antipode.settings import Mode, mode_of
@@ -28,7 +29,7 @@ from antipode.store import Store
 from antipode.testing import isolated
 from antipode.verdict import NOT_YET, VISIBLE, Verdict, not_yet, unproven
 from antipode.waiting import wait_for_server
-from fakes import Answer, Target, always, down, fake_store
+from fakes import Answer, PushShim, Target, always, down, fake_store
 from opentelemetry.sdk.trace import TracerProvider
 
 HERE = "tests/test_following.py:"
@@ -76,6 +77,52 @@ def in_turn(*answers: Visibility) -> Answer:
         return [left.pop(0) if len(left) > 1 else left[0]] * len(ids)
 
     return answer
+
+
+def test_where_nobody_waits_a_server_is_asked_at_leisure() -> None:
+    """REC-21: it moves with every question, and could push."""
+    PushShim.channels.clear()
+    asked_at: list[float] = []
+
+    def moving(ids: Sequence[WriteId], server: Server) -> Sequence[Visibility]:
+        asked_at.append(time.monotonic())
+        server.applied("i", "f", {"f": len(asked_at)})
+        return [VISIBLE if len(asked_at) > 13 else NOT_YET] * len(ids)
+
+    store = fake_store("posts", Target("p", moving), shim=PushShim)
+    seen: list[FollowedWrite] = []
+    assert following.follow([(store.servers()[0], ONE)], seen.extend) is not None
+    wait_for(lambda: seen)
+    assert seen[0].visible_after is not None
+    assert asked_at[12] - asked_at[2] > 0.15, "from 5 ms on, a quarter more each time"
+    assert not PushShim.channels, "no push of every change, for a record"
+
+
+def test_a_barrier_beside_what_is_followed_waits_as_ever() -> None:
+    """REC-21, BAR-38: by the store's push, whoever was there before."""
+    PushShim.channels.clear()
+    antipode.configure(mode="enforce")
+    there = threading.Event()
+    target = Target("p", lambda ids, server: [VISIBLE if there.is_set() else NOT_YET] * len(ids))
+    store = fake_store("posts", target, shim=PushShim)
+    seen: list[FollowedWrite] = []
+    assert following.follow([(store.servers()[0], ONE)], seen.extend) is not None
+    wait_for(lambda: target.asked > 2)
+    passed: list[bool] = []
+    later = WriteId.position("posts", "e", 2)
+    waiting = threading.Thread(
+        target=lambda: passed.append(antipode.barrier(Lineage([later]), timeout=20).satisfied), daemon=True
+    )
+    waiting.start()
+    wait_for(lambda: PushShim.channels and PushShim.channels[-1].pushed > 20)
+    asked = target.asked
+    wait_for(lambda: target.asked > asked)
+    there.set()
+    waiting.join(20)
+    assert passed == [True]
+    wait_for(lambda: seen)
+    for channel in PushShim.channels:
+        channel.close()
 
 
 class Kept:

@@ -21,6 +21,8 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr int kSafetyNet = 10;  // the poll interval doubles up to so many times the shortest
+// By so much it grows where nobody waits: when a write was seen is known to within a quarter, or the longest interval.
+constexpr double kUnhurried = 1.25;
 constexpr Duration kWaitSlice = milliseconds(100);
 constexpr Duration kBreath = milliseconds(1);
 constexpr Duration kNap = std::chrono::seconds(1);
@@ -133,6 +135,7 @@ bool Asker::Ended() {
     const std::lock_guard<std::mutex> lock(inside_.mutex);
     if (!NobodyWaits()) return false;
     running_ = false;
+    inside_.hurried = false;
     released = inside_.waiters.AnswerAll(Visibility::NotYet("Antipode was shut down"));
     inside_.waiters.ForgetProbes();
     inside_.waiters.ForgetUnknown();
@@ -148,6 +151,8 @@ void Asker::Turn(Pace& pace) {
   const Duration own_pace = inside_.shim->OwnPace();
   const Duration shortest = std::max<Duration>({in_force->poll, own_pace, milliseconds(1)});
   bool wanted = false;
+  bool unhurried = false;
+  bool looked_at = false;
   bool down = false;
   TimePoint failed_at;
   TimePoint answered_at;
@@ -175,13 +180,16 @@ void Asker::Turn(Pace& pace) {
     const std::lock_guard<std::mutex> lock(inside_.mutex);
     down = inside_.reach.down();
     wanted = inside_.waiters.wanted();
+    unhurried = inside_.waiters.only_follows();
+    looked_at = inside_.waiters.looked_at();
   }
   if (now < due && (woken == Woken::kTime || down)) return;
-  if (woken == Woken::kPush && !wanted) return;  // whoever comes next asks anew
+  if (woken == Woken::kPush && (!wanted || (unhurried && !looked_at && now < due))) return;  // whoever comes next asks anew
   if (woken == Woken::kPoke && now - pace.asked_at < kBreath) {
     // Bounded even while barriers keep arriving: those of one breath are asked for together.
     std::this_thread::sleep_until(pace.asked_at + kBreath);
   }
+  if (woken == Woken::kPoke && unhurried) pace.interval = shortest;  // of what has just come, it is known the sooner
   pace.asked_at = Clock::now();
   const bool moved = Round(wanted);
   pace.blocks = moved || Poked() || Clock::now() - pace.asked_at > kWaitSlice / 2;
@@ -195,8 +203,10 @@ void Asker::Turn(Pace& pace) {
     return;
   }
   pace.retry = kFirstRetry;
-  const bool steady = moved || own_pace > Duration::zero();
-  pace.interval = steady ? shortest : std::min(std::max(pace.interval, shortest) * 2, shortest * kSafetyNet);
+  const bool steady = (moved && !unhurried) || own_pace > Duration::zero();
+  const double growth = unhurried ? kUnhurried : 2;
+  const auto longer = std::chrono::duration_cast<Duration>(std::max(pace.interval, shortest) * growth);
+  pace.interval = steady ? shortest : std::min(longer, shortest * kSafetyNet);
 }
 
 // Sleeps until the time is over, the server pushed, or somebody new waits.
@@ -233,17 +243,19 @@ std::optional<bool> Asker::Question(bool wanted) {
   const TimePoint asked_at = Clock::now();
   std::vector<WriteId> ids;
   bool looked_at = false;
+  bool hurried = false;
   std::string epoch;
   std::uint64_t applied = 0;
   {
     const std::lock_guard<std::mutex> lock(inside_.mutex);
     ids = inside_.waiters.Choose(asked_at, inside_.wanted_at);
     looked_at = inside_.waiters.looked_at();
+    hurried = inside_.hurried;
     epoch = inside_.proofs.epoch();
     const auto found = inside_.proofs.applied().find(epoch);
     applied = found == inside_.proofs.applied().end() ? 0 : found->second;
   }
-  const Answers answers = Ask(ids, looked_at);
+  const Answers answers = Ask(ids, looked_at, hurried);
   if (answers.kind() == Answers::Kind::kUnreachable) {
     Failed(answers.words(), asked_at);
     return false;
@@ -279,9 +291,9 @@ bool Asker::HasMoved(const std::string& epoch, std::uint64_t applied) const {
   return found != inside_.proofs.applied().end() && found->second != applied;
 }
 
-Answers Asker::Ask(const std::vector<WriteId>& ids, bool looked_at) {
+Answers Asker::Ask(const std::vector<WriteId>& ids, bool looked_at, bool hurried) {
   return Asked([&]() -> Answers {
-    if (!watch_ && watchable_ && inside_.shim->capabilities().push) {
+    if (!watch_ && watchable_ && hurried && inside_.shim->capabilities().push) {
       Result<std::unique_ptr<Watch>> opened = inside_.shim->OpenWatch(server_, [this] { OnChange(); });
       if (!opened.ok()) return Answers::Unreachable(opened.error().message);
       watch_ = std::move(opened).value();

@@ -62,7 +62,7 @@ class Asker {
   Woken Sleep(Duration duration);
   bool Round(bool wanted);
   std::optional<bool> Question(bool wanted);
-  Answers Ask(const std::vector<WriteId>& ids, bool looked_at);
+  Answers Ask(const std::vector<WriteId>& ids, bool looked_at, bool hurried);
   void OpenWatch();
   void Refused(const std::string& words);
   void Failed(const std::string& words, TimePoint asked_at);

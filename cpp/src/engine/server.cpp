@@ -55,6 +55,7 @@ void Server::Park(Need& need) {
   {
     const std::lock_guard<std::mutex> lock(inside_->mutex);
     inside_->wanted_at = now;
+    inside_->hurried = inside_->hurried || !need.group.follows;
     std::optional<Visibility> answer = inside_->AtOnce(need, now);
     inside_->asker.Ensure();
     if (answer || need.left_out) {
@@ -166,6 +167,7 @@ void Server::Inside::AfterFork() {
   proofs.Forget();
   reach.Answered();
   wanted_at = kNever;
+  hurried = false;
   asker.AfterFork();
 }
 

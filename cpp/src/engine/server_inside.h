@@ -40,6 +40,7 @@ class Server::Inside {
   Proofs proofs;
   Reachability reach;
   TimePoint wanted_at = kNever;
+  bool hurried = false;  // somebody has waited since the thread began, and not only followed writes for records
 
   Asker asker;
 };

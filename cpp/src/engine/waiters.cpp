@@ -69,8 +69,13 @@ bool Waiters::Add(Need& need) {
     looks_.push_back(Hold(need));
     rides_along = false;
   }
-  ++live_;
+  Count(need, 1);
   return rides_along;
+}
+
+void Waiters::Count(const Need& need, int change) {
+  live_ += static_cast<std::size_t>(change);  // a negative one wraps round, and takes one away
+  if (need.group.follows) followed_ += static_cast<std::size_t>(change);
 }
 
 bool Waiters::Keep(Need& need) {
@@ -94,7 +99,7 @@ bool Waiters::Keep(Need& need) {
 void Waiters::GiveUp(Need& need) {
   if (need.done.load(std::memory_order_relaxed)) return;
   need.group.Settle(need, nullptr);
-  --live_;
+  Count(need, -1);
   if (need.group.timeout == Duration::zero()) {  // what is kept would keep the server, too, while that does not answer
     looks_.erase(std::remove_if(looks_.begin(), looks_.end(), [&](const NeedPtr& each) { return each.get() == &need; }),
                  looks_.end());
@@ -223,7 +228,7 @@ void Waiters::EndLooks(Groups& released) {
       looks_.push_back(std::move(need));
       continue;
     }
-    --live_;
+    Count(*need, -1);
     ForgetOther(*need);
     if (need->group.Settle(*need, nullptr)) released.push_back(need->group.shared_from_this());
     if (need->is_position) {
@@ -283,7 +288,7 @@ void Waiters::AnswerOther(const WriteId& write_id, const Visibility& answer, Gro
 
 void Waiters::Settle(Need& need, const Visibility* answer, Groups& released) {
   if (need.done.load(std::memory_order_relaxed)) return;
-  --live_;
+  Count(need, -1);
   timeouts_in_a_row_ = 0;
   need.late = need.late || rounds_ > need.first_round;
   if (need.group.Settle(need, answer)) released.push_back(need.group.shared_from_this());

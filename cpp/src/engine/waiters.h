@@ -35,6 +35,9 @@ class Waiters {
   /// Whether the server is to be asked for anybody.
   bool wanted() const noexcept { return live_ > 0 || !probes_.empty(); }
 
+  /// Whether the server is asked for records alone, so that an answer may take its time (REC-21).
+  bool only_follows() const noexcept { return live_ > 0 && live_ == followed_ && probes_.empty(); }
+
   /// Whether somebody only looks (a timeout of 0).
   bool looked_at() const noexcept { return !looks_.empty(); }
 
@@ -84,6 +87,7 @@ class Waiters {
   };
 
   bool Keep(Need& need);
+  void Count(const Need& need, int change);
   Need* First(const std::string& epoch);
   void ForgetOther(Need& need);
   void AnswerPosition(const WriteId& write_id, const Visibility& answer, TimePoint now, Groups& released);
@@ -94,6 +98,7 @@ class Waiters {
   std::vector<NeedPtr> TakeAll();
 
   std::size_t live_ = 0;
+  std::size_t followed_ = 0;  // of them: nobody waits for these
   std::vector<NeedPtr> looks_;
   std::map<std::string, Probe> probes_;
   std::map<std::string, PositionQueue> ordered_;

@@ -1,10 +1,15 @@
 // Reads in dry-run: followed in the background, behind or stale, confirmed or not (spec REC).
 #include <atomic>
+#include <future>
+#include <mutex>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include "antipode/memory.h"
 #include "antipode/messages.h"
 #include "engine/followed_reads_test.h"
+#include "engine/following.h"
 
 namespace antipode::testing {
 namespace {
@@ -190,6 +195,83 @@ TEST_F(FollowedReadsTest, APositionBehindAnotherThatIsThereIsAskedForByItself) {
   UntilNothingIsFollowed();
   EXPECT_EQ(Counted("behind"), 0U);
   EXPECT_EQ(Counted("followed_reads"), 29U);
+}
+
+// Positions, and a channel that says again and again that something has changed.
+class ManyPushes final : public Watch {
+ public:
+  explicit ManyPushes(std::function<void()> on_change)
+      : thread_([this, on_change = std::move(on_change)] {
+          for (; !ended_; std::this_thread::sleep_for(2ms)) {
+            on_change();
+            ++pushed;
+          }
+        }) {
+    ++opened;
+  }
+  ~ManyPushes() override {
+    ended_ = true;
+    thread_.join();
+  }
+  static std::atomic<int> opened;
+  static std::atomic<int> pushed;
+
+ private:
+  std::atomic<bool> ended_{false};
+  std::thread thread_;
+};
+std::atomic<int> ManyPushes::opened{0};
+std::atomic<int> ManyPushes::pushed{0};
+
+class PushingShim final : public FakeShim {
+ public:
+  Capabilities capabilities() const override { return Capabilities::Positions().Push(true); }
+  Result<std::unique_ptr<Watch>> OpenWatch(Server&, std::function<void()> on_change) override {
+    return std::unique_ptr<Watch>(std::make_unique<ManyPushes>(std::move(on_change)));
+  }
+};
+
+// REC-21: it moves with every question, and could push.
+TEST_F(FollowedReadsTest, WhereNobodyWaitsAServerIsAskedAtLeisure) {
+  Be(Mode::kDryRun);
+  ManyPushes::opened = 0;
+  std::mutex mutex;
+  std::vector<TimePoint> asked_at;
+  const auto store = MakeFakeStore<PushingShim>("posts", {MakeFake("p", [&](Span<const WriteId> ids, Server& server) {
+    const std::lock_guard<std::mutex> lock(mutex);
+    asked_at.push_back(Clock::now());
+    server.Applied("i", "f", {{"f", asked_at.size()}});
+    return Answers(std::vector(ids.size(), asked_at.size() > 13 ? Visibility::Visible() : Visibility::NotYet()));
+  })});
+  std::atomic<bool> seen{false};
+  ASSERT_NE(following::Follow({{store->Servers().front(), *WriteId::Position("posts", "e", 1)}},
+                              [&](const following::Writes&) { seen = true; }),
+            nullptr);
+  Until([&] { return seen.load(); });
+  const std::lock_guard<std::mutex> lock(mutex);
+  EXPECT_GT(asked_at.at(12) - asked_at.at(2), 150ms) << "from 5 ms on, a quarter more each time";
+  EXPECT_EQ(ManyPushes::opened, 0) << "no push of every change, for a record";
+}
+
+// REC-21, BAR-38: by the store's push, whoever was there before.
+TEST_F(FollowedReadsTest, ABarrierBesideWhatIsFollowedWaitsAsEver) {
+  Be(Mode::kEnforce);
+  ManyPushes::pushed = 0;
+  const auto fake = MakeFake("p", Always(Visibility::NotYet()));
+  const auto store = MakeFakeStore<PushingShim>("posts", {fake});
+  std::atomic<bool> seen{false};
+  ASSERT_NE(following::Follow({{store->Servers().front(), *WriteId::Position("posts", "e", 1)}},
+                              [&](const following::Writes&) { seen = true; }),
+            nullptr);
+  Until([&] { return fake->asked > 2; });
+  auto waiting = BarrierAsync(Lineage(At("posts", "e", 2)), Proceeding(20s));
+  Until([] { return ManyPushes::pushed > 20; });
+  const int asked = fake->asked;
+  Until([&] { return fake->asked > asked; });
+  EXPECT_EQ(waiting.wait_for(0ms), std::future_status::timeout);
+  fake->Set(Always(Visibility::Visible()));
+  EXPECT_TRUE(waiting.get().satisfied());
+  Until([&] { return seen.load(); });
 }
 
 // A look that nobody answered holds nothing: neither a server that is gone, nor more and more while one is down.

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 SAFETY_NET: Final = 10
 """The poll interval doubles up to so many times the shortest."""
+_UNHURRIED: Final = 1.25
+"""By so much it grows where nobody waits: when a write was seen is known to within a quarter, or the longest interval."""
 _RETRY_S: Final = (0.05, 0.5)
 _WAIT_SLICE_S: Final = 0.1
 _BREATH_S: Final = 0.001
@@ -85,6 +87,8 @@ class Server:
         self._pushed = False
         self._watch: Watch | None = None
         self._watchable = True
+        self._hurried = False
+        """Whether anybody has waited since the thread began, and not only followed writes for records."""
         self._wanted_at = -1e9
         # Reachability.
         self._down_since: float | None = None
@@ -177,6 +181,7 @@ class Server:
         now = time.monotonic()
         with self._lock:
             self._wanted_at = now
+            self._hurried |= not need.group.follows
             self._ensure_thread()
             answer = self._at_once(need, now)
             if answer is not None or need.left_out:
@@ -265,12 +270,14 @@ class Server:
         now = time.monotonic()
         if now < due and (not woken or self._down_since is not None):
             return
-        wanted = self.waiters.wanted
-        if woken == "push" and not wanted:
+        wanted, unhurried = self.waiters.wanted, self.waiters.only_follows
+        if woken == "push" and (not wanted or (self.waiters.only_parked and now < due)):
             return  # whoever comes next asks anew
         if woken == "poke" and now - pace.asked_at < _BREATH_S:
             # Bounded even while barriers keep arriving: those of one breath are asked for together.
             time.sleep(pace.asked_at + _BREATH_S - now)
+        if woken == "poke" and unhurried:
+            pace.interval = shortest  # of what has just come, it is known the sooner
         pace.asked_at = time.monotonic()
         moved = self._round(wanted)
         pace.blocks = moved or self._poked or time.monotonic() - pace.asked_at > _WAIT_SLICE_S / 2
@@ -279,8 +286,9 @@ class Server:
             pace.interval = shortest
         else:
             pace.retry = _RETRY_S[0]
-            steady = moved or own_pace > 0
-            pace.interval = shortest if steady else min(max(pace.interval, shortest) * 2, shortest * SAFETY_NET)
+            steady = (moved and not unhurried) or own_pace > 0
+            growth = _UNHURRIED if unhurried else 2
+            pace.interval = shortest if steady else min(max(pace.interval, shortest) * growth, shortest * SAFETY_NET)
 
     def _sleep(self, wake: int, seconds: float) -> str:
         """Sleeps until the time is over (""), the server pushed ("push"), or somebody new waits ("poke")."""
@@ -322,7 +330,7 @@ class Server:
         before = (self._epoch, self._applied.get(self._epoch, -1))
         shim = self.store.shim
         try:
-            if self._watch is None and self._watchable and shim.capabilities.push:
+            if self._watch is None and self._watchable and self._hurried and shim.capabilities.push:
                 self._open_watch()
             self._asked_under = self._resets
             branches = [write_id for write_id in ids if write_id.store == BRANCHES]
@@ -399,6 +407,7 @@ class Server:
         self._thread = None
         self._wake = None
         self._poked = False
+        self._hurried = False
         self.waiters.forget_probes()
         self.waiters.forget_unknown()
         for end in wake:

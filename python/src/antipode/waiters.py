@@ -28,6 +28,8 @@ class Waiters:
     def __init__(self) -> None:
         self.live = 0
         """Needs that are neither settled nor given up."""
+        self._followed = 0
+        """Those of them that nobody waits for."""
         self.looks: list[Need] = []
         """Those that only look (`timeout=0`)."""
         self.probes: dict[str, tuple[int, float, WriteId]] = {}
@@ -42,6 +44,16 @@ class Waiters:
     def wanted(self) -> bool:
         """Whether the server is to be asked for anybody."""
         return self.live > 0 or bool(self.probes)
+
+    @property
+    def only_follows(self) -> bool:
+        """Whether the server is asked for records alone, so that an answer may take its time (REC-21)."""
+        return self.live > 0 and self.live == self._followed and not self.probes
+
+    @property
+    def only_parked(self) -> bool:
+        """Whether all of these have had their first look."""
+        return self.only_follows and not self.looks
 
     @property
     def awaited(self) -> frozenset[WriteId]:
@@ -82,8 +94,12 @@ class Waiters:
         if need.group.timeout == 0:
             self.looks.append(need)
             rides_along = False
-        self.live += 1
+        self._count(need, 1)
         return rides_along
+
+    def _count(self, need: Need, change: int) -> None:
+        self.live += change
+        self._followed += change * need.group.follows
 
     def _keep(self, need: Need) -> bool:
         if need.counter < 0:
@@ -103,7 +119,7 @@ class Waiters:
         need.group.settle(need, None)
         if not need.parked:
             return
-        self.live -= 1
+        self._count(need, -1)
         self._timeouts_in_a_row += not (need.branch or need.group.follows)
         if need.counter >= 0 and need.epoch in self._ordered:
             self._ordered[need.epoch].given_up()
@@ -211,7 +227,7 @@ class Waiters:
             if need.first_round > self._rounds or need.answer is None:  # not asked for, or not answered yet
                 self.looks.append(need)
                 continue
-            self.live -= 1
+            self._count(need, -1)
             self._forget_other(need)
             if need.group.settle(need, None):
                 released.append(need.group)
@@ -265,7 +281,7 @@ class Waiters:
     def _settle(self, need: Need, answer: Visibility | None, released: list[Group]) -> None:
         if need.done:
             return
-        self.live -= 1
+        self._count(need, -1)
         if not need.branch:
             self._timeouts_in_a_row = 0
         need.late = need.late or self._rounds > need.first_round

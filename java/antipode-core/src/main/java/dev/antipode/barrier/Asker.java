@@ -22,6 +22,9 @@ final class Asker {
   /** The poll interval doubles up to so many times the shortest. */
   private static final int SAFETY_NET = 10;
 
+  /** By so much it grows where nobody waits: when a write was seen is known to within a quarter, or the longest interval. */
+  private static final double UNHURRIED = 1.25;
+
   private static final long RETRY_FIRST = TimeUnit.MILLISECONDS.toNanos(50);
   private static final long WAIT_SLICE = TimeUnit.MILLISECONDS.toNanos(100);
   private static final long BREATH = TimeUnit.MILLISECONDS.toNanos(1);
@@ -146,6 +149,7 @@ final class Asker {
         return false;
       }
       thread = null;
+      inside.hurried = false;
       inside.waiters.forgetProbes();
       inside.waiters.forgetUnknown();
       return true;
@@ -192,13 +196,25 @@ final class Asker {
     if (now < due && (woken == Woken.BY_TIME || inside.reach.isDown())) {
       return;
     }
-    wanted = isWanted();
-    if (woken == Woken.BY_PUSH && !wanted) {
+    boolean unhurried;
+    boolean looks;
+    inside.lock.lock();
+    try {
+      wanted = inside.waiters.wanted();
+      unhurried = inside.waiters.onlyFollows();
+      looks = inside.waiters.hasLooks();
+    } finally {
+      inside.lock.unlock();
+    }
+    if (woken == Woken.BY_PUSH && (!wanted || (unhurried && !looks && now < due))) {
       return; // whoever comes next asks anew
     }
     if (woken == Woken.BY_POKE && now - pace.askedAt < BREATH) {
       // Bounded even while barriers keep arriving: those of one breath are asked for together.
       sleepQuietly(pace.askedAt + BREATH - now);
+    }
+    if (woken == Woken.BY_POKE && unhurried) {
+      pace.interval = shortest; // of what has just come, it is known the sooner
     }
     pace.askedAt = Ticks.now();
     boolean moved = round(wanted);
@@ -208,8 +224,9 @@ final class Asker {
       pace.interval = shortest;
     } else {
       pace.retry = RETRY_FIRST;
-      boolean steady = moved || ownPace > 0;
-      pace.interval = steady ? shortest : Math.min(Math.max(pace.interval, shortest) * 2, shortest * SAFETY_NET);
+      boolean steady = (moved && !unhurried) || ownPace > 0;
+      long longer = (long) (Math.max(pace.interval, shortest) * (unhurried ? UNHURRIED : 2));
+      pace.interval = steady ? shortest : Math.min(longer, shortest * SAFETY_NET);
     }
   }
 
@@ -255,10 +272,12 @@ final class Asker {
     long askedAt = Ticks.now();
     List<WriteId> ids;
     boolean looks;
+    boolean hurried;
     inside.lock.lock();
     try {
       ids = inside.waiters.choose(askedAt, inside.wantedAt);
       looks = inside.waiters.hasLooks();
+      hurried = inside.hurried;
     } finally {
       inside.lock.unlock();
     }
@@ -267,7 +286,7 @@ final class Asker {
     questions = questions + 1;
     List<Visibility> answers;
     try {
-      if (watch == null && watchable && shim.capabilities().push()) {
+      if (watch == null && watchable && hurried && shim.capabilities().push()) {
         openWatch(shim);
       }
       inside.proofs.asking();

@@ -134,6 +134,7 @@ public final class ServerEngine implements Server {
     inside.lock.lock();
     try {
       inside.wantedAt = now;
+      inside.hurried |= !need.group.follows;
       Visibility answer = atOnce(need, now);
       if (answer != null || need.leftOut) {
         asker.ensureRunning();

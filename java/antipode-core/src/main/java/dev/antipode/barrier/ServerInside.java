@@ -16,6 +16,7 @@ final class ServerInside {
   final ReentrantLock lock = new ReentrantLock();
   final Waiters waiters = new Waiters(linger); // guarded by the lock
   long wantedAt = Ticks.LONG_AGO; // guarded by the lock
+  boolean hurried; // likewise: somebody has waited since the thread began, and not only followed writes for records
 
   ServerInside(RegisteredStore store, String address) {
     this.store = store;

@@ -25,6 +25,7 @@ final class Waiters {
 
   private final long linger;
   private int live;
+  private int followed; // of them: nobody waits for these
   private List<Need> looks = new ArrayList<>();
   private final Map<String, Probe> probes = new HashMap<>();
   private final Map<String, PositionQueue> ordered = new HashMap<>();
@@ -51,6 +52,16 @@ final class Waiters {
   /** Whether the server is to be asked for anybody. */
   boolean wanted() {
     return live > 0 || !probes.isEmpty();
+  }
+
+  /** Whether the server is asked for records alone, so that an answer may take its time (REC-21). */
+  boolean onlyFollows() {
+    return live > 0 && live == followed && probes.isEmpty();
+  }
+
+  private void count(Need need, int change) {
+    live += change;
+    followed += need.group.follows ? change : 0;
   }
 
   /** Whether a barrier waits for any of it now: not one that only looks or records, and no prober. */
@@ -105,7 +116,7 @@ final class Waiters {
       looks.add(need);
       ridesAlong = false;
     }
-    live++;
+    count(need, 1);
     return ridesAlong;
   }
 
@@ -126,7 +137,7 @@ final class Waiters {
       return;
     }
     need.group.settle(need, null);
-    live--;
+    count(need, -1);
     timeoutsInARow += need.group.follows ? 0 : 1; // what dry-run gives up is no wait of anybody's
     if (need.isPosition && !need.group.cancelled) {
       Probe probe = probes.get(need.epoch);
@@ -261,7 +272,7 @@ final class Waiters {
         looks.add(need);
         continue;
       }
-      live--;
+      count(need, -1);
       forgetOther(need);
       if (need.group.settle(need, null)) {
         released.add(need.group);
@@ -333,7 +344,7 @@ final class Waiters {
     if (need.isDone()) {
       return;
     }
-    live--;
+    count(need, -1);
     timeoutsInARow = 0;
     need.late = need.late || rounds > need.firstRound;
     if (need.group.settle(need, answer)) {
