@@ -41,8 +41,8 @@ class _Builder:
         self._identified: dict[WriteId, list[int]] = {}
         self._covered: set[WriteId] = set()
         """Positions that reads put into lineages: they may stand for no write, or for another one's (HIST-29)."""
-        self._connected: set[tuple[str, str]] = set()
-        """Threads whose lineage may hold what came with a receipt, a read or a write of theirs."""
+        self._unconnected: set[int] = set()
+        """Operations with nothing before them in their thread with which a position may have come."""
         self._gaps: list[Gap] = []
         self._numbered()
 
@@ -61,7 +61,12 @@ class _Builder:
             if each.identifier:
                 for entry in self._parsed(each, each.identifier):
                     self._identified.setdefault(entry, []).append(number)
-        for each in self._operations:
+        connected: set[tuple[str, str]] = set()
+        for number, each in enumerate(self._operations):
+            if (each.process, each.scope) not in connected:
+                self._unconnected.add(number)
+                if each.kind in (Kind.RECEIVE, Kind.READ, Kind.WRITE):
+                    connected.add((each.process, each.scope))
             if each.recorded is not None and each.recorded.covers:
                 self._covered.update(self._parsed(each, each.recorded.covers))
 
@@ -115,8 +120,6 @@ class _Builder:
         if each.kind is Kind.SEND:  # what it says is said of the message, and so of those that receive it
             return
         carried = self._resolved(number, each)[0]
-        if each.kind in (Kind.RECEIVE, Kind.READ, Kind.WRITE):
-            self._connected.add((each.process, each.scope))
         if each.kind is Kind.RECEIVE:
             sending = self._sendings.get(each.message)
             if sending is None:
@@ -153,7 +156,7 @@ class _Builder:
                 self._gap(number, "the lineage is incomplete: something that belonged there is missing")
             for entry in parsed:
                 if entry in self._covered:
-                    if (each.process, each.scope) not in self._connected:
+                    if number in self._unconnected:
                         self._gap(number, "the lineage holds a position that came with nothing that was recorded")
                     continue
                 writes = self._identified.get(entry)
