@@ -12,7 +12,6 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import antipode
@@ -21,39 +20,11 @@ from antipode.errors import AntipodeError
 from antipode.memory.node import Versions
 from antipode.messages import HEADER, message_scope, outgoing_message
 from antipode.propagation import extract_request, extract_response, inject_request, inject_response
+from antipode.testing.books import Books
 
 REGIONS = ("a", "b", "c")
 KEYS = ("1", "2", "3", "4")
 LAG_S = 0.02
-
-
-@dataclass
-class Books:
-    """What really depends on what: every write's number, and the writes before it."""
-
-    before: dict[int, frozenset[int]] = field(default_factory=dict)
-    item: dict[int, tuple[str, str]] = field(default_factory=dict)
-    lock: threading.Lock = field(default_factory=threading.Lock)
-    reads: int = 0
-    stale: int = 0
-
-    def write(self, item: tuple[str, str], past: set[int]) -> int:
-        with self.lock:
-            number = len(self.before) + 1
-            self.before[number] = frozenset(past)
-            self.item[number] = item
-        past.add(number)
-        return number
-
-    def read(self, item: tuple[str, str], found: int | None, past: set[int]) -> None:
-        """It is stale where the reader depended on a write of the key that came after the one it got."""
-        newer = (number for number in past if self.item[number] == item and number != found)
-        stale = any(found is None or found in self.before[number] for number in newer)
-        with self.lock:
-            self.reads += 1
-            self.stale += stale
-        if found is not None:
-            past |= {found} | self.before[found]
 
 
 class Workload:
