@@ -229,6 +229,17 @@ def test_what_a_read_saw(posts: Posts, folder: Path, read: str) -> None:
     assert [{name: line[name] for name in ("key", "value", "reads_from") if name in line} for line in found] == wanted
 
 
+def test_each_write_of_a_scope_is_recorded(posts: Posts, folder: Path) -> None:
+    """HIST-23: also those that take the short way and raise a position that the scope has already."""
+    with antipode.scope():
+        for number in range(5):
+            posts.wrapped["a"].set("k", f"v{number}")
+        posts.wrapped["a"].get("k")
+    found = lines(folder, "write", "read")
+    assert [line["value"] for line in found] == [*(value("k", f"v{number}") for number in range(5)), value("k", "v4")]
+    assert len({line["scope"] for line in found}) == 1
+
+
 def test_a_multi_that_is_sent_by_hand_may_have_changed_any_key(posts: Posts, folder: Path) -> None:
     plain = redis.Redis.from_url(posts.lab.url("a"), single_connection_client=True)
     single: Any = antipode_redis.wrap(plain, store=STORE)

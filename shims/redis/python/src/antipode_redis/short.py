@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
-from antipode.writeid import Ordered
+from antipode.writeid import Ordered, WriteId
 from redis._parsers import Encoder, _RESP2Parser, _RESP3Parser
 from redis._parsers.socket import SERVER_CLOSED_CONNECTION_ERROR
 from redis.connection import Connection, PythonRespSerializer
@@ -111,6 +111,8 @@ def exchange(call: WriteCall, connection: Any, name: str, packed: Sequence[bytes
         scope = call._scope
         if scope is not None and scope.raised(call, epoch, counter):
             call._open = False
+            if call.noted is not None:
+                call.noted.done(WriteId.position(call.store, epoch, counter))
         else:
             call.record(position)
     else:
