@@ -24,7 +24,8 @@ const std::map<std::string, void (*)(const Site&)> kServices{{"post-upload", ser
                                                              {"post-storage-a", services::BuildPostStorageA},
                                                              {"post-storage-b", services::BuildPostStorageB},
                                                              {"notifier", services::BuildNotifier},
-                                                             {"follower-notify", services::BuildFollowerNotify}};
+                                                             {"follower-notify", services::BuildFollowerNotify},
+                                                             {"worker", services::BuildWorker}};
 
 void Say(const std::string& line) { std::cout << line + "\n" << std::flush; }
 

@@ -1,4 +1,4 @@
-// The application's services (benchmarks/services.md); post-storage runs in both regions.
+// The application's services (benchmarks/services.md); post-storage runs in both regions. And the worker of random workloads.
 #ifndef ANTIPODE_EXAMPLES_SERVICES_SERVICES_H_
 #define ANTIPODE_EXAMPLES_SERVICES_SERVICES_H_
 
@@ -28,6 +28,7 @@ void BuildPostStorageA(const Site& site);
 void BuildPostStorageB(const Site& site);
 void BuildNotifier(const Site& site);
 void BuildFollowerNotify(const Site& site);
+void BuildWorker(const Site& site);
 
 // The time that all processes of this machine share, in ns.
 inline std::int64_t MonotonicNs() {

@@ -30,6 +30,8 @@ Setup Setup::FromJson(const std::string& text) {
   json.at("queues").get_to(setup.queues);
   setup.exchange = json.at("exchange");
   setup.queue = json.at("queue");
+  if (json.contains("stores")) json.at("stores").get_to(setup.stores);
+  setup.rest = json.value("rest", "none");
   WantOneOf("post_storage", setup.post_storage, {"redis", "postgresql"});
   WantOneOf("notifier", setup.notifier, {"http", "rabbitmq"});
   WantOneOf("barrier", setup.barrier, {"follower", "wait-on-read", "nowhere", "none"});

@@ -41,6 +41,10 @@ struct Setup {
   std::map<std::string, std::string> queues;
   std::string exchange;
   std::string queue;
+  // Of a worker: each store's servers by name, and as `here` the one at which it reads.
+  std::map<std::string, std::map<std::string, std::string>> stores;
+  // Of a worker: `envelope` where lineages rest beside its values.
+  std::string rest;
 };
 
 // The setup in force. A later one changes where calls and messages go; nothing else does.

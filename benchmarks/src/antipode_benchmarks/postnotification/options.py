@@ -100,7 +100,10 @@ class Setup:
     """Where notifier publishes, in a broker."""
     queue: str = QUEUE
     """What follower-notify consumes, in a broker."""
-
+    stores: dict[str, dict[str, str]] = field(default_factory=dict)
+    """Of a worker: each store's servers by name, and as `here` the one at which it reads."""
+    rest: Literal["none", "envelope"] = "none"
+    """Of a worker: where lineages rest beside its values."""
     run: str = ""
     """Names this phase in its notifications: what another has left in a queue is not delivered in this one."""
 

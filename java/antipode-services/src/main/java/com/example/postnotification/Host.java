@@ -23,7 +23,8 @@ public final class Host {
       "post-storage-a", PostWriter::new,
       "notifier", Notifier::new,
       "follower-notify", Follower::new,
-      "post-storage-b", PostReader::new);
+      "post-storage-b", PostReader::new,
+      "worker", Worker::new);
 
   /** Strongly held: a logger that nobody holds forgets its level. */
   private static final List<Logger> QUIET =

@@ -15,13 +15,18 @@ final class RedisPosts implements Posts {
   private final UnifiedJedis client;
 
   RedisPosts(Setup setup, String url) {
+    UnifiedJedis plain = connect(url);
+    StoreOptions options = StoreOptions.named(Setup.STORE).waitOnRead(setup.waitOnRead()).timeout(setup.timeout());
+    client = setup.antipode() ? AntipodeRedis.wrap(plain, options) : plain;
+  }
+
+  /** A plain client of a server. */
+  static UnifiedJedis connect(String url) {
     ConnectionPoolConfig pool = new ConnectionPoolConfig();
     pool.setMaxTotal(CONNECTIONS);
     pool.setMaxIdle(CONNECTIONS);
     URI place = URI.create(url);
-    UnifiedJedis plain = RedisClient.builder().hostAndPort(place.getHost(), place.getPort()).poolConfig(pool).build();
-    StoreOptions options = StoreOptions.named(Setup.STORE).waitOnRead(setup.waitOnRead()).timeout(setup.timeout());
-    client = setup.antipode() ? AntipodeRedis.wrap(plain, options) : plain;
+    return RedisClient.builder().hostAndPort(place.getHost(), place.getPort()).poolConfig(pool).build();
   }
 
   static void register(Setup setup) {

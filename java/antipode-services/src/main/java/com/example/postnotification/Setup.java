@@ -17,7 +17,9 @@ record Setup(
     Map<String, String> posts,
     Map<String, String> queues,
     String exchange,
-    String queue) {
+    String queue,
+    Map<String, Map<String, String>> stores,
+    String rest) {
   /** The logical name of the posts' store. */
   static final String STORE = "blog-posts";
 
@@ -43,7 +45,7 @@ record Setup(
   Setup routed(Setup other) {
     Options mixed = new Options(
         options.postStorage, other.options.notifier, options.barrier, options.timeout, options.consumers);
-    return new Setup(mixed, antipode, other.addresses, posts, queues, other.exchange, queue);
+    return new Setup(mixed, antipode, other.addresses, posts, queues, other.exchange, queue, stores, rest);
   }
 
   /** The posts' servers in region B. */
