@@ -240,6 +240,16 @@ def test_each_write_of_a_scope_is_recorded(posts: Posts, folder: Path) -> None:
     assert len({line["scope"] for line in found}) == 1
 
 
+async def test_each_write_of_a_scope_is_recorded_by_asyncio(posts: Posts, folder: Path) -> None:
+    async with redis.asyncio.Redis.from_url(posts.lab.url("a")) as plain:
+        writer = antipode_redis.wrap(plain, store=STORE)
+        with antipode.scope():
+            for number in range(5):
+                await writer.set("k", f"v{number}")
+    found = lines(folder, "write")
+    assert [line["value"] for line in found] == [value("k", f"v{number}") for number in range(5)]
+
+
 def test_a_multi_that_is_sent_by_hand_may_have_changed_any_key(posts: Posts, folder: Path) -> None:
     plain = redis.Redis.from_url(posts.lab.url("a"), single_connection_client=True)
     single: Any = antipode_redis.wrap(plain, store=STORE)
