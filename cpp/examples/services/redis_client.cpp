@@ -39,15 +39,25 @@ std::optional<std::string> ValueOf(const redisReply* reply, const char* words) {
   return text;
 }
 
-WrappedRedis::WrappedRedis(const std::string& url, const antipode::StoreOptions& options)
-    : connection_(Wrapped(url, options)) {}
+WrappedRedis::WrappedRedis(const std::string& url, const antipode::StoreOptions& options, bool pipelined)
+    : pipelined_(pipelined), connection_(Wrapped(url, options)) {}
+
+template <class... Arguments>
+antipode::redis::Reply WrappedRedis::Ask(const char* format, Arguments... arguments) {
+  if (!pipelined_) return connection_.Command(format, arguments...);
+  antipode::redis::Reply reply;
+  if (connection_.Append(format, arguments...) != REDIS_OK || connection_.GetReply(&reply) != REDIS_OK) {
+    throw Failure(connection_.refused() != nullptr ? connection_.refused()->message : connection_.errstr());
+  }
+  return reply;
+}
 
 void WrappedRedis::Set(const std::string& key, const std::string& value) {
-  Checked(connection_.Command("SET %b %b", key.data(), key.size(), value.data(), value.size()));
+  Checked(Ask("SET %b %b", key.data(), key.size(), value.data(), value.size()));
 }
 
 std::optional<std::string> WrappedRedis::Get(const std::string& key) {
-  return Checked(connection_.Command("GET %b", key.data(), key.size()));
+  return Checked(Ask("GET %b", key.data(), key.size()));
 }
 
 std::optional<std::string> WrappedRedis::Checked(const antipode::redis::Reply& reply) {

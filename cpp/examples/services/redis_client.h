@@ -21,14 +21,18 @@ std::optional<std::string> ValueOf(const redisReply* reply, const char* words);
 // A wrapped connection, for one thread at a time. What fails throws; the connection is of no use then.
 class WrappedRedis {
  public:
-  WrappedRedis(const std::string& url, const antipode::StoreOptions& options);
+  // `pipelined`: commands are appended, and their replies fetched.
+  WrappedRedis(const std::string& url, const antipode::StoreOptions& options, bool pipelined = false);
 
   void Set(const std::string& key, const std::string& value);
   std::optional<std::string> Get(const std::string& key);
 
  private:
+  template <class... Arguments>
+  antipode::redis::Reply Ask(const char* format, Arguments... arguments);
   std::optional<std::string> Checked(const antipode::redis::Reply& reply);
 
+  const bool pipelined_;
   antipode::redis::Connection connection_;
 };
 

@@ -32,6 +32,7 @@ Setup Setup::FromJson(const std::string& text) {
   setup.queue = json.at("queue");
   if (json.contains("stores")) json.at("stores").get_to(setup.stores);
   setup.rest = json.value("rest", "none");
+  setup.clients = json.value("clients", "blocking");
   WantOneOf("post_storage", setup.post_storage, {"redis", "postgresql"});
   WantOneOf("notifier", setup.notifier, {"http", "rabbitmq"});
   WantOneOf("barrier", setup.barrier, {"follower", "wait-on-read", "nowhere", "none"});

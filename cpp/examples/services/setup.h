@@ -45,6 +45,8 @@ struct Setup {
   std::map<std::string, std::map<std::string, std::string>> stores;
   // Of a worker: `envelope` where lineages rest beside its values.
   std::string rest;
+  // Of a worker: `asynchronous`, or `blocking`.
+  std::string clients;
 };
 
 // The setup in force. A later one changes where calls and messages go; nothing else does.

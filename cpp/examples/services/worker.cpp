@@ -26,19 +26,22 @@ constexpr const char* kHere = "here";
 
 using Clients = Pool<WrappedRedis>;
 
-std::unique_ptr<Clients> ClientsOf(const std::string& url, const antipode::StoreOptions& options) {
-  return std::make_unique<Clients>([url, options] { return std::make_unique<WrappedRedis>(url, options); });
+std::unique_ptr<Clients> ClientsOf(const std::string& url, const antipode::StoreOptions& options, bool pipelined) {
+  return std::make_unique<Clients>(
+      [url, options, pipelined] { return std::make_unique<WrappedRedis>(url, options, pipelined); });
 }
 
 class Worker {
  public:
   explicit Worker(const Site& site)
-      : site_(site), publishers_([setup = site.setup.get()] { return ConnectPublisher(*setup); }) {
+      : site_(site),
+        asynchronous_(site.setup.get()->clients == "asynchronous"),
+        publishers_([setup = site.setup.get()] { return ConnectPublisher(*setup); }) {
     const auto setup = site.setup.get();
     for (const auto& [store, servers] : setup->stores) {
       antipode::StoreOptions options = antipode::StoreOptions(store).Replicas({servers.at(kHere)});
       if (setup->rest == "envelope") options.RestIn("envelope").EnvelopeKeys("*");
-      for (const auto& [server, url] : servers) clients_[{store, server}] = ClientsOf(url, options);
+      for (const auto& [server, url] : servers) clients_[{store, server}] = ClientsOf(url, options, asynchronous_);
       clients_.at({store, kHere})->With([](WrappedRedis&) { return true; });  // barriers know every store from the start
     }
   }
@@ -76,8 +79,9 @@ class Worker {
     if (what == "write") return Write(step);
     if (what == "read") return Read(step);
     if (what == "barrier") {
-      const auto timeout = site_.setup.get()->timeout;
-      const antipode::BarrierResult result = antipode::Barrier(antipode::BarrierOptions().Timeout(timeout));
+      const auto options = antipode::BarrierOptions().Timeout(site_.setup.get()->timeout);
+      const antipode::BarrierResult result =
+          asynchronous_ ? antipode::BarrierAsync(options).get() : antipode::Barrier(options);
       if (result.error() != nullptr) throw Failure(result.error()->message);
       return {{"complete", result.complete()}};
     }
@@ -118,6 +122,7 @@ class Worker {
   }
 
   const Site site_;
+  const bool asynchronous_;
   Pool<Publisher> publishers_;
   std::map<std::pair<std::string, std::string>, std::unique_ptr<Clients>> clients_;
   mutable std::mutex mutex_;

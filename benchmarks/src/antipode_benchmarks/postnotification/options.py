@@ -104,6 +104,8 @@ class Setup:
     """Of a worker: each store's servers by name, and as `here` the one at which it reads."""
     rest: Literal["none", "envelope"] = "none"
     """Of a worker: where lineages rest beside its values."""
+    clients: Literal["blocking", "asynchronous"] = "blocking"
+    """Of a worker: how it touches its stores, and waits at its barriers."""
     run: str = ""
     """Names this phase in its notifications: what another has left in a queue is not delivered in this one."""
 

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Sequence
 from itertools import permutations
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 from uuid import uuid4
 
 import httpx
@@ -45,6 +45,7 @@ class Run:
         self._folder = folder
         self._barriers = barriers
         self._shares = seed % 2 == 0
+        self._clients: Literal["blocking", "asynchronous"] = "asynchronous" if seed & 2 else "blocking"
         regions = list(permutations(REGIONS))[seed % 6]
         self._languages: dict[str, Language] = {
             region: languages[number % len(languages)] for number, region in enumerate(regions)
@@ -85,7 +86,9 @@ class Run:
     async def _start(self) -> None:
         environment = ENVIRONMENT | {"ANTIPODE_HISTORY": str(self._folder)}
         hosts = {
-            region: await self._hosts.start(language, ["worker"], environment)
+            region: await self._hosts.start(
+                language, ["worker"], environment | {"OTEL_SERVICE_NAME": f"{language}-{region}"}
+            )
             for region, language in self._languages.items()
         }
         for region, host in hosts.items():
@@ -103,6 +106,7 @@ class Run:
                         stores=self._stage.addresses(region),
                         # Who reads what another request wrote depends on what that had seen, which only the value says.
                         rest="envelope" if self._shares else "none",
+                        clients=self._clients,
                     )
                 )
                 for region, host in hosts.items()

@@ -8,25 +8,20 @@ import time
 import traceback
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any
 
-import antipode
-import antipode_redis
-import redis
 from opentelemetry.instrumentation.requests import RequestsInstrumentor
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from antipode_benchmarks.postnotification.options import Setup
 from antipode_benchmarks.postnotification.queues.rabbitmq import RabbitNotifications
 from antipode_benchmarks.postnotification.services.sessions import CALL_TIMEOUT_S, Sessions
 from antipode_benchmarks.postnotification.services.site import Site
+from antipode_benchmarks.postnotification.services.worker_clients import clients_of
 from antipode_benchmarks.postnotification.traffic import App
 
-HERE: Final = "here"
-"""Among a store's servers: the one at which the worker reads, and for which its barriers wait."""
 Visit = Mapping[str, Any]
 """A plan of one worker: `visit`, its name, and `steps`."""
 
@@ -37,7 +32,7 @@ class Worker:
     def __init__(self, site: Site) -> None:
         self._site = site
         self._sessions = Sessions(site.setup)
-        self._clients = _Clients(site.setup)
+        self._clients = clients_of(site.setup)
         self._visits: list[dict[str, Any]] = []
         self._failure = ""
         self._lock = threading.Lock()
@@ -71,16 +66,16 @@ class Worker:
 
     def _write(self, step: Mapping[str, str]) -> dict[str, Any]:
         sent = time.monotonic_ns()
-        self._clients.of(step["store"], step["server"]).set(step["key"], step["value"])
+        self._clients.set(step["store"], step["server"], step["key"], step["value"])
         return {"sent_ns": sent}
 
     def _read(self, step: Mapping[str, str]) -> dict[str, Any]:
         sent = time.monotonic_ns()
-        found = self._clients.of(step["store"], HERE).get(step["key"])
-        return {"value": found.decode() if isinstance(found, bytes) else None, "sent_ns": sent}
+        found = self._clients.get(step["store"], step["key"])
+        return {"value": None if found is None else found.decode(), "sent_ns": sent}
 
     def _barrier(self, _: Mapping[str, str]) -> dict[str, Any]:
-        return {"complete": antipode.barrier(timeout=self._site.setup.options.timeout).complete}
+        return {"complete": self._clients.barrier(self._site.setup.options.timeout).complete}
 
     def _call(self, step: Mapping[str, Any]) -> dict[str, Any]:
         url = self._site.url(step["to"], "/visits")
@@ -104,27 +99,6 @@ class Worker:
         """The visits that are over, beyond the first `after`, and whether one has failed."""
         after = int(request.query_params.get("after", "0"))
         return JSONResponse({"visits": self._visits[after:], "failure": self._failure})
-
-
-class _Clients:
-    """A wrapped client of each server that was asked for."""
-
-    def __init__(self, setup: Setup) -> None:
-        self._setup = setup
-        self._rest: dict[str, Any] = {"rest": "envelope", "envelope_keys": "*"} if setup.rest == "envelope" else {}
-        self._lock = threading.Lock()
-        self._clients: dict[tuple[str, str], redis.Redis] = {}
-        for store in setup.stores:
-            self.of(store, HERE)  # barriers know every store from the start
-
-    def of(self, store: str, server: str) -> redis.Redis:
-        servers = self._setup.stores[store]
-        with self._lock:
-            if (store, server) not in self._clients:
-                self._clients[store, server] = antipode_redis.wrap(
-                    redis.Redis.from_url(servers[server]), store=store, replicas=[servers[HERE]], **self._rest
-                )
-            return self._clients[store, server]
 
 
 def build(site: Site) -> App:

@@ -19,7 +19,8 @@ record Setup(
     String exchange,
     String queue,
     Map<String, Map<String, String>> stores,
-    String rest) {
+    String rest,
+    String clients) {
   /** The logical name of the posts' store. */
   static final String STORE = "blog-posts";
 
@@ -45,7 +46,7 @@ record Setup(
   Setup routed(Setup other) {
     Options mixed = new Options(
         options.postStorage, other.options.notifier, options.barrier, options.timeout, options.consumers);
-    return new Setup(mixed, antipode, other.addresses, posts, queues, other.exchange, queue, stores, rest);
+    return new Setup(mixed, antipode, other.addresses, posts, queues, other.exchange, queue, stores, rest, clients);
   }
 
   /** The posts' servers in region B. */
