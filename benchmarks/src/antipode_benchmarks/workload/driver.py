@@ -66,8 +66,10 @@ class Run:
         """Plays it, and judges.
 
         Raises:
-            RunFailed: a service failed, or did not finish in time.
+            RunFailed: a service failed, or did not finish in time; or the folder has another run's history.
         """
+        if list(self._folder.glob("*")):
+            raise RunFailed(f"{self._folder} is not empty")
         await asyncio.to_thread(self._stage.clear)
         requests: list[Visit] = []
         async with self._hosts, httpx.AsyncClient(timeout=PATIENCE_S) as http:
