@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +17,11 @@ from antipode.check.history.deciding import Verdict, decide
 from antipode.check.history.reading import read_history
 from antipode.messages import outgoing_message
 from antipode_lab.stores.postgresql import PostgresqlStore
-from antipode_postgresql.statements import tables_read
+from antipode_postgresql.tables import tables_read
 from pg_regions import INSERT, STORE, Posts
 from psycopg import sql
 
+VECTORS = Path(__file__).parents[4] / "spec" / "vectors" / "history-tables.json"
 SELECT = "SELECT value FROM posts WHERE key = %s"
 POSTS = {"key": "posts", "reads_from": "unattributed"}
 
@@ -40,35 +42,35 @@ def reads(folder: Path) -> list[dict[str, Any]]:
     return [{name: line[name] for name in ("key", "reads_from")} for line in lines(folder, "read")]
 
 
-READ: dict[str, tuple[str, ...]] = {
-    "SELECT 1": (),
-    "SHOW server_version": (),
-    "BEGIN": (),
-    "SELECT now()": (),
-    "SELECT * FROM posts WHERE key = 'is from secret'": ("posts",),
-    'SELECT * FROM "Po sts" p JOIN blog.other o ON true': ("Po sts", "blog.other"),
-    "WITH x AS (SELECT * FROM t) SELECT * FROM x": ("t",),
-    "SELECT extract(year FROM at) FROM posts WHERE a IS DISTINCT FROM b": ("posts",),
-    "SELECT * FROM (SELECT * FROM posts) AS inner_posts": ("posts",),
-    "SELECT * FROM posts /* from b */ -- from c": ("posts",),
-    r"SELECT 'a\' from x' FROM posts": ("",),
-    "SELECT my_function(1)": ("",),
-    "CALL my_procedure()": ("",),
-    "TABLE posts": ("posts",),
-    "DECLARE c CURSOR FOR SELECT * FROM posts": ("posts",),
-    "FETCH 3 FROM c": (),
-    "COPY posts TO STDOUT": ("posts",),
-    "COPY posts FROM STDIN": (),
-    "INSERT INTO a SELECT * FROM b": (),
-    "UPDATE a SET i = 1 RETURNING i": (),
-    "CREATE TABLE a (i int)": (),
-    "CREATE TABLE a (i int); SELECT i FROM b": ("a", "b"),
-}
+def cases() -> list[Any]:
+    found = json.loads(VECTORS.read_text("utf-8"))
+    assert found["kind"] == "history-tables"
+    assert found["cases"]
+    return [pytest.param(case, id=case["id"]) for case in found["cases"]]
 
 
-@pytest.mark.parametrize("statement", READ)
-def test_which_tables_a_statement_reads(statement: str) -> None:
-    assert tables_read(statement.encode()) == READ[statement]
+@pytest.mark.parametrize("case", cases())
+def test_which_tables_a_statement_reads(case: dict[str, Any]) -> None:
+    """HIST-36."""
+    assert list(tables_read(case["statement"].encode())) == case["tables"]
+
+
+@pytest.mark.parametrize(
+    ("part", "times"),
+    [
+        ("/*", 20_000),
+        ("(", 20_000),
+        ("WITH x (", 20_000),
+        ("FROM a,", 20_000),
+        ("E'a\\' ", 20_001),
+        ("FROM a.b ", 20_000),
+    ],
+)
+def test_a_long_statement_costs_what_its_length_does(part: str, times: int) -> None:
+    """HIST-24: whatever stands in it."""
+    begun = time.thread_time()
+    tables_read(f"SELECT 1 {part * times}".encode())
+    assert time.thread_time() - begun < 5
 
 
 def test_each_read_is_said_to_be_of_unknown_writes(quiet_posts: Posts, folder: Path) -> None:

@@ -10,7 +10,7 @@ from antipode.scope import current_scope
 from antipode.writeid import WriteId
 
 from antipode_postgresql.flow import Flow
-from antipode_postgresql.statements import tables_read
+from antipode_postgresql.tables import tables_read
 
 
 class NotedStatement:
@@ -25,7 +25,7 @@ class NotedStatement:
     @noting
     def over(self, covers: WriteId | None = None) -> None:
         """Its result has come. covers: the position that goes into lineages with it."""
-        self._noted.over([Seen(table.encode()) for table in self._tables], covers)
+        self._noted.over([Seen(table.encode("utf-8", "surrogateescape")) for table in self._tables], covers)
 
     def failed(self) -> None:
         """It has none, or that was told before."""

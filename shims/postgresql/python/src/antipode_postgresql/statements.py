@@ -138,55 +138,6 @@ def _query(first: bytes, body: bytes) -> Kind:
     return Kind.READ
 
 
-# Of which tables
-
-
-_TABLE: Final = re.compile(
-    rb'\b(?:from|join|table|copy)\s+(?:only\s+)?((?:[\w$\x80-\xff]+|"(?:[^"]|"")+")(?:\s*\.\s*(?:[\w$\x80-\xff]+|"(?:[^"]|"")+"))*)',
-    re.IGNORECASE,
-)
-_NO_TABLE: Final = re.compile(
-    rb"(?i)\b(?:extract|substring|trim|overlay|position)\s*\([^()]*\)|\bis\s+(?:not\s+)?distinct\s+from\b"
-)
-_NAMED: Final = re.compile(
-    rb"(?i)(?:\bwith|\brecursive|,)\s+(\w+)\s*(?:\([^()]*\)\s*)?as\s+(?:(?:not\s+)?materialized\s+)?\("
-)
-_MAY_READ: Final = re.compile(rb"(?i)\b(?:select|call|execute|do|copy|from|with|table|explain)\b")
-_NO_NAMES: Final = frozenset({b"select", b"stdin", b"stdout", b"program", b"lateral", b"unnest", b"generate_series"})
-_NO_READ: Final = re.compile(
-    rb"(?i)[\s(]*(?:fetch|move|close|create|alter|drop|truncate|lock|grant|revoke|comment|vacuum|analyze|reindex|cluster|"
-    rb"refresh|insert|update|delete|merge)\b[^;]*;?\s*$|[\s(]*copy\b[^;]*\bfrom\s+(?:stdin|program|')"
-)
-"""What gives no data of the tables that it names, or what the query of its cursor has said."""
-_UNNAMED: Final = ("",)
-_MOST_TABLES: Final = 8
-
-
-@lru_cache(maxsize=2048)
-def tables_read(text: bytes) -> tuple[str, ...]:
-    """The tables that a statement reads, by their names in it; an empty name where it has none, nothing where it reads
-    no data. What stands in literals is none of it. Of what writes, what it returns is no read."""
-    kind = classify(text)
-    if kind not in (Kind.READ, Kind.MAYBE):
-        return ()
-    try:
-        bodies = {_INERT.sub(_stand_in, text), _INERT_ESCAPED.sub(_stand_in, text) if b"\\" in text else b""} - {b""}
-    except _Nested:
-        return _UNNAMED
-    if len(bodies) > 1 or not all(map(_MAY_READ.search, bodies)):
-        return _UNNAMED if len(bodies) > 1 else ()
-    [body] = bodies
-    if _NO_READ.match(body):
-        return ()
-    body = _NO_TABLE.sub(b" ", body)
-    named = {name.lower() for name in _NAMED.findall(body)} | _NO_NAMES
-    found = [name if b'"' in name else name.lower() for name in _TABLE.findall(body)]
-    tables = dict.fromkeys(name.replace(b'"', b"") for name in found if name not in named)
-    if not tables:
-        return _UNNAMED if kind is Kind.MAYBE or b"from" in body.lower() else ()
-    return tuple(name.decode("utf-8", "replace") for name in tables)[:_MOST_TABLES]
-
-
 def classify(text: bytes) -> Kind:
     """What a statement may do. Long ones are not remembered."""
     return _classify(text) if len(text) < 4096 else _classify.__wrapped__(text)
