@@ -6,6 +6,7 @@ Unsure means that it may write. A false alarm costs one question at the commit; 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from enum import Enum
 from functools import lru_cache
 from typing import Final, NamedTuple
@@ -114,21 +115,32 @@ def classify(sql: bytes, *, several: bool = True) -> Statement:
 # Of which tables
 
 _NAME: Final = rb"(?:[\w$\x80-\xff]+|`(?:[^`]|``)+`)"
-_TABLE: Final = re.compile(
-    rb"\b(?:FROM|JOIN|STRAIGHT_JOIN|TABLE|HANDLER)\s+(" + _NAME + rb"(?:\s*\.\s*" + _NAME + rb")*)", re.I
+_TABLE: Final = rb"\s*(" + _NAME + rb"(?:\s*\.\s*" + _NAME + rb")*)"
+_TABLES: Final = re.compile(
+    rb"(?P<from>\bFROM\b)(?:"
+    + _TABLE
+    + rb")?|\b(?:JOIN|STRAIGHT_JOIN|TABLE|HANDLER)\b"
+    + _TABLE
+    + rb"|,(?="
+    + _TABLE
+    + rb")|[()]|`(?:[^`]|``)*`|\b(?P<end>SELECT|WHERE|GROUP|HAVING|WINDOW|ORDER|LIMIT|UNION|INTERSECT|EXCEPT|INTO"
+    rb"|FOR\s+(?:UPDATE|SHARE))\b",
+    re.I,
 )
+"""What names tables, and what begins and ends their list."""
 _NO_TABLE: Final = re.compile(rb"\b(?:EXTRACT|SUBSTRING|SUBSTR|MID|TRIM)\s*\([^()]*\)", re.I)
 _NAMED: Final = re.compile(rb"(?:\bWITH|\bRECURSIVE|,)\s+(" + _NAME + rb")\s*(?:\([^()]*\)\s*)?AS\s*\(", re.I)
 _MAY_READ: Final = re.compile(rb"\b(?:SELECT|CALL|EXECUTE|TABLE|HANDLER|VALUES)\b", re.I)
 _NO_READ: Final = _DML | _DDL | {b"SHOW", b"DESCRIBE", b"DESC", b"EXPLAIN", b"HELP", b"KILL", b"LOAD", b"LOCK"}
 _NO_NAMES: Final = frozenset({b"dual", b"select", b"lateral", b"json_table"})
 _UNNAMED: Final = ("",)
-_MOST_TABLES: Final = 8
+_MOST_TABLES: Final = 32
 
 
 def tables_read(sql: bytes, *, several: bool = True) -> tuple[str, ...]:
     """The tables that a statement reads, by their names in it; an empty name where it has none, nothing where it reads
-    no data. What stands in literals is none of it. Of what writes, what it returns is no read."""
+    no data; beyond 32 one empty name for the rest. What stands in literals is none of it. Of what writes, what it
+    returns is no read."""
     match = _HEAD.match(sql[:400])
     if match is None:
         return ()
@@ -143,11 +155,28 @@ def tables_read(sql: bytes, *, several: bool = True) -> tuple[str, ...]:
     if (is_one and word in _NO_READ) or not _MAY_READ.search(body):
         return ()
     named = {name.lower() for name in _NAMED.findall(body)} | _NO_NAMES
-    found = [name if b"`" in name else name.lower() for name in _TABLE.findall(_NO_TABLE.sub(b" ", body))]
+    found = [name if b"`" in name else name.lower() for name in _tables(_NO_TABLE.sub(b" ", body))]
     tables = dict.fromkeys(name.replace(b"`", b"") for name in found if name.lower() not in named)
     if not tables:
         return _UNNAMED if statement.may_write or re.search(rb"\bFROM\s+(?!DUAL\b)", body, re.I) else ()
-    return tuple(name.decode("utf-8", "replace") for name in tables)[:_MOST_TABLES]
+    told = tuple(name.decode("utf-8", "replace") for name in tables)
+    return told if len(told) <= _MOST_TABLES else told[:_MOST_TABLES] + _UNNAMED
+
+
+def _tables(body: bytes) -> Iterator[bytes]:
+    lists = [False]  # between each two parentheses: whether FROM has begun a list of tables
+    for found in _TABLES.finditer(body):
+        if found[0] == b"(":
+            lists.append(False)
+        elif found[0] == b")" and len(lists) > 1:
+            lists.pop()
+        elif found["end"]:
+            lists[-1] = False
+        elif found["from"]:
+            lists[-1] = True
+        table = found[2] or found[3] or (lists[-1] and found[4])
+        if table:
+            yield table
 
 
 def _stand_in(found: re.Match[bytes]) -> bytes:
