@@ -39,6 +39,8 @@ _TOKENS: Final = (
 _INERT: Final = re.compile(_TOKENS.format(literal="'(?:[^']|'')*'").encode("latin-1"), re.DOTALL)
 _INERT_ESCAPED: Final = re.compile(_TOKENS.format(literal=r"'(?:[^'\\]|\\.|'')*'").encode("latin-1"), re.DOTALL)
 """With `standard_conforming_strings = off`."""
+_UNCLEAR_DOLLARS: Final = re.compile(rb"\d\$")
+"""A word ends behind it, or a literal begins behind the number."""
 _FIRST: Final = re.compile(rb"[\s(]*([A-Za-z]+)")
 _CALLED: Final = re.compile(rb'([A-Za-z_0-9$."\x80-\xff]+)\s*\(')
 _WORD: Final = re.compile(rb"[A-Za-z_]+")
@@ -92,6 +94,8 @@ def _classify(text: bytes) -> Kind:
 
 
 def _kind_of(text: bytes) -> Kind:
+    if b"$" in text and _UNCLEAR_DOLLARS.search(text):
+        return Kind.MAYBE
     body = text.strip().rstrip(b";").rstrip()
     match = _FIRST.match(body)
     if match is None:

@@ -38,11 +38,13 @@ final class StatementText {
       } else if (text.startsWith("/*", at)) {
         ended = comment();
       } else if (c == '\'') {
-        ended = literal(escapes || isMarked());
+        ended = literal(escapes, false);
       } else if (c == '"') {
         ended = name();
-      } else if (c == '$' && !isInWord(at)) {
+      } else if (c == '$') {
         ended = dollars();
+      } else if (isFirst(c)) {
+        ended = word();
       } else {
         kept.append(c);
         at++;
@@ -51,6 +53,20 @@ final class StatementText {
         return false;
       }
     }
+    return true;
+  }
+
+  /** A word may have dollar signs in it, and a number ends before one. */
+  private boolean word() {
+    int from = at;
+    while (at < text.length() && isWord(text.charAt(at))) {
+      at++;
+    }
+    boolean isMark = at - from == 1 && (text.charAt(from) | ' ') == 'e' && text.startsWith("'", at);
+    if (isMark) {
+      return literal(true, true);
+    }
+    kept.append(text, from, at);
     return true;
   }
 
@@ -72,27 +88,47 @@ final class StatementText {
     return depth == 0;
   }
 
-  /** Whether an E stands before the literal, and is no part of a longer word. */
-  private boolean isMarked() {
-    return at > 0 && (text.charAt(at - 1) == 'E' || text.charAt(at - 1) == 'e') && !isInWord(at - 1);
-  }
-
-  private boolean literal(boolean escaping) {
+  /**
+   * A literal whose first quote is here.
+   *
+   * @param marked whether an E stands before it: then its escapes go on in the next line
+   */
+  private boolean literal(boolean escaping, boolean marked) {
     at++;
     while (at < text.length()) {
       char c = text.charAt(at++);
       if (c == '\\' && escaping) {
         at++;
       } else if (c == '\'') {
-        if (at < text.length() && text.charAt(at) == '\'') {
-          at++;
-        } else {
+        int next = at < text.length() && text.charAt(at) == '\'' ? at : marked ? onNextLine() : -1;
+        if (next < 0) {
           kept.append("''");
           return true;
         }
+        at = next + 1;
       }
     }
     return false;
+  }
+
+  /** Where a literal with escapes that ends here goes on, behind the end of the line; less than 0 where it does not. */
+  private int onNextLine() {
+    boolean isNext = false;
+    int place = at;
+    while (place < text.length()) {
+      char c = text.charAt(place);
+      if (text.startsWith("--", place)) {
+        while (place < text.length() && text.charAt(place) != '\n' && text.charAt(place) != '\r') {
+          place++;
+        }
+      } else if (c == ' ' || c >= '\t' && c <= '\r') {
+        isNext |= c == '\n' || c == '\r';
+        place++;
+      } else {
+        return isNext && c == '\'' ? place : -1;
+      }
+    }
+    return -1;
   }
 
   private boolean name() {
@@ -131,11 +167,11 @@ final class StatementText {
     return true;
   }
 
-  private boolean isInWord(int place) {
-    return place > 0 && isWord(text.charAt(place - 1));
+  private static boolean isFirst(char c) {
+    return c == '_' || c >= 0x80 || Character.isLetter(c);
   }
 
   private static boolean isWord(char c) {
-    return c == '_' || c == '$' || c >= 0x80 || Character.isLetterOrDigit(c);
+    return isFirst(c) || c == '$' || Character.isDigit(c);
   }
 }
