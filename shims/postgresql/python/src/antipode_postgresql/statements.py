@@ -42,7 +42,7 @@ _INERT_ESCAPED: Final = re.compile(_TOKENS.format(literal=r"'(?:[^'\\]|\\.|'')*'
 _UNCLEAR_DOLLARS: Final = re.compile(rb"\d\$")
 """A word ends behind it, or a literal begins behind the number."""
 _FIRST: Final = re.compile(rb"[\s(]*([A-Za-z]+)")
-_CALLED: Final = re.compile(rb'([A-Za-z_0-9$."\x80-\xff]+)\s*\(')
+_CALLED: Final = re.compile(rb'(?<![A-Za-z_0-9$."\x80-\xff])([A-Za-z_0-9$."\x80-\xff]+)\s*\(')
 _WORD: Final = re.compile(rb"[A-Za-z_]+")
 _CHANGES: Final = frozenset({b"insert", b"update", b"delete", b"merge"})
 _READS: Final = frozenset(

@@ -17,7 +17,8 @@ import java.util.regex.Pattern;
  */
 final class Statements {
   private static final Pattern FIRST = Pattern.compile("[\\s(]*([A-Za-z]+)");
-  private static final Pattern CALLED = Pattern.compile("([A-Za-z_0-9$.\"\\x{80}-\\x{10ffff}]+)\\s*\\(");
+  private static final String NAMES = "[A-Za-z_0-9$.\"\\x{80}-\\x{10ffff}]";
+  private static final Pattern CALLED = Pattern.compile("(?<!" + NAMES + ")(" + NAMES + "++)\\s*+\\(");
   private static final Pattern WORD = Pattern.compile("[A-Za-z_]+");
   private static final Pattern ROLLBACK_PART =
       Pattern.compile("(?i)\\s*(?:rollback|abort)\\b.*\\bto\\b.*", Pattern.DOTALL);
