@@ -57,6 +57,11 @@ public final class PostgresqlShim extends Shim {
   }
 
   @Override
+  public boolean notesReads() {
+    return true;
+  }
+
+  @Override
   public Capabilities capabilities() {
     return CAPABILITIES;
   }

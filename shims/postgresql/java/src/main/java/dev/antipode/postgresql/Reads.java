@@ -28,6 +28,7 @@ final class Reads {
   private final LineageScope scope;
   private final boolean waits;
   private Lineage merged; // null where reads do not join the scope by themselves
+  private WriteId covers;
 
   private Reads(Flow flow, Reading reading, LineageScope scope, boolean waits, boolean merges) {
     this.flow = flow;
@@ -154,6 +155,7 @@ final class Reads {
     String word = row[4] == null ? "" : row[4];
     Epoch epoch = new Epoch(Long.parseUnsignedLong(row[2]), Long.parseLong(row[1]), word);
     WriteId position = WriteId.position(binding.store().name(), epoch.toString(), counter);
+    covers = position;
     saw(Lineage.of(position));
   }
 
@@ -188,6 +190,11 @@ final class Reads {
 
   private void missed() {
     saw(Lineage.EMPTY.markedIncomplete(binding.store().name()));
+  }
+
+  /** The position that goes into lineages with what was read; null where there is none. */
+  WriteId covers() {
+    return covers;
   }
 
   /** The read is over: automatic merging. */

@@ -102,7 +102,9 @@ final class RecordingConnection extends Proxies.Handler {
       case "getQueryExecutor":
         return RecordingExecutor.of((QueryExecutor) plainly(method, args), flow);
       case "execSQLUpdate", "execSQLQuery":
-        return flow.run(Statements.classify((String) args[0]), false, () -> plainly(method, args));
+        Kind kind = Statements.classify((String) args[0]);
+        return NotedStatement.around(
+            flow, (String) args[0], () -> flow.run(kind, false, () -> plainly(method, args)));
       default:
         return plainly(method, args);
     }

@@ -21,10 +21,12 @@ final class RecordingExecutor extends Proxies.Handler {
   Object call(Object proxy, Method method, Object[] args) throws Throwable {
     switch (method.getName()) {
       case "fastpathCall":
-        return flow.run(Kind.MAYBE, false, () -> plainly(method, args));
+        return NotedStatement.around(
+            flow, NotedStatement.ANYTHING, () -> flow.run(Kind.MAYBE, false, () -> plainly(method, args)));
       case "startCopy":
         Copy copy = new Copy(flow, Statements.classify((String) args[0]));
-        return copy.start(() -> (CopyOperation) plainly(method, args));
+        return NotedStatement.around( // which writes it shows nobody knows, whenever its rows come
+            flow, (String) args[0], () -> copy.start(() -> (CopyOperation) plainly(method, args)));
       default:
         return plainly(method, args);
     }

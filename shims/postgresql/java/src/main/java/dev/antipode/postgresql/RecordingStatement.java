@@ -14,6 +14,7 @@ final class RecordingStatement extends Proxies.Handler {
   private final Connection connection;
   private final Flow flow;
   private Kind batch = Kind.READ;
+  private String last; // what gave the rows that are there
 
   private RecordingStatement(Statement plain, String text, Connection connection, Flow flow) {
     super(plain);
@@ -33,6 +34,7 @@ final class RecordingStatement extends Proxies.Handler {
     switch (method.getName()) {
       case "execute", "executeQuery", "executeUpdate", "executeLargeUpdate", "executeWithFlags":
         String sent = args != null && args.length > 0 && args[0] instanceof String own ? own : text;
+        last = sent;
         return executed(sent == null ? Kind.MAYBE : Statements.classify(sent), sent, method, args);
       case "executeBatch", "executeLargeBatch":
         Kind all = batch;
@@ -57,6 +59,20 @@ final class RecordingStatement extends Proxies.Handler {
 
   private Object executed(Kind kind, String sent, Method method, Object[] args) throws Throwable {
     Reads read = Reads.of(flow, kind);
+    NotedStatement noted = NotedStatement.of(flow, sent);
+    if (noted == null) {
+      return answered(kind, sent, read, method, args);
+    }
+    try {
+      Object result = answered(kind, sent, read, method, args);
+      noted.over(read == null ? null : read.covers());
+      return result;
+    } finally { // where it was not over before
+      noted.failed();
+    }
+  }
+
+  private Object answered(Kind kind, String sent, Reads read, Method method, Object[] args) throws Throwable {
     if (read != null) {
       read.await();
     }
@@ -80,16 +96,18 @@ final class RecordingStatement extends Proxies.Handler {
     batch = kind == Kind.WRITE ? Kind.WRITE : Kind.MAYBE;
   }
 
-  /** Rows that can be changed in place write. */
+  /** Rows that can be changed in place write, and read again. */
   private Object recording(Object result) throws SQLException {
     if (!(result instanceof ResultSet rows) || rows.isClosed() || rows.getConcurrency() != ResultSet.CONCUR_UPDATABLE) {
       return result;
     }
+    String sent = last;
     return Proxies.of(ResultSet.class, rows, new Proxies.Handler(rows) {
       @Override
       Object call(Object proxy, Method method, Object[] args) throws Throwable {
         return switch (method.getName()) {
           case "insertRow", "updateRow", "deleteRow" -> flow.run(Kind.WRITE, false, () -> plainly(method, args));
+          case "refreshRow" -> NotedStatement.around(flow, sent, () -> plainly(method, args));
           case "toString" -> rows.toString();
           default -> plainly(method, args);
         };
