@@ -52,6 +52,13 @@ TEST(Statements, NestedCommentsAndWhatDoesNotEnd) {
   }
 }
 
+// What goes on in a later line goes on with its escapes.
+TEST(Statements, LiteralsOfSeveralLines) {
+  EXPECT_EQ(Classify("SELECT E'a' -- b\n'\\'; nextval(1), '"), Kind::kRead);
+  EXPECT_EQ(Classify("SELECT E'a' '\\'; nextval(1), '"), Kind::kMaybe);
+  EXPECT_EQ(Classify("SELECT 'a'\n'b', nextval(1)"), Kind::kMaybe);
+}
+
 TEST(Statements, EndsOfTransactionsAreTold) {
   EXPECT_EQ(Classify("COMMIT PREPARED 'a'"), Kind::kCommitPrepared);
   EXPECT_EQ(Classify("rollback prepared 'a'"), Kind::kRollbackPrepared);
