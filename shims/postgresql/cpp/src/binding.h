@@ -34,6 +34,7 @@ struct Binding {
   bool records = true;
   bool merges = false;
   bool waits = false;
+  bool notes = false;  // a history is recorded
 
   // Takes the settings in force, if they have changed; called before every statement.
   void Refresh() {
@@ -43,6 +44,7 @@ struct Binding {
     records = store->mode() != Mode::kOff;
     merges = CurrentSettings()->auto_merge && records;
     waits = options.wait_on_read.value_or(false) && records;
+    notes = !CurrentSettings()->history.empty();
   }
 
   PostgresqlShim& shim() const { return static_cast<PostgresqlShim&>(store->shim()); }

@@ -4,6 +4,8 @@
 
 #include <utility>
 
+#include "tables.h"
+
 namespace antipode::postgresql {
 namespace {
 
@@ -25,11 +27,13 @@ Connection::Inside::Inside(OwnConnection plain, Binding binding)
 
 Connection::Inside::~Inside() {
   if (!plain_) return;
+  Unheard();
   flow_.Closes();
   if (getpid() != process_) close(PQsocket(plain_.release()));
 }
 
 PGconn* Connection::Inside::Release() {
+  Unheard();
   if (plain_) flow_.Closes();
   return plain_.release();
 }
@@ -37,13 +41,23 @@ PGconn* Connection::Inside::Release() {
 Statement Connection::Inside::StatementIn(const char* text) {
   if (text == nullptr) return {Kind::kRead, false};  // libpq refuses it
   if (!prepared_.empty() && MayRename(text)) prepared_.clear();
+  binding_.Refresh();
   const Kind kind = Classify(text);
-  return {kind, kind == Kind::kRead && binding_.store->mode() == Mode::kDryRun && ReadsData(text)};
+  const bool follows = kind == Kind::kRead && binding_.store->mode() == Mode::kDryRun;
+  return {kind, follows && ReadsData(text), binding_.notes ? TablesRead(text) : std::vector<std::string>()};
 }
 
-Statement Connection::Inside::PreparedStatement(const char* name) const {
+const Statement& Connection::Inside::PreparedStatement(const char* name) {
+  static const auto& unknown = *new Statement{Kind::kMaybe, false, {std::string()}};  // outlives all connections
   const auto found = name == nullptr ? prepared_.end() : prepared_.find(name);
-  return found == prepared_.end() ? Statement() : found->second;
+  if (found == prepared_.end()) return unknown;
+  auto& [statement, text] = found->second;
+  binding_.Refresh();
+  if (binding_.notes && !text.empty()) {
+    statement.tables = TablesRead(text);
+    text.clear();
+  }
+  return statement;
 }
 
 std::unique_ptr<FollowedRead> Connection::Inside::Followed(const Statement& statement, const Site& site) const {
@@ -53,7 +67,7 @@ std::unique_ptr<FollowedRead> Connection::Inside::Followed(const Statement& stat
 
 void Connection::Inside::Prepared(const char* name, const char* text) {
   const Kind kind = Classify(text);
-  prepared_[name] = {kind, kind == Kind::kRead && ReadsData(text)};
+  prepared_[name] = {{kind, kind == Kind::kRead && ReadsData(text)}, text};
   flow_.set_client_prepares();
 }
 
@@ -100,6 +114,7 @@ void Connection::Inside::End() {
       default:
         ending_.Add(rest.get());
     }
+    if (noted_) noted_->Came(rest.get());
     if (PQstatus(plain()) != CONNECTION_OK) Over();
   }
 }
@@ -111,6 +126,7 @@ Reply Connection::Inside::Run(const Statement& statement, const Call& run, const
   if (InPipeline()) return Plain(run);  // which libpq refuses
   End();
   binding_.Refresh();
+  const auto noted = NotedStatement::Begin(binding_, statement);
   const PGTransactionStatusType status = PQtransactionStatus(plain());
   if (status == PQTRANS_IDLE) has_snapshot_ = false;
   const bool known = status == PQTRANS_IDLE || status == PQTRANS_INTRANS;
@@ -148,11 +164,13 @@ Reply Connection::Inside::Run(const Statement& statement, const Call& run, const
     under_way_ = true;
     kind_ = kind;
     ending_ = Ending();
+    if (noted) noted->Over();
     read.Missed();
     return Reply(result.release());
   }
   flow_.Ends(kind, Ending::Of(result.get()));
   read.Cover(result.get());
+  if (noted) noted->Came(result.get(), read.covers());
   return Reply(result.release());
 }
 
@@ -161,6 +179,7 @@ int Connection::Inside::Start(const Statement& statement, const Send& send, cons
   error_.reset();
   words_.reset();
   binding_.Refresh();
+  auto noted = NotedStatement::Begin(binding_, statement);
   const PGTransactionStatusType status = PQtransactionStatus(plain());
   if (status == PQTRANS_IDLE && !InPipeline()) has_snapshot_ = false;
   ReadCall read(binding_, plain(), kind, has_snapshot_, site);
@@ -194,10 +213,12 @@ int Connection::Inside::Start(const Statement& statement, const Send& send, cons
     ++unsynced_;
     if (binding_.rests) pieces_.push_back(Piece::kTheirs);
     flow_.Rides(kind);
+    if (noted) noted->Over();  // whatever comes of it, which writes it shows nobody knows
   } else {
     under_way_ = true;
     kind_ = kind;
     ending_ = Ending();
+    noted_ = std::move(noted);
   }
   return 1;
 }
@@ -247,6 +268,7 @@ Reply Connection::Inside::Next() {
     if (syncs_ == 0 && unsynced_ == 0 && PQresultStatus(result) == PGRES_PIPELINE_SYNC) flow_.Quiet();
     return Reply(result);
   }
+  if (noted_) noted_->Came(result);
   if (!IsCopy(result)) ending_.Add(result);
   return Reply(result);
 }
@@ -254,8 +276,14 @@ Reply Connection::Inside::Next() {
 void Connection::Inside::Over() {
   if (!under_way_) return;
   under_way_ = false;
+  if (ending_.none) Unheard();  // its results were taken from libpq itself
+  noted_.reset();
   if (const auto followed = std::move(followed_); followed && !ending_.none && !ending_.failed) followed->Over(binding_.server);
   flow_.Ends(kind_, ending_);
+}
+
+void Connection::Inside::Unheard() {
+  if (const auto noted = std::move(noted_)) noted->Over();
 }
 
 int Connection::Inside::Sync() {
@@ -281,6 +309,7 @@ int Connection::Inside::LeavePipeline() {
 }
 
 void Connection::Inside::Reset() {
+  Unheard();
   flow_.Closes();
   flow_.Forget();
   followed_.reset();

@@ -16,6 +16,7 @@
 #include "antipode/postgresql.h"
 #include "binding.h"
 #include "flow.h"
+#include "noting.h"
 #include "reads.h"
 #include "session.h"
 
@@ -41,7 +42,7 @@ class Connection::Inside {
   int Start(const Statement& statement, const Send& send, const Site& site);
 
   Statement StatementIn(const char* text);
-  Statement PreparedStatement(const char* name) const;
+  const Statement& PreparedStatement(const char* name);
   // The application's own statement of this name, which is not the unnamed one.
   void Prepared(const char* name, const char* text);
   void Forget(const char* name) { if (name != nullptr) prepared_.erase(name); }
@@ -65,6 +66,8 @@ class Connection::Inside {
   bool InPipeline() const { return PQpipelineStatus(plain()) != PQ_PIPELINE_OFF; }
   void Keep(const PGresult* result);
   void Over();
+  // Nobody will hear any more what the command under way has given: for a recorded history it may have been read.
+  void Unheard();
   // In dry-run: what follows a read that is sent now.
   std::unique_ptr<FollowedRead> Followed(const Statement& statement, const Site& site) const;
   // Reads what is under way to its end and throws it away, which libpq's own waiting calls do first.
@@ -79,7 +82,12 @@ class Connection::Inside {
   OwnConnection plain_;
   Binding binding_;
   Flow flow_;
-  std::map<std::string, Statement> prepared_;  // what the application has prepared by libpq's own call
+  // What the application has prepared by libpq's own call; with its text until somebody asks for its tables.
+  struct PreparedText {
+    Statement statement;
+    std::string text;
+  };
+  std::map<std::string, PreparedText> prepared_;
   std::optional<Unnamed> unnamed_;
   bool has_snapshot_ = false;             // the open transaction has run a statement
 
@@ -88,6 +96,7 @@ class Connection::Inside {
   Kind kind_ = Kind::kRead;
   Ending ending_;
   std::unique_ptr<FollowedRead> followed_;
+  std::unique_ptr<NotedStatement> noted_;
 
   // A pipeline.
   int unsynced_ = 0;  // commands sent since the last synchronisation point

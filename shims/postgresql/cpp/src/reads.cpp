@@ -88,8 +88,8 @@ void ReadCall::Cover(const PGresult* result) {
   const PGTransactionStatusType now = PQtransactionStatus(connection_);
   if ((now != PQTRANS_IDLE && now != PQTRANS_INTRANS) || PQpipelineStatus(connection_) != PQ_PIPELINE_OFF) {
     Missed();
-  } else if (const auto id = Position()) {
-    Saw({*id}, Lineage());
+  } else if (covers_ = Position(); covers_) {
+    Saw({*covers_}, Lineage());
   } else {
     Missed();
   }

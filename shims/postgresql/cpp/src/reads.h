@@ -28,6 +28,9 @@ class ReadCall {
   // The value has come: what it depends on is asked for behind it.
   void Cover(const PGresult* result);
 
+  // The position that goes into lineages with what was read, where there is one.
+  const std::optional<WriteId>& covers() const { return covers_; }
+
   // A value was read, or will be, of which it cannot be said what it depends on.
   void Missed();
 
@@ -44,6 +47,7 @@ class ReadCall {
   std::shared_ptr<ReadingBlock> reading_;
   ScopePtr scope_;
   bool merges_ = false;
+  std::optional<WriteId> covers_;
 };
 
 }  // namespace antipode::postgresql

@@ -26,6 +26,7 @@ class PostgresqlShim final : public Shim {
   Answers Wait(Span<const WriteId> ids, Server& server, std::chrono::nanoseconds timeout) override;
   void Close(Server& server) noexcept override;
   std::string Address(const std::any& target) const override;
+  bool NotesReads() const noexcept override { return true; }
 
   // The operator's word, which one wrap or registration has given.
   void BelieveTimelinesUnique() { unique_timelines_.store(true); }

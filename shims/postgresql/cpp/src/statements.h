@@ -5,7 +5,9 @@
 #ifndef ANTIPODE_POSTGRESQL_SRC_STATEMENTS_H_
 #define ANTIPODE_POSTGRESQL_SRC_STATEMENTS_H_
 
+#include <string>
 #include <string_view>
+#include <vector>
 
 namespace antipode::postgresql {
 
@@ -25,6 +27,7 @@ enum class Kind {
 struct Statement {
   Kind kind = Kind::kMaybe;
   bool reads_data = false;  // it reads, and from something: no setting, no expression
+  std::vector<std::string> tables = {};  // for a recorded history: which it reads, as `TablesRead` has them
 };
 
 // What a statement may do.
