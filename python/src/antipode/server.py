@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 SAFETY_NET: Final = 10
 """The poll interval doubles up to so many times the shortest."""
 _UNHURRIED: Final = 1.25
-"""By so much it grows where nobody waits: when a write was seen is known to within a quarter, or the longest interval."""
+"""By so much it grows where nobody waits: when a write was seen is known to within a quarter, or the longest one."""
 _RETRY_S: Final = (0.05, 0.5)
 _WAIT_SLICE_S: Final = 0.1
 _BREATH_S: Final = 0.001
