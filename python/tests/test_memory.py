@@ -203,6 +203,7 @@ def test_a_value_of_code_without_antipode_reads_as_the_empty_lineage() -> None:
 
 def test_wait_on_read_and_reading_after() -> None:
     """BAR-50, BAR-51."""
+    antipode.configure(timeout=20)
     store = antipode.memory.Store("s", lag=0.08)
     a, plain, waiting = store.client("a"), store.client("b"), store.client("b", wait_on_read=True)
     with antipode.scope() as scope:
