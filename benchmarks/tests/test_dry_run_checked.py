@@ -16,7 +16,7 @@ AS_PROPOSED = ("--barrier", "follower", "--enforce", "follower-notify")
 """The barrier where the check puts it; that service waits, and the others go on looking."""
 READERS = [
     ("java", "postnotification/RedisPosts.java:", "postnotification/RabbitNotifications.java:", "/Site.java:"),
-    ("cpp", "services/posts_redis.cpp:", "services/queue_wrapped.cpp:", "/http.cpp:"),
+    ("cpp", "services/redis_client.cpp:", "services/queue_wrapped.cpp:", "/http.cpp:"),
 ]
 """Where a reader's services read posts, take messages, and call one another."""
 REQUESTS = 40
