@@ -270,8 +270,9 @@ class Server:
         now = time.monotonic()
         if now < due and (not woken or self._down_since is not None):
             return
-        wanted, unhurried = self.waiters.wanted, self.waiters.only_follows
-        if woken == "push" and (not wanted or (self.waiters.only_parked and now < due)):
+        with self._lock:
+            wanted, unhurried, looks = self.waiters.wanted, self.waiters.only_follows, bool(self.waiters.looks)
+        if woken == "push" and (not wanted or (unhurried and not looks and now < due)):
             return  # whoever comes next asks anew
         if woken == "poke" and now - pace.asked_at < _BREATH_S:
             # Bounded even while barriers keep arriving: those of one breath are asked for together.

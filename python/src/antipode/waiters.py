@@ -51,11 +51,6 @@ class Waiters:
         return self.live > 0 and self.live == self._followed and not self.probes
 
     @property
-    def only_parked(self) -> bool:
-        """Whether all of these have had their first look."""
-        return self.only_follows and not self.looks
-
-    @property
     def awaited(self) -> frozenset[WriteId]:
         """What barriers wait for now: not what one only looks at or records, nor what a prober asks for."""
         parked = chain(chain.from_iterable(self._ordered.values()), chain.from_iterable(self._others.values()))
