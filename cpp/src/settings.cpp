@@ -10,6 +10,7 @@
 
 #include "antipode/logs.h"
 #include "fork.h"
+#include "history/recorder.h"
 #include "quote.h"
 #include "setting_words.h"
 #include "text.h"
@@ -233,6 +234,7 @@ Result<std::shared_ptr<const Settings>> Configure(const SettingWords& words) {
     ++generation;
   }
   resolved->SayWhatIsWrong();
+  history::LookAtStores();
   return resolved->settings;
 }
 

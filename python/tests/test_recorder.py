@@ -273,6 +273,30 @@ def test_lines_that_were_not_written_are_a_gap(folder: Path, posts: memory.Store
     assert "not written" in "".join(reasons(history))
 
 
+def test_a_store_that_is_off_for_a_while_is_a_gap(folder: Path, posts: memory.Store) -> None:
+    """HIST-31: its reads would be missing, and nothing would say so."""
+    client = posts.client("a")
+    with antipode.scope():
+        client.set("1", "x")
+        antipode.configure(mode="off")
+        client.get("1")
+        antipode.configure(mode="enforce")
+        client.get("1")
+    gaps = [line["reason"] for line in lines(folder) if line["kind"] == "gap"]
+    assert gaps == ["reads of posts are not recorded (its mode is off)"]
+
+
+def test_a_store_that_was_off_before_is_a_gap_too(tmp_path: Path, posts: memory.Store) -> None:
+    """HIST-31: also where the recording begins later, and nobody writes."""
+    antipode.configure(mode="off")
+    client = posts.client("a")
+    antipode.configure(history=tmp_path / "later")
+    with antipode.scope():
+        client.get("1")
+    gaps = [line["reason"] for line in lines(tmp_path / "later") if line["kind"] == "gap"]
+    assert gaps == ["reads of posts are not recorded (its mode is off)"]
+
+
 def test_a_full_file_says_so(folder: Path, posts: memory.Store, monkeypatch: pytest.MonkeyPatch) -> None:
     client = posts.client("a")
     with antipode.scope():

@@ -227,6 +227,17 @@ void NoteArrival(LineageScope& scope, const Lineage& lineage) noexcept {
   if (Recorder* const found = Recorder::InForce()) found->Received(scope, {}, lineage);
 }
 
+void LookAtStores() noexcept {
+  Recorder* const found = current.load(std::memory_order_acquire);
+  if (found == nullptr) return;
+  try {
+    if (found->folder() != CurrentSettings()->history) return;
+    for (const auto& store : CurrentRegistry()->All()) found->NotRead(*store);
+  } catch (...) {
+    found->Failed();
+  }
+}
+
 void End() noexcept {
   if (Recorder* const found = current.load()) found->End();
 }

@@ -77,6 +77,9 @@ class Recorder {
 // A lineage came by another way than a message, a value or a copy of a scope (HIST-33).
 void NoteArrival(LineageScope& scope, const Lineage& lineage) noexcept;
 
+// The settings are others: a store may be off from now on, or for a while (HIST-31).
+void LookAtStores() noexcept;
+
 // Ends the recording in force, if there is any; it goes on where more is done.
 void End() noexcept;
 

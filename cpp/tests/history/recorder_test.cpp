@@ -460,6 +460,22 @@ TEST_F(RecorderTest, AStoreWhoseReadsAreNotRecordedIsAGap) {
                                                "reads of posts are not recorded (its mode is off)"}));
 }
 
+// HIST-31: its reads would be missing, and nothing would say so.
+TEST_F(RecorderTest, AStoreThatIsOffForAWhileIsAGap) {
+  MemoryStore posts = Posts();
+  MemoryClient client = posts.Client("a");
+  const Scope scope;
+  ASSERT_TRUE(client.Set("1", "x").ok());
+  SettingWords words;
+  for (const Mode mode : {Mode::kOff, Mode::kEnforce}) {
+    words.mode = mode;
+    ASSERT_TRUE(Configure(words).ok());
+    EXPECT_TRUE(client.Get("1").ok());
+  }
+  EXPECT_EQ(history_.Lines("gap", {"reason"}),
+            (std::vector<Json>{{{"reason", "reads of posts are not recorded (its mode is off)"}}}));
+}
+
 // Also of a store that was wrapped before the recording began (HIST-31).
 TEST_F(RecorderTest, AStoreThatWasThereBeforeIsAGapToo) {
   History::Record("");

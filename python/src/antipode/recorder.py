@@ -167,6 +167,13 @@ class Recorder:
         why = store.kind if store.records else "its mode is off"
         self._writer.put(self._gap(f"reads of {store.name} are not recorded ({why})", 0))
 
+    def look_at_stores(self) -> None:
+        """Says of each store that its reads are not recorded, where that is so now."""
+        from antipode.store import registry
+
+        for store in registry().all():
+            self.not_read(store)
+
     def new_message(self) -> str:
         """A name for a message."""
         with self._lock:
@@ -388,6 +395,12 @@ def recorder() -> Recorder | None:
     return found if found is not None and found.folder == folder else _open(folder)
 
 
+def look_at_stores() -> None:
+    """The settings are others: a store may be off from now on, or for a while (HIST-31)."""
+    if _current is not None and _current.folder == settings().history:
+        _current.look_at_stores()
+
+
 def end() -> None:
     """The process ends, or soon will: what was recorded is on disk."""
     if _current is not None:
@@ -424,6 +437,7 @@ def _open(folder: str) -> Recorder | None:
                 _current.end()
             try:
                 _current = Recorder(folder)
+                _current.look_at_stores()
             except Exception:
                 logs.warn("history recorder", f"no history is recorded: {traceback.format_exc(limit=-2)}")
                 return None

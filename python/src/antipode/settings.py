@@ -197,7 +197,12 @@ def configure(**words: Unpack[SettingsWords]) -> Settings:
         resolved = _resolve(code)
         _code.clear()
         _code.update(code)
-        return _install(resolved)
+        installed = _install(resolved)
+    if installed.history:
+        from antipode import recorder
+
+        recorder.look_at_stores()
+    return installed
 
 
 def reset_settings() -> None:

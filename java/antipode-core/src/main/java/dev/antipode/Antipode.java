@@ -274,7 +274,9 @@ public final class Antipode {
    * @throws ConfigurationException for a bad value; nothing is changed then
    */
   public static Settings configure(Settings settings) {
-    return ProcessSettings.configure(settings);
+    Settings inForce = ProcessSettings.configure(settings);
+    Recorder.lookAtStores();
+    return inForce;
   }
 
   /**

@@ -9,6 +9,7 @@ import dev.antipode.history.HistoryOrder.Step;
 import dev.antipode.history.HistoryOrder.Strand;
 import dev.antipode.records.HostName;
 import dev.antipode.shim.RegisteredStore;
+import dev.antipode.shim.Registry;
 import io.opentelemetry.api.trace.Span;
 import io.opentelemetry.api.trace.SpanContext;
 import java.nio.file.Path;
@@ -129,6 +130,14 @@ public final class Recorder {
     Recorder recorder = current();
     if (recorder != null) {
       recorder.notRead(store);
+    }
+  }
+
+  /** The settings are others: a store may be off from now on, or for a while (HIST-31). */
+  public static void lookAtStores() {
+    Recorder found = CURRENT.get();
+    if (found != null && found.folder.equals(ProcessSettings.inForce().history())) {
+      Registry.current().all().forEach(found::notRead);
     }
   }
 
@@ -274,6 +283,7 @@ public final class Recorder {
       Recorder opened = new Recorder(folder);
       CURRENT.set(opened);
       hook();
+      Registry.current().all().forEach(opened::notRead);
       return opened;
     } catch (RuntimeException error) { // a folder's name that is none
       Logs.warn("history recorder", "no history is recorded: " + error);

@@ -303,6 +303,20 @@ class RecorderTest {
     assertThat(lines.of("read")).isEmpty();
   }
 
+  /** HIST-31: its reads would be missing, and nothing would say so. */
+  @Test
+  void aStoreThatIsOffForAWhileIsAGap() {
+    MemoryClient posts = MemoryStore.named("posts").client("a");
+    try (LineageScope scope = Antipode.scope()) {
+      posts.set("1", "x");
+      Antipode.configure(Antipode.settings().mode(Mode.OFF));
+      posts.get("1");
+      Antipode.configure(Antipode.settings().mode(Mode.ENFORCE));
+      posts.get("1");
+    }
+    assertThat(lines.reasons()).containsExactly("reads of posts are not recorded (its mode is off)");
+  }
+
   private static final class Rows extends Shim {
     @Override
     public String kind() {
