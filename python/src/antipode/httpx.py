@@ -9,7 +9,7 @@ from typing import Any, TypeVar, cast, overload
 
 import httpx
 
-from antipode.carriers import LINEAGE_HEADER
+from antipode.carriers import FORWARDING, LINEAGE_HEADER
 from antipode.propagation import Outgoing, approved, merge_response, prepare_request, unanswered
 from antipode.site import skip_packages
 from antipode.trust import trust_settings
@@ -94,7 +94,14 @@ class _AsyncTransport(httpx.AsyncBaseTransport):
 
 def _prepare(request: httpx.Request) -> Outgoing:
     headers = request.headers
-    outgoing = prepare_request(request.url.host, headers.get, headers.multi_items())
+    # httpx looks at, and decodes, all of its headers for each that is asked for.
+    there = {name.lower() for name, _ in headers.raw}
+
+    def get(name: str) -> str | None:
+        return headers.get(name) if name.encode() in there else None
+
+    forwarding = [(name, value) for name in FORWARDING if name.encode() in there for value in headers.get_list(name)]
+    outgoing = prepare_request(request.url.host, get, forwarding)
     for name, value in outgoing.changes.items():
         if value is None:
             headers.pop(name, None)

@@ -21,6 +21,7 @@ _join: Final = wire.join
 _SHORT: Final = wire.SHORT
 _Parsed: Final = wire.Parsed
 _CERTAIN: Final = wire.MAX_KEY  # a text so short has not too many entries
+_NONE: Final = frozenset[str]()
 
 
 class Order(StrEnum):
@@ -104,11 +105,13 @@ class Lineage:
 
     @property
     def _incomplete(self) -> frozenset[str]:
-        return self._split().incomplete
+        parts = self._parts
+        return _NONE if parts is None else parts.incomplete  # a text that was not split has positions alone
 
     @property
     def _extensions(self) -> tuple[str, ...]:
-        return self._split().extensions
+        parts = self._parts
+        return () if parts is None else parts.extensions
 
     # Joining and taking away
 
@@ -173,6 +176,8 @@ class Lineage:
 
     def added_to(self, base: Lineage) -> Lineage:
         """What this lineage has beyond `base`: entries, marks of incompleteness, extensions (spec PROP)."""
+        if not base:
+            return self
         incomplete = self._incomplete - base._incomplete if "" not in base._incomplete else frozenset[str]()
         extensions = tuple(e for e in self._extensions if e not in base._extensions)
         return self._make(self._subtract(base), incomplete, extensions)
@@ -299,7 +304,8 @@ class Lineage:
     @property
     def incomplete(self) -> frozenset[str]:
         """Names of the stores in which something that belonged here is missing; `""` means anywhere."""
-        return frozenset(wire.unspell_name(store) for store in self._incomplete)
+        marks = self._incomplete
+        return frozenset(wire.unspell_name(store) for store in marks) if marks else marks
 
     def is_complete(self, stores: Iterable[str] | None = None) -> bool:
         """Whether nothing is missing, in these stores or in any."""
@@ -323,8 +329,7 @@ class Lineage:
     @property
     def extensions(self) -> tuple[str, ...]:
         """The extensions that the lineage carries on, as they are spelled (WIRE-14)."""
-        parts = self._parts
-        return () if parts is None else parts.extensions  # a text that was not split has positions alone
+        return self._extensions
 
     def with_extensions(self, extensions: Iterable[str]) -> Lineage:
         """This lineage with exactly these extensions."""
@@ -339,7 +344,8 @@ class Lineage:
         without a name stands for all (spec WIRE, budget).
         """
         budget = min(budget, wire.MAX_BYTES)
-        if self._length() <= budget and self._entry_count() <= wire.MAX_ENTRIES:
+        length = self._length()
+        if length <= budget and (length <= _CERTAIN or self._entry_count() <= wire.MAX_ENTRIES):
             return self
         return self._make(*self._fitted(budget))
 

@@ -119,13 +119,20 @@ def join_texts(a: str, b: str) -> str:
             joined = _with_opaque(a, b)
             if joined is not None:
                 return joined
-        elif a.count(".") == 3:
-            # One entry each; of the same key and epoch counters have no leading zero, so length then digits decide.
-            name, _, last = b.rpartition(".")
-            if a.startswith(f"{name}."):
-                present = a[len(name) + 1 :]
-                return a if (len(present), present) >= (len(last), last) else b
+        else:
+            reached = _reaches(a, b)
+            if reached is not None:
+                return a if reached else b
     return Section.open(a).joined(Section.open(b)).text
+
+
+def _reaches(a: str, b: str) -> bool | None:
+    """Whether the one entry of section a is not less than that of b; None where these are not of one key and epoch."""
+    name, _, last = b.rpartition(".")
+    if a.count(".") != 3 or not a.startswith(f"{name}."):
+        return None
+    present = a[len(name) + 1 :]
+    return (len(present), present) >= (len(last), last)  # counters have no leading zero
 
 
 def _with_opaque(section: str, single: str) -> str | None:
@@ -151,5 +158,9 @@ def subtract_texts(a: str, b: str) -> str | None:
     """What of section a section b does not cover, as canonical text; None where nothing is left."""
     if a == b:
         return None
+    if b.count(".") == 3 and "._." not in b:
+        covered = _reaches(b, a)
+        if covered is not None:
+            return None if covered else a
     rest = Section.open(a).minus(Section.open(b))
     return rest.text if rest else None
