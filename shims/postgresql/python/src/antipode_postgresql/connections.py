@@ -86,7 +86,7 @@ class RecordingCursor(RecordingBaseCursor):
                 self._antipode_wait(call, conn)
             result = super().execute(query, params, **options)  # type: ignore[misc]
             if followed is not None:
-                came(followed, conn._antipode_flow)
+                came(followed, conn._antipode_flow, self)
             if call is not None:
                 self._antipode_cover(call, conn)
             if noted is not None:
@@ -140,7 +140,7 @@ class RecordingCursor(RecordingBaseCursor):
         try:
             yield from super().stream(query, *args, **options)  # type: ignore[misc]
             if followed is not None:
-                came(followed, self._antipode_flow)
+                came(followed, self._antipode_flow, self)
         except BaseException as error:
             self._antipode_flow.failed(Kind.MAYBE, error)
             raise
@@ -203,7 +203,7 @@ class AsyncRecordingCursor(RecordingBaseCursor):
                 await call.wait_async()
             result = await super().execute(query, params, **options)  # type: ignore[misc]
             if followed is not None:
-                came(followed, conn._antipode_flow)
+                came(followed, conn._antipode_flow, self)
             if call is not None:
                 await self._antipode_cover(call, conn)
             if noted is not None:
@@ -252,7 +252,7 @@ class AsyncRecordingCursor(RecordingBaseCursor):
             async for row in super().stream(query, *args, **options):  # type: ignore[misc]
                 yield row
             if followed is not None:
-                came(followed, self._antipode_flow)
+                came(followed, self._antipode_flow, self)
         except BaseException as error:
             self._antipode_flow.failed(Kind.MAYBE, error)
             raise

@@ -23,8 +23,9 @@ from antipode_postgresql.flow import INTRANS, Flow
 from antipode_postgresql.looking import Look
 from antipode_postgresql.packets import record_end, simple
 from antipode_postgresql.positions import Epoch, number_of, position_in
+from antipode_postgresql.repeating import own_reads
 from antipode_postgresql.statements import Kind, classify
-from antipode_postgresql.targets import target_of
+from antipode_postgresql.targets import Target, target_of
 
 _LIFE: Final = b"SELECT pg_postmaster_start_time()::text; SHOW transaction_isolation"
 # Beside the position that judges, what covers all that can be seen (EPOCH-31). On a primary the insert position: what
@@ -228,15 +229,22 @@ def follow(flow: Flow, query: Any) -> FollowedRead | None:
 
 
 @quietly
-def came(followed: FollowedRead, flow: Flow) -> None:
+def came(followed: FollowedRead, flow: Flow, cursor: Any) -> None:
     """What it read has come, unless it is on its way in a pipeline."""
-    if not flow.pgconn.pipeline_status:
-        followed.over(_server(flow))
+    if flow.pgconn.pipeline_status:
+        return
+    target = target_of(flow.connection)
+    server = _server_at(flow, target)
+    followed.over(server, again=None if flow.known.changed else own_reads(target, cursor, server.ask_timeout))
 
 
 def _server(flow: Flow) -> Server:
     """The server that a connection reaches."""
-    target, store = target_of(flow.connection), flow.binding.store
+    return _server_at(flow, target_of(flow.connection))
+
+
+def _server_at(flow: Flow, target: Target) -> Server:
+    store = flow.binding.store
     return store.server_at(target.address) or store.use_server(target, target.address)
 
 

@@ -143,7 +143,9 @@ class RecordingBaseCursor:
     def _execute_send(self, query: Any, **options: Any) -> None:
         flow = self._antipode_flow
         if flow.binding.records:
-            flow.begins(classify(query.query))
+            kind = classify(query.query)
+            flow.begins(kind)
+            flow.known.said(kind, query.query)
         super()._execute_send(query, **options)  # type: ignore[misc]
 
     def _start_copy_gen(self, statement: Any, params: Any = None) -> Any:
@@ -188,6 +190,9 @@ class RecordingBaseCursor:
             yield from flow.reset_gen()
         if kind is not _WRITE:
             flow.may_set(kind)
+            flow.known.said(kind, pgq.query)
+            if flow.binding.follows and self._query is None:  # psycopg says so unless the statement is prepared
+                self._query = pgq
         flow.has_snapshot = True
         if piped or flow.write is None or flow.pgconn.transaction_status != IDLE:
             return

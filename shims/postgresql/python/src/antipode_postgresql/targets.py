@@ -26,6 +26,8 @@ class Target:
     address: str
     """Its name for people and for telling servers apart: no credentials."""
     words: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    session: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
+    """Of an open connection: the settings that it was opened with, for reads that are to mean the same."""
 
     def conninfo(self, **more: Any) -> str:
         """The connection string; holds the password."""
@@ -65,7 +67,10 @@ def _connected(connection: Any) -> Target:
         del kept["hostaddr"]
     if pgconn.password:
         kept["password"] = pgconn.password.decode()
-    return Target(_address(kept, host, port), kept)
+    settings = {"client_encoding": (pgconn.parameter_status(b"client_encoding") or b"").decode()}
+    if words.get("options"):
+        settings["options"] = words["options"]
+    return Target(_address(kept, host, port), kept, settings)
 
 
 def _address(words: Mapping[str, Any], host: str, port: str) -> str:
