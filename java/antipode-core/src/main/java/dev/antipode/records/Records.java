@@ -132,6 +132,7 @@ public final class Records {
    */
   public static void end() {
     AT_EXIT.forEach(Runnable::run);
+    Repeats.giveUpAll();
     if (WRITER.isUsed()) {
       due(true).forEach(WRITER::put);
       WRITER.flush(EXIT_MILLIS);

@@ -202,24 +202,19 @@ public final class FollowedRead {
       return;
     }
     boolean allSeen = writes.stream().allMatch(write -> write.visibleAfter() != null);
-    if (again == null || !allSeen || !Repeats.later(() -> compare(late))) {
+    if (again == null || !allSeen || !Repeats.later(this::differs, found -> compared(late, found))) {
       record("behind", late, null);
     }
   }
 
   /** Reads again, and says whether the result is another one now. */
-  private void compare(List<FollowedWrite> late) {
-    byte[] now;
-    try {
-      now = Digests.of(again.call());
-    } catch (Exception | LinkageError error) { // the store's own: nothing is confirmed
-      now = null;
-    }
-    if (now == null || Arrays.equals(now, digest)) {
-      record("behind", late, null);
-    } else {
-      record("stale", late, "repeat");
-    }
+  private boolean differs() throws Exception {
+    byte[] now = Digests.of(again.call());
+    return now != null && !Arrays.equals(now, digest);
+  }
+
+  private void compared(List<FollowedWrite> late, boolean differs) {
+    record(differs ? "stale" : "behind", late, differs ? "repeat" : null);
   }
 
   private void record(String kind, List<FollowedWrite> writes, String confirmed) {

@@ -5,6 +5,7 @@ import dev.antipode.Mode;
 import dev.antipode.barrier.Following;
 import dev.antipode.records.Counts;
 import dev.antipode.records.Records;
+import dev.antipode.records.Repeats;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
@@ -61,9 +62,9 @@ public final class Recorded {
     until(Following::allLookedAt, "a look at each server");
   }
 
-  /** Waits until nothing is followed any more. */
+  /** Waits until nothing is followed or read again any more. */
   public void settled() {
-    until(() -> Following.count() == 0, "an end to what is followed");
+    until(() -> Following.count() == 0 && Repeats.nothingWaits(), "an end to what is followed");
   }
 
   /** How many there were of what summaries count. */
