@@ -13,6 +13,7 @@ import java.util.function.Consumer;
 final class Followed {
   private final Set<Followed> all;
   private final long followFor;
+  private final Runnable notYet;
   private final Consumer<List<FollowedWrite>> over;
   private final Group look;
   private final List<FollowedWrite> writes = new ArrayList<>(2);
@@ -21,10 +22,15 @@ final class Followed {
   private boolean ended;
   private Future<?> alarm;
 
-  /** Nobody is asked yet. {@code over} is called once, by whichever thread ends it; it ends by leaving {@code all}. */
-  Followed(Set<Followed> all, List<Asked> wanted, long followFor, Consumer<List<FollowedWrite>> over) {
+  /**
+   * Nobody is asked yet. {@code notYet} is called at most once, where the first look finds that something is missing, and must
+   * not wait; {@code over} once, by whichever thread ends it; it ends by leaving {@code all}.
+   */
+  Followed(
+      Set<Followed> all, List<Asked> wanted, long followFor, Runnable notYet, Consumer<List<FollowedWrite>> over) {
     this.all = all;
     this.followFor = followFor;
+    this.notYet = notYet;
     this.over = over;
     this.look = new Group(0, this::looked, true);
     for (Asked asked : wanted) {
@@ -72,6 +78,9 @@ final class Followed {
           write.park = park.add(write.writeId(), write.look.server);
         }
       }
+      if (!park.needs.isEmpty()) {
+        sayNotYet(); // before anything of it can be seen
+      }
       for (Need need : park.needs) {
         need.server.park(need);
       }
@@ -79,6 +88,14 @@ final class Followed {
     }
     if (!waits) {
       end();
+    }
+  }
+
+  private void sayNotYet() {
+    try {
+      notYet.run();
+    } catch (RuntimeException | LinkageError error) { // never an exception into the engine's thread
+      Logs.error("a dry-run record could not be made", error);
     }
   }
 

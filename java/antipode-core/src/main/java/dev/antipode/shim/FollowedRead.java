@@ -42,8 +42,8 @@ public final class FollowedRead {
   private final Map<String, Object> head;
   private final Span span;
   private final String site;
-  private byte[] digest;
-  private Callable<?> again; // null where it is not repeated
+  private OwnReads own; // null where what came is compared, or nothing
+  private Callable<Boolean> differs; // reads again: whether the result is another one now; null where it is not repeated
   // The entry that the value itself is older than, and the value's version; null where it is not.
   private WriteId wanted;
   private Ordered seen;
@@ -121,6 +121,18 @@ public final class FollowedRead {
   }
 
   /**
+   * The reply has begun to come from this server; nobody here has what it is: a cursor, a stream of rows. Where the server was
+   * behind, reads of the shim's own are compared instead (REC-22).
+   *
+   * @param again sends the same read, on a connection of the shim's own, and gives what came as plain data; called by a thread
+   *     of Antipode's, later, and up to three times; null where it is not to be sent again
+   */
+  public void over(Server server, Callable<?> again) {
+    own = again == null ? null : new OwnReads(again);
+    over(server, null, null, Map.of());
+  }
+
+  /**
    * The reply has come from this server.
    *
    * @param value what it was, to be compared with what {@code repeat} returns
@@ -150,11 +162,15 @@ public final class FollowedRead {
       count("followed_reads");
       return;
     }
-    if (seen == null && repeat != null && ProcessSettings.inForce().repeatReads()) {
-      digest = Digests.of(value.get());
-      again = digest == null ? null : repeat;
+    if (seen != null || !ProcessSettings.inForce().repeatReads()) {
+      own = null;
+    } else if (own != null) {
+      differs = own::differ;
+    } else if (repeat != null) {
+      byte[] digest = Digests.of(value.get());
+      differs = digest == null ? null : () -> isAnother(digest, repeat);
     }
-    if (Following.follow(server, missing, this::followed)) {
+    if (Following.follow(server, missing, own == null ? () -> { } : own::begin, this::followed)) {
       count("followed_reads");
     }
   }
@@ -190,6 +206,9 @@ public final class FollowedRead {
 
   /** Everything is seen, or given up; called by the engine's thread, which must not wait for a repeat. */
   private void followed(List<FollowedWrite> writes) {
+    if (own != null) {
+      own.over();
+    }
     List<FollowedWrite> late = writes.stream().filter(FollowedWrite::isLate).toList();
     if (seen != null) {
       record("stale", writes, "version");
@@ -202,19 +221,18 @@ public final class FollowedRead {
       return;
     }
     boolean allSeen = writes.stream().allMatch(write -> write.visibleAfter() != null);
-    if (again == null || !allSeen || !Repeats.later(this::differs, found -> compared(late, found))) {
+    if (differs == null || !allSeen || !Repeats.later(differs, found -> compared(late, found))) {
       record("behind", late, null);
     }
   }
 
-  /** Reads again, and says whether the result is another one now. */
-  private boolean differs() throws Exception {
-    byte[] now = Digests.of(again.call());
-    return now != null && !Arrays.equals(now, digest);
+  private static boolean isAnother(byte[] before, Callable<?> repeat) throws Exception {
+    byte[] now = Digests.of(repeat.call());
+    return now != null && !Arrays.equals(now, before);
   }
 
-  private void compared(List<FollowedWrite> late, boolean differs) {
-    record(differs ? "stale" : "behind", late, differs ? "repeat" : null);
+  private void compared(List<FollowedWrite> late, boolean isAnother) {
+    record(isAnother ? "stale" : "behind", late, isAnother ? "repeat" : null);
   }
 
   private void record(String kind, List<FollowedWrite> writes, String confirmed) {
