@@ -3,9 +3,7 @@ package dev.antipode.postgresql;
 import java.util.Arrays;
 import java.util.HashSet;
 import java.util.Locale;
-import java.util.Map;
 import java.util.Set;
-import java.util.concurrent.ConcurrentHashMap;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
@@ -47,9 +45,7 @@ final class Statements {
           + "interval union except intersect limit offset distinct filter within group lateral join inner outer full "
           + "cross format quote_literal quote_ident pg_typeof age date_part");
 
-  private static final int MOST_KEPT = 2048;
-  private static final int LONGEST_KEPT = 4096;
-  private static final Map<String, Kind> KNOWN = new ConcurrentHashMap<>();
+  private static final Memo<Kind> KNOWN = new Memo<>(Statements::judge);
 
   private Statements() {}
 
@@ -57,20 +53,9 @@ final class Statements {
     return new HashSet<>(Arrays.asList(text.split(" ")));
   }
 
-  /** What a statement may do. Long ones are not remembered. */
+  /** What a statement may do. */
   static Kind classify(String text) {
-    if (text.length() >= LONGEST_KEPT) {
-      return judge(text);
-    }
-    Kind known = KNOWN.get(text);
-    if (known == null) {
-      known = judge(text);
-      if (KNOWN.size() >= MOST_KEPT) {
-        KNOWN.clear();
-      }
-      KNOWN.put(text, known);
-    }
-    return known;
+    return KNOWN.of(text);
   }
 
   private static Kind judge(String text) {

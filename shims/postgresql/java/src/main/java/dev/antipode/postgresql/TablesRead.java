@@ -7,9 +7,7 @@ import java.util.Deque;
 import java.util.HashSet;
 import java.util.LinkedHashSet;
 import java.util.List;
-import java.util.Map;
 import java.util.Set;
-import java.util.concurrent.ConcurrentHashMap;
 
 /** Of which tables a statement reads, by its text (HIST-36, {@code spec/vectors/history-tables.json}). */
 final class TablesRead {
@@ -31,9 +29,7 @@ final class TablesRead {
   private static final Set<String> MADE = Set.of("into", "temp", "temporary", "unlogged");
   private static final Set<String> BEFORE_NAMES = Set.of(".", "as");
   private static final int MOST_TABLES = 32;
-  private static final int MOST_KEPT = 2048;
-  private static final int LONGEST_KEPT = 4096;
-  private static final Map<String, List<String>> KNOWN = new ConcurrentHashMap<>();
+  private static final Memo<List<String>> KNOWN = new Memo<>(TablesRead::judge);
 
   private final List<String> words;
   private final Deque<Level> levels = new ArrayDeque<>();
@@ -50,18 +46,7 @@ final class TablesRead {
    * where it reads no data. What stands in literals is none of it. Of what writes, what it returns is no read.
    */
   static List<String> of(String text) {
-    if (text.length() >= LONGEST_KEPT) {
-      return judge(text);
-    }
-    List<String> known = KNOWN.get(text);
-    if (known == null) {
-      known = judge(text);
-      if (KNOWN.size() >= MOST_KEPT) {
-        KNOWN.clear();
-      }
-      KNOWN.put(text, known);
-    }
-    return known;
+    return KNOWN.of(text);
   }
 
   private static List<String> judge(String text) {
