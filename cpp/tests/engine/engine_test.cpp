@@ -134,44 +134,13 @@ TEST_F(EngineTest, ABlockingWaitIsToldOfANewcomerAndNotUsedForALook) {
   EXPECT_FALSE(first.get().satisfied());
 }
 
-// A channel that says again and again that something has changed.
-class PushingWatch : public Watch {
- public:
-  explicit PushingWatch(std::function<void()> on_change)
-      : thread_([this, on_change = std::move(on_change)] {
-          while (!ended_) {
-            on_change();
-            ++pushed;
-            std::this_thread::sleep_for(2ms);
-          }
-        }) {}
-  ~PushingWatch() override {
-    ended_ = true;
-    thread_.join();
-  }
-  static std::atomic<int> pushed;
-
- private:
-  std::atomic<bool> ended_{false};
-  std::thread thread_;
-};
-std::atomic<int> PushingWatch::pushed{0};
-
-class PushShim : public FakeShim {
- public:
-  Capabilities capabilities() const override { return Capabilities::Objects().Push(true); }
-  Result<std::unique_ptr<Watch>> OpenWatch(Server&, std::function<void()> on_change) override {
-    return std::unique_ptr<Watch>(std::make_unique<PushingWatch>(std::move(on_change)));
-  }
-};
-
 // SHIM-19: told again and again that something has changed, a barrier still asks, and believes the answer.
 TEST_F(EngineTest, APushIsOnlyAHint) {
-  PushingWatch::pushed = 0;
+  ManyPushes::pushed = 0;
   const FakePtr fake = MakeFake("p", Always(Visibility::NotYet()));
-  MakeFakeStore<PushShim>("pushing", {fake});
-  auto waiting = BarrierAsync(Lineage(Object("pushing", "k")), Proceeding(60s));
-  Until([] { return PushingWatch::pushed > 20; });
+  MakeFakeStore<PushingShim>("pushing", {fake});
+  auto waiting = BarrierAsync(Lineage(At("pushing", "e", 1)), Proceeding(60s));
+  Until([] { return ManyPushes::pushed > 20; });
   const int asked = fake->asked;
   Until([&] { return fake->asked > asked; });
   EXPECT_EQ(waiting.wait_for(0ms), std::future_status::timeout);

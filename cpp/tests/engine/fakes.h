@@ -64,6 +64,39 @@ class FakeShim : public Shim {
   std::string Address(const std::any& target) const override { return (*std::any_cast<FakePtr>(&target))->name; }
 };
 
+// A channel that says again and again that something has changed.
+class ManyPushes final : public Watch {
+ public:
+  explicit ManyPushes(std::function<void()> on_change)
+      : thread_([this, on_change = std::move(on_change)] {
+          for (; !ended_; std::this_thread::sleep_for(2ms)) {
+            on_change();
+            ++pushed;
+          }
+        }) {
+    ++opened;
+  }
+  ~ManyPushes() override {
+    ended_ = true;
+    thread_.join();
+  }
+  static inline std::atomic<int> opened{0};
+  static inline std::atomic<int> pushed{0};
+
+ private:
+  std::atomic<bool> ended_{false};
+  std::thread thread_;
+};
+
+// Positions, and servers that push so.
+class PushingShim final : public FakeShim {
+ public:
+  Capabilities capabilities() const override { return Capabilities::Positions().Push(true); }
+  Result<std::unique_ptr<Watch>> OpenWatch(Server&, std::function<void()> on_change) override {
+    return std::unique_ptr<Watch>(std::make_unique<ManyPushes>(std::move(on_change)));
+  }
+};
+
 inline Ask Always(Visibility visibility) {
   return [visibility](Span<const WriteId> ids, Server&) { return Answers(std::vector(ids.size(), visibility)); };
 }

@@ -197,40 +197,6 @@ TEST_F(FollowedReadsTest, APositionBehindAnotherThatIsThereIsAskedForByItself) {
   EXPECT_EQ(Counted("followed_reads"), 29U);
 }
 
-// Positions, and a channel that says again and again that something has changed.
-class ManyPushes final : public Watch {
- public:
-  explicit ManyPushes(std::function<void()> on_change)
-      : thread_([this, on_change = std::move(on_change)] {
-          for (; !ended_; std::this_thread::sleep_for(2ms)) {
-            on_change();
-            ++pushed;
-          }
-        }) {
-    ++opened;
-  }
-  ~ManyPushes() override {
-    ended_ = true;
-    thread_.join();
-  }
-  static std::atomic<int> opened;
-  static std::atomic<int> pushed;
-
- private:
-  std::atomic<bool> ended_{false};
-  std::thread thread_;
-};
-std::atomic<int> ManyPushes::opened{0};
-std::atomic<int> ManyPushes::pushed{0};
-
-class PushingShim final : public FakeShim {
- public:
-  Capabilities capabilities() const override { return Capabilities::Positions().Push(true); }
-  Result<std::unique_ptr<Watch>> OpenWatch(Server&, std::function<void()> on_change) override {
-    return std::unique_ptr<Watch>(std::make_unique<ManyPushes>(std::move(on_change)));
-  }
-};
-
 // REC-21: it moves with every question, and could push.
 TEST_F(FollowedReadsTest, WhereNobodyWaitsAServerIsAskedAtLeisure) {
   Be(Mode::kDryRun);
