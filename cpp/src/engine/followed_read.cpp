@@ -1,6 +1,7 @@
 #include "antipode/followed_read.h"
 
 #include <algorithm>
+#include <atomic>
 #include <exception>
 #include <set>
 #include <utility>
@@ -26,16 +27,18 @@ using following::Writes;
 // Entries of objects that one read is followed for, at most, where the shim does not know which keys it reads.
 constexpr std::size_t kMostEntries = 16;
 
-// What follows a read never reaches the application that reads.
+// What follows a read never reaches the application that reads; false where it failed.
 template <typename Do>
-void Quietly(const Do& what) noexcept {
+bool Quietly(const Do& what) noexcept {
   try {
     what();
+    return true;
   } catch (const std::exception& error) {
     logs::Warn("followed read", std::string("a read could not be followed: ") + error.what());
   } catch (...) {
     logs::Warn("followed read", "a read could not be followed");
   }
+  return false;
 }
 
 std::optional<Digest> DigestOf(const FollowedRead::Octets& octets) {
@@ -79,17 +82,29 @@ struct FollowedRead::Inside : std::enable_shared_from_this<Inside> {
       Count("followed_reads");
       return;
     }
-    if (!older && came.value && came.repeat && InForce()->repeat_reads) {
-      digest = DigestOf(came.value);
-      if (digest) repeat = came.repeat;
+    following::Missed missed;
+    if (!older && came.repeat && InForce()->repeat_reads) {
+      if (came.value) digest = DigestOf(came.value);
+      if (digest || !came.value) repeat = came.repeat;
+      if (!came.value) missed = [self = shared_from_this()] { self->ReadBefore(); };
+      unseen = !came.value;
     }
-    if (following::Follow(wanted, [self = shared_from_this()](const Writes& writes) { self->Followed(writes); })) {
-      Count("followed_reads");
-    }
+    const auto over = [self = shared_from_this()](const Writes& writes) { self->Followed(writes); };
+    if (following::Follow(wanted, over, std::move(missed))) Count("followed_reads");
+  }
+
+  // Has the first of our own reads made, where it is still in time when its turn comes (REC-22). Called by the engine's thread.
+  void ReadBefore() {
+    Repeats::Instance().Later([self = shared_from_this()](bool may) {
+      Before expected = Before::kNone;
+      if (!may || !self->before.compare_exchange_strong(expected, Before::kSent)) return;
+      self->digest = self->Again();
+    });
   }
 
   // Everything is seen, or given up; called by the engine's thread, which must not wait for a repeat.
   void Followed(const Writes& writes) {
+    const bool read_before = before.exchange(Before::kTooLate) == Before::kSent;
     Writes late;
     std::copy_if(writes.begin(), writes.end(), std::back_inserter(late), [](const Write& write) { return write.Late(); });
     if (older) {
@@ -103,18 +118,29 @@ struct FollowedRead::Inside : std::enable_shared_from_this<Inside> {
       return;
     }
     const bool seen = std::all_of(writes.begin(), writes.end(), [](const Write& write) { return write.visible_after; });
-    if (repeat && seen && Repeats::Instance().Later([self = shared_from_this(), late](bool may) { self->Compare(late, may); })) {
+    const bool comparable = repeat && seen && (read_before || !unseen);
+    if (comparable && Repeats::Instance().Later([self = shared_from_this(), late](bool may) { self->Compare(late, may); })) {
       return;
     }
     Put("behind", late, {});
   }
 
-  // Reads again, and says whether the result is another one now.
+  // Reads again, and says whether the result is another one now: of our own reads, one that is so twice (REC-22). Done behind
+  // `ReadBefore`, by the same thread.
   void Compare(const Writes& late, bool may) {
-    std::optional<Digest> now;
-    if (may) Quietly([&] { now = DigestOf(repeat); });
-    const bool other = now && *now != *digest;
+    bool other = false;
+    if (may && digest) {
+      const std::optional<Digest> now = Again();
+      other = now && *now != *digest;
+      if (other && unseen) other = !Repeats::Instance().Ends() && Again() == now;
+    }
     Put(other ? "stale" : "behind", late, other ? "repeat" : "");
+  }
+
+  std::optional<Digest> Again() const {
+    std::optional<Digest> now;
+    const bool read = Quietly([&] { now = DigestOf(repeat); });
+    return read ? now : std::nullopt;  // GCC 12 leaves `now` as it finds it where an exception comes, and takes that for a digest
   }
 
   void Put(std::string_view kind, const Writes& writes, std::string_view confirmed) {
@@ -157,8 +183,12 @@ struct FollowedRead::Inside : std::enable_shared_from_this<Inside> {
   std::string site;
   Origin origin;
   std::optional<std::pair<Ordered, Ordered>> older;  // the entry that the value itself is older than, and its own version
-  std::optional<Digest> digest;
+  std::optional<Digest> digest;  // of what came; where that is not known, of the first of our own reads
   Octets repeat;
+  bool unseen = false;  // what came is not known
+  // The first of our own reads: not sent yet, sent before everything was seen, or no more to be sent.
+  enum class Before { kNone, kSent, kTooLate };
+  std::atomic<Before> before{Before::kNone};
 };
 
 std::unique_ptr<FollowedRead> FollowedRead::Begin(const std::shared_ptr<Store>& store,

@@ -32,7 +32,7 @@ bool TakePlace() {
 // The writes of one barrier or read. What it does is done by the thread of `Completions`, one after the other.
 class Following : public std::enable_shared_from_this<Following> {
  public:
-  explicit Following(Over over) : over_(std::move(over)) {}
+  Following(Over over, Missed missed) : over_(std::move(over)), missed_(std::move(missed)) {}
 
   std::shared_ptr<Group> Start(const Wanted& wanted) {
     const auto self = shared_from_this();
@@ -85,8 +85,19 @@ class Following : public std::enable_shared_from_this<Following> {
         parked_.push_back(place);
       }
     }
+    if (missed_ && !parked_.empty()) Tell([this] { missed_(); });  // before anybody asks again whether all are there
     for (Need& need : park_->needs) need.server->Park(need);
     if (!park_->Parked()) End();
+  }
+
+  // Never an exception into the engine's thread.
+  template <typename What>
+  static void Tell(const What& what) {
+    try {
+      what();
+    } catch (const std::exception& error) {
+      logs::Say(LogLevel::kError, std::string("a dry-run record could not be made: ") + error.what());
+    }
   }
 
   void TakeFirst(Write& write, const Need& need) {
@@ -114,12 +125,9 @@ class Following : public std::enable_shared_from_this<Following> {
       Write& write = writes_[parked_[number]];
       if (need.answer) write.Took(need.answer, need.seen.value_or(look_->since) - look_->since);
     }
-    try {
-      over_(writes_);
-    } catch (const std::exception& error) {  // never an exception into the engine's thread
-      logs::Say(LogLevel::kError, std::string("a dry-run record could not be made: ") + error.what());
-    }
+    Tell([this] { over_(writes_); });
     over_ = nullptr;
+    missed_ = nullptr;
     writes_.clear();
     look_.reset();
     park_.reset();
@@ -128,6 +136,7 @@ class Following : public std::enable_shared_from_this<Following> {
   }
 
   Over over_;
+  Missed missed_;
   Writes writes_;
   std::vector<std::size_t> parked_;
   std::shared_ptr<Group> look_;
@@ -156,9 +165,9 @@ void Write::Took(const std::optional<Visibility>& now, Duration after) {
   if (now && now->verdict == Verdict::kVisible) visible_after = std::max(after, Duration::zero());
 }
 
-std::shared_ptr<Group> Follow(const Wanted& wanted, Over over) {
+std::shared_ptr<Group> Follow(const Wanted& wanted, Over over, Missed missed) {
   if (!TakePlace()) return nullptr;
-  return std::make_shared<Following>(std::move(over))->Start(wanted);
+  return std::make_shared<Following>(std::move(over), std::move(missed))->Start(wanted);
 }
 
 std::optional<double> VisibleAfter(const std::vector<const Write*>& writes) {

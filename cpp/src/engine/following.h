@@ -51,9 +51,11 @@ using Writes = std::vector<Write>;
 using Wanted = std::vector<std::pair<std::shared_ptr<Server>, WriteId>>;
 /// Called once, by a thread of the engine, when all are seen, given up, or after the time.
 using Over = std::function<void(const Writes&)>;
+/// Called at most once, before `Over`, by the same thread, where the first look said of one of them that it is not there yet.
+using Missed = std::function<void()>;
 
-/// Follows writes, with nobody waiting: the needs of the first look. Null where too many are followed; then `over` is not called.
-std::shared_ptr<Group> Follow(const Wanted& wanted, Over over);
+/// Follows writes, with nobody waiting: the needs of the first look. Null where too many are followed; then nothing is called.
+std::shared_ptr<Group> Follow(const Wanted& wanted, Over over, Missed missed = nullptr);
 
 /// Seconds until the last of these was seen; nothing where one was not.
 std::optional<double> VisibleAfter(const std::vector<const Write*>& writes);

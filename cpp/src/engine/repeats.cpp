@@ -44,6 +44,11 @@ bool Repeats::Later(Job job) {
   return true;
 }
 
+bool Repeats::Ends() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return ending_;
+}
+
 void Repeats::Run() {
   std::unique_lock<std::mutex> lock(mutex_);
   while (true) {

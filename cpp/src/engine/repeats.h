@@ -28,6 +28,9 @@ class Repeats {
   /// Has the thread do it; false where too many wait already.
   bool Later(Job job);
 
+  /// Whether it ends: a job that would read once more does not.
+  bool Ends();
+
   /// Says of what is left that it is not done, and ends the thread; it begins again where it is needed.
   void End();
 
