@@ -51,6 +51,7 @@ class RecordingConnection(ConnectorDriving, BlockingDriving, _Plain):  # type: i
     def _open_connection(self) -> None:
         self._antipode.unknown()
         self._antipode_renew()
+        self._antipode.settings.reconnected()
         super()._open_connection()
         self._antipode_connected(self._antipode.flags)
 
@@ -58,9 +59,18 @@ class RecordingConnection(ConnectorDriving, BlockingDriving, _Plain):  # type: i
         self._antipode_renew()
         return bool(super().cmd_reset_connection())
 
-    def cmd_change_user(self, *args: Any, **kwargs: Any) -> Any:
+    def cmd_change_user(
+        self, username: str = "", password: str = "", database: str = "", *args: Any, **kwargs: Any
+    ) -> Any:
         self._antipode_renew()
-        return super().cmd_change_user(*args, **kwargs)
+        changed = super().cmd_change_user(username, password, database, *args, **kwargs)
+        self._antipode_logged_in(username, database)
+        return changed
+
+    def cmd_init_db(self, database: str) -> Any:
+        chosen = super().cmd_init_db(database)
+        self._antipode.settings.database = database
+        return chosen
 
     def close(self) -> None:
         try:

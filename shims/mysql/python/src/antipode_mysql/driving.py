@@ -88,7 +88,7 @@ class Driving:
             noting.read(recorder.binding, sql, several=several)
         followed = recorder.follow(sql, several=several)
         if followed is not None:
-            action = _followed(action, recorder, followed)
+            action = _followed(action, recorder, followed, sql)
         if call is None:
             return await action()
         read = call.read
@@ -206,11 +206,11 @@ class BlockingDriving(Driving):
 
 
 def _followed(
-    action: Callable[[], Awaitable[_R]], recorder: Recorder, followed: FollowedRead
+    action: Callable[[], Awaitable[_R]], recorder: Recorder, followed: FollowedRead, sql: bytes
 ) -> Callable[[], Awaitable[_R]]:
     async def act() -> _R:
         result = await action()
-        recorder.came(followed)
+        recorder.came(followed, sql)
         return result
 
     return act

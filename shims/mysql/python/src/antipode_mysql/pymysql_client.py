@@ -14,6 +14,7 @@ from pymysql.constants import CLIENT, COMMAND
 from antipode_mysql.binding import Binding
 from antipode_mysql.driving import BlockingDriving, Row, at_once
 from antipode_mysql.recorder import Recorder
+from antipode_mysql.session_settings import settings_of
 from antipode_mysql.tracking import STATE_CHANGED, gtids_in
 
 # Their inner parts have no types: as Any they may be overridden.
@@ -77,6 +78,10 @@ class RecordingConnection(BlockingDriving, _Plain):  # type: ignore[misc]
     def _send_autocommit_mode(self) -> None:
         self._antipode_do(b"SET AUTOCOMMIT", super()._send_autocommit_mode)
 
+    def select_db(self, db: Any) -> None:
+        super().select_db(db)
+        self._antipode.settings.database = db.decode() if isinstance(db, bytes) else str(db)
+
     def close(self) -> None:
         try:
             super().close()
@@ -87,6 +92,7 @@ class RecordingConnection(BlockingDriving, _Plain):  # type: ignore[misc]
     def connect(self, sock: Any = None) -> None:
         self._antipode.unknown()
         self._antipode.renewed()
+        self._antipode.settings.reconnected()
         self._antipode_call = None
         super().connect(sock)
         self._antipode_connected()
@@ -232,7 +238,7 @@ def wrap_connection(plain: Any, binding: Binding) -> Any:
     wrapped._antipode_warned = 0
     wrapped._antipode_call = None
     wrapped._antipode_plain = plain
-    wrapped._antipode = Recorder(binding)
+    wrapped._antipode = Recorder(binding, settings_of(plain, binding.target))
     if plain._sock is not None:
         wrapped._antipode_connected()
     return wrapped

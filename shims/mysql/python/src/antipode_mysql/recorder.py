@@ -21,6 +21,8 @@ from antipode_mysql.flavour import Answer, Flavour, answer_of
 from antipode_mysql.gtid_sets import GtidSet
 from antipode_mysql.mariadb import MARIADB
 from antipode_mysql.probe import MULTIPLEXED, flavour_of
+from antipode_mysql.repeating import own_reads
+from antipode_mysql.session_settings import SessionSettings
 from antipode_mysql.statements import Kind, Statement, classify
 from antipode_mysql.waiting import ReadCall, Snapshot, read_call
 
@@ -63,8 +65,9 @@ class Call:
 class Recorder:
     """The open transaction of one connection, and the writes in it."""
 
-    def __init__(self, binding: Binding) -> None:
+    def __init__(self, binding: Binding, settings: SessionSettings) -> None:
         self.binding = binding
+        self.settings = settings
         self.flavour: Flavour = MARIADB
         """The kind of server, by its greeting."""
         self.can_track = False
@@ -99,6 +102,8 @@ class Recorder:
             self.snapshot = None
         statement = classify(sql, several=several)
         kind, began = statement.kind, not self.writes
+        if kind is not Kind.READ and not (kind is Kind.WRITE and statement.packs):
+            self.settings.said(sql, several=several)
         reads = kind is Kind.READ and b"FROM" in sql.upper()  # without, it reads no data: variables, SHOW
         if statement.may_write:
             self._begin_write()
@@ -126,10 +131,14 @@ class Recorder:
         return followed_read(binding.store, current_reading())
 
     @quietly
-    def came(self, followed: FollowedRead) -> None:
+    def came(self, followed: FollowedRead, sql: bytes) -> None:
         """What it read has come."""
-        store, target = self.binding.store, self.binding.target
-        followed.over(store.server_at(target.address) or store.use_server(target, target.address))
+        store, target, settings = self.binding.store, self.binding.target, self.settings
+        server = store.server_at(target.address) or store.use_server(target, target.address)
+        again = None
+        if not settings.changed:
+            again = own_reads(target, settings.database, self.flavour, sql, server.ask_timeout)
+        followed.over(server, again=again)
 
     def _begin_write(self) -> None:
         scope = current_scope()
@@ -287,6 +296,7 @@ class Recorder:
     def renewed(self) -> None:
         """The session has been reset: its variables, its transaction and its newest id are gone."""
         self.roll_back()
+        self.settings.renewed()
         self.mark, self.mark_known, self.rests, self.flags, self.tracks = None, False, "", 0, None
 
     def connected(self, session: int, flags: int, version: str, *, can_track: bool) -> None:
