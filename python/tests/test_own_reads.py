@@ -47,6 +47,8 @@ class Server:
         try:
             for _ in range(times):
                 assert self.may_read.wait(20)
+                if not self.results:
+                    return
                 result = self.results.pop(0)
                 if isinstance(result, Exception):
                     raise result
