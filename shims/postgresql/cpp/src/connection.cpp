@@ -23,7 +23,11 @@ void DropCopied(PGconn* connection) {
 }  // namespace
 
 Connection::Inside::Inside(OwnConnection plain, Binding binding)
-    : process_(getpid()), plain_(std::move(plain)), binding_(std::move(binding)), flow_(binding_, plain_.get()) {}
+    : process_(getpid()),
+      plain_(std::move(plain)),
+      binding_(std::move(binding)),
+      flow_(binding_, plain_.get()),
+      repeating_(plain_.get()) {}
 
 Connection::Inside::~Inside() {
   if (!plain_) return;
@@ -43,32 +47,43 @@ Statement Connection::Inside::StatementIn(const char* text) {
   if (!prepared_.empty() && MayRename(text)) prepared_.clear();
   binding_.Refresh();
   const Kind kind = Classify(text);
+  repeating_.Says(kind, text);
   const bool follows = kind == Kind::kRead && binding_.store->mode() == Mode::kDryRun;
   return {kind, follows && ReadsData(text), binding_.notes ? TablesRead(text) : std::vector<std::string>()};
 }
 
-const Statement& Connection::Inside::PreparedStatement(const char* name) {
+const Statement& Connection::Inside::PreparedStatement(const char* name, Sent& sent) {
   static const auto& unknown = *new Statement{Kind::kMaybe, false, {std::string()}};  // outlives all connections
   const auto found = name == nullptr ? prepared_.end() : prepared_.find(name);
   if (found == prepared_.end()) return unknown;
-  auto& [statement, text] = found->second;
+  PreparedText& prepared = found->second;
+  sent.text = prepared.text.c_str();
+  sent.types = prepared.types.data();
+  sent.typed = static_cast<int>(prepared.types.size());
   binding_.Refresh();
-  if (binding_.notes && !text.empty()) {
-    statement.tables = TablesRead(text);
-    text.clear();
-  }
-  return statement;
+  if (binding_.notes && !std::exchange(prepared.has_tables, true)) prepared.statement.tables = TablesRead(prepared.text);
+  return prepared.statement;
 }
 
-std::unique_ptr<FollowedRead> Connection::Inside::Followed(const Statement& statement, const Site& site) const {
-  if (!statement.reads_data || binding_.store->mode() != Mode::kDryRun) return nullptr;
-  return FollowedRead::Begin(binding_.store, CurrentReading(), CurrentScope(), site);
+Connection::Inside::Followed Connection::Inside::Follow(const Statement& statement, const Sent& sent, const Site& site) {
+  if (!statement.reads_data || binding_.store->mode() != Mode::kDryRun) return {};
+  Followed followed{FollowedRead::Begin(binding_.store, CurrentReading(), CurrentScope(), site), {}};
+  if (followed.read) followed.came = repeating_.Of(sent, binding_.server->AskTimeout());
+  return followed;
 }
 
-void Connection::Inside::Prepared(const char* name, const char* text) {
+void Connection::Inside::Prepared(const char* name, const char* text, int count, const Oid* types) {
   const Kind kind = Classify(text);
-  prepared_[name] = {{kind, kind == Kind::kRead && ReadsData(text)}, text};
+  repeating_.Says(kind, text);
+  PreparedText prepared{{kind, kind == Kind::kRead && ReadsData(text)}, text, {}};
+  if (types != nullptr && count > 0) prepared.types.assign(types, types + count);
+  prepared_[name] = std::move(prepared);
   flow_.set_client_prepares();
+}
+
+void Connection::Inside::Forget(const char* name, const char* text) {
+  if (name != nullptr) prepared_.erase(name);
+  if (text != nullptr) repeating_.Says(Classify(text), text);
 }
 
 void Connection::Inside::PreparedUnnamed(const char* query, int count, const Oid* types) {
@@ -119,7 +134,8 @@ void Connection::Inside::End() {
   }
 }
 
-Reply Connection::Inside::Run(const Statement& statement, const Call& run, const Send& send, const Site& site) {
+Reply Connection::Inside::Run(const Statement& statement, const Sent& sent, const Call& run, const Send& send,
+                              const Site& site) {
   const Kind kind = statement.kind;
   error_.reset();
   words_.reset();
@@ -155,11 +171,11 @@ Reply Connection::Inside::Run(const Statement& statement, const Call& run, const
     Refuse(refusal.get(), wrote);
     return Reply(refusal.release());
   }
-  const auto followed = Followed(statement, site);
+  const Followed followed = Follow(statement, sent, site);
   OwnResult result(run());
   Keep(result.get());
   has_snapshot_ = true;
-  if (followed && PQresultStatus(result.get()) == PGRES_TUPLES_OK) followed->Over(binding_.server);
+  if (PQresultStatus(result.get()) == PGRES_TUPLES_OK) followed.Over(binding_.server);
   if (IsCopy(result.get())) {
     under_way_ = true;
     kind_ = kind;
@@ -174,7 +190,7 @@ Reply Connection::Inside::Run(const Statement& statement, const Call& run, const
   return Reply(result.release());
 }
 
-int Connection::Inside::Start(const Statement& statement, const Send& send, const Site& site) {
+int Connection::Inside::Start(const Statement& statement, const Sent& sent, const Send& send, const Site& site) {
   const Kind kind = statement.kind;
   error_.reset();
   words_.reset();
@@ -201,9 +217,9 @@ int Connection::Inside::Start(const Statement& statement, const Send& send, cons
     pieces_.push_back(Piece::kOurs);
     ++unsynced_;
   }
-  followed_ = InPipeline() ? nullptr : Followed(statement, site);
+  followed_ = InPipeline() ? Followed() : Follow(statement, sent, site);
   if (send() == 0) {
-    followed_.reset();
+    followed_ = {};
     flow_.NotSent(!wrote);
     return 0;
   }
@@ -278,7 +294,7 @@ void Connection::Inside::Over() {
   under_way_ = false;
   if (ending_.none) Unheard();  // its results were taken from libpq itself
   noted_.reset();
-  if (const auto followed = std::move(followed_); followed && !ending_.none && !ending_.failed) followed->Over(binding_.server);
+  if (const Followed followed = std::exchange(followed_, {}); !ending_.none && !ending_.failed) followed.Over(binding_.server);
   flow_.Ends(kind_, ending_);
 }
 
@@ -312,7 +328,8 @@ void Connection::Inside::Reset() {
   Unheard();
   flow_.Closes();
   flow_.Forget();
-  followed_.reset();
+  followed_ = {};
+  repeating_.Reconnected();
   prepared_.clear();
   unnamed_.reset();
   under_way_ = has_snapshot_ = false;

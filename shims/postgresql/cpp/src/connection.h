@@ -18,6 +18,7 @@
 #include "flow.h"
 #include "noting.h"
 #include "reads.h"
+#include "repeating.h"
 #include "session.h"
 
 namespace antipode::postgresql {
@@ -35,17 +36,19 @@ class Connection::Inside {
   PGconn* Release();
 
   // A command that is waited for. `run` is libpq's own call, `send` sends the same alone in a packet.
-  Reply Run(const Statement& statement, const Call& run, const Send& send, const Site& site);
+  Reply Run(const Statement& statement, const Sent& sent, const Call& run, const Send& send, const Site& site);
   // The same without anything to record.
   Reply Plain(const Call& run);
   // A command that is not.
-  int Start(const Statement& statement, const Send& send, const Site& site);
+  int Start(const Statement& statement, const Sent& sent, const Send& send, const Site& site);
 
   Statement StatementIn(const char* text);
-  const Statement& PreparedStatement(const char* name);
+  // The prepared one of this name; what is sent gets its text and types, as far as they are known.
+  const Statement& PreparedStatement(const char* name, Sent& sent);
   // The application's own statement of this name, which is not the unnamed one.
-  void Prepared(const char* name, const char* text);
-  void Forget(const char* name) { if (name != nullptr) prepared_.erase(name); }
+  void Prepared(const char* name, const char* text, int count, const Oid* types);
+  // One that will be prepared later, or not.
+  void Forget(const char* name, const char* text);
   // The unnamed statement, which every question of ours replaces: it is prepared anew with its parameters.
   struct Unnamed {
     std::string query;
@@ -68,8 +71,13 @@ class Connection::Inside {
   void Over();
   // Nobody will hear any more what the command under way has given: for a recorded history it may have been read.
   void Unheard();
-  // In dry-run: what follows a read that is sent now.
-  std::unique_ptr<FollowedRead> Followed(const Statement& statement, const Site& site) const;
+  // In dry-run: what follows a read that is sent now, and how it is repeated.
+  struct Followed {
+    std::unique_ptr<FollowedRead> read;
+    FollowedRead::Came came;
+    void Over(const std::shared_ptr<Server>& server) const { if (read) read->Over(server, came); }
+  };
+  Followed Follow(const Statement& statement, const Sent& sent, const Site& site);
   // Reads what is under way to its end and throws it away, which libpq's own waiting calls do first.
   void End();
   // Our telling what is to rest beside was refused, so that what follows it is not sent.
@@ -82,10 +90,13 @@ class Connection::Inside {
   OwnConnection plain_;
   Binding binding_;
   Flow flow_;
-  // What the application has prepared by libpq's own call; with its text until somebody asks for its tables.
+  Repeating repeating_;
+  // What the application has prepared by libpq's own call.
   struct PreparedText {
     Statement statement;
     std::string text;
+    std::vector<Oid> types;
+    bool has_tables = false;  // somebody has asked for them
   };
   std::map<std::string, PreparedText> prepared_;
   std::optional<Unnamed> unnamed_;
@@ -95,7 +106,7 @@ class Connection::Inside {
   bool under_way_ = false;
   Kind kind_ = Kind::kRead;
   Ending ending_;
-  std::unique_ptr<FollowedRead> followed_;
+  Followed followed_;
   std::unique_ptr<NotedStatement> noted_;
 
   // A pipeline.

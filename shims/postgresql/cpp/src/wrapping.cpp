@@ -113,7 +113,7 @@ PGconn* Connection::Release() noexcept { return inside_->Release(); }
 Reply Connection::Exec(const char* query, Site site) {
   PGconn* const plain = get();
   return inside_->Run(
-      inside_->StatementIn(query), [&] { return PQexec(plain, query); },
+      inside_->StatementIn(query), Sent{query}, [&] { return PQexec(plain, query); },
       [&] { return PQsendQueryParams(plain, query, 0, nullptr, nullptr, nullptr, nullptr, 0); }, site);
 }
 
@@ -121,7 +121,7 @@ Reply Connection::ExecParams(const char* command, int count, const Oid* types, c
                              const int* lengths, const int* formats, int result_format, Site site) {
   PGconn* const plain = get();
   return inside_->Run(
-      inside_->StatementIn(command),
+      inside_->StatementIn(command), Sent{command, count, types, values, lengths, formats},
       [&] { return PQexecParams(plain, command, count, types, values, lengths, formats, result_format); },
       [&] { return PQsendQueryParams(plain, command, count, types, values, lengths, formats, result_format); }, site);
 }
@@ -132,7 +132,7 @@ Reply Connection::Prepare(const char* name, const char* query, int count, const 
   if (IsUnnamed(name)) {
     inside_->PreparedUnnamed(query, count, types);
   } else {
-    inside_->Prepared(name, query);
+    inside_->Prepared(name, query, count, types);
   }
   return reply;
 }
@@ -145,8 +145,9 @@ Reply Connection::ExecPrepared(const char* name, int count, const char* const* v
     const std::vector<Oid> types = TypesOf(unnamed.types, count);
     return ExecParams(unnamed.query.c_str(), count, types.data(), values, lengths, formats, result_format, site);
   }
+  Sent sent{nullptr, count, nullptr, values, lengths, formats};
   return inside_->Run(
-      inside_->PreparedStatement(name),
+      inside_->PreparedStatement(name, sent), sent,
       [&] { return PQexecPrepared(plain, name, count, values, lengths, formats, result_format); },
       [&] { return PQsendQueryPrepared(plain, name, count, values, lengths, formats, result_format); }, site);
 }
@@ -164,21 +165,21 @@ Reply Connection::DescribePrepared(const char* name) {
 Reply Connection::DescribePortal(const char* name) { return inside_->Plain([&] { return PQdescribePortal(get(), name); }); }
 
 int Connection::SendQuery(const char* query, Site site) {
-  return inside_->Start(inside_->StatementIn(query), [&] { return PQsendQuery(get(), query); }, site);
+  return inside_->Start(inside_->StatementIn(query), Sent{query}, [&] { return PQsendQuery(get(), query); }, site);
 }
 
 int Connection::SendQueryParams(const char* command, int count, const Oid* types, const char* const* values,
                                 const int* lengths, const int* formats, int result_format, Site site) {
   return inside_->Start(
-      inside_->StatementIn(command),
+      inside_->StatementIn(command), Sent{command, count, types, values, lengths, formats},
       [&] { return PQsendQueryParams(get(), command, count, types, values, lengths, formats, result_format); }, site);
 }
 
 int Connection::SendPrepare(const char* name, const char* query, int count, const Oid* types) {
   // Whether it will be prepared is not known yet: what a named one does when run is not, either.
   if (IsUnnamed(name) && query != nullptr) inside_->PreparedUnnamed(query, count, types);
-  if (!IsUnnamed(name)) inside_->Forget(name);
-  return inside_->Start({Kind::kRead, false}, [&] { return PQsendPrepare(get(), name, query, count, types); }, Site());
+  if (!IsUnnamed(name)) inside_->Forget(name, query);
+  return inside_->Start({Kind::kRead, false}, Sent(), [&] { return PQsendPrepare(get(), name, query, count, types); }, Site());
 }
 
 int Connection::SendQueryPrepared(const char* name, int count, const char* const* values, const int* lengths,
@@ -188,8 +189,9 @@ int Connection::SendQueryPrepared(const char* name, int count, const char* const
     const std::vector<Oid> types = TypesOf(unnamed.types, count);
     return SendQueryParams(unnamed.query.c_str(), count, types.data(), values, lengths, formats, result_format, site);
   }
+  Sent sent{nullptr, count, nullptr, values, lengths, formats};
   return inside_->Start(
-      inside_->PreparedStatement(name),
+      inside_->PreparedStatement(name, sent), sent,
       [&] { return PQsendQueryPrepared(get(), name, count, values, lengths, formats, result_format); }, site);
 }
 
