@@ -208,14 +208,18 @@ TEST_F(TapTest, ATapWhoseStreamGoesAwayProvesNothingMore) {
   EXPECT_EQ(VerdictOf(Message("before")), Verdict::kVisible);
   b_.Delete(tap.queue);
   EXPECT_EQ(VerdictOf(Message("after"), 3s), Verdict::kUnproven);
-  b_.own().Declare(tap.queue, {{"x-queue-type", "stream"}});
-  b_.own().Bind(tap.queue, exchange);
-  // A busy broker gives the first messages to the stream of that name that it is just deleting.
-  const auto comes = [&] {
-    b_.own().Publish(exchange, "", "x", {}, "again");
-    return VerdictOf(Message("again"), 2s) == Verdict::kVisible;
+  // A busy broker gives the first messages to the stream of that name that it is just deleting: then once more, with another one.
+  std::string again;
+  const auto declared_anew = [&, count = 0]() mutable {
+    if (count > 0) b_.Delete(tap.queue);
+    b_.own().Declare(tap.queue, {{"x-queue-type", "stream"}});
+    b_.own().Bind(tap.queue, exchange);
+    again = "again" + std::to_string(++count);
+    b_.own().Publish(exchange, "", "x", {}, again);
+    return Until([&] { return b_.own().Count(tap.queue) == 1; }, 10s);
   };
-  EXPECT_TRUE(Until(comes, 90s));
+  ASSERT_TRUE(Until(declared_anew, 90s));
+  EXPECT_TRUE(Until([&] { return VerdictOf(Message(again), 5s) == Verdict::kVisible; }, 90s)) << "it is there, and was sent once";
 }
 
 class DeclaredAnew : public RabbitTest, public ::testing::WithParamInterface<std::pair<int, int>> {};
