@@ -124,7 +124,7 @@ public final class AntipodePostgres {
       this.store = store;
       this.options = options;
       this.plain = plain;
-      this.binding = new Binding(store, options);
+      this.binding = new Binding(store, options, plain);
     }
 
     Connection record(Connection connection) throws SQLException {

@@ -7,11 +7,14 @@ import dev.antipode.configuration.ProcessSettings;
 import dev.antipode.shim.Capabilities.Rest;
 import dev.antipode.shim.RegisteredStore;
 import java.time.Duration;
+import java.util.Properties;
+import javax.sql.DataSource;
 
 /** One wrapped client's tie to its store: the options, and how writes and reads are treated. */
 final class Binding {
   private final RegisteredStore store;
   private final StoreOptions options;
+  private final Properties session; // null where each session is changed before the application has it
   private final boolean rests;
   private final boolean flushesAsynchronous;
 
@@ -20,9 +23,12 @@ final class Binding {
   private volatile Mode mode = Mode.ENFORCE;
   private volatile boolean merges;
 
-  Binding(RegisteredStore store, StoreOptions options) {
+  /** {@code plain} is the wrapped client; null for a connection. */
+  Binding(RegisteredStore store, StoreOptions options, DataSource plain) {
     this.store = store;
     this.options = options;
+    this.session = plain == null ? new Properties()
+        : Credentials.changesSessions(plain) ? null : Credentials.ofSessions(Credentials.of(plain));
     this.rests = options.restOr(null) == Rest.NATIVE;
     this.flushesAsynchronous = !"incomplete".equals(options.extra(AntipodePostgres.ASYNC_COMMITS));
   }
@@ -44,6 +50,11 @@ final class Binding {
 
   StoreOptions options() {
     return options;
+  }
+
+  /** The settings that the client gives its sessions; null where those are changed by what nobody sees. */
+  Properties session() {
+    return session;
   }
 
   /** Whether writes are recorded. */

@@ -2,19 +2,53 @@ package dev.antipode.postgresql;
 
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
+import java.util.Collection;
+import java.util.List;
 import java.util.Properties;
+import java.util.stream.Stream;
 import javax.sql.DataSource;
 import org.postgresql.Driver;
+import org.postgresql.PGProperty;
 
 /** The user, password and TLS of a DataSource, as its kind of bean tells them: our own connections use the same. */
 final class Credentials {
+  /** What gives a session other settings than its user has. */
+  static final List<PGProperty> OF_SESSIONS =
+      List.of(PGProperty.OPTIONS, PGProperty.CURRENT_SCHEMA, PGProperty.STRING_TYPE);
+
+  private static final int DEEPEST = 3;
+
   private Credentials() {}
 
   /** What is known; empty where nothing is. */
   static Properties of(DataSource source) {
     Properties found = new Properties();
-    collect(source, found, 3);
+    collect(source, found, DEEPEST);
     return found;
+  }
+
+  /** Those of some words that give a session its settings. */
+  static Properties ofSessions(Properties words) {
+    Properties found = new Properties();
+    for (PGProperty property : OF_SESSIONS) {
+      put(found, property.getName(), words.getProperty(property.getName()));
+    }
+    return found;
+  }
+
+  /** Whether a pool says that it changes each session that it opens: by SQL of its own, or to another schema. */
+  static boolean changesSessions(DataSource source) {
+    return changesSessions(source, DEEPEST);
+  }
+
+  private static boolean changesSessions(Object source, int depth) {
+    boolean isSaid = Stream.of("getConnectionInitSql", "getInitSQL", "getSchema", "getDefaultSchema")
+        .anyMatch(name -> first(source, name) != null);
+    if (isSaid || asked(source, "getConnectionInitSqls") instanceof Collection<?> texts && !texts.isEmpty()) {
+      return true;
+    }
+    Object inner = inside(source);
+    return inner instanceof DataSource && depth > 0 && changesSessions(Proxies.plain(inner), depth - 1);
   }
 
   private static void collect(Object source, Properties found, int depth) {
@@ -30,13 +64,15 @@ final class Credentials {
     if (asked(source, "getDataSourceProperties") instanceof Properties more) {
       more.stringPropertyNames().forEach(name -> found.setProperty(name, more.getProperty(name)));
     }
-    Object inner = asked(source, "getDataSource");
-    if (inner == null) {
-      inner = asked(source, "getTargetDataSource");
-    }
+    Object inner = inside(source);
     if (inner instanceof DataSource && depth > 0) {
       collect(Proxies.plain(inner), found, depth - 1);
     }
+  }
+
+  private static Object inside(Object source) {
+    Object inner = asked(source, "getDataSource");
+    return inner == null ? asked(source, "getTargetDataSource") : inner;
   }
 
   private static void put(Properties found, String name, String value) {

@@ -26,6 +26,7 @@ final class Flow {
   private final String unfit;
   private final boolean isPlainChain;
   private final Beside beside;
+  private final SessionState session;
 
   private Write write;
 
@@ -58,6 +59,7 @@ final class Flow {
     this.unfit = unfit;
     this.isPlainChain = isPlainChain;
     this.beside = new Beside(binding, physical);
+    this.session = new SessionState(known);
   }
 
   Binding binding() {
@@ -66,6 +68,10 @@ final class Flow {
 
   BaseConnection physical() {
     return physical;
+  }
+
+  SessionState session() {
+    return session;
   }
 
   boolean keepsSnapshot() {
@@ -87,6 +93,7 @@ final class Flow {
     boolean wasOpen = Asking.isOpen(physical);
     if (Asking.isIdle(physical)) {
       hasSnapshot = false;
+      session.transactionOver();
     }
     if (kind == Kind.END_PREPARED && write == null) {
       write = prepared;

@@ -19,6 +19,9 @@ final class Known {
   /** Of {@link #timeline}; empty until it was asked for. */
   String epoch = "";
 
+  /** Whether the application has changed its session's settings, as far as a shim saw it. */
+  boolean isChanged;
+
   private Known() {}
 
   /** That of the driver's own connection. */

@@ -65,13 +65,18 @@ final class Reads {
     return follows ? FollowedRead.of(binding.store()) : null;
   }
 
-  /** What it read has come. Whatever fails here, the application has its rows. */
-  static void came(Flow flow, FollowedRead followed) {
+  /**
+   * What it read has come. Whatever fails here, the application has its rows.
+   *
+   * @param parameters what was set on a prepared statement; null for another one
+   */
+  static void came(Flow flow, FollowedRead followed, Statement statement, String sent, Parameters parameters) {
     RegisteredStore store = flow.binding().store();
     try {
       Target target = AntipodePostgres.targetOf(flow.physical(), flow.binding());
       Server known = store.serverAt(target.address());
-      followed.over(known == null ? store.useServer(target, target.address()) : known);
+      Server server = known == null ? store.useServer(target, target.address()) : known;
+      followed.over(server, ReadAgain.of(flow, target, server, statement, sent, parameters));
     } catch (RuntimeException error) {
       flow.binding().say("follow", "a read of " + store.name() + " could not be followed: " + error);
     }

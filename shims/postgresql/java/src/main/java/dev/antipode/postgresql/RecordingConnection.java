@@ -70,6 +70,9 @@ final class RecordingConnection extends Proxies.Handler {
           flow.closing();
         }
         return plainly(method, args);
+      case "setSchema":
+        flow.session().changed();
+        return plainly(method, args);
       case "getMetaData":
         return metaData((DatabaseMetaData) plainly(method, args), (Connection) proxy);
       case "toString":
@@ -103,6 +106,7 @@ final class RecordingConnection extends Proxies.Handler {
         return RecordingExecutor.of((QueryExecutor) plainly(method, args), flow);
       case "execSQLUpdate", "execSQLQuery":
         Kind kind = Statements.classify((String) args[0]);
+        flow.session().sent(kind, (String) args[0]);
         return NotedStatement.around(
             flow, (String) args[0], () -> flow.run(kind, false, () -> plainly(method, args)));
       default:

@@ -15,6 +15,8 @@ final class RecordingStatement extends Proxies.Handler {
   private final Flow flow;
   private Kind batch = Kind.READ;
   private String last; // what gave the rows that are there
+  private Parameters parameters; // null where none was set while reads are followed
+  private Boolean isRepeatable; // null until it was asked
 
   private RecordingStatement(Statement plain, String text, Connection connection, Flow flow) {
     super(plain);
@@ -50,14 +52,47 @@ final class RecordingStatement extends Proxies.Handler {
         return connection;
       case "getResultSet", "getGeneratedKeys":
         return recording(plainly(method, args));
+      case "clearParameters":
+        parameters = null;
+        return plainly(method, args);
       case "toString":
         return plain.toString();
       default:
-        return plainly(method, args);
+        Object result = plainly(method, args);
+        if (text != null && Parameters.isSetting(method, args)) {
+          set(method, args);
+        }
+        return result;
     }
   }
 
+  /** A parameter was set: kept where a read that is followed may need it. */
+  private void set(Method method, Object[] args) {
+    if (!flow.binding().refreshed().follows()) {
+      parameters = null; // what is kept would not be what is set
+      return;
+    }
+    if (isRepeatable == null) {
+      isRepeatable = Repeatable.is(text);
+    }
+    if (!isRepeatable) {
+      return;
+    }
+    if (parameters == null) {
+      parameters = new Parameters();
+    }
+    parameters.set(method, args);
+  }
+
   private Object executed(Kind kind, String sent, Method method, Object[] args) throws Throwable {
+    try {
+      return noted(kind, sent, method, args);
+    } finally {
+      flow.session().sent(kind, sent);
+    }
+  }
+
+  private Object noted(Kind kind, String sent, Method method, Object[] args) throws Throwable {
     Reads read = Reads.of(flow, kind);
     NotedStatement noted = NotedStatement.of(flow, sent);
     if (noted == null) {
@@ -79,7 +114,9 @@ final class RecordingStatement extends Proxies.Handler {
     FollowedRead followed = Reads.follow(flow, kind, sent);
     Object result = flow.run(kind, false, () -> plainly(method, args));
     if (followed != null) { // before it is merged what the rows depend on
-      Reads.came(flow, followed);
+      boolean isPrepared = text != null && sent.equals(text);
+      Parameters set = parameters == null ? new Parameters() : parameters;
+      Reads.came(flow, followed, plain, sent, isPrepared ? set : null);
     }
     if (read != null) {
       read.cover(result instanceof ResultSet rows ? rows : null, plain);
@@ -90,6 +127,7 @@ final class RecordingStatement extends Proxies.Handler {
 
   private void addToBatch(String sent) {
     Kind kind = sent == null ? Kind.MAYBE : Statements.classify(sent);
+    flow.session().sent(kind, sent);
     if (kind == Kind.READ || batch == Kind.MAYBE) {
       return;
     }

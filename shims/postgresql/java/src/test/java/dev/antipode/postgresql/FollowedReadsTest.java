@@ -34,7 +34,7 @@ class FollowedReadsTest extends QuietRegion {
     region().lab().lag(Region.KIND, "b1", Duration.ofMillis(3));
   }
 
-  /** REC-6, REC-12, REC-13: also where a read would wait, which none does here. */
+  /** REC-6, REC-12, REC-13, REC-22: also where a read would wait, which none does here. */
   @Test
   void readsOfAStandbyThatLagsAreFound() throws SQLException {
     String key = newKey();
@@ -51,7 +51,7 @@ class FollowedReadsTest extends QuietRegion {
     }
     String record = recorded.findings(1).get(0);
     assertThat(record)
-        .contains("\"kind\":\"behind\"", "\"store\":\"" + STORE + "\",\"store_kind\":\"postgresql\"")
+        .contains("\"kind\":\"stale\"", "\"confirmed\":\"repeat\"", "\"store\":\"" + STORE + "\",\"store_kind\":\"postgresql\"")
         .contains("\"site\":\"shop/Reader.java:", "\"wanted\":{\"epoch\":\"", "\"visible_after\":")
         .doesNotContain(key, "null");
     assertThat(recorded.count("reads")).isOne();
