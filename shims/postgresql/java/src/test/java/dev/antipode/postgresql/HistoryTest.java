@@ -4,7 +4,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import com.fasterxml.jackson.databind.JsonNode;
-import com.fasterxml.jackson.databind.ObjectMapper;
 import dev.antipode.Antipode;
 import dev.antipode.BarrierException;
 import dev.antipode.BarrierOptions;
@@ -16,11 +15,10 @@ import dev.antipode.Settings;
 import dev.antipode.StoreOptions;
 import dev.antipode.history.Recorder;
 import dev.antipode.lab.HistoryCheck;
+import dev.antipode.lab.HistoryLines;
 import dev.antipode.propagation.Messages;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
-import java.io.UncheckedIOException;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.sql.BatchUpdateException;
 import java.sql.CallableStatement;
@@ -30,9 +28,7 @@ import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.sql.Statement;
 import java.time.Duration;
-import java.util.ArrayList;
 import java.util.List;
-import java.util.stream.Stream;
 import javax.sql.DataSource;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -67,32 +63,9 @@ class HistoryTest extends QuietRegion {
     return Antipode.settings().history(history.toString());
   }
 
-  private String recorded() {
-    Recorder.forget();
-    try (Stream<Path> files = Files.list(history)) {
-      StringBuilder all = new StringBuilder();
-      for (Path file : files.sorted().toList()) {
-        all.append(Files.readString(file));
-      }
-      return all.toString();
-    } catch (IOException error) {
-      throw new UncheckedIOException(error);
-    }
-  }
-
   private List<JsonNode> lines(String kind) {
-    List<JsonNode> found = new ArrayList<>();
-    recorded().lines().forEach(text -> {
-      try {
-        JsonNode line = new ObjectMapper().readTree(text);
-        if (line.get("kind").asText().equals(kind)) {
-          found.add(line);
-        }
-      } catch (IOException error) {
-        throw new UncheckedIOException(error);
-      }
-    });
-    return found;
+    Recorder.forget();
+    return HistoryLines.of(history, kind);
   }
 
   /** Of which tables; of every read nobody knows which writes it shows. */
@@ -296,7 +269,8 @@ class HistoryTest extends QuietRegion {
       query(connection, "SELECT $$ from secret $$, E'\\' from secret ' FROM posts");
       Region.shows(connection, key);
     });
-    assertThat(recorded()).doesNotContain("secret", key).contains("\"key\":\"posts\"");
+    Recorder.forget();
+    assertThat(HistoryLines.of(history).toString()).doesNotContain("secret", key).contains("\"key\":\"posts\"");
   }
 
   // What the verdict is

@@ -2,20 +2,16 @@ package dev.antipode.rabbitmq;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import com.fasterxml.jackson.databind.JsonNode;
-import com.fasterxml.jackson.databind.ObjectMapper;
 import com.rabbitmq.client.Channel;
 import dev.antipode.Antipode;
 import dev.antipode.LineageScope;
 import dev.antipode.history.Recorder;
+import dev.antipode.lab.HistoryLines;
 import dev.antipode.propagation.Messages;
 import java.io.IOException;
-import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
-import java.util.stream.Stream;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -34,18 +30,11 @@ class HistoryTest extends WithBroker {
   }
 
   /** The lines of a kind, each as its scope's kind and its message. */
-  private List<String> lines(String kind) throws IOException {
+  private List<String> lines(String kind) {
     Recorder.forget();
-    List<String> found = new ArrayList<>();
-    try (Stream<Path> files = Files.list(history)) {
-      for (String text : Files.readAllLines(files.findFirst().orElseThrow())) {
-        JsonNode line = new ObjectMapper().readTree(text);
-        if (line.get("kind").asText().equals(kind)) {
-          found.add(line.get("scope").asText().replaceAll(" .*", "") + " " + line.path("message").asText());
-        }
-      }
-    }
-    return found;
+    return HistoryLines.of(history, kind).stream()
+        .map(line -> line.get("scope").asText().replaceAll(" .*", "") + " " + line.path("message").asText())
+        .toList();
   }
 
   private static String nameIn(Map<String, Object> headers) {

@@ -4,7 +4,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import com.fasterxml.jackson.databind.JsonNode;
-import com.fasterxml.jackson.databind.ObjectMapper;
 import dev.antipode.Antipode;
 import dev.antipode.BarrierOptions;
 import dev.antipode.Key;
@@ -12,16 +11,12 @@ import dev.antipode.LineageScope;
 import dev.antipode.history.Recorder;
 import dev.antipode.history.ValueDigest;
 import dev.antipode.lab.HistoryCheck;
+import dev.antipode.lab.HistoryLines;
 import dev.antipode.lab.Repository;
 import dev.antipode.propagation.Messages;
-import java.io.IOException;
-import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
-import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.ArrayList;
 import java.util.List;
-import java.util.stream.Stream;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -47,20 +42,7 @@ class HistoryTest extends WithClients {
 
   private List<JsonNode> lines(String kind) {
     Recorder.forget();
-    List<JsonNode> found = new ArrayList<>();
-    try (Stream<Path> files = Files.list(history)) {
-      for (Path file : files.sorted().toList()) {
-        for (String text : Files.readAllLines(file)) {
-          JsonNode line = new ObjectMapper().readTree(text);
-          if (line.get("kind").asText().equals(kind)) {
-            found.add(line);
-          }
-        }
-      }
-    } catch (IOException error) {
-      throw new UncheckedIOException(error);
-    }
-    return found;
+    return HistoryLines.of(history, kind);
   }
 
   /** What a line says of a key, in a word: {@code k=<digest>}, {@code k=null}, {@code k=?}. */
