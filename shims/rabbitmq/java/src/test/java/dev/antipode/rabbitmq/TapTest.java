@@ -1,6 +1,5 @@
 package dev.antipode.rabbitmq;
 
-import static dev.antipode.rabbitmq.Region.done;
 import static dev.antipode.rabbitmq.Region.until;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
@@ -22,7 +21,6 @@ import dev.antipode.StoreOptions.OnUnfit;
 import dev.antipode.UnfitStoreException;
 import dev.antipode.Verdict;
 import dev.antipode.WriteId;
-import dev.antipode.barrier.ServerEngine;
 import dev.antipode.shim.RegisteredStore;
 import dev.antipode.shim.Registry;
 import java.net.InetAddress;
@@ -38,61 +36,9 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CopyOnWriteArrayList;
 import org.assertj.core.util.Throwables;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.params.ParameterizedTest;
-import org.junit.jupiter.params.provider.CsvSource;
 
 /** {@code track} and taps: a message can be waited for where somebody reads the region's stream (SHIM-17). */
-class TapTest extends WithBroker {
-  private static final Duration FIVE = Duration.ofSeconds(5);
-
-  private static BarrierOptions judging(Lineage lineage, Duration timeout) {
-    return BarrierOptions.defaults()
-        .lineage(lineage).timeout(timeout).onTimeout(Policy.PROCEED).onUnproven(Policy.PROCEED);
-  }
-
-  private static BarrierResult judge(Lineage lineage, Duration timeout) {
-    return Antipode.barrier(judging(lineage, timeout));
-  }
-
-  private static Verdict verdict(Lineage lineage, Duration timeout) {
-    return judge(lineage, timeout).store(STORE).verdict();
-  }
-
-  private static Verdict verdict(String mark) {
-    return verdict(message(mark), FIVE);
-  }
-
-  private static ServerEngine server() {
-    return Registry.current().need(STORE).servers(false).get(0);
-  }
-
-  private static TapMemory memory() {
-    return server().session() instanceof RabbitShim.Session session ? session.memory() : new TapMemory(1);
-  }
-
-  private static String mark() {
-    return UUID.randomUUID().toString();
-  }
-
-  private void arrive(String exchange, String mark) {
-    b.publish(exchange, "", messageId(mark), "");
-  }
-
-  /** Messages that the broker has confirmed. */
-  private List<String> arrived(String exchange, int count) {
-    List<String> marks = java.util.stream.IntStream.range(0, count).mapToObj(each -> mark()).toList();
-    done(() -> {
-      Channel channel = b.channel();
-      channel.confirmSelect();
-      for (String mark : marks) {
-        channel.basicPublish(exchange, "", messageId(mark), new byte[0]);
-      }
-      channel.waitForConfirmsOrDie(20_000);
-      return null;
-    });
-    return marks;
-  }
-
+class TapTest extends WithTaps {
   @Test
   void aTrackedMessageJoinsTheLineageAndIsWaitedFor_SHIM_17() throws Exception {
     String exchange = b.exchange("fanout");
@@ -350,74 +296,6 @@ class TapTest extends WithBroker {
     until(
         () -> Thread.getAllStackTraces().keySet().stream().noneMatch(thread -> thread.getName().equals("antipode-tap-" + queue)),
         "its threads end");
-  }
-
-  /** What a stream has from its beginning up to this message, as a plain consumer reads it; what came in ten seconds else. */
-  private List<String> streamed(String queue, String upTo) throws Exception {
-    List<String> marks = new CopyOnWriteArrayList<>();
-    Channel channel = b.channel();
-    channel.basicQos(100);
-    channel.basicConsume(
-        queue,
-        false,
-        Map.of(Consuming.STREAM_OFFSET, "first"),
-        (consumer, delivery) -> {
-          marks.add(Marks.of(delivery.getProperties()));
-          channel.basicAck(delivery.getEnvelope().getDeliveryTag(), false);
-        },
-        consumer -> {});
-    try {
-      until(() -> marks.contains(upTo), "the stream's last message", Duration.ofSeconds(10));
-    } catch (AssertionError notThere) {
-      return List.copyOf(marks);
-    } finally {
-      channel.abort();
-    }
-    return List.copyOf(marks);
-  }
-
-  @Test
-  void aTapWhoseStreamGoesAwayProvesNothingMore() throws Exception {
-    String exchange = b.exchange("fanout");
-    b.own().queueBind(b.queue(), exchange, "");
-    Tap tap = b.tap(exchange);
-    AntipodeRabbit.register(options().tap(tap));
-    arrive(exchange, "before");
-    assertThat(verdict("before")).isEqualTo(Verdict.VISIBLE);
-    b.own().queueDelete(tap.queue());
-    assertThat(verdict(message("after"), Duration.ofSeconds(2))).isEqualTo(Verdict.UNPROVEN);
-    AntipodeRabbit.declareTap(b.own(), exchange, tap.queue());
-    until(() -> { // a busy broker gives the first messages to the stream of that name that it is just deleting
-      arrive(exchange, "again");
-      return verdict("again") == Verdict.VISIBLE;
-    }, "a stream that was declared anew is read", Duration.ofSeconds(90));
-  }
-
-  /** Its offsets begin anew: neither a place behind its end nor one in its middle may be read on from. */
-  @ParameterizedTest
-  @CsvSource({"50, 20", "20, 50", "30, 30", "0, 10"})
-  void aStreamDeclaredAnewWhileNobodyReadsIsReadWhole(int before, int after) throws Exception {
-    String exchange = b.exchange("fanout");
-    b.own().queueBind(b.queue(), exchange, "");
-    Tap tap = b.tap(exchange);
-    AntipodeRabbit.register(options().tap(tap));
-    List<String> old = arrived(exchange, before);
-    if (before > 0) {
-      assertThat(verdict(old.get(before - 1))).isEqualTo(Verdict.VISIBLE);
-    }
-    server().retire();
-    List<String> anew = new CopyOnWriteArrayList<>();
-    until(() -> { // a busy broker gives the first messages to the stream of that name that it is just deleting
-      b.own().queueDelete(tap.queue());
-      AntipodeRabbit.declareTap(b.own(), exchange, tap.queue());
-      anew.clear();
-      anew.addAll(arrived(exchange, after));
-      return streamed(tap.queue(), anew.get(after - 1)).containsAll(anew);
-    }, "the new stream has all", Duration.ofSeconds(90));
-    String last = anew.get(after - 1);
-    until(() -> verdict(message(last), FIVE) == Verdict.VISIBLE, "the new stream is read", Duration.ofSeconds(90));
-    assertThat(anew).allMatch(each -> verdict(each) == Verdict.VISIBLE);
-    assertThat(old).as("arrived stays arrived").allMatch(each -> verdict(each) == Verdict.VISIBLE);
   }
 
   @Test
