@@ -50,8 +50,8 @@ def lineage_of(shape: dict[str, Any]) -> Lineage:
         lineage = lineage.marked_incomplete(*shape["incomplete"])
     if shape["anywhere"]:
         lineage = lineage.marked_incomplete()
-    if shape["extensions"]:
-        lineage |= Lineage.deserialize("~".join(["1", *shape["extensions"]]))
+    for extension in shape["extensions"]:  # one by one: together they may be longer than a text may be
+        lineage |= Lineage.deserialize(f"1~{extension}")
     return lineage
 
 

@@ -116,9 +116,8 @@ record Vector(String kind, JsonNode json) {
     if (shape.get("anywhere").asBoolean()) {
       lineage = lineage.markedIncomplete();
     }
-    if (!shape.get("extensions").isEmpty()) {
-      String extensions = String.join("~", texts(shape.get("extensions")));
-      lineage = lineage.union(Lineage.deserialize("1~" + extensions));
+    for (String extension : texts(shape.get("extensions"))) { // together they may be longer than a text may be
+      lineage = lineage.union(Lineage.deserialize("1~" + extension));
     }
     return lineage;
   }
