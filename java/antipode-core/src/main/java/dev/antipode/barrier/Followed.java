@@ -111,11 +111,12 @@ final class Followed {
       }
       writes.forEach(write -> write.ended(look.since));
     }
-    all.remove(this);
     try {
       over.accept(writes);
     } catch (RuntimeException | LinkageError error) { // never an exception into the engine's thread, or a reader's
       Logs.error("a dry-run record could not be made", error);
+    } finally {
+      all.remove(this);
     }
   }
 

@@ -35,6 +35,7 @@ final class FollowedBarriers {
       vacuous.put("kind", "vacuous");
       vacuous.put("lineage_stores", plan.elsewhere());
       vacuous.put("registered", Registry.current().names());
+      Records.event(vacuous, Span.current());
       Records.put(vacuous);
     }
     Followed followed = Following.follow(plan.asked(), writes -> record(plan, writes, site, head));

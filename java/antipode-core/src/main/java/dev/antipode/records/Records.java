@@ -6,6 +6,7 @@ import io.opentelemetry.api.common.AttributesBuilder;
 import io.opentelemetry.api.trace.Span;
 import io.opentelemetry.api.trace.SpanContext;
 import java.util.ArrayList;
+import java.util.Collection;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -16,10 +17,10 @@ import java.util.concurrent.atomic.AtomicBoolean;
 /** Dry-run records: JSON lines of what barriers would have waited for, and of findings (spec REC). */
 public final class Records {
   private static final long EXIT_MILLIS = 1000;
-  // Fields that a span's event has under their own names; lists are those of barriers, whose records come later.
+  // Fields that a span's event has under their own names; those of a barrier's stores are known later than that.
   private static final List<String> TOLD = List.of(
       "kind", "site", "region", "process", "store", "server", "confirmed", "visible_after", "written_at", "target",
-      "reason", "reach");
+      "reason", "reach", "lineage_stores", "registered");
   private static final int RANDOM_BITS = 56; // W3C's trace context has the last ones of a trace id random
   private static final String HOST = HostName.own();
   private static final long PID = ProcessHandle.current().pid();
@@ -39,6 +40,17 @@ public final class Records {
 
   /** What every record begins with (REC-3), and the trace that is current. */
   public static Map<String, Object> head(String kind) {
+    Map<String, Object> record = headOfNoTrace(kind);
+    SpanContext context = Span.current().getSpanContext();
+    if (context.isValid()) {
+      record.put("trace_id", context.getTraceId());
+      record.put("span_id", context.getSpanId());
+    }
+    return record;
+  }
+
+  /** What every record begins with, of one that no request has made. */
+  static Map<String, Object> headOfNoTrace(String kind) {
     Map<String, Object> record = new LinkedHashMap<>();
     record.put("record", 1);
     record.put("kind", kind);
@@ -47,11 +59,6 @@ public final class Records {
     record.put("service", service == null ? "" : service);
     record.put("region", ProcessSettings.inForce().region());
     record.put("process", HOST + ":" + PID + ":" + STARTED);
-    SpanContext context = Span.current().getSpanContext();
-    if (context.isValid()) {
-      record.put("trace_id", context.getTraceId());
-      record.put("span_id", context.getSpanId());
-    }
     return record;
   }
 
@@ -65,6 +72,8 @@ public final class Records {
       Object word = record.get(name);
       if (word instanceof Double number) {
         told.put("antipode." + name, number);
+      } else if (word instanceof Collection<?> words) {
+        told.put("antipode." + name, words.stream().map(Object::toString).toArray(String[]::new));
       } else if (word != null && !word.equals("")) {
         told.put("antipode." + name, word.toString());
       }

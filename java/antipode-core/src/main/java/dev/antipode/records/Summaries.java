@@ -18,7 +18,7 @@ final class Summaries {
     if (more.isEmpty()) {
       return List.of();
     }
-    Map<String, Object> record = Records.head("summary");
+    Map<String, Object> record = Records.headOfNoTrace("summary");
     record.put("since", since);
     record.put("sample", ProcessSettings.inForce().sample());
     record.put("counts", more);

@@ -29,12 +29,14 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Collections;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 import org.junit.jupiter.api.AfterEach;
@@ -253,6 +255,51 @@ class RecordsTest {
     assertThat(told).isEqualTo(wanted);
     assertThat(events.get(0).getAttributes().get(AttributeKey.doubleKey("antipode.visible_after"))).isPositive();
     assertThat(record.get("trace_id").asText()).isEqualTo(span.getSpanContext().getTraceId());
+  }
+
+  /** REC-9, OBS-11, BAR-20. */
+  @Test
+  void aBarrierThatJudgesNothingIsAnEventOfTheSpan() {
+    MemoryStore.named("posts").client("b");
+    Span span = span("request");
+    try (Scope current = span.makeCurrent();
+        LineageScope scope = Antipode.scope(Lineage.of(WriteId.position("orders", "e", 1)))) {
+      assertThat(Antipode.barrier().vacuous()).isTrue();
+      assertThat(scope.isClosed()).isFalse();
+    }
+    span.end();
+    List<EventData> events = spans.getFinishedSpanItems().get(0).getEvents();
+    assertThat(events).extracting(event -> event.getAttributes().get(AttributeKey.stringKey("antipode.kind")))
+        .containsExactly("barrier", "vacuous");
+    assertThat(events.get(1).getAttributes().get(AttributeKey.stringArrayKey("antipode.lineage_stores")))
+        .containsExactly("orders");
+    assertThat(events.get(1).getAttributes().get(AttributeKey.stringArrayKey("antipode.registered")))
+        .containsExactly("posts");
+  }
+
+  /** REC-15: a read that was not repeated by the end of the process is behind, and no finding is lost. */
+  @Test
+  void whatIsToBeReadAgainAtTheEndIsTold() throws InterruptedException {
+    CountDownLatch began = new CountDownLatch(1);
+    CountDownLatch goesOn = new CountDownLatch(1);
+    List<Boolean> told = Collections.synchronizedList(new ArrayList<>());
+    assertThat(Repeats.later(() -> {
+      began.countDown();
+      try {
+        goesOn.await();
+      } catch (InterruptedException error) {
+        throw new AssertionError(error);
+      }
+      return true;
+    }, told::add)).isTrue();
+    assertThat(Repeats.later(() -> true, told::add)).isTrue();
+    began.await();
+    Records.end();
+    assertThat(told).containsExactly(false, false);
+    goesOn.countDown();
+    assertThat(Repeats.later(() -> true, told::add)).isTrue();
+    until(Repeats::nothingWaits);
+    assertThat(told).as("each once").containsExactly(false, false, true);
   }
 
   /** REC-16, REC-19. */
