@@ -38,14 +38,14 @@ bool Taken::HasGap(std::string_view reason) const {
   return std::any_of(gaps.begin(), gaps.end(), [reason](const auto& gap) { return gap.first == reason; });
 }
 
-void Taken::NoteIn(LineageScope& scope) const {
+void Taken::NoteIn(LineageScope& scope, const std::string& site) const {
   if (!lineage.empty() || !messages.empty()) {
     if (history::Recorder* const recording = history::Recorder::InForce()) recording->Received(scope, messages, lineage);
   }
   for (const auto& [reason, detail] : gaps) scope.NoteGap(reason, "", detail);
   if (CurrentSettings()->mode != Mode::kDryRun) return;
   for (const auto& [reason, detail] : gaps) {
-    if (reason != "untrusted") findings::Incomplete(reason, "", &scope, {});
+    if (reason != "untrusted") findings::Incomplete(reason, "", &scope, site);
   }
   if (!gaps.empty()) return;
   for (const std::string& store : lineage.incomplete()) findings::Incomplete("received", store, &scope, {});
@@ -135,7 +135,7 @@ void MergeResponse(const ScopePtr& scope, const std::vector<std::string>& values
       wire::UnwrapHeader(views), [&](std::string_view text) { return JudgeResponseIn(host, text, *trust, now); },
       Direction::kResponseIn, host);
   if (scope != nullptr) {
-    taken.NoteIn(*scope);
+    taken.NoteIn(*scope, site.ToString());
     scope->Merge(taken.lineage, site);
   } else {
     CountOrphans(taken.lineage, site);

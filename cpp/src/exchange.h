@@ -25,7 +25,8 @@ struct Taken {
 
   bool HasGap(std::string_view reason) const;
   // Keeps the reasons for the gaps of this scope's barriers (TRUST-27); a recorded history has the receipt.
-  void NoteIn(LineageScope& scope) const;
+  /// `site`: where it came in, for dry-run's records; empty where that is no place of the application's.
+  void NoteIn(LineageScope& scope, const std::string& site) const;
 };
 
 // Judges each text and reads what is believed (TRUST-1, WIRE-25).

@@ -49,7 +49,7 @@ void ReceiveTexts(LineageScope& scope, const std::vector<std::string>& texts, co
       texts, [&](std::string_view text) { return JudgeMessageIn(text, *trust, options.lineage_in, now); },
       Direction::kMessageIn, options.sender);
   scope.Receive(taken.lineage);
-  taken.NoteIn(scope);
+  taken.NoteIn(scope, scope.site());
 }
 
 Scope OpenMessage(const std::vector<std::string>& texts, const MessageOptions& options, const Site& site) {

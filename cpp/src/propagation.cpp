@@ -39,7 +39,7 @@ ScopePtr Inbound::Open(const Arrived& came, std::string_view peer, std::optional
       [&](std::string_view text) { return JudgeRequestIn(peer, came.forwarded, text, trust, now); },
       Direction::kRequestIn, peer);
   auto scope = std::make_shared<LineageScope>(taken.lineage, ScopeKind::kRequest, std::nullopt, site);
-  taken.NoteIn(*scope);
+  taken.NoteIn(*scope, {});
   scope->set_inbound(std::shared_ptr<Inbound>(new Inbound(std::string(peer), came.forwarded, edge)));
   return scope;
 }

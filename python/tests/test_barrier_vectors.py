@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 from typing import Any
 
 import antipode
 import pytest
-from antipode import Lineage, WriteId
+from antipode import Lineage, WriteId, following, records
 from antipode.epochs import judge_position
 from antipode.scope_values import Delivery
 from antipode.verdict import NOT_YET, VISIBLE, Visibility, unproven
@@ -22,12 +23,16 @@ def cases(kind: str) -> list[Any]:
     return [pytest.param(case, id=case["id"]) for case in json.loads((VECTORS / f"{kind}.json").read_text())["cases"]]
 
 
-@pytest.mark.parametrize("case", cases("barrier-result"))
-def test_barrier_result(case: dict[str, Any]) -> None:
+def register(case: dict[str, Any]) -> None:
     antipode.configure(stores=case["expected"], on_replica_out=case["on_replica_out"], replica_out_after=0.05)
     for name, answers in case["registered"].items():
         targets = [Target(f"{name}{n}", ANSWERS.get(word, down)) for n, word in enumerate(answers)]
         fake_store(name, *targets, mode="off" if name in case.get("off", ()) else None)
+
+
+@pytest.mark.parametrize("case", cases("barrier-result"))
+def test_barrier_result(case: dict[str, Any]) -> None:
+    register(case)
     lineage = Lineage.deserialize(case["lineage"])
     has_down = any("down" in answers for answers in case["registered"].values())
     late = any("not_yet" in answers for answers in case["registered"].values())
@@ -51,6 +56,27 @@ def test_barrier_result(case: dict[str, Any]) -> None:
         case["complete"],
         case["vacuous"],
     )
+
+
+@pytest.mark.parametrize("case", [case for case in cases("barrier-result") if "error" not in case.values[0]])
+def test_barrier_record(case: dict[str, Any], tmp_path: Path) -> None:
+    """REC-5: in dry-run the record says what the barrier would have said without waiting."""
+    register(case)
+    antipode.configure(mode="dry-run", records=tmp_path)
+    result = antipode.barrier(Lineage.deserialize(case["lineage"]), stores=case["ask"])
+    assert (result.satisfied, result.complete, result.vacuous) == (True, False, case["vacuous"])
+    deadline = time.monotonic() + 20
+    while not following.all_looked_at():
+        assert time.monotonic() < deadline
+        time.sleep(0.002)
+    records.end()
+    lines = [json.loads(line) for path in tmp_path.glob("*.jsonl") for line in path.read_text().splitlines()]
+    [record] = [line for line in lines if line["kind"] == "barrier"]
+    assert {store["store"]: store["verdict"] for store in record["stores"]} == case["verdicts"] | case["recorded"]
+    assert (record["satisfied"], record["complete"]) == (case["satisfied"], case["complete"])
+    late = [store for store in record["stores"] if store["verdict"] == "not_yet"]
+    assert [store for store in record["stores"] if "visible_after" in store] == late
+    assert all(store["visible_after"] is None for store in late)
 
 
 @pytest.mark.parametrize("case", cases("barrier-policy"))

@@ -390,6 +390,15 @@ def test_dry_run_announces_and_closes_and_follows(world: World, tmp_path: object
     assert eventually(mine).complete
 
 
+def test_in_dry_run_nobody_follows_his_own_branch(world: World, tmp_path: object) -> None:
+    """BRANCH-7, BRANCH-21."""
+    antipode.configure(mode="dry-run", records=str(tmp_path))
+    task, mine = world.hand_over()
+    with antipode.message_scope(task):
+        result = antipode.barrier(antipode.deserialize(mine))
+    assert dict(result.stores) == {}
+
+
 def test_under_key_a_row_is_sealed_and_bound_to_its_branch(world: World) -> None:
     """BRANCH-23."""
     antipode.configure(keys=Keys({"one": b"k" * 32}))

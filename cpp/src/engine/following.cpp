@@ -17,10 +17,11 @@ namespace {
 std::atomic<Duration::rep> follow_for{Duration(std::chrono::seconds(30)).count()};
 std::atomic<int> most_followed{kMostFollowed};
 std::atomic<int> followed{0};
+std::atomic<int> unanswered{0};
 
 // Takes one of the places; false where all are taken.
 bool TakePlace() {
-  static const bool once = (OnForkInChild([] { followed = 0; }), true);  // what is followed is the parent's
+  static const bool once = (OnForkInChild([] { followed = unanswered = 0; }), true);  // what is followed is the parent's
   static_cast<void>(once);
   int now = followed.load();
   while (now < most_followed.load()) {
@@ -35,6 +36,7 @@ class Following : public std::enable_shared_from_this<Following> {
   Following(Over over, Missed missed) : over_(std::move(over)), missed_(std::move(missed)) {}
 
   std::shared_ptr<Group> Start(const Wanted& wanted) {
+    ++unanswered;
     const auto self = shared_from_this();
     const auto looked = std::make_shared<Step>(self, &Following::Looked);
     end_ = std::make_shared<Step>(self, &Following::End);
@@ -87,6 +89,7 @@ class Following : public std::enable_shared_from_this<Following> {
     }
     if (missed_ && !parked_.empty()) Tell([this] { missed_(); });  // before anybody asks again whether all are there
     for (Need& need : park_->needs) need.server->Park(need);
+    --unanswered;
     if (!park_->Parked()) End();
   }
 
@@ -101,6 +104,7 @@ class Following : public std::enable_shared_from_this<Following> {
   }
 
   void TakeFirst(Write& write, const Need& need) {
+    write.left_out = need.left_out;
     if (need.left_out) return;
     write.first = need.answer;  // nothing: nobody answered it before it was given up
     write.Took(write.first, need.seen.value_or(look_->since) - look_->since);
@@ -118,6 +122,7 @@ class Following : public std::enable_shared_from_this<Following> {
       group->GiveUp();
     }
     if (!park_) {
+      --unanswered;
       for (std::size_t place = 0; place < writes_.size(); ++place) TakeFirst(writes_[place], look_->needs[place]);
     }
     for (std::size_t number = 0; number < parked_.size(); ++number) {
@@ -154,6 +159,8 @@ void SetFollowFor(Duration duration) noexcept { follow_for.store(duration.count(
 void SetMostFollowed(int most) noexcept { most_followed.store(most); }
 
 int Followed() noexcept { return followed.load(); }
+
+int Unanswered() noexcept { return unanswered.load(); }
 
 bool Write::Late() const {
   if (!first || first->verdict != Verdict::kNotYet) return false;

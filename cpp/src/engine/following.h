@@ -25,8 +25,10 @@ void SetFollowFor(Duration duration) noexcept;  ///< For tests.
 /// Barriers and reads that are followed at once, a process.
 inline constexpr int kMostFollowed = 1000;
 void SetMostFollowed(int most) noexcept;  ///< For tests.
-/// How many are followed now.
+/// How many are followed now; what has ended has told whoever wanted to know.
 int Followed() noexcept;
+/// How many of them wait for the answers to their first look.
+int Unanswered() noexcept;
 
 /// One write at one server: what the first look said, and when it was seen.
 struct Write {
@@ -44,6 +46,7 @@ struct Write {
   std::optional<Visibility> first;  ///< Nothing where the server did not answer, or where nobody asked it any more.
   std::optional<std::uint64_t> at;  ///< How far the server was in the write's epoch at the first look, as far as it said.
   std::optional<Visibility> answer;  ///< The last one.
+  bool left_out = false;  ///< The server did not answer for so long that a barrier would leave it out.
   std::optional<Duration> visible_after;
 };
 

@@ -79,8 +79,7 @@ StoreResult JudgeStore(const Asked& asked, const Group& group, Duration waited, 
     left.push_back(server.address + " " + server.reason);
     left_words.push_back(server.address + " (" + server.reason + ")");
   }
-  const OnReplicaOut on_out = asked.store->options()->on_replica_out.value_or(InForce()->on_replica_out);
-  if (judged.empty() || (!left.empty() && on_out == OnReplicaOut::kFail)) {
+  if (judged.empty() || (!left.empty() && FailsWithoutReplica(asked))) {
     result.verdict = Verdict::kUnproven;
     result.reason = left.empty() ? "no server is registered" : Joined(left, "; ");
     return result;
@@ -156,6 +155,10 @@ std::optional<Error> EnforceSatisfied(const Plan& plan, const BarrierResult& res
 }
 
 }  // namespace
+
+bool FailsWithoutReplica(const Asked& asked) {
+  return asked.store->options()->on_replica_out.value_or(InForce()->on_replica_out) == OnReplicaOut::kFail;
+}
 
 StoreResults JudgeStores(const Plan& plan, const Group& group, Duration waited, bool looked) {
   StoreResults verdicts;

@@ -11,6 +11,9 @@
 
 namespace antipode {
 
+/// Whether a server that does not answer makes the store unproven (BAR-26).
+bool FailsWithoutReplica(const Asked& asked);
+
 /// The verdict of each store. `looked`: nobody waited, so what is not visible is not yet.
 StoreResults JudgeStores(const Plan& plan, const Group& group, Duration waited, bool looked);
 

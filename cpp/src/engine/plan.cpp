@@ -147,6 +147,14 @@ WantedWrites Plan::Wanted() const {
   return wanted;
 }
 
+bool Plan::LeavesUnjudged() const {
+  if (expired_branches || !elsewhere.empty() || !expected.empty() || !switched_off.empty()) return true;
+  if (!lineage.IsComplete() && !lineage.IsComplete(AskedNames())) return true;
+  if (!scope) return false;
+  const std::vector<Gap> gaps = scope->gaps();
+  return std::any_of(gaps.begin(), gaps.end(), [](const Gap& gap) { return gap.reason == "seal"; });
+}
+
 std::vector<std::string> Plan::AskedNames() const {
   std::vector<std::string> asked_names = names ? *names : NamesOf(CurrentRegistry()->All());
   asked_names.emplace_back(kBranches);  // BRANCH-19

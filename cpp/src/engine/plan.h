@@ -60,6 +60,9 @@ struct Plan {
     return !elsewhere.empty() && asked.empty() && expected.empty() && recorded.empty() && switched_off.empty();
   }
 
+  /// Something of the lineage is not judged, whatever the servers answer (BAR-15).
+  bool LeavesUnjudged() const;
+
   /// The stores whose marks of incompleteness count for `complete`.
   std::vector<std::string> AskedNames() const;
 };

@@ -5,7 +5,6 @@
 #include <set>
 #include <utility>
 
-#include "engine/branches.h"
 #include "engine/counts.h"
 #include "engine/following.h"
 #include "engine/held_records.h"
@@ -63,50 +62,57 @@ std::vector<std::string> DueLines() {
   return lines;
 }
 
+// What a barrier would have found of one store; a server that does not answer is left out, as by a barrier.
+Verdict VerdictOf(const Asked& asked, const std::vector<const following::Write*>& writes, bool left_out) {
+  if (std::any_of(writes.begin(), writes.end(), [](const auto* write) { return write->Late(); })) return Verdict::kNotYet;
+  if (left_out && FailsWithoutReplica(asked)) return Verdict::kUnproven;
+  const bool seen = std::all_of(writes.begin(), writes.end(), [](const auto* write) { return write->ThereAtOnce(); });
+  return seen && !writes.empty() ? Verdict::kVisible : Verdict::kUnproven;
+}
+
 // One store of a barrier record; whether it was visible at the first look.
 bool AddStore(std::vector<JsonObject>& stores, const Asked& asked, const following::Writes& writes, const std::string& site) {
-  std::vector<const following::Write*> own;
+  std::vector<const following::Write*> judged;
   std::set<std::string> servers;
-  bool late = false;
+  bool left_out = false;
   for (const following::Write& write : writes) {
     if (&write.server->store() != asked.store.get()) continue;
-    own.push_back(&write);
-    late = late || !write.ThereAtOnce();
     servers.insert(write.server->address());
+    left_out = left_out || write.left_out;
+    if (!write.left_out) judged.push_back(&write);
   }
-  if (late) telemetry::Finding("behind", site);
-  const bool seen = !own.empty() && !late;
+  const Verdict verdict = VerdictOf(asked, judged, left_out);
   JsonObject store;
   store.Text("store", asked.store->name())
       .Text("store_kind", asked.store->kind())
-      .Text("verdict", seen ? "visible" : "not_yet")
+      .Text("verdict", ToString(verdict))
       .Texts("servers", {servers.begin(), servers.end()});
-  if (!seen) {
-    if (const auto after = following::VisibleAfter(own)) {
+  if (verdict == Verdict::kNotYet) {
+    telemetry::Finding("behind", site);
+    if (const auto after = following::VisibleAfter(judged)) {
       store.Number("visible_after", *after);
     } else {
       store.Null("visible_after");
     }
   }
   stores.push_back(store);
-  return seen;
+  return verdict == Verdict::kVisible;
 }
 
-void PutBarrier(Record record, const Plan& plan, const std::vector<Asked>& asked, const following::Writes& writes) {
+// What a barrier would have said without waiting (REC-5).
+void PutBarrier(Record record, const Plan& plan, const std::vector<Asked>& asked, const following::Writes& writes,
+                bool unjudged) {
   std::vector<JsonObject> stores;
-  bool seen = true;
+  bool seen = plan.expected.empty();
   for (const Asked& each : asked) seen = AddStore(stores, each, writes, plan.site) && seen;
-  if (std::find(plan.expected.begin(), plan.expected.end(), kBranches) != plan.expected.end()) {
-    seen = false;  // nobody knows what is to come
-    stores.push_back(JsonObject().Text("store", kBranches).Text("verdict", "unproven"));
+  for (const std::string& name : plan.expected) {  // open branches, too: nobody knows what is to come
+    stores.push_back(JsonObject().Text("store", name).Text("verdict", ToString(Verdict::kUnproven)));
   }
   for (const std::string& name : plan.elsewhere) {
-    stores.push_back(JsonObject().Text("store", name).Text("verdict", "elsewhere"));
+    stores.push_back(JsonObject().Text("store", name).Text("verdict", ToString(Verdict::kElsewhere)));
   }
-  record.Flag("satisfied", seen)
-      .Flag("complete", seen && plan.elsewhere.empty() && plan.lineage.IsComplete(plan.AskedNames()))
-      .Objects("stores", stores)
-      .Put();
+  const bool left_out = std::any_of(writes.begin(), writes.end(), [](const auto& write) { return write.left_out; });
+  record.Flag("satisfied", seen).Flag("complete", seen && !unjudged && !left_out).Objects("stores", stores).Put();
 }
 
 // A kind of which each request could make one: one at once, then one a minute (REC-17).
@@ -148,11 +154,12 @@ std::shared_ptr<Group> Follow(const Plan& plan, const std::vector<Asked>& asked)
       for (const WriteId& write_id : each.ids) wanted.emplace_back(server, write_id);
     }
   }
-  auto group = following::Follow(wanted, [record, plan, asked](const following::Writes& writes) {
-    PutBarrier(record, plan, asked, writes);
+  const bool unjudged = plan.LeavesUnjudged();  // by now: the scope goes on
+  auto group = following::Follow(wanted, [record, plan, asked, unjudged](const following::Writes& writes) {
+    PutBarrier(record, plan, asked, writes, unjudged);
   });
   if (group) return group;
-  PutBarrier(std::move(record), plan, asked, {});  // bounded: this one is not followed, and its record says that nobody knows
+  PutBarrier(std::move(record), plan, asked, {}, unjudged);  // bounded: this one is not followed, and its record says that nobody knows
   return std::make_shared<Group>(Duration::zero());
 }
 

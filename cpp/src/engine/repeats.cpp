@@ -57,11 +57,18 @@ void Repeats::Run() {
     Job job = std::move(jobs_.front());
     jobs_.erase(jobs_.begin());
     const bool may = !ending_;
+    busy_ = true;
     lock.unlock();
     Do(job, may);
     job = nullptr;  // what it holds goes without the lock
     lock.lock();
+    busy_ = false;
   }
+}
+
+bool Repeats::Idle() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return jobs_.empty() && !busy_;
 }
 
 void Repeats::End() {
@@ -82,6 +89,7 @@ void Repeats::AfterForkInChild() {
   new std::vector<Job>(std::move(jobs_));  // NOLINT(cppcoreguidelines-owning-memory): left where it is, with what it holds
   jobs_.clear();
   static_cast<void>(thread_.release());
+  busy_ = false;
   ending_ = false;
   mutex_.unlock();
   new (&changed_) std::condition_variable();  // a thread of the parent waits on it

@@ -31,6 +31,9 @@ class Repeats {
   /// Whether it ends: a job that would read once more does not.
   bool Ends();
 
+  /// Whether nothing is to be read again, and whoever wanted to know has been told.
+  bool Idle();
+
   /// Says of what is left that it is not done, and ends the thread; it begins again where it is needed.
   void End();
 
@@ -46,6 +49,7 @@ class Repeats {
   std::condition_variable changed_;
   std::vector<Job> jobs_;
   std::unique_ptr<std::thread> thread_;
+  bool busy_ = false;
   bool ending_ = false;
 };
 

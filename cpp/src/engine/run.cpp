@@ -35,11 +35,7 @@ bool LeftOut(const StoreResults& stores) {
 BarrierResult::Held Hold(const Plan& plan, Duration waited, StoreResults stores) {
   BarrierResult::Held held;
   if (plan.scope) held.gaps = plan.scope->gaps();
-  const bool sealed_off =
-      std::any_of(held.gaps.begin(), held.gaps.end(), [](const Gap& gap) { return gap.reason == "seal"; });
-  held.left_unjudged = LeftOut(stores) || !plan.elsewhere.empty() || !plan.expected.empty() || !plan.recorded.empty() ||
-                       !plan.switched_off.empty() || plan.expired_branches || sealed_off ||
-                       !(plan.lineage.IsComplete() || plan.lineage.IsComplete(plan.AskedNames()));
+  held.left_unjudged = LeftOut(stores) || !plan.recorded.empty() || plan.LeavesUnjudged();
   if (plan.expired_branches) held.gaps.push_back({"branch", "", kExpiredBranches});
   held.vacuous = plan.Vacuous();
   held.off = plan.switched_off;

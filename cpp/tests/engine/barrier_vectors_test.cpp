@@ -3,7 +3,9 @@
 
 #include "antipode/epochs.h"
 #include "antipode/scope.h"
-#include "engine/fakes.h"
+#include "engine/completions.h"
+#include "engine/following.h"
+#include "engine/records_test.h"
 #include "vectors.h"
 
 namespace antipode::testing {
@@ -25,25 +27,30 @@ Policy PolicyOf(const std::string& word) {
   return Policy::kRaise;
 }
 
+// Registers the stores of a case; whether some server is down.
+bool Register(const Json& vector, SettingWords words = {}) {
+  words.stores = vector.at("expected").get<std::vector<std::string>>();
+  words.on_replica_out = vector.at("on_replica_out") == "fail" ? OnReplicaOut::kFail : OnReplicaOut::kName;
+  words.replica_out_after = 50ms;
+  Set(words);
+  bool has_down = false;
+  const std::vector<std::string> off = vector.value("off", std::vector<std::string>());
+  for (const auto& [name, answers] : vector.at("registered").items()) {
+    std::vector<FakePtr> servers;
+    for (const auto& word : answers) {
+      has_down = has_down || word == "down";
+      servers.push_back(MakeFake(name + std::to_string(servers.size()), AnswerOf(word)));
+    }
+    const bool is_off = std::find(off.begin(), off.end(), name) != off.end();
+    MakeFakeStore(name, servers, is_off ? std::optional(Mode::kOff) : std::nullopt);
+  }
+  return has_down;
+}
+
 TEST(BarrierVectors, Results) {
   RunVectors("barrier-result", [](const Json& vector) {
     const Isolated isolated;
-    SettingWords words;
-    words.stores = vector.at("expected").get<std::vector<std::string>>();
-    words.on_replica_out = vector.at("on_replica_out") == "fail" ? OnReplicaOut::kFail : OnReplicaOut::kName;
-    words.replica_out_after = 50ms;
-    Set(words);
-    bool has_down = false;
-    const std::vector<std::string> off = vector.value("off", std::vector<std::string>());
-    for (const auto& [name, answers] : vector.at("registered").items()) {
-      std::vector<FakePtr> servers;
-      for (const auto& word : answers) {
-        has_down = has_down || word == "down";
-        servers.push_back(MakeFake(name + std::to_string(servers.size()), AnswerOf(word)));
-      }
-      const bool is_off = std::find(off.begin(), off.end(), name) != off.end();
-      MakeFakeStore(name, servers, is_off ? std::optional(Mode::kOff) : std::nullopt);
-    }
+    const bool has_down = Register(vector);
     const Lineage lineage = Read(vector.at("lineage").get<std::string>());
     const bool look = vector.at("look");
     const Json awaited = vector.value("verdicts", Json::object());
@@ -64,6 +71,45 @@ TEST(BarrierVectors, Results) {
     EXPECT_EQ(result.satisfied(), vector.at("satisfied"));
     EXPECT_EQ(result.complete(), vector.at("complete"));
     EXPECT_EQ(result.vacuous(), vector.at("vacuous"));
+  });
+}
+
+using BarrierRecordVectors = RecordsTest;
+
+// REC-5: in dry-run the record says what the barrier would have said without waiting.
+TEST_F(BarrierRecordVectors, Records) {
+  RunVectors("barrier-result", [&](const Json& vector) {
+    if (vector.contains("error")) return;
+    const Isolated isolated;
+    SettingWords words = Words(Mode::kDryRun);
+    const std::filesystem::path folder = folder_ / vector.at("id").get<std::string>();
+    words.records = folder.string();
+    Register(vector, words);
+    BarrierOptions options;
+    if (!vector.at("ask").is_null()) options.Stores(vector.at("ask").get<std::vector<std::string>>());
+    EXPECT_TRUE(Barrier(Read(vector.at("lineage").get<std::string>()), options).dry_run());
+    Until([] { return following::Unanswered() == 0; });
+    Completions::Instance().End();  // what is never seen is given up
+    ASSERT_TRUE(records::Flush(20s));
+    std::vector<Json> found;
+    for (const auto& file : std::filesystem::directory_iterator(folder)) {
+      std::ifstream lines(file.path());
+      for (std::string line; std::getline(lines, line);) {
+        if (Json record = Json::parse(line); record.at("kind") == "barrier") found.push_back(std::move(record));
+      }
+    }
+    ASSERT_EQ(found.size(), 1U);
+    Json wanted = vector.at("verdicts");
+    wanted.update(vector.at("recorded"));
+    Json verdicts = Json::object();
+    for (const Json& store : found[0].at("stores")) {
+      verdicts[store.at("store").get<std::string>()] = store.at("verdict");
+      EXPECT_EQ(store.contains("visible_after"), store.at("verdict") == "not_yet") << store;
+      EXPECT_TRUE(store.value("visible_after", Json()).is_null()) << store;
+    }
+    EXPECT_EQ(verdicts, wanted);
+    EXPECT_EQ(found[0].at("satisfied"), vector.at("satisfied"));
+    EXPECT_EQ(found[0].at("complete"), vector.at("complete"));
   });
 }
 

@@ -188,21 +188,10 @@ def _result(
     dry_run: bool = False,
     found: Resolution | None = None,
 ) -> BarrierResult:
-    lineage = plan.lineage
     gaps = plan.scope.gaps if plan.scope is not None else ()
     if found is not None and found.unjudged:
         gaps = (*gaps, Gap("branch", "", found.unjudged))
-    unjudged = (
-        left_out
-        or bool(found is not None and found.unjudged)
-        or dry_run
-        or bool(plan.elsewhere)
-        or bool(plan.expected)
-        or bool(plan.recorded)
-        or bool(plan.switched_off)
-        or not (lineage.is_complete() or lineage.is_complete(plan.asked_names))
-        or any(gap.reason == "seal" for gap in gaps)
-    )
+    unjudged = plan.unjudged or left_out or bool(found is not None and found.unjudged) or dry_run or bool(plan.recorded)
     return BarrierResult(
         satisfied=satisfied,
         waited=waited,

@@ -34,10 +34,9 @@ def _judge_store(asked: Asked, needs: list[Need], waited: float, *, looked: bool
         _judge_server(server.address, [need for need in needs if need.server is server], looked=looked)
         for server in asked.servers
     ]
-    option = asked.store.options.on_replica_out or settings().on_replica_out
     judged = [server for server in servers if not server.left_out]
     left = [server for server in servers if server.left_out]
-    if not judged or (left and option == "fail"):
+    if not judged or (left and asked.store.fails_without_replica):
         reason = "; ".join(f"{server.address} {server.reason}" for server in left) or "no server is registered"
         return StoreResult(Verdict.UNPROVEN, reason, waited, tuple(servers))
     late = max((need.seen - need.since for need in needs if need.seen), default=0.0)

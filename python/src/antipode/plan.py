@@ -12,6 +12,7 @@ from typing import Final, Literal, TypeAlias
 from antipode import logs
 from antipode.announcement import announce
 from antipode.branch_ids import BRANCHES, BranchId
+from antipode.branch_table import table_of
 from antipode.errors import ConfigurationError
 from antipode.lineage import Lineage
 from antipode.scope import Scope
@@ -64,6 +65,10 @@ class Plan:
     """Stores in mode off: not judged, so that the result is not complete (BAR-49)."""
     branches: list[WriteId]
     """Entries of `antipode-branches`: open branches, to be resolved first (BRANCH-12)."""
+    branches_unknown: bool
+    """In dry-run: some of them cannot be looked up here (BRANCH-18)."""
+    branches_unjudged: bool
+    """In dry-run: some of them have no verdict, being long past or of a store in mode off (BRANCH-16, BRANCH-21)."""
     timeout: float
     reach: Reach
     on_timeout: OnTimeout
@@ -86,6 +91,14 @@ class Plan:
         """The lineage has writes, and none of their stores is registered here."""
         others = self.asked or self.expected or self.recorded or self.switched_off or self.branches
         return bool(self.elsewhere) and not others
+
+    @property
+    def unjudged(self) -> bool:
+        """Something of the lineage is not judged, whatever the servers answer (BAR-15)."""
+        others = self.elsewhere or self.expected or self.switched_off or self.branches_unknown or self.branches_unjudged
+        whole = self.lineage.is_complete() or self.lineage.is_complete(self.asked_names)
+        gaps = self.scope.gaps if self.scope is not None else ()
+        return bool(others) or not whole or any(gap.reason == "seal" for gap in gaps)
 
     @property
     def asked_names(self) -> Collection[str]:
@@ -128,7 +141,7 @@ def make_plan(
     enforcing = now.mode is Mode.ENFORCE and not dry_run
     apart = _taken_apart(lineage, names, own=wanted is Reach.REPLICA, enforcing=enforcing)
     if not enforcing and apart.branches:
-        _follow_branches(apart)
+        _follow_branches(apart, frozenset() if scope is None else scope.own_branches)
     return Plan(
         scope=scope,
         lineage=lineage,
@@ -138,6 +151,8 @@ def make_plan(
         recorded=apart.recorded,
         switched_off=apart.switched_off,
         branches=apart.branches,
+        branches_unknown=apart.branches_unknown,
+        branches_unjudged=apart.branches_unjudged,
         timeout=_deadline(timeout, scope, apart.asked),
         reach=wanted,
         on_timeout=_on_timeout(on_timeout or now.on_timeout, scope),  # type: ignore[arg-type]
@@ -174,6 +189,8 @@ class _Apart:
     recorded: list[Asked] = field(default_factory=list)
     switched_off: list[str] = field(default_factory=list)
     branches: list[WriteId] = field(default_factory=list)
+    branches_unknown: bool = False
+    branches_unjudged: bool = False
 
 
 def _taken_apart(lineage: Lineage, names: Collection[str] | None, *, own: bool, enforcing: bool) -> _Apart:
@@ -198,19 +215,30 @@ def _taken_apart(lineage: Lineage, names: Collection[str] | None, *, own: bool, 
     return apart
 
 
-def _follow_branches(apart: _Apart) -> None:
+def _follow_branches(apart: _Apart, own: Collection[bytes]) -> None:
     """In dry-run open branches are followed as writes to the stores that have their rows (BRANCH-21)."""
     now = time.time()
     for write_id in apart.branches:
+        if write_id.key in own:  # nobody waits for himself (BRANCH-7)
+            continue
         branch = BranchId.of(write_id)
         store = None if branch is None else registry().get(branch.store)
-        if store is None or branch is None or store.mode is Mode.OFF or branch.is_expired(now):
-            continue
-        there = next((asked for asked in apart.asked if asked.store is store), None)
-        if there is None:
-            apart.asked.append(Asked(store, [write_id], store.servers()))
+        if branch is not None and branch.is_expired(now):
+            apart.branches_unjudged = True
+        elif store is None or table_of(store) is None:
+            apart.branches_unknown = True
+        elif store.mode is Mode.OFF:
+            apart.branches_unjudged = True
         else:
-            there.ids.append(write_id)
+            _follow_branch(apart, store, write_id)
+
+
+def _follow_branch(apart: _Apart, store: Store, write_id: WriteId) -> None:
+    there = next((asked for asked in apart.asked if asked.store is store), None)
+    if there is None:
+        apart.asked.append(Asked(store, [write_id], store.servers()))
+    else:
+        there.ids.append(write_id)
 
 
 def _checked_names(stores: Sequence[str]) -> tuple[str, ...]:

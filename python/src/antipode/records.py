@@ -14,6 +14,7 @@ from typing import Any, Final
 from opentelemetry import trace
 
 from antipode import counts, following, repeats, telemetry
+from antipode.branch_ids import BRANCHES
 from antipode.following import FollowedWrite
 from antipode.held_records import HeldRecords
 from antipode.need import Need
@@ -22,7 +23,7 @@ from antipode.record_writer import RecordWriter
 from antipode.scope import Scope, current_scope
 from antipode.settings import settings
 from antipode.site import call_site
-from antipode.store import registry
+from antipode.store import Store, registry
 from antipode.verdict import Verdict
 
 Record = dict[str, Any]
@@ -44,7 +45,16 @@ def _process() -> str:
 
 def head(kind: str, at: float) -> Record:
     """What every record has (REC-3), and the trace that is current."""
-    record: Record = {
+    record = _head(kind, at)
+    context = trace.get_current_span().get_span_context()
+    if context.is_valid:
+        record["trace_id"] = f"{context.trace_id:032x}"
+        record["span_id"] = f"{context.span_id:016x}"
+    return record
+
+
+def _head(kind: str, at: float) -> Record:
+    return {
         "record": 1,
         "kind": kind,
         "time": at,
@@ -52,11 +62,6 @@ def head(kind: str, at: float) -> Record:
         "region": settings().region,
         "process": _process(),
     }
-    context = trace.get_current_span().get_span_context()
-    if context.is_valid:
-        record["trace_id"] = f"{context.trace_id:032x}"
-        record["span_id"] = f"{context.span_id:016x}"
-    return record
 
 
 def event(record: Record, span: trace.Span | None = None) -> None:
@@ -156,8 +161,10 @@ def follow(plan: Plan, site: str) -> Sequence[Need]:
         event(vacuous)
         put(vacuous)
 
+    unjudged = plan.unjudged  # by now: the scope goes on
+
     def over(writes: Sequence[FollowedWrite]) -> None:
-        put(about | _outcome(plan, writes, site))
+        put(about | _outcome(plan, writes, site, unjudged=unjudged))
 
     followed = following.follow(plan.wanted(), over)
     if followed is None:  # bounded: its record says that nobody looked (CHECK-4)
@@ -181,11 +188,12 @@ def _opened_by(scope: Scope) -> str:
         return scope.site
 
 
-def _outcome(plan: Plan, writes: Sequence[FollowedWrite], site: str) -> Record:
+def _outcome(plan: Plan, writes: Sequence[FollowedWrite], site: str, *, unjudged: bool) -> Record:
+    """What a barrier would have said without waiting (REC-5)."""
     stores = []
     for asked in plan.asked:
         own = [write for write in writes if write.server.store is asked.store]
-        verdict = _verdict(own)
+        verdict = _verdict(asked.store, own)
         late = verdict is Verdict.NOT_YET
         if late:
             telemetry.finding("behind", site)
@@ -198,21 +206,26 @@ def _outcome(plan: Plan, writes: Sequence[FollowedWrite], site: str) -> Record:
         if late:
             record["visible_after"] = visible_after([write for write in own if not write.need.left_out])
         stores.append(record)
+    unknown = [*plan.expected, *([BRANCHES] if plan.branches_unknown else [])]
+    stores += [{"store": name, "verdict": Verdict.UNPROVEN.value} for name in unknown]
     stores += [{"store": name, "verdict": Verdict.ELSEWHERE.value} for name in plan.elsewhere]
     seen = all(store["verdict"] in {Verdict.VISIBLE, Verdict.ELSEWHERE} for store in stores)
+    left_out = any(write.need.left_out for write in writes)
     return {
         "reach": plan.reach.value,
         "satisfied": seen,
-        "complete": seen and not plan.elsewhere and plan.lineage.is_complete(plan.asked_names),
+        "complete": seen and not unjudged and not left_out,
         "stores": stores,
     }
 
 
-def _verdict(writes: Sequence[FollowedWrite]) -> Verdict:
+def _verdict(store: Store, writes: Sequence[FollowedWrite]) -> Verdict:
     """What a barrier would have found of one store; a server that does not answer is left out, as by a barrier."""
     judged = [write for write in writes if not write.need.left_out]
     if any(write.late for write in judged):
         return Verdict.NOT_YET
+    if len(judged) < len(writes) and store.fails_without_replica:
+        return Verdict.UNPROVEN
     seen = bool(judged) and all(write.there_at_once for write in judged)
     return Verdict.VISIBLE if seen else Verdict.UNPROVEN
 
@@ -242,7 +255,8 @@ def _summary() -> list[Record]:
         if not counted:
             return []
         _counted = (now, time.time())
-    return [head("summary", _counted[1]) | {"since": began, "sample": settings().sample, "counts": counted}]
+    # Of no trace, whichever is current where the process ends.
+    return [_head("summary", _counted[1]) | {"since": began, "sample": settings().sample, "counts": counted}]
 
 
 # The end

@@ -126,6 +126,11 @@ class Store:
         return mode_of(self.name, self.options.mode)
 
     @property
+    def fails_without_replica(self) -> bool:
+        """Whether a server that does not answer makes the store unproven (BAR-26)."""
+        return (self.options.on_replica_out or settings().on_replica_out) == "fail"
+
+    @property
     def dry_run(self) -> bool:
         """Whether the mode is dry-run; cheap enough for every read."""
         generation = settings_generation()

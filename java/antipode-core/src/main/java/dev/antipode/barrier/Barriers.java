@@ -110,16 +110,7 @@ public final class Barriers {
       Supplier<Map<String, StoreResult>> verdicts,
       boolean leftOut,
       boolean dryRun) {
-    List<Gap> gaps = gapsOf(plan);
-    boolean unjudged = leftOut
-        || plan.expiredBranches()
-        || dryRun
-        || !plan.elsewhere().isEmpty()
-        || !plan.expected().isEmpty()
-        || !plan.recorded().isEmpty()
-        || !plan.switchedOff().isEmpty()
-        || !(plan.lineage().isComplete() || plan.lineage().isComplete(plan.askedNames()))
-        || gaps.stream().anyMatch(gap -> gap.reason().equals("seal"));
+    boolean unjudged = leftOut || dryRun || !plan.recorded().isEmpty() || plan.leavesUnjudged();
     return new BarrierResult.Builder(satisfied)
         .waited(Duration.ofNanos(waited))
         .vacuous(plan.isVacuous())
@@ -127,7 +118,7 @@ public final class Barriers {
         .judge(verdicts)
         .leftUnjudged(unjudged)
         .off(plan.switchedOff())
-        .gaps(gaps)
+        .gaps(gapsOf(plan))
         .build();
   }
 

@@ -38,55 +38,71 @@ final class FollowedBarriers {
       Records.event(vacuous, Span.current());
       Records.put(vacuous);
     }
-    Followed followed = Following.follow(plan.asked(), writes -> record(plan, writes, site, head));
+    boolean unjudged = plan.leavesUnjudged(); // by now: the scope goes on
+    Followed followed = Following.follow(plan.asked(), writes -> record(plan, writes, site, head, unjudged));
     if (followed == null) { // this one is not followed, and its record says that nobody knows
-      record(plan, List.of(), site, head);
+      record(plan, List.of(), site, head, unjudged);
       return List.of();
     }
     return followed.needs();
   }
 
-  private static void record(Plan plan, List<FollowedWrite> writes, String site, Map<String, Object> head) {
+  private static void record(
+      Plan plan, List<FollowedWrite> writes, String site, Map<String, Object> head, boolean unjudged) {
     Map<String, Object> record = new LinkedHashMap<>(head);
-    record.putAll(outcome(plan, writes, site));
+    record.putAll(outcome(plan, writes, site, unjudged));
     Records.put(record);
   }
 
-  private static Map<String, Object> outcome(Plan plan, List<FollowedWrite> writes, String site) {
+  /** What a barrier would have said without waiting (REC-5). */
+  private static Map<String, Object> outcome(Plan plan, List<FollowedWrite> writes, String site, boolean unjudged) {
     List<Map<String, Object>> stores = new ArrayList<>();
-    boolean allSeen = true;
+    boolean allSeen = plan.expected().isEmpty();
     for (Asked asked : plan.asked()) {
       List<FollowedWrite> own = writes.stream().filter(write -> write.server().store() == asked.store()).toList();
-      boolean late = own.stream().anyMatch(write -> !write.wasThereAtOnce());
-      if (late) {
-        Telemetry.finding("behind", site);
-      }
-      boolean isSeen = !own.isEmpty() && !late;
+      Verdict verdict = verdict(asked, own);
       Map<String, Object> store = new LinkedHashMap<>();
       store.put("store", asked.store().name());
       store.put("store_kind", asked.store().kind());
-      store.put("verdict", (isSeen ? Verdict.VISIBLE : Verdict.NOT_YET).word());
+      store.put("verdict", verdict.word());
       store.put("servers", new TreeSet<>(own.stream().map(write -> write.server().address()).toList()));
-      if (!isSeen) {
-        store.put("visible_after", FollowedWrite.visibleAfter(own));
+      if (verdict == Verdict.NOT_YET) {
+        Telemetry.finding("behind", site);
+        store.put("visible_after", FollowedWrite.visibleAfter(judged(own)));
       }
       stores.add(store);
-      allSeen &= isSeen;
+      allSeen &= verdict == Verdict.VISIBLE;
     }
-    if (plan.expected().contains(Branches.STORE)) { // nobody knows what is to come
-      allSeen = false;
-      stores.add(unfollowed(Branches.STORE, Verdict.UNPROVEN));
+    for (String name : plan.expected()) { // open branches, too: nobody knows what is to come
+      stores.add(unfollowed(name, Verdict.UNPROVEN));
     }
     for (String name : plan.elsewhere()) {
       stores.add(unfollowed(name, Verdict.ELSEWHERE));
     }
+    boolean leftOut = writes.stream().anyMatch(FollowedWrite::isLeftOut);
     Map<String, Object> outcome = new LinkedHashMap<>();
     outcome.put("reach", plan.reach().word());
     outcome.put("satisfied", allSeen);
-    outcome.put(
-        "complete", allSeen && plan.elsewhere().isEmpty() && plan.lineage().isComplete(plan.askedNames()));
+    outcome.put("complete", allSeen && !unjudged && !leftOut);
     outcome.put("stores", stores);
     return outcome;
+  }
+
+  /** What a barrier would have found of one store; a server that does not answer is left out, as by a barrier. */
+  private static Verdict verdict(Asked asked, List<FollowedWrite> writes) {
+    List<FollowedWrite> judged = judged(writes);
+    if (judged.stream().anyMatch(FollowedWrite::isLate)) {
+      return Verdict.NOT_YET;
+    }
+    if (judged.size() < writes.size() && Judgement.failsWithoutReplica(asked)) {
+      return Verdict.UNPROVEN;
+    }
+    boolean seen = !judged.isEmpty() && judged.stream().allMatch(FollowedWrite::wasThereAtOnce);
+    return seen ? Verdict.VISIBLE : Verdict.UNPROVEN;
+  }
+
+  private static List<FollowedWrite> judged(List<FollowedWrite> writes) {
+    return writes.stream().filter(write -> !write.isLeftOut()).toList();
   }
 
   private static Map<String, Object> unfollowed(String name, Verdict verdict) {

@@ -47,6 +47,11 @@ public final class FollowedWrite {
     return !first.unknownEpoch() || (answer != null && answer.isVisible());
   }
 
+  /** The server did not answer for so long that a barrier would leave it out. */
+  boolean isLeftOut() {
+    return look.leftOut;
+  }
+
   /** The first look found it visible. */
   public boolean wasThereAtOnce() {
     return first != null && first.isVisible();

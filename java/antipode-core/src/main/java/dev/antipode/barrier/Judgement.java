@@ -54,7 +54,7 @@ final class Judgement {
     }
     List<ServerResult> judged = servers.stream().filter(server -> !server.leftOut()).toList();
     List<ServerResult> left = servers.stream().filter(ServerResult::leftOut).toList();
-    if (judged.isEmpty() || (!left.isEmpty() && onReplicaOut(asked) == OnReplicaOut.FAIL)) {
+    if (judged.isEmpty() || (!left.isEmpty() && failsWithoutReplica(asked))) {
       String reason = left.isEmpty()
           ? "no server is registered"
           : left.stream().map(server -> server.address() + " " + server.reason()).collect(Collectors.joining("; "));
@@ -76,9 +76,10 @@ final class Judgement {
     return new StoreResult(Verdict.VISIBLE, reason, Duration.ofNanos(Math.min(late(needs), waited)), servers);
   }
 
-  private static OnReplicaOut onReplicaOut(Asked asked) {
+  /** Whether a server that does not answer makes the store unproven (BAR-26). */
+  static boolean failsWithoutReplica(Asked asked) {
     OnReplicaOut said = asked.store().options().onReplicaOut();
-    return said != null ? said : ProcessSettings.inForce().onReplicaOut();
+    return (said != null ? said : ProcessSettings.inForce().onReplicaOut()) == OnReplicaOut.FAIL;
   }
 
   private static String reasonOf(List<ServerResult> bad, List<ServerResult> judged) {

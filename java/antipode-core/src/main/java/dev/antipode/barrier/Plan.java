@@ -63,6 +63,16 @@ record Plan(
         && switchedOff.isEmpty();
   }
 
+  /** Something of the lineage is not judged, whatever the servers answer (BAR-15). */
+  boolean leavesUnjudged() {
+    return expiredBranches
+        || !elsewhere.isEmpty()
+        || !expected.isEmpty()
+        || !switchedOff.isEmpty()
+        || !(lineage.isComplete() || lineage.isComplete(askedNames()))
+        || (scope != null && scope.gaps().stream().anyMatch(gap -> gap.reason().equals("seal")));
+  }
+
   /** The stores whose marks of incompleteness count for {@code complete} (BAR-15, BAR-16). */
   Collection<String> askedNames() {
     List<String> asked = new ArrayList<>(names != null ? names : Registry.current().names());

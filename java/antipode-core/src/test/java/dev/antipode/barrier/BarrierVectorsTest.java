@@ -22,6 +22,7 @@ import dev.antipode.Verdict;
 import dev.antipode.WriteId;
 import dev.antipode.barrier.FakeShim.Fake;
 import dev.antipode.configuration.ProcessSettings;
+import dev.antipode.records.Lines;
 import dev.antipode.shim.Visibility;
 import dev.antipode.testing.Isolated;
 import java.io.IOException;
@@ -36,6 +37,7 @@ import java.util.stream.Stream;
 import java.util.stream.StreamSupport;
 import org.junit.jupiter.api.DynamicTest;
 import org.junit.jupiter.api.TestFactory;
+import org.junit.jupiter.api.io.TempDir;
 
 /** The vectors {@code barrier-result}, {@code barrier-policy}, {@code epoch-judge} and {@code configuration-stores}. */
 class BarrierVectorsTest {
@@ -43,6 +45,9 @@ class BarrierVectorsTest {
       "visible", Visibility.VISIBLE,
       "not_yet", Visibility.NOT_YET,
       "unproven", Visibility.unproven("the test says so"));
+
+  @TempDir
+  static Path folder;
 
   private static Stream<DynamicTest> each(String kind, Consumer<JsonNode> run) throws IOException {
     Path file = Path.of(System.getProperty("antipode.spec"), "vectors", kind + ".json");
@@ -71,7 +76,9 @@ class BarrierVectorsTest {
     return each("barrier-result", BarrierVectorsTest::judged);
   }
 
-  private static void judged(JsonNode vector) {
+  private record Registered(boolean hasDown, boolean waits) {}
+
+  private static Registered register(JsonNode vector) {
     Antipode.configure(Settings.defaults()
         .stores(stream(vector.get("expected")).map(JsonNode::asText).toList())
         .onReplicaOut(OnReplicaOut.valueOf(vector.get("on_replica_out").asText().toUpperCase()))
@@ -89,8 +96,13 @@ class BarrierVectorsTest {
       Mode mode = off.contains(store.getKey()) ? Mode.OFF : Mode.ENFORCE;
       FakeShim.store(store.getKey(), mode, servers.toArray(Fake[]::new));
     });
+    return new Registered(hasDown[0], waits[0]);
+  }
+
+  private static void judged(JsonNode vector) {
+    Registered servers = register(vector);
     boolean looks = vector.get("look").asBoolean();
-    Duration patience = Duration.ofMillis(waits[0] ? 500 : 10_000); // what is answered at once ends it at once
+    Duration patience = Duration.ofMillis(servers.waits() ? 500 : 10_000); // what is answered at once ends it at once
     BarrierOptions options = BarrierOptions.defaults()
         .lineage(Lineage.deserialize(vector.get("lineage").asText()))
         .timeout(looks ? Duration.ZERO : patience)
@@ -106,7 +118,7 @@ class BarrierVectorsTest {
       assertThat(pythonName(error)).isEqualTo(vector.get("error").asText());
       return;
     }
-    if (hasDown[0] && looks) {
+    if (servers.hasDown() && looks) {
       Antipode.barrier(asked.timeout(patience));
     }
     BarrierResult result = Antipode.barrier(asked);
@@ -118,6 +130,44 @@ class BarrierVectorsTest {
     assertThat(result.satisfied()).isEqualTo(vector.get("satisfied").asBoolean());
     assertThat(result.complete()).isEqualTo(vector.get("complete").asBoolean());
     assertThat(result.vacuous()).isEqualTo(vector.get("vacuous").asBoolean());
+  }
+
+  /** REC-5: in dry-run the record says what the barrier would have said without waiting. */
+  @TestFactory
+  Stream<DynamicTest> barrierRecord() throws IOException {
+    return each("barrier-result", vector -> {
+      if (!vector.has("error")) {
+        recorded(vector);
+      }
+    });
+  }
+
+  private static void recorded(JsonNode vector) {
+    Lines lines = new Lines(folder.resolve(vector.get("id").asText()));
+    register(vector);
+    Antipode.configure(Antipode.settings().mode(Mode.DRY_RUN));
+    BarrierOptions options = BarrierOptions.defaults().lineage(Lineage.deserialize(vector.get("lineage").asText()));
+    if (!vector.get("ask").isNull()) {
+      options = options.stores(stream(vector.get("ask")).map(JsonNode::asText).toList());
+    }
+    assertThat(Antipode.barrier(options).dryRun()).isTrue();
+    Lines.until(Following::allLookedAt);
+    Following.giveUpAll();
+    List<JsonNode> records = lines.of("barrier");
+    assertThat(records).hasSize(1);
+    JsonNode record = records.get(0);
+    Map<String, String> wanted = new HashMap<>();
+    vector.get("verdicts").properties().forEach(each -> wanted.put(each.getKey(), each.getValue().asText()));
+    vector.get("recorded").properties().forEach(each -> wanted.put(each.getKey(), each.getValue().asText()));
+    Map<String, String> verdicts = new HashMap<>();
+    record.get("stores").forEach(store -> {
+      verdicts.put(store.get("store").asText(), store.get("verdict").asText());
+      assertThat(store.has("visible_after")).isEqualTo(store.get("verdict").asText().equals("not_yet"));
+      assertThat(store.hasNonNull("visible_after")).isFalse();
+    });
+    assertThat(verdicts).isEqualTo(wanted);
+    assertThat(record.get("satisfied").asBoolean()).isEqualTo(vector.get("satisfied").asBoolean());
+    assertThat(record.get("complete").asBoolean()).isEqualTo(vector.get("complete").asBoolean());
   }
 
   @TestFactory

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.antipode.history.HistoryVectors;
 import dev.antipode.propagation.PropagationVectors;
+import dev.antipode.records.RecordsVectors;
 import dev.antipode.testing.Isolated;
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -34,6 +35,7 @@ class VectorsTest {
     kinds.putAll(TrustVectors.KINDS);
     kinds.putAll(OtherVectors.KINDS);
     HistoryVectors.KINDS.forEach((kind, run) -> kinds.put(kind, vector -> run.accept(vector.json())));
+    RecordsVectors.KINDS.forEach((kind, run) -> kinds.put(kind, vector -> run.accept(vector.json())));
     PropagationVectors.KINDS.forEach((kind, run) -> kinds.put(kind, vector -> run.accept(vector.json())));
     return kinds;
   }
