@@ -17,14 +17,15 @@ final class Look implements AutoCloseable {
   /** A position that will be judged. */
   record Wanted(long timeline, long counter, String word) {}
 
-  private static final String PLACE = "SELECT recovering, reached, timeline, system, started FROM antipode.place()";
+  private static final String PLACE =
+      "SELECT recovering, reached, timeline, system, " + Questions.STARTED + " FROM antipode.place()";
 
   // The same without the function: for roles that may see the receiver. Columns are computed from left to right.
   private static final String PLACE_BY_RIGHT = "SELECT pg_is_in_recovery(),"
       + " CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() ELSE pg_current_wal_flush_lsn() END::text,"
       + " CASE WHEN pg_is_in_recovery() THEN (SELECT received_tli FROM pg_stat_get_wal_receiver())"
       + "      ELSE ('x' || left(pg_walfile_name(pg_current_wal_flush_lsn()), 8))::bit(32)::integer END,"
-      + " (SELECT system_identifier::text FROM pg_control_system()), pg_postmaster_start_time()::text";
+      + " (SELECT system_identifier::text FROM pg_control_system()), " + Questions.STARTED;
   private static final String HISTORIES = "SELECT timeline, history FROM antipode.histories()";
   private static final String HISTORIES_BY_RIGHT =
       "SELECT ('x' || left(name, 8))::bit(32)::integer, pg_read_file('pg_wal/' || name)"

@@ -30,9 +30,11 @@ final class Questions {
   static final String FITNESS = "SELECT pg_is_in_recovery(), pg_backend_pid(), current_setting('synchronous_commit'),"
       + " current_setting('wal_level'), current_setting('server_version_num'), current_user::text, " + mayCall("mark");
 
+  /** When the server was started: a number, for the text of a time depends on the session's zone. */
+  static final String STARTED = "(extract(epoch FROM pg_postmaster_start_time()) * 1000000)::bigint::text";
+
   /** Which life of which server a connection reaches, and whether its transaction keeps a snapshot. */
-  static final String LIFE =
-      "SELECT pg_postmaster_start_time()::text, current_setting('transaction_isolation')";
+  static final String LIFE = "SELECT " + STARTED + ", current_setting('transaction_isolation')";
 
   /**
    * Beside the position that judges, what covers all that can be seen (EPOCH-31). On a primary the insert position: what

@@ -27,8 +27,6 @@ final class ReadAgain implements Callable<Object> {
   /** Of more rows nothing is compared. */
   static final int MOST_ROWS = 10_000;
 
-  private static final String LIFE = "SELECT pg_postmaster_start_time()::text";
-
   private final Target target;
   private final Server server;
   private final Properties given;
@@ -104,7 +102,7 @@ final class ReadAgain implements Callable<Object> {
     int millis = (int) Math.max(1, server.askTimeout().toMillis());
     try (Session own = target.openLike(session(), millis)) {
       own.execute("BEGIN ISOLATION LEVEL READ COMMITTED READ ONLY; SET LOCAL statement_timeout = " + millis);
-      checkLife(own.row(LIFE)[0]);
+      checkLife(own.row(Questions.LIFE)[0]);
       Object found = rows(own.connection());
       own.execute("ROLLBACK");
       return found;

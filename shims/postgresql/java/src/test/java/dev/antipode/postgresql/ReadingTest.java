@@ -91,6 +91,21 @@ class ReadingTest extends QuietRegion {
     }
   }
 
+  /** BAR-50: a server is told by when it was started, whatever clock the application's session shows. */
+  @Test
+  void aSessionWithATimeZoneOfItsOwnWaits() throws SQLException {
+    DataSource standby = region().wrap("b1", options().waitOnRead(true).timeout(Duration.ofSeconds(20)));
+    String key = newKey();
+    Lineage written = write(key);
+    try (LineageScope scope = Antipode.scope(written);
+        Connection connection = standby.getConnection();
+        Statement statement = connection.createStatement()) {
+      statement.execute("SET TIME ZONE 'Asia/Tokyo'");
+      assertThat(Region.shows(connection, key)).isEqualTo("v");
+      assertThat(scope.isClosed()).isFalse();
+    }
+  }
+
   @Test
   void readingAfterALineageWaitsAndGivesUpInTime() throws SQLException {
     DataSource standby = region().wrap("b1", options().timeout(Duration.ofMillis(300)));
