@@ -206,9 +206,7 @@ public final class FollowedRead {
 
   /** Everything is seen, or given up; called by the engine's thread, which must not wait for a repeat. */
   private void followed(List<FollowedWrite> writes) {
-    if (own != null) {
-      own.over();
-    }
+    boolean compares = differs != null && (own == null || own.over());
     List<FollowedWrite> late = writes.stream().filter(FollowedWrite::isLate).toList();
     if (seen != null) {
       record("stale", writes, "version");
@@ -221,7 +219,7 @@ public final class FollowedRead {
       return;
     }
     boolean allSeen = writes.stream().allMatch(write -> write.visibleAfter() != null);
-    if (differs == null || !allSeen || !Repeats.later(differs, found -> compared(late, found))) {
+    if (!compares || !allSeen || !Repeats.later(differs, found -> compared(late, found))) {
       record("behind", late, null);
     }
   }

@@ -11,6 +11,7 @@ import java.util.concurrent.Callable;
  */
 final class OwnReads {
   private final Callable<?> again;
+  private volatile boolean hasBegun;
   private volatile boolean isOver;
   private volatile byte[] first; // null where it was not sent in time, or cannot be compared
 
@@ -21,17 +22,21 @@ final class OwnReads {
 
   /** The first look said that something is missing: has the first one sent. Never waits. */
   void begin() {
-    Repeats.later(() -> {
+    Repeats.soon(() -> {
+      hasBegun = true;
       if (!isOver) { // else it would say nothing
         first = Digests.of(again.call());
       }
-      return false;
-    }, found -> { });
+    });
   }
 
-  /** Nothing is missing any more, or nobody looks on: a first one that has not been sent by now is none. */
-  void over() {
+  /**
+   * Nothing is missing any more, or nobody looks on: a first one that has not been sent by now is none. Returns whether there
+   * may be one.
+   */
+  boolean over() {
     isOver = true;
+    return hasBegun;
   }
 
   /**

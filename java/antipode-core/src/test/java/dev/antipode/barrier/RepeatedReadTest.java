@@ -173,6 +173,34 @@ class RepeatedReadTest {
     assertThat(sent).hasValue(0);
   }
 
+  /** REC-14: what has begun is ended, however much else would begin. */
+  @Test
+  void aBusyThreadEndsWhatItHasBegun() {
+    int begun = 10;
+    AtomicInteger sent = new AtomicInteger();
+    for (int number = 0; number < begun; number++) {
+      follow(() -> sent.incrementAndGet() <= begun ? "old" : "new");
+    }
+    until(() -> sent.get() == begun && Repeats.nothingWaits());
+    CountDownLatch before = new CountDownLatch(1);
+    AtomicBoolean isBusy = new AtomicBoolean();
+    Repeats.later(() -> {
+      isBusy.set(true);
+      return before.await(20, TimeUnit.SECONDS);
+    }, found -> { });
+    until(isBusy::get);
+    for (int number = 0; number < 200; number++) {
+      follow(() -> "other");
+    }
+    until(Following::allLookedAt);
+    isThere.set(true);
+    until(() -> Following.count() == 0);
+    before.countDown();
+    until(Repeats::nothingWaits);
+    assertThat(kinds()).hasSize(begun + 200);
+    assertThat(total("stale")).isEqualTo(begun);
+  }
+
   /** REC-10, REC-14. */
   @Test
   void withoutRepeatReadsNothingIsSent() {
@@ -234,5 +262,7 @@ class RepeatedReadTest {
     isThere.set(true);
     assertThat(ServerWait.at(server(), ONE, Duration.ofSeconds(20))).isEqualTo(Verdict.VISIBLE);
     until(() -> Following.count() == 0);
+    held.countDown();
+    assertThat(lines.finding().get("kind").asText()).isEqualTo("behind"); // it came too late to say more
   }
 }
