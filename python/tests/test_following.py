@@ -352,6 +352,25 @@ with antipode.scope(antipode.Lineage([antipode.WriteId.position("posts", "e", 1)
 """
 
 
+def test_a_record_that_is_being_made_is_not_lost_at_the_end() -> None:
+    """REC-15: the end of the process waits a moment for the engine's thread."""
+    began, goes_on = threading.Event(), threading.Event()
+    told: list[Sequence[FollowedWrite]] = []
+
+    def over(writes: Sequence[FollowedWrite]) -> None:
+        began.set()
+        assert goes_on.wait(10)
+        told.append(writes)
+
+    store = fake_store("posts", Target("p", always(VISIBLE)))
+    engine = threading.Thread(target=lambda: following.follow([(store.servers()[0], ONE)], over), daemon=True)
+    engine.start()
+    assert began.wait(10)
+    threading.Timer(0.05, goes_on.set).start()
+    following.give_up_all()
+    assert len(told) == 1
+
+
 def test_a_job_that_ends_at_once_hears_the_first_answer(tmp_path: Path) -> None:
     """REC-6: what was read there was behind."""
     environment = os.environ | {

@@ -94,6 +94,7 @@ class Followed:
         self._given_up = False
         self._ended = False
         self._answered = threading.Event()
+        self._told = threading.Event()
         self._look = _group(0.0, self._looked)
         self._park: Group | None = None
         self.since = self._look.since
@@ -164,6 +165,11 @@ class Followed:
             logs.logger.exception("a dry-run record could not be made")
         with _lock:
             _followed.pop(self, None)
+        self._told.set()
+
+    def wait_until_told(self, timeout: float) -> None:
+        """Blocks until whoever wanted to know has been told, for so many seconds at most."""
+        self._told.wait(timeout)
 
     def give_up(self) -> None:
         """Asks no server for it any more."""
@@ -270,9 +276,13 @@ def nothing_is_followed() -> bool:
 def give_up_all() -> None:
     """Ends what is followed: each is recorded as far as it was seen. First looks that are under way get a moment."""
     until = time.monotonic() + _LAST_LOOK_S
-    for followed in _all():
+    given_up = _all()
+    for followed in given_up:
         followed.wait_for_look(max(until - time.monotonic(), 0.0))
         _give_up(followed)
+    until = time.monotonic() + _LAST_LOOK_S
+    for followed in given_up:  # the engine's thread may be making one of the records
+        followed.wait_until_told(max(until - time.monotonic(), 0.0))
 
 
 def forget() -> None:

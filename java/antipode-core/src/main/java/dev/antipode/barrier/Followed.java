@@ -5,6 +5,7 @@ import dev.antipode.WriteId;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
@@ -17,6 +18,7 @@ final class Followed {
   private final Consumer<List<FollowedWrite>> over;
   private final Group look;
   private final List<FollowedWrite> writes = new ArrayList<>(2);
+  private final CountDownLatch told = new CountDownLatch(1);
   // Under the lock of this:
   private Group park;
   private boolean ended;
@@ -117,6 +119,16 @@ final class Followed {
       Logs.error("a dry-run record could not be made", error);
     } finally {
       all.remove(this);
+      told.countDown();
+    }
+  }
+
+  /** Waits until whoever wanted to know has been told, so long at most. */
+  void awaitTold(long millis) {
+    try {
+      told.await(millis, TimeUnit.MILLISECONDS);
+    } catch (InterruptedException interrupted) {
+      Thread.currentThread().interrupt();
     }
   }
 

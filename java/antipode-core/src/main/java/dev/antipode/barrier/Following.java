@@ -12,6 +12,7 @@ import java.util.function.Consumer;
 
 /** What dry-run follows now, of barriers and of reads: bounded in number and in time (REC-15). */
 public final class Following {
+  private static final long LAST_MILLIS = 250; // the end of the process waits so long for a record that is being made
   private static final Set<Followed> ALL = ConcurrentHashMap.newKeySet();
   private static volatile int most = 1000;
   private static volatile long followFor = TimeUnit.SECONDS.toNanos(30);
@@ -67,7 +68,9 @@ public final class Following {
 
   /** Ends what is followed: each is recorded as far as it was seen. */
   public static void giveUpAll() {
-    List.copyOf(ALL).forEach(Followed::giveUp);
+    List<Followed> given = List.copyOf(ALL);
+    given.forEach(Followed::giveUp);
+    given.forEach(each -> each.awaitTold(LAST_MILLIS)); // the engine's thread may be making one of the records
   }
 
   /** Follows nothing any more, and records nothing of it (tests: what one left is no record of the next). */

@@ -25,6 +25,7 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.Callable;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
@@ -100,6 +101,27 @@ class RepeatedReadTest {
     Records.end();
     assertThat(System.nanoTime() - begun).isLessThan(2_000_000_000L);
     assertThat(kinds()).containsExactly("behind", "behind");
+  }
+
+  /** REC-15: nor is a record that the engine's thread is making. */
+  @Test
+  void theEndOfTheProcessWaitsForARecordThatIsBeingMade() throws InterruptedException {
+    CountDownLatch began = new CountDownLatch(1);
+    AtomicBoolean isTold = new AtomicBoolean();
+    isThere.set(true);
+    Following.follow(server(), List.copyOf(ONE.ofStore("posts")), () -> { }, writes -> {
+      began.countDown();
+      try {
+        held.await();
+      } catch (InterruptedException error) {
+        throw new AssertionError(error);
+      }
+      isTold.set(true);
+    });
+    began.await();
+    CompletableFuture.delayedExecutor(50, TimeUnit.MILLISECONDS).execute(held::countDown);
+    Following.giveUpAll();
+    assertThat(isTold).isTrue();
   }
 
   // What nobody has: the shim's own reads are compared (REC-22)
