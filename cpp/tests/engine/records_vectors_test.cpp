@@ -76,7 +76,8 @@ class Played {
       std::map<std::string, std::string> headers;
       open_.at(step.at("answered"))->InjectResponse(HeaderCarrier(headers));
     } else if (step.contains("set")) {
-      Do(clients_.at(step.at("store").get<std::string>() + "/a").Set(step.at("set").get<std::string>(), step.at("value").get<std::string>()));
+      MemoryClient& client = clients_.at(step.at("store").get<std::string>() + "/a");
+      Do(client.Set(step.at("set").get<std::string>(), step.at("value").get<std::string>()));
     } else if (step.contains("get")) {
       Get(step);
     } else if (step.contains("barrier")) {
@@ -222,10 +223,9 @@ Json Plain(Json record) {
   if (record.contains("wanted")) {
     const Json wanted = record.at("wanted");
     record["wanted"] = "position";
-    if (record.contains("seen") && record.at("seen").at("epoch") == wanted.at("epoch") &&
-        std::stoull(record.at("seen").at("counter").get<std::string>()) < std::stoull(wanted.at("counter").get<std::string>())) {
-      record["seen"] = "before";
-    }
+    const Json seen = record.value("seen", Json());
+    const auto counter = [](const Json& position) { return std::stoull(position.at("counter").get<std::string>()); };
+    if (!seen.is_null() && seen.at("epoch") == wanted.at("epoch") && counter(seen) < counter(wanted)) record["seen"] = "before";
   }
   if (record.at("kind") == "summary") {
     EXPECT_GT(record.at("since").get<double>(), 0);
