@@ -32,6 +32,7 @@ from antipode_mongodb.many import delete_many, update_many
 from antipode_mongodb.outcome import ONE, SEVERAL, Parts, incomplete, parts_of, settle
 from antipode_mongodb.positions import enlist, positioned
 from antipode_mongodb.reading import Read, can_strip
+from antipode_mongodb.repeating import Asked, of_method
 from antipode_mongodb.steps import Blocking, Steps
 from antipode_mongodb.writing import At, Change, change_one, delete_one, run_change, run_deletion
 
@@ -351,10 +352,17 @@ COUNTS: Final = ("count_documents", "estimated_document_count", "distinct")
 
 def count(at: At, name: str, given: Given) -> Steps[Any]:
     """A read of numbers or single values."""
-    return untold(at.binding, at.low.database.client, lambda: getattr(at.low, name)(**given), at.namespace)
+    send = lambda: getattr(at.low, name)(**given)  # noqa: E731
+    return untold(at.binding, at.low.database.client, send, at.namespace, lambda: of_method(at.low, name, given))
 
 
-def untold(binding: Binding, client: Any, call: Callable[[], Any], what: str = "") -> Steps[Any]:
+def untold(
+    binding: Binding,
+    client: Any,
+    call: Callable[[], Any],
+    what: str = "",
+    asked: Callable[[], Asked | None] | None = None,
+) -> Steps[Any]:
     """A read of which nobody can tell what its values depend on; what: a collection's name, where it is one's."""
     read = Read(binding)
     noted = noting.begin(binding) if settings().history else None
@@ -367,7 +375,7 @@ def untold(binding: Binding, client: Any, call: Callable[[], Any], what: str = "
     finally:
         if noted is not None:  # where it was not over before
             noted.failed()
-    read.came(client)
+    read.came(client, asked=asked)
     if read.collects:
         read.unknown()
     return result
@@ -386,7 +394,8 @@ def aggregate(at: At, name: str, given: Given) -> Steps[Any]:
     if isinstance(pipeline, list | tuple):
         given = {**given, "pipeline": [*stages, {"$unset": list(OURS)}]}
     send = lambda: getattr(at.low, name)(**given)  # noqa: E731
-    return (yield from untold(at.binding, at.low.database.client, send, at.namespace))
+    asked = lambda: of_method(at.low, name, given)  # noqa: E731
+    return (yield from untold(at.binding, at.low.database.client, send, at.namespace, asked))
 
 
 def _piped(at: At, name: str, given: Given) -> Steps[Any]:
