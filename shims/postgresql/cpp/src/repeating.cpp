@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdio>
 #include <cstring>
 #include <optional>
 #include <utility>
@@ -66,28 +67,56 @@ struct Copied {
   }
 };
 
-// Reads on a connection of its own that ends with this call, which takes `timeout` at most; changes nothing. Nothing where it
-// failed, was too slow, or has too many rows.
-std::optional<std::string> ReadAgain(const Target& target, const Copied& sent, std::chrono::nanoseconds timeout) {
-  const Clock::time_point deadline = Clock::now() + timeout;
-  const auto left = [&] { return std::max<std::chrono::nanoseconds>(deadline - Clock::now(), std::chrono::milliseconds(1)); };
-  try {
-    Session session(target, timeout);
+// Which server it is, behind an address that may be that of several; and a transaction that changes nothing.
+constexpr char kBegin[] =
+    "BEGIN TRANSACTION ISOLATION LEVEL READ COMMITTED, READ ONLY; SET LOCAL statement_timeout = %lld;"
+    " SELECT pg_postmaster_start_time()::text, inet_server_addr()::text, inet_server_port()::text";
+
+// The reads of one statement, one after the other, by one thread.
+class OwnReads {
+ public:
+  OwnReads(std::shared_ptr<const Target> target, Copied copied, std::chrono::nanoseconds timeout)
+      : target_(std::move(target)), copied_(std::move(copied)), timeout_(timeout) {}
+
+  // Reads on a connection that ends with this call, which takes `timeout` at most. Nothing where the statement may not be
+  // repeated, and where it failed, was too slow, has too many rows, or is answered by another server than the first time.
+  std::optional<std::string> Next() {
+    if (!may_) may_ = IsRepeatable(copied_.text);
+    if (!*may_) return std::nullopt;
+    try {
+      return Read();
+    } catch (const Unreachable&) {
+      return std::nullopt;
+    } catch (const Refused&) {
+      return std::nullopt;
+    }
+  }
+
+ private:
+  std::optional<std::string> Read() {
+    const Clock::time_point deadline = Clock::now() + timeout_;
+    const auto left = [&] { return std::max<std::chrono::nanoseconds>(deadline - Clock::now(), std::chrono::milliseconds(1)); };
+    Session session(*target_, timeout_);
     session.set_timeout(left());
+    char begin[sizeof kBegin + 32];
     const auto limit = std::chrono::duration_cast<std::chrono::milliseconds>(left()).count();
-    session.Run("BEGIN TRANSACTION ISOLATION LEVEL READ COMMITTED, READ ONLY; SET LOCAL statement_timeout = " +
-                std::to_string(limit));
+    std::snprintf(begin, sizeof begin, kBegin, static_cast<long long>(limit));
+    Row server = session.One(begin);
+    if (!server_) server_ = server;
+    if (server != *server_) return std::nullopt;
     session.set_timeout(left());
     RowOctets rows;
-    const auto send = [&](PGconn* own) { return sent.Send(own); };
+    const auto send = [&](PGconn* own) { return copied_.Send(own); };
     if (!session.Each(send, [&](const PGresult* row) { return rows.Add(row); })) return std::nullopt;
     return rows.Octets();
-  } catch (const Unreachable&) {
-    return std::nullopt;
-  } catch (const Refused&) {
-    return std::nullopt;
   }
-}
+
+  const std::shared_ptr<const Target> target_;
+  const Copied copied_;
+  const std::chrono::nanoseconds timeout_;
+  std::optional<bool> may_;    // whether its text may be repeated
+  std::optional<Row> server_;  // which one was read from at first
+};
 
 }  // namespace
 
@@ -141,11 +170,9 @@ std::shared_ptr<const Target> Repeating::OwnTarget() {
 FollowedRead::Came Repeating::Of(const Sent& sent, std::chrono::nanoseconds timeout) noexcept {
   FollowedRead::Came came;
   try {
-    if (changed_ || sent.text == nullptr || !CurrentSettings()->repeat_reads || !IsRepeatable(sent.text)) return came;
+    if (changed_ || sent.text == nullptr || !CurrentSettings()->repeat_reads) return came;
     if (auto copied = Copied::Of(sent)) {
-      came.repeat = [target = OwnTarget(), copied = std::make_shared<const Copied>(std::move(*copied)), timeout] {
-        return ReadAgain(*target, *copied, timeout);
-      };
+      came.repeat = [reads = std::make_shared<OwnReads>(OwnTarget(), std::move(*copied), timeout)] { return reads->Next(); };
     }
   } catch (...) {  // never into the application: nothing is repeated
   }
