@@ -186,7 +186,7 @@ PLACEHOLDERS = {
 
 def filled(line: dict[str, Any]) -> dict[str, Any]:
     """A line of the vectors with what its runners take out or name by placeholders."""
-    made = line | {name: value for name, value in PLACEHOLDERS.items() if line.get(name) is not None}
+    made: dict[str, Any] = line | {name: word for name, word in PLACEHOLDERS.items() if line.get(name) is not None}
     if "trace_id" in line:
         made["span_id"] = "b7ad6b7169203331"
     if line["kind"] == "summary":
@@ -201,7 +201,7 @@ def test_lines_of_the_vectors_fit_the_schema(case: dict[str, Any]) -> None:
     """REC-1: so does whatever a runner finds equal to them."""
     schema = load(SCHEMAS / "record.schema.json")
     for line in case["lines"]:
-        whole = RECORD_HEAD | filled(line)
+        whole: dict[str, Any] = RECORD_HEAD | filled(line)
         error = best_match(Draft202012Validator(schema).iter_errors(whole))
         assert error is None, error.message
         assert whole.keys() <= schema["properties"].keys()
