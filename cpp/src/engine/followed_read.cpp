@@ -95,7 +95,7 @@ struct FollowedRead::Inside : std::enable_shared_from_this<Inside> {
 
   // Has the first of our own reads made, where it is still in time when its turn comes (REC-22). Called by the engine's thread.
   void ReadBefore() {
-    Repeats::Instance().Later([self = shared_from_this()](bool may) {
+    Repeats::Instance().Soon([self = shared_from_this()](bool may) {
       Before expected = Before::kNone;
       if (!may || !self->before.compare_exchange_strong(expected, Before::kSent)) return;
       self->digest = self->Again();

@@ -32,9 +32,9 @@ Repeats& Repeats::Instance() {
   return *instance;
 }
 
-bool Repeats::Later(Job job) {
+bool Repeats::Put(Job job, std::size_t most) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  if (ending_ || jobs_.size() >= kMostWaiting) return false;
+  if (ending_ || jobs_.size() >= most) return false;
   if (!thread_) {
     if (!threads::MayStart()) return false;
     thread_ = std::make_unique<std::thread>(threads::Named("antipode-repeat", [this] { Run(); }));

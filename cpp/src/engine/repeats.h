@@ -9,6 +9,7 @@
 #include <memory>
 #include <mutex>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "engine/time.h"
@@ -26,7 +27,10 @@ class Repeats {
   static Repeats& Instance();
 
   /// Has the thread do it; false where too many wait already.
-  bool Later(Job job);
+  bool Later(Job job) { return Put(std::move(job), kMostWaiting); }
+
+  /// The same for what only begins: false where half of the places are taken, so that what has begun can be ended.
+  bool Soon(Job job) { return Put(std::move(job), kMostWaiting / 2); }
 
   /// Whether it ends: a job that would read once more does not.
   bool Ends();
@@ -43,6 +47,7 @@ class Repeats {
   void AfterForkInChild();
 
  private:
+  bool Put(Job job, std::size_t most);
   void Run();
 
   std::mutex mutex_;

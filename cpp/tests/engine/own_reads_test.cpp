@@ -195,6 +195,33 @@ TEST_F(OwnReadsTest, WhatIsDroppedIsBehind) {
   EXPECT_EQ(reads.made, 0);
 }
 
+// REC-22: where many are behind at once, what has begun is ended, however much else would begin.
+TEST_F(OwnReadsTest, WhatHasBegunIsEnded) {
+  constexpr int kBegun = 10;
+  constexpr int kOthers = 200;
+  std::atomic<int> made{0};
+  FollowedRead::Came came;
+  came.repeat = [&]() -> Result { return ++made <= kBegun ? "old" : "new"; };
+  FollowedRead::Came others;
+  others.repeat = [] { return Result("other"); };
+  const auto fake = MakeFake("p", Always(Visibility::NotYet()));
+  const auto store = MakeFakeStore("posts", {fake});
+  const Scope scope(Lineage(At("posts", "e", 1)));
+  for (int number = 0; number < kBegun; ++number) Begin(store)->Over(store->Servers().front(), came);
+  Until([&] { return made == kBegun; });
+  UntilRepeatsAreDone();
+  {
+    const Held held;
+    for (int number = 0; number < kOthers; ++number) Begin(store)->Over(store->Servers().front(), others);
+    const int asked = fake->asked;
+    Until([&] { return fake->asked > asked + 2; });
+    fake->Set(Always(Visibility::Visible()));
+    UntilNothingIsFollowed();
+  }
+  Until([&] { return Counted("stale") + Counted("behind") == kBegun + kOthers; });
+  EXPECT_EQ(Counted("stale"), static_cast<std::uint64_t>(kBegun));
+}
+
 // REC-13: a read that hangs holds neither the application, nor barriers, nor what else is followed.
 TEST_F(OwnReadsTest, AReadThatHangsHoldsNobody) {
   std::promise<void> free;
