@@ -19,6 +19,7 @@ pytestmark = [pytest.mark.interop, pytest.mark.timeout(600)]
 
 LANGUAGES = cast("list[Language]", os.environ.get("INTEROP_LANGUAGES", "python java cpp").split())
 SEEDS = range(4)
+LOSING = range(2)
 
 
 class Played:
@@ -27,15 +28,16 @@ class Played:
     def __init__(self, servers: Stage, folder: Path) -> None:
         self._servers = servers
         self._folder = folder
-        self._runs: dict[tuple[int, bool], Judged] = {}
+        self._runs: dict[tuple[int, bool, bool], Judged] = {}
 
-    def of(self, seed: int, *, barriers: bool) -> Judged:
+    def of(self, seed: int, *, barriers: bool, losses: bool = False) -> Judged:
         """A run, and the answer about its history."""
-        if (seed, barriers) not in self._runs:
-            folder = self._folder / f"{seed}-{'with' if barriers else 'without'}"
-            run = Run(self._servers, seed, LANGUAGES, folder, barriers=barriers)
-            self._runs[seed, barriers] = asyncio.run(run.play())
-        return self._runs[seed, barriers]
+        named = seed, barriers, losses
+        if named not in self._runs:
+            folder = self._folder / "-".join(str(word) for word in named)
+            run = Run(self._servers, seed, LANGUAGES, folder, barriers=barriers, losses=losses)
+            self._runs[named] = asyncio.run(run.play())
+        return self._runs[named]
 
 
 @pytest.fixture(scope="module")
@@ -64,3 +66,22 @@ def test_without_them_what_was_stale_is_found_and_what_is_found_was_overtaken(pl
 
 def test_without_barriers_some_runs_are_violated(played: Played) -> None:
     assert any(played.of(seed, barriers=False).found.stale for seed in SEEDS)
+
+
+@pytest.mark.parametrize("seed", LOSING)
+def test_no_barrier_passes_over_a_lost_write(played: Played, seed: int) -> None:
+    """EPOCH-11, EPOCH-12: nor is a read stale behind one that passes; what is read behind the others is judged."""
+    run = played.of(seed, barriers=True, losses=True)
+    assert list(run.disagreements()) == []
+    assert len(run.found.lost) > 5
+    assert run.found.barriers[True, False] > 10
+    assert run.found.barriers[False, True] > 5
+
+
+@pytest.mark.parametrize("seed", LOSING)
+def test_without_them_reads_of_what_was_lost_are_found(played: Played, seed: int) -> None:
+    """HIST-13, HIST-14."""
+    run = played.of(seed, barriers=False, losses=True)
+    assert list(run.disagreements()) == []
+    assert run.found.lost
+    assert run.found.stale

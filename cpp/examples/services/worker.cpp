@@ -79,11 +79,17 @@ class Worker {
     if (what == "write") return Write(step);
     if (what == "read") return Read(step);
     if (what == "barrier") {
-      const auto options = antipode::BarrierOptions().Timeout(site_.setup.get()->timeout);
+      auto options = antipode::BarrierOptions().Timeout(site_.setup.get()->timeout);
+      if (step.contains("timeout")) {
+        options = antipode::BarrierOptions()
+                      .Timeout(std::chrono::duration<double>(step.at("timeout").get<double>()))
+                      .OnTimeout(antipode::Policy::kProceed)
+                      .OnUnproven(antipode::Policy::kProceed);
+      }
       const antipode::BarrierResult result =
           asynchronous_ ? antipode::BarrierAsync(options).get() : antipode::Barrier(options);
       if (result.error() != nullptr) throw Failure(result.error()->message);
-      return {{"complete", result.complete()}};
+      return {{"complete", result.complete()}, {"satisfied", result.satisfied()}};
     }
     const std::string to = step.at("to");
     const std::string visit = step.at("visit").dump();

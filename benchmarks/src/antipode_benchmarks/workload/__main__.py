@@ -26,6 +26,7 @@ def main(
     first: Annotated[int, typer.Option(min=0, help="the first seed")] = 0,
     languages: Annotated[str, typer.Option(help="of the workers of the three regions")] = "python,java,cpp",
     folder: Annotated[Path | None, typer.Option(help="where to keep the recorded histories")] = None,
+    losses: Annotated[bool, typer.Option("--losses", help="a promotion loses writes, and requests go on")] = False,
 ) -> None:
     """Ends with 1 where a history and the driver's books disagree, 2 where a run failed."""
     heed_sigterm()
@@ -39,7 +40,9 @@ def main(
         with tempfile.TemporaryDirectory() as scratch, console.status("Starting the servers…"), stage() as servers:
             histories = folder or Path(scratch)
             runs = [(seed, barriers) for seed in range(first, first + seeds) for barriers in (True, False)]
-            good = [_play(servers, cast("list[Language]", named), histories, console, *each) for each in runs]
+            good = [
+                _play(servers, cast("list[Language]", named), histories, console, *each, losses=losses) for each in runs
+            ]
     except RunFailed as error:
         console.print(str(error), markup=False)
         raise typer.Exit(2) from None
@@ -47,15 +50,23 @@ def main(
 
 
 def _play(
-    servers: Stage, languages: list[Language], histories: Path, console: Console, seed: int, barriers: bool
+    servers: Stage,
+    languages: list[Language],
+    histories: Path,
+    console: Console,
+    seed: int,
+    barriers: bool,
+    *,
+    losses: bool,
 ) -> bool:
     begun = time.monotonic()
-    name = f"{seed}-{'with' if barriers else 'without'}"
-    judged = asyncio.run(Run(servers, seed, languages, histories / name, barriers=barriers).play())
+    name = f"{seed}-{'with' if barriers else 'without'}{'-losses' if losses else ''}"
+    judged = asyncio.run(Run(servers, seed, languages, histories / name, barriers=barriers, losses=losses).play())
     books, disagreements = judged.found.books, list(judged.disagreements())
     console.print(
         f"{name}: {len(books.before)} writes, {books.reads} reads, {books.stale} of them stale, "
-        f"{judged.direct.total()} violations, {judged.decision.verdict}; {time.monotonic() - begun:.1f} s",
+        f"{judged.direct.total()} violations, {judged.decision.verdict}; {judged.losses}"
+        f"{time.monotonic() - begun:.1f} s",
         *disagreements,
         sep="\n  ",
         markup=False,

@@ -27,6 +27,16 @@ class Found:
     books: Books = field(default_factory=Books)
     incomplete: int = 0
     """Barriers that passed and said that they left something unjudged."""
+    lost: frozenset[int] = frozenset()
+    """Writes that a promotion has lost."""
+    barriers: Counter[tuple[bool, bool]] = field(default_factory=Counter)
+    """How many there were, by whether a lost write was in the past, and whether they were satisfied."""
+    untrusted: Reads = field(default_factory=Counter)
+    """Reads behind a barrier that was not satisfied, or behind none."""
+    trusted_stale: Reads = field(default_factory=Counter)
+    """Stale reads behind a barrier that was."""
+    _pasts: dict[str, set[int]] = field(default_factory=dict)
+    """Of each request that is over, by its first visit."""
     _sent: dict[int, int] = field(default_factory=dict)
     """When each write was sent."""
     _reads: list[tuple[Item, int | None, int]] = field(default_factory=list)
@@ -55,7 +65,7 @@ class Found:
         Raises:
             RunFailed: a read returned what nobody wrote.
         """
-        running = [self._visit(visit, results, set()) for visit in requests]
+        running = [self._request(visit, results) for visit in requests]
         before: tuple[int, ...] = ()
         while running:
             running = [turn for one in running for turn in _next(one)]
@@ -64,7 +74,15 @@ class Found:
                 raise RunFailed("a read returned a value that no request wrote before it")
             before = now
 
+    def _request(self, visit: Visit, results: Results) -> Turn:
+        while visit.after and visit.after not in self._pasts:
+            yield None
+        past = set(self._pasts.get(visit.after, ()))
+        yield from self._visit(visit, results, past)
+        self._pasts[visit.name] = past
+
     def _visit(self, visit: Visit, results: Results, past: set[int]) -> Turn:
+        satisfied = False
         for step, result in zip(visit.steps, results[visit.name], strict=True):
             match step["do"]:
                 case "write":
@@ -75,10 +93,17 @@ class Found:
                     while found is not None and found not in self.books.before:
                         yield None
                     item = step["store"], step["key"]
+                    stale = self.books.stale
                     self.books.read(item, found, past)
+                    if not satisfied:
+                        self.untrusted[item, found] += 1
+                    elif self.books.stale > stale:
+                        self.trusted_stale[item, found] += 1
                     self._reads.append((item, found, result["sent_ns"]))
                 case "barrier":
-                    self.incomplete += not result["complete"]
+                    satisfied = result["satisfied"]
+                    self.incomplete += satisfied and not result["complete"]
+                    self.barriers[bool(past & self.lost), satisfied] += 1
                 case "call":
                     theirs = set(past)
                     yield from self._visit(step["visit"], results, theirs)

@@ -45,11 +45,21 @@ class Judged:
                 reads[(read.store, read.key), numbers[value] if isinstance(value, str) else None] += 1
         return reads
 
+    @property
+    def losses(self) -> str:
+        """What was lost, and what barriers said of it, as the beginning of a sentence; empty where nothing was."""
+        if not self.found.lost:
+            return ""
+        over, others = self.found.barriers[True, False], self.found.barriers[False, False]
+        told = f", {over} barriers over them and {others} others not satisfied" if self.barriers else ""
+        return f"{len(self.found.lost)} writes lost{told}; "
+
     def disagreements(self) -> Iterator[str]:
         """Sentences about what is not as it has to be; none where history and books say the same.
 
         With barriers nothing is stale, and the history consistent. Without, each stale read is a violation (positions
         stand for more writes than their own, so there may be more), and each violation a read that was overtaken.
+        Where writes were lost, the barriers over them are not satisfied; behind these it is as without.
         """
         history, decision, books = self.history, self.decision, self.found.books
         for gap in history.gaps:
@@ -61,13 +71,20 @@ class Judged:
             yield f"{decision.judged} reads were judged of {books.reads}"
         if self.found.incomplete:
             yield f"{self.found.incomplete} barriers were incomplete"
-        if self.barriers and books.stale:
-            yield f"{books.stale} reads behind a barrier were stale: {self.found.stale}"
+        if self.found.trusted_stale:
+            yield f"reads behind a barrier that was satisfied were stale: {self.found.trusted_stale}"
+        if self.found.barriers[True, True]:
+            yield f"{self.found.barriers[True, True]} barriers over a lost write were satisfied"
+        if not self.found.lost and self.found.barriers[False, False]:
+            yield f"{self.found.barriers[False, False]} barriers were not satisfied"
         missed, wrong = self.found.stale - self.direct, self.direct - self.found.overtaken
         if missed:
             yield f"stale reads that are no violation: {missed}"
         if wrong:
             yield f"violations that are none: {wrong}"
-        wanted = Verdict.CONSISTENT if self.barriers else Verdict.VIOLATED if decision.found else Verdict.CONSISTENT
+        if behind := self.direct - self.found.untrusted:
+            yield f"violations behind a barrier that was satisfied: {behind}"
+        held = self.barriers and not self.found.lost
+        wanted = Verdict.VIOLATED if decision.found and not held else Verdict.CONSISTENT
         if decision.verdict is not wanted:
             yield f"the history is {decision.verdict}: {decision.unfinished or decision.found}"

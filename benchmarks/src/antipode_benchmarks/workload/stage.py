@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Final
 
+from antipode.envelope import open_envelope
 from antipode_lab import Lab
 from antipode_lab.stores.rabbitmq import RabbitStore
 from antipode_lab.stores.redis import RedisStore
@@ -69,6 +70,27 @@ class Stage:
         old = store.primary
         store.promote(server, lose=0)
         store.repoint(old, server)
+
+    def lose(self, name: str, server: str, write: Callable[[], object]) -> None:
+        """Moves a store's primary, and what `write` does at the old one, with no replica behind it, is lost.
+
+        Everything from before is not: the replicas have it. The old primary is one of them afterwards.
+        """
+        store = self.stores[name]
+        old = store.primary
+        for replica in store.replicas:
+            store.wait_caught_up(replica)
+        store.promote(server, lose=lambda _: write(), wait=False)
+        store.heal(wait=False)
+        store.repoint(old, server)
+        store.wait_links()
+
+    def values(self, name: str, run: str) -> set[int]:
+        """The numbers of the writes that a run's keys hold at a store's primary."""
+        store = self.stores[name]
+        with store.client(store.primary) as client:
+            held = [client.get(key) for key in client.scan_iter(f"{run}-*", count=1000)]
+        return {int(open_envelope(octets).value) for octets in held if octets is not None}
 
 
 @contextmanager

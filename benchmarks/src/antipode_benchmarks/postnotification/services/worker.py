@@ -74,8 +74,10 @@ class Worker:
         found = self._clients.get(step["store"], step["key"])
         return {"value": None if found is None else found.decode(), "sent_ns": sent}
 
-    def _barrier(self, _: Mapping[str, str]) -> dict[str, Any]:
-        return {"complete": self._clients.barrier(self._site.setup.options.timeout).complete}
+    def _barrier(self, step: Mapping[str, Any]) -> dict[str, Any]:
+        policies = {"on_timeout": "proceed", "on_unproven": "proceed"} if "timeout" in step else {}
+        result = self._clients.barrier(step.get("timeout", self._site.setup.options.timeout), **policies)
+        return {"complete": result.complete, "satisfied": result.satisfied}
 
     def _call(self, step: Mapping[str, Any]) -> dict[str, Any]:
         url = self._site.url(step["to"], "/visits")

@@ -28,7 +28,7 @@ class Clients(Protocol):
     def get(self, store: str, key: str) -> bytes | None:
         """GET at the server of this region."""
 
-    def barrier(self, timeout: float) -> antipode.BarrierResult:
+    def barrier(self, timeout: float, **policies: Any) -> antipode.BarrierResult:
         """Waits for this region."""
 
 
@@ -71,8 +71,8 @@ class _Blocking:
         found: bytes | None = self._clients.of(store, HERE).get(key)
         return found
 
-    def barrier(self, timeout: float) -> antipode.BarrierResult:
-        return antipode.barrier(timeout=timeout)
+    def barrier(self, timeout: float, **policies: Any) -> antipode.BarrierResult:
+        return antipode.barrier(timeout=timeout, **policies)
 
 
 class _Asynchronous:
@@ -97,8 +97,8 @@ class _Asynchronous:
         found: bytes | None = _run(runner, clients.of(store, HERE).get(key))
         return found
 
-    def barrier(self, timeout: float) -> antipode.BarrierResult:
-        result: antipode.BarrierResult = _run(self._here()[0], antipode.barrier_async(timeout=timeout))
+    def barrier(self, timeout: float, **policies: Any) -> antipode.BarrierResult:
+        result: antipode.BarrierResult = _run(self._here()[0], antipode.barrier_async(timeout=timeout, **policies))
         return result
 
 

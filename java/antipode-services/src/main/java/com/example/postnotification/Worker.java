@@ -3,6 +3,7 @@ package com.example.postnotification;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import dev.antipode.BarrierResult;
 import jakarta.servlet.http.HttpServletRequest;
 import java.util.ArrayList;
 import java.util.List;
@@ -69,7 +70,10 @@ final class Worker implements Service {
         result.put("sent_ns", System.nanoTime());
         result.put("value", clients.get(step.get("store").asText(), step.get("key").asText()));
       }
-      case "barrier" -> result.put("complete", clients.barrier().complete());
+      case "barrier" -> {
+        BarrierResult passed = clients.barrier(step.hasNonNull("timeout") ? step.get("timeout").asDouble() : null);
+        result.put("complete", passed.complete()).put("satisfied", passed.satisfied());
+      }
       case "call" -> site.post(
           step.get("to").asText(), "/visits", "application/json", Answer.JSON.writeValueAsBytes(step.get("visit")), 200);
       case "send" -> {

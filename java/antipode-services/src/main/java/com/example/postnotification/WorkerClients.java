@@ -3,11 +3,13 @@ package com.example.postnotification;
 import dev.antipode.Antipode;
 import dev.antipode.BarrierOptions;
 import dev.antipode.BarrierResult;
+import dev.antipode.Policy;
 import dev.antipode.StoreOptions;
 import dev.antipode.redis.AntipodeLettuce;
 import dev.antipode.redis.AntipodeRedis;
 import dev.antipode.shim.Capabilities.Rest;
 import io.lettuce.core.api.async.RedisAsyncCommands;
+import java.time.Duration;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
@@ -43,8 +45,14 @@ final class WorkerClients {
     return client(store, HERE).get(key);
   }
 
-  BarrierResult barrier() throws Exception {
-    BarrierOptions options = BarrierOptions.defaults().timeout(setup.timeout());
+  /** Waits for this region; with a deadline of its own, in seconds, it goes on whatever the barrier finds. */
+  BarrierResult barrier(Double seconds) throws Exception {
+    BarrierOptions options = seconds == null
+        ? BarrierOptions.defaults().timeout(setup.timeout())
+        : BarrierOptions.defaults()
+            .timeout(Duration.ofMillis((long) (seconds * 1000)))
+            .onTimeout(Policy.PROCEED)
+            .onUnproven(Policy.PROCEED);
     return isAsynchronous() ? Antipode.barrierAsync(options).get() : Antipode.barrier(options);
   }
 
