@@ -21,7 +21,7 @@ from antipode.testing.recorded import Recorded
 from antipode_lab.stores.postgresql import PostgresqlStore
 from antipode_postgresql import repeating
 from antipode_postgresql.repeating import may_be_repeated
-from antipode_postgresql.session import Session
+from antipode_postgresql.session import Refused, Session
 from antipode_postgresql.targets import target_of
 from pg_regions import INSERT, STORE, Posts, until
 from psycopg import sql
@@ -312,7 +312,7 @@ def test_the_asyncio_connection(
     assert found(recorded, quiet_lab, 3) == [STALE] * 3
 
 
-@pytest.mark.parametrize("how", ["no connection", "no right", "too many rows", "too slow", "broken"])
+@pytest.mark.parametrize("how", ["no connection", "no right", "too many rows", "too slow", "another server", "broken"])
 def test_what_fails_of_ours_is_behind(
     quiet_posts: Posts,
     quiet_lab: PostgresqlStore,
@@ -337,6 +337,8 @@ def test_what_fails_of_ours_is_behind(
             "WITH RECURSIVE x AS (SELECT 1 AS a UNION ALL SELECT a + 1 FROM x WHERE a < 300000)"
             " SELECT count(*) FROM x WHERE %s <> ''"
         )
+    elif how == "another server":
+        monkeypatch.setattr(repeating, "_BEGIN", repeating._BEGIN.partition("SELECT")[0] + "SELECT pg_backend_pid()")
     else:
         monkeypatch.setattr(repeating, "own_reads", refused)
         monkeypatch.setattr("antipode_postgresql.reads.own_reads", refused)
@@ -387,6 +389,24 @@ def test_at_the_end_of_the_process_it_is_behind(
     records.end()
     [record] = recorded.findings()
     assert (record["kind"], record["visible_after"]) == ("behind", None)
+
+
+def test_what_is_sent_could_only_read(
+    quiet_posts: Posts, quiet_lab: PostgresqlStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """REC-22: whatever a text might do after all; and it ends by a deadline."""
+    monkeypatch.setattr(repeating, "may_be_repeated", lambda statement: True)
+    with psycopg.connect(quiet_lab.url("a"), autocommit=True) as plain:
+        target = target_of(plain)
+        writing = repeating._OwnReads(target, 5.0, b"DELETE FROM posts", ())
+        with closing(writing.read(1)) as reads, pytest.raises(Refused) as refusal:
+            list(next(reads))
+        assert refusal.value.code == "25006"
+        sleeping = repeating._OwnReads(target, 0.5, b"SELECT pg_sleep(60)", ())
+        with closing(sleeping.read(1)) as reads, pytest.raises((Refused, psycopg.OperationalError)):
+            list(next(reads))
+        asked = "SELECT 1 FROM pg_stat_activity WHERE query = 'SELECT pg_sleep(60)' AND state = 'active'"
+        until(lambda: plain.execute(asked).fetchall() == [])
 
 
 def test_nothing_of_ours_stays_at_the_server(
