@@ -167,7 +167,7 @@ TEST(Vectors, OfEveryKindAreRun) {
   // Run by the tests of the engine, of recorded histories and of a shim.
   const std::set<std::string> of_others = {"barrier-" "result", "barrier-" "policy", "epoch-" "judge",     "monkey-" "store",
                                            "history-" "value",  "history-" "key",    "history-" "messages", "history-" "order",
-                                           "history-" "tables", "records-" "sample", "rec" "ords"};
+                                           "history-" "tables", "records-" "sample", "rec" "ords",   "repeatable-" "statements"};
   for (const std::string& kind : KindsOfVectors()) {
     EXPECT_EQ(known.count(kind) + of_others.count(kind), 1U) << "no test runs the vectors of kind " << kind;
   }
