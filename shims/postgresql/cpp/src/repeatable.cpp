@@ -13,10 +13,11 @@ namespace {
 
 // All lists are sorted.
 constexpr std::string_view kNever[] = {
-    "current_catalog", "current_date", "current_role", "current_schema", "current_time", "current_timestamp",
-    "current_user",    "delete",       "for",          "insert",         "into",         "localtime",
-    "localtimestamp",  "lock",         "merge",        "next",           "nextval",      "procedure",
-    "session_user",    "system_user",  "tablesample",  "update",         "user"};
+    "current_catalog", "current_date", "current_role", "current_schema", "current_time",  "current_timestamp",
+    "current_user",    "delete",       "for",          "insert",         "into",          "localtime",
+    "localtimestamp",  "lock",         "merge",        "next",           "nextval",       "procedure",
+    "session_user",    "system_user",  "tablesample",  "update",         "user",          "utc_date",
+    "utc_time",        "utc_timestamp"};
 // Which rows they leave is the server's choice, but in an order.
 constexpr std::string_view kOrdered[] = {"fetch", "limit", "offset"};
 // The words `word-…` of spec/vectors/repeatable-statements.json.
@@ -63,10 +64,17 @@ bool IsOneRead(std::vector<Token> tokens) {
   return true;
 }
 
+// Behind SET: of this transaction, or of those to come, how they run, which changes no statement's meaning.
+bool IsOfTransactions(const std::vector<Token>& tokens, std::size_t place) {
+  const auto is = [&](std::size_t at, std::string_view word) { return at < tokens.size() && tokens[at].IsWord(word); };
+  return is(place, "transaction") || is(place, "constraints") || (is(place, "session") && is(place + 1, "characteristics"));
+}
+
 bool Changes(const std::vector<Token>& tokens) {
   for (std::size_t place = 0; place < tokens.size(); ++place) {
     const bool begins = place == 0 || tokens[place - 1].IsOther(";");
-    if ((begins && tokens[place].IsWord("set")) || IsOneOf(kSessions, tokens[place])) return true;
+    if (begins && tokens[place].IsWord("set") && !IsOfTransactions(tokens, place + 1)) return true;
+    if (IsOneOf(kSessions, tokens[place])) return true;
   }
   return false;
 }
@@ -75,10 +83,10 @@ bool Changes(const std::vector<Token>& tokens) {
 
 bool IsRepeatable(std::string_view text) {
   Tokens tokens = Divide(text, false);
-  if (!tokens.sure) return false;
+  if (!tokens.sure || tokens.number_runs_on) return false;
   if (text.find('\\') != std::string_view::npos) {  // it may depend on a setting what is a literal
     const Tokens escaped = Divide(text, true);
-    if (!escaped.sure || escaped.all != tokens.all) return false;
+    if (!escaped.sure || escaped.number_runs_on || escaped.all != tokens.all) return false;
   }
   return IsOneRead(std::move(tokens.all));
 }

@@ -25,6 +25,8 @@ struct Token {
 struct Tokens {
   std::vector<Token> all;
   bool sure = true;  // false where a literal, a name or a comment does not end
+  // Letters follow a number or a parameter at once (1FOR): to some servers that is a number and a word.
+  bool number_runs_on = false;
 };
 
 // Divides a text as the server does. `escapes`: a backslash escapes in every literal (standard_conforming_strings = off).

@@ -61,7 +61,9 @@ TEST(RowOctets, AreOthersOfOtherRows) {
                                   {{std::nullopt, "a"}},
                                   {{"a", std::nullopt}}};
   for (std::size_t one = 0; one < all.size(); ++one) {
-    for (std::size_t other = 0; other < one; ++other) EXPECT_NE(OctetsOf({all[one]}), OctetsOf({all[other]})) << one << ' ' << other;
+    for (std::size_t other = 0; other < one; ++other) {
+      EXPECT_NE(OctetsOf({all[one]}), OctetsOf({all[other]})) << one << ' ' << other;
+    }
   }
 }
 
