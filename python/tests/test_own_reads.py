@@ -268,3 +268,25 @@ def test_rows_are_a_multiset() -> None:
     assert digests.digest_of_rows([("a", None)]) != digests.digest_of_rows([(None, "a")])
     assert digests.digest_of_rows([]) != digests.digest_of_rows([()])
     assert digests.digest_of_rows([object()]) is None
+
+
+def test_what_has_begun_is_ended_however_many_others_would_begin(recorded: Recorded) -> None:
+    begun = [Server(OLD, NEW, NEW, name=f"posts{number}") for number in range(10)]
+    for server in begun:
+        read(server)
+    until(lambda: all(server.closed for server in begun))
+    until(repeats.nothing_waits)
+    busy = Server()
+    busy.may_read.clear()
+    read(busy)
+    until(lambda: busy.reads)
+    others = [Server(OLD, name=f"others{number}") for number in range(repeats.MOST_WAITING + 20)]
+    for server in others:
+        read(server)
+    until(following.all_looked_at)
+    for server in begun:
+        server.apply()
+    until(lambda: len(following._followed) == 1 + len(others))
+    busy.may_read.set()
+    until(lambda: len(recorded.lines("stale")) == len(begun))
+    assert not recorded.lines("behind")

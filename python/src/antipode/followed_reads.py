@@ -168,17 +168,16 @@ class FollowedRead:
         """Something is not there yet; called by the engine's thread, before anything else is waited for."""
         again = self._again
         if again is not None:
-            repeats.later(lambda: self._read_first(again), lambda _: None)
+            repeats.soon(lambda: self._read_first(again))
 
-    def _read_first(self, again: Again) -> bool:
+    def _read_first(self, again: Again) -> None:
         """Reads while something is missing."""
         if self._again is None:  # all was seen meanwhile, or nobody waits for it any more
-            return False
+            return
         with closing(again(1)) as reads:
             found = digest_of_rows(next(reads))
         if self._again is not None:
             self._first = found
-        return True
 
     def _followed(self, writes: Sequence[FollowedWrite]) -> None:
         """Everything is seen, or given up; called by the engine's thread, which must not wait for a repeat."""

@@ -75,6 +75,12 @@ def later(differs: Callable[[], bool], over: Callable[[bool], None]) -> bool:
     return True
 
 
+def soon(read: Callable[[], object]) -> None:
+    """Has the thread read what is compared later, where most places are free: what has begun is to be ended."""
+    if _waiting.qsize() < MOST_WAITING // 2:
+        later(lambda: bool(read()), lambda _: None)
+
+
 def _run() -> None:
     global _running
     waiting = _waiting

@@ -8,7 +8,7 @@
 namespace antipode::postgresql {
 namespace {
 
-constexpr char kPlace[] = "SELECT recovering, reached, timeline, system, started FROM antipode.place()";
+constexpr char kPlace[] = "SELECT recovering, reached, timeline, system, " ANTIPODE_STARTED " FROM antipode.place()";
 // The same without the function: for roles that may see the receiver. Columns are computed from left to right. The name of a
 // constant position would be computed beforehand, which a standby refuses.
 constexpr char kPlaceByRight[] =
@@ -16,7 +16,7 @@ constexpr char kPlaceByRight[] =
     " CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() ELSE pg_current_wal_flush_lsn() END::text,"
     " CASE WHEN pg_is_in_recovery() THEN (SELECT received_tli FROM pg_stat_get_wal_receiver())"
     " ELSE ('x' || left(pg_walfile_name(pg_current_wal_flush_lsn()), 8))::bit(32)::integer END,"
-    " (SELECT system_identifier::text FROM pg_control_system()), pg_postmaster_start_time()::text";
+    " (SELECT system_identifier::text FROM pg_control_system()), " ANTIPODE_STARTED;
 constexpr char kHistories[] = "SELECT timeline, history FROM antipode.histories()";
 constexpr char kHistoriesByRight[] =
     "SELECT ('x' || left(name, 8))::bit(32)::integer, pg_read_file('pg_wal/' || name)"

@@ -6,12 +6,12 @@
 #include "antipode/wait_on_read.h"
 #include "beside.h"
 #include "positions.h"
+#include "schema.h"
 
 namespace antipode::postgresql {
 namespace {
 
-constexpr char kLife[] =
-    "SELECT pg_postmaster_start_time()::text, current_setting('transaction_isolation')";
+constexpr char kLife[] = "SELECT " ANTIPODE_STARTED ", current_setting('transaction_isolation')";
 // Beside the position that judges, what covers all that can be seen (EPOCH-31). On a primary the insert position: what was
 // read may have been committed asynchronously. On a standby what it has received: a commit can be seen there a moment before
 // it counts as replayed.

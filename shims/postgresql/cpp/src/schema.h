@@ -14,4 +14,7 @@
   " FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace"                                     \
   " WHERE n.nspname = 'antipode' AND c.relname = 'epochs'), false)"
 
+// When the server was started: a number, for the text of a time depends on the session's zone.
+#define ANTIPODE_STARTED "(extract(epoch FROM pg_postmaster_start_time()) * 1000000)::bigint::text"
+
 #endif  // ANTIPODE_POSTGRESQL_SRC_SCHEMA_H_

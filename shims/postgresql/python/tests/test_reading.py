@@ -36,6 +36,15 @@ def test_wait_on_read(quiet_posts: Posts, quiet_lab: PostgresqlStore) -> None:
         quiet_lab.heal()
 
 
+def test_wait_on_read_in_a_session_with_a_time_zone_of_its_own(quiet_posts: Posts) -> None:
+    """BAR-50: a server is told by when it was started, whatever clock the application's session shows."""
+    reader = quiet_posts.wrap("b1", wait_on_read=True, timeout=10)
+    reader.execute("SET TIME ZONE 'Asia/Tokyo'")
+    with antipode.scope():
+        quiet_posts.wrap("a").execute(INSERT, ("zoned",))
+        assert reader.execute("SELECT value FROM posts WHERE key = 'zoned'").fetchone() == ("v",)
+
+
 def test_a_snapshot_taken_before_is_not_waited_for(quiet_posts: Posts) -> None:
     reader = quiet_posts.wrap("b1", wait_on_read=True, autocommit=False, timeout=5)
     reader.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ

@@ -38,6 +38,17 @@ TEST_F(Reads, WaitForTheScopesWrites) {
   EXPECT_EQ(reader.GetResult().get(), nullptr);
 }
 
+// BAR-50: a server is told by when it was started, whatever clock the application's session shows.
+TEST_F(Reads, WaitInASessionWithATimeZoneOfItsOwn) {
+  Connection reader = regions_.Wrapped("b1", Waiting);
+  ASSERT_EQ(reader.Exec("SET TIME ZONE 'Asia/Tokyo'").status(), PGRES_COMMAND_OK);
+  const Scope scope;
+  Write("zoned");
+  const Reply found = reader.Exec("SELECT value FROM posts WHERE key = 'zoned'");
+  ASSERT_EQ(found.error(), nullptr) << found.error()->message;
+  EXPECT_EQ(PQntuples(found.get()), 1);
+}
+
 TEST_F(Reads, OneThatWaitedInVainSendsNothingAndSaysWhy) {
   regions_.lab().Partition("postgresql", "b1");
   Connection reader = regions_.Wrapped("b1", [](Options& options) { options.store.WaitOnRead(true).Timeout(200ms); });

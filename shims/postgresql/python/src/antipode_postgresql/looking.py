@@ -17,14 +17,16 @@ from antipode_postgresql.schema import MAY_READ_EPOCHS, may_call
 from antipode_postgresql.session import Refused, Session
 from antipode_postgresql.targets import Target
 
-_PLACE: Final = "SELECT recovering, reached, timeline, system, started FROM antipode.place()"
+STARTED: Final = "(extract(epoch FROM pg_postmaster_start_time()) * 1000000)::bigint::text"
+"""When the server was started: a number, for the text of a time depends on the session's zone."""
+_PLACE: Final = f"SELECT recovering, reached, timeline, system, {STARTED} FROM antipode.place()"
 # The same without the function: for roles that may see the receiver. Columns are computed from left to right. The name
 # of a constant position would be computed beforehand, which a standby refuses.
-_PLACE_BY_RIGHT: Final = """SELECT pg_is_in_recovery(),
+_PLACE_BY_RIGHT: Final = f"""SELECT pg_is_in_recovery(),
  CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() ELSE pg_current_wal_flush_lsn() END::text,
  CASE WHEN pg_is_in_recovery() THEN (SELECT received_tli FROM pg_stat_get_wal_receiver())
       ELSE ('x' || left(pg_walfile_name(pg_current_wal_flush_lsn()), 8))::bit(32)::integer END,
- (SELECT system_identifier::text FROM pg_control_system()), pg_postmaster_start_time()::text"""
+ (SELECT system_identifier::text FROM pg_control_system()), {STARTED}"""
 _GLANCE: Final = "SELECT pg_last_wal_replay_lsn()"
 _HISTORIES: Final = "SELECT timeline, history FROM antipode.histories()"
 _HISTORIES_BY_RIGHT: Final = """SELECT ('x' || left(name, 8))::bit(32)::integer, pg_read_file('pg_wal/' || name)

@@ -20,14 +20,14 @@ from psycopg import OperationalError, pq
 
 from antipode_postgresql.column import COLUMN
 from antipode_postgresql.flow import INTRANS, Flow
-from antipode_postgresql.looking import Look
+from antipode_postgresql.looking import STARTED, Look
 from antipode_postgresql.packets import record_end, simple
 from antipode_postgresql.positions import Epoch, number_of, position_in
 from antipode_postgresql.repeating import own_reads
 from antipode_postgresql.statements import Kind, classify
 from antipode_postgresql.targets import Target, target_of
 
-_LIFE: Final = b"SELECT pg_postmaster_start_time()::text; SHOW transaction_isolation"
+_LIFE: Final = f"SELECT {STARTED}; SHOW transaction_isolation".encode()
 # Beside the position that judges, what covers all that can be seen (EPOCH-31). On a primary the insert position: what
 # was read may have been committed asynchronously. On a standby what it has received: a commit can be seen there a
 # moment before it counts as replayed.
