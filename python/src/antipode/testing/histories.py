@@ -2,25 +2,43 @@
 
 books = play(seed, Hands(put, get, get_there, lag=…), requests=12)
 judge(books, folder)
+
+`lines` and `judged` read what was recorded in a folder, of this run or of any test's own.
 """
 
 from __future__ import annotations
 
 import contextvars
+import json
 import random
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import antipode
 from antipode import recorder
-from antipode.check.history.deciding import Decision, decide
+from antipode.check.history.deciding import Decision, Verdict, decide
 from antipode.check.history.operations import INITIAL, History, Kind, Operation
 from antipode.check.history.reading import read_history
 from antipode.errors import AntipodeError
 from antipode.messages import HEADER, message_scope, outgoing_message
 
-__all__ = ["Books", "Hands", "judge", "play"]
+__all__ = ["Books", "Hands", "judge", "judged", "lines", "play"]
+
+
+def lines(folder: Path, *kinds: str) -> list[dict[str, Any]]:
+    """The recorded lines of these kinds, in the order of their files; the recording ends."""
+    recorder.forget()
+    found = [json.loads(line) for path in sorted(folder.glob("*.jsonl")) for line in path.read_text().splitlines()]
+    return [line for line in found if line["kind"] in kinds]
+
+
+def judged(folder: Path) -> tuple[Verdict, History]:
+    """What the checker says of what was recorded, and what it read; the recording ends."""
+    recorder.forget()
+    history = read_history(folder)
+    return decide(history).verdict, history
 
 
 @dataclass(frozen=True)

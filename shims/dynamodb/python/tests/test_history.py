@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,12 +9,9 @@ from typing import Any
 import antipode
 import antipode_dynamodb
 import pytest
-from antipode import recorder
 from antipode.check.history.deciding import Verdict, decide
-from antipode.check.history.operations import History
-from antipode.check.history.reading import read_history
 from antipode.messages import outgoing_message
-from antipode.testing.histories import Hands, judge, play
+from antipode.testing.histories import Hands, judge, judged, lines, play
 from antipode_dynamodb import noting
 from antipode_dynamodb.noting import _digest
 from botocore.exceptions import ClientError, ReadTimeoutError
@@ -27,18 +23,6 @@ def folder(posts: Posts, tmp_path: Path) -> Path:
     posts.wrapped["a"].delete_item(TableName=TABLE, Key=key("none"))  # the table is known
     antipode.configure(history=tmp_path / "history")
     return tmp_path / "history"
-
-
-def lines(folder: Path, *kinds: str) -> list[dict[str, Any]]:
-    recorder.forget()
-    found = [json.loads(line) for path in sorted(folder.glob("*.jsonl")) for line in path.read_text().splitlines()]
-    return [line for line in found if line["kind"] in kinds]
-
-
-def judged(folder: Path) -> tuple[Verdict, History]:
-    recorder.forget()
-    history = read_history(folder)
-    return decide(history).verdict, history
 
 
 def octets(name: str) -> bytes:
@@ -152,7 +136,7 @@ def test_a_random_run_has_each_stale_read_and_no_other(posts: Posts, folder: Pat
 def test_a_random_run_with_deletions_attributes_no_read_wrongly(posts: Posts, folder: Path, seed: int) -> None:
     books = play(seed, _hands(posts, f"deleting-{seed}-", deletes=True), barriers=False, requests=12)
     _, _, attributed = judge(books, folder)
-    assert attributed > len(books.reads) / 2
+    assert attributed >= sum(value is not None for _, value in books.reads) > 0
 
 
 # What calls change

@@ -14,7 +14,7 @@ import bson
 import pytest
 from antipode.check.history.deciding import Verdict, decide
 from antipode.messages import outgoing_message
-from antipode.testing.histories import Hands, judge, play
+from antipode.testing.histories import Hands, judge, judged, lines, play
 from antipode_mongodb import noting
 from antipode_mongodb.fields import stored
 from antipode_mongodb.noting import only_name
@@ -25,7 +25,7 @@ from bson.regex import Regex
 from mongodb_regions import DATABASE, NUMBERS, Posts
 from pymongo import AsyncMongoClient, DeleteOne, InsertOne, UpdateOne
 from pymongo.errors import BulkWriteError, DuplicateKeyError, NetworkTimeout
-from recorded_operations import CHANGES, digest, judged, key, lines
+from recorded_operations import CHANGES, digest, key
 
 
 @pytest.fixture

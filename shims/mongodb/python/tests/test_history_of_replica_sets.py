@@ -11,11 +11,12 @@ import antipode_mongodb
 import pytest
 from antipode.messages import outgoing_message
 from antipode.testing import isolated
+from antipode.testing.histories import judged, lines
 from fake_mongod import FakeMongod
 from mongodb_regions import DATABASE, STORE
 from pymongo import InsertOne, ReplaceOne
 from pymongo.errors import BulkWriteError
-from recorded_operations import CHANGES, digest, judged, key, lines
+from recorded_operations import CHANGES, digest, key
 
 
 @pytest.fixture

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 from uuid import uuid4
 
 import antipode
@@ -14,16 +12,11 @@ from antipode import recorder
 from antipode.check.history.deciding import Verdict, decide
 from antipode.check.history.reading import read_history
 from antipode.messages import outgoing_message
+from antipode.testing.histories import lines
 from antipode_mysql.statements import tables_read
 from sql_regions import Posts
 
 SELECT = "SELECT body FROM posts WHERE id = %s"
-
-
-def lines(folder: Path, *kinds: str) -> list[dict[str, Any]]:
-    recorder.forget()
-    found = [json.loads(line) for path in sorted(folder.glob("*.jsonl")) for line in path.read_text().splitlines()]
-    return [line for line in found if line["kind"] in kinds]
 
 
 READ: dict[str, tuple[str, ...]] = {

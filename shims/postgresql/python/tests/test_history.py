@@ -16,6 +16,7 @@ from antipode import recorder
 from antipode.check.history.deciding import Verdict, decide
 from antipode.check.history.reading import read_history
 from antipode.messages import outgoing_message
+from antipode.testing.histories import lines
 from antipode_lab.stores.postgresql import PostgresqlStore
 from antipode_postgresql.tables import tables_read
 from pg_regions import INSERT, STORE, Posts
@@ -30,12 +31,6 @@ POSTS = {"key": "posts", "reads_from": "unattributed"}
 def folder(quiet_posts: Posts, tmp_path: Path) -> Path:
     antipode.configure(history=tmp_path / "history")
     return tmp_path / "history"
-
-
-def lines(folder: Path, *kinds: str) -> list[dict[str, Any]]:
-    recorder.forget()
-    found = [json.loads(line) for path in sorted(folder.glob("*.jsonl")) for line in path.read_text().splitlines()]
-    return [line for line in found if line["kind"] in kinds]
 
 
 def reads(folder: Path) -> list[dict[str, Any]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -13,13 +12,11 @@ import antipode_redis
 import pytest
 import redis
 import redis.asyncio
-from antipode import recorder
 from antipode.check.history.deciding import Verdict, decide
-from antipode.check.history.operations import History
-from antipode.check.history.reading import read_history
 from antipode.messages import outgoing_message
 from antipode.recorder import value_digest
 from antipode.testing import isolated
+from antipode.testing.histories import judged, lines
 from antipode_lab.stores.redis import RedisStore
 from regions import STORE, Posts, until
 
@@ -44,18 +41,6 @@ def posts(redis_lab: RedisStore) -> Posts:
 def folder(posts: Posts, tmp_path: Path) -> Path:
     antipode.configure(history=tmp_path / "history")
     return tmp_path / "history"
-
-
-def lines(folder: Path, *kinds: str) -> list[dict[str, Any]]:
-    recorder.forget()
-    found = [json.loads(line) for path in sorted(folder.glob("*.jsonl")) for line in path.read_text().splitlines()]
-    return [line for line in found if line["kind"] in kinds]
-
-
-def judged(folder: Path) -> tuple[Verdict, History]:
-    recorder.forget()
-    history = read_history(folder)
-    return decide(history).verdict, history
 
 
 def value(key: str, octets: str) -> str:
