@@ -149,16 +149,6 @@ TEST_F(OftenRecordedTest, SoManyDifferentOnesStandTogether) {
   EXPECT_EQ(Json::parse(due.front().Written()).at("count"), 500);
 }
 
-// A sink with a span.
-class Traced : public TelemetrySink {
- public:
-  void Add(const Instrument&, const Attributes&, std::uint64_t) override {}
-  void Record(const Instrument&, const Attributes&, double) override {}
-  void Waited(const BarrierSpan&) override {}
-  std::optional<SpanName> CurrentSpan() override { return SpanName{std::string(32, 'a'), std::string(16, 'b')}; }
-  void Finding(const EventAttributes&) override {}
-};
-
 // REC-18: once a scope and site, where a barrier would have come before what the callee reads.
 TEST_F(OftenRecordedTest, ALineageThatCameWithAMessageLeavesWithACall) {
   const std::string text = Lineage(At("posts", "e", 1)).Serialize();

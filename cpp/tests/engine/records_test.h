@@ -8,15 +8,33 @@
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "antipode/telemetry.h"
 #include "engine/fakes.h"
 #include "engine/records.h"
 
 namespace antipode::testing {
 
 using Json = nlohmann::json;
+
+// A sink with a span.
+class Traced : public TelemetrySink {
+ public:
+  explicit Traced(std::string trace = std::string(32, 'a'), std::string span = std::string(16, 'b'))
+      : name_{std::move(trace), std::move(span)} {}
+  void Add(const Instrument&, const Attributes&, std::uint64_t) override {}
+  void Record(const Instrument&, const Attributes&, double) override {}
+  void Waited(const BarrierSpan&) override {}
+  std::optional<SpanName> CurrentSpan() override { return name_; }
+  void Finding(const EventAttributes&) override {}
+
+ private:
+  const SpanName name_;
+};
 
 // Every record was made by this test program.
 class RecordsTest : public EngineTest {

@@ -28,20 +28,6 @@ namespace {
 constexpr const char* kSpan = "b7ad6b7169203331";
 constexpr const char* kHere = "here";
 
-// A sink with a span, whose trace a vector says.
-class Traced : public TelemetrySink {
- public:
-  explicit Traced(std::string trace) : name_{std::move(trace), kSpan} {}
-  void Add(const Instrument&, const Attributes&, std::uint64_t) override {}
-  void Record(const Instrument&, const Attributes&, double) override {}
-  void Waited(const BarrierSpan&) override {}
-  std::optional<SpanName> CurrentSpan() override { return name_; }
-  void Finding(const EventAttributes&) override {}
-
- private:
-  const SpanName name_;
-};
-
 Versions VersionsOf(const std::string& word) {
   return word == "position" ? Versions::kPosition : word == "object" ? Versions::kObject : Versions::kOpaque;
 }
@@ -253,7 +239,7 @@ TEST_F(RecordsVectorsTest, Lines) {
           std::chrono::duration<double>(settings.at("replica_out_after").get<double>()));
     }
     Set(words);
-    if (vector.contains("trace_id")) SetTelemetrySink(std::make_shared<Traced>(vector.at("trace_id")));
+    if (vector.contains("trace_id")) SetTelemetrySink(std::make_shared<Traced>(vector.at("trace_id"), kSpan));
     Played played(vector);
     for (const Json& step : vector.at("steps")) played.Step(step);
     SetTelemetrySink(nullptr);

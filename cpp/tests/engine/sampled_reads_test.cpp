@@ -13,20 +13,6 @@ const std::string kHere = "engine/sampled_reads_test.cpp:";
 
 using SampledReadsTest = FollowedReadsTest;
 
-// A sink with a span, whose trace a test says.
-class Traced : public TelemetrySink {
- public:
-  explicit Traced(std::string trace) : name_{std::move(trace), std::string(16, 'b')} {}
-  void Add(const Instrument&, const Attributes&, std::uint64_t) override {}
-  void Record(const Instrument&, const Attributes&, double) override {}
-  void Waited(const BarrierSpan&) override {}
-  std::optional<SpanName> CurrentSpan() override { return name_; }
-  void Finding(const EventAttributes&) override {}
-
- private:
-  const SpanName name_;
-};
-
 // REC-12: the last 7 octets of its id, as a share of 2^56.
 TEST_F(SampledReadsTest, TheTraceDecidesForEveryProcessAlike) {
   SettingWords words = Words(Mode::kDryRun);

@@ -33,6 +33,7 @@ constexpr std::string_view kBeforeParenthesis[] = {
     "rpad", "rtrim", "select", "sign", "some", "split_part", "sqrt", "substr", "substring", "sum", "then", "to_char", "trim",
     "trunc", "union", "upper", "using", "values", "varchar", "when", "where", "width_bucket", "with", "within"};
 constexpr std::string_view kSessions[] = {"pg_temp", "set_config", "temp", "temporary"};
+constexpr std::string_view kPartsOfSessions[] = {"set", "temp"};  // each of these, and SET, has one of them
 
 template <std::size_t n>
 bool IsOneOf(const std::string_view (&words)[n], const Token& token) {
@@ -70,6 +71,14 @@ bool IsOfTransactions(const std::vector<Token>& tokens, std::size_t place) {
   return is(place, "transaction") || is(place, "constraints") || (is(place, "session") && is(place + 1, "characteristics"));
 }
 
+// Whether one of the words that `Changes` looks for may be in it: this is asked of each statement that is no plain read or write.
+bool MayName(std::string_view text) {
+  const auto alike = [](char letter, char small) { return (letter | 0x20) == small; };
+  return std::any_of(std::begin(kPartsOfSessions), std::end(kPartsOfSessions), [&](std::string_view part) {
+    return std::search(text.begin(), text.end(), part.begin(), part.end(), alike) != text.end();
+  });
+}
+
 bool Changes(const std::vector<Token>& tokens) {
   for (std::size_t place = 0; place < tokens.size(); ++place) {
     const bool begins = place == 0 || tokens[place - 1].IsOther(";");
@@ -92,6 +101,7 @@ bool IsRepeatable(std::string_view text) {
 }
 
 bool ChangesSession(std::string_view text) {
+  if (!MayName(text)) return false;
   return Changes(Divide(text, false).all) || (text.find('\\') != std::string_view::npos && Changes(Divide(text, true).all));
 }
 
