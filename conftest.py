@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 import signal
 from collections import Counter
 from pathlib import Path
@@ -41,9 +43,32 @@ def pytest_configure(config: pytest.Config) -> None:
     """
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    if os.environ.get("ANTIPODE_OUTCOMES") and not hasattr(config, "workerinput"):
+        config.pluginmanager.register(_Outcomes(Path(os.environ["ANTIPODE_OUTCOMES"]), config))
     config.addinivalue_line(
         "markers", "servers(*stores): the stores whose servers a test needs; none: as its parameters say"
     )
+
+
+class _Outcomes:
+    """Record how a run ended, and which tests failed in it, for `scripts/repeat-failed`."""
+
+    def __init__(self, file: Path, config: pytest.Config) -> None:
+        self._file = file
+        self._run = "interop" if config.getoption("markexpr") == "interop" else "python"
+        self._failed: set[str] = set()
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Note a test that failed, or whose fixtures did."""
+        if report.failed:
+            self._failed.add(report.nodeid)
+
+    def pytest_sessionfinish(self, exitstatus: int) -> None:
+        """Write the line of this run."""
+        complete = exitstatus in {pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED}
+        line = {"run": self._run, "complete": complete, "passed": exitstatus == 0, "failed": sorted(self._failed)}
+        with self._file.open("a") as file:
+            file.write(json.dumps(line) + "\n")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
