@@ -8,12 +8,16 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 SCRIPT = Path(__file__).parents[2] / "scripts" / "repeat-failed"
+Change = dict[str, object]
+
 FLAKY = """
 from pathlib import Path
+from typing import Any
 
 def test_once():
     file = Path(__file__).with_name("ran")
@@ -35,12 +39,13 @@ def tree(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def repeat(tree: Path, path: str = os.environ["PATH"], **changed: object) -> tuple[int, str]:
+def repeat(tree: Path, path: str = os.environ["PATH"], **changed: Any) -> tuple[int, str]:
     """Run the script on a run in which all passed but what is `changed`; return its code and what it printed."""
-    runs = {name: {"run": name, "complete": True, "passed": True, "failed": []} for name in ("python", "interop")}
+    runs: dict[str, Change] = {
+        name: {"run": name, "complete": True, "passed": True, "failed": []} for name in ("python", "interop")
+    }
     runs |= {name: {"run": name, "complete": True, "passed": True} for name in ("java", "cpp")}
     for name, change in changed.items():
-        assert isinstance(change, dict)
         runs[name].update({"passed": False, **change})
     lines = [{"begun": int(time.time())}, *runs.values()]
     file = tree / "outcomes"
@@ -74,7 +79,7 @@ def test_a_test_that_fails_again_fails_the_run(tree: Path) -> None:
         ({"java": {}}, "java failed, and nothing says which test"),
     ],
 )
-def test_what_is_not_repeated(tree: Path, changed: dict[str, object], words: str) -> None:
+def test_what_is_not_repeated(tree: Path, changed: dict[str, Change], words: str) -> None:
     code, printed = repeat(tree, **changed)
     assert code == 1
     assert words in printed
