@@ -7,21 +7,43 @@ the verdict `unproven`, with the client's words as the reason.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 if TYPE_CHECKING:
     from antipode.result import BarrierResult
 
 
 class AntipodeError(Exception):
-    """The root of everything that Antipode raises itself."""
+    """The root of everything that Antipode raises itself.
+
+    Args:
+        message: What is wrong and what cures it.
+        code: The message's code (spec OBS-14), where it is not the one of the class.
+    """
+
+    default_code: ClassVar[str] = ""
+
+    def __init__(self, message: str = "", *, code: str = "") -> None:
+        super().__init__(message)
+        self.code = code or self.default_code
+
+    def __str__(self) -> str:
+        return with_code(super().__str__(), self.code)
+
+
+def with_code(message: str, code: str) -> str:
+    """Return the message with its code behind its first line; `antipode explain CODE` says more (spec OBS-14)."""
+    if not code:
+        return message
+    first, newline, rest = message.partition("\n")
+    return f"{first} [{code}]{newline}{rest}"
 
 
 class BarrierError(AntipodeError):
     """A barrier ended without what was asked of it; `result` says what it proved, per store."""
 
-    def __init__(self, message: str, result: BarrierResult | None = None) -> None:
-        super().__init__(message)
+    def __init__(self, message: str, result: BarrierResult | None = None, *, code: str = "") -> None:
+        super().__init__(message, code=code)
         self._result = result
 
     @property
@@ -33,19 +55,25 @@ class BarrierError(AntipodeError):
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Exceptions pickle as cls(*args), which would lose the result on the way out of a process pool.
-        return (type(self), (*self.args, self._result))
+        return (type(self), (*self.args, self._result), {"code": self.code})
 
 
 class BarrierTimeout(BarrierError, TimeoutError):
     """The deadline passed and a write was still not visible here (`on_timeout="raise"`)."""
 
+    default_code = "AP201"
+
 
 class BarrierUnproven(BarrierError):
     """No proof is possible that a write is visible here, however long one waits (`on_unproven="raise"`)."""
 
+    default_code = "AP299"
+
 
 class BarrierIncomplete(BarrierError):
     """`require_complete=True`, and something was left unjudged: a store elsewhere, a server, a loss."""
+
+    default_code = "AP116"
 
 
 class Redeliver(BarrierError):
@@ -59,18 +87,28 @@ class ConfigurationError(AntipodeError, ValueError):
 class UnknownStoreError(ConfigurationError):
     """A barrier names a store that this process has not registered."""
 
+    default_code = "AP106"
+
 
 class UnfitStoreError(ConfigurationError):
     """A datastore's topology, settings or rights do not allow a proof; the message holds the cure."""
+
+    default_code = "AP208"
 
 
 class BlockingCallError(AntipodeError):
     """A blocking call on a running event loop, which would stop every task on it."""
 
+    default_code = "AP105"
+
 
 class PendingWriteError(AntipodeError):
     """A lineage was about to leave while a write had no position yet (`on_pending="raise"`, for tests)."""
 
+    default_code = "AP115"
+
 
 class MalformedLineageError(AntipodeError, ValueError):
     """A text is no lineage in the wire form (spec WIRE)."""
+
+    default_code = "AP405"

@@ -7,6 +7,8 @@ import threading
 import time
 from typing import Final
 
+from antipode.errors import with_code
+
 logger: Final = logging.getLogger("antipode")
 PERIOD_S: Final = 60.0
 
@@ -38,14 +40,14 @@ class _Throttle:
 _throttle = _Throttle()
 
 
-def warn(kind: str, message: str, *, count_as: str | None = None) -> None:
+def warn(kind: str, message: str, *, code: str = "", count_as: str | None = None) -> None:
     """Logs a warning unless one of this kind came within the minute; `count_as` names the running count."""
-    _say(logging.WARNING, kind, message, count_as)
+    _say(logging.WARNING, kind, with_code(message, code), count_as)
 
 
-def info(kind: str, message: str, *, count_as: str | None = None) -> None:
+def info(kind: str, message: str, *, code: str = "", count_as: str | None = None) -> None:
     """Logs a piece of information at most once a minute a kind."""
-    _say(logging.INFO, kind, message, count_as)
+    _say(logging.INFO, kind, with_code(message, code), count_as)
 
 
 def _say(level: int, kind: str, message: str, count_as: str | None) -> None:

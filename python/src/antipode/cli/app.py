@@ -10,6 +10,7 @@ from antipode.administration import without_credentials
 from antipode.cli.check import check
 from antipode.cli.doctor import doctor
 from antipode.cli.epoch import epoch
+from antipode.cli.explain import explain
 from antipode.cli.init import init
 from antipode.cli.inspect import inspect
 from antipode.cli.output import Exit, complain, printable
@@ -26,6 +27,7 @@ app.command()(inspect)
 app.add_typer(epoch, name="epoch")
 app.command()(check)
 app.command()(doctor)
+app.command()(explain)
 app.command()(init)
 app.command()(version)
 
