@@ -19,7 +19,8 @@ PAGE = ROOT / "docs/troubleshooting.md"
 HEAD = """# Troubleshooting
 
 Find the code of your message below: every message ends its first line with one, such as `[AP104]`.
-`antipode explain AP104` prints the same text in the terminal. Before you change anything, print two lines next to the barrier. They answer most questions:
+`antipode explain AP104` prints the same text in the terminal. Before you change anything, print two
+lines next to the barrier. They answer most questions:
 
 ```python
 print(antipode.serialize())  # what the barrier would wait for; "1" alone: nothing

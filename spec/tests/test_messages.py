@@ -1,4 +1,4 @@
-"""The codes of messages (OBS-14): one meaning each, known wherever one is written, and the page that is made of them."""
+"""The codes of messages (OBS-14): one meaning each, known wherever one is written, and what is made of them."""
 
 from __future__ import annotations
 
