@@ -19,6 +19,8 @@ Options = Annotated[
     typer.Option("--set", metavar="WORD=VALUE", help="more, by the kind of store; repeat it for several"),
 ]
 Run = Annotated[bool, typer.Option("--run", help="run the steps on the server, not only print them")]
+_SHOWN: Final = 100
+"""Characters of a step that was printed whole before."""
 _SQL: Final = {"psql", "mysql", "mariadb"}
 
 
@@ -98,13 +100,18 @@ def _run(place: Place, steps: Sequence[Step], yes: bool) -> None:
         answer = ask(place.url, step.run)
         if answer.value is None:
             known = answer.error if answer.in_time else f"{answer.error}; nobody knows whether it was done"
-            fail(f"{place}: {_one_line(step.text)}: {known}. The steps before it were done; each may be done again.")
-        say(f"{_one_line(answer.value) or 'done'}: {_one_line(step.text)}")
+            fail(f"{place}: {_begin(step.text)}: {known}. The steps before it were done; each may be done again.")
+        say(f"{_one_line(answer.value) or 'done'}: {_begin(step.text)}")
     if left:
         say("left for you:")
         _print(place, left)
         raise typer.Exit(Exit.FOUND)
     say(f"{place} is prepared; see `antipode doctor`")
+
+
+def _begin(text: str) -> str:
+    line = _one_line(text)
+    return line if len(line) <= _SHOWN else f"{line[:_SHOWN]}…"
 
 
 def _one_line(text: str) -> str:

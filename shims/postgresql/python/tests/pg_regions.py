@@ -31,7 +31,7 @@ def until(condition: Callable[[], object], seconds: float = 20.0) -> None:
 def prepare(lab: PostgresqlStore) -> None:
     """What `antipode init` makes, and a table for the tests, at every server."""
     with lab.connect(lab.primary, database="app") as connection:
-        for statement in (*schema.STATEMENTS, *schema.grants("app")):
+        for statement in schema.statements("app"):
             connection.execute(statement)
     with lab.connect(lab.primary, user="app") as connection:
         connection.execute("CREATE TABLE posts (key text PRIMARY KEY, value text NOT NULL)")

@@ -16,9 +16,9 @@ from antipode_postgresql.targets import target_of
 
 TABLE: Final = "antipode.branches"
 CREATE: Final = """CREATE TABLE IF NOT EXISTS antipode.branches (
-  id      text PRIMARY KEY,
-  lineage text NOT NULL,
-  ends    timestamptz NOT NULL
+  id      pg_catalog.text PRIMARY KEY,
+  lineage pg_catalog.text NOT NULL,
+  ends    pg_catalog.timestamptz NOT NULL
 )"""
 CREATE_INDEX: Final = "CREATE INDEX IF NOT EXISTS branches_ends ON antipode.branches (ends)"
 _CLOSE: Final = """WITH gone AS (

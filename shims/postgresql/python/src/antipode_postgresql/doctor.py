@@ -6,14 +6,16 @@ from typing import Any, Final
 
 from antipode.administration import Finding, Level
 
-from antipode_postgresql import branch_rows
+from antipode_postgresql import branch_rows, ownership
 from antipode_postgresql.looking import Look
+from antipode_postgresql.ownership import ADMINISTRATOR
 from antipode_postgresql.positions import lsn_of
 from antipode_postgresql.probe import Facts, probe
+from antipode_postgresql.session import Refused, Session
 from antipode_postgresql.targets import Target, target_of
 
 _TIMEOUT_S: Final = 2.0
-_INIT: Final = "antipode init STORE --at URL-OF-THE-PRIMARY --user {user} --run"
+_INIT: Final = f"antipode init STORE --at URL-OF-THE-PRIMARY --user {{user}} --run, {ADMINISTRATOR}"
 _INIT_BRANCHES: Final = "antipode init STORE --at URL-OF-THE-PRIMARY --user {user} --set branches=yes --run"
 
 
@@ -79,8 +81,12 @@ def _history(place: Target, facts: Facts) -> list[Finding]:
     look = Look(place, "STORE", _TIMEOUT_S, unique_timelines=False)
     init = _INIT.format(user=facts.user)
     try:
-        seen = look.look()
-        found: list[Finding] = []
+        found = _ownership(look.session, init)
+        try:
+            seen = look.look()
+        except Refused as error:
+            words = f"timeline: {error}"
+            return [*found, Finding(Level.UNPROVEN, words, "Nothing can be proved here.", f"Run: {init}")]
         if not seen.histories:
             found.append(
                 Finding(
@@ -113,6 +119,25 @@ def _history(place: Target, facts: Facts) -> list[Finding]:
         return [*found, _branches(branch_rows.usable(look.session), facts)]
     finally:
         look.close()
+
+
+def _ownership(session: Session, init: str) -> list[Finding]:
+    """What an earlier release, or somebody else, left unsafe in the schema (SHIM-46)."""
+    found = [
+        Finding(
+            Level.UNPROVEN,
+            f"schema antipode: {line}",
+            "An earlier release made it: whoever can run SQL here may take the rights of its owner, and forge epochs.",
+            f"Run: {init}",
+        )
+        for [line] in session.run(ownership.EARLIER)[0]
+    ]
+    strange = session.run(ownership.strange(superusers=False))[0]
+    if not found and strange:
+        why = "It would meet the rights of the functions in the schema, or can forge epochs."
+        cure = f"Look at it, drop it (DROP SCHEMA antipode CASCADE). Then run: {init}"
+        found = [Finding(Level.UNPROVEN, f"schema antipode: {line}", why, cure) for [line] in strange]
+    return found
 
 
 def _branches(usable: bool | None, facts: Facts) -> Finding:

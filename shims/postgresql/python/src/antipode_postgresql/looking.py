@@ -34,14 +34,15 @@ _HISTORIES_BY_RIGHT: Final = """SELECT ('x' || left(name, 8))::bit(32)::integer,
  UNION ALL SELECT (SELECT timeline_id FROM pg_control_checkpoint()), NULL"""
 _ROWS: Final = "SELECT system, timeline, word, counter FROM antipode.epochs"
 _RIGHTS: Final = f"""SELECT {may_call("place")} AND {may_call("histories")}, {MAY_READ_EPOCHS},
- pg_has_role('pg_read_all_stats', 'USAGE') AND
-   (SELECT rolsuper OR pg_has_role('pg_read_server_files', 'USAGE') FROM pg_roles WHERE rolname = current_user),
+ pg_has_role('pg_read_all_stats', 'USAGE') AND has_function_privilege('pg_read_file(text)', 'EXECUTE')
+   AND has_function_privilege('pg_ls_waldir()', 'EXECUTE'),
  (SELECT rolreplication OR rolsuper FROM pg_roles WHERE rolname = current_user),
  current_user::text"""
 _ROWS_S: Final = 0.1
 NO_RIGHT: Final = (
-    "{user} may not see which timeline the server follows. Run: antipode init {store} --at URL-OF-THE-PRIMARY --user "
-    "{user} --run (or give it the attribute REPLICATION, and a line `host replication` in pg_hba.conf)"
+    "{user} may not see which timeline the server follows. Run as an administrator: antipode init {store} --at "
+    "URL-OF-THE-PRIMARY --user {user} --run (or give it the attribute REPLICATION, and a line `host replication` in "
+    "pg_hba.conf)"
 )
 
 

@@ -9,8 +9,8 @@ from typing import Final
 
 from antipode.administration import Step, Wanted
 
-from antipode_postgresql import branch_rows, schema
-from antipode_postgresql.session import Session
+from antipode_postgresql import branch_rows, ownership, schema
+from antipode_postgresql.session import Refused, Session
 from antipode_postgresql.targets import target_of
 
 OPTIONS: Final[Mapping[str, str]] = {
@@ -18,59 +18,67 @@ OPTIONS: Final[Mapping[str, str]] = {
     "table": "also prepare this table for lineages beside its rows (rest='column'): a column and a trigger",
 }
 _TIMEOUT_S: Final = 10.0
+_TOLD: Final = 5
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z_0-9$]*(\.[A-Za-z_][A-Za-z_0-9$]*)?")
-_EPOCHS: Final = "without it two standbys promoted apart cannot be told apart: after a failover positions are unproven"
-_MARK: Final = "it makes the row of a timeline; writers call it once, and need no right to the table"
-_HISTORY: Final = (
-    "without it only superusers and roles with REPLICATION can tell which timeline a standby follows; to be made "
-    "by a superuser, or a role in pg_monitor and pg_read_server_files"
+_WHY: Final = (
+    "one schema, which belongs to a role of its own: without it two standbys promoted apart cannot be told apart, only "
+    "superusers and roles with REPLICATION can tell which timeline a standby follows, and after a failover positions "
+    "are unproven. To be run " + ownership.ADMINISTRATOR
 )
-_BRANCHES: Final = "without it branches can be neither closed nor looked up"
-_BESIDE: Final = "without it no lineage rests beside the rows of this table"
+_GRANTS: Final = "without it the writes of that login are unproven after a failover"
 
 
 def preparations(url: str, wanted: Wanted) -> Sequence[Step]:
-    """The schema, its rights, and the column of a table; at the primary, for it is replicated."""
+    """The schema, its rights, and the column of a table, as one transaction at the primary, for it is replicated."""
     target_of(url)  # raises where it is no address
-    steps = [
-        _step(url, schema.CREATE_SCHEMA, "one schema holds all that is Antipode's"),
-        _step(url, schema.CREATE_TABLE, _EPOCHS),
-        _step(url, schema.CREATE_MARK, _MARK),
-        _step(url, schema.CREATE_PLACE, _HISTORY),
-        _step(url, schema.CREATE_HISTORIES, _HISTORY),
-        _step(url, schema.CREATE_JOINED, _BESIDE),
-        _step(url, schema.CREATE_KEEP, _BESIDE),
-        _step(url, schema.REVOKE, "they run with their owner's rights: nobody else needs them"),
-    ]
     user = wanted.user
     if user is not None and (not user or "\x00" in user):
         raise ValueError(f"{user!r} is no name of a role")
-    quoted = "USER" if user is None else '"' + user.replace('"', '""') + '"'
-    for statement in schema.grants(quoted):
-        steps.append(
-            _step(url, statement, "without it its writes are unproven after a failover", runs=user is not None)
-        )
-    if wanted.options.get("branches", "no") not in ("", "no"):
-        steps += [_step(url, statement, _BRANCHES) for statement in (branch_rows.CREATE, branch_rows.CREATE_INDEX)]
-        steps.append(_step(url, branch_rows.grant(quoted), _BRANCHES, runs=user is not None))
-    table = wanted.options.get("table")
-    if table is not None:
-        if not _NAME.fullmatch(table):
-            raise ValueError(f"{table!r} is no name of a table; write schema.table, without quotes")
-        steps += [_step(url, statement, _BESIDE) for statement in schema.column(table)]
+    quoted = "" if user is None else '"' + user.replace('"', '""') + '"'
+    branches = wanted.options.get("branches", "no") not in ("", "no")
+    table = wanted.options.get("table", "")
+    if "table" in wanted.options and not _NAME.fullmatch(table):
+        raise ValueError(f"{table!r} is no name of a table; write schema.table, without quotes")
+    statements = schema.statements(quoted, branches=branches, table=table)
+    steps = [Step("psql", _text(statements), _WHY, partial(_run, url, statements, user))]
+    if user is None:
+        rights = [*schema.grants("USER"), *([branch_rows.grant("USER")] if branches else [])]
+        steps.append(Step("psql", _text(rights), _GRANTS))
     return steps
 
 
-def _step(url: str, statement: str, why: str, *, runs: bool = True) -> Step:
-    return Step("psql", f"{statement};", why, partial(_run, url, statement) if runs else None)
+def _text(statements: Sequence[str]) -> str:
+    return ";\n".join(statements) + ";"
 
 
-def _run(url: str, statement: str) -> str:
+def _run(url: str, statements: Sequence[str], user: str | None) -> str:
     session = Session(target_of(url), _TIMEOUT_S)
     try:
-        if session.row("SELECT pg_is_in_recovery()")[0] == "t":
+        recovering, allowed = session.run(f"SELECT pg_is_in_recovery(); {ownership.RIGHTS}")
+        if recovering[0][0] == "t":
             raise ValueError("it is a standby: prepare the primary, and it is replicated")
-        session.run(statement)
+        if allowed[0][0] != "t":
+            raise ValueError(f"this role may not: run it {ownership.ADMINISTRATOR}. Nothing was changed")
+        [me] = session.row("SELECT current_user::text")
+        users = [name for name in (me, user) if name]
+        # Once before anything is changed; and again when nobody else may change it any more.
+        _refuse(session.run(f"{ownership.SEARCH_PATH}; {ownership.strange(users, superusers=True)}")[-1])
+        *made, commit = statements
+        session.run(_text(made))
+        _refuse(session.run(f"{ownership.SEARCH_PATH}; {ownership.strange(superusers=False)}")[-1])
+        session.run(commit)
         return "done"
+    except Refused as error:
+        raise ValueError(f"{error}. Nothing was changed. Run it {ownership.ADMINISTRATOR}") from error
     finally:
         session.close()
+
+
+def _refuse(strange: Sequence[Sequence[str | None]]) -> None:
+    """Raises ValueError where something in the schema is not as we make it."""
+    if strange:
+        told = "; ".join(str(line) for [line] in strange[:_TOLD])
+        raise ValueError(
+            f"{told}: that is not of antipode init's making, and would meet more rights than its owner has. "
+            "Look at it, drop it (DROP SCHEMA antipode CASCADE), and run this again. Nothing was changed"
+        )

@@ -9,28 +9,26 @@ from __future__ import annotations
 
 from typing import Final
 
-SCHEMA: Final = "antipode"
-
-CREATE_SCHEMA: Final = "CREATE SCHEMA IF NOT EXISTS antipode"
+from antipode_postgresql import branch_rows, ownership
 
 CREATE_TABLE: Final = """CREATE TABLE IF NOT EXISTS antipode.epochs (
-  system   text NOT NULL,
+  system   pg_catalog.text NOT NULL,
   timeline integer NOT NULL,
-  word     text NOT NULL,
+  word     pg_catalog.text NOT NULL,
   counter  numeric(20) NOT NULL DEFAULT 0,
-  made_at  timestamptz NOT NULL DEFAULT now(),
-  made_in  name NOT NULL DEFAULT current_database(),
+  made_at  pg_catalog.timestamptz NOT NULL DEFAULT pg_catalog.now(),
+  made_in  pg_catalog.name NOT NULL DEFAULT current_database(),
   PRIMARY KEY (system, timeline, word)
 )"""
 
 # The row is there before anybody is given a position with its word. Flushed even where commits are asynchronous: it
 # must not be lost when positions that name it are kept.
-CREATE_MARK: Final = """CREATE OR REPLACE FUNCTION antipode.mark() RETURNS text
-LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog AS $$
+CREATE_MARK: Final = """CREATE OR REPLACE FUNCTION antipode.mark() RETURNS pg_catalog.text
+LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-  own text := (SELECT system_identifier::text FROM pg_control_system());
+  own pg_catalog.text := (SELECT system_identifier::pg_catalog.text FROM pg_control_system());
   now_on integer := ('x' || left(pg_walfile_name(pg_current_wal_flush_lsn()), 8))::bit(32)::integer;
-  found_word text;
+  found_word pg_catalog.text;
 BEGIN
   SELECT word INTO found_word FROM antipode.epochs WHERE system = own AND timeline = now_on AND counter = 0 LIMIT 1;
   IF found_word IS NULL THEN
@@ -41,7 +39,7 @@ BEGIN
     IF current_setting('synchronous_commit') = 'off' THEN
       PERFORM set_config('synchronous_commit', 'local', true);
     END IF;
-    found_word := substr(replace(gen_random_uuid()::text, '-', ''), 1, 6);
+    found_word := substr(replace(gen_random_uuid()::pg_catalog.text, '-', ''), 1, 6);
     INSERT INTO antipode.epochs (system, timeline, word) VALUES (own, now_on, found_word);
     DELETE FROM antipode.epochs AS old WHERE old.made_at <
       (SELECT made_at FROM antipode.epochs ORDER BY made_at DESC OFFSET 1000 LIMIT 1);
@@ -52,23 +50,25 @@ END $$"""
 # The position is read before the timeline: what was replayed when the first was read lies on the second's branch, or
 # on one that it came from.
 CREATE_PLACE: Final = """CREATE OR REPLACE FUNCTION antipode.place(
-  OUT recovering boolean, OUT reached text, OUT timeline integer, OUT system text, OUT started text)
-LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog AS $$
+  OUT recovering boolean, OUT reached pg_catalog.text, OUT timeline integer, OUT system pg_catalog.text,
+  OUT started pg_catalog.text)
+LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   recovering := pg_is_in_recovery();
   IF recovering THEN
-    reached := pg_last_wal_replay_lsn()::text;
+    reached := pg_last_wal_replay_lsn()::pg_catalog.text;
     timeline := (SELECT received_tli FROM pg_stat_get_wal_receiver());
   ELSE
-    reached := pg_current_wal_flush_lsn()::text;
+    reached := pg_current_wal_flush_lsn()::pg_catalog.text;
     timeline := ('x' || left(pg_walfile_name(pg_current_wal_flush_lsn()), 8))::bit(32)::integer;
   END IF;
-  system := (SELECT system_identifier::text FROM pg_control_system());
-  started := pg_postmaster_start_time()::text;
+  system := (SELECT system_identifier::pg_catalog.text FROM pg_control_system());
+  started := pg_postmaster_start_time()::pg_catalog.text;
 END $$"""
 
-CREATE_HISTORIES: Final = """CREATE OR REPLACE FUNCTION antipode.histories(OUT timeline integer, OUT history text)
-RETURNS SETOF record LANGUAGE sql VOLATILE SECURITY DEFINER SET search_path = pg_catalog AS $$
+CREATE_HISTORIES: Final = """CREATE OR REPLACE FUNCTION antipode.histories(
+  OUT timeline integer, OUT history pg_catalog.text)
+RETURNS SETOF record LANGUAGE sql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
   SELECT ('x' || left(name, 8))::bit(32)::integer, pg_read_file('pg_wal/' || name)
   FROM pg_ls_waldir() WHERE name ~ '^[0-9A-F]{8}\\.history$'
   UNION ALL
@@ -76,12 +76,13 @@ RETURNS SETOF record LANGUAGE sql VOLATILE SECURITY DEFINER SET search_path = pg
 $$"""
 
 # Joins lineages of positions, store by store and epoch by epoch; what it cannot join is kept beside, after a space.
-CREATE_JOINED: Final = """CREATE OR REPLACE FUNCTION antipode.joined(kept text, added text) RETURNS text
-LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog AS $$
+CREATE_JOINED: Final = """CREATE OR REPLACE FUNCTION antipode.joined(
+  kept pg_catalog.text, added pg_catalog.text) RETURNS pg_catalog.text
+LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-  plain CONSTANT text := '^1(~[A-Za-z0-9-][A-Za-z0-9_-]*(\\.\\.[A-Za-z0-9-]+\\.[0-9]+)+)+$';
-  result text;
-  others text;
+  plain CONSTANT pg_catalog.text := '^1(~[A-Za-z0-9-][A-Za-z0-9_-]*(\\.\\.[A-Za-z0-9-]+\\.[0-9]+)+)+$';
+  result pg_catalog.text;
+  others pg_catalog.text;
 BEGIN
   IF kept IS NULL OR kept = added THEN RETURN added; END IF;
   WITH texts AS (SELECT DISTINCT one FROM unnest(string_to_array(kept || ' ' || added, ' ')) AS one),
@@ -103,9 +104,9 @@ BEGIN
 END $$"""
 
 CREATE_KEEP: Final = """CREATE OR REPLACE FUNCTION antipode.keep() RETURNS trigger
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog AS $$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-  own text := nullif(current_setting('antipode.lineage', true), '');
+  own pg_catalog.text := nullif(current_setting('antipode.lineage', true), '');
 BEGIN
   IF TG_OP = 'INSERT' THEN
     NEW.antipode := own;
@@ -118,28 +119,19 @@ BEGIN
 END $$"""
 
 
+CALLS: Final = (
+    "SELECT antipode.mark(), (SELECT timeline FROM antipode.place()), (SELECT count(*) FROM antipode.histories())"
+)
 REVOKE: Final = "REVOKE ALL ON ALL FUNCTIONS IN SCHEMA antipode FROM PUBLIC"
 
 
 def column(table: str) -> tuple[str, ...]:
     """What a table needs for lineages beside its rows; `table` is a quoted name."""
     return (
-        f"ALTER TABLE {table} ADD COLUMN IF NOT EXISTS antipode text",
+        f"ALTER TABLE {table} ADD COLUMN IF NOT EXISTS antipode pg_catalog.text",
         f"CREATE OR REPLACE TRIGGER antipode_keep BEFORE INSERT OR UPDATE ON {table} "
         "FOR EACH ROW EXECUTE FUNCTION antipode.keep()",
     )
-
-
-STATEMENTS: Final = (
-    CREATE_SCHEMA,
-    CREATE_TABLE,
-    CREATE_MARK,
-    CREATE_PLACE,
-    CREATE_HISTORIES,
-    CREATE_JOINED,
-    CREATE_KEEP,
-    REVOKE,
-)
 
 
 def may_call(function: str) -> str:
@@ -164,4 +156,31 @@ def grants(user: str) -> tuple[str, ...]:
         f"GRANT USAGE ON SCHEMA antipode TO {user}",
         f"GRANT SELECT ON antipode.epochs TO {user}",
         f"GRANT EXECUTE ON FUNCTION antipode.mark(), antipode.place(), antipode.histories(), antipode.keep() TO {user}",
+    )
+
+
+def statements(user: str = "", *, branches: bool = False, table: str = "") -> tuple[str, ...]:
+    """All that `antipode init` runs, as one transaction, which ends by calling what it made.
+
+    `user` is a quoted identifier, `table` a quoted name; empty: no grants, no table.
+    """
+    more = (branch_rows.CREATE, branch_rows.CREATE_INDEX) if branches else ()
+    rights = (*grants(user), *([branch_rows.grant(user)] if branches else [])) if user else ()
+    return (
+        "BEGIN",
+        ownership.SEARCH_PATH,
+        *ownership.TAKE_OVER,
+        CREATE_TABLE,
+        *more,
+        CREATE_MARK,
+        CREATE_PLACE,
+        CREATE_HISTORIES,
+        CREATE_JOINED,
+        CREATE_KEEP,
+        REVOKE,
+        *rights,
+        CALLS,
+        *ownership.GIVE_BACK,
+        *(column(table) if table else ()),
+        "COMMIT",
     )
