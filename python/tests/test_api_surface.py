@@ -94,7 +94,7 @@ SIGNATURES: dict[str, str] = {
     "shim.Shim.watch": "self, server, on_change",
     "shim.Shim.wait": "self, ids, server, timeout",
     "shim.wrapper": "shim, *, client, wrapped",
-    "shim.unproven": "reason",
+    "shim.unproven": "reason, kind=<UnprovenKind.OTHER: 'other'>",
     # tests of services
     "memory.Store": "name, *, regions=('a', 'b'), lag=0.0, versions='position', monkey=False, seed=0",
     "memory.Store.freeze": "self, region",

@@ -10,7 +10,7 @@ from typing import Any
 import antipode
 import antipode.memory
 import pytest
-from antipode import Lineage, Verdict, WriteId
+from antipode import Lineage, UnprovenKind, Verdict, WriteId
 from antipode.verdict import NOT_YET, VISIBLE, unproven
 from fakes import FakeShim, Target, always, down, fake_store
 
@@ -347,3 +347,20 @@ def test_a_custom_unproven_answer_obeys_on_unproven() -> None:
         antipode.barrier(lineage)
     assert not antipode.barrier(lineage, on_unproven="proceed").satisfied
     assert not antipode.barrier(lineage, on_timeout="proceed").satisfied
+
+
+def test_where_servers_are_unproven_for_several_reasons_the_first_kind_counts() -> None:
+    """BAR-59: and only a history that the server does not know speaks of lost writes and of `settle`."""
+    lineage = Lineage([WriteId("posts", "k", antipode.Ordered("", 1))])
+    right = unproven("it may not be asked", UnprovenKind.RIGHT)
+    fake_store("posts", Target("b1", always(right)), Target("b2", always(unproven("odd"))))
+    with pytest.raises(antipode.BarrierUnproven) as raised:
+        antipode.barrier(lineage)
+    assert raised.value.result.stores["posts"].kind is UnprovenKind.RIGHT
+    assert "lost" not in str(raised.value)
+    assert "settle" not in str(raised.value)
+    ended = unproven("it has ended there", UnprovenKind.HISTORY)
+    fake_store("posts", Target("b3", always(ended)))
+    with pytest.raises(antipode.BarrierUnproven, match="antipode epoch settle posts") as raised:
+        antipode.barrier(lineage)
+    assert raised.value.result.stores["posts"].kind is UnprovenKind.HISTORY

@@ -35,7 +35,7 @@ from antipode.scope import Scope, current_scope
 from antipode.scope_values import Gap, Removed
 from antipode.settings import Mode, Settings, Trust, configure, settings
 from antipode.store import Store, stores
-from antipode.verdict import Reach, Verdict
+from antipode.verdict import Reach, UnprovenKind, Verdict
 from antipode.writeid import Opaque, Ordered, Version, WriteId
 
 __version__ = "0.1.0"
@@ -99,6 +99,7 @@ __all__ = [
     "Trust",
     "UnfitStoreError",
     "UnknownStoreError",
+    "UnprovenKind",
     "Verdict",
     "Version",
     "WriteId",

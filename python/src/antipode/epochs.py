@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from antipode.verdict import VISIBLE, Visibility, not_yet, unproven
+from antipode.verdict import VISIBLE, UnprovenKind, Visibility, not_yet, unproven
 
 
 def judge_position(
@@ -31,5 +31,6 @@ def judge_position(
     if end < 0:
         return not_yet(f"epoch {epoch[:4]}… is not known there (it is at {current[:4]}….{applied})", unknown_epoch=True)
     if current in marks:
-        return unproven(f"epoch {epoch[:4]}… has ended there at {end}, wanted {counter}: it may be lost")
+        words = f"epoch {epoch[:4]}… has ended there at {end}, wanted {counter}: it may be lost"
+        return unproven(words, UnprovenKind.HISTORY)
     return not_yet(f"epoch {epoch[:4]}… is proved up to {end} only, wanted {counter}")

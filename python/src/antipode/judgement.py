@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from antipode.branch_ids import BRANCHES
 from antipode.errors import BarrierError, BarrierIncomplete, BarrierTimeout, BarrierUnproven, Redeliver
@@ -10,7 +10,7 @@ from antipode.need import Need
 from antipode.plan import Asked, Plan
 from antipode.result import BarrierResult, ServerResult, StoreResult
 from antipode.settings import settings
-from antipode.verdict import Verdict
+from antipode.verdict import UnprovenKind, Verdict
 from antipode.writeid import Ordered
 
 
@@ -23,7 +23,8 @@ def judge(plan: Plan, needs: Sequence[Need], waited: float, *, looked: bool) -> 
     for asked in plan.recorded:
         verdicts[asked.store.name] = StoreResult(Verdict.NOT_YET, "in dry-run: recorded, not waited for")
     for name in plan.expected:
-        verdicts[name] = StoreResult(Verdict.UNPROVEN, "listed in ANTIPODE_STORES, and not registered yet")
+        words = "listed in ANTIPODE_STORES, and not registered yet"
+        verdicts[name] = StoreResult(Verdict.UNPROVEN, words, kind=UnprovenKind.NOT_OPENED)
     for name in plan.elsewhere:
         verdicts[name] = StoreResult(Verdict.ELSEWHERE, "not registered in this process")
     return verdicts
@@ -38,7 +39,8 @@ def _judge_store(asked: Asked, needs: list[Need], waited: float, *, looked: bool
     left = [server for server in servers if server.left_out]
     if not judged or (left and asked.store.fails_without_replica):
         reason = "; ".join(f"{server.address} {server.reason}" for server in left) or "no server is registered"
-        return StoreResult(Verdict.UNPROVEN, reason, waited, tuple(servers))
+        kind = UnprovenKind.CONNECTION if left else UnprovenKind.NOT_OPENED
+        return StoreResult(Verdict.UNPROVEN, reason, waited, tuple(servers), kind)
     late = max((need.seen - need.since for need in needs if need.seen), default=0.0)
     for verdict in (Verdict.UNPROVEN, Verdict.TIMED_OUT, Verdict.NOT_YET):
         bad = [server for server in judged if server.verdict is verdict]
@@ -47,11 +49,16 @@ def _judge_store(asked: Asked, needs: list[Need], waited: float, *, looked: bool
             reason = "; ".join(server.reason for server in bad)
             if there:
                 reason += f" ({', '.join(there)} {'is' if len(there) == 1 else 'are'} there)"
-            return StoreResult(verdict, reason, waited, tuple(servers))
+            return StoreResult(verdict, reason, waited, tuple(servers), _first(server.kind for server in bad))
     reason = f"{len(judged)} of {len(servers)} {'replica' if len(servers) == 1 else 'replicas'} at {_wanted(asked)}"
     if left:
         reason += f"; left out: {', '.join(f'{server.address} ({server.reason})' for server in left)}"
     return StoreResult(Verdict.VISIBLE, reason, min(late, waited) if waited else 0.0, tuple(servers))
+
+
+def _first(kinds: Iterable[UnprovenKind | None]) -> UnprovenKind | None:
+    """The kind that counts where several servers are unproven (BAR-59)."""
+    return min((kind for kind in kinds if kind is not None), key=lambda kind: kind.rank, default=None)
 
 
 def _wanted(asked: Asked) -> str:
@@ -64,17 +71,20 @@ def _wanted(asked: Asked) -> str:
 def _judge_server(address: str, needs: list[Need], *, looked: bool) -> ServerResult:
     if any(need.left_out for need in needs):
         words = needs[0].server.down or "does not answer"
-        return ServerResult(address, Verdict.UNPROVEN, f"does not answer: {words}", left_out=True)
-    for need in needs:
-        answer = need.answer
-        if answer is not None and answer.verdict is Verdict.UNPROVEN:
-            return ServerResult(address, Verdict.UNPROVEN, f"{address}: {answer.reason}")
+        kind = UnprovenKind.CONNECTION
+        return ServerResult(address, Verdict.UNPROVEN, f"does not answer: {words}", left_out=True, kind=kind)
+    answers = [need.answer for need in needs if need.answer is not None]
+    unproven = [answer for answer in answers if answer.verdict is Verdict.UNPROVEN]
+    if unproven:
+        worst = min(unproven, key=lambda answer: answer.kind.rank)
+        return ServerResult(address, Verdict.UNPROVEN, f"{address}: {worst.reason}", kind=worst.kind)
     for need in needs:
         answer = need.answer
         if answer is not None and answer.verdict is Verdict.VISIBLE:
             continue
         if answer is not None and answer.unknown_epoch and not looked:
-            return ServerResult(address, Verdict.UNPROVEN, f"{address}: unknown epoch: {answer.reason}")
+            words = f"{address}: unknown epoch: {answer.reason}"
+            return ServerResult(address, Verdict.UNPROVEN, words, kind=UnprovenKind.HISTORY)
         return ServerResult(address, Verdict.NOT_YET if looked else Verdict.TIMED_OUT, _missing(need))
     return ServerResult(address, Verdict.VISIBLE)
 
@@ -144,7 +154,10 @@ def _unproven_words(result: BarrierResult, names: list[str]) -> str:
     told = "; ".join(f"{name}: {result.stores[name].reason}" for name in names)
     if names == [BRANCHES]:
         return f"{told}.\n  What that task was to write may be missing: run it again, or remove(antipode-branches)."
+    lost = [name for name in names if result.stores[name].kind is UnprovenKind.HISTORY]
+    if not lost:
+        return told
     return (
         f"{told}: the write may be lost.\n  After a restore or failover, check it and run: antipode epoch settle "
-        f"{names[0]} EPOCH --at URL"
+        f"{lost[0]} EPOCH --at URL"
     )

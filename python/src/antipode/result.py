@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import NoReturn
 
 from antipode.scope_values import Gap
-from antipode.verdict import Verdict
+from antipode.verdict import UnprovenKind, Verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +19,9 @@ class ServerResult:
     verdict: Verdict
     reason: str = ""
     left_out: bool = False
-    """It does not answer, and the pass does not speak of it."""
+    """It does not answer, or is not listed any more, and the pass does not speak of it."""
+    kind: UnprovenKind | None = None
+    """Where it is unproven: what kept it from being proved."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +32,8 @@ class StoreResult:
     reason: str
     waited: float = 0.0
     servers: tuple[ServerResult, ...] = ()
+    kind: UnprovenKind | None = None
+    """Where it is unproven: what kept it from being proved (BAR-59)."""
 
     @property
     def left_out(self) -> tuple[str, ...]:

@@ -375,7 +375,7 @@ class Server:
         """The server is there and does not answer the question: whoever waits is told so at once (BAR-13)."""
         self._close_channel()
         self._down_since = None  # it answers, in its way: it is asked at the pace of a poll, not in a loop
-        answer = unproven(f"{type(error).__name__}: {error}")
+        answer = unproven(f"{type(error).__name__}: {error}", self.store.shim.kind_of(error))
         with self._lock:
             released = self.waiters.answer_all(answer)
             self.waiters.forget_probes()

@@ -16,7 +16,7 @@ from antipode.pending import PendingWrite
 from antipode.reading import Reading, current_reading
 from antipode.server import Server
 from antipode.store import Replicas, Store, StoreOptions, Write, join_store, stores
-from antipode.verdict import NOT_YET, VISIBLE, Visibility, not_yet, unproven
+from antipode.verdict import NOT_YET, VISIBLE, UnprovenKind, Visibility, not_yet, unproven
 from antipode.writeid import WriteId
 
 __all__ = [
@@ -30,6 +30,7 @@ __all__ = [
     "Shim",
     "Store",
     "StoreOptions",
+    "UnprovenKind",
     "Visibility",
     "Watch",
     "Write",
@@ -125,6 +126,10 @@ class Shim(ABC):
 
     def forget(self) -> None:  # noqa: B027  a shim without threads of its own has nothing to do
         """The store is given up (tests): threads of the shim's own end, with what they had open."""
+
+    def kind_of(self, error: Exception) -> UnprovenKind:
+        """Return what an exception that `visible` raised says of why nothing is proved; none of `unreachable`."""
+        return UnprovenKind.OTHER
 
     def address(self, target: Any) -> str:
         """A name for the server behind a client or URL, for results and errors; without credentials."""

@@ -21,6 +21,31 @@ class Verdict(StrEnum):
     """Looked at and not visible; nobody waited (dry-run, `timeout=0`)."""
 
 
+class UnprovenKind(StrEnum):
+    """What kept a store from being proved (BAR-59): where writes differ, the first in this order counts."""
+
+    HISTORY = "history"
+    """The write belongs to a history that the server does not know, or that ended before it: it may be lost."""
+    RIGHT = "right"
+    """A right is missing."""
+    CONNECTION = "connection"
+    """Connecting or logging in failed."""
+    NOT_OPENED = "not_opened"
+    """No server is known yet: a client has not connected to its own (BAR-52)."""
+    DISCOVERY = "discovery"
+    """What lists the servers does not list any, or fails (BAR-53)."""
+    UNFIT = "unfit"
+    """A setting or a topology in which nothing can be proved."""
+    OWN_FAULT = "own_fault"
+    """This process itself is in trouble: no thread, no descriptor, an exception of ours."""
+    OTHER = "other"
+
+    @property
+    def rank(self) -> int:
+        """Its place in the order."""
+        return tuple(UnprovenKind).index(self)
+
+
 class Reach(StrEnum):
     """How far a pass holds."""
 
@@ -43,6 +68,8 @@ class Visibility(NamedTuple):
     """With `visible` of a closed branch: the text of its row."""
     unanswered: bool = False
     """With `not_yet`: the server was in no state to answer (throttled, recovering), and said nothing of the write."""
+    kind: UnprovenKind = UnprovenKind.OTHER
+    """With `unproven`: what kept it from being proved."""
 
 
 VISIBLE: Final = Visibility(Verdict.VISIBLE)
@@ -57,6 +84,6 @@ def not_yet(reason: str, *, unknown_epoch: bool = False, unanswered: bool = Fals
     return Visibility(Verdict.NOT_YET, reason, unknown_epoch, unanswered=unanswered)
 
 
-def unproven(reason: str) -> Visibility:
-    """Waiting proves nothing: the reason says what is missing."""
-    return Visibility(Verdict.UNPROVEN, reason)
+def unproven(reason: str, kind: UnprovenKind = UnprovenKind.OTHER) -> Visibility:
+    """Waiting proves nothing: the reason says what is missing, the kind which advice fits (BAR-59)."""
+    return Visibility(Verdict.UNPROVEN, reason, kind=kind)

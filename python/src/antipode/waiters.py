@@ -12,7 +12,7 @@ from typing import Final
 from antipode.branch_ids import BRANCHES
 from antipode.need import Group, Need
 from antipode.position_queue import PositionQueue
-from antipode.verdict import VISIBLE, Verdict, Visibility, not_yet, unproven
+from antipode.verdict import VISIBLE, UnprovenKind, Verdict, Visibility, not_yet, unproven
 from antipode.writeid import Ordered, WriteId
 
 LINGER_S: Final = 10.0
@@ -250,7 +250,8 @@ class Waiters:
                     continue  # it came meanwhile; the server may know its epoch up to there (EPOCH-30)
                 need.answer = answer
                 if now - since >= need.group.timeout:
-                    self._settle(need, unproven(f"unknown epoch: {answer.reason}"), released)
+                    words = f"unknown epoch: {answer.reason}"
+                    self._settle(need, unproven(words, UnprovenKind.HISTORY), released)
         elif answer.verdict is Verdict.UNPROVEN:
             # Positions of one epoch are a prefix: what cannot be proved up to here cannot be proved beyond.
             for need in queue.from_counter(counter):

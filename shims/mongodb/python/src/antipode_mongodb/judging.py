@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from antipode import wire
-from antipode.shim import VISIBLE, Visibility, not_yet, unproven
+from antipode.shim import VISIBLE, UnprovenKind, Visibility, not_yet, unproven
 from antipode.writeid import Opaque, Ordered, WriteId
 from bson.timestamp import Timestamp
 from pymongo.errors import ExecutionTimeout, OperationFailure
@@ -36,7 +36,7 @@ def refused(error: OperationFailure) -> Visibility:
     if error.code == NO_MAJORITY_YET:
         return not_yet("the server does not know yet what a majority has", unanswered=True)
     if error.code in _UNAUTHORIZED:
-        return unproven(f"its login may not read there ({error}). {GRANT}")
+        return unproven(f"its login may not read there ({error}). {GRANT}", UnprovenKind.RIGHT)
     return unproven(str(error))
 
 
@@ -95,7 +95,8 @@ def _judge_position(flavour: Flavour, entry: Ordered, at: int | None, settled: i
         upto = f", of which {settled} is settled and {entry.counter} wanted" if settled else ""
         return unproven(
             f"it is of the replica set {entry.epoch}{upto}, and this server is of {flavour.epoch}: its times say "
-            f"nothing here{refused}"
+            f"nothing here{refused}",
+            UnprovenKind.HISTORY,
         )
     if at is None:
         return unproven("the server's replies have no operationTime")

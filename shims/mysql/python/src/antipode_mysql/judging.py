@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from antipode.shim import VISIBLE, Visibility, not_yet, unproven
+from antipode.shim import VISIBLE, UnprovenKind, Visibility, not_yet, unproven
 from antipode.writeid import Ordered, WriteId
 
 from antipode_mysql.flavour import Look, Wanted
@@ -88,7 +88,7 @@ def judge(write_id: WriteId, seen: Seen, is_idle: Callable[[], bool]) -> Visibil
     if wanted <= seen.settled(epoch):
         return VISIBLE
     if seen.unfit:
-        return unproven(seen.unfit)
+        return unproven(seen.unfit, UnprovenKind.UNFIT)
     domain, server = named
     last = seen.state.last(domain)
     logged = seen.state.get(named, -1)
@@ -102,7 +102,8 @@ def judge(write_id: WriteId, seen: Seen, is_idle: Callable[[], bool]) -> Visibil
     if last is not None and last.server != server:
         return unproven(
             f"server {server} ended there at {epoch}-{logged}, server {last.server} went on, and {wanted} was wanted: "
-            "it may be lost"
+            "it may be lost",
+            UnprovenKind.HISTORY,
         )
     return not_yet(f"at {where}, wanted {wanted}")
 

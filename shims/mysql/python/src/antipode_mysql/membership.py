@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from antipode.shim import VISIBLE, Visibility, not_yet, unproven
+from antipode.shim import VISIBLE, UnprovenKind, Visibility, not_yet, unproven
 from antipode.verdict import Verdict
 from antipode.writeid import Ordered, WriteId
 
@@ -68,7 +68,7 @@ class Members(Look):
         if wanted <= self.settled(epoch):
             return VISIBLE
         if self.unfit:
-            return unproven(self.unfit)
+            return unproven(self.unfit, UnprovenKind.UNFIT)
         if epoch in self.executed.ambiguous:
             return unproven(f"two servers have written there whose uuids both begin with {server_of(epoch)}")
         whole = self.whole(epoch)

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from antipode.shim import VISIBLE, Visibility, not_yet, unproven
+from antipode.shim import VISIBLE, UnprovenKind, Visibility, not_yet, unproven
 from antipode.verdict import Verdict
 
 from antipode_postgresql.positions import Epoch, epoch_of, lsn_of, number_of
@@ -105,10 +105,12 @@ def _judge_in(epoch: Epoch, wanted: int, history: History, seen: Seen) -> Visibi
         return not_yet(f"on timeline {history.timeline}, wanted timeline {epoch.timeline}", unknown_epoch=True)
     end = history.end_of(epoch.timeline)
     if end is None:
-        return unproven(f"timeline {epoch.timeline} is no part of the history of its timeline {history.timeline}")
+        words = f"timeline {epoch.timeline} is no part of the history of its timeline {history.timeline}"
+        return unproven(words, UnprovenKind.HISTORY)
     if wanted > end:
         return unproven(
-            f"timeline {epoch.timeline} ended there at {lsn_of(end)}, wanted {lsn_of(wanted)}: it may be lost"
+            f"timeline {epoch.timeline} ended there at {lsn_of(end)}, wanted {lsn_of(wanted)}: it may be lost",
+            UnprovenKind.HISTORY,
         )
     other = _other_branch(epoch, wanted, seen)
     if other is not None:
@@ -133,12 +135,14 @@ def _other_branch(epoch: Epoch, wanted: int, seen: Seen) -> Visibility | None:
             return None
         return unproven(f"written before the table of epochs was there, in timeline {epoch.timeline}")
     if word:
-        return unproven(f"its timeline {epoch.timeline} is another one: they were promoted apart")
+        words = f"its timeline {epoch.timeline} is another one: they were promoted apart"
+        return unproven(words, UnprovenKind.HISTORY)
     if seen.reached < wanted or not seen.words_fresh:
         return not_yet(f"at {lsn_of(seen.reached)}, wanted {lsn_of(wanted)}")
     return unproven(
         f"the row of {epoch} in antipode.epochs is not there: it is on another branch, or without "
-        "that table (antipode init)"
+        "that table (antipode init)",
+        UnprovenKind.HISTORY,
     )
 
 

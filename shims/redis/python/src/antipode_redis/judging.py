@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from antipode.shim import VISIBLE, Visibility, not_yet, unproven
+from antipode.shim import VISIBLE, UnprovenKind, Visibility, not_yet, unproven
 from antipode.writeid import Ordered, WriteId
 
 from antipode_redis.info import Replication
@@ -56,7 +56,8 @@ def judge(write_id: WriteId, seen: Seen) -> Visibility:
     if epoch in seen.marks and seen.is_past:
         return unproven(
             f"epoch {epoch[:4]}… has ended here, and no mark covers {wanted}: {seen.marks[epoch]} is the last that is "
-            "known to be here"
+            "known to be here",
+            UnprovenKind.HISTORY,
         )
     if epoch in proved:
         return not_yet(f"in epoch {now.epoch[:4]}…, has {epoch[:4]}… up to {reached}, and no mark of its own epoch yet")

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from antipode.administration import EpochRecord, Finding, Step, Wanted
 from antipode.branch_table import BranchTable
 from antipode.errors import ConfigurationError
-from antipode.shim import Capabilities, Server, Shim, Visibility, unproven
+from antipode.shim import Capabilities, Server, Shim, UnprovenKind, Visibility, unproven
 from antipode.store import Store
 from antipode.writeid import Ordered, WriteId
 from redis.exceptions import AuthenticationError
@@ -60,10 +60,11 @@ class RedisShim(Shim, BranchTable):
         except ServerError as error:
             if error.code != "NOPERM":
                 raise
-            refused = unproven(f"its user may not ask where it is ({error}). {grant(self.marks_key)}")
+            words = f"its user may not ask where it is ({error}). {grant(self.marks_key)}"
+            refused = unproven(words, UnprovenKind.RIGHT)
             return [refused] * len(ids)
         if session.hello.get("mode") == "cluster":
-            return [unproven(f"it {CLUSTER}")] * len(ids)
+            return [unproven(f"it {CLUSTER}", UnprovenKind.UNFIT)] * len(ids)
         server.applied(session.run_id, seen.replication.epoch, seen.proved())
         return [judge(write_id, seen) for write_id in ids]
 
@@ -89,6 +90,9 @@ class RedisShim(Shim, BranchTable):
         session, server.session = server.session, None
         if isinstance(session, Session):
             session.close()
+
+    def kind_of(self, error: Exception) -> UnprovenKind:
+        return UnprovenKind.CONNECTION if isinstance(error, AuthenticationError) else UnprovenKind.OTHER
 
     def address(self, target: Any) -> str:
         return target_of(target).address
