@@ -11,7 +11,9 @@ import dev.antipode.Version;
 import dev.antipode.WriteId;
 import dev.antipode.history.NotedWrite;
 import dev.antipode.history.Recorder;
+import java.util.ArrayList;
 import java.util.List;
+import java.util.Objects;
 import java.util.OptionalLong;
 
 /**
@@ -28,76 +30,131 @@ import java.util.OptionalLong;
 public final class Write implements AutoCloseable {
   private final RegisteredStore store;
   private final Key key;
-  private final PendingWrite pending;
-  private final LineageScope scope;
-  private final NotedWrite noted; // null where no history is recorded
-  private boolean open = true;
+  private volatile List<Part> parts = List.of(); // copied when it grows; the first is the scope's that began it
+  private volatile boolean open = true;
+
+  /** What one scope has of it; {@code scope} is null outside any, {@code noted} where no history is recorded. */
+  private record Part(LineageScope scope, PendingWrite pending, NotedWrite noted) {}
 
   Write(RegisteredStore store, Key key) {
     this.store = store;
     this.key = key;
-    this.pending = new PendingWrite(store.name());
-    this.scope = LineageScope.current();
+    joinScope();
+  }
+
+  /**
+   * Makes the write pending in the current scope, too, unless it is so already: called before each further command of a
+   * transaction, pipeline or batch, which several scopes may share (SCOPE-24).
+   */
+  public void joinScope() {
+    joinScope(LineageScope.current());
+  }
+
+  /** Makes it pending in this scope likewise, whose command it is; null for none. */
+  public void joinScope(LineageScope scope) {
+    if (!has(scope)) {
+      join(scope);
+    }
+  }
+
+  /** The scopes whose it is. */
+  public List<LineageScope> scopes() {
+    return parts.stream().map(Part::scope).filter(Objects::nonNull).toList();
+  }
+
+  private boolean has(LineageScope scope) {
+    for (Part part : parts) {
+      if (part.scope == scope) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  private synchronized void join(LineageScope scope) {
+    PendingWrite pending = new PendingWrite(store.name());
     if (scope != null) {
       scope.begin(pending);
     }
-    this.noted = Recorder.isOn() ? Recorder.noteWrite(scope, store, pending.lineage()) : null;
+    List<Part> all = new ArrayList<>(parts);
+    all.add(new Part(scope, pending, Recorder.isOn() ? Recorder.noteWrite(scope, store, pending.lineage()) : null));
+    parts = List.copyOf(all);
+    if (!open) { // its end came first: whether the command was in it nobody knows
+      pending.outcomeUnknown();
+    }
   }
 
   /** What a recorded history is told of it; null where none is recorded. */
   public NotedWrite noted() {
-    return noted;
+    return parts.get(0).noted;
   }
 
-  /** The write has this version: an object's, or a position where the store's shim gives positions. */
+  /**
+   * The write has this version: an object's, or a position where the store's shim gives positions. One that no lineage can
+   * hold leaves the lineage incomplete: the write has happened, so nothing is thrown into the application (SHIM-2).
+   */
   public void record(Version version) {
-    WriteId id = store.givesPositions() && version instanceof Ordered position
-        ? WriteId.position(store.name(), position.epoch(), position.counter())
-        : store.writeId(key, version);
-    if (scope == null) {
-      ScopeLog.orphan(store.name());
-    } else {
-      if (id.isPosition()) {
-        checkPlausible((Ordered) id.version());
-      }
-      scope.written(pending, id);
-    }
-    open = false;
-    tellDone(id);
+    boolean isPosition = store.givesPositions() && version instanceof Ordered;
+    settle(version, isPosition, isPosition);
   }
 
   /** A write that changed nothing takes where the store is now, without the check of plausibility (LIN-29). */
   public void recordUpperBound(Ordered position) {
-    WriteId id = WriteId.position(store.name(), position.epoch(), position.counter());
-    if (scope == null) {
-      ScopeLog.orphan(store.name());
-    } else {
-      scope.append(id);
+    settle(position, true, false);
+  }
+
+  private void settle(Version version, boolean isPosition, boolean checks) {
+    WriteId id;
+    try {
+      id = isPosition ? new WriteId(store.name(), Key.EMPTY, version) : store.writeId(key, version);
+    } catch (RuntimeException error) {
+      Logs.warn("version " + store.name(), "a write to " + store.name() + " is recorded as incomplete: " + error);
+      recordIncomplete("malformed", error.toString());
+      return;
     }
-    end();
-    tellDone(id);
+    for (Part part : end()) {
+      if (part.scope == null) {
+        ScopeLog.orphan(store.name());
+      } else {
+        if (checks) {
+          checkPlausible(part, (Ordered) version);
+        }
+        part.scope.written(part.pending, id);
+      }
+      tellDone(part, id);
+    }
   }
 
   /** The write happened, and its version cannot be had: the lineage is incomplete for the store (EPOCH-5). */
   public void recordIncomplete(String reason, String detail) {
-    if (scope == null) {
-      ScopeLog.orphan(store.name());
-    } else {
-      scope.markIncomplete(reason, detail, store.name());
+    for (Part part : end()) {
+      if (part.scope == null) {
+        ScopeLog.orphan(store.name());
+      } else {
+        part.scope.markIncomplete(reason, detail, store.name());
+        part.scope.end(part.pending); // last of all, or a copy that left before would lack it unmarked (SCOPE-14)
+      }
+      tellDone(part, null);
     }
-    end();
-    tellDone(null);
   }
 
-  /** What may rest beside this write's value: the scope as it is now, stores with other writes in flight marked. */
+  /** What may rest beside what is written next: the current scope as it is now, stores with other writes in flight marked. */
   public Lineage lineageBeside() {
+    Part part = current();
+    LineageScope scope = part.scope;
     if (scope == null) {
       return Lineage.EMPTY;
     }
     Lineage lineage = scope.lineage();
-    List<String> others =
-        scope.pending().stream().filter(each -> each != pending).map(PendingWrite::store).distinct().sorted().toList();
+    List<String> others = scope.pending().stream()
+        .filter(each -> each != part.pending).map(PendingWrite::store).distinct().sorted().toList();
     return others.isEmpty() ? lineage : lineage.markedIncomplete(others);
+  }
+
+  private Part current() {
+    List<Part> all = parts;
+    LineageScope scope = all.size() == 1 ? null : LineageScope.current();
+    return all.stream().filter(each -> each.scope == scope).findFirst().orElse(all.get(0));
   }
 
   /** Whether it was neither recorded nor abandoned yet. */
@@ -107,9 +164,13 @@ public final class Write implements AutoCloseable {
 
   /** The write is known not to have happened: a rollback, a refusal by the server (SCOPE-17). */
   public void abandon() {
-    end();
-    if (noted != null) {
-      noted.notDone();
+    for (Part part : end()) {
+      if (part.scope != null) {
+        part.scope.end(part.pending);
+      }
+      if (part.noted != null) {
+        part.noted.notDone();
+      }
     }
   }
 
@@ -118,23 +179,24 @@ public final class Write implements AutoCloseable {
    * finding, because no transaction of this task is open (SCOPE-18).
    */
   public void inFlight() {
-    pending.inFlight();
+    parts.forEach(part -> part.pending.inFlight());
   }
 
   /** Nobody knows whether the write happened: it stays pending, and what leaves stays marked (SCOPE-17). */
   public void outcomeUnknown() {
     if (open) {
-      open = false;
-      pending.outcomeUnknown();
-      if (noted != null) {
-        noted.unknown(key);
+      for (Part part : end()) {
+        part.pending.outcomeUnknown();
+        if (part.noted != null) {
+          part.noted.unknown(key);
+        }
       }
     }
   }
 
-  private void tellDone(WriteId id) {
-    if (noted != null) {
-      noted.done(id, key);
+  private void tellDone(Part part, WriteId id) {
+    if (part.noted != null) {
+      part.noted.done(id, key);
     }
   }
 
@@ -144,17 +206,15 @@ public final class Write implements AutoCloseable {
     outcomeUnknown();
   }
 
-  /** The write is pending no more: last of all, or a copy that left before would lack it unmarked (SCOPE-14). */
-  private void end() {
+  /** Its end has come: nobody joins any more. The scopes whose it was. */
+  private synchronized List<Part> end() {
     open = false;
-    if (scope != null) {
-      scope.end(pending);
-    }
+    return parts;
   }
 
   /** A lineage that reached a writer before its write cannot hold a greater position than the write got (LIN-28). */
-  private void checkPlausible(Ordered received) {
-    Lineage atSending = pending.lineage();
+  private void checkPlausible(Part part, Ordered received) {
+    Lineage atSending = part.pending.lineage();
     if (atSending.sectionText(store.name()) == null) {
       return;
     }
@@ -168,7 +228,7 @@ public final class Write implements AutoCloseable {
           && other.epoch().equals(received.epoch())
           && other.compareCounter(received.counter()) > 0) {
         String detail = "position " + other + " came in before a write that got " + received;
-        scope.discardImplausible(known, detail);
+        part.scope.discardImplausible(known, detail);
         Logs.warn(
             "implausible " + store.name(),
             "dropped an impossible entry of " + store.name() + ": " + detail

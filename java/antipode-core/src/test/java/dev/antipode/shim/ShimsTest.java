@@ -108,6 +108,41 @@ class ShimsTest {
     }
   }
 
+  @Test
+  void eachScopeThatHasACommandOfAWriteGetsItsPosition_SCOPE_24() {
+    RegisteredStore store = Shims.register(StoreOptions.named("s").replicas("url-test://b1"));
+    Lineage written = Lineage.of(new WriteId("s", "k", new Ordered("", 7)));
+    Write write = store.begin(Key.of("k"));
+    Write unknown = store.begin(Key.of("k"));
+    try (LineageScope outer = Antipode.scope()) {
+      write.joinScope();
+      write.joinScope();
+      assertThat(outer.pending()).hasSize(1);
+      try (LineageScope inner = Antipode.scope()) {
+        write.joinScope();
+        unknown.joinScope();
+        write.record(new Ordered("", 7));
+        unknown.close();
+        assertThat(inner.lineage()).isEqualTo(written);
+        assertThat(inner.pending()).hasSize(1).allMatch(pending -> pending.isUnknown());
+      }
+      assertThat(outer.lineage()).isEqualTo(written);
+      unknown.joinScope();
+      assertThat(outer.pending()).as("too late").hasSize(1).allMatch(pending -> pending.isUnknown());
+    }
+  }
+
+  @Test
+  void aVersionThatNoLineageCanHoldIsNoErrorOfTheWrite_SHIM_2() {
+    RegisteredStore store = Shims.register(StoreOptions.named("s").replicas("url-test://b1"));
+    try (LineageScope scope = Antipode.scope()) {
+      store.begin().record(new Ordered("", 7)); // no key, and no epoch
+      store.begin().recordUpperBound(new Ordered("", 7));
+      assertThat(scope.pending()).isEmpty();
+      assertThat(scope.lineage().incomplete()).containsExactly("s");
+    }
+  }
+
   /** REC-11, OBS-6. */
   @Test
   void aSiteIsTheApplicationsOwnFrameAndThereAreNotTooMany() {

@@ -1,12 +1,14 @@
 package dev.antipode.postgresql;
 
 import dev.antipode.Lineage;
+import dev.antipode.LineageScope;
 import dev.antipode.Ordered;
 import dev.antipode.Reading;
 import dev.antipode.WriteId;
 import dev.antipode.postgresql.Asking.Answers;
 import dev.antipode.shim.Write;
 import java.sql.SQLException;
+import java.util.Collection;
 import org.postgresql.core.BaseConnection;
 
 /**
@@ -37,6 +39,9 @@ final class Flow {
 
   /** Whether the statement on its way is a transaction by itself. */
   private boolean alone;
+
+  /** Whether a statement within the open transaction may have committed what came before it (SCOPE-25). */
+  private boolean mayHaveCommitted;
 
   /** A write of a prepared transaction (two-phase commit). */
   private Write prepared;
@@ -83,7 +88,7 @@ final class Flow {
   /**
    * Runs a statement, with what has to be done before and after it.
    *
-   * @param several whether a part of it may be committed where it fails
+   * @param several whether it may commit a part: where it fails, or where a transaction is open when it is done
    */
   <T> T run(Kind kind, boolean several, Call<T> call) throws Throwable {
     binding.refreshed();
@@ -91,43 +96,65 @@ final class Flow {
       return call.run();
     }
     boolean wasOpen = Asking.isOpen(physical);
+    begins(kind);
+    mayHaveCommitted |= several && kind == Kind.MAYBE;
+    T result = guarded(several ? Kind.MAYBE : kind, call);
+    finished(kind, wasOpen);
+    return result;
+  }
+
+  /** Runs a part of what was begun: where it throws, what that means for the write. */
+  <T> T guarded(Kind kind, Call<T> part) throws Throwable {
+    try {
+      return part.run();
+    } catch (Throwable error) {
+      failed(kind, error);
+      beside.takeBack();
+      throw error;
+    }
+  }
+
+  /** A statement is about to be sent. */
+  void begins(Kind kind) throws SQLException {
     if (Asking.isIdle(physical)) {
       hasSnapshot = false;
       session.transactionOver();
+    }
+    beside.maySet(kind);
+    if (!kind.mayWrite()) {
+      return;
     }
     if (kind == Kind.END_PREPARED && write == null) {
       write = prepared;
       prepared = null;
     }
-    begins(kind);
-    tell(kind);
-    T result;
-    try {
-      result = call.run();
-    } catch (Throwable error) {
-      failed(several ? Kind.MAYBE : kind, error);
-      beside.takeBack();
-      throw error;
-    }
-    finished(kind, wasOpen);
-    return result;
-  }
-
-  /** A statement is about to be sent. */
-  void begins(Kind kind) throws SQLException {
-    beside.maySet(kind);
-    if (!kind.mayWrite()) {
-      return;
-    }
     if (write == null) {
       alone = Asking.isIdle(physical) && physical.getAutoCommit();
       write = binding.store().begin();
-      certain = false;
+      certain = mayHaveCommitted = false;
+    } else {
+      write.joinScope();
     }
     if (kind == Kind.END_PREPARED) {
       alone = certain = true;
     }
     certain |= kind == Kind.WRITE;
+    tell(kind);
+  }
+
+  /** A COPY was cancelled. */
+  void cancelled() {
+    beside.takeBack();
+    if (Asking.isIdle(physical)) {
+      rolledBack();
+    }
+  }
+
+  /** What is sent now is of these scopes, too. */
+  void joinScopes(Collection<LineageScope> scopes) {
+    if (write != null) {
+      scopes.forEach(write::joinScope);
+    }
   }
 
   /** What is to rest beside what is written next; where the server refuses that, nothing is. */
@@ -178,7 +205,7 @@ final class Flow {
 
   /** The connection is lost. What had not been told to commit is rolled back by the server. */
   private void gone() {
-    boolean told = committing || alone;
+    boolean told = committing || alone || mayHaveCommitted;
     Write lost = forget();
     if (told) {
       lost.outcomeUnknown();
@@ -187,58 +214,32 @@ final class Flow {
     }
   }
 
-  /** The transaction is known not to have happened. */
+  /** The transaction is known not to have happened; what was committed within it has, and is covered (SCOPE-25). */
   void rolledBack() {
-    if (write != null) {
+    if (write == null) {
+      return;
+    }
+    if (!mayHaveCommitted) {
       forget().abandon();
+      return;
+    }
+    mayHaveCommitted = false;
+    if (!Asking.isIdle(physical)) {
+      Asking.ask(physical, "ROLLBACK"); // the connection is given up, and whoever takes it does the same
+    }
+    if (Asking.isGone(physical, null)) {
+      forget().outcomeUnknown();
+    } else {
+      settleApart();
     }
   }
 
   private Write forget() {
     Write last = write;
     write = null;
-    certain = committing = alone = false;
+    certain = committing = alone = mayHaveCommitted = false;
     beside.forget();
     return last;
-  }
-
-  // COPY: several calls
-
-  <T> T startCopy(Kind kind, Call<T> begin) throws Throwable {
-    binding.refreshed();
-    if (!binding.records()) {
-      return begin.run();
-    }
-    begins(kind);
-    tell(kind);
-    try {
-      return begin.run();
-    } catch (Throwable error) {
-      failed(Kind.WRITE, error);
-      beside.takeBack();
-      throw error;
-    }
-  }
-
-  <T> T endCopy(Call<T> end) throws Throwable {
-    T result;
-    try {
-      result = end.run();
-    } catch (Throwable error) {
-      failed(Kind.WRITE, error);
-      beside.takeBack();
-      throw error;
-    }
-    finished(Kind.MAYBE, false);
-    return result;
-  }
-
-  void cancelCopy(Call<?> cancel) throws Throwable {
-    cancel.run();
-    beside.takeBack();
-    if (Asking.isIdle(physical)) {
-      rolledBack();
-    }
   }
 
   // The end of a transaction

@@ -108,7 +108,9 @@ final class RecordingConnection extends Proxies.Handler {
         Kind kind = Statements.classify((String) args[0]);
         flow.session().sent(kind, (String) args[0]);
         return NotedStatement.around(
-            flow, (String) args[0], () -> flow.run(kind, false, () -> plainly(method, args)));
+            flow,
+            (String) args[0],
+            () -> flow.run(kind, Statements.mayCommitWithin(kind, (String) args[0]), () -> plainly(method, args)));
       default:
         return plainly(method, args);
     }

@@ -1,6 +1,8 @@
 package dev.antipode.postgresql;
 
+import dev.antipode.LineageScope;
 import java.lang.reflect.Method;
+import java.util.Collections;
 import org.postgresql.copy.CopyOperation;
 import org.postgresql.core.QueryExecutor;
 
@@ -35,7 +37,11 @@ final class RecordingExecutor extends Proxies.Handler {
   /** One COPY, from its beginning to its end. */
   private record Copy(Flow flow, Kind kind) {
     CopyOperation start(Flow.Call<CopyOperation> begin) throws Throwable {
-      CopyOperation operation = flow.startCopy(kind, begin);
+      if (!flow.binding().refreshed().records()) {
+        return begin.run();
+      }
+      flow.begins(kind);
+      CopyOperation operation = flow.guarded(Kind.WRITE, begin);
       return kind.mayWrite() ? Proxies.of(CopyOperation.class, operation, new Running(operation, flow)) : operation;
     }
   }
@@ -52,17 +58,16 @@ final class RecordingExecutor extends Proxies.Handler {
     Object call(Object proxy, Method method, Object[] args) throws Throwable {
       switch (method.getName()) {
         case "endCopy":
-          return flow.endCopy(() -> plainly(method, args));
+          Object rows = flow.guarded(Kind.WRITE, () -> plainly(method, args));
+          flow.finished(Kind.MAYBE, false);
+          return rows;
         case "cancelCopy":
-          flow.cancelCopy(() -> plainly(method, args));
+          plainly(method, args);
+          flow.cancelled();
           return null;
         case "writeToCopy", "flushCopy":
-          try {
-            return plainly(method, args);
-          } catch (Throwable error) {
-            flow.failed(Kind.WRITE, error);
-            throw error;
-          }
+          flow.joinScopes(Collections.singleton(LineageScope.current()));
+          return flow.guarded(Kind.WRITE, () -> plainly(method, args));
         default:
           return plainly(method, args);
       }

@@ -1,11 +1,15 @@
 package dev.antipode.postgresql;
 
+import dev.antipode.LineageScope;
 import dev.antipode.shim.FollowedRead;
 import java.lang.reflect.Method;
 import java.sql.Connection;
 import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.sql.Statement;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Set;
 
 /** Beside a statement: what may write is pending, and settled where its transaction ends. */
 final class RecordingStatement extends Proxies.Handler {
@@ -14,6 +18,7 @@ final class RecordingStatement extends Proxies.Handler {
   private final Connection connection;
   private final Flow flow;
   private Kind batch = Kind.READ;
+  private final Set<LineageScope> batchScopes = new HashSet<>(2); // of those that added what may write
   private String last; // what gave the rows that are there
   private Parameters parameters; // null where none was set while reads are followed
   private Boolean isRepeatable; // null until it was asked
@@ -40,13 +45,17 @@ final class RecordingStatement extends Proxies.Handler {
         return executed(sent == null ? Kind.MAYBE : Statements.classify(sent), sent, method, args);
       case "executeBatch", "executeLargeBatch":
         Kind all = batch;
-        batch = Kind.READ;
-        return flow.run(all, true, () -> plainly(method, args));
+        List<LineageScope> scopes = List.copyOf(batchScopes);
+        clearBatch();
+        return flow.run(all, true, () -> {
+          flow.joinScopes(scopes);
+          return plainly(method, args);
+        });
       case "addBatch":
         addToBatch(args == null ? text : (String) args[0]);
         return plainly(method, args);
       case "clearBatch":
-        batch = Kind.READ;
+        clearBatch();
         return plainly(method, args);
       case "getConnection":
         return connection;
@@ -112,7 +121,7 @@ final class RecordingStatement extends Proxies.Handler {
       read.await();
     }
     FollowedRead followed = Reads.follow(flow, kind, sent);
-    Object result = flow.run(kind, false, () -> plainly(method, args));
+    Object result = flow.run(kind, Statements.mayCommitWithin(kind, sent), () -> plainly(method, args));
     if (followed != null) { // before it is merged what the rows depend on
       boolean isPrepared = text != null && sent.equals(text);
       Parameters set = parameters == null ? new Parameters() : parameters;
@@ -125,10 +134,21 @@ final class RecordingStatement extends Proxies.Handler {
     return recording(result);
   }
 
+  private void clearBatch() {
+    batch = Kind.READ;
+    batchScopes.clear();
+  }
+
   private void addToBatch(String sent) {
     Kind kind = sent == null ? Kind.MAYBE : Statements.classify(sent);
     flow.session().sent(kind, sent);
-    if (kind == Kind.READ || batch == Kind.MAYBE) {
+    if (kind == Kind.READ) {
+      return;
+    }
+    if (LineageScope.current() != null) {
+      batchScopes.add(LineageScope.current());
+    }
+    if (batch == Kind.MAYBE) {
       return;
     }
     batch = kind == Kind.WRITE ? Kind.WRITE : Kind.MAYBE;

@@ -58,6 +58,14 @@ final class Statements {
     return KNOWN.of(text);
   }
 
+  /** Whether a text of this kind may commit, and leave another transaction open: several statements, AND CHAIN (SCOPE-25). */
+  static boolean mayCommitWithin(Kind kind, String text) {
+    return kind == Kind.MAYBE
+        && (text == null
+            || withoutEnd(text.trim()).indexOf(';') >= 0
+            || text.toLowerCase(Locale.ROOT).contains("chain"));
+  }
+
   private static Kind judge(String text) {
     Kind kind = judgeBare(StatementText.without(text, false));
     if (text.indexOf('\\') >= 0 && judgeBare(StatementText.without(text, true)) != kind) {

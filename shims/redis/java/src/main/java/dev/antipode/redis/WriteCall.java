@@ -1,7 +1,6 @@
 package dev.antipode.redis;
 
 import dev.antipode.Lineage;
-import dev.antipode.LineageScope;
 import dev.antipode.Ordered;
 import dev.antipode.Reading;
 import dev.antipode.WriteId;
@@ -20,7 +19,6 @@ final class WriteCall {
   private boolean doubtful; // whether an attempt ended so that nobody knows what the server did
   private Object answer; // to the question behind the write: octets, or the server's error
   private final Reading reading = Reading.current(); // as it was issued: futures end on other threads
-  private final LineageScope scope = LineageScope.current();
   private Lineage beside; // what rested beside values that the command answered with (a GETSET, a GETDEL)
   private final NotedChanges notes; // null where no history is recorded
 
@@ -31,8 +29,13 @@ final class WriteCall {
     this.notes = NotedChanges.of(write.noted(), binding.store().name());
   }
 
-  /** The write is this command, or has it among others: a recorded history is told what it does. */
+  /** The write is this command, or has it among others, which other scopes may have issued (SCOPE-24). */
   WriteCall with(Words command) {
+    write.joinScope();
+    Reading now = Reading.current();
+    if (now != null && now != reading) { // it asks for what only the first one collects
+      now.marked(binding.store().name());
+    }
     if (notes != null) {
       notes.does(command);
     }
@@ -230,8 +233,8 @@ final class WriteCall {
     if (reading != null) {
       reading.saw(beside);
     }
-    if (scope != null && binding.merges()) {
-      scope.transferRead(beside);
+    if (binding.merges()) {
+      write.scopes().forEach(scope -> scope.transferRead(beside));
     }
   }
 

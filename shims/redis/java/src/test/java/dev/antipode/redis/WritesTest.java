@@ -254,4 +254,63 @@ class WritesTest extends WithClients {
       assertThat(scope.lineage().isComplete()).isTrue();
     }
   }
+
+  private static void assertPending(LineageScope scope) {
+    assertThat(scope.pendingStores()).containsExactly(STORE);
+    assertThat(scope.marked().isComplete()).isFalse();
+  }
+
+  private static void assertWritten(LineageScope scope) {
+    assertThat(ids(scope)).hasSize(1);
+    assertThat(scope.pending()).isEmpty();
+    assertThat(scope.lineage().isComplete()).isTrue();
+  }
+
+  @Test
+  void eachScopeOfABatchHasItsWrite_SCOPE_24() {
+    TestClient posts = posts();
+    try (TestClient.Batch batch = posts.batch()) {
+      batch.add("SET", "nobody's", "v");
+      try (LineageScope outer = Antipode.scope()) {
+        batch.add("SET", "outer", "v");
+        try (LineageScope inner = Antipode.scope()) {
+          batch.add("SET", "inner", "v");
+          assertPending(inner);
+          batch.send();
+          assertWritten(inner);
+        }
+        assertWritten(outer);
+      }
+    }
+  }
+
+  @Test
+  void eachScopeOfATransactionHasItsWrite_SCOPE_24() {
+    TestClient posts = posts();
+    for (boolean happens : List.of(true, false)) {
+      try (TestClient.Transaction transaction = posts.transaction()) {
+        transaction.multi();
+        transaction.add("SET", "nobody's", "v");
+        try (LineageScope outer = Antipode.scope()) {
+          transaction.add("SET", "outer", "v");
+          try (LineageScope inner = Antipode.scope()) {
+            transaction.add("SET", "inner", "v");
+            assertPending(inner);
+            assertPending(outer);
+            if (happens) {
+              transaction.exec();
+              assertWritten(inner);
+              assertWritten(outer);
+            } else {
+              transaction.discard();
+              assertThat(List.of(inner, outer)).allSatisfy(scope -> {
+                assertThat(scope.pending()).isEmpty();
+                assertThat(scope.lineage().isEmpty()).isTrue();
+              });
+            }
+          }
+        }
+      }
+    }
+  }
 }

@@ -1,0 +1,189 @@
+package dev.antipode.postgresql;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.antipode.Antipode;
+import dev.antipode.BarrierOptions;
+import dev.antipode.Lineage;
+import dev.antipode.LineageScope;
+import java.nio.charset.StandardCharsets;
+import java.sql.Connection;
+import java.sql.PreparedStatement;
+import java.sql.SQLException;
+import java.sql.Statement;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+import org.postgresql.PGConnection;
+import org.postgresql.copy.CopyIn;
+
+/** Transactions of several scopes, and commits within what looks like one transaction. */
+class TransactionsTest extends QuietRegion {
+  private void waits(Lineage lineage, String key) throws SQLException {
+    assertPosition(lineage);
+    Antipode.barrier(BarrierOptions.defaults().lineage(lineage).timeout(Duration.ofSeconds(60)));
+    assertThat(shows("b1", key)).isNotNull();
+  }
+
+  private static void assertPending(LineageScope scope) {
+    assertThat(scope.pendingStores()).containsExactly(STORE);
+    assertThat(scope.marked().isComplete()).isFalse();
+  }
+
+  @Test
+  void eachScopeOfATransactionHasItsWrite_SCOPE_24() throws SQLException {
+    String first = newKey();
+    String second = newKey();
+    try (Connection connection = source.getConnection(); LineageScope outer = Antipode.scope()) {
+      connection.setAutoCommit(false);
+      Region.update(connection, Region.INSERT, first, "v");
+      try (LineageScope inner = Antipode.scope()) {
+        Region.update(connection, Region.INSERT, second, "v");
+        assertPending(inner);
+        connection.commit();
+        assertThat(inner.pending()).isEmpty();
+        waits(inner.lineage(), second);
+      }
+      assertThat(outer.pending()).isEmpty();
+      waits(outer.lineage(), first);
+    }
+  }
+
+  @Test
+  void aTransactionThatBeganOutsideAnyScopeIsOfThoseThatItMeets_SCOPE_24() throws SQLException {
+    List<LineageScope> scopes = new ArrayList<>();
+    String key = newKey();
+    try (Connection connection = source.getConnection()) {
+      connection.setAutoCommit(false);
+      Region.update(connection, Region.INSERT, newKey(), "v");
+      for (int turn = 0; turn < 3; turn++) { // as a consumer of batches: a scope a message
+        LineageScope scope = Antipode.scope();
+        scopes.add(scope);
+        Region.update(connection, Region.INSERT, key + turn, "v");
+        assertPending(scope);
+      }
+      connection.commit();
+      for (int turn = 0; turn < 3; turn++) {
+        waits(scopes.get(turn).lineage(), key + turn);
+      }
+      Region.update(connection, Region.INSERT, newKey(), "v");
+      connection.rollback();
+    } finally {
+      for (int turn = scopes.size() - 1; turn >= 0; turn--) {
+        scopes.get(turn).close();
+      }
+    }
+    assertThat(scopes).allSatisfy(scope -> assertThat(scope.pending()).isEmpty());
+  }
+
+  @Test
+  void aRollbackEndsTheWritesOfAllScopes_SCOPE_24() throws SQLException {
+    try (Connection connection = source.getConnection();
+        LineageScope outer = Antipode.scope()) {
+      connection.setAutoCommit(false);
+      Region.update(connection, Region.INSERT, newKey(), "v");
+      try (LineageScope inner = Antipode.scope()) {
+        Region.update(connection, Region.INSERT, newKey(), "v");
+        connection.rollback();
+        assertThat(inner.pending()).isEmpty();
+        assertNothing(inner.lineage());
+      }
+      assertThat(outer.pending()).isEmpty();
+      assertNothing(outer.lineage());
+    }
+  }
+
+  @Test
+  void batchesAndCopiesAreOfEachScopeThatAddedToThem_SCOPE_24() throws SQLException {
+    String first = newKey();
+    String second = newKey();
+    try (Connection connection = source.getConnection();
+        PreparedStatement insert = connection.prepareStatement(Region.INSERT);
+        LineageScope outer = Antipode.scope()) {
+      add(insert, first);
+      try (LineageScope inner = Antipode.scope()) {
+        add(insert, second);
+        insert.executeBatch();
+        waits(inner.lineage(), second);
+      }
+      waits(outer.lineage(), first);
+    }
+    String third = newKey();
+    String fourth = newKey();
+    try (Connection connection = source.getConnection(); LineageScope outer = Antipode.scope()) {
+      CopyIn copy = connection.unwrap(PGConnection.class).getCopyAPI().copyIn("COPY posts (key, value) FROM STDIN");
+      copy(copy, third);
+      try (LineageScope inner = Antipode.scope()) {
+        copy(copy, fourth);
+        assertPending(inner);
+        copy.endCopy();
+        waits(inner.lineage(), fourth);
+      }
+      waits(outer.lineage(), third);
+    }
+  }
+
+  private static void add(PreparedStatement insert, String key) throws SQLException {
+    insert.setString(1, key);
+    insert.setString(2, "v");
+    insert.addBatch();
+  }
+
+  private static void copy(CopyIn copy, String key) throws SQLException {
+    byte[] line = (key + "\tcopied\n").getBytes(StandardCharsets.UTF_8);
+    copy.writeToCopy(line, 0, line.length);
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"COMMIT AND CHAIN", "COMMIT; BEGIN", "COMMIT AND /* no */ CHAIN"})
+  void whatWasCommittedWithinIsNotThrownAway_SCOPE_25(String text) throws SQLException {
+    for (String end : List.of("rollback", "ROLLBACK", "close")) {
+      String key = newKey();
+      try (LineageScope scope = Antipode.scope(); Connection connection = source.getConnection()) {
+        connection.setAutoCommit(false);
+        Region.update(connection, Region.INSERT, key, "v");
+        try (Statement statement = connection.createStatement()) {
+          statement.execute(text);
+          assertPending(scope);
+          switch (end) {
+            case "rollback" -> connection.rollback();
+            case "close" -> connection.close();
+            default -> statement.execute(end);
+          }
+        }
+        assertThat(scope.pending()).as(end).isEmpty();
+        waits(scope.lineage(), key);
+      }
+    }
+  }
+
+  @Test
+  void aLostConnectionLeavesWhatWasCommittedWithinUnknown_SCOPE_25() throws SQLException {
+    try (LineageScope scope = Antipode.scope(); Connection connection = source.getConnection()) {
+      connection.setAutoCommit(false);
+      Region.update(connection, Region.INSERT, newKey(), "v");
+      int server;
+      try (Statement statement = connection.createStatement()) {
+        statement.execute("COMMIT AND CHAIN");
+        server = connection.unwrap(PGConnection.class).getBackendPID();
+      }
+      try (Connection other = region().plain("a", "postgres").getConnection(); Statement kill = other.createStatement()) {
+        kill.execute("SELECT pg_terminate_backend(" + server + ")");
+      }
+      Region.until(() -> !isAlive(connection), "the connection ends");
+      connection.close();
+      assertThat(scope.pending()).singleElement().satisfies(write -> assertThat(write.isUnknown()).isTrue());
+    }
+  }
+
+  private static boolean isAlive(Connection connection) {
+    try (Statement statement = connection.createStatement()) {
+      return statement.execute("SELECT 1");
+    } catch (SQLException gone) {
+      return false;
+    }
+  }
+}
