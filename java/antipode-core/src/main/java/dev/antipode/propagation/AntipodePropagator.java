@@ -6,6 +6,8 @@ import dev.antipode.ScopeKind;
 import dev.antipode.Trust;
 import dev.antipode.propagation.Carriers.Formats;
 import dev.antipode.telemetry.AnyOpenTelemetry;
+import dev.antipode.trust.Caller;
+import dev.antipode.trust.Decision;
 import dev.antipode.trust.Direction;
 import dev.antipode.trust.Judgement;
 import dev.antipode.trust.TrustSettings;
@@ -90,9 +92,10 @@ public final class AntipodePropagator implements TextMapPropagator {
       return context.with(ARRIVED, texts);
     }
     Instant now = Instant.now();
+    Decision caller = Judgement.responseOut(Caller.of(null, List.of()), trust);
     Exchange.Taken taken = Exchange.take(
         texts,
-        text -> Judgement.requestIn(null, List.of(), text, trust, now),
+        text -> Judgement.requestIn(caller, text, trust, now),
         Direction.REQUEST_IN,
         "a propagator");
     LineageScope scope = LineageScope.create(taken.lineage(), ScopeKind.REQUEST);

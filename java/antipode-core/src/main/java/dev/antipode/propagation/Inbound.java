@@ -8,7 +8,7 @@ import dev.antipode.barrier.Announcement;
 import dev.antipode.configuration.ProcessSettings;
 import dev.antipode.history.Recorder;
 import dev.antipode.propagation.Carriers.Arrived;
-import dev.antipode.trust.Addresses;
+import dev.antipode.trust.Caller;
 import dev.antipode.trust.Decision;
 import dev.antipode.trust.Direction;
 import dev.antipode.trust.Judgement;
@@ -19,7 +19,6 @@ import io.opentelemetry.context.Context;
 import io.opentelemetry.context.ContextKey;
 import io.opentelemetry.context.Scope;
 import java.time.Instant;
-import java.util.List;
 
 /**
  * One request that came in: its scope, and what its response may carry back.
@@ -31,23 +30,28 @@ import java.util.List;
 public final class Inbound implements AutoCloseable {
   private static final ContextKey<Inbound> KEY = ContextKey.named("antipode-inbound");
 
-  private final String peer;
-  private final List<Addresses.Line> forwarded;
+  private final Caller sender;
   private final boolean edge;
   private final LineageScope scope;
-  private Lineage reported = Lineage.EMPTY; // under the lock of this
+  private Lineage reported = Lineage.EMPTY; // under the lock of this, as the next two
+  private TrustSettings judgedBy;
+  private Decision judged;
 
   /**
-   * A request that came in.
+   * A request of a server that has nothing between the socket and us.
    *
    * @param came what its headers brought
    * @param peer the socket's peer as the server names it; null (a Unix socket) counts as loopback
    * @param edge the middleware's own word, which can only add to the setting
    */
   public Inbound(Arrived came, String peer, boolean edge) {
-    this.peer = peer;
+    this(came, Caller.of(peer, came.forwarded()), edge);
+  }
+
+  /** A request that came in, from this caller. */
+  public Inbound(Arrived came, Caller sender, boolean edge) {
+    this.sender = sender;
     this.edge = edge;
-    this.forwarded = came.forwarded();
     Announcement.announce();
     if (came.texts().isEmpty()) {
       this.scope = LineageScope.create(Lineage.EMPTY, ScopeKind.REQUEST);
@@ -55,11 +59,12 @@ public final class Inbound implements AutoCloseable {
     }
     TrustSettings trust = trust();
     Instant now = Instant.now();
+    Decision caller = judged(trust);
     Exchange.Taken taken = Exchange.take(
         came.texts(),
-        text -> Judgement.requestIn(peer, forwarded, text, trust, now),
+        text -> Judgement.requestIn(caller, text, trust, now),
         Direction.REQUEST_IN,
-        peer);
+        sender.peer());
     this.scope = LineageScope.create(taken.lineage(), ScopeKind.REQUEST);
     taken.noteIn(scope);
   }
@@ -71,6 +76,15 @@ public final class Inbound implements AutoCloseable {
 
   private TrustSettings trust() {
     return TrustSettings.inForce().atEdge(edge);
+  }
+
+  /** What trust says of the caller: once, unless the settings change meanwhile (TRUST-32). */
+  private synchronized Decision judged(TrustSettings trust) {
+    if (!trust.equals(judgedBy)) {
+      judged = Judgement.responseOut(sender, trust);
+      judgedBy = trust;
+    }
+    return judged;
   }
 
   /** The request's scope. */
@@ -100,7 +114,7 @@ public final class Inbound implements AutoCloseable {
 
   /** Whether a lineage may go to this caller at all; where not, what the application set is taken out. */
   public boolean mayAnswer() {
-    return Judgement.responseOut(peer, forwarded, trust()).accepted();
+    return judged(trust()).accepted();
   }
 
   /**
@@ -121,7 +135,7 @@ public final class Inbound implements AutoCloseable {
       return null;
     }
     TrustSettings trust = trust();
-    Decision decision = Judgement.responseOut(peer, forwarded, trust);
+    Decision decision = judged(trust);
     if (!decision.accepted()) {
       TrustLog.report(decision, Direction.RESPONSE_OUT, "");
       return null;

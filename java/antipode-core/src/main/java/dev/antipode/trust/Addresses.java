@@ -3,6 +3,7 @@ package dev.antipode.trust;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
+import java.util.Objects;
 import java.util.Set;
 
 /** Which addresses are private, and which ones a forwarding header names (TRUST-6 to TRUST-14). */
@@ -10,6 +11,9 @@ public final class Addresses {
   private static final Set<String> NO_PEER = Set.of("", "unix", "testclient");
   private static final List<String> UNIX_PEER = List.of("unix:", "unix-abstract:", "/", "@");
   private static final int LONGEST = 256;
+  private static final int MOST_HOPS = 64;
+  private static final int MOST_OCTETS = 4096;
+  private static final String TOO_LONG = "more than 64 hops or 4096 octets";
   private static final String UNPARSABLE = "an address that cannot be read";
   private static final String TOKEN = "!#$%&'*+.^_`|~-";
 
@@ -24,12 +28,12 @@ public final class Addresses {
   public record Line(String name, String value) {}
 
   /**
-   * A public address that a forwarding header names.
+   * An address that a forwarding header names.
    *
    * @param header the header, as people spell it
    * @param address the address as it stands there
    */
-  public record Public(String header, String address) {}
+  public record Hop(String header, String address) {}
 
   /**
    * Whether a socket's peer is private. None at all (null, empty), a Unix socket and a test client count as loopback
@@ -53,19 +57,49 @@ public final class Addresses {
     return text.equals("unix:") || isPrivate(text);
   }
 
-  /** The first address in forwarding headers that is not private, or null (TRUST-10 to TRUST-12). */
-  public static Public firstPublic(Iterable<Line> headers) {
+  /** Whether two texts name one address; what cannot be read is the same only where the texts are. */
+  static boolean areSame(String one, String other) {
+    if (Objects.equals(one, other)) {
+      return true;
+    }
+    boolean isAddress = one != null && other != null && Math.max(one.length(), other.length()) <= LONGEST;
+    Address address = isAddress ? Address.parse(one) : null;
+    return address != null && address.equals(Address.parse(other));
+  }
+
+  /**
+   * Return what forwarding headers name, in their order (TRUST-10 to TRUST-12). Past 64 hops or 4,096 octets in all of them
+   * together it is one hop that nobody can read (TRUST-32).
+   */
+  public static List<Hop> hops(Iterable<Line> headers) {
+    List<Hop> hops = new ArrayList<>();
+    int octets = 0;
     for (Line header : headers) {
       boolean list = header.name().equalsIgnoreCase("x-forwarded-for");
       if (list || header.name().equalsIgnoreCase("forwarded")) {
+        String name = list ? "X-Forwarded-For" : "Forwarded";
+        octets += header.value().length();
+        if (octets > MOST_OCTETS) {
+          return List.of(new Hop(name, TOO_LONG));
+        }
         for (String hop : list ? listItems(header.value()) : forwardedHops(header.value())) {
-          if (!isPrivateHop(hop)) {
-            return new Public(list ? "X-Forwarded-For" : "Forwarded", hop);
-          }
+          hops.add(new Hop(name, hop));
+        }
+        if (hops.size() > MOST_HOPS) {
+          return List.of(new Hop(name, TOO_LONG));
         }
       }
     }
-    return null;
+    return hops;
+  }
+
+  static boolean areTooMany(List<Hop> hops) {
+    return hops.size() == 1 && hops.get(0).address().equals(TOO_LONG);
+  }
+
+  /** The first of these that is not private, or null. */
+  public static Hop firstPublic(List<Hop> hops) {
+    return hops.stream().filter(hop -> !isPrivateHop(hop.address())).findFirst().orElse(null);
   }
 
   private static List<String> listItems(String value) {

@@ -23,4 +23,8 @@ public record Decision(boolean accepted, String text, Reason reason, String abou
   static Decision no(Reason reason, String about) {
     return new Decision(false, "", reason, about, "");
   }
+
+  static Decision no(Addresses.Hop hop) {
+    return new Decision(false, "", Reason.FORWARDED, hop.address(), hop.header());
+  }
 }

@@ -7,32 +7,27 @@ import java.time.Instant;
 public final class Judgement {
   private Judgement() {}
 
-  /** Whether a request's lineage is taken: by socket peer, forwarding headers, and seal. */
-  public static Decision requestIn(
-      String peer, Iterable<Addresses.Line> forwarded, String text, TrustSettings trust, Instant now) {
-    if (trust.edge()) {
-      return Decision.no(Reason.EDGE);
+  /**
+   * Whether a request's lineage is taken: by caller and seal.
+   *
+   * @param caller what {@link #responseOut} says of the caller, once for all texts of a request (TRUST-32)
+   */
+  public static Decision requestIn(Decision caller, String text, TrustSettings trust, Instant now) {
+    if (trust.trust() == Trust.KEY && !trust.edge()) {
+      return bySeal(text, trust, now);
     }
-    return switch (trust.trust()) {
-      case ALL -> Decision.yes(Seal.strip(text));
-      case KEY -> bySeal(text, trust, now);
-      case NONE -> Decision.no(Reason.OFF);
-      case PRIVATE -> {
-        Decision decision = ofCaller(peer, forwarded, trust);
-        yield decision.accepted() ? Decision.yes(Seal.strip(text)) : decision;
-      }
-    };
+    return caller.accepted() ? Decision.yes(Seal.strip(text)) : caller;
   }
 
   /** Whether a response may carry what the scope added: to a caller inside, even if it sent no lineage. */
-  public static Decision responseOut(String peer, Iterable<Addresses.Line> forwarded, TrustSettings trust) {
+  public static Decision responseOut(Caller caller, TrustSettings trust) {
     if (trust.edge()) {
       return Decision.no(Reason.EDGE);
     }
     return switch (trust.trust()) {
       case ALL -> Decision.YES;
       case NONE -> Decision.no(Reason.OFF);
-      case KEY, PRIVATE -> ofCaller(peer, forwarded, trust);
+      case KEY, PRIVATE -> caller.judge(trust);
     };
   }
 
@@ -81,16 +76,6 @@ public final class Judgement {
   /** The lineage text as it leaves: sealed under {@code key} (TRUST-23). */
   public static String outgoing(String text, TrustSettings trust, Instant now) {
     return trust.trust() == Trust.KEY ? Seal.seal(text, trust.keys(), now, trust.sealTtl()) : text;
-  }
-
-  private static Decision ofCaller(String peer, Iterable<Addresses.Line> forwarded, TrustSettings trust) {
-    if (!Addresses.isPrivatePeer(peer)) {
-      return Decision.no(Reason.PEER, peer);
-    }
-    Addresses.Public found = trust.ignoreForwarded() ? null : Addresses.firstPublic(forwarded);
-    return found == null
-        ? Decision.YES
-        : new Decision(false, "", Reason.FORWARDED, found.address(), found.header());
   }
 
   private static Decision bySeal(String text, TrustSettings trust, Instant now) {

@@ -12,6 +12,10 @@ public enum Reason {
   PEER("the peer's address is public"),
   /** A header that proxies write. */
   FORWARDED("a forwarding header has a public address"),
+  /** What a server or filter made of such a header. */
+  RESOLVED("the address that the server resolved is public"),
+  /** What stands between the socket and us: a valve or filter for proxies. */
+  UNSEEN("the caller's own address or headers cannot be seen"),
   /** The host of a call of ours. */
   HOST("the host is not approved"),
   /** {@code lineage_in} or {@code lineage_out} of a client. */

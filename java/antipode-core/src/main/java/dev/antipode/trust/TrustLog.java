@@ -40,8 +40,11 @@ public final class TrustLog {
     return switch (reason) {
       case FORWARDED -> "If this is the edge set ANTIPODE_EDGE=true; if applications copy that header inside, "
           + "ANTIPODE_FORWARDED=ignore.";
-      case PEER -> "If this is the edge set ANTIPODE_EDGE=true; if callers inside have public addresses, seal lineages "
+      case PEER, RESOLVED -> "If this is the edge set ANTIPODE_EDGE=true; if callers inside have public addresses, seal lineages "
           + "with ANTIPODE_KEYS_FILE.";
+      case UNSEEN -> "Something that reads headers of proxies has put an address in the peer's place (a container's setting, a "
+          + "valve, a filter before ours). Put it behind the filter antipode, as Tomcat's RemoteIpFilter or Spring's "
+          + "ForwardedHeaderFilter, or seal lineages with ANTIPODE_KEYS_FILE.";
       case HOST -> "If it is one of yours add it to ANTIPODE_PEERS.";
       case SEAL -> "Give this service and its callers the same keys: ANTIPODE_KEYS_FILE.";
       default -> null;
@@ -53,7 +56,7 @@ public final class TrustLog {
     if (trust.trust() != Trust.PRIVATE || trust.ignoreForwarded()) {
       return;
     }
-    Addresses.Public found = Addresses.firstPublic(headers);
+    Addresses.Hop found = Addresses.firstPublic(Addresses.hops(headers));
     if (found != null) {
       Logs.warn(
           "trust beside " + found.header(),

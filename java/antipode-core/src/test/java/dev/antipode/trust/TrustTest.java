@@ -13,6 +13,7 @@ import dev.antipode.testing.Isolated;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -81,10 +82,10 @@ class TrustTest {
 
   private static String row(TrustSettings trust, String text, String peer, String host) {
     List<Boolean> cells = List.of(
-        Judgement.requestIn(peer, List.of(), text, trust, NOW).accepted(),
+        requestIn(peer, List.of(), text, trust).accepted(),
         Judgement.requestOut(host, trust).accepted(),
         Judgement.responseIn(host, text, trust, NOW).accepted(),
-        Judgement.responseOut(peer, List.of(), trust).accepted(),
+        Judgement.responseOut(Caller.of(peer, List.of()), trust).accepted(),
         Judgement.messageIn(text, trust, null, NOW).accepted(),
         Judgement.messageOut(trust, null).accepted());
     List<String> words = new ArrayList<>();
@@ -92,15 +93,59 @@ class TrustTest {
     return String.join(" ", words);
   }
 
+  private static Decision requestIn(String peer, List<Addresses.Line> forwarded, String text, TrustSettings trust) {
+    return Judgement.requestIn(Judgement.responseOut(Caller.of(peer, forwarded), trust), text, trust, NOW);
+  }
+
+  /** TRUST-32: past the bounds nothing is parsed; at them it is. */
+  @Example
+  void manyHopsArePublic() {
+    for (String name : List.of("X-Forwarded-For", "Forwarded")) {
+      String hop = name.equals("Forwarded") ? "for=10.0.0.1" : "10.0.0.1";
+      List<Addresses.Line> half = List.of(new Addresses.Line(name, String.join(",", Collections.nCopies(32, hop))));
+      List<Addresses.Line> most = List.of(half.get(0), half.get(0));
+      assertThat(requestIn(INSIDE, most, TEXT, PRIVATE).accepted()).isTrue();
+      Addresses.Line one = new Addresses.Line("x-forwarded-for", "10.0.0.1");
+      assertThat(requestIn(INSIDE, List.of(half.get(0), one, half.get(0)), TEXT, PRIVATE).reason())
+          .isEqualTo(Reason.FORWARDED);
+      Addresses.Line spaces = new Addresses.Line(name, hop + " ".repeat(4096 - hop.length()));
+      assertThat(requestIn(INSIDE, List.of(spaces), TEXT, PRIVATE).accepted()).isTrue();
+      assertThat(requestIn(INSIDE, List.of(spaces, one), TEXT, PRIVATE).reason()).isEqualTo(Reason.FORWARDED);
+    }
+  }
+
+  /** TRUST-33, TRUST-13: an address in the peer's place is judged, and believed only where a header that is judged names it. */
+  @Example
+  void theInnermostPeerIsJudged() {
+    TrustSettings ignoring = new TrustSettings(Trust.PRIVATE, false, true, Peers.NONE, KEYS, Duration.ofSeconds(300));
+    List<Addresses.Line> named = List.of(new Addresses.Line("X-Forwarded-For", "\"10.0.0.1:80\""));
+    for (TrustSettings trust : List.of(PRIVATE, ignoring)) {
+      assertThat(reason(true, named, "10.0.0.1", trust)).isEqualTo(Reason.NONE);
+      assertThat(reason(true, List.of(), INSIDE, trust)).isEqualTo(Reason.NONE);
+      assertThat(reason(true, List.of(), "10.0.0.1", trust)).isEqualTo(Reason.UNSEEN);
+      assertThat(reason(true, List.of(), "203.0.113.9", trust)).isEqualTo(Reason.RESOLVED);
+      assertThat(reason(false, named, INSIDE, trust)).isEqualTo(Reason.NONE);
+      assertThat(reason(false, List.of(new Addresses.Line("forwarded", "for=10.0.0.7")), INSIDE, trust))
+          .isEqualTo(Reason.UNSEEN);
+    }
+    List<Addresses.Line> many = List.of(new Addresses.Line("X-Forwarded-For", "10.0.0.7,".repeat(65)));
+    assertThat(reason(false, many, INSIDE, ignoring)).isEqualTo(Reason.UNSEEN);
+    assertThat(reason(true, many, INSIDE, ignoring)).isEqualTo(Reason.NONE);
+  }
+
+  private static Reason reason(boolean certain, List<Addresses.Line> forwarded, String shown, TrustSettings trust) {
+    return Judgement.responseOut(new Caller(INSIDE, certain, forwarded, List.of(shown)), trust).reason();
+  }
+
   /** TRUST-13. */
   @Example
   void forwardedMayBeIgnored() {
-    assertThat(Judgement.requestIn(INSIDE, OUTSIDE, TEXT, PRIVATE, NOW).reason()).isEqualTo(Reason.FORWARDED);
-    assertThat(Judgement.responseOut(INSIDE, OUTSIDE, PRIVATE).accepted()).isFalse();
+    assertThat(requestIn(INSIDE, OUTSIDE, TEXT, PRIVATE).reason()).isEqualTo(Reason.FORWARDED);
+    assertThat(Judgement.responseOut(Caller.of(INSIDE, OUTSIDE), PRIVATE).accepted()).isFalse();
     Antipode.configure(Settings.defaults().forwarded(Forwarded.IGNORE).peers(".example.org"));
     TrustSettings now = TrustSettings.inForce();
     assertThat(now).isSameAs(TrustSettings.inForce());
-    assertThat(Judgement.requestIn(INSIDE, OUTSIDE, TEXT, now, NOW).accepted()).isTrue();
+    assertThat(requestIn(INSIDE, OUTSIDE, TEXT, now).accepted()).isTrue();
     assertThat(Judgement.requestOut("a.example.org", now).accepted()).isTrue();
   }
 
@@ -121,7 +166,7 @@ class TrustTest {
   void anyTextIsJudged(@ForAll String text, @ForAll("likely") String likely) {
     for (String each : List.of(text, likely)) {
       Addresses.isPrivatePeer(each);
-      Addresses.firstPublic(List.of(new Addresses.Line("Forwarded", each), new Addresses.Line("X-Forwarded-For", each)));
+      Addresses.hops(List.of(new Addresses.Line("Forwarded", each), new Addresses.Line("X-Forwarded-For", each)));
       Judgement.requestOut(each, PRIVATE);
       Seal.strip(each);
       assertThat(Seal.open(each, KEYS, NOW).state()).isNotEqualTo(Seal.State.VALID);
@@ -172,7 +217,7 @@ class TrustTest {
   @Example
   void aSealIsTakenOffWhereTrustIsNotKey() {
     for (TrustSettings trust : List.of(PRIVATE, trust(Trust.ALL, false))) {
-      assertThat(Judgement.requestIn(INSIDE, List.of(), SEALED, trust, NOW).text()).isEqualTo(TEXT);
+      assertThat(requestIn(INSIDE, List.of(), SEALED, trust).text()).isEqualTo(TEXT);
       assertThat(Judgement.responseIn("b", SEALED, trust, NOW).text()).isEqualTo(TEXT);
       assertThat(Judgement.messageIn(SEALED, trust, null, NOW).text()).isEqualTo(TEXT);
     }
@@ -197,7 +242,7 @@ class TrustTest {
   /** TRUST-27, OBS-7: the words of the documentation, once a minute. */
   @Example
   void oneLineAMinuteNamesTheSetting() {
-    Decision decision = Judgement.requestIn(INSIDE, OUTSIDE, TEXT, PRIVATE, NOW);
+    Decision decision = requestIn(INSIDE, OUTSIDE, TEXT, PRIVATE);
     try (Observed observed = new Observed()) {
       for (int i = 0; i < 5; i++) {
         TrustLog.report(decision, Direction.REQUEST_IN, "");
@@ -228,8 +273,8 @@ class TrustTest {
   void theLogIsPrintable() {
     try (Observed observed = new Observed()) {
       Addresses.Line line = new Addresses.Line("x-forwarded-for", "\u001b[31mroot\r\n" + "x".repeat(900));
-      TrustLog.report(Judgement.requestIn(INSIDE, List.of(line), TEXT, PRIVATE, NOW), Direction.REQUEST_IN, "");
-      TrustLog.report(Judgement.requestIn(INSIDE, List.of(), TEXT, KEY, NOW), Direction.REQUEST_IN, "10.1.2.3");
+      TrustLog.report(requestIn(INSIDE, List.of(line), TEXT, PRIVATE), Direction.REQUEST_IN, "");
+      TrustLog.report(requestIn(INSIDE, List.of(), TEXT, KEY), Direction.REQUEST_IN, "10.1.2.3");
       assertThat(observed.lines()).hasSize(2).allMatch(text -> text.matches("\\p{Print}{1,400}"));
       assertThat(observed.linesWith("it has no seal")).first().asString().contains("10.1.2.3").contains("ANTIPODE_KEYS_FILE");
     }

@@ -7,6 +7,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import dev.antipode.ConfigurationException;
 import dev.antipode.Trust;
 import dev.antipode.trust.Addresses;
+import dev.antipode.trust.Caller;
 import dev.antipode.trust.Decision;
 import dev.antipode.trust.Judgement;
 import dev.antipode.trust.Keys;
@@ -51,7 +52,7 @@ final class TrustVectors {
   }
 
   private static Decision requestIn(String peer, List<Addresses.Line> headers, TrustSettings trust) {
-    return Judgement.requestIn(peer, headers, "1", trust, Instant.EPOCH);
+    return Judgement.requestIn(Judgement.responseOut(Caller.of(peer, headers), trust), "1", trust, Instant.EPOCH);
   }
 
   private static void address(Vector vector) {

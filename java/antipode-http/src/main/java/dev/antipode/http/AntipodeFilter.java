@@ -4,6 +4,8 @@ import dev.antipode.propagation.Carriers;
 import dev.antipode.propagation.Carriers.Arrived;
 import dev.antipode.propagation.Header;
 import dev.antipode.propagation.Inbound;
+import dev.antipode.trust.Addresses;
+import dev.antipode.trust.Caller;
 import dev.antipode.trust.TrustSettings;
 import io.opentelemetry.context.Scope;
 import jakarta.servlet.AsyncEvent;
@@ -13,13 +15,17 @@ import jakarta.servlet.Filter;
 import jakarta.servlet.FilterChain;
 import jakarta.servlet.ServletException;
 import jakarta.servlet.ServletRequest;
+import jakarta.servlet.ServletRequestWrapper;
 import jakarta.servlet.ServletResponse;
 import jakarta.servlet.http.HttpServletRequest;
 import jakarta.servlet.http.HttpServletResponse;
 import java.io.IOException;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.Collections;
+import java.util.LinkedHashSet;
 import java.util.List;
+import java.util.Set;
 
 /**
  * Opens a scope for every request, and answers with what the request added to its lineage (PROP-13, PROP-22).
@@ -30,12 +36,18 @@ import java.util.List;
  * filter.addMappingForUrlPatterns(EnumSet.of(REQUEST, ASYNC, ERROR), false, "/*"); // of DispatcherType
  * }</pre>
  *
- * <p>It belongs outside of all filters that write to stores. The header leaves as late as it may: with the first byte that
+ * <p>It belongs outside of all filters, those for proxies too. The header leaves as late as it may: with the first byte that
  * the container sends.
  */
 public final class AntipodeFilter implements Filter {
+  /**
+   * A request attribute: the {@link Caller} as a container received the request. Set it before something that is no filter
+   * changes address and headers, such as Tomcat's {@code RemoteIpValve}; else its callers are not believed (TRUST-33).
+   */
+  public static final String RECEIVED = AntipodeFilter.class.getName() + ".received";
+
   private static final String MARK = AntipodeFilter.class.getName();
-  private static final String TOMCATS_PEER = "org.apache.tomcat.peerAddr";
+  private static final String TOMCATS_VALVE = "org.apache.tomcat.request.forwarded";
   private static final String SPRINGS_ROUTE = "org.springframework.web.servlet.HandlerMapping.bestMatchingPattern";
 
   private final boolean edge;
@@ -74,8 +86,9 @@ public final class AntipodeFilter implements Filter {
 
   private void first(HttpServletRequest request, HttpServletResponse response, FilterChain chain)
       throws IOException, ServletException {
-    Arrived came = Carriers.read(lines(request));
-    Inbound inbound = new Inbound(came, peer(request), edge);
+    HttpServletRequest received = innermost(request);
+    Arrived came = Carriers.read(lines(received));
+    Inbound inbound = new Inbound(came, caller(request, received, came), edge);
     String method = request.getMethod();
     inbound.scope().endpoint(() -> method + " " + route(request));
     InboundResponse answered = new InboundResponse(response, inbound);
@@ -119,6 +132,15 @@ public final class AntipodeFilter implements Filter {
     }
   }
 
+  /** The container's own request, below what filters have made of it (TRUST-33). */
+  private static HttpServletRequest innermost(HttpServletRequest request) {
+    ServletRequest inner = request;
+    while (inner instanceof ServletRequestWrapper wrapper) {
+      inner = wrapper.getRequest();
+    }
+    return inner instanceof HttpServletRequest http ? http : request;
+  }
+
   private static List<Header> lines(HttpServletRequest request) {
     List<Header> lines = new ArrayList<>();
     for (String name : Collections.list(request.getHeaderNames())) {
@@ -126,15 +148,28 @@ public final class AntipodeFilter implements Filter {
         lines.add(new Header(name, value));
       }
     }
-    if (request.getAttribute(TOMCATS_PEER) instanceof String peer && !peer.equals(request.getRemoteAddr())) {
-      lines.add(new Header("x-forwarded-for", request.getRemoteAddr())); // Tomcat's valve for proxies has taken it out
-    }
     return lines;
   }
 
-  /** The socket's peer; Tomcat's valve for proxies puts the address of a forwarding header in its place. */
-  private static String peer(HttpServletRequest request) {
-    return request.getAttribute(TOMCATS_PEER) instanceof String peer ? peer : request.getRemoteAddr();
+  /**
+   * Who sent it. Containers tell one address, which their own reading of the headers beside it may have put in the peer's place;
+   * Tomcat's valve says that it looked, and takes the headers out.
+   */
+  private static Caller caller(HttpServletRequest request, HttpServletRequest received, Arrived came) {
+    Set<String> shown = new LinkedHashSet<>();
+    for (String address : Arrays.asList(received.getRemoteAddr(), request.getRemoteAddr())) {
+      if (address != null) {
+        shown.add(address);
+      }
+    }
+    if (received.getAttribute(RECEIVED) instanceof Caller known) {
+      return new Caller(known.peer(), known.isPeerCertain(), known.forwarded(), List.copyOf(shown));
+    }
+    List<Addresses.Line> forwarded = new ArrayList<>(came.forwarded());
+    if (received.getAttribute(TOMCATS_VALVE) != null) {
+      forwarded.add(new Addresses.Line("X-Forwarded-For", received.getRemoteAddr()));
+    }
+    return new Caller(received.getRemoteAddr(), false, forwarded, List.copyOf(shown));
   }
 
   /** The route that the framework has found by now; the path itself may hold keys (REC-7, REC-8). */

@@ -12,9 +12,16 @@ import dev.antipode.Settings;
 import dev.antipode.Trust;
 import dev.antipode.WriteId;
 import dev.antipode.testing.AntipodeIsolated;
+import dev.antipode.testing.CapturedLogs;
 import jakarta.servlet.AsyncContext;
+import jakarta.servlet.Filter;
+import jakarta.servlet.FilterChain;
+import jakarta.servlet.ServletException;
+import jakarta.servlet.ServletRequest;
+import jakarta.servlet.ServletResponse;
 import jakarta.servlet.http.HttpServlet;
 import jakarta.servlet.http.HttpServletRequest;
+import jakarta.servlet.http.HttpServletRequestWrapper;
 import jakarta.servlet.http.HttpServletResponse;
 import java.io.IOException;
 import java.net.InetAddress;
@@ -28,6 +35,7 @@ import java.net.http.HttpResponse.BodyHandlers;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Collections;
+import java.util.Enumeration;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicReference;
@@ -157,6 +165,7 @@ class HttpTest {
     servlet.setAsyncSupported(true);
     context.addServletMappingDecoded("/inside/*", "application");
     context.addServletMappingDecoded("/edge/*", "application");
+    context.addServletMappingDecoded("/proxied/*", "application");
     Tomcat.addServlet(context, "page", new ErrorPages());
     context.addServletMappingDecoded("/inside/error", "page");
     ErrorPage page = new ErrorPage();
@@ -164,7 +173,13 @@ class HttpTest {
     context.addErrorPage(page);
     RemoteIpValve proxies = new RemoteIpValve();
     proxies.setRemoteIpHeader("X-Real-Client");
-    tomcat.getHost().getPipeline().addValve(proxies);
+    Context valved = tomcat.addContext("/valved", folder.toString());
+    valved.getPipeline().addValve(proxies);
+    Tomcat.addServlet(valved, "application", new Application());
+    valved.addServletMappingDecoded("/*", "application");
+    filter(valved, "antipode", new AntipodeFilter(), "/*");
+    filter(context, "proxies", HttpTest::showAnother, "/proxied/*");
+    filter(context, "proxied", new AntipodeFilter(), "/proxied/*");
     filter(context, "inside", new AntipodeFilter(), "/inside/*");
     filter(context, "nested", new AntipodeFilter(), "/inside/*");
     filter(context, "edge", new AntipodeFilter(true), "/edge/*");
@@ -172,7 +187,27 @@ class HttpTest {
     base = "http://localhost:" + tomcat.getConnector().getLocalPort();
   }
 
-  private static void filter(Context context, String name, AntipodeFilter filter, String pattern) {
+  /** As Spring's ForwardedHeaderFilter: takes the first address of a header for the peer's, and hides the header. */
+  private static void showAnother(ServletRequest request, ServletResponse response, FilterChain chain)
+      throws IOException, ServletException {
+    String forwarded = ((HttpServletRequest) request).getHeader("X-Forwarded-For");
+    String invented = ((HttpServletRequest) request).getHeader("Invented");
+    chain.doFilter(
+        new HttpServletRequestWrapper((HttpServletRequest) request) {
+          @Override
+          public String getRemoteAddr() {
+            return forwarded == null ? invented : forwarded.split(",")[0];
+          }
+
+          @Override
+          public Enumeration<String> getHeaders(String name) {
+            return name.equalsIgnoreCase("X-Forwarded-For") ? Collections.emptyEnumeration() : super.getHeaders(name);
+          }
+        },
+        response);
+  }
+
+  private static void filter(Context context, String name, Filter filter, String pattern) {
     FilterDef definition = new FilterDef();
     definition.setFilterName(name);
     definition.setFilter(filter);
@@ -289,14 +324,31 @@ class HttpTest {
     }
   }
 
-  /** TRUST-10: a proxy's header that Tomcat itself reads, and takes away. */
+  /** TRUST-10, TRUST-33: whom a proxy's header named, which Tomcat has taken away, nobody can say. */
   @Test
-  void aRequestFromOutsideThatTomcatKnows() throws Exception {
+  void aRequestOfWhichTomcatTakesTheHeaderAway() throws Exception {
+    try (LineageScope scope = Antipode.scope(Lineage.of(BEFORE)); CapturedLogs logs = new CapturedLogs()) {
+      for (String client : List.of("203.0.113.9", "10.0.0.9", "10.0.0.9, 203.0.113.9", "127.0.0.1")) {
+        this.client.send(to("/valved/writes").header("X-Real-Client", client).build(), BodyHandlers.discarding());
+        assertThat(CAME.get().hasContent()).as(client).isFalse();
+        assertThat(scope.lineage()).isEqualTo(Lineage.of(BEFORE));
+      }
+      assertThat(logs.text()).contains("cannot be seen").contains("RemoteIpFilter");
+    }
+  }
+
+  /** TRUST-33: a filter before ours hides headers and shows another peer: what the container received is judged. */
+  @Test
+  void aFilterOutsideOfOursIsSeenThrough() throws Exception {
     try (LineageScope scope = Antipode.scope(Lineage.of(BEFORE))) {
-      client.send(to("/inside/writes").header("X-Real-Client", "203.0.113.9").build(), BodyHandlers.discarding());
-      assertThat(CAME.get().hasContent()).isFalse();
+      for (String forged : List.of("10.0.0.1, 203.0.113.9", "203.0.113.9, 10.0.0.1")) {
+        client.send(to("/proxied/writes").header("X-Forwarded-For", forged).build(), BodyHandlers.discarding());
+        assertThat(CAME.get().hasContent()).as(forged).isFalse();
+      }
+      client.send(to("/proxied/writes").header("Invented", "10.0.0.1").build(), BodyHandlers.discarding());
+      assertThat(CAME.get().hasContent()).as("an address that nothing explains").isFalse();
       assertThat(scope.lineage()).isEqualTo(Lineage.of(BEFORE));
-      client.send(to("/inside/writes").header("X-Real-Client", "10.0.0.9").build(), BodyHandlers.discarding());
+      client.send(to("/proxied/writes").header("X-Forwarded-For", "10.0.0.1").build(), BodyHandlers.discarding());
       assertThat(CAME.get()).isEqualTo(Lineage.of(BEFORE));
       assertThat(scope.lineage()).isEqualTo(Lineage.of(BEFORE, AFTER));
     }

@@ -10,8 +10,11 @@ import io.grpc.ServerInterceptor;
 import io.opentelemetry.api.OpenTelemetry;
 import jakarta.servlet.DispatcherType;
 import jakarta.servlet.Filter;
+import java.util.ArrayList;
 import java.util.EnumSet;
 import java.util.List;
+import org.apache.catalina.Valve;
+import org.apache.catalina.startup.Tomcat;
 import org.springframework.beans.factory.ObjectProvider;
 import org.springframework.beans.factory.SmartInitializingSingleton;
 import org.springframework.beans.factory.config.BeanDefinition;
@@ -26,11 +29,14 @@ import org.springframework.boot.task.SimpleAsyncTaskExecutorCustomizer;
 import org.springframework.boot.task.ThreadPoolTaskExecutorCustomizer;
 import org.springframework.boot.web.client.RestClientCustomizer;
 import org.springframework.boot.web.client.RestTemplateCustomizer;
+import org.springframework.boot.web.embedded.tomcat.TomcatServletWebServerFactory;
+import org.springframework.boot.web.server.WebServerFactoryCustomizer;
 import org.springframework.boot.web.servlet.FilterRegistrationBean;
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Configuration;
 import org.springframework.context.annotation.Role;
 import org.springframework.core.Ordered;
+import org.springframework.core.PriorityOrdered;
 import org.springframework.core.annotation.Order;
 import org.springframework.core.env.ConfigurableEnvironment;
 import org.springframework.core.task.TaskDecorator;
@@ -75,11 +81,33 @@ public class AntipodeAutoConfiguration {
     @Bean
     @ConditionalOnMissingBean(value = AntipodeFilter.class, parameterizedContainer = FilterRegistrationBean.class)
     FilterRegistrationBean<AntipodeFilter> antipodeFilter(SpringSettings settings) {
-      FilterRegistrationBean<AntipodeFilter> filter = new FilterRegistrationBean<>(new AntipodeFilter());
+      FilterRegistrationBean<AntipodeFilter> filter = new First(new AntipodeFilter());
       filter.setName("antipode");
       filter.setOrder(Ordered.HIGHEST_PRECEDENCE);
       filter.setDispatcherTypes(EnumSet.of(DispatcherType.REQUEST, DispatcherType.ASYNC, DispatcherType.ERROR));
       return filter;
+    }
+  }
+
+  /** Before all that are ordered, with the highest precedence too: Spring's {@code ForwardedHeaderFilter} has that. */
+  private static final class First extends FilterRegistrationBean<AntipodeFilter> implements PriorityOrdered {
+    First(AntipodeFilter filter) {
+      super(filter);
+    }
+  }
+
+  /** Tomcat's {@code RemoteIpValve}, of {@code server.forward-headers-strategy=native}, takes out the headers that it has read. */
+  @Configuration(proxyBeanMethods = false)
+  @ConditionalOnClass({AntipodeFilter.class, Tomcat.class, TomcatServletWebServerFactory.class})
+  static class TomcatsCallers {
+    @Bean
+    @Order(Ordered.LOWEST_PRECEDENCE)
+    WebServerFactoryCustomizer<TomcatServletWebServerFactory> antipodeReceivedCaller() {
+      return factory -> {
+        List<Valve> valves = new ArrayList<>(factory.getEngineValves());
+        valves.add(0, new ReceivedCaller());
+        factory.setEngineValves(valves);
+      };
     }
   }
 
