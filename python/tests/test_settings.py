@@ -77,6 +77,8 @@ def test_the_defaults_are_those_of_the_documentation() -> None:
         ("ANTIPODE_MAX_WAITERS", "7", "max_waiters", 7),
         ("ANTIPODE_MAX_TASKS", "8", "max_tasks", 8),
         ("ANTIPODE_REPLICA_OUT_AFTER_MS", "500", "replica_out_after", 0.5),
+        ("ANTIPODE_RECONNECT_MS", "1500", "reconnect", 1.5),
+        ("ANTIPODE_LEFT_SERVER_MS", "0", "left_server", 0.0),
         ("ANTIPODE_ON_REPLICA_OUT", "fail", "on_replica_out", "fail"),
         ("ANTIPODE_MAX_FALLBACKS", "3", "max_fallbacks", 3),
         ("ANTIPODE_FREE_PATH_TTL_MS", "0", "free_path_ttl", 0.0),

@@ -152,7 +152,7 @@ def _finish(plan: Plan, group: Group, found: Resolution | None = None, *, given:
         note_arrival(plan.scope, found.found)
     unresolved = None if found is None else found.verdict
     # A store without a single server has nothing to ask, and no needs: that is no pass.
-    all_visible = all(asked.servers for asked in plan.asked) and all(
+    all_visible = all(asked.servers and not asked.gone for asked in plan.asked) and all(
         need.answer is not None and need.answer.verdict is Verdict.VISIBLE for need in needs
     )
     looked = plan.timeout == 0

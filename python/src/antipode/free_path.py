@@ -54,7 +54,7 @@ def free(timeout: Timeout | _Default, *policies: str | None) -> BarrierResult | 
         if not server.holds(epoch, counter, now):
             return None
     for store, generation in proof.stores:
-        if store.generation != generation or store.refresh_due(now):
+        if store.generation != generation or store.discovery_due(now):
             return None
     telemetry.barriers["free"] += 1
     if BarrierLog.active:
@@ -69,6 +69,8 @@ def remember(plan: Plan, result: BarrierResult) -> None:
         return
     needs: list[tuple[Server, str, int]] = []
     for asked in plan.asked:
+        if asked.gone:
+            return
         for write_id in asked.ids:
             version = write_id.version
             if not write_id.is_position or not isinstance(version, Ordered):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
 
 from antipode.branch_ids import BRANCHES
 from antipode.errors import BarrierError, BarrierIncomplete, BarrierTimeout, BarrierUnproven, Redeliver
@@ -12,6 +13,8 @@ from antipode.result import BarrierResult, ServerResult, StoreResult
 from antipode.settings import settings
 from antipode.verdict import UnprovenKind, Verdict
 from antipode.writeid import Ordered
+
+_GONE: Final = "is not listed any more, and a connection may still lead there"
 
 
 def judge(plan: Plan, needs: Sequence[Need], waited: float, *, looked: bool) -> Mapping[str, StoreResult]:
@@ -31,10 +34,14 @@ def judge(plan: Plan, needs: Sequence[Need], waited: float, *, looked: bool) -> 
 
 
 def _judge_store(asked: Asked, needs: list[Need], waited: float, *, looked: bool) -> StoreResult:
+    divided = {need.server for need in needs if need.divided}
+    known = dict.fromkeys([*asked.servers, *(need.server for need in needs)])
     servers = [
         _judge_server(server.address, [need for need in needs if need.server is server], looked=looked)
-        for server in asked.servers
+        for server in known
+        if server not in divided
     ]
+    servers += [ServerResult(address, Verdict.UNPROVEN, _GONE, left_out=True) for address in asked.gone]
     judged = [server for server in servers if not server.left_out]
     left = [server for server in servers if server.left_out]
     if not judged or (left and asked.store.fails_without_replica):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from antipode.branch_ids import BRANCHES
@@ -23,6 +23,7 @@ class Need:
         "answer",
         "branch",
         "counter",
+        "divided",
         "done",
         "epoch",
         "first_round",
@@ -56,6 +57,8 @@ class Need:
         """The first look did not show the write."""
         self.left_out = False
         """The server does not answer, and is left out of the pass."""
+        self.divided = False
+        """Other needs stand for it, at the servers that it waited to know."""
         version = write_id.version
         if not write_id.key and isinstance(version, Ordered):
             self.epoch, self.counter = version
@@ -69,6 +72,7 @@ class Group:
     __slots__ = (
         "_left",
         "_lock",
+        "_over",
         "_release",
         "cancelled",
         "follows",
@@ -92,6 +96,7 @@ class Group:
         """All places for waiting were taken."""
         self._release = release
         self._lock = threading.Lock()
+        self._over = False
         self._left = 1  # one for the barrier itself, until it has parked everything
 
     def add(self, write_id: WriteId, server: Server) -> Need:
@@ -101,6 +106,23 @@ class Group:
         with self._lock:  # those that are parked already may be settled meanwhile
             self._left += 1
         return need
+
+    def divide(self, need: Need, servers: Sequence[Server]) -> Sequence[Need]:
+        """Return the needs that stand for this one at the servers that it waited to know; none where it is over."""
+        with self._lock:
+            if self._over or need.done:
+                return ()
+            need.divided = True
+            found = [Need(need.write_id, server, self) for server in servers]
+            self.needs += found
+            self._left += len(found)
+        return found
+
+    def end(self) -> list[Need]:
+        """The barrier is over: return what is not settled; nothing is added any more."""
+        with self._lock:
+            self._over = True
+        return [need for need in self.needs if not need.done]
 
     def parked(self) -> bool:
         """Everything is parked; True if something is still to be waited for."""

@@ -46,6 +46,8 @@ class Asked:
     store: Store
     ids: list[WriteId]
     servers: list[Server]
+    gone: Sequence[str] = ()
+    """The addresses of those that discovery took away lately, of which a pass does not speak (BAR-54)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,7 +213,9 @@ def _taken_apart(lineage: Lineage, names: Collection[str] | None, *, own: bool, 
             apart.switched_off.append(name)
         else:
             group = apart.recorded if enforcing and mode is Mode.DRY_RUN else apart.asked
-            group.append(Asked(store, lineage.of_store(name), store.servers(own=own)))
+            waits = enforcing and group is apart.asked
+            servers = store.servers(own=own, stale=not waits)
+            group.append(Asked(store, lineage.of_store(name), servers, store.gone() if waits else ()))
     return apart
 
 
@@ -236,7 +240,7 @@ def _follow_branches(apart: _Apart, own: Collection[bytes]) -> None:
 def _follow_branch(apart: _Apart, store: Store, write_id: WriteId) -> None:
     there = next((asked for asked in apart.asked if asked.store is store), None)
     if there is None:
-        apart.asked.append(Asked(store, [write_id], store.servers()))
+        apart.asked.append(Asked(store, [write_id], store.servers(stale=True)))
     else:
         there.ids.append(write_id)
 

@@ -90,6 +90,8 @@ class Server:
         self._hurried = False
         """Whether anybody has waited since the thread began, and not only followed writes for records."""
         self._wanted_at = -1e9
+        self._connected_at: float | None = None
+        """Since when the shim's connection may be open."""
         # Reachability.
         self._down_since: float | None = None
         self._failed_at = -1e9
@@ -180,6 +182,8 @@ class Server:
         """Waits for a need; True where it was settled at once and its group is over."""
         now = time.monotonic()
         with self._lock:
+            if need.done:  # its barrier has given up meanwhile
+                return False
             self._wanted_at = now
             self._hurried |= not need.group.follows
             self._ensure_thread()
@@ -331,6 +335,11 @@ class Server:
         before = (self._epoch, self._applied.get(self._epoch, -1))
         shim = self.store.shim
         try:
+            connected_at = self._connected_at or asked_at
+            if shim.reconnects and asked_at - connected_at >= self._in_force.reconnect:
+                self._close_channel()  # the address may lead to another server by now (BAR-55)
+                connected_at = asked_at
+            self._connected_at = connected_at
             if self._watch is None and self._watchable and self._hurried and shim.capabilities.push:
                 self._open_watch()
             self._asked_under = self._resets
@@ -401,6 +410,7 @@ class Server:
         if watch is not None:
             watch.close()
         self.store.shim.close(self)
+        self._connected_at = None
         self.reset()
 
     def _end(self, wake: tuple[int, int]) -> None:

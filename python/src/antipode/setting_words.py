@@ -174,6 +174,8 @@ WORDS: Final[Mapping[str, Word]] = {
     "max_waiters": _count(_A + "MAX_WAITERS", 0),
     "max_tasks": _count(_A + "MAX_TASKS", 0),
     "replica_out_after": _duration(_A + "REPLICA_OUT_AFTER_MS"),
+    "reconnect": _duration(_A + "RECONNECT_MS", least=0.1),
+    "left_server": _duration(_A + "LEFT_SERVER_MS"),
     "on_replica_out": _one_of(_A + "ON_REPLICA_OUT", ["name", "fail"]),
     "max_fallbacks": _count(_A + "MAX_FALLBACKS", 0),
     "free_path_ttl": _duration(_A + "FREE_PATH_TTL_MS"),

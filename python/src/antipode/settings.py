@@ -75,6 +75,8 @@ class Settings:
     max_waiters: int = 1000
     max_tasks: int = 20000
     replica_out_after: float = 2.0
+    reconnect: float = 5.0
+    left_server: float = 60.0
     on_replica_out: str = "name"
     max_fallbacks: int = 64
     free_path_ttl: float = 0.25
@@ -114,6 +116,8 @@ class SettingsWords(TypedDict, total=False):
     max_waiters: int | None
     max_tasks: int | None
     replica_out_after: float | timedelta | None
+    reconnect: float | timedelta | None
+    left_server: float | timedelta | None
     on_replica_out: str | None
     max_fallbacks: int | None
     free_path_ttl: float | timedelta | None

@@ -90,6 +90,10 @@ class Shim(ABC):
     """What the client raises where a server is out of reach. Anything else that `visible` raises is the server's
     own answer, and makes the writes unproven with its words (BAR-13)."""
 
+    reconnects: ClassVar[bool] = True
+    """Whether the engine gives up its connection every `ANTIPODE_RECONNECT_MS`, and asks by a new one: an address may
+    lead to another server by then (BAR-55). Not where what was seen on a connection is seen once, as at a tap."""
+
     notes_reads: ClassVar[bool] = False
     """Whether its clients tell a recorded history what they read (HIST-31)."""
 

@@ -5,15 +5,17 @@ from __future__ import annotations
 import itertools
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+import weakref
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, fields
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
-from antipode import logs, telemetry
+from antipode import telemetry
 from antipode.branch_ids import BRANCHES
 from antipode.counts import Counted
+from antipode.discovery import Discovery
 from antipode.errors import ConfigurationError, UnknownStoreError
 from antipode.recorder import recorder
 from antipode.server import Server
@@ -39,7 +41,6 @@ __all__ = [
     "stores",
     "unknown_store",
 ]
-_REFRESH_S: Final = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,9 +98,9 @@ class Store:
         """Grows when the set of servers changes."""
         self._own: dict[str, Server] = {}
         self._listed: dict[str, Server] = {}
-        self._lists: list[Callable[[], Sequence[Any]]] = []
-        self._asked_at = 0.0
-        self._refreshing = threading.Lock()
+        self._discoveries: dict[Hashable, Discovery] = {}
+        self._gone: dict[str, float] = {}
+        """When an address was taken away by discovery."""
         self._envelopes: list[str | None] = []
         """Which keys hold envelopes, once a wrap has said it."""
         self._dry_run: tuple[bool, int, StoreOptions | None] = (False, -1, None)
@@ -170,22 +171,85 @@ class Store:
         return self._add(self._own, target, address)
 
     def list_replicas(self, replicas: Replicas) -> None:
-        """Servers that readers of this region may use; with a list, a wrapped client's own is not added."""
+        """Servers that readers of this region may use; with a list, a wrapped client's own is not added.
+
+        A callable is asked now and, while barriers come, every 5 s; what it raises now is raised.
+        """
         if replicas is None:
             return
         if isinstance(replicas, str):  # its letters would be taken for servers
             raise ConfigurationError("replicas= takes a list of servers, not one text: replicas=[…]")
         if callable(replicas):
-            self._lists.append(replicas)
-            self._refresh()
+            self._join_source("replicas=", replicas, own=False, key=id(replicas)).ask()
         else:
             for target in replicas:
                 self._add(self._listed, target, None)
 
+    def discover(self, name: str, ask: Callable[[], Sequence[Any]], *, own: bool, key: Hashable) -> None:
+        """Servers that `ask` names, now and again every 5 s: those of a wrapped client, or of the region (BAR-53).
+
+        `ask` returns targets; an empty answer and what it raises are a fault of it. `key`: what has one key is asked
+        once for all.
+        """
+        if key not in self._discoveries:
+            self._join_source(name, ask, own=own, key=key).attempt()
+
+    def _join_source(self, name: str, ask: Callable[[], Sequence[Any]], *, own: bool, key: Hashable) -> Discovery:
+        found = self._discoveries.get(key) or Discovery(self, name, ask, own=own, once=False)
+        self._discoveries[key] = found
+        self.generation += 1
+        return found
+
+    def expect_server(self, client: Any, ask: Callable[[Any], Any], name: str) -> Discovery:
+        """The server of a wrapped client that has none yet: a pool or an engine before its first connection (BAR-52).
+
+        Until it is known no barrier passes on the other servers. `ask(client)` returns the target, or None while nobody
+        knows it, and may raise; threads of Antipode's own call it while somebody waits. Where it becomes known
+        otherwise, the shim calls `found([target])` of what is returned. A client that is gone is waited for no more.
+        """
+        gone = weakref.ref(client, lambda _: self._discoveries.pop(id(expected), None))
+
+        def servers() -> Sequence[Any]:
+            alive = gone()
+            target = None if alive is None else ask(alive)
+            return () if target is None else (target,)
+
+        expected = Discovery(self, name, servers, own=True, once=True)
+        self._discoveries[id(expected)] = expected
+        self.generation += 1
+        return expected
+
+    def take_answer(self, source: Discovery, targets: Sequence[Any]) -> Mapping[str, Server]:
+        """The servers that a source names, by address; those that nobody names any more are gone (BAR-54)."""
+        named = {self.shim.address(target): target for target in targets}
+        now = time.monotonic()
+        with self.lock:
+            found = {address: self.server_at(address) or Server(self, address, named[address]) for address in named}
+            before, source.servers = source.servers, found
+            if source.once:
+                self._own.update(found)
+                self._discoveries.pop(id(source), None)
+            for address in before:
+                if self.server_at(address) is None:
+                    self._gone[address] = now
+            for address in found:
+                self._gone.pop(address, None)
+            self.generation += before.keys() != found.keys() or not source.is_known(now)
+        return found
+
+    def gone(self) -> Sequence[str]:
+        """The addresses that discovery took away within `left_server`: a connection may still lead there (BAR-54)."""
+        if not self._gone:
+            return ()
+        since = time.monotonic() - settings().left_server
+        with self.lock:
+            self._gone = {address: at for address, at in self._gone.items() if at > since}
+        return tuple(self._gone)
+
     def _add(self, group: dict[str, Server], target: Any, address: str | None) -> Server:
         address = address or self.shim.address(target)
         with self.lock:
-            server = self._own.get(address) or self._listed.get(address)
+            server = self.server_at(address)
             if server is None:
                 server = Server(self, address, target)
             if address not in group:
@@ -193,22 +257,42 @@ class Store:
                 self.generation += 1
         return server
 
-    def servers(self, *, own: bool = False) -> list[Server]:
-        """The servers of reach `region`; with `own=True` those of wrapped clients (reach `replica`)."""
-        if self.refresh_due(time.monotonic()):
-            self._asked_at = time.monotonic()
-            threading.Thread(target=self._refresh, name=f"antipode-replicas-{self.name}", daemon=True).start()
-        if own and self._own:
-            return list(self._own.values())
-        return list((self._listed or self._own).values())
+    def servers(self, *, own: bool = False, stale: bool = False) -> list[Server]:
+        """The servers of reach `region`; with `own=True` those of wrapped clients (reach `replica`).
+
+        Where somebody else has still to name some, a `Discovery` stands for them: who waits there waits for that, too.
+        `stale`: an answer stands however old it is (for records, which nobody relies on).
+        """
+        now = time.monotonic()
+        return self._named(now, stale, own=own) or self._named(now, stale, own=not own)
+
+    def _named(self, now: float, stale: bool, *, own: bool) -> list[Server]:
+        found = dict(self._own if own else self._listed)
+        for each in list(self._discoveries.values()):
+            if each.own is not own:
+                continue
+            if each.is_due(now):
+                each.refresh()
+            if each.is_known(now) or (stale and each.servers):
+                found.update(each.servers)
+            else:
+                found[f"{each.address} {id(each)}"] = each
+        return list(found.values())
 
     def wrapped_servers(self) -> list[Server]:
-        """The servers of wrapped clients alone: those that this process may write to."""
-        return list(self._own.values())
+        """The servers of wrapped clients alone: those that this process may write to. Asks where none is known."""
+        found: dict[str, Server] = {}
+        for each in list(self._discoveries.values()):
+            if each.own and not each.servers:
+                with suppress(Exception):  # the caller says that there is none
+                    each.ask()
+            if each.own:
+                found.update(each.servers)
+        return list({**self._own, **found}.values())
 
-    def refresh_due(self, now: float) -> bool:
-        """Whether the callable that lists the servers is to be asked again (BAR-22)."""
-        return bool(self._lists) and now - self._asked_at > _REFRESH_S
+    def discovery_due(self, now: float) -> bool:
+        """Whether what names the servers is to be asked again, or its answer does not stand any more (BAR-22)."""
+        return any(each.is_due(now) or not each.is_known(now) for each in list(self._discoveries.values()))
 
     def take_place(self, limit: int, *, tasks: bool) -> bool:
         """Takes one of the places of parked barriers, for a thread or a task; False where all are taken (BAR-39)."""
@@ -231,42 +315,32 @@ class Store:
 
     def server_at(self, address: str) -> Server | None:
         """The server with this address."""
-        return self._own.get(address) or self._listed.get(address)
+        found = self._own.get(address) or self._listed.get(address)
+        if found is None:
+            for each in list(self._discoveries.values()):
+                found = found or each.servers.get(address)
+        return found
 
-    def _refresh(self) -> None:
-        """Asks the callables again; a server that is no longer listed is not waited for any more."""
-        if not self._refreshing.acquire(blocking=False):
-            return
-        try:
-            targets = [target for ask in self._lists for target in ask()]
-            wanted = {self.shim.address(target): target for target in targets}
-            for target in wanted.values():
-                self._add(self._listed, target, None)
-            with self.lock:
-                gone = [address for address in self._listed if address not in wanted]
-                for address in gone:
-                    del self._listed[address]
-                self.generation += bool(gone)
-        except Exception as error:  # the application's callable: the servers known so far stay
-            logs.warn(f"replicas {self.name}", f"the callable for the replicas of {self.name} failed: {error!r}")
-            if not self._asked_at:
-                raise
-        finally:
-            self._asked_at = time.monotonic()
-            self._refreshing.release()
+    def _all_servers(self) -> list[Server]:
+        sources = list(self._discoveries.values())
+        return [
+            *self._own.values(),
+            *self._listed.values(),
+            *sources,
+            *(s for each in sources for s in each.servers.values()),
+        ]
 
     def forget(self) -> None:
         """Gives its servers up: their threads end at once, with their channels, and the shim's own (tests)."""
-        for server in {**self._own, **self._listed}.values():
+        for server in dict.fromkeys(self._all_servers()):
             server.retire()
         self.shim.forget()
 
     def after_fork(self) -> None:
         """In the child of a fork: nobody is parked here, and no server has been asked."""
         self.lock = threading.Lock()
-        self._refreshing = threading.Lock()
         self.parked_threads = self.parked_tasks = 0
-        for server in {**self._own, **self._listed}.values():
+        for server in dict.fromkeys(self._all_servers()):
             server.after_fork()
 
     # Writes

@@ -136,6 +136,7 @@ class TappedShim(Shim):
     """
 
     capabilities: ClassVar[Capabilities] = Capabilities(versions="opaque", push=True, rest=("native",), tap=True)
+    reconnects: ClassVar[bool] = False
     brand: ClassVar[str]
     """The queue's own name, for people."""
     remembered: ClassVar[int]

@@ -83,9 +83,8 @@ def _patience(group: Group) -> float:
 
 
 def _give_up(group: Group) -> None:
-    for need in group.needs:
-        if not need.done:
-            need.server.give_up(need)
+    for need in group.end():
+        need.server.give_up(need)
 
 
 def _take_places(group: Group, *, tasks: bool) -> list[Store] | None:

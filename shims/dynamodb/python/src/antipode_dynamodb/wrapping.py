@@ -92,7 +92,10 @@ def wrap(
     joined = join_store(store, DynamoDbShim, options)
     shim = cast(DynamoDbShim, joined.shim)
     regions = {target.region, *(region for fact in facts for region in fact.regions)}
-    shim.place(sorted(regions | {target_of(server.target).region for server in joined.servers()}), places or {})
+    shim.place(
+        sorted(regions | {target_of(server.target).region for server in joined.servers() if server.target}),
+        places or {},
+    )
     binding = Binding(
         store=joined,
         server=joined.use_server(target, target.address),

@@ -143,7 +143,8 @@ def _refuse_unfit(store: Store, own: Sequence[Target]) -> None:
     assert isinstance(shim, MySQLShim)
     targets = {target.address: target for target in own}
     for server in store.servers():
-        targets.setdefault(server.address, target_of(server.target))
+        if server.target is not None:  # else nobody knows yet which it is
+            targets.setdefault(server.address, target_of(server.target))
     if len(targets) == 1:
         found = [facts_of(store, target) for target in targets.values()]
     else:

@@ -1,0 +1,179 @@
+"""Servers that only somebody else knows: a callable, a Sentinel, a client not opened yet (spec BAR-52 to BAR-54)."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from antipode import logs
+from antipode.need import Need, release_all
+from antipode.server import Server
+from antipode.verdict import VISIBLE, UnprovenKind, Visibility, unproven
+
+if TYPE_CHECKING:
+    from antipode.store import Store
+
+REFRESH_S: Final = 5.0
+"""The servers are asked for again so often, in seconds (BAR-22)."""
+STALE_S: Final = 30.0
+"""How long an answer stands behind which only empty ones and errors came, in seconds (BAR-53)."""
+_PAUSES_S: Final = (0.05, 0.5)
+"""Between two questions while somebody waits: the first pause, and the longest."""
+
+
+class Discovery(Server):
+    """Stands for the servers that it asks for, as long as nobody has said which they are.
+
+    Who waits for a write here waits for that answer, and then at each of the servers. It is never left out, and it
+    proves nothing: without an answer the store is unproven at the deadline, or at once where an answer was known.
+    """
+
+    def __init__(self, store: Store, name: str, ask: Callable[[], Sequence[Any]], *, own: bool, once: bool) -> None:
+        """`ask` returns the servers known now, and may raise. `own`: they are those of a wrapped client, not of
+        `replicas=`. `once`: the first answer is the last."""
+        super().__init__(store, name, None)
+        self.own = own
+        self.once = once
+        self.servers: Mapping[str, Server] = {}
+        """By address: those of the last answer that was not empty."""
+        self._ask_for = ask
+        self._given_at: float | None = None
+        self._asked_at = -1e9
+        self._asking = False
+        self._failed_at = -1e9
+        """When an answer that was known could not be had again."""
+        self._parked: list[Need] = []
+        self._words = "nobody has asked it yet"
+
+    # What the store asks
+
+    @property
+    def kind(self) -> UnprovenKind:
+        """What a store without this answer is unproven for."""
+        return UnprovenKind.NOT_OPENED if self.once else UnprovenKind.DISCOVERY
+
+    def is_known(self, now: float) -> bool:
+        """Return whether its answer stands, at `now` (`time.monotonic()`)."""
+        return self._given_at is not None and (self.once or now - self._given_at <= STALE_S)
+
+    def is_due(self, now: float) -> bool:
+        """Return whether it is to be asked again."""
+        return now - self._asked_at > REFRESH_S and not (self.once and self._given_at is not None)
+
+    @property
+    def down(self) -> str:
+        return self._words
+
+    def found(self, targets: Sequence[Any]) -> bool:
+        """Take an answer: whoever waits here goes on at each of these servers. Return False for an empty one."""
+        if not targets:
+            return False
+        self.servers = self.store.take_answer(self, targets)
+        self._given_at = time.monotonic()
+        with self._lock:
+            parked, self._parked = self._parked, []
+            over = [need.group for need in parked if self._divide(need)]
+        release_all(over)
+        return True
+
+    def _divide(self, need: Need) -> bool:
+        for each in need.group.divide(need, list(self.servers.values())):
+            each.server.park(each)
+        return need.group.settle(need, VISIBLE)
+
+    # Who waits
+
+    def park(self, need: Need) -> bool:
+        now = time.monotonic()
+        with self._lock:
+            if self.is_known(now):  # meanwhile
+                return self._divide(need)
+            if need.group.follows or now - self._failed_at < _PAUSES_S[1]:
+                settled = need.group.settle(need, self._missing())
+            else:
+                need.parked = True
+                self._parked.append(need)
+                settled = False
+        self.refresh()
+        return settled
+
+    def give_up(self, need: Need) -> None:
+        with self._lock:
+            if need in self._parked:
+                self._parked.remove(need)
+            if not need.done:
+                need.group.settle(need, self._missing())
+
+    def _missing(self) -> Visibility:
+        return unproven(f"its servers are not known: {self._words}", self.kind)
+
+    # Asking
+
+    def refresh(self) -> None:
+        """Have a thread ask now, unless one does; never waits, never raises."""
+        with self._lock:
+            if self._asking:
+                return
+            self._asking = True
+            self._asked_at = time.monotonic()
+        try:
+            threading.Thread(target=self._run, name=f"antipode-servers-{self.store.name}", daemon=True).start()
+        except RuntimeError as error:  # no thread is to be had: the next one who waits tries again
+            self._asking = False
+            self._words = f"no thread could be started to ask for them ({error})"
+            self._settle_all(unproven(self._words, UnprovenKind.OWN_FAULT))
+
+    def ask(self) -> bool:
+        """Ask now, on this thread; return False where no server was named. Raises what the question raises."""
+        self._asked_at = time.monotonic()
+        return self.found(self._ask_for())
+
+    def attempt(self) -> None:
+        """Ask now, on this thread. What the question raises, and an empty answer, are a fault of it."""
+        try:
+            if not self.ask():
+                self._missed("it names no server")
+        except Exception as error:
+            self._missed(str(error) or type(error).__name__)
+
+    def _run(self) -> None:
+        pause = _PAUSES_S[0]
+        while True:
+            self.attempt()
+            with self._lock:
+                if not self._parked:
+                    self._asking = False
+                    return
+            time.sleep(pause)
+            pause = min(pause * 2, _PAUSES_S[1])
+
+    def _missed(self, words: str) -> None:
+        """The last answer stands for a while; where it does not any more, nobody is kept waiting for another."""
+        self._words = words
+        now = time.monotonic()
+        if not self.once:
+            logs.warn(f"servers {self.store.name}", f"{self.store.name}: {self.address}: {words}")
+        if self._given_at is not None and not self.is_known(now):
+            self._failed_at = now
+            self._settle_all(self._missing())
+
+    def _settle_all(self, answer: Visibility) -> None:
+        with self._lock:
+            parked, self._parked = self._parked, []
+            over = [need.group for need in parked if need.group.settle(need, answer)]
+        release_all(over)
+
+    # What a server has, and this has not
+
+    def holds(self, epoch: str, counter: int, now: float) -> bool:
+        return False
+
+    def retire(self) -> None:
+        self._settle_all(self._missing())
+
+    def after_fork(self) -> None:
+        self._lock = threading.Lock()
+        self._asking = False
+        self._parked = []

@@ -1,0 +1,271 @@
+"""Which servers a barrier asks, where somebody else has to say so (spec BAR-52 to BAR-55)."""
+
+from __future__ import annotations
+
+import gc
+import threading
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import antipode
+import pytest
+from antipode import Lineage, UnprovenKind, Verdict, WriteId, discovery
+from antipode.shim import Server, Store, StoreOptions, Visibility, join_store
+from antipode.verdict import NOT_YET, VISIBLE
+from fakes import FakeShim, Target, always, fake_store
+
+WRITE = Lineage([WriteId("posts", "k", antipode.Ordered("", 1))])
+
+
+def until(condition: Callable[[], object]) -> None:
+    deadline = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
+
+
+class Pool:
+    """A client that does not know its server before it is opened."""
+
+    def __init__(self) -> None:
+        self.server: Target | None = None
+        self.asked = 0
+
+    def target(self) -> Target | None:
+        self.asked += 1
+        return self.server
+
+
+def with_pool(store: Store) -> Pool:
+    pool = Pool()
+    store.expect_server(pool, Pool.target, "a pool that is not opened")
+    return pool
+
+
+def judge(timeout: float = 60.0, **options: Any) -> antipode.BarrierResult:
+    return antipode.barrier(WRITE, timeout=timeout, on_timeout="proceed", on_unproven="proceed", **options)
+
+
+def primary_alone() -> Store:
+    store = join_store("posts", FakeShim, StoreOptions())
+    store.use_server(Target("primary", always(VISIBLE)))
+    return store
+
+
+def test_the_servers_that_are_known_are_not_judged_alone() -> None:
+    """BAR-52: a process that has not used its replica's pool yet."""
+    pool = with_pool(primary_alone())
+    result = judge(0.2)
+    assert not result.satisfied
+    assert result.stores["posts"].kind is UnprovenKind.NOT_OPENED
+    assert "a pool that is not opened" in result.stores["posts"].reason
+    assert "lost" not in result.explain()
+    pool.server = Target("replica", always(NOT_YET))
+    assert judge(0.2).stores["posts"].verdict is Verdict.TIMED_OUT
+    pool.server.answer = always(VISIBLE)
+    result = judge()
+    assert result.complete
+    assert [server.address for server in result.stores["posts"].servers] == ["primary", "replica"]
+
+
+@pytest.mark.parametrize("stands", [VISIBLE, NOT_YET])
+def test_a_client_that_is_opened_while_a_barrier_waits(stands: Visibility) -> None:
+    """BAR-52: the barrier goes on at the server that has become known, under its own deadline."""
+    pool = with_pool(primary_alone())
+    results: list[antipode.BarrierResult] = []
+    thread = threading.Thread(target=lambda: results.append(judge(2.0 if stands is NOT_YET else 60.0)))
+    thread.start()
+    until(lambda: pool.asked)
+    pool.server = Target("replica", always(stands))
+    thread.join(60)
+    [result] = results
+    assert result.satisfied == (stands is VISIBLE)
+    assert {server.address for server in result.stores["posts"].servers} == {"primary", "replica"}
+
+
+async def test_a_client_that_is_opened_while_an_asyncio_barrier_waits() -> None:
+    pool = with_pool(primary_alone())
+    threading.Timer(0.1, lambda: setattr(pool, "server", Target("replica", always(VISIBLE)))).start()
+    assert (await antipode.barrier_async(WRITE, timeout=60)).complete
+
+
+def test_a_look_at_a_client_that_is_not_opened_proves_nothing() -> None:
+    """BAR-52, BAR-29."""
+    pool = with_pool(primary_alone())
+    assert judge(0).stores["posts"].kind is UnprovenKind.NOT_OPENED
+    assert pool.server is None
+
+
+def test_a_server_that_a_client_says_otherwise() -> None:
+    """BAR-52: the shim has seen the first connection."""
+    store = primary_alone()
+    pool = Pool()
+    expected = store.expect_server(pool, Pool.target, "a pool that is not opened")
+    assert not judge(0.1).satisfied
+    assert expected.found([Target("replica", always(VISIBLE))])
+    assert judge().complete
+    assert len(store.servers()) == 2
+
+
+def test_a_client_that_is_gone_is_not_waited_for() -> None:
+    pool = with_pool(primary_alone())
+    del pool
+    gc.collect()
+    assert judge().complete
+
+
+def test_listed_replicas_are_what_is_known() -> None:
+    """BAR-52: with a list nobody has to know the client's own server, but for reach `replica`."""
+    pool = with_pool(fake_store("posts", Target("listed", always(VISIBLE))))
+    assert judge().complete
+    assert not pool.asked
+    assert judge(0.1, reach="replica").stores["posts"].kind is UnprovenKind.NOT_OPENED
+
+
+def test_the_repeated_barrier_of_a_scope_knows_of_a_new_client() -> None:
+    """BAR-52: the free path, too."""
+    store = primary_alone()
+    with antipode.scope(WRITE):
+        assert antipode.barrier().satisfied
+        pool = with_pool(store)
+        with pytest.raises(antipode.BarrierUnproven):
+            antipode.barrier(timeout=0.1)
+        assert pool.asked
+
+
+# Discovery
+
+
+class Listed:
+    """A callable for `replicas=`."""
+
+    def __init__(self, *targets: Target) -> None:
+        self.targets: Sequence[Target] = targets
+        self.error: Exception | None = None
+
+    def __call__(self) -> Sequence[Target]:
+        if self.error is not None:
+            raise self.error
+        return self.targets
+
+
+@pytest.fixture
+def often(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(discovery, "REFRESH_S", 0.0)
+
+
+@pytest.mark.parametrize("fault", ["empty", "error"])
+def test_the_last_answer_of_discovery_stands_for_a_while(
+    often: None, fault: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """BAR-53: and never means that the client's own server is the only one."""
+    replica = Target("b", always(NOT_YET))
+    listed = Listed(replica)
+    store = join_store("posts", FakeShim, StoreOptions(replicas=listed))
+    store.use_server(Target("a", always(VISIBLE)))
+    if fault == "empty":
+        listed.targets = []
+    else:
+        listed.error = OSError("no such name")
+    for _ in range(3):
+        assert judge(0.05).stores["posts"].verdict is Verdict.TIMED_OUT
+    assert [server.address for server in judge(0.05).stores["posts"].servers] == ["b"]
+    monkeypatch.setattr(discovery, "STALE_S", 0.0)
+    replica.answer = always(VISIBLE)
+    result = judge(5.0)
+    assert not result.satisfied
+    assert result.stores["posts"].kind is UnprovenKind.DISCOVERY
+    listed.targets, listed.error = [replica], None
+    until(lambda: judge(1.0).complete)
+
+
+def test_a_fault_of_discovery_is_told_at_once(often: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """BAR-30, BAR-53."""
+    listed = Listed(Target("b", always(VISIBLE)))
+    join_store("posts", FakeShim, StoreOptions(replicas=listed))
+    assert judge().complete
+    monkeypatch.setattr(discovery, "STALE_S", 0.0)
+    listed.targets = []
+    until(lambda: not judge(60.0).satisfied)
+    began = time.monotonic()
+    assert not judge(60.0).satisfied
+    assert time.monotonic() - began < 30
+
+
+def test_discovery_that_has_never_answered_is_no_pass() -> None:
+    """BAR-53: an empty first answer is a fault, not the client's own server."""
+    listed = Listed()
+    store = join_store("posts", FakeShim, StoreOptions(replicas=listed))
+    store.use_server(Target("a", always(VISIBLE)))
+    assert judge(0.1).stores["posts"].kind is UnprovenKind.DISCOVERY
+    listed.targets = [Target("b", always(VISIBLE))]
+    result = judge()
+    assert result.complete
+    assert [server.address for server in result.stores["posts"].servers] == ["b"]
+
+
+def test_a_server_that_discovery_takes_away_is_named(often: None) -> None:
+    """BAR-54: and the pass is not complete, for as long as a connection may lead there."""
+    left, stays = Target("left", always(NOT_YET)), Target("stays", always(VISIBLE))
+    listed = Listed(left, stays)
+    join_store("posts", FakeShim, StoreOptions(replicas=listed))
+    assert judge(0.05).stores["posts"].verdict is Verdict.TIMED_OUT
+    listed.targets = [stays]
+    until(lambda: judge(1.0).satisfied)
+    with antipode.scope(WRITE):
+        for _ in range(3):  # nor on the free path
+            result = antipode.barrier()
+            assert not result.complete
+            assert result.stores["posts"].left_out == ("left",)
+        with pytest.raises(antipode.BarrierIncomplete, match="left"):
+            antipode.barrier(require_complete=True)
+        antipode.configure(on_replica_out="fail")
+        assert not judge(1.0).satisfied
+        antipode.configure(on_replica_out="name", left_server=0)
+        assert antipode.barrier().complete
+    listed.targets = [left, stays]
+    until(lambda: judge(0.05).stores["posts"].verdict is Verdict.TIMED_OUT)
+
+
+# An address that comes to lead elsewhere
+
+
+class Moving(FakeShim):
+    """Each connection goes where the address leads when it is made."""
+
+    leads_to = "old"
+
+    def visible(self, ids: Sequence[WriteId], server: Server) -> Sequence[Visibility]:
+        server.session = server.session or self.leads_to
+        server.applied(server.session, "e", {"e": 9 if server.session == "old" else 5})
+        return super().visible(ids, server)
+
+    def close(self, server: Server) -> None:
+        server.session = None
+
+
+def test_an_address_that_leads_to_another_server_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """BAR-55: what the old one proved is dropped, also while barriers keep coming."""
+    monkeypatch.setattr(Moving, "leads_to", "old")
+    antipode.configure(reconnect=0.3)
+    lineage = Lineage([WriteId.position("posts", "e", 7)])
+    answers = lambda ids, server: [VISIBLE if server.session == "old" else NOT_YET] * len(ids)  # noqa: E731
+    fake_store("posts", Target("vip", answers), shim=Moving)
+    assert antipode.barrier(lineage).complete
+    monkeypatch.setattr(Moving, "leads_to", "new")
+    moved = time.monotonic()
+    with antipode.scope(lineage):
+        until(lambda: not antipode.barrier(timeout=0.05, on_timeout="proceed").satisfied)
+    assert time.monotonic() - moved < 30
+
+
+def test_a_fork_knows_what_was_known() -> None:
+    """SCOPE-13: the child asks by itself."""
+    store = primary_alone()
+    pool = with_pool(store)
+    for server in store.servers():
+        server.after_fork()
+    store.after_fork()
+    assert not judge(0.1).satisfied
+    assert pool.asked
