@@ -9,37 +9,32 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import antipode
-import antipode_postgresql
 import django  # type: ignore[import-untyped]
 import pytest
 from antipode import Lineage
 from antipode.messages import outgoing_message
+from antipode.testing import isolated
 from antipode_lab.stores.postgresql import PostgresqlStore
 from django.conf import settings  # type: ignore[import-untyped]
-from pg_regions import STORE, Posts
+from pg_regions import STORE
 
 PAGE = Path(__file__).resolve().parents[4] / "python" / "docs" / "frameworks" / "django.md"
+
+
+def of(url: str) -> dict[str, Any]:
+    """A server as Django's settings name it."""
+    words = urlsplit(url)
+    place = {"HOST": words.hostname, "PORT": words.port, "USER": words.username, "NAME": words.path.lstrip("/")}
+    return {"ENGINE": "django.db.backends.postgresql", **place}
 
 
 @pytest.fixture(scope="module")
 def model(quiet_lab: PostgresqlStore) -> Any:
     """A model of the lab's table of posts, on connections that the page's code records."""
-    url = urlsplit(quiet_lab.url("a"))
     settings.configure(
-        INSTALLED_APPS=[],
-        DATABASES={
-            "default": {
-                "ENGINE": "django.db.backends.postgresql",
-                "HOST": url.hostname,
-                "PORT": url.port,
-                "USER": url.username,
-                "PASSWORD": url.password or "",
-                "NAME": url.path.lstrip("/"),
-            }
-        },
+        INSTALLED_APPS=[], DATABASES={"default": of(quiet_lab.url("a")), "replica": of(quiet_lab.url("b1"))}
     )
     django.setup()
-    [code] = re.findall(r"^```python\n# recording\.py.*?\n(.*?)^```$", PAGE.read_text(), re.MULTILINE | re.DOTALL)
     from django.db import models  # type: ignore[import-untyped]
 
     class Post(models.Model):  # type: ignore[misc]
@@ -51,20 +46,22 @@ def model(quiet_lab: PostgresqlStore) -> Any:
             db_table = "posts"
             managed = False
 
-    names: dict[str, Any] = {}
-    exec(code, names)
-    Post.record = names["record"]
     return Post
 
 
 @pytest.fixture
-def post(model: Any, quiet_posts: Posts, quiet_lab: PostgresqlStore) -> Iterator[Any]:
+def post(model: Any) -> Iterator[Any]:
     from django.db import connections
 
-    antipode_postgresql.register(STORE, replicas=[quiet_lab.url("b1")])
-    connections["default"].close()
-    yield model
-    connections["default"].close()
+    [code] = re.findall(r"^```python\n# recording\.py.*?\n(.*?)^```$", PAGE.read_text(), re.MULTILINE | re.DOTALL)
+    with isolated():
+        connections.close_all()
+        exec(code)
+        with connections["default"].cursor() as cursor:
+            cursor.execute("DELETE FROM posts")
+        connections.close_all()
+        yield model
+        connections.close_all()
 
 
 def test_what_a_model_saves_is_waited_for(post: Any, quiet_lab: PostgresqlStore) -> None:
@@ -144,3 +141,16 @@ def test_a_new_connection_is_wrapped_too(post: Any) -> None:
         assert first != scope.lineage
         connection.close_if_unusable_or_obsolete()
         assert [each.key for each in post.objects.filter(key__in=["e", "f"]).iterator()] == ["e", "f"]
+
+
+def test_a_barrier_before_a_replicas_alias_is_used(post: Any, quiet_lab: PostgresqlStore) -> None:
+    """BAR-52: what `objects.using("replica")` reads is waited for in a process's first request, too."""
+    with quiet_lab.connect("b1") as operator, antipode.scope():
+        operator.execute("SELECT pg_wal_replay_pause()")
+        try:
+            post.objects.create(key="g", value="1")
+            assert not antipode.barrier(timeout=0.3, on_timeout="proceed").satisfied
+        finally:
+            operator.execute("SELECT pg_wal_replay_resume()")
+        assert antipode.barrier(timeout=30).complete
+        assert post.objects.using("replica").get(key="g").value == "1"

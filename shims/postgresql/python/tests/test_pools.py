@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
 import antipode
 import antipode_postgresql
 import pytest
 import sqlalchemy
+from antipode.testing import isolated
 from antipode_lab.stores.postgresql import PostgresqlStore
 from pg_regions import INSERT, STORE, Posts, proved
+from psycopg.conninfo import conninfo_to_dict
 from psycopg_pool import AsyncConnectionPool, ConnectionPool
 from sqlalchemy.ext.asyncio import create_async_engine
 
@@ -80,3 +86,68 @@ async def test_async_sqlalchemy_engines(quiet_lab: PostgresqlStore, quiet_posts:
             assert proved(scope)
     finally:
         await plain.dispose()
+
+
+@contextmanager
+def unused(kind: str, url: str) -> Iterator[Any]:
+    """A wrapped client that has handed out no connection yet."""
+    driver = url.replace("postgresql://", "postgresql+psycopg://")
+    match kind:
+        case "pool":
+            client: Any = ConnectionPool(url, min_size=1, open=True)
+        case "pool, not open":
+            client = ConnectionPool(url.replace("app@", ""), kwargs={"user": "app"}, open=False)
+        case "asyncio's pool":
+            client = AsyncConnectionPool(url, open=False)
+        case "engine":
+            client = sqlalchemy.create_engine(driver)
+        case "engine, connect_args":
+            client = sqlalchemy.create_engine("postgresql+psycopg://", connect_args=conninfo_to_dict(url))
+        case _:
+            client = create_async_engine(driver)
+    yield antipode_postgresql.wrap(client, STORE)
+    if isinstance(client, ConnectionPool):
+        client.close()
+
+
+KINDS = ["pool", "pool, not open", "asyncio's pool", "engine", "engine, connect_args", "asyncio's engine"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_barrier_before_a_client_is_used(quiet_lab: PostgresqlStore, kind: str) -> None:
+    """BAR-52: the reader's server is known from what the client is; it is never left out for it was not used yet."""
+    with isolated(), unused(kind, quiet_lab.url("b1")), quiet_lab.connect("b1") as operator:
+        assert antipode.stores()[0].replicas == (quiet_lab.url("b1").replace("app@", ""),)
+        with unused("pool", quiet_lab.url("a")) as writer, antipode.scope():
+            with quiet_lab.connect("a", user="app") as plain:
+                plain.execute("DELETE FROM posts")
+            quiet_lab.wait_caught_up("b1")
+            operator.execute("SELECT pg_wal_replay_pause()")
+            try:
+                with writer.connection() as connection:
+                    connection.execute(INSERT, ("1",))
+                result = antipode.barrier(timeout=0.3, on_timeout="proceed")
+                assert not result.satisfied
+            finally:
+                operator.execute("SELECT pg_wal_replay_resume()")
+            result = antipode.barrier(timeout=30)
+            assert result.complete
+            assert len(antipode.stores()[0].replicas) == 2
+            with quiet_lab.connect("b1", user="app") as plain:
+                assert plain.execute("SELECT count(*) FROM posts").fetchone() == (1,)
+
+
+def test_engines_by_execution_options(quiet_lab: PostgresqlStore, quiet_posts: Posts) -> None:
+    plain = sqlalchemy.create_engine(quiet_lab.url("a").replace("postgresql://", "postgresql+psycopg://"))
+    engine = antipode_postgresql.wrap(plain, STORE, replicas=[quiet_lab.url("b1")])
+    insert = sqlalchemy.text("INSERT INTO posts (key, value) VALUES (:key, 'v')")
+    try:
+        with antipode.scope() as scope:
+            with engine.execution_options(isolation_level="AUTOCOMMIT").connect() as connection:
+                connection.execute(insert, {"key": "1"})
+            first = proved(scope)
+            with engine.execution_options(isolation_level="SERIALIZABLE").execution_options(a=1).begin() as connection:
+                connection.execute(insert, {"key": "2"})
+            assert proved(scope) > first
+    finally:
+        plain.dispose()

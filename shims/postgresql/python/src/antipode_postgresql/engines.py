@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import copy
+import inspect
 from typing import Any
 
-from sqlalchemy.engine import Engine
+from sqlalchemy.engine import Engine, create_engine
 
 from antipode_postgresql.connections import record
 from antipode_postgresql.recording import recording_class
+from antipode_postgresql.targets import Target, target_of, targets_of
 
 _SLOTS = ("_antipode_join", "_antipode_plain")
 
@@ -19,6 +22,10 @@ class RecordingEngine:
     __slots__ = ()
     _antipode_plain: Any
     _antipode_join: Any
+
+    def execution_options(self, **options: Any) -> Any:
+        """As the engine's; an engine that records."""
+        return _recording(self._antipode_plain.execution_options(**options), self._antipode_join)
 
     def raw_connection(self) -> Any:
         """As the engine's; the connection inside records."""
@@ -43,6 +50,37 @@ def is_engine(client: Any) -> bool:
         driver = f"{inner.dialect.name}+{inner.dialect.driver}"
         raise TypeError(f"wrap() takes engines of postgresql+psycopg://, not of {driver}")
     return True
+
+
+def targets_of_engine(engine: Any) -> list[Target] | None:
+    """The servers that an engine's connections lead to; None where the application's own code opens them."""
+    inner = getattr(engine, "sync_engine", engine)
+    creator = inner.pool._creator
+    if getattr(creator, "__module__", "") != create_engine.__module__ or list(inner.dialect.dispatch.do_connect):
+        return None
+    words = inspect.getclosurevars(creator).nonlocals.get("cparams")  # the URL's and those of connect_args
+    return None if words is None else targets_of("", words)
+
+
+def ask_engine(engine: Any) -> list[Target]:
+    """The server to which one more connection leads, beside the engine's pool. Raises what its opening raises."""
+    inner = getattr(engine, "sync_engine", engine)
+    if inner is engine:
+        return _opened(inner.pool._creator())
+    return asyncio.run(_greenlet(inner.pool._creator))
+
+
+async def _greenlet(creator: Any) -> list[Target]:
+    from sqlalchemy.util.concurrency import greenlet_spawn
+
+    return await greenlet_spawn(lambda: _opened(creator()))
+
+
+def _opened(connection: Any) -> list[Target]:
+    try:
+        return [target_of(getattr(connection, "_connection", connection))]
+    finally:
+        connection.close()
 
 
 def record_engine(plain: Any, join: Any) -> Any:

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
+import inspect
 from typing import Any
+
+import psycopg
 
 from antipode_postgresql.connections import record
 from antipode_postgresql.recording import recording_class
+from antipode_postgresql.targets import Target, target_of, targets_of
 
 SLOTS = ("_antipode_join", "_antipode_plain")
 
@@ -54,6 +59,24 @@ class AsyncRecordingPool:
 
     def __del__(self, *_: Any) -> None:
         return
+
+
+def targets_of_pool(pool: Any) -> list[Target] | None:
+    """The servers that a pool's connections lead to; None where only connecting can tell."""
+    if callable(pool.conninfo) or callable(pool.kwargs):
+        return None
+    return targets_of(pool.conninfo or "", pool.kwargs or {})
+
+
+def ask_pool(pool: Any) -> list[Target]:
+    """The servers as one more connection's words tell them, beside the pool. Raises what asking and opening raise."""
+    words = (pool._resolve_conninfo(), pool._resolve_kwargs())
+    conninfo, more = [asyncio.run(each) if inspect.iscoroutine(each) else each for each in words]
+    found = targets_of(conninfo, more)
+    if found is None:
+        with psycopg.connect(conninfo, **{**more, "row_factory": None, "cursor_factory": None}) as connection:
+            return [target_of(connection)]
+    return found
 
 
 def record_pool(plain: Any, join: Any, *, is_async: bool) -> Any:

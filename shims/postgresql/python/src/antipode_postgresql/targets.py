@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 from antipode.administration import without_credentials
 from antipode.errors import ConfigurationError
-from psycopg import ProgrammingError
+from psycopg import ProgrammingError, pq
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 SCHEMES: Final = ("postgresql", "postgres")
@@ -28,6 +28,8 @@ class Target:
     words: Mapping[str, Any] = field(default_factory=dict, repr=False)
     session: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
     """Of an open connection: the settings that it was opened with, for reads that are to mean the same."""
+    guessed: bool = field(default=False, compare=False)
+    """Of a client that has no open connection yet: an open one may know more (a password that a hook adds)."""
 
     def conninfo(self, **more: Any) -> str:
         """The connection string; holds the password."""
@@ -50,6 +52,31 @@ def target_of(what: Any) -> Target:
         kept = {key: value for key, value in words.items() if key not in _DROPPED}
         return Target(_address(kept, str(kept.get("host", "")), str(kept.get("port", ""))), kept)
     return _connected(what)
+
+
+def targets_of(conninfo: str, more: Mapping[str, Any]) -> list[Target] | None:
+    """The servers that connections made by these words lead to; None where only libpq can tell, by connecting.
+
+    Of several hosts all where any of them may serve. `more`: keywords of psycopg's connect, its own among them.
+    """
+    defaults = {option.keyword.decode(): option.val for option in pq.Conninfo.get_defaults()}
+    given = conninfo_to_dict(conninfo, **{key: value for key, value in more.items() if key in defaults})
+    given = {key: value for key, value in given.items() if value not in (None, "")}
+    words: dict[str, Any] = {key: value.decode() for key, value in defaults.items() if value is not None} | given
+    hosts = str(words.get("host") or words.get("hostaddr") or "").split(",")
+    ports = str(words.get("port") or "5432").split(",")
+    ports = ports * len(hosts) if len(ports) == 1 else ports
+    one_of = len(hosts) > 1 and words.get("target_session_attrs") in ("read-write", "primary")
+    if not all(hosts) or len(ports) != len(hosts) or one_of or words.get("service"):
+        return None
+    kept = {key: value for key, value in given.items() if key not in _DROPPED}
+    kept |= {key: words[key] for key in ("user", "dbname") if key in words}
+    if len(hosts) > 1:
+        kept.pop("hostaddr", None)
+    return [
+        Target(_address(kept, name, port), kept | {"host": name, "port": port or "5432"}, guessed=True)
+        for name, port in zip(hosts, ports, strict=True)
+    ]
 
 
 def _connected(connection: Any) -> Target:

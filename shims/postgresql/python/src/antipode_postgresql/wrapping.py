@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from datetime import timedelta
-from typing import Any, Final, Literal, TypeVar
+from typing import Any, Final, Literal, TypeAlias, TypeVar
 
 import psycopg
 from antipode import logs
@@ -17,13 +17,14 @@ from antipode.store import note_marks
 from antipode_postgresql.binding import Binding
 from antipode_postgresql.connections import record
 from antipode_postgresql.known import NO_TABLE
-from antipode_postgresql.pools import record_pool
+from antipode_postgresql.pools import record_pool, targets_of_pool
 from antipode_postgresql.probe import Facts, probe, say_what_lacks
 from antipode_postgresql.session import Refused
 from antipode_postgresql.shim import PostgresqlShim
 from antipode_postgresql.targets import Target, target_of
 
 _C = TypeVar("_C")
+Join: TypeAlias = Callable[[Any], Binding]
 _PROBE_S: Final = 1.0
 
 
@@ -46,6 +47,7 @@ def wrap(
     """A copy of a psycopg connection, a psycopg_pool pool or an SQLAlchemy engine that records under the store's name.
 
     It is an instance of the same class and shares the connections; what is passed in stays plain. Sync and asyncio.
+    Of `django.db.connections[alias]` every connection that Django opens for the alias is wrapped; it is returned.
 
     replicas: the servers that readers of this region may use, as URLs, or a callable that lists them and is asked again
     every 5 s; without, the client's own server. wait_on_read: each read first waits for the scope's writes to this
@@ -74,13 +76,17 @@ def wrap(
         mode=mode,
         extra=_extra(unique_timelines),
     )
-    kind, make = _maker(client)
+    make, targets = _maker(client)
     joined = join_store(store, PostgresqlShim, options)
+    for each in targets or ():
+        joined.use_server(each, each.address)
 
     def join(connection: Any) -> Binding:
         """The binding of a connection, of which nobody knows its server before it is there."""
         target = target_of(connection)
-        joined.use_server(target, target.address)
+        server = joined.use_server(target, target.address)
+        if isinstance(server.target, Target) and server.target.guessed:
+            server.target = target
         binding = Binding(joined, options, async_commits=async_commits)
         facts = _facts(joined, target)
         binding.unfit = f"{target.address} {facts.unfit}" if facts.unfit else ""
@@ -88,7 +94,7 @@ def wrap(
             raise UnfitStoreError(f"{binding.unfit}. wrap(…, on_unfit='unproven') lets the service start")
         return binding
 
-    wrapped: _C = record(client, join(client)) if kind == "connection" else make(join)
+    wrapped: _C = make(join)
     return wrapped
 
 
@@ -116,23 +122,32 @@ def _extra(unique_timelines: bool) -> dict[str, Any]:
     return {"unique_timelines": True} if unique_timelines else {}
 
 
-def _maker(client: Any) -> tuple[str, Callable[..., Any]]:
-    """How a client is wrapped. Pools and SQLAlchemy are only looked at where the application has imported them."""
+def _maker(client: Any) -> tuple[Callable[[Join], Any], list[Target] | None]:
+    """How a client is wrapped, and the servers that it leads to, None where only connecting can tell (BAR-52).
+
+    Pools and SQLAlchemy are only looked at where the application has imported them.
+    """
     if isinstance(client, psycopg.Connection | psycopg.AsyncConnection):
-        return "connection", record
+        return lambda join: record(client, join(client)), []
     pool = sys.modules.get("psycopg_pool")
     plain = getattr(client, "_antipode_plain", client)
     if pool is not None and isinstance(client, pool.ConnectionPool):
-        return "pool", lambda join: record_pool(plain, join, is_async=False)
+        return lambda join: record_pool(plain, join, is_async=False), targets_of_pool(plain)
     if pool is not None and isinstance(client, pool.AsyncConnectionPool):
-        return "pool", lambda join: record_pool(plain, join, is_async=True)
+        return lambda join: record_pool(plain, join, is_async=True), targets_of_pool(plain)
     if "sqlalchemy" in sys.modules:
         from antipode_postgresql import engines
 
         if engines.is_engine(client):
-            return "engine", lambda join: engines.record_engine(plain, join)
+            return lambda join: engines.record_engine(plain, join), engines.targets_of_engine(plain)
+    if "django.db.backends.postgresql.base" in sys.modules:
+        from antipode_postgresql import databases
+
+        if databases.is_database(client):
+            return lambda join: databases.record_database(client, join), databases.targets_of_database(client)
     raise TypeError(
-        f"wrap() takes a psycopg connection, a psycopg_pool pool or an SQLAlchemy engine, not {type(client).__name__}"
+        "wrap() takes a psycopg connection, a psycopg_pool pool, an SQLAlchemy engine or a database of "
+        f"django.db.connections, not {type(client).__name__}"
     )
 
 

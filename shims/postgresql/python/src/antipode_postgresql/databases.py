@@ -1,0 +1,36 @@
+"""Django's databases: each connection that Django opens for an alias is wrapped as it is made."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db.backends.postgresql.base import DatabaseWrapper  # type: ignore[import-untyped]
+from django.db.backends.signals import connection_created  # type: ignore[import-untyped]
+
+from antipode_postgresql.connections import record
+from antipode_postgresql.targets import Target, targets_of
+
+
+def is_database(client: Any) -> bool:
+    """Whether this is one of `django.db.connections`, and one of PostgreSQL's."""
+    return isinstance(client, DatabaseWrapper)
+
+
+def targets_of_database(database: Any) -> list[Target] | None:
+    """The servers that the alias leads to; None where only connecting can tell."""
+    return targets_of("", database.get_connection_params())
+
+
+def record_database(database: Any, join: Any) -> Any:
+    """Have every connection of this alias recorded, of all threads; return the database itself."""
+
+    def record_new(*, connection: Any, **_: Any) -> None:
+        if connection.alias == database.alias and connection.connection is not None:
+            plain = getattr(connection.connection, "_antipode_plain", connection.connection)
+            connection.connection = record(plain, join(plain))
+
+    uid = f"antipode {database.alias}"
+    connection_created.disconnect(dispatch_uid=uid)
+    connection_created.connect(record_new, weak=False, dispatch_uid=uid)
+    record_new(connection=database)
+    return database
