@@ -108,6 +108,7 @@ SIGNATURES: dict[str, str] = {
 ENUMS = {
     "Order": "BEFORE AFTER EQUAL CONCURRENT",
     "Verdict": "VISIBLE TIMED_OUT UNPROVEN ELSEWHERE NOT_YET",
+    "UnprovenKind": "HISTORY RIGHT CONNECTION NOT_OPENED DISCOVERY UNFIT OWN_FAULT OTHER",
     "Reach": "SESSION REPLICA REGION",
     "Trust": "PRIVATE ALL NONE KEY",
     "Mode": "ENFORCE DRY_RUN OFF",
@@ -118,7 +119,7 @@ ATTRIBUTES = {
     "Lineage": "incomplete",
     "Scope": "lineage",
     "BarrierResult": "satisfied complete waited stores gaps vacuous",
-    "StoreResult": "verdict reason waited",
+    "StoreResult": "verdict reason waited kind",
     "Store": "kind replicas capabilities",
     "Reading": "lineage",
 }

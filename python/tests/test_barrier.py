@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
 import antipode
 import antipode.memory
 import pytest
-from antipode import Lineage, UnprovenKind, Verdict, WriteId
-from antipode.verdict import NOT_YET, VISIBLE, unproven
-from fakes import FakeShim, Target, always, down, fake_store
+from antipode import Lineage, Verdict, WriteId
+from antipode.shim import Server
+from antipode.store import registry
+from antipode.verdict import NOT_YET, VISIBLE, UnprovenKind, Visibility, not_yet, unproven
+from fakes import Answer, FakeShim, Target, always, down, fake_store
 
 
 def posts(lag: float = 0.05, **options: Any) -> antipode.memory.Store:
@@ -132,7 +135,7 @@ def test_timeout_zero_looks_once() -> None:
         assert antipode.barrier(timeout=0).satisfied
 
 
-@pytest.mark.parametrize("timeout", [None, float("inf"), float("nan"), -1.0, "1s"])
+@pytest.mark.parametrize("timeout", [None, float("inf"), float("nan"), -1.0, "1s", 3600.5, 1e10, timedelta(hours=2)])
 def test_there_is_no_infinite_wait_to_ask_for(timeout: object) -> None:
     posts().client("a")
     with antipode.scope(), pytest.raises(antipode.ConfigurationError):
@@ -148,7 +151,7 @@ def test_mistakes_of_the_programmer_raise_at_once() -> None:
     with pytest.raises(antipode.ConfigurationError, match="outside any scope"):
         antipode.barrier()
     with antipode.scope():
-        with pytest.raises(antipode.UnknownStoreError, match='Did you mean "blog-posts"'):
+        with pytest.raises(antipode.UnknownStoreError, match="Did you mean blog-posts"):
             antipode.barrier(stores=["blog-post"])
         with pytest.raises(antipode.ConfigurationError, match="list of names"):
             antipode.barrier(stores="blog-posts")
@@ -347,6 +350,85 @@ def test_a_custom_unproven_answer_obeys_on_unproven() -> None:
         antipode.barrier(lineage)
     assert not antipode.barrier(lineage, on_unproven="proceed").satisfied
     assert not antipode.barrier(lineage, on_timeout="proceed").satisfied
+
+
+@pytest.mark.parametrize("kind", UnprovenKind)
+def test_only_a_history_is_told_as_lost_and_each_kind_names_its_cure(kind: UnprovenKind) -> None:
+    """BAR-59: a missing right or a wrong password is no lost write."""
+    fake_store("s", Target("s0", always(unproven("the test says so", kind))))
+    with pytest.raises(antipode.BarrierUnproven) as raised:
+        antipode.barrier(Lineage([WriteId.position("s", "e", 1)]))
+    told = f"{raised.value}\n{raised.value.result.explain()}"
+    assert f"s: unproven, {kind} (" in told
+    assert ("lost" in told, "settle" in told) == ((kind is UnprovenKind.HISTORY,) * 2)
+    assert "timeout=" not in told
+
+
+@pytest.mark.parametrize("answer", [down, always(not_yet("at 0"))])
+def test_a_longer_timeout_is_advised_only_where_it_could_help(answer: Answer) -> None:
+    """BAR-59: not where the server cannot be reached."""
+    antipode.configure(replica_out_after=30)
+    fake_store("s", Target("s0", answer))
+    with pytest.raises(antipode.BarrierTimeout) as raised:
+        antipode.barrier(Lineage([WriteId.position("s", "e", 1)]), timeout=0.3)
+    assert ("Raise timeout=" in str(raised.value)) == (answer is not down)
+
+
+def test_a_refusal_of_the_stores_own_has_the_kind_that_the_shim_says() -> None:
+    """BAR-13, BAR-59."""
+
+    class Guarded(FakeShim):
+        def kind_of(self, error: Exception) -> UnprovenKind:
+            return UnprovenKind.RIGHT
+
+    def refuse(ids: Sequence[WriteId], server: Server) -> Sequence[Visibility]:
+        raise ValueError("permission denied")
+
+    fake_store("s", Target("s0", refuse), shim=Guarded)
+    result = antipode.barrier(Lineage([WriteId.position("s", "e", 1)]), on_timeout="proceed")
+    assert result.stores["s"].kind is UnprovenKind.RIGHT
+
+
+def test_nothing_asked_for_is_a_mistake() -> None:
+    """BAR-58."""
+    posts().client("a")
+    with antipode.scope():
+        for more in ({}, {"require_complete": True}, {"on_vacuous": "raise"}):
+            with pytest.raises(antipode.ConfigurationError, match=r"stores=\[\]"):
+                antipode.barrier(stores=[], **more)
+
+
+def test_a_timeout_that_was_meant_in_milliseconds_is_warned_about(caplog: pytest.LogCaptureFixture) -> None:
+    """BAR-58: once a site, also where nothing is waited for."""
+    posts().client("a")
+    with antipode.scope():
+        for _ in range(3):
+            antipode.barrier(timeout=500)
+        antipode.barrier(timeout=60)
+    assert [line.getMessage() for line in caplog.records if "500 s" in line.getMessage()] == [
+        line.getMessage() for line in caplog.records
+    ]
+    assert len(caplog.records) == 1
+
+
+def test_a_write_in_doubt_shows_in_the_scopes_own_barrier_also_on_the_free_path() -> None:
+    """BAR-56: the second barrier would pass for free."""
+    writer = posts().client("a")
+    with antipode.scope():
+        writer.set("k", "v")
+        assert antipode.barrier(require_complete=True).complete
+        write = registry().need("blog-posts").begin(b"k")
+        with pytest.raises(antipode.BarrierIncomplete, match="has not been answered"):
+            antipode.barrier(require_complete=True)
+        result = antipode.barrier()
+        assert (result.satisfied, result.complete) == (True, False)
+        assert [(gap.reason, gap.store) for gap in result.gaps] == [("pending", "blog-posts")]
+        write.abandon()
+        assert antipode.barrier(require_complete=True).complete
+        write = registry().need("blog-posts").begin(b"k")
+        write.outcome_unknown()
+        with pytest.raises(antipode.BarrierIncomplete, match="outcome is not known"):
+            antipode.barrier(require_complete=True)
 
 
 def test_where_servers_are_unproven_for_several_reasons_the_first_kind_counts() -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +14,14 @@ import pytest
 from antipode import Lineage, WriteId, following, records
 from antipode.epochs import judge_position
 from antipode.scope_values import Delivery
+from antipode.store import registry
 from antipode.verdict import NOT_YET, VISIBLE, Visibility, unproven
 from fakes import Target, always, down, fake_store
 
 VECTORS = Path(__file__).parents[2] / "spec" / "vectors"
-ANSWERS = {"visible": always(VISIBLE), "not_yet": always(NOT_YET), "unproven": always(unproven("the test says so"))}
+ANSWERS = {"visible": always(VISIBLE), "not_yet": always(NOT_YET), "unproven": always(unproven("the test says so"))} | {
+    f"unproven-{kind}": always(unproven("the test says so", kind)) for kind in antipode.UnprovenKind
+}
 
 
 def cases(kind: str) -> list[Any]:
@@ -30,6 +35,25 @@ def register(case: dict[str, Any]) -> None:
         fake_store(name, *targets, mode="off" if name in case.get("off", ()) else None)
 
 
+@contextmanager
+def in_doubt(case: dict[str, Any]) -> Iterator[Lineage | None]:
+    """What to give the barrier: the lineage, or none in a scope that holds it and these writes of its own (BAR-56)."""
+    lineage = Lineage.deserialize(case["lineage"])
+    if "pending" not in case:
+        yield lineage
+        return
+    with antipode.scope(lineage):
+        begin_writes(case)
+        yield None
+
+
+def begin_writes(case: dict[str, Any]) -> None:
+    for name, state in case.get("pending", {}).items():
+        write = registry().need(name).begin(b"k")
+        if state == "unknown":
+            write.outcome_unknown()
+
+
 @pytest.mark.parametrize("case", cases("barrier-result"))
 def test_barrier_result(case: dict[str, Any]) -> None:
     register(case)
@@ -39,17 +63,20 @@ def test_barrier_result(case: dict[str, Any]) -> None:
     timeout = 0.0 if case["look"] else 0.5 if late else 10.0  # what is answered at once ends a barrier at once
 
     def barrier() -> antipode.BarrierResult:
-        return antipode.barrier(
-            lineage, stores=case["ask"], timeout=timeout, on_timeout="proceed", on_unproven="proceed"
-        )
+        return antipode.barrier(given, stores=case["ask"], timeout=timeout, on_timeout="proceed", on_unproven="proceed")
 
-    if "error" in case:
-        with pytest.raises(getattr(antipode, case["error"])):
-            barrier()
-        return
-    if has_down and case["look"]:
-        antipode.barrier(lineage, stores=case["ask"], timeout=0.4, on_timeout="proceed", on_unproven="proceed")
-    result = barrier()
+    with in_doubt(case) as given:
+        if "error" in case:
+            with pytest.raises(getattr(antipode, case["error"])):
+                barrier()
+            return
+        if has_down and case["look"]:
+            antipode.barrier(lineage, stores=case["ask"], timeout=0.4, on_timeout="proceed", on_unproven="proceed")
+        result = barrier()
+    found = {name: store.kind for name, store in result.stores.items() if store.kind is not None}
+    assert found == case.get("kinds", {})  # BAR-59
+    asked = set(case.get("pending", {})) & set(case["registered"] if case["ask"] is None else case["ask"])
+    assert {gap.store for gap in result.gaps if gap.reason == "pending"} == asked  # BAR-56
     assert {name: store.verdict for name, store in result.stores.items()} == case["verdicts"]
     assert (result.satisfied, result.complete, result.vacuous) == (
         case["satisfied"],
@@ -63,7 +90,8 @@ def test_barrier_record(case: dict[str, Any], tmp_path: Path) -> None:
     """REC-5: in dry-run the record says what the barrier would have said without waiting."""
     register(case)
     antipode.configure(mode="dry-run", records=tmp_path)
-    result = antipode.barrier(Lineage.deserialize(case["lineage"]), stores=case["ask"])
+    with in_doubt(case) as given:
+        result = antipode.barrier(given, stores=case["ask"])
     assert (result.satisfied, result.complete, result.vacuous) == (True, False, case["vacuous"])
     deadline = time.monotonic() + 20
     while not following.all_looked_at():
@@ -102,6 +130,7 @@ def test_barrier_policy(case: dict[str, Any]) -> None:
     from antipode.scope import open_scope
 
     with open_scope(Lineage(ids), kind="message", delivery=Delivery(can_redeliver=True)):
+        begin_writes(case)
         if case["outcome"] == "result":
             assert isinstance(barrier(), antipode.BarrierResult)
         else:

@@ -189,6 +189,9 @@ def _result(
     found: Resolution | None = None,
 ) -> BarrierResult:
     gaps = plan.scope.gaps if plan.scope is not None else ()
+    for store, unknown in sorted({(write.store, write.unknown) for write in plan.in_doubt}):  # BAR-56
+        state = "its outcome is not known" if unknown else "it has not been answered, or not been committed"
+        gaps = (*gaps, Gap("pending", store, f"a write of this scope: {state}"))
     if found is not None and found.unjudged:
         gaps = (*gaps, Gap("branch", "", found.unjudged))
     unjudged = plan.unjudged or left_out or bool(found is not None and found.unjudged) or dry_run or bool(plan.recorded)

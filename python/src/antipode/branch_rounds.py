@@ -16,7 +16,7 @@ from antipode.result import StoreResult
 from antipode.server import Server
 from antipode.settings import Mode
 from antipode.store import Store, registry
-from antipode.verdict import Verdict
+from antipode.verdict import UnprovenKind, Verdict
 from antipode.waiting import LOOK_S
 from antipode.writeid import WriteId
 
@@ -226,7 +226,8 @@ class _Rounds:
             if reasons:
                 more = len(self._left) - min(len(reasons), _MOST_TOLD)
                 told = "; ".join(reasons[:_MOST_TOLD]) + (f"; and {more} more" if more else "")
-                return StoreResult(verdict, told, time.monotonic() - self._since)
+                kind = UnprovenKind.OTHER if verdict is Verdict.UNPROVEN else None
+                return StoreResult(verdict, told, time.monotonic() - self._since, kind=kind)
         return None
 
 

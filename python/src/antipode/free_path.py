@@ -18,7 +18,7 @@ from antipode.verdict import Reach
 from antipode.writeid import Ordered
 
 _PLAIN: Final = frozenset({None, "raise", "proceed", "as_timeout"})
-_LONG_S: Final = 1e6
+_LONG_S: Final = 60.0
 
 
 class _Proof(NamedTuple):
@@ -43,6 +43,7 @@ def free(timeout: Timeout | _Default, *policies: str | None) -> BarrierResult | 
         proof is None
         or scope is None
         or proof.lineage is not scope.lineage
+        or scope.has_pending
         or proof.registry_generation != registry().generation
         or proof.settings_generation != settings_generation()
         or not (timeout is DEFAULT or (type(timeout) is float and 0 <= timeout < _LONG_S))
@@ -76,7 +77,7 @@ def remember(plan: Plan, result: BarrierResult) -> None:
             if not write_id.is_position or not isinstance(version, Ordered):
                 return
             needs += [(server, version.epoch, version.counter) for server in asked.servers]
-    if result.vacuous or plan.recorded:
+    if result.vacuous or plan.recorded or plan.in_doubt:
         return
     still = BarrierResult(
         satisfied=True,

@@ -11,10 +11,23 @@ from antipode.need import Need
 from antipode.plan import Asked, Plan
 from antipode.result import BarrierResult, ServerResult, StoreResult
 from antipode.settings import settings
-from antipode.verdict import UnprovenKind, Verdict
+from antipode.verdict import UnprovenKind, Verdict, unproven
 from antipode.writeid import Ordered
 
 _GONE: Final = "is not listed any more, and a connection may still lead there"
+_WHOLE: Final = 0.9
+"""A barrier that was over before this share of its deadline was given up early: timers end a little early, too."""
+_CURES: Final[Mapping[UnprovenKind, str]] = {
+    UnprovenKind.HISTORY: "The write may be lost. After a restore or failover, check it and run: antipode epoch settle "
+    "{store} EPOCH --at URL",
+    UnprovenKind.RIGHT: "Give the login of {store} the right, as an administrator: antipode init prints how.",
+    UnprovenKind.CONNECTION: "See that a server of {store} runs and lets this process in: antipode doctor URL.",
+    UnprovenKind.NOT_OPENED: "No server of {store} is known yet: wrap its client, or name its servers with replicas=.",
+    UnprovenKind.DISCOVERY: "What lists the servers of {store} (replicas=, a Sentinel, a name service) must name one.",
+    UnprovenKind.UNFIT: "Change that setting or topology of {store}; antipode doctor URL says how.",
+    UnprovenKind.OWN_FAULT: "This process is in trouble: look at its descriptors, threads and memory, and at its log.",
+    UnprovenKind.OTHER: "antipode doctor URL says what is unproven at a server, and what cures it.",
+}
 
 
 def judge(plan: Plan, needs: Sequence[Need], waited: float, *, looked: bool) -> Mapping[str, StoreResult]:
@@ -81,17 +94,19 @@ def _judge_server(address: str, needs: list[Need], *, looked: bool) -> ServerRes
         kind = UnprovenKind.CONNECTION
         return ServerResult(address, Verdict.UNPROVEN, f"does not answer: {words}", left_out=True, kind=kind)
     answers = [need.answer for need in needs if need.answer is not None]
-    unproven = [answer for answer in answers if answer.verdict is Verdict.UNPROVEN]
-    if unproven:
-        worst = min(unproven, key=lambda answer: answer.kind.rank)
+    lost = [answer for answer in answers if answer.verdict is Verdict.UNPROVEN]
+    if not looked:
+        lost += [
+            unproven(f"unknown epoch: {answer.reason}", UnprovenKind.HISTORY)
+            for answer in answers
+            if answer.verdict is Verdict.NOT_YET and answer.unknown_epoch
+        ]
+    if lost:
+        worst = min(lost, key=lambda answer: answer.kind.rank)
         return ServerResult(address, Verdict.UNPROVEN, f"{address}: {worst.reason}", kind=worst.kind)
     for need in needs:
-        answer = need.answer
-        if answer is not None and answer.verdict is Verdict.VISIBLE:
+        if need.answer is not None and need.answer.verdict is Verdict.VISIBLE:
             continue
-        if answer is not None and answer.unknown_epoch and not looked:
-            words = f"{address}: unknown epoch: {answer.reason}"
-            return ServerResult(address, Verdict.UNPROVEN, words, kind=UnprovenKind.HISTORY)
         return ServerResult(address, Verdict.NOT_YET if looked else Verdict.TIMED_OUT, _missing(need))
     return ServerResult(address, Verdict.VISIBLE)
 
@@ -152,19 +167,24 @@ def _timeout_words(plan: Plan, result: BarrierResult, names: list[str]) -> str:
         f"{name} is not visible{region} after {result.waited * 1000:.0f} ms: {result.stores[name].reason}"
         for name in names
     )
-    return (
-        f"{told}.\n  Raise timeout= (it was {plan.timeout * 1000:.0f} ms), or read the primary with read_or_fallback()."
-    )
+    server_is_down = any(server.down for asked in plan.asked if asked.store.name in names for server in asked.servers)
+    if server_is_down:
+        cure = "See that its server runs and lets this process in: antipode doctor URL."
+    elif result.waited >= _WHOLE * plan.timeout:
+        cure = f"Raise timeout= (it was {plan.timeout * 1000:.0f} ms), or read the primary with read_or_fallback()."
+    else:
+        cure = "It was given up early, so a longer timeout= does not help: read_or_fallback() can read the primary."
+    return f"{told}.\n  {cure}"
 
 
 def _unproven_words(result: BarrierResult, names: list[str]) -> str:
     told = "; ".join(f"{name}: {result.stores[name].reason}" for name in names)
     if names == [BRANCHES]:
         return f"{told}.\n  What that task was to write may be missing: run it again, or remove(antipode-branches)."
-    lost = [name for name in names if result.stores[name].kind is UnprovenKind.HISTORY]
-    if not lost:
-        return told
-    return (
-        f"{told}: the write may be lost.\n  After a restore or failover, check it and run: antipode epoch settle "
-        f"{lost[0]} EPOCH --at URL"
-    )
+    kinds = {name: result.stores[name].kind or UnprovenKind.OTHER for name in names}
+    cures = [
+        _CURES[kind].format(store=next(name for name in names if kinds[name] is kind))
+        for kind in UnprovenKind
+        if kind in kinds.values()
+    ]
+    return "\n  ".join([f"{told}.", *cures])

@@ -15,8 +15,10 @@ from antipode.branch_ids import BRANCHES, BranchId
 from antipode.branch_table import table_of
 from antipode.errors import ConfigurationError
 from antipode.lineage import Lineage
+from antipode.pending import PendingWrite
 from antipode.scope import Scope
 from antipode.server import Server
+from antipode.setting_words import did_you_mean
 from antipode.settings import Mode, settings, timeout_of
 from antipode.site import call_site
 from antipode.store import Store, registry
@@ -37,6 +39,8 @@ class _Default:
 
 
 DEFAULT: Final = _Default()
+_LONG_S: Final = 60.0
+"""A longer deadline is probably one in milliseconds (BAR-58)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +84,8 @@ class Plan:
     dry_run: bool
     names: tuple[str, ...] | None
     """The stores named in the call; None where all registered ones are asked for."""
+    in_doubt: tuple[PendingWrite, ...] = ()
+    """Where the scope's own lineage is judged: its writes to asked stores that are pending or of unknown outcome."""
 
     def wanted(self) -> Iterator[tuple[Server, WriteId]]:
         """Every write, at every server where it has to be seen."""
@@ -100,7 +106,7 @@ class Plan:
         others = self.elsewhere or self.expected or self.switched_off or self.branches_unknown or self.branches_unjudged
         whole = self.lineage.is_complete() or self.lineage.is_complete(self.asked_names)
         gaps = self.scope.gaps if self.scope is not None else ()
-        return bool(others) or not whole or any(gap.reason == "seal" for gap in gaps)
+        return bool(others or self.in_doubt) or not whole or any(gap.reason == "seal" for gap in gaps)
 
     @property
     def asked_names(self) -> Collection[str]:
@@ -124,12 +130,14 @@ def make_plan(
 ) -> Plan:
     """Checks a call and takes its lineage apart. The programmer's mistakes raise here, at once."""
     now = settings()
+    pending: tuple[PendingWrite, ...] = ()
     if lineage is None:
         if scope is None:
             raise ConfigurationError(
                 "antipode.barrier() was called outside any scope, so there is no lineage to wait for. Add a "
                 f"middleware, open antipode.scope(), or give it a lineage. (site: {call_site()})"
             )
+        pending = scope.pending  # before the lineage: what ends in between is in doubt once too often, not once too few
         lineage = scope.lineage
     known = registry()
     if not known.all() and not now.stores:
@@ -140,6 +148,8 @@ def make_plan(
     announce()
     names = None if stores is None else _checked_names(stores)
     wanted = _checked_reach(reach)
+    if names is not None:
+        pending = tuple(write for write in pending if write.store in names)
     enforcing = now.mode is Mode.ENFORCE and not dry_run
     apart = _taken_apart(lineage, names, own=wanted is Reach.REPLICA, enforcing=enforcing)
     if not enforcing and apart.branches:
@@ -163,6 +173,7 @@ def make_plan(
         require_complete=require_complete,
         dry_run=bool(dry_run) or now.mode is Mode.DRY_RUN,
         names=names,
+        in_doubt=pending,
     )
 
 
@@ -248,6 +259,8 @@ def _follow_branch(apart: _Apart, store: Store, write_id: WriteId) -> None:
 def _checked_names(stores: Sequence[str]) -> tuple[str, ...]:
     if isinstance(stores, str):
         raise ConfigurationError(f"stores= takes a list of names: stores=[{stores!r}]")
+    if not stores:
+        raise ConfigurationError("stores=[] asks for nothing, and would always pass: name stores, or leave stores= out")
     for name in stores:
         registry().need(name)
     return tuple(stores)
@@ -257,7 +270,7 @@ def _checked_reach(reach: Reach | str | None) -> Reach:
     if reach is None:
         return Reach.REGION
     if reach not in set(Reach):
-        raise ConfigurationError(f"reach={reach!r}: want session, replica or region")
+        raise ConfigurationError(f"reach={reach!r}: want session, replica or region.{did_you_mean(reach, Reach)}")
     wanted = Reach(reach)
     if wanted is Reach.SESSION:
         raise ConfigurationError(
@@ -274,6 +287,12 @@ def _deadline(timeout: Timeout | _Default, scope: Scope | None, asked: list[Aske
         raise ConfigurationError("timeout=None: there is no infinite wait to ask for; give seconds")
     else:
         seconds = timeout_of(None, timeout)
+    if seconds > _LONG_S:
+        site = call_site()
+        logs.warn(
+            f"timeout {site}",
+            f"a barrier may wait for {seconds:g} s: timeout= is in seconds, variables are in milliseconds. site={site}",
+        )
     if scope is not None and scope.deadline is not None:
         seconds = min(seconds, max(scope.deadline - time.monotonic(), 0.0))
     return seconds
@@ -303,7 +322,7 @@ def _check_redeliver(scope: Scope | None) -> None:
 
 def _one_of(name: str, word: str, words: tuple[str, ...]) -> str:
     if word not in words:
-        raise ConfigurationError(f"{name}={word!r}: want {', '.join(words)}")
+        raise ConfigurationError(f"{name}={word!r}: want {', '.join(words)}.{did_you_mean(word, words)}")
     return word
 
 

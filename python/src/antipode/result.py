@@ -72,7 +72,9 @@ class BarrierResult:
     def explain(self) -> str:
         """The outcome in sentences, one line a store."""
         lines = [str(self)]
-        lines += [f"  {name}: {result.verdict} ({result.reason})" for name, result in self.stores.items()]
+        for name, result in self.stores.items():
+            kind = f", {result.kind}" if result.kind is not None else ""
+            lines.append(f"  {name}: {result.verdict}{kind} ({result.reason})")
         lines += [f"  incomplete: {gap.reason} {gap.store} {gap.detail}".rstrip() for gap in self.gaps]
         return "\n".join(lines)
 

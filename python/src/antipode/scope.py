@@ -413,6 +413,11 @@ class Scope:
         with self._lock:
             return tuple(self._pending.values())
 
+    @property
+    def has_pending(self) -> bool:
+        """Whether a write is in flight, or of unknown outcome; without the lock, for who looks often."""
+        return bool(self._pending)
+
     def published_before_commit(self) -> tuple[PendingWrite, ...]:
         """The pending writes of the calling task itself: what leaves now leaves before their commit (SCOPE)."""
         task = current_task()

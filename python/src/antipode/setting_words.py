@@ -6,6 +6,7 @@ import math
 import os
 from collections.abc import Callable, Iterable, Mapping
 from datetime import timedelta
+from difflib import get_close_matches
 from enum import StrEnum
 from typing import Any, Final, NamedTuple, TypeVar
 
@@ -55,6 +56,12 @@ class Word(NamedTuple):
     check: Callable[[Any], Any]
 
 
+def did_you_mean(name: object, known: Iterable[str]) -> str:
+    """Return ` Did you mean …?` with the nearest known name, or nothing: the end of a refusal."""
+    near = get_close_matches(str(name), list(known), n=1, cutoff=0.5)
+    return f" Did you mean {near[0]}?" if near else ""
+
+
 def _as_is(text: str) -> str:
     return text
 
@@ -66,7 +73,7 @@ def _choice(variable: str, kind: type[_E]) -> Word:
 def _one_of(variable: str, words: list[str], kind: Callable[[str], Any] = str) -> Word:
     def check(value: Any) -> Any:
         if value not in words:
-            raise ValueError(f"want one of {', '.join(words)}")
+            raise ValueError(f"want one of {', '.join(words)}.{did_you_mean(value, words)}")
         return kind(value)
 
     return Word(variable, lambda text: text.lower(), check)
@@ -95,12 +102,12 @@ def _number(value: Any, least: float, most: float = math.inf) -> float:
     return float(value)
 
 
-def _duration(variable: str, least: float = 0.0) -> Word:
+def _duration(variable: str, least: float = 0.0, most: float = math.inf) -> Word:
     """Seconds in code, as float or timedelta; the variable's unit is the end of its name."""
     unit = 1000.0 if variable.endswith("_MS") else 1.0
 
     def check(value: Any) -> float:
-        return _number(value.total_seconds() if isinstance(value, timedelta) else value, least)
+        return _number(value.total_seconds() if isinstance(value, timedelta) else value, least, most)
 
     return Word(variable, lambda text: float(text) / unit, check)
 
@@ -150,11 +157,12 @@ def split_list(text: str) -> tuple[str, ...]:
     return tuple(text.replace(",", " ").split())
 
 
+_HOUR_S: Final = 3600.0
 _A = "ANTIPODE_"
 WORDS: Final[Mapping[str, Word]] = {
     "mode": _choice(_A + "MODE", Mode),
     "region": _text(_A + "REGION"),
-    "timeout": _duration(_A + "TIMEOUT_MS"),
+    "timeout": _duration(_A + "TIMEOUT_MS", most=_HOUR_S),
     "on_timeout": _one_of(_A + "ON_TIMEOUT", ["raise", "proceed"]),
     "on_unproven": _one_of(_A + "ON_UNPROVEN", ["raise", "proceed", "as_timeout"]),
     "on_vacuous": _one_of(_A + "ON_VACUOUS", ["raise", "proceed"]),
@@ -193,7 +201,7 @@ WORDS: Final[Mapping[str, Word]] = {
 STORE_WORDS: Final[Mapping[str, Word]] = {
     "replicas": _names("REPLICAS"),
     "primary": _text("PRIMARY"),
-    "timeout": _duration("TIMEOUT_MS"),
+    "timeout": _duration("TIMEOUT_MS", most=_HOUR_S),
     "mode": _choice("MODE", Mode),
 }
 """Every setting of one store; its variable is ANTIPODE_STORE_<NAME>_ and this."""

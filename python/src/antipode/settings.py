@@ -12,7 +12,6 @@ import threading
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from datetime import timedelta
-from difflib import get_close_matches
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final, NamedTuple, TypedDict, Unpack
@@ -20,7 +19,7 @@ from typing import Any, Final, NamedTuple, TypedDict, Unpack
 from antipode import logs
 from antipode.errors import ConfigurationError
 from antipode.seal import NO_KEYS, Keys, parse_keys
-from antipode.setting_words import STORE_WORDS, WORDS, Mode, Trust, Word
+from antipode.setting_words import STORE_WORDS, WORDS, Mode, Trust, Word, did_you_mean
 
 __all__ = [
     "Mode",
@@ -193,7 +192,7 @@ def configure(**words: Unpack[SettingsWords]) -> Settings:
         for name, value in words.items():
             word = WORDS.get(name)
             if word is None:
-                raise ConfigurationError(f"configure({name}=…): no such setting.{_nearest(name, WORDS)}")
+                raise ConfigurationError(f"configure({name}=…): no such setting.{did_you_mean(name, WORDS)}")
             if value is None:
                 code.pop(name, None)
             else:
@@ -298,7 +297,7 @@ def _resolve(code: Mapping[str, Any]) -> _Resolved:
             origins[name] = IN_CODE
     stores = _read_stores(environment)
     known = [word.variable for word in WORDS.values() if word.variable]
-    unknown = {name: _nearest(name, known) for name in environment if not name.startswith(_TOOLS)}
+    unknown = {name: did_you_mean(name, known) for name in environment if not name.startswith(_TOOLS)}
     for name, hint in unknown.items():
         logs.warn(f"variable {name}", f"the variable {name} is not known and does nothing.{hint}")
     return _Resolved(_with_keys(Settings(**values), origins), origins, stores, unknown)
@@ -365,8 +364,3 @@ def _shown(name: str, value: object) -> str:
 @lru_cache(maxsize=1024)
 def _variable_name(store: str) -> str:
     return re.sub("[^A-Za-z0-9]", "_", store).upper()
-
-
-def _nearest(name: str, known: Iterable[str]) -> str:
-    found = get_close_matches(name, list(known), n=1, cutoff=0.5)
-    return f" Did you mean {found[0]}?" if found else ""

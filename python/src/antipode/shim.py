@@ -107,7 +107,7 @@ class Shim(ABC):
 
     @abstractmethod
     def visible(self, ids: Sequence[WriteId], server: Server) -> Sequence[Visibility]:
-        """One answer a write, in order: VISIBLE, not_yet("where it is") or unproven("why"). Never guesses.
+        """One answer a write, in order: VISIBLE, not_yet("where it is") or unproven("why", kind). Never guesses.
 
         `ids` may be empty: a sign of life is asked for. A positional shim calls `server.applied(…)` with what the
         same reply proved, so that one question releases everybody up to there.

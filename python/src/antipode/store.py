@@ -19,6 +19,7 @@ from antipode.discovery import Discovery
 from antipode.errors import ConfigurationError, UnknownStoreError
 from antipode.recorder import recorder
 from antipode.server import Server
+from antipode.setting_words import did_you_mean
 from antipode.settings import Mode, mode_of, settings, settings_generation, store_settings, timeout_of
 from antipode.wire import hashed_key
 from antipode.write import Write
@@ -429,13 +430,9 @@ class Registry:
 
 def unknown_store(name: str, known: Sequence[str]) -> str:
     """The sentence for a store that nobody registered here."""
-    from difflib import get_close_matches
-
-    near = get_close_matches(name, known, n=1)
-    hint = f'\n  Did you mean "{near[0]}"? If another' if near else "\n  If another"
     return (
         f"barrier(stores=[{name!r}]): no such store in this process; registered: {', '.join(known) or 'none'}."
-        f"{hint} service owns it, leave it out, or register it here."
+        f"{did_you_mean(name, known)}\n  If another service owns it, leave it out, or register it here."
     )
 
 

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Final
 from antipode.administration import EpochRecord, Finding, Step, Wanted
 from antipode.errors import ConfigurationError, UnfitStoreError
 from antipode.hybrid_clock import HybridClock, place_number
-from antipode.shim import VISIBLE, Capabilities, Server, Shim, Visibility, not_yet, unproven
+from antipode.shim import VISIBLE, Capabilities, Server, Shim, UnprovenKind, Visibility, not_yet, unproven
 from antipode.store import Store
 from antipode.writeid import Opaque, Ordered, WriteId
 from botocore.exceptions import ClientError, HTTPClientError, NoCredentialsError
@@ -132,7 +132,7 @@ class DynamoDbShim(Shim):
                 return not_yet(f"there is no table {table} in this region; add a replica of it")
             if http_status(error) >= 500:
                 raise OSError(str(error)) from error
-            return unproven(f"it may not be asked for its tables ({error}). {GRANT}")
+            return unproven(f"it may not be asked for its tables ({error}). {GRANT}", UnprovenKind.RIGHT)
         if len(values) != len(known.keys):
             return unproven(f"the key has {len(values)} parts, and those of {table} have {len(known.keys)}")
         return table, dict(zip(known.keys, values, strict=True))
@@ -172,7 +172,7 @@ class DynamoDbShim(Shim):
                 raise OSError(str(error)) from error
             if code == "ResourceNotFoundException":
                 return dict.fromkeys(places, not_yet("the table is not there any more"))
-            return dict.fromkeys(places, unproven(f"it may not be asked ({error}). {GRANT}"))
+            return dict.fromkeys(places, unproven(f"it may not be asked ({error}). {GRANT}", UnprovenKind.RIGHT))
         found: dict[tuple[str, bytes], Item | Visibility] = {place: {} for place in places}
         for table, items in answer["Responses"].items():
             names = session.tables.get(table).keys
@@ -249,7 +249,8 @@ def judge(write_id: WriteId, item: Item | None) -> Visibility:
             return not_yet("the item is there still, with an older version")
         return unproven(
             "it is a deletion that left no tombstone, because the table has no time to live: nothing tells it from "
-            "what has not arrived. Enable time to live for the attribute _apx"
+            "what has not arrived. Enable time to live for the attribute _apx",
+            UnprovenKind.UNFIT,
         )
     if at is None:
         if item:

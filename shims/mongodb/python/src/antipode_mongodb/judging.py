@@ -213,7 +213,8 @@ def judge(write_id: WriteId, document: Mapping[str, Any] | None) -> Visibility:
             return not_yet("the document is there still, with an older version")
         return unproven(
             "it is a deletion that left no tombstone, because its database has no collection for them: nothing tells "
-            f"it from what has not arrived. {tombstones.cure('DATABASE')}"
+            f"it from what has not arrived. {tombstones.cure('DATABASE')}",
+            UnprovenKind.UNFIT,
         )
     if at is None:
         if document is not None:

@@ -11,7 +11,7 @@ from antipode.administration import EpochRecord, Finding, Step, Wanted
 from antipode.branch_table import BranchTable
 from antipode.errors import UnfitStoreError
 from antipode.hybrid_clock import HybridClock
-from antipode.shim import Capabilities, Server, Shim, Visibility, not_yet, unproven
+from antipode.shim import Capabilities, Server, Shim, UnprovenKind, Visibility, not_yet, unproven
 from antipode.store import Store
 from antipode.writeid import Ordered, WriteId
 from pymongo.errors import AutoReconnect, ConnectionFailure, OperationFailure
@@ -85,7 +85,7 @@ class MongoShim(Shim, BranchTable):
     ) -> list[Visibility]:
         flavour = session.flavour(self.store.name)
         if not flavour.positions:
-            why = unproven(f"{flavour.product} gives no positions: {flavour.why_none}")
+            why = unproven(f"{flavour.product} gives no positions: {flavour.why_none}", UnprovenKind.UNFIT)
             return [why] * len(indexes)
         if not self.capabilities.blocking_wait:
             self.__dict__["capabilities"] = replace(self.capabilities, blocking_wait=True)  # of this store alone

@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 
 from antipode import wire
 from antipode.hybrid_clock import seconds_of
-from antipode.shim import VISIBLE, Visibility, not_yet, unproven
+from antipode.shim import VISIBLE, UnprovenKind, Visibility, not_yet, unproven
 from antipode.writeid import Opaque, WriteId
 from botocore.exceptions import ClientError
 
@@ -164,7 +164,7 @@ class Bucket:
 
     def _refused(self, error: ClientError) -> Visibility:
         if status_of(error) == 403:
-            return unproven(f"its user may not look at the object. {grant(self.name, *READING)}")
+            return unproven(f"its user may not look at the object. {grant(self.name, *READING)}", UnprovenKind.RIGHT)
         if status_of(error) == 400:
             return unproven(
                 "the bucket refuses the question (400): the object is encrypted with a customer's key, or the name of "

@@ -10,7 +10,7 @@ from random import uniform
 from typing import Final
 
 from antipode import telemetry
-from antipode.shim import NOT_YET, Visibility, unproven
+from antipode.shim import NOT_YET, UnprovenKind, Visibility, unproven
 from antipode.verdict import Verdict
 from antipode.writeid import WriteId
 
@@ -83,7 +83,7 @@ class Session:
         if not facts.reached or (facts.unfit and now - probed_at > _UNFIT_S):
             facts = self._probe()
         if facts.unfit:
-            return [unproven(facts.unfit)] * len(ids)
+            return [unproven(facts.unfit, UnprovenKind.UNFIT)] * len(ids)
         due: list[WriteId] = []
         for write_id in ids:
             turn = self._turns.get(write_id)
