@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "antipode/scope.h"
 #include "antipode/site.h"
@@ -29,7 +30,11 @@ class [[nodiscard]] Writing {
   Writing& operator=(const Writing&) = delete;
   ~Writing();
 
-  /// What may rest beside the value that is written: the scope's lineage as it is now, other writes in flight marked (SCOPE-16).
+  /// Make the write pending in the current scope, too, unless it is so already. Called before each further command of a
+  /// transaction, pipeline or batch, which several scopes may share; each of them gets what becomes of it (SCOPE-24).
+  void JoinScope(const Site& site = Site());
+
+  /// What may rest beside what is written next: the current scope's lineage as it is now, other writes in flight marked (SCOPE-16).
   Lineage Beside() const;
 
   /// The write has this version: an object's with a key, a position where the store's shim gives positions. A version that
@@ -45,21 +50,27 @@ class [[nodiscard]] Writing {
   /// The write is known not to have happened (a rollback, a refusal by the server).
   void Abandon();
 
-  /// What a recorded history is told of it; null where none is recorded.
-  history::NotedWrite* noted() const { return noted_.get(); }
+  /// What a recorded history is told of it, by the scope that began it; null where none is recorded.
+  history::NotedWrite* noted() const;
 
   /// Nobody knows whether the write happened: it stays pending, and what leaves stays marked (SCOPE-17).
   void OutcomeUnknown();
 
  private:
+  // What one scope has of it; no scope outside any.
+  struct Part {
+    ScopePtr scope;
+    Site site;
+    PendingPtr pending;
+    std::unique_ptr<history::NotedWrite> noted;
+  };
+
   Result<WriteId> Identifier(const Version& version) const;
+  void Settle(const Result<WriteId>& id, bool checks);
 
   const std::shared_ptr<Store> store_;
   const std::string key_;
-  const Site site_;
-  const ScopePtr scope_;
-  PendingPtr pending_;
-  std::unique_ptr<history::NotedWrite> noted_;
+  std::vector<Part> parts_;  // the first is the scope's that began it
   bool open_ = true;
 };
 

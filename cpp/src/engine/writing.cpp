@@ -1,20 +1,36 @@
 #include "antipode/writing.h"
 
+#include <algorithm>
+
 #include "antipode/history.h"
 
 namespace antipode {
 
-Writing::Writing(std::shared_ptr<Store> store, std::string_view key, Site site)
-    : store_(std::move(store)), key_(key), site_(site), scope_(CurrentScope()) {
-  if (scope_) pending_ = scope_->Begin(store_->name(), site_);
-  noted_ = pending_ ? history::NoteWrite(scope_, *store_, pending_->lineage()) : history::NoteWrite(nullptr, *store_, {});
+Writing::Writing(std::shared_ptr<Store> store, std::string_view key, Site site) : store_(std::move(store)), key_(key) {
+  JoinScope(site);
 }
 
 Writing::~Writing() {
   if (open_) OutcomeUnknown();
 }
 
-Lineage Writing::Beside() const { return scope_ ? scope_->MarkedBut(pending_) : Lineage(); }
+void Writing::JoinScope(const Site& site) {
+  ScopePtr scope = CurrentScope();
+  const auto own = std::find_if(parts_.begin(), parts_.end(), [&](const Part& part) { return part.scope == scope; });
+  if (own != parts_.end()) return;
+  PendingPtr pending = scope ? scope->Begin(store_->name(), site) : nullptr;
+  auto noted = history::NoteWrite(scope, *store_, pending ? pending->lineage() : Lineage());
+  parts_.push_back({std::move(scope), site, std::move(pending), std::move(noted)});
+}
+
+Lineage Writing::Beside() const {
+  const ScopePtr scope = CurrentScope();
+  const auto own = std::find_if(parts_.begin(), parts_.end(), [&](const Part& part) { return part.scope == scope; });
+  const Part& part = own == parts_.end() ? parts_.front() : *own;
+  return part.scope ? part.scope->MarkedBut(part.pending) : Lineage();
+}
+
+history::NotedWrite* Writing::noted() const { return parts_.front().noted.get(); }
 
 Result<WriteId> Writing::Identifier(const Version& version) const {
   const auto* ordered = std::get_if<Ordered>(&version);
@@ -24,54 +40,58 @@ Result<WriteId> Writing::Identifier(const Version& version) const {
   return store_->MakeWriteId(key_, version);
 }
 
-void Writing::Record(const Version& version) {
-  const Result<WriteId> write_id = Identifier(version);
-  if (!write_id.ok()) {
-    RecordIncomplete("pending", write_id.error().message);
+void Writing::Settle(const Result<WriteId>& id, bool checks) {
+  if (!id.ok()) {  // the write has happened, and no lineage can hold its version
+    RecordIncomplete("pending", id.error().message);
     return;
   }
   open_ = false;
-  if (scope_) {
-    scope_->Written(pending_, *write_id, site_);
-  } else {
-    CountOrphan(store_->name(), site_);
+  for (Part& part : parts_) {
+    if (!part.scope) {
+      CountOrphan(store_->name(), part.site);
+    } else if (checks) {
+      part.scope->Written(part.pending, *id, part.site);
+    } else {
+      part.scope->Append(*id, part.site);
+      part.scope->End(part.pending);  // last of all, or a copy that left before would lack it unmarked (SCOPE-14)
+    }
+    if (part.noted) part.noted->Done(*id, key_);
   }
-  if (noted_) noted_->Done(*write_id, key_);
 }
 
+void Writing::Record(const Version& version) { Settle(Identifier(version), true); }
+
 void Writing::RecordUpperBound(const Ordered& version) {
-  open_ = false;
-  const Result<WriteId> write_id = WriteId::Position(store_->name(), version.epoch, version.counter);
-  if (scope_) {
-    if (write_id.ok()) scope_->Append(*write_id, site_);
-    scope_->End(pending_);  // last of all, or a copy that left before would lack it unmarked (SCOPE-14)
-  } else {
-    CountOrphan(store_->name(), site_);
-  }
-  if (noted_) noted_->Done(write_id.ok() ? std::optional<WriteId>(*write_id) : std::nullopt);
+  Settle(WriteId::Position(store_->name(), version.epoch, version.counter), false);
 }
 
 void Writing::RecordIncomplete(std::string_view reason, std::string detail) {
   open_ = false;
-  if (scope_) {
-    scope_->MarkIncomplete(reason, {store_->name()}, std::move(detail), site_);
-    scope_->End(pending_);
-  } else {
-    CountOrphan(store_->name(), site_);
+  for (Part& part : parts_) {
+    if (part.scope) {
+      part.scope->MarkIncomplete(reason, {store_->name()}, detail, part.site);
+      part.scope->End(part.pending);
+    } else {
+      CountOrphan(store_->name(), part.site);
+    }
+    if (part.noted) part.noted->Done(std::nullopt, key_);
   }
-  if (noted_) noted_->Done(std::nullopt, key_);
 }
 
 void Writing::Abandon() {
   open_ = false;
-  if (scope_) scope_->End(pending_);
-  if (noted_) noted_->NotDone();
+  for (Part& part : parts_) {
+    if (part.scope) part.scope->End(part.pending);
+    if (part.noted) part.noted->NotDone();
+  }
 }
 
 void Writing::OutcomeUnknown() {
   open_ = false;
-  if (scope_) scope_->OutcomeUnknown(pending_);
-  if (noted_) noted_->Unknown(key_);
+  for (Part& part : parts_) {
+    if (part.scope) part.scope->OutcomeUnknown(part.pending);
+    if (part.noted) part.noted->Unknown(key_);
+  }
 }
 
 }  // namespace antipode

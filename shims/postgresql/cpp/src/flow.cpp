@@ -17,7 +17,7 @@ constexpr char kFacts[] =
 constexpr char kMark[] = "SELECT antipode.mark()";
 
 bool Writes(Kind kind) {
-  return kind == Kind::kWrite || kind == Kind::kMaybe || kind == Kind::kCommitPrepared || kind == Kind::kRollbackPrepared;
+  return kind == Kind::kWrite || IsUnsure(kind) || kind == Kind::kCommitPrepared || kind == Kind::kRollbackPrepared;
 }
 
 bool Fails(const PGresult* result) { return result == nullptr || PQresultStatus(result) == PGRES_FATAL_ERROR; }
@@ -31,7 +31,7 @@ bool Good(const Results& results) {
 void Flow::Begins(Kind kind, const Site& site) {
   const PGTransactionStatusType status = PQtransactionStatus(connection_);
   // What ends a transaction, or may, can have ended it when the connection breaks.
-  committing_ = kind == Kind::kCommit || kind == Kind::kPrepare || kind == Kind::kMaybe || kind == Kind::kCommitPrepared ||
+  committing_ = kind == Kind::kCommit || kind == Kind::kPrepare || IsUnsure(kind) || kind == Kind::kCommitPrepared ||
                 status == PQTRANS_IDLE;
   beside_.MaySet(kind);
   if (!Writes(kind)) return;
@@ -39,7 +39,10 @@ void Flow::Begins(Kind kind, const Site& site) {
   if (!write_) {
     write_ = std::make_unique<Writing>(binding_.store, std::string_view(), site);
     certain_ = false;
+  } else {
+    write_->JoinScope(site);
   }
+  if (kind == Kind::kMayCommit) half_committed_ = true;
   if (kind == Kind::kWrite || kind == Kind::kCommitPrepared) certain_ = true;
 }
 
@@ -65,6 +68,8 @@ void Flow::NotSent(bool began) {
 void Flow::Rides(Kind kind) {
   committing_ = true;
   if (kind == Kind::kPrepare) prepares_ = true;
+  // What a synchronization point or a COMMIT has committed by then shows nowhere in the next quiet point's transaction.
+  if (write_) half_committed_ = true;
 }
 
 void Ending::Add(const PGresult* result) {
@@ -87,7 +92,7 @@ void Flow::Ends(Kind kind, const Ending& ending) {
   } else if (status != PQTRANS_IDLE) {
     Unknown();
   } else if (ending.none || ending.failed) {
-    if (kind == Kind::kMaybe && !ending.none) {
+    if (IsUnsure(kind) && !ending.none) {
       Incomplete("pending", "it failed, and may have committed a part before");
     } else if (kind == Kind::kCommitPrepared || kind == Kind::kRollbackPrepared) {
       prepared_ = Take();  // what was prepared is so still
@@ -122,29 +127,37 @@ void Flow::Closes() {
   if (!write_) return;
   const PGTransactionStatusType status = PQtransactionStatus(connection_);
   if (!Broken() && (status == PQTRANS_INTRANS || status == PQTRANS_INERROR)) {
-    RolledBack();
+    RolledBack();  // by the server, when the connection ends
   } else {
     Gone();
   }
 }
 
 std::unique_ptr<Writing> Flow::Take() {
-  certain_ = committing_ = false;
+  certain_ = committing_ = half_committed_ = false;
   beside_.Forget();
   return std::move(write_);
 }
 
 // The connection is lost. What had not been told to commit is rolled back by the server.
 void Flow::Gone() {
-  if (committing_) {
+  if (committing_ || half_committed_) {
     Unknown();
   } else {
     RolledBack();
   }
 }
 
+// What was open is known not to have happened; what was committed before, within it, has, and is covered (SCOPE-25).
 void Flow::RolledBack() {
-  if (const auto write = Take()) write->Abandon();
+  if (!std::exchange(half_committed_, false)) {
+    if (const auto write = Take()) write->Abandon();
+  } else if (!Broken() && PQtransactionStatus(connection_) == PQTRANS_IDLE) {
+    certain_ = false;  // maybe nothing was
+    SettleApart();
+  } else {
+    Unknown();
+  }
 }
 
 void Flow::Unknown() {

@@ -45,7 +45,7 @@ class Flow {
   // Whether the client prepares statements of its own, so that our question may be one, too (SHIM-5).
   void set_client_prepares() { client_prepares_ = true; }
 
-  // A statement is about to be sent. `alone`: it may end its transaction itself.
+  // A statement is about to be sent: what it may write is of the current scope, too, whichever began the transaction.
   void Begins(Kind kind, const Site& site);
   // Tells the server what is to rest beside what is written next; not in a pipeline. The error where it could not.
   OwnResult PutBeside(Kind kind);
@@ -83,7 +83,7 @@ class Flow {
   void Learn(std::uint32_t timeline);
   void Record(const Ordered& position);
   bool RestsBeside(Kind kind) const {
-    return binding_.rests && write_ && (kind == Kind::kWrite || kind == Kind::kMaybe);
+    return binding_.rests && write_ && (kind == Kind::kWrite || IsUnsure(kind));
   }
   bool Broken() const { return PQstatus(connection_) != CONNECTION_OK; }
 
@@ -92,6 +92,8 @@ class Flow {
   Beside beside_;
   std::unique_ptr<Writing> write_;
   bool certain_ = false;     // one of its statements was a plain write: the server need not be asked whether it wrote
+  // A part may be committed already: a statement inside may have ended the transaction, or a pipeline did (SCOPE-25).
+  bool half_committed_ = false;
   bool committing_ = false;  // the server may have been told to commit
   bool prepares_ = false;    // a PREPARE TRANSACTION is on its way in a pipeline
   std::unique_ptr<Writing> prepared_;  // of a prepared transaction (two-phase commit)

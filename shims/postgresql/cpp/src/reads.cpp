@@ -33,7 +33,7 @@ bool HasRow(const Results& results) {
 ReadCall::ReadCall(Binding& binding, PGconn* connection, Kind kind, bool has_snapshot, const Site& site)
     : binding_(binding),
       connection_(connection),
-      reads_(kind == Kind::kRead || kind == Kind::kMaybe),
+      reads_(kind == Kind::kRead || IsUnsure(kind)),
       has_snapshot_(has_snapshot),
       site_(site) {
   if (!reads_) return;

@@ -148,7 +148,7 @@ std::string RowOctets::Octets() {
 }
 
 void Repeating::Says(Kind kind, const char* text) noexcept {
-  if (changed_ || text == nullptr || (kind != Kind::kSession && kind != Kind::kMaybe)) return;
+  if (changed_ || text == nullptr || (kind != Kind::kSession && !IsUnsure(kind))) return;
   try {
     changed_ = ChangesSession(text);
   } catch (...) {  // never into the application: where memory is short, nothing is repeated

@@ -71,7 +71,7 @@ class Statements {
     while (first < tokens_.size() && tokens_[first].IsOther("(")) ++first;
     if (first == tokens_.size() || tokens_[first].type != Token::Type::kWord) return Kind::kMaybe;
     if (std::any_of(tokens_.begin(), tokens_.end(), [](const Token& each) { return each.IsOther(";"); })) {
-      return Kind::kMaybe;
+      return Kind::kMayCommit;
     }
     const std::string& word = tokens_[first].text;
     if (word == "commit" || word == "end" || word == "rollback" || word == "abort") return Ending(word);
@@ -93,7 +93,7 @@ class Statements {
     if (tokens_.size() > 1 && tokens_[1].text == "prepared") {
       return commits ? Kind::kCommitPrepared : Kind::kRollbackPrepared;
     }
-    if (Has("chain") && !Has("no")) return Kind::kMaybe;
+    if (Has("chain") && !Has("no")) return commits ? Kind::kMayCommit : Kind::kMaybe;
     if (commits) return Kind::kCommit;
     return Has("to") ? Kind::kSession : Kind::kRollback;  // ROLLBACK TO a savepoint
   }
@@ -132,7 +132,7 @@ class Statements {
 
 Kind ClassifyWith(std::string_view text, bool escapes) {
   Tokens tokens = Divide(text, escapes);
-  return tokens.sure ? Statements(std::move(tokens.all)).Kinds() : Kind::kMaybe;
+  return tokens.sure ? Statements(std::move(tokens.all)).Kinds() : Kind::kMayCommit;
 }
 
 }  // namespace
@@ -140,7 +140,7 @@ Kind ClassifyWith(std::string_view text, bool escapes) {
 Kind Classify(std::string_view text) {
   const Kind kind = ClassifyWith(text, false);
   if (text.find('\\') == std::string_view::npos || ClassifyWith(text, true) == kind) return kind;
-  return Kind::kMaybe;  // it depends on a setting
+  return Kind::kMayCommit;  // it depends on a setting
 }
 
 bool ReadsData(std::string_view text) {
@@ -150,7 +150,7 @@ bool ReadsData(std::string_view text) {
 
 bool MayRename(std::string_view text) {
   const Kind kind = Classify(text);
-  if (kind == Kind::kMaybe) return true;
+  if (IsUnsure(kind)) return true;
   if (kind != Kind::kRead && kind != Kind::kSession) return false;
   const std::vector<Token> tokens = Divide(text, false).all;
   if (tokens.empty()) return false;

@@ -1,6 +1,6 @@
 // What a statement may do, by its text: whether it writes, and whether it ends a transaction.
 //
-// Where the text does not say, it may write (kMaybe), and the server is asked whether it did, or its place is taken as an
+// Where the text does not say, it may write (`IsUnsure`), and the server is asked whether it did, or its place is taken as an
 // upper bound: a guess may cost a question, but never a write (spec SHIM-6).
 #ifndef ANTIPODE_POSTGRESQL_SRC_STATEMENTS_H_
 #define ANTIPODE_POSTGRESQL_SRC_STATEMENTS_H_
@@ -15,13 +15,17 @@ enum class Kind {
   kRead,
   kSession,  // SET, RESET, DISCARD, ROLLBACK TO: no data, but what the transaction's settings are
   kWrite,  // one INSERT, UPDATE, DELETE or MERGE: in autocommit mode its position can be asked for in the same packet
-  kMaybe,  // a function, a procedure, DDL, several statements: whatever it is, it may write
+  kMaybe,  // a function, a procedure, DDL: whatever it is, it may write
+  kMayCommit,  // the same, and it may end a transaction and begin another: several statements, COMMIT AND CHAIN
   kCommit,
   kRollback,
   kPrepare,           // PREPARE TRANSACTION: the transaction is not over, though the connection is free
   kCommitPrepared,    // COMMIT PREPARED
   kRollbackPrepared,  // ROLLBACK PREPARED
 };
+
+// Whether its text does not say what it does: it may write, and read.
+constexpr bool IsUnsure(Kind kind) { return kind == Kind::kMaybe || kind == Kind::kMayCommit; }
 
 // A statement, as far as anybody asks about it.
 struct Statement {

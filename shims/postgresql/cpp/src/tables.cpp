@@ -261,7 +261,7 @@ Found ReadAll(std::vector<Token> tokens) {
 
 std::vector<std::string> TablesRead(std::string_view text) {
   const Kind kind = Classify(text);
-  if (kind != Kind::kRead && kind != Kind::kMaybe) return {};
+  if (kind != Kind::kRead && !IsUnsure(kind)) return {};
   Tokens tokens = Divide(text, false);
   bool is_sure = tokens.sure;
   if (is_sure && text.find('\\') != std::string_view::npos) {  // it may depend on a setting what is a literal
@@ -271,7 +271,7 @@ std::vector<std::string> TablesRead(std::string_view text) {
   if (!is_sure) return {std::string()};
   Found found = ReadAll(std::move(tokens.all));
   if (found.tables.empty()) {
-    const bool is_unclear = found.reads && (kind == Kind::kMaybe || found.unclear);
+    const bool is_unclear = found.reads && (IsUnsure(kind) || found.unclear);
     return is_unclear ? std::vector<std::string>(1) : std::vector<std::string>();
   }
   if (found.tables.size() > kMostTables) found.tables.back().clear();  // it stands for all of them

@@ -49,6 +49,13 @@ constexpr std::string_view kOthers[] = {
 constexpr std::string_view kStores[] = {"GEORADIUS", "GEORADIUSBYMEMBER", "SORT"};
 constexpr std::string_view kFunctionReads[] = {"DUMP", "HELP", "KILL", "LIST", "STATS"};
 
+// Writes that answer OK, or how many they changed; SET but with GET, ZADD but with INCR.
+constexpr std::string_view kBlindWrites[] = {
+    "DEL", "EXPIRE", "EXPIREAT", "FLUSHALL", "FLUSHDB", "GEOADD", "HDEL", "HMSET", "HSET", "HSETNX", "LINSERT", "LPUSH",
+    "LPUSHX", "LREM", "LSET", "LTRIM", "MSET", "MSETNX", "PERSIST", "PEXPIRE", "PEXPIREAT", "PFADD", "PSETEX", "RESTORE",
+    "RESTORE-ASKING", "RPUSH", "RPUSHX", "SADD", "SET", "SETEX", "SETNX", "SREM", "SWAPDB", "UNLINK", "XACK", "XADD", "XDEL",
+    "XSETID", "XTRIM", "ZADD", "ZREM", "ZREMRANGEBYLEX", "ZREMRANGEBYRANK", "ZREMRANGEBYSCORE", "XGROUP", "FUNCTION"};
+
 template <std::size_t size>
 bool Among(const std::string_view (&words)[size], std::string_view word) {
   return std::find(std::begin(words), std::end(words), word) != std::end(words);
@@ -94,6 +101,14 @@ Kind Classify(const Words& words) {
   if (name == "FUNCTION") return Among(kFunctionReads, sub) ? Kind::kOther : Kind::kWrite;
   if (name == "XGROUP") return sub == "HELP" ? Kind::kOther : Kind::kWrite;
   return Kind::kMaybe;
+}
+
+bool MayRead(const Words& words, Kind kind) {
+  if (kind == Kind::kRead || kind == Kind::kMaybe) return true;
+  if (kind != Kind::kWrite) return false;
+  const std::string name = CommandName(words);
+  if (!Among(kBlindWrites, name)) return true;
+  return (name == "SET" && Says(words, 3, words.size(), "GET")) || (name == "ZADD" && Says(words, 2, words.size(), "INCR"));
 }
 
 bool Blocks(const Words& words) { return CommandName(words) == "XREAD" && Says(words, 1, 4, "BLOCK"); }

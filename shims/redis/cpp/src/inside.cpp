@@ -1,5 +1,6 @@
 #include "inside.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "info.h"
@@ -34,6 +35,7 @@ int Connection::Inside::Append(std::string_view packed, const Site& site) {
   }
   if (IsRefused(*words)) return REDIS_ERR;
   const Kind kind = Classify(*words);
+  if (kind != Kind::kRead && MayRead(*words, kind) && !WaitNow(site)) return REDIS_ERR;
   const std::string name = CommandName(*words);
   const bool takes_the_line = TakesTheLine(*words);
   const bool is_reply = name == "CLIENT" && Says(*words, 1, 2, "REPLY");
@@ -51,13 +53,8 @@ int Connection::Inside::Append(std::string_view packed, const Site& site) {
     AppendWrite(kind, expected, site);
     expected.noted_at = multi_ ? expected.write->NoteInMulti(*words, kind) : expected.write->Note(*words, kind);
   } else if (kind == Kind::kRead) {
-    if (batch_read_ == nullptr && !multi_) batch_read_ = ReadCall::For(binding_, site);
-    if (!multi_) expected.read = batch_read_;
-    if (!multi_) expected.followed = Followed(site);  // inside a MULTI the value comes with EXEC
-    expected.noted = Noted();
-    if (expected.noted && batch_read_) batch_read_->ToldBy(expected.noted);
-    if (expected.followed || expected.noted) expected.packed = packed;
-    multi_reads_ = multi_;
+    AppendRead(expected, packed, site);
+    if (refused_) return REDIS_ERR;
   }
   const auto wire = Wire(*words, kind, expected.write);
   unsent_ += wire ? *wire : packed;
@@ -78,28 +75,30 @@ void Connection::Inside::AppendTransaction(const std::string& name, Expected& ex
     if (multi_) return;  // nested: the server refuses it, and the EXEC
     expected.is_multi = true;
     multi_ = true;
-    multi_reads_ = false;
+    multi_sent_ = is_read_ = false;
     // What reads inside it are to see is waited for now: inside, nothing can be asked.
-    if (batch_read_ == nullptr) batch_read_ = ReadCall::For(binding_, site);
-    multi_read_ = batch_read_;
+    if (const ReadPtr read = NewRead(site)) multi_reads_.push_back(read);
     return;
   }
   if (name == "EXEC") {
     expected.is_exec = true;
     expected.write = std::exchange(held_, nullptr);
-    expected.read = multi_reads_ ? multi_read_ : nullptr;
-    multi_read_ = nullptr;
+    if (is_read_) expected.reads = multi_reads_;
   } else {
     expected.dropped = std::exchange(held_, nullptr);
-    multi_read_ = nullptr;
   }
+  multi_reads_.clear();
   multi_ = false;
   watching_ = false;
 }
 
 void Connection::Inside::AppendWrite(Kind kind, Expected& expected, const Site& site) {
   if (multi_) {
-    if (held_ == nullptr) held_ = NewWrite(Kind::kWrite, site);  // an error of EXEC says that nothing was done
+    if (held_ == nullptr) {
+      held_ = NewWrite(Kind::kWrite, site);  // an error of EXEC says that nothing was done
+    } else {
+      held_->JoinScope(site);
+    }
     expected.write = held_;
     return;
   }
@@ -186,7 +185,8 @@ bool Connection::Inside::Asks() const {
   for (std::size_t place = asked_; place < batch_.size(); ++place) {
     const Expected& each = batch_[place];
     if (each.write != nullptr && !each.is_queued) return true;
-    if (each.read != nullptr && each.read->collects() && !each.is_multi) return true;
+    if (each.is_multi) continue;
+    if (std::any_of(each.reads.begin(), each.reads.end(), [](const ReadPtr& read) { return read->collects(); })) return true;
   }
   return false;
 }
@@ -203,8 +203,9 @@ void Connection::Inside::Ask() {
       if (asks) each.write->Asked();
       if (answer.writes.empty() || answer.writes.back() != each.write) answer.writes.push_back(each.write);
     }
-    const bool reads = each.read != nullptr && !each.is_multi;
-    if (reads && (answer.reads.empty() || answer.reads.back() != each.read)) answer.reads.push_back(each.read);
+    for (const ReadPtr& read : each.reads) {
+      if (answer.reads.empty() || answer.reads.back() != read) answer.reads.push_back(read);
+    }
   }
   if (asks) unsent_ += kQuestion;
   if (!answer.writes.empty() || !answer.reads.empty()) batch_.push_back(std::move(answer));
@@ -218,16 +219,17 @@ int Connection::Inside::Flush() {
     return REDIS_ERR;
   }
   Ask();
-  if (batch_read_ != nullptr && !batch_read_->ids().empty()) {
-    if (Drain() != REDIS_OK || !WaitFor(*batch_read_)) return REDIS_ERR;
+  for (const ReadPtr& read : batch_reads_) {
+    if (!read->ids().empty() && (Drain() != REDIS_OK || !WaitFor(*read))) return REDIS_ERR;
   }
+  multi_sent_ = multi_;
   for (Expected& each : batch_) {
     if (each.write != nullptr && !each.is_queued) each.write->Sent();
     expected_.push_back(std::move(each));
   }
   batch_.clear();
   asked_ = 0;
-  batch_read_ = nullptr;
+  batch_reads_.clear();
   batch_noted_ = nullptr;
   const std::string data = std::exchange(unsent_, {});
   if (redisAppendFormattedCommand(context_.get(), data.data(), data.size()) != REDIS_OK) {
@@ -306,8 +308,7 @@ int Connection::Inside::ReadReply(Reply& reply) {
   if (binding_.resting.any()) Show(expected, *taken.get());
   if (expected.followed) Came(*expected.followed, expected.packed, *taken);
   ReadAnswers();  // a failure here is ours alone: the application meets it at its next command
-  const ReadPtr read = expected.is_multi ? nullptr : expected.read;
-  if (read != nullptr) {
+  for (const ReadPtr& read : expected.reads) {
     if (auto done = read->Finish(); !done.ok()) {
       reply = Reply(done.error());
       return REDIS_OK;
@@ -346,7 +347,7 @@ void Connection::Inside::Settle(Expected& expected, const redisReply& reply) {
   if (expected.dropped != nullptr) expected.dropped->Abandon();
   if (expected.is_multi && is_error) {  // there is no transaction: what follows is done at once
     multi_ = false;
-    multi_read_ = nullptr;
+    multi_reads_.clear();
     Alone();
   }
   NoteQueued(expected, reply);
@@ -397,11 +398,13 @@ void Connection::Inside::Show(const Expected& expected, redisReply& reply) {
     beside = binding_.resting.Show(expected.shown, reply);
   }
   if (!shown) return;
-  if (expected.read != nullptr && expected.read->collects()) {
-    expected.read->SawBeside(beside);
-  } else if (expected.write != nullptr) {
-    expected.write->SawBeside(beside);
+  bool is_told = false;
+  for (const ReadPtr& read : expected.reads) {
+    if (!read->collects()) continue;
+    read->SawBeside(beside);
+    is_told = true;
   }
+  if (!is_told && expected.write != nullptr) expected.write->SawBeside(beside);
 }
 
 // Whether the connection is for messages still: not after the last unsubscription.
@@ -438,10 +441,10 @@ void Connection::Inside::LoseAll() {
   batch_.clear();
   asked_ = 0;
   unsent_.clear();
-  batch_read_ = nullptr;
+  batch_reads_.clear();
   batch_noted_ = nullptr;
-  multi_read_ = nullptr;
-  multi_ = multi_reads_ = watching_ = messages_ = silent_ = skips_ = false;
+  multi_reads_.clear();
+  multi_ = multi_sent_ = is_read_ = watching_ = messages_ = silent_ = skips_ = false;
 }
 
 int Connection::Inside::Reconnect() {

@@ -51,14 +51,13 @@ class Connection::Inside {
     bool is_queued = false;  // it stands in a MULTI: its reply is QUEUED. Of an answer: no question was asked
     WritePtr write;          // that it is, or that an EXEC ends
     WritePtr dropped;        // that a DISCARD or RESET ends
-    ReadPtr read;            // that may have waited in vain
     std::unique_ptr<FollowedRead> followed = nullptr;  // in dry-run
     std::shared_ptr<NotedReads> noted = nullptr;       // of a read, where a history is recorded
     std::optional<std::size_t> noted_at = {};          // of a write: its place there
     std::string packed = {};                           // of a read that is followed or noted
     Shown shown = {};        // how its reply is to be read
     std::vector<WritePtr> writes;  // that our question serves
-    std::vector<ReadPtr> reads;
+    std::vector<ReadPtr> reads;    // likewise; of a command: that may have waited in vain
   };
   struct Free {
     void operator()(redisContext* context) const { redisFree(context); }
@@ -102,6 +101,10 @@ class Connection::Inside {
   std::optional<std::vector<Reply>> Exchange(const std::vector<std::string>& packed);
   std::optional<Seen> Look(ReadCall& read);
   bool WaitFor(ReadCall& read);
+  void AppendRead(Expected& expected, std::string_view packed, const Site& site);
+  ReadPtr NewRead(const Site& site);
+  bool IsAwaited(const ReadCall& read) const;
+  bool WaitNow(const Site& site);
   Reply ReadShown(const Words& words, std::string_view packed, ReadCall& read);
   Reply ReadInMulti(std::string_view packed, const std::string& ask_beside, ReadCall& read);
   Reply ReadPlainly(std::string_view packed, const std::vector<Reply>& refused, ReadCall& read);
@@ -117,15 +120,16 @@ class Connection::Inside {
   std::size_t asked_ = 0;          // so many of them have their question
   std::deque<Expected> expected_;  // of what was sent
   std::deque<Reply> ready_;        // read ahead of the application
-  ReadPtr batch_read_;
+  std::vector<ReadPtr> batch_reads_;  // the commands of one batch that wait for the same are one read
   std::shared_ptr<NotedReads> batch_noted_;
-  ReadPtr multi_read_;
+  std::vector<ReadPtr> multi_reads_;  // of an open MULTI: what was waited for before it, and what reads inside it collect
   WritePtr held_;  // pending for an open MULTI
   std::vector<Shown> queued_;  // how the replies in its EXEC's are to be read
   std::vector<std::optional<std::size_t>> queued_noted_;  // the places of its commands in what a history is told of them
   std::optional<Error> refused_;
   bool multi_ = false;
-  bool multi_reads_ = false;  // something is read inside it
+  bool is_read_ = false;     // something is read inside it
+  bool multi_sent_ = false;  // and the server has it: inside, nothing can be asked
   bool watching_ = false;
   bool messages_ = false;  // the connection is for messages
   bool silent_ = false;    // CLIENT REPLY OFF

@@ -1,4 +1,5 @@
 // Reads that wait, or that say what they depend on: the question and the read in one atomic step on one connection.
+#include <algorithm>
 #include <utility>
 
 #include "antipode/messages.h"
@@ -30,6 +31,13 @@ bool IsError(const redisReply* reply) { return reply != nullptr && reply->type =
 bool IsUnreadable(const redisReply* reply) {
   const std::string_view text = TextOf(reply);
   return text.substr(0, 6) == "NOPERM" || text.substr(0, 9) == "WRONGTYPE";
+}
+
+Error Unawaited() {
+  return {ErrorCode::kConfiguration,
+          "it reads inside a MULTI what nobody has waited for, and inside nothing can be asked: begin the MULTI in the scope that "
+          "reads, after its writes, or read before it",
+          nullptr};
 }
 
 std::string AskMarks(const std::string& key, const std::vector<std::string>& fields) {
@@ -120,6 +128,66 @@ std::optional<Seen> Connection::Inside::Look(ReadCall& read) {
     if (!seen || !read.Learned(seen->replication.epoch)) break;
   }
   return seen;
+}
+
+// The read of a command that is appended now; null where it is a plain one. A batch waits once for each lineage.
+ReadPtr Connection::Inside::NewRead(const Site& site) {
+  if (silent_ || skips_) return nullptr;  // nothing is answered: neither a value, nor a question of ours
+  ReadPtr read = ReadCall::For(binding_, site);
+  if (read == nullptr) return nullptr;
+  for (const ReadPtr& each : batch_reads_) {
+    if (each->Serves(*read)) return each;
+  }
+  batch_reads_.push_back(read);
+  return read;
+}
+
+void Connection::Inside::AppendRead(Expected& expected, std::string_view packed, const Site& site) {
+  ReadPtr read;
+  if (!multi_) {
+    read = NewRead(site);
+    if (read != nullptr) expected.reads.push_back(read);
+    expected.followed = Followed(site);  // inside a MULTI the value comes with EXEC
+  } else if (!multi_sent_) {
+    read = NewRead(site);
+  } else if (read = ReadCall::For(binding_, site); read != nullptr && !IsAwaited(*read)) {
+    refused_ = Unawaited();
+    return;
+  }
+  const auto serves = [&](const ReadPtr& each) { return each->Serves(*read); };
+  if (multi_ && read != nullptr && std::none_of(multi_reads_.begin(), multi_reads_.end(), serves)) multi_reads_.push_back(read);
+  is_read_ = is_read_ || multi_;
+  expected.noted = Noted();
+  if (expected.noted && read != nullptr) read->ToldBy(expected.noted);
+  if (expected.followed || expected.noted) expected.packed = packed;
+}
+
+// Whether what it is to see was waited for before the open MULTI.
+bool Connection::Inside::IsAwaited(const ReadCall& read) const {
+  return std::all_of(read.ids().begin(), read.ids().end(), [&](const WriteId& id) {
+    return std::any_of(multi_reads_.begin(), multi_reads_.end(), [&](const ReadPtr& each) {
+      return std::find(each->ids().begin(), each->ids().end(), id) != each->ids().end();
+    });
+  });
+}
+
+// A command that may write is about to be appended, and may read (SHIM-44): once it was sent it would be too late to refuse it.
+// False where it is refused.
+bool Connection::Inside::WaitNow(const Site& site) {
+  if (silent_ || skips_) return true;
+  const ReadPtr read = ReadCall::For(binding_, site);
+  if (read == nullptr || read->ids().empty()) return true;
+  std::vector<ReadPtr> awaited = {read};
+  if (multi_ && multi_sent_) {
+    awaited = multi_reads_;
+    if (!IsAwaited(*read)) refused_ = Unawaited();
+  } else if (Drain() != REDIS_OK || !WaitFor(*read)) {
+    return true;  // the connection broke, and says so by itself
+  }
+  for (const ReadPtr& each : awaited) {
+    if (auto done = each->Finish(); !done.ok() && !refused_) refused_ = done.error();
+  }
+  return !refused_;
 }
 
 // Waits on this connection, with nothing but questions; false where it broke.

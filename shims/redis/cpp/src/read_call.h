@@ -24,6 +24,10 @@ class ReadCall {
  public:
   // Null where the read is a plain one.
   static std::shared_ptr<ReadCall> For(Binding& binding, const Site& site);
+  // Whether it waits and collects for the same as this one does.
+  bool Serves(const ReadCall& other) const {
+    return scope_ == other.scope_ && reading_ == other.reading_ && merges_ == other.merges_ && ids_ == other.ids_;
+  }
 
   const std::vector<WriteId>& ids() const { return ids_; }
   // Whether somebody wants to know what the values depend on.

@@ -1,5 +1,6 @@
 #include "write_call.h"
 
+#include <algorithm>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -42,19 +43,28 @@ bool Says(const redisReply& reply) {
 }  // namespace
 
 WriteCall::WriteCall(Binding& binding, const Site& site)
-    : binding_(binding), site_(site), scope_(CurrentScope()), reading_(CurrentReading()), writing_(binding.store, {}, site) {}
+    : binding_(binding), owners_{{CurrentScope(), CurrentReading(), site}}, writing_(binding.store, {}, site) {}
+
+void WriteCall::JoinScope(const Site& site) {
+  writing_.JoinScope(site);
+  Owner now{CurrentScope(), CurrentReading(), site};
+  const auto is_now = [&](const Owner& each) { return each.scope == now.scope && each.reading == now.reading; };
+  if (std::none_of(owners_.begin(), owners_.end(), is_now)) owners_.push_back(std::move(now));
+}
 
 std::string WriteCall::TextBeside() const {
   return TextAtRest(writing_.Beside(), binding_.options.lineage_out.value_or(true));
 }
 
 void WriteCall::SawBeside(const Beside& beside) {
-  if (reading_ != nullptr) {
-    reading_->Saw({}, beside.lineage);
-    if (beside.missed) reading_->Marked(binding_.name());
-  }
-  if (scope_ != nullptr && CurrentSettings()->auto_merge) {
-    scope_->TransferRead(beside.missed ? beside.lineage.MarkedIncomplete({binding_.name()}) : beside.lineage, site_);
+  for (const Owner& owner : owners_) {
+    if (owner.reading != nullptr) {
+      owner.reading->Saw({}, beside.lineage);
+      if (beside.missed) owner.reading->Marked(binding_.name());
+    }
+    if (owner.scope != nullptr && CurrentSettings()->auto_merge) {
+      owner.scope->TransferRead(beside.missed ? beside.lineage.MarkedIncomplete({binding_.name()}) : beside.lineage, owner.site);
+    }
   }
 }
 
@@ -108,19 +118,19 @@ void WriteCall::Answered(const redisReply* answer) {
   open_ = false;
   TellHistory();
   if (!asked_) {
-    writing_.RecordIncomplete("rights", binding_.why_denied);
+    Incomplete("rights", binding_.why_denied);
   } else if (answer == nullptr) {
-    writing_.RecordIncomplete("pending", "the connection broke before the write's position came");
+    Incomplete("pending", "the connection broke before the write's position came");
   } else if (const std::string unfit = binding_.Unfit(); !unfit.empty()) {
-    writing_.RecordIncomplete("cluster", unfit);
+    Incomplete("cluster", unfit);
   } else if (answer->type == REDIS_REPLY_ERROR) {
     const std::string words(TextOf(*answer));
     binding_.Denied(words);
-    writing_.RecordIncomplete("rights", words);
+    Incomplete("rights", words);
   } else if (const auto now = ParseReplication(TextOf(*answer)); now) {
     Place(*now);
   } else {
-    writing_.RecordIncomplete("pending", "INFO replication answered something else");
+    Incomplete("pending", "INFO replication answered something else");
   }
 }
 
@@ -137,8 +147,26 @@ void WriteCall::Place(const Replication& now) {
     // It may have changed nothing: where the store is now covers it all the same.
     writing_.RecordUpperBound(position);
   }
-  if (reading_ == nullptr) return;
-  if (const auto id = WriteId::Position(binding_.name(), position.epoch, position.counter); id.ok()) reading_->Saw({*id});
+  CoverReads(position);
+}
+
+// Of a command that may have read, too: what covers the values.
+void WriteCall::CoverReads(const std::optional<Ordered>& position) {
+  const auto id = position ? WriteId::Position(binding_.name(), position->epoch, position->counter)
+                           : Result<WriteId>(Error{ErrorCode::kUnproven, {}, nullptr});
+  for (const Owner& owner : owners_) {
+    if (owner.reading == nullptr) continue;
+    if (id.ok()) {
+      owner.reading->Saw({*id});
+    } else {
+      owner.reading->Marked(binding_.name());
+    }
+  }
+}
+
+void WriteCall::Incomplete(std::string_view reason, std::string detail) {
+  writing_.RecordIncomplete(reason, std::move(detail));
+  CoverReads(std::nullopt);
 }
 
 void WriteCall::Without(const Replication& now) {
@@ -146,22 +174,14 @@ void WriteCall::Without(const Replication& now) {
     logs::Warn("backlog " + binding_.name(),
                "writes to " + binding_.name() + " get no position and are recorded as incomplete: " +
                    binding_.target.Address() + " has no replica and no backlog yet. Attach a replica.");
-    writing_.RecordIncomplete("backlog", "the primary has no replication backlog, so its offset stands still");
+    Incomplete("backlog", "the primary has no replication backlog, so its offset stands still");
   } else if (!now.read_only) {
-    writing_.RecordIncomplete("replica", "a writable replica took it: no replication carries it");
+    Incomplete("replica", "a writable replica took it: no replication carries it");
   } else if (certain_) {
-    writing_.RecordIncomplete("replica", "the server became a replica behind the write");
+    Incomplete("replica", "the server became a replica behind the write");
   } else {
     writing_.Abandon();  // a script that only read, at a server that takes no writes
-    if (reading_ == nullptr) return;
-    const auto position = now.Position();
-    const auto id = position ? WriteId::Position(binding_.name(), position->epoch, position->counter)
-                             : Result<WriteId>(Error{ErrorCode::kUnproven, {}, nullptr});
-    if (id.ok()) {
-      reading_->Saw({*id});
-    } else {
-      reading_->Marked(binding_.name());
-    }
+    CoverReads(now.Position());
   }
 }
 
@@ -184,7 +204,7 @@ void WriteCall::Abandon() {
 void WriteCall::Unasked(const std::string& why) {
   if (!std::exchange(open_, false)) return;
   TellHistory();
-  writing_.RecordIncomplete("pending", why);
+  Incomplete("pending", why);
 }
 
 }  // namespace antipode::redis

@@ -25,7 +25,9 @@ class WriteCall {
   WriteCall(Binding& binding, const Site& site);
 
   // The scope in which it was begun.
-  const ScopePtr& scope() const { return scope_; }
+  const ScopePtr& scope() const { return owners_.front().scope; }
+  // One more of its commands is of the current scope, which may be another (SCOPE-24).
+  void JoinScope(const Site& site);
   // Part of it is a command that may have written also where it ended with an error.
   void NotCertain() { certain_ = false; }
   // It was, or is now, on its way.
@@ -54,14 +56,21 @@ class WriteCall {
   void Unasked(const std::string& why);
 
  private:
+  // Who is told what it read and wrote.
+  struct Owner {
+    ScopePtr scope;
+    std::shared_ptr<ReadingBlock> reading;
+    Site site;
+  };
+
   void TellHistory();
   void Place(const Replication& now);
   void Without(const Replication& now);
+  void Incomplete(std::string_view reason, std::string detail);
+  void CoverReads(const std::optional<Ordered>& position);
 
   Binding& binding_;
-  const Site site_;
-  const ScopePtr scope_;
-  const std::shared_ptr<ReadingBlock> reading_;
+  std::vector<Owner> owners_;
   Writing writing_;
   NotedCommands commands_;
   bool has_unknown_ = false;  // of its commands in a MULTI nobody knows what they changed

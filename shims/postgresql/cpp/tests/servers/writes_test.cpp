@@ -286,6 +286,91 @@ TEST_F(Writes, PipelineMode) {
   EXPECT_EQ(Do("SELECT 1"), PGRES_TUPLES_OK);
 }
 
+// SCOPE-24: each scope in which a part of it ran has what becomes of it, whatever scope began it, or none.
+TEST_F(Writes, ATransactionOfSeveralScopes) {
+  const Scope outer;
+  Do("BEGIN");
+  Do(Insert("outer"));
+  {
+    const Scope inner;
+    Do(Insert("inner"));
+    EXPECT_FALSE(inner->Marked().IsComplete({kStore}));
+    Do("COMMIT");
+    EXPECT_TRUE(inner->pending().empty());
+    EXPECT_TRUE(ComesTo(regions_, inner.lineage(), "inner"));
+  }
+  EXPECT_TRUE(outer->pending().empty());
+  EXPECT_TRUE(ComesTo(regions_, outer.lineage(), "outer"));
+  std::thread([&] { Do("BEGIN"), Do(Insert("outside any")); }).join();
+  const Scope later;
+  Do(Insert("later"));
+  const Scope last;
+  Do("SELECT 1");
+  Do("COMMIT");
+  EXPECT_TRUE(ComesTo(regions_, later.lineage(), "later"));
+  EXPECT_TRUE(last.lineage().empty()) << "it wrote nothing";
+  Do("BEGIN");
+  Do(Insert("undone"));
+  {
+    const Scope inner;
+    Do(Insert("undone, too"));
+    Do("ROLLBACK");
+    EXPECT_TRUE(inner->pending().empty());
+    EXPECT_TRUE(inner.lineage().empty());
+  }
+  EXPECT_TRUE(last.lineage().empty());
+}
+
+TEST_F(Writes, APipelineOfSeveralScopes) {  // SCOPE-24
+  const auto send = [&](const char* key) {
+    ASSERT_EQ(writer_.SendQueryParams(Insert(key).c_str(), 0, nullptr, nullptr, nullptr, nullptr, 0), 1);
+  };
+  ASSERT_EQ(writer_.EnterPipelineMode(), 1);
+  const Scope outer;
+  send("outer");
+  const Scope inner;
+  send("inner");
+  EXPECT_FALSE(inner->Marked().IsComplete({kStore}));
+  ASSERT_EQ(writer_.PipelineSync(), 1);
+  Until([&] { return writer_.GetResult().status() == PGRES_PIPELINE_SYNC; });
+  EXPECT_TRUE(ComesTo(regions_, inner.lineage(), "inner"));
+  EXPECT_TRUE(ComesTo(regions_, outer.lineage(), "outer"));
+  EXPECT_EQ(writer_.ExitPipelineMode(), 1);
+}
+
+// SCOPE-25: no rollback throws away what was committed within what was taken for one transaction.
+TEST_F(Writes, ACommitInsideAnOpenTransaction) {
+  for (const char* const commits : {"COMMIT AND CHAIN", "COMMIT; BEGIN"}) {
+    const Scope scope;
+    Do("BEGIN");
+    Do(Insert(commits));
+    Do(commits);
+    EXPECT_FALSE(scope->Marked().IsComplete({kStore}));
+    EXPECT_EQ(Do("ROLLBACK"), PGRES_COMMAND_OK);
+    EXPECT_TRUE(scope->pending().empty());
+    EXPECT_EQ(scope.lineage().OfStore(kStore).size(), 1U);
+    EXPECT_TRUE(ComesTo(regions_, scope.lineage(), commits));
+    const Scope given_up;
+    {
+      Connection short_lived = regions_.Wrapped("a");
+      for (const char* text : {"BEGIN", "INSERT INTO posts VALUES ('given up', 'v')", commits}) (void)short_lived.Exec(text);
+    }
+    EXPECT_TRUE(regions_.Shows("a", "given up"));
+    EXPECT_FALSE(given_up->Marked().IsComplete({kStore})) << "nobody can tell";
+    regions_.Ask("a", "DELETE FROM posts");
+  }
+  const Scope scope;
+  ASSERT_EQ(writer_.EnterPipelineMode(), 1);
+  for (const char* text : {"INSERT INTO posts VALUES ('piped', 'v')", "COMMIT", "BEGIN"}) {
+    ASSERT_EQ(writer_.SendQueryParams(text, 0, nullptr, nullptr, nullptr, nullptr, 0), 1);
+  }
+  ASSERT_EQ(writer_.PipelineSync(), 1);
+  Until([&] { return writer_.GetResult().status() == PGRES_PIPELINE_SYNC; });
+  ASSERT_EQ(writer_.ExitPipelineMode(), 1);
+  EXPECT_EQ(Do("ROLLBACK"), PGRES_COMMAND_OK);
+  EXPECT_TRUE(ComesTo(regions_, scope.lineage(), "piped"));
+}
+
 TEST_F(Writes, TwoPhaseCommit) {
   const Scope scope;
   Do("BEGIN");

@@ -33,9 +33,10 @@ TEST(Statements, AreJudgedAsInTheOtherLanguages) {
   for (const auto& [name, kind] : kKinds) {
     ASSERT_FALSE(all.at(name).empty()) << name;
     for (const std::string text : all.at(name)) {
-      EXPECT_EQ(Classify(text), kind) << text;
       const std::string upper = kind == Kind::kMaybe ? text : Upper(text);
-      EXPECT_EQ(Classify(upper), kind) << upper;
+      for (const std::string& each : {text, upper}) {
+        EXPECT_TRUE(Classify(each) == kind || (kind == Kind::kMaybe && IsUnsure(Classify(each)))) << each;
+      }
     }
   }
   for (const std::string text : all.at("end_prepared")) {
@@ -48,6 +49,16 @@ TEST(Statements, NestedCommentsAndWhatDoesNotEnd) {
   EXPECT_EQ(Classify("/* /* nested */ */ INSERT INTO a VALUES (';')"), Kind::kWrite);
   for (const char* text :
        {"SELECT 'open", "SELECT /* open", "SELECT /* /* */ open", "SELECT $x$ open", "COPY posts TO PROGRAM 'cat'"}) {
+    EXPECT_TRUE(IsUnsure(Classify(text))) << text;
+  }
+}
+
+// SCOPE-25: what may commit, and leave another transaction open.
+TEST(Statements, ThatMayCommitWithinATransaction) {
+  for (const char* text : {"COMMIT AND CHAIN", "end work and chain", "COMMIT; BEGIN", "SELECT 1; SELECT 2", "SELECT 'open"}) {
+    EXPECT_EQ(Classify(text), Kind::kMayCommit) << text;
+  }
+  for (const char* text : {"ROLLBACK AND CHAIN", "CALL p()", "CREATE TABLE a (b integer)", "SELECT f();"}) {
     EXPECT_EQ(Classify(text), Kind::kMaybe) << text;
   }
 }
@@ -55,7 +66,7 @@ TEST(Statements, NestedCommentsAndWhatDoesNotEnd) {
 // What goes on in a later line goes on with its escapes.
 TEST(Statements, LiteralsOfSeveralLines) {
   EXPECT_EQ(Classify("SELECT E'a' -- b\n'\\'; nextval(1), '"), Kind::kRead);
-  EXPECT_EQ(Classify("SELECT E'a' '\\'; nextval(1), '"), Kind::kMaybe);
+  EXPECT_TRUE(IsUnsure(Classify("SELECT E'a' '\\'; nextval(1), '")));
   EXPECT_EQ(Classify("SELECT 'a'\n'b', nextval(1)"), Kind::kMaybe);
 }
 

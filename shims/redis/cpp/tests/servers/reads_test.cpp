@@ -90,6 +90,97 @@ TEST_F(ReadsTest, ReadingAfterALineageWaitsForIt) {  // BAR-51
   EXPECT_STREQ(r->element[0]->str, "newer");
 }
 
+// SHIM-44: whatever can return data waits, or is refused.
+TEST_F(ReadsTest, WhatMayReadWaitsToo) {
+  Connection a = Wrapped("a");
+  Connection b = Wrapped("b2", StoreOptions(kStore).WaitOnRead(true).Timeout(10s));
+  TheLab().Lag("redis", "b2", "100ms");
+  const std::string script = "return redis.call('GET', KEYS[1])";
+  int turn = 0;
+  const auto next = [&] { return "value " + std::to_string(++turn); };
+  {
+    const std::string value = next();
+    Scope scope(Written(a, "maybe", value));
+    EXPECT_EQ(b.Command("EVAL %s 1 maybe", script.c_str()).text(), value);
+  }
+  {
+    const std::string value = next();
+    Scope scope(Written(a, "maybe", value));
+    b.Append("EVAL %s 1 maybe", script.c_str());
+    Reply r;
+    ASSERT_EQ(b.GetReply(&r), REDIS_OK);
+    EXPECT_EQ(r.text(), value);
+  }
+  for (const bool at_once : {false, true}) {
+    const std::string value = next();
+    Scope scope(Written(a, "maybe", value));
+    Reply r;
+    b.Append("MULTI");
+    if (!at_once) b.GetReply(&r);
+    b.Append("EVAL %s 1 maybe", script.c_str());
+    b.Append("EXEC");
+    for (int reply = at_once ? 0 : 1; reply < 3; ++reply) ASSERT_EQ(b.GetReply(&r), REDIS_OK);
+    ASSERT_EQ(r->elements, 1U);
+    EXPECT_STREQ(r->element[0]->str, value.c_str());
+  }
+}
+
+TEST_F(ReadsTest, EachReadOfABatchWaitsForItsOwnScope) {  // SHIM-44, SCOPE-24
+  Connection a = Wrapped("a");
+  Connection b = Wrapped("b2", StoreOptions(kStore).WaitOnRead(true).Timeout(10s));
+  TheLab().Lag("redis", "b2", "100ms");
+  Written(a, "batch", "old");
+  Scope outer;
+  b.Append("GET batch");
+  const Lineage written = Written(a, "batch", "new");
+  Scope inner(written);
+  b.Append("GET batch");
+  Reply r;
+  ASSERT_EQ(b.GetReply(&r), REDIS_OK);
+  ASSERT_EQ(b.GetReply(&r), REDIS_OK);
+  EXPECT_EQ(r.text(), "new");
+}
+
+TEST_F(ReadsTest, InsideAMultiWhatNobodyHasWaitedForIsRefused) {  // SHIM-44
+  Connection a = Wrapped("a");
+  Connection b = Wrapped("b1", StoreOptions(kStore).WaitOnRead(true).Timeout(10s));
+  Scope scope;
+  ASSERT_TRUE(b.Command("MULTI"));
+  ASSERT_TRUE(a.Command("SET k new"));
+  for (const char* read : {"GET k", "EVAL return 0"}) {
+    const Reply r = b.Command(read);
+    ASSERT_NE(r.error(), nullptr) << read;
+    EXPECT_EQ(r.error()->code, ErrorCode::kConfiguration);
+  }
+  ASSERT_TRUE(b.Command("DISCARD"));
+  EXPECT_EQ(b.Command("GET k").text(), "new");
+  Scope later(Written(a, "k", "newer"));
+  b.Append("MULTI");
+  const Lineage newest = Written(a, "k", "newest");
+  later->Transfer(newest);
+  b.Append("GET k");  // the server has no MULTI yet: it is waited for
+  b.Append("EXEC");
+  Reply r;
+  for (int reply = 0; reply < 3; ++reply) ASSERT_EQ(b.GetReply(&r), REDIS_OK);
+  EXPECT_STREQ(r->element[0]->str, "newest");
+}
+
+TEST_F(ReadsTest, WhatMayWriteIsNotSentWhereItWaitsInVain) {  // SHIM-44
+  Connection a = Wrapped("a", StoreOptions(kStore).WaitOnRead(true).Timeout(200ms));
+  Plain("a").Do({"SET", "counter", "1"});
+  const Lineage unknown(*WriteId::Position(kStore, "never", 1));
+  Scope scope(unknown);
+  for (const char* each : {"INCR counter", "GETSET counter 9", "EVAL redis.call('SET','counter','9') 0", "COPY counter other"}) {
+    const Reply r = a.Command(each);
+    ASSERT_NE(r.error(), nullptr) << each;
+    EXPECT_EQ(a.Append(each), REDIS_ERR) << each;
+    ASSERT_NE(a.refused(), nullptr) << each;
+  }
+  EXPECT_EQ(Plain("a").Get("counter"), "1");
+  EXPECT_TRUE(scope->pending().empty());
+  EXPECT_EQ(a.Command("SET counter 2").text(), "OK") << "it answers no data";
+}
+
 TEST_F(ReadsTest, AReadThatWaitsInVainObeysThePolicy) {
   Connection a = Wrapped("a");
   Connection b = Wrapped("b1", StoreOptions(kStore).WaitOnRead(true).Timeout(200ms));

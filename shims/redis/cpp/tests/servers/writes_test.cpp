@@ -157,6 +157,32 @@ TEST_F(WritesTest, ATransactionIsPendingUntilExecAndThenHasItsPosition) {  // SH
   PositionOf(scope->lineage());
 }
 
+// SCOPE-24: each scope in which a command of it was sent has what becomes of it, whatever scope began it, or none.
+TEST_F(WritesTest, ATransactionOfSeveralScopes) {
+  Connection posts = Wrapped("a");
+  std::thread([&] { posts.Command("MULTI"), posts.Command("SET k:outside 1"); }).join();
+  Scope outer;
+  posts.Command("SET k:outer 1");
+  Scope inner;
+  posts.Command("SET k:inner 1");
+  EXPECT_FALSE(inner->Marked().IsComplete({kStore}));
+  ASSERT_TRUE(posts.Command("EXEC"));
+  for (const Scope* scope : {&outer, &inner}) {
+    EXPECT_TRUE((*scope)->pending().empty());
+    EXPECT_EQ((*scope)->lineage().OfStore(kStore).size(), 1U);
+    EXPECT_TRUE(Look((*scope)->lineage()).complete());
+  }
+  EXPECT_EQ(Plain("b1").Get("k:inner"), "1");
+  Scope dropped;
+  posts.Command("MULTI");
+  posts.Command("SET k:dropped 1");
+  Scope too;
+  posts.Command("SET k:dropped 1");
+  posts.Command("DISCARD");
+  EXPECT_TRUE(dropped->pending().empty() && too->pending().empty());
+  EXPECT_TRUE(too->lineage().empty());
+}
+
 TEST_F(WritesTest, ATransactionThatWasNotDoneLeavesNothing) {
   Connection posts = Wrapped("a");
   Scope scope;
