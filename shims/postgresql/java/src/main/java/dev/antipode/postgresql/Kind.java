@@ -1,5 +1,7 @@
 package dev.antipode.postgresql;
 
+import java.util.Locale;
+
 /** What becomes of data by a statement. */
 enum Kind {
   /** Nothing. */
@@ -18,6 +20,12 @@ enum Kind {
   PREPARE,
   /** COMMIT PREPARED, ROLLBACK PREPARED. */
   END_PREPARED;
+
+  /** Whether it may return data (SHIM-44). */
+  boolean mayRead(String text) {
+    boolean isReturning = this == WRITE && text != null && text.toLowerCase(Locale.ROOT).contains("returning");
+    return this == READ || this == MAYBE || isReturning;
+  }
 
   /** Whether it may change data. */
   boolean mayWrite() {

@@ -16,6 +16,8 @@ import java.sql.SQLException;
 import java.sql.Statement;
 import java.time.Duration;
 import java.util.regex.Pattern;
+import org.postgresql.copy.CopyIn;
+import org.postgresql.copy.CopyOperation;
 
 /** One read that waits, or that says what it depends on (SHIM-13, BAR-50, BAR-51). */
 final class Reads {
@@ -40,8 +42,8 @@ final class Reads {
   }
 
   /** What a read has to do besides reading; null where it is a plain one, or no read. */
-  static Reads of(Flow flow, Kind kind) {
-    if (kind != Kind.READ && kind != Kind.MAYBE) {
+  static Reads of(Flow flow, Kind kind, String sent) {
+    if (!kind.mayRead(sent)) {
       return null;
     }
     Binding binding = flow.binding().refreshed();
@@ -54,6 +56,26 @@ final class Reads {
     boolean waits = binding.records() && !binding.follows() && (after || (binding.waits() && scope != null));
     boolean merges = binding.merges() && scope != null;
     return reading == null && !waits && !merges ? null : new Reads(flow, reading, scope, waits, merges);
+  }
+
+  /** Runs a call of the client's that may return data past statements (SHIM-44): it waits first, and is covered after. */
+  static <T> T around(Flow flow, Kind kind, Flow.Call<T> call) throws Throwable {
+    Reads read = of(flow, kind, null);
+    if (read == null) {
+      return call.run();
+    }
+    read.await();
+    T result = call.run();
+    if (result instanceof CopyIn) { // it takes rows, and gives none
+      return result;
+    }
+    if (result instanceof CopyOperation) { // nothing can be asked before its end
+      read.missed();
+    } else {
+      read.cover(null, null);
+    }
+    read.finish();
+    return result;
   }
 
   // Dry-run

@@ -110,7 +110,8 @@ final class RecordingConnection extends Proxies.Handler {
         return NotedStatement.around(
             flow,
             (String) args[0],
-            () -> flow.run(kind, Statements.mayCommitWithin(kind, (String) args[0]), () -> plainly(method, args)));
+            () -> Reads.around(flow, kind, () ->
+                flow.run(kind, Statements.mayCommitWithin(kind, (String) args[0]), () -> plainly(method, args))));
       default:
         return plainly(method, args);
     }

@@ -24,11 +24,16 @@ final class RecordingExecutor extends Proxies.Handler {
     switch (method.getName()) {
       case "fastpathCall":
         return NotedStatement.around(
-            flow, NotedStatement.ANYTHING, () -> flow.run(Kind.MAYBE, false, () -> plainly(method, args)));
+            flow,
+            NotedStatement.ANYTHING,
+            () -> Reads.around(flow, Kind.MAYBE, () -> flow.run(Kind.MAYBE, false, () -> plainly(method, args))));
       case "startCopy":
-        Copy copy = new Copy(flow, Statements.classify((String) args[0]));
+        Kind kind = Statements.classify((String) args[0]);
+        Copy copy = new Copy(flow, kind);
         return NotedStatement.around( // which writes it shows nobody knows, whenever its rows come
-            flow, (String) args[0], () -> copy.start(() -> (CopyOperation) plainly(method, args)));
+            flow,
+            (String) args[0],
+            () -> Reads.around(flow, kind, () -> copy.start(() -> (CopyOperation) plainly(method, args))));
       default:
         return plainly(method, args);
     }

@@ -102,7 +102,7 @@ final class RecordingStatement extends Proxies.Handler {
   }
 
   private Object noted(Kind kind, String sent, Method method, Object[] args) throws Throwable {
-    Reads read = Reads.of(flow, kind);
+    Reads read = Reads.of(flow, kind, sent);
     NotedStatement noted = NotedStatement.of(flow, sent);
     if (noted == null) {
       return answered(kind, sent, read, method, args);
@@ -165,7 +165,8 @@ final class RecordingStatement extends Proxies.Handler {
       Object call(Object proxy, Method method, Object[] args) throws Throwable {
         return switch (method.getName()) {
           case "insertRow", "updateRow", "deleteRow" -> flow.run(Kind.WRITE, false, () -> plainly(method, args));
-          case "refreshRow" -> NotedStatement.around(flow, sent, () -> plainly(method, args));
+          case "refreshRow" -> NotedStatement.around(
+              flow, sent, () -> Reads.around(flow, Kind.READ, () -> plainly(method, args)));
           case "toString" -> rows.toString();
           default -> plainly(method, args);
         };

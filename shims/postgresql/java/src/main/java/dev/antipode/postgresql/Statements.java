@@ -23,6 +23,7 @@ final class Statements {
   private static final Pattern PREPARED = Pattern.compile("(?i)\\s*(?:commit|rollback)\\s+prepared\\b");
   private static final Pattern TWO_PHASE = Pattern.compile("(?i)\\s*prepare\\s+transaction\\b");
   private static final Pattern CHAIN = Pattern.compile("(?i)\\band\\s+chain\\b");
+  private static final Pattern COMMITS = Pattern.compile("(?i)\\b(?:commit|end|prepare)\\b");
   private static final Pattern TO = Pattern.compile("(?i)\\bto\\b");
   private static final Pattern FROM_OUTSIDE = Pattern.compile("(?i)\\bfrom\\s+(stdin|program|')");
   private static final Set<String> CHANGES = Set.of("insert", "update", "delete", "merge");
@@ -60,10 +61,11 @@ final class Statements {
 
   /** Whether a text of this kind may commit, and leave another transaction open: several statements, AND CHAIN (SCOPE-25). */
   static boolean mayCommitWithin(Kind kind, String text) {
-    return kind == Kind.MAYBE
-        && (text == null
-            || withoutEnd(text.trim()).indexOf(';') >= 0
-            || text.toLowerCase(Locale.ROOT).contains("chain"));
+    if (kind != Kind.MAYBE || text == null) {
+      return kind == Kind.MAYBE;
+    }
+    boolean areSeveral = withoutEnd(text.trim()).indexOf(';') >= 0 || text.toLowerCase(Locale.ROOT).contains("chain");
+    return areSeveral && COMMITS.matcher(text).find();
   }
 
   private static Kind judge(String text) {

@@ -8,9 +8,14 @@ import dev.antipode.BarrierException;
 import dev.antipode.BarrierOptions;
 import dev.antipode.Lineage;
 import dev.antipode.LineageScope;
+import dev.antipode.Ordered;
 import dev.antipode.Reading;
+import dev.antipode.WriteId;
 import dev.antipode.shim.Capabilities;
+import java.io.IOException;
 import java.io.StringReader;
+import java.io.StringWriter;
+import java.io.UncheckedIOException;
 import java.sql.Connection;
 import java.sql.ResultSet;
 import java.sql.SQLException;
@@ -24,6 +29,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.postgresql.PGConnection;
+import org.postgresql.largeobject.LargeObjectManager;
 
 /** Reads that wait, and that say what they depend on (SHIM-12, SHIM-13, BAR-50, BAR-51). */
 class ReadingTest extends QuietRegion {
@@ -240,5 +246,54 @@ class ReadingTest extends QuietRegion {
       connection.rollback();
       assertThat(scope.lineage()).isEqualTo(other);
     }
+  }
+
+  /** SHIM-44: also past statements. */
+  @Test
+  void copiesAndLargeObjectsWaitFirst() throws SQLException {
+    DataSource standby = region().wrap("b1", options().waitOnRead(true).timeout(Duration.ofSeconds(60)));
+    region().lab().lag(Region.KIND, "b1", Duration.ofMillis(200));
+    String key = newKey();
+    Lineage written = write(key);
+    try (LineageScope scope = Antipode.scope(written); Connection connection = standby.getConnection()) {
+      assertThat(copied(connection, key)).contains("v");
+    }
+    long[] id = new long[1];
+    Lineage large = Region.inScope(source, connection -> {
+      connection.setAutoCommit(false);
+      id[0] = connection.unwrap(PGConnection.class).getLargeObjectAPI().createLO();
+      connection.commit();
+    });
+    try (LineageScope scope = Antipode.scope(large); Connection connection = standby.getConnection()) {
+      connection.setAutoCommit(false);
+      connection.unwrap(PGConnection.class).getLargeObjectAPI().open(id[0], LargeObjectManager.READ).close();
+      connection.commit();
+    }
+    try (Connection connection = standby.getConnection(); Reading seen = Antipode.reading()) {
+      copied(connection, key);
+      assertThat(seen.lineage().incomplete()).containsExactly(STORE);
+    }
+    DataSource primary = region().wrap("a", options().waitOnRead(true).timeout(Duration.ofMillis(200)));
+    Ordered now = (Ordered) written.ofStore(STORE).get(0).version();
+    Lineage ahead = Lineage.of(WriteId.position(STORE, now.epoch(), now.counter() + (1L << 40)));
+    try (LineageScope scope = Antipode.scope(ahead);
+        Connection connection = primary.getConnection();
+        Statement statement = connection.createStatement()) {
+      assertThatThrownBy(() -> statement.executeQuery("UPDATE posts SET value = 'w' RETURNING value"))
+          .isInstanceOf(BarrierException.class);
+      assertThat(scope.pending()).isEmpty();
+    }
+    assertThat(shows("a", key)).isEqualTo("v");
+  }
+
+  private static String copied(Connection connection, String key) throws SQLException {
+    StringWriter found = new StringWriter();
+    try {
+      connection.unwrap(PGConnection.class).getCopyAPI()
+          .copyOut("COPY (SELECT value FROM posts WHERE key = '" + key + "') TO STDOUT", found);
+    } catch (IOException never) {
+      throw new UncheckedIOException(never);
+    }
+    return found.toString();
   }
 }

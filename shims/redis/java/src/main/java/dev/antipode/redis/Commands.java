@@ -20,8 +20,18 @@ final class Commands {
     READ,
     /** Flagged as a write: an error reply says that nothing was changed. */
     WRITE,
-    /** A script, a module's or an unknown command: may write, also where it ends with an error. */
-    MAYBE
+    /** A script, a module's or an unknown command: may write, also where it ends with an error, and may read. */
+    MAYBE;
+
+    /** Whether it may change data (SHIM-43). */
+    boolean mayWrite() {
+      return this == WRITE || this == MAYBE;
+    }
+
+    /** Whether it may return what others wrote, so that it waits (SHIM-44). */
+    boolean mayRead() {
+      return this == READ || this == MAYBE;
+    }
   }
 
   private static final String READS = """

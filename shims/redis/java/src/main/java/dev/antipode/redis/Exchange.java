@@ -52,10 +52,12 @@ final class Exchange {
     CommandArguments arguments = command.getArguments();
     Words words = new JedisWords(arguments);
     if (recorded.write != null && Commands.name(words).equals("HIMPORT")) {
+      waitFirst(binding, connection, recorded.read, multi);
       return writeApart(connection, recorded);
     }
     Object raw;
     if (recorded.write != null) {
+      waitFirst(binding, connection, recorded.read, multi);
       raw = write(binding, connection, arguments, recorded.write);
     } else if (recorded.read != null) {
       raw = Reads.read(binding, connection, recorded.read, arguments, multi);
@@ -70,6 +72,14 @@ final class Exchange {
       recorded.noted.saw(words, raw);
     }
     return recorded.getBuilder().build(raw);
+  }
+
+  /** What may write and may read is not sent where it has waited in vain, unless the policies let it go on (SHIM-44). */
+  private static void waitFirst(Binding binding, Connection connection, ReadCall read, boolean multi) {
+    if (read != null) {
+      Reads.waitOn(binding, connection, read, multi);
+      read.finish();
+    }
   }
 
   /** A write with the question behind it: one packet, two replies. */

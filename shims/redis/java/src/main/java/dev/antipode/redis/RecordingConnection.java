@@ -140,7 +140,7 @@ final class RecordingConnection<K, V> extends StatefulRedisConnectionImpl<K, V> 
   /** A write that waits for its turn is pending already (SCOPE-14); what this gives is run when it has begun by itself. */
   private Runnable pending(Words words, Context issued) {
     Commands.Kind kind = Commands.classify(words);
-    if (!binding.records() || (kind != Commands.Kind.WRITE && kind != Commands.Kind.MAYBE)) {
+    if (!binding.records() || !kind.mayWrite()) {
       return () -> {};
     }
     try (Scope scope = issued.makeCurrent()) {
@@ -210,14 +210,15 @@ final class RecordingConnection<K, V> extends StatefulRedisConnectionImpl<K, V> 
       }
     } else if (records) {
       WriteCall call = new WriteCall(binding, kind == Commands.Kind.WRITE).with(words);
+      ReadCall read = kind.mayRead() ? ReadCall.of(binding) : null;
+      LettuceLooks<K, V> first = read == null ? null : new LettuceLooks<>(binding, line, read);
       try {
-        sendAsked(
-            new LettuceWrite<>(command, line, call, words, wire(words, call), shown(command, words, call::sawBeside)));
+        return LettuceWrite.start(first, line, command, call, mayMulti(), looks -> sendAsked(new LettuceWrite<>(
+            command, line, call, words, looks, wire(words, call), shown(command, words, call::sawBeside))), end);
       } catch (RuntimeException error) {
         call.abandon(); // before it was sent
         throw error;
       }
-      return false;
     }
     super.dispatch(binding.beside().concerns(words) ? part(command, words, null, nowhere -> {}) : command);
     return false;
@@ -336,9 +337,9 @@ final class RecordingConnection<K, V> extends StatefulRedisConnectionImpl<K, V> 
       open.reset();
     }
     Commands.Kind kind = Commands.classify(words);
-    boolean writes = kind == Commands.Kind.WRITE || kind == Commands.Kind.MAYBE;
+    boolean writes = kind.mayWrite();
     WriteCall write = writes ? open.writes(kind, words) : null;
-    ReadCall read = kind == Commands.Kind.READ ? open.reads() : null;
+    ReadCall read = kind.mayRead() ? open.reads() : null;
     open.queued(words, writes);
     if (!binding.beside().concerns(words)) {
       super.dispatch(command);

@@ -87,7 +87,8 @@ final class RecordingExecutor implements CommandExecutor {
     }
     WriteCall call = new WriteCall(binding, kind == Commands.Kind.WRITE).with(words);
     try {
-      return recording.executeCommand(new Exchange.Recorded<>(command, call, null));
+      ReadCall read = kind.mayRead() ? ReadCall.of(binding) : null;
+      return recording.executeCommand(new Exchange.Recorded<>(command, call, read));
     } catch (RuntimeException | Error error) {
       Exchange.failed(call, error);
       throw error;

@@ -2,9 +2,14 @@ package dev.antipode.redis;
 
 import dev.antipode.StoreOptions;
 import dev.antipode.UnfitStoreException;
+import java.util.Map;
 import redis.clients.jedis.AbstractPipeline;
 import redis.clients.jedis.AbstractTransaction;
+import redis.clients.jedis.BuilderFactory;
+import redis.clients.jedis.CommandArguments;
+import redis.clients.jedis.CommandObject;
 import redis.clients.jedis.CommandObjects;
+import redis.clients.jedis.Connection;
 import redis.clients.jedis.RedisClusterClient;
 import redis.clients.jedis.RedisProtocol;
 import redis.clients.jedis.UnifiedJedis;
@@ -20,7 +25,7 @@ final class RecordingJedis extends UnifiedJedis {
   private final Binding binding;
 
   private RecordingJedis(UnifiedJedis plain, CommandExecutor executor, ConnectionProvider provider, Binding binding) {
-    super(executor, provider, RedisProtocol.RESP3, plain.getCache());
+    super(executor, new Iterated(provider, executor), RedisProtocol.RESP3, plain.getCache());
     this.plain = plain;
     this.binding = binding;
   }
@@ -80,5 +85,33 @@ final class RecordingJedis extends UnifiedJedis {
   public void close() {
     binding.marker().unuse(this);
     super.close();
+  }
+
+  /** The client's connections, but for iterations: these take one by themselves, and here each batch is a command (SHIM-44). */
+  private record Iterated(ConnectionProvider plain, CommandExecutor executor) implements ConnectionProvider {
+    @Override
+    public Connection getConnection() {
+      return plain.getConnection();
+    }
+
+    @Override
+    public Connection getConnection(CommandArguments arguments) {
+      return plain.getConnection(arguments);
+    }
+
+    @Override
+    public Map<?, ?> getConnectionMap() {
+      return Map.of("", new Connection() { // opens none
+        @Override
+        public Object executeCommand(CommandArguments arguments) {
+          return executor.executeCommand(new CommandObject<>(arguments, BuilderFactory.RAW_OBJECT));
+        }
+      });
+    }
+
+    @Override
+    public void close() throws Exception {
+      plain.close();
+    }
   }
 }

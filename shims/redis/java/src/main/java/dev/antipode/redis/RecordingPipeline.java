@@ -42,7 +42,7 @@ public final class RecordingPipeline extends AbstractPipeline {
     Words words = new JedisWords(command.getArguments());
     binding.beside().check(words);
     Commands.Kind kind = Commands.classify(words);
-    boolean writes = kind == Commands.Kind.WRITE || kind == Commands.Kind.MAYBE;
+    boolean writes = kind.mayWrite();
     if (binding.records() && writes) {
       if (write == null) {
         write = new WriteCall(binding, true);
@@ -54,7 +54,7 @@ public final class RecordingPipeline extends AbstractPipeline {
       write.begins();
       write.with(words);
     }
-    ReadCall read = kind == Commands.Kind.READ ? reads.of(binding, this::waitFirst) : null;
+    ReadCall read = kind.mayRead() ? reads.of(binding, this::waitFirst) : null;
     if (kind == Commands.Kind.READ && !hasReads && binding.follows()) { // the batch's first is followed for all of them
       followed = FollowedRead.of(binding.store());
     }

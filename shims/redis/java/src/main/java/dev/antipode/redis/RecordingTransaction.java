@@ -80,7 +80,7 @@ public final class RecordingTransaction extends AbstractTransaction {
       return atOnce(command, words);
     }
     Commands.Kind kind = Commands.classify(words);
-    boolean writes = kind == Commands.Kind.WRITE || kind == Commands.Kind.MAYBE;
+    boolean writes = kind.mayWrite();
     if (binding.records() && writes) {
       if (write == null) {
         write = new WriteCall(binding, true);
@@ -90,7 +90,7 @@ public final class RecordingTransaction extends AbstractTransaction {
       }
       write.with(words);
     }
-    ReadCall read = kind == Commands.Kind.READ ? reads.of(binding, first -> {}) : null;
+    ReadCall read = kind.mayRead() ? reads.of(binding, first -> {}) : null;
     hasReads |= kind == Commands.Kind.READ;
     Response<T> response = new Response<>(command.getBuilder());
     queued.add(new Queued(words, writes, kind == Commands.Kind.READ, read, binding.beside().wire(words, write), response));
@@ -112,7 +112,11 @@ public final class RecordingTransaction extends AbstractTransaction {
       WriteCall call = new WriteCall(binding, kind == Commands.Kind.WRITE).with(words);
       try {
         return Response.of(
-            Exchange.execute(binding, connection, new Exchange.Recorded<>(command, call, null), false));
+            Exchange.execute(
+                binding,
+                connection,
+                new Exchange.Recorded<>(command, call, kind.mayRead() ? ReadCall.of(binding) : null),
+                false));
       } catch (RuntimeException | Error error) {
         Exchange.failed(call, error);
         throw error;

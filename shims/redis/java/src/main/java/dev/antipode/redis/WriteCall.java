@@ -1,6 +1,7 @@
 package dev.antipode.redis;
 
 import dev.antipode.Lineage;
+import dev.antipode.LineageScope;
 import dev.antipode.Ordered;
 import dev.antipode.Reading;
 import dev.antipode.WriteId;
@@ -208,8 +209,13 @@ final class WriteCall {
       return now.position();
     }
     if (!now.primary() && now.readOnly() && !certain) {
+      List<LineageScope> scopes = write.scopes();
       write.abandon(); // a script that only read, at a server that takes no writes
       saw(now.position());
+      if (binding.merges()) {
+        scopes.forEach(scope -> scope.append(
+            WriteId.position(binding.store().name(), now.position().epoch(), now.position().counter())));
+      }
     } else if (!now.primary() && now.readOnly()) {
       write.recordIncomplete("replica", "the server became a replica behind the write");
     } else if (!now.primary()) {

@@ -11,6 +11,7 @@ import dev.antipode.StoreOptions;
 import dev.antipode.shim.Capabilities;
 import dev.antipode.shim.Registry;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -181,5 +182,21 @@ class JedisTest extends WithServers {
     assertThat(logs.text()).contains("does not answer yet");
     assertThatThrownBy(() -> posts.set("k", "v")).isInstanceOf(JedisConnectionException.class);
     posts.close();
+  }
+
+  @Test
+  void anIterationWaitsFirst_SHIM_44() {
+    UnifiedJedis posts = wrapped();
+    UnifiedJedis there = AntipodeRedis.wrap(servers.client("b2"), options().waitOnRead(true));
+    for (int number = 0; number < 5; number++) {
+      String key = "iterated" + number;
+      try (LineageScope scope = Antipode.scope()) {
+        posts.set(key, "v");
+        assertThat(there.scanIteration(100, "iter*").collect(new ArrayList<>())).contains(key);
+        posts.set(key + "!", "v");
+        assertThat(there.scanIteration(100, "iter*", "string").collect(new ArrayList<>())).contains(key + "!");
+      }
+    }
+    assertThat(plain.scanIteration(1, "iter*").collect(new ArrayList<>())).hasSize(10);
   }
 }

@@ -214,4 +214,45 @@ class ReadsTest extends WithClients {
       assertThat(lineage.isCoveredBy(scope.lineage())).isTrue();
     }
   }
+
+  @Test
+  void whatMayWriteAndMayReadWaitsFirst_SHIM_44() {
+    TestClient posts = posts();
+    TestClient there = reader(options().waitOnRead(true));
+    Object[] script = {"EVAL", "return redis.call('GET', KEYS[1])", "1", "k"};
+    for (int number = 0; number < 5; number++) {
+      try (LineageScope scope = Antipode.scope()) {
+        posts.call("SET", "k", number + " by itself");
+        assertThat(there.call(script)).isEqualTo(number + " by itself");
+        posts.call("SET", "k", number + " in a batch");
+        try (TestClient.Batch batch = there.batch()) {
+          assertThat(batch.add(script).send()).containsExactly(number + " in a batch");
+        }
+        posts.call("SET", "k", number + " in MULTI");
+        try (TestClient.Transaction transaction = there.transaction()) {
+          transaction.multi();
+          transaction.add(script);
+          assertThat(transaction.exec()).containsExactly(number + " in MULTI");
+        }
+        assertThat(scope.pending()).isEmpty();
+      }
+    }
+    try (Reading seen = Antipode.reading()) {
+      there.call(script);
+      assertThat(seen.lineage().ofStore(STORE)).hasSize(1);
+    }
+  }
+
+  @Test
+  void aScriptThatWaitedInVainIsNotSent_SHIM_44() {
+    TestClient posts = posts(options().waitOnRead(true).timeout(Duration.ofMillis(200)));
+    Ordered now = here().position();
+    try (LineageScope scope = Antipode.scope()) {
+      scope.append(WriteId.position(STORE, now.epoch(), now.counter() + 1_000_000));
+      assertThatThrownBy(() -> posts.call("EVAL", "return redis.call('SET', KEYS[1], 'v')", "1", "k"))
+          .isInstanceOf(BarrierException.class);
+      assertThat(scope.pending()).isEmpty();
+    }
+    assertThat(plain.get("k")).isNull();
+  }
 }
