@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 from typing import Any
+from unittest.mock import AsyncMock
 
 import antipode
 import antipode.asgi
 import antipode.httpx
 import httpx
 import pytest
-from antipode import WriteId, telemetry
+from antipode import WriteId, addresses, telemetry
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from starlette.applications import Starlette
@@ -322,7 +324,7 @@ async def test_no_header_becomes_an_error(headers: list[tuple[bytes, bytes]], cl
     sent = await call(antipode.asgi.Middleware(app), headers, client=client)
     assert sent[0]["status"] == 200
     for name, value in inner[0]:
-        assert name.lower() not in {b"antipode-lineage", b"antipode_lineage", b"uberctx-antipode"}
+        assert name.lower() not in {b"antipode-lineage", b"uberctx-antipode"}
         assert name.lower() != b"baggage" or f"antipode={TEXT}".encode() not in value
 
 
@@ -340,3 +342,64 @@ def test_a_real_server_answers_whatever_comes(value: bytes) -> None:
         while piece := connection.recv(65536):
             answer += piece
     assert answer.startswith(b"HTTP/1.1 200")
+
+
+@pytest.mark.parametrize(
+    ("forwarded", "header", "options", "taken"),
+    [
+        ("check", "10.0.0.1", {"forwarded_allow_ips": "*"}, True),
+        ("check", "10.0.0.1, 203.0.113.9", {"forwarded_allow_ips": "*"}, False),
+        ("ignore", "203.0.113.9", {"forwarded_allow_ips": "*"}, False),
+        ("ignore", "testclient", {"forwarded_allow_ips": "*"}, False),
+        ("ignore", "203.0.113.9", {"proxy_headers": False}, True),
+    ],
+)
+@pytest.mark.parametrize("hidden", [False, True])
+def test_the_peer_of_the_socket_is_judged_and_what_a_real_server_made_of_a_header(
+    forwarded: str, header: str, options: dict[str, Any], taken: bool, hidden: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """TRUST-13, TRUST-33: where the connection cannot be seen, an address that a header names is not believed."""
+    monkeypatch.setattr(addresses, "named_peers", set())
+    seen: list[antipode.Lineage] = []
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        seen.append(antipode.current_scope().lineage)  # type: ignore[union-attr]
+        await plain(scope, receive, send)
+
+    inner = antipode.asgi.Middleware(app)
+
+    async def outer(scope: Any, receive: Any, send: Any) -> None:
+        async def wrapped() -> Any:
+            return await receive()
+
+        await inner(scope, wrapped if hidden else receive, send)
+
+    antipode.configure(forwarded=forwarded)
+    with asgi_server(outer, **options) as port:
+        headers = {"X-Forwarded-For": header, "antipode-lineage": TEXT}
+        assert httpx.get(f"http://127.0.0.1:{port}/", headers=headers).status_code == 200
+    is_resolved = "forwarded_allow_ips" in options
+    assert seen == [antipode.Lineage([BEFORE]) if taken and not (hidden and is_resolved) else antipode.EMPTY]
+
+
+def test_a_server_on_a_unix_socket_names_it(tmp_path: Path) -> None:
+    """TRUST-9: and a request that names neither peer nor socket is public."""
+    path = str(tmp_path / "app.sock")
+    seen: list[antipode.Lineage] = []
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        seen.append(antipode.current_scope().lineage)  # type: ignore[union-attr]
+        await plain(scope, receive, send)
+
+    async def run(**named: Any) -> None:
+        async def receive() -> Any:
+            return {"type": "http.request", "body": b""}
+
+        scope = {"type": "http", "method": "GET", "path": "/", "headers": [(b"antipode-lineage", TEXT.encode())]}
+        await antipode.asgi.Middleware(app)({**scope, "client": None, **named}, receive, AsyncMock())
+
+    asyncio.run(run())
+    asyncio.run(run(server=(path, None)))
+    antipode.configure(trust_unix=True)
+    asyncio.run(run())
+    assert seen == [antipode.EMPTY, antipode.Lineage([BEFORE]), antipode.Lineage([BEFORE])]

@@ -22,11 +22,10 @@ import httpx
 import pytest
 from antipode import Lineage, Opaque, WriteId
 from antipode.answering import MOST_OCTETS, PATH, Question, answers_trust
-from antipode.carriers import NOTHING
 from antipode.delegated import _parts
 from antipode.errors import BarrierError, BarrierTimeout, BarrierUnproven, ConfigurationError
 from antipode.seal import Keys
-from antipode.trust import Trust, TrustSettings, outgoing_text
+from antipode.trust import Caller, Purpose, Trust, TrustSettings, outgoing_text
 from hypothesis import given
 from hypothesis import strategies as st
 from web import wait_until
@@ -202,7 +201,7 @@ def test_a_store_that_the_owner_does_not_have(owner: Owner) -> None:
 def told(lineage: Lineage, milliseconds: int = 0) -> dict[str, Any]:
     """What this process says as an owner."""
     body = json.dumps({"lineage": lineage.serialize(), "timeout_ms": milliseconds, "nonce": NONCE}).encode()
-    answer = Question(body, NOTHING, "127.0.0.1", edge=None).answer()
+    answer = Question(body, Caller("127.0.0.1"), edge=None).answer()
     assert answer.status == 200
     found: dict[str, Any] = json.loads(answer.body)
     return found
@@ -267,7 +266,7 @@ def test_questions_of_another_form(owner: Owner) -> None:
     | st.recursive(st.none() | st.text() | st.integers(), st.lists).map(json.dumps).map(str.encode)
 )
 def test_no_question_breaks_the_owner(body: bytes) -> None:
-    answer = Question(body, NOTHING, "127.0.0.1", edge=None).answer()
+    answer = Question(body, Caller("127.0.0.1"), edge=None).answer()
     assert answer.status in (200, 400)
     json.loads(answer.body)
 
@@ -391,7 +390,7 @@ class _Sealing:
         self._text = text
 
     def reply(self, question: dict[str, Any]) -> bytes:
-        text = outgoing_text(TEXT, answers_trust(self._trust, question["nonce"]))
+        text = outgoing_text(TEXT, answers_trust(self._trust, question["nonce"]), None)
         return http({"visible": self._text(question) if self._text else text, "not_yet": {}, "unproven": {}})
 
 
@@ -399,8 +398,8 @@ KEYS = Keys({"one": b"k" * 32})
 SEALED = TrustSettings(Trust.KEY, keys=KEYS)
 SAID_ELSEWHERE: dict[str, Callable[[dict[str, Any]], str]] = {
     "the question's own text": lambda question: question["lineage"],
-    "a lineage": lambda question: outgoing_text(TEXT, SEALED),
-    "the answer to another question": lambda question: outgoing_text(TEXT, answers_trust(SEALED, NONCE)),
+    "a lineage": lambda question: outgoing_text(TEXT, SEALED, Purpose.RESPONSE),
+    "the answer to another question": lambda question: outgoing_text(TEXT, answers_trust(SEALED, NONCE), None),
     "no seal": lambda question: TEXT,
 }
 

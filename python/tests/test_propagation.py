@@ -57,13 +57,13 @@ def test_there_and_back_by_hand() -> None:
 def test_a_response_carries_only_what_was_added() -> None:
     """PROP-13."""
     response: dict[str, str] = {}
-    with extract_request({"baggage": f"antipode={TEXT}"}):
+    with extract_request({"baggage": f"antipode={TEXT}"}, "10.0.0.1"):
         inject_response(response)
     assert response == {}
 
 
 def test_the_scope_ends_with_the_request() -> None:
-    with extract_request({}) as scope:
+    with extract_request({}, "10.0.0.1") as scope:
         pass
     assert scope.closed
 
@@ -75,7 +75,7 @@ def test_mappings_with_lists_bytes_and_pairs_are_read() -> None:
         {"antipode-lineage": [TEXT, TEXT]},
         [("antipode-lineage", f" {TEXT} ;x=1")],
     ):
-        with extract_request(headers) as scope:
+        with extract_request(headers, "10.0.0.1") as scope:
             assert scope.lineage == antipode.Lineage([BEFORE])
 
 
@@ -231,7 +231,7 @@ def test_switched_off_a_lineage_is_forwarded_and_nothing_goes_back() -> None:
     """PROP-26."""
     antipode.configure(mode="off")
     response: dict[str, str] = {}
-    with extract_request({"baggage": f"antipode={TEXT}"}) as scope:
+    with extract_request({"baggage": f"antipode={TEXT}"}, "10.0.0.1") as scope:
         assert sent() == {"baggage": f"antipode={TEXT}"}
         assert sent("api.example.com") == {}
         extract_response({"antipode-lineage": ANSWER}, "b")
@@ -243,7 +243,7 @@ def test_switched_off_a_lineage_is_forwarded_and_nothing_goes_back() -> None:
 
 def test_a_public_response_carries_none() -> None:
     """PROP-16: also where the application copied one in."""
-    with extract_request({}):
+    with extract_request({}, "10.0.0.1"):
         antipode.append(AFTER)
         response = {"Cache-Control": "max-age=60, PUBLIC"}
         inject_response(response)
@@ -254,7 +254,7 @@ def test_a_public_response_carries_none() -> None:
 
 def test_what_is_written_after_the_header_left_is_late() -> None:
     """PROP-16: asked again, only what is new comes, as in a trailer."""
-    with extract_request({}) as scope:
+    with extract_request({}, "10.0.0.1") as scope:
         antipode.append(BEFORE)
         first: dict[str, str] = {}
         inject_response(first)

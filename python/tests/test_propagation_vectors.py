@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from antipode import logs
+from antipode import logs, telemetry
 from antipode.carriers import (
     BAGGAGE_KEY,
     JAEGER_HEADER,
@@ -18,11 +18,10 @@ from antipode.carriers import (
     rewrite,
     without_member,
 )
-from antipode.errors import MalformedLineageError
-from antipode.exchange import give
+from antipode.exchange import give, take
 from antipode.lineage import Lineage
 from antipode.propagation import extract_request
-from antipode.trust import Direction, TrustSettings
+from antipode.trust import Decision, Direction, TrustSettings
 
 VECTORS = Path(__file__).parents[2] / "spec" / "vectors"
 
@@ -34,18 +33,16 @@ def cases(kind: str) -> list[Any]:
 
 
 @pytest.mark.parametrize("case", cases("propagation-extract"))
-def test_extract(case: dict[str, Any]) -> None:
+def test_extract(case: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     logs.reset()
+    counted: list[str] = []
+    monkeypatch.setattr(telemetry, "dropped", lambda reason, direction: counted.append(reason))
     headers = [(name, value) for name, value in case["headers"]]
     with extract_request(headers, "127.0.0.1") as scope:
         assert scope.lineage.serialize() == (case["text"] or "1")
-    malformed = 0
-    for text in read(headers).texts:
-        try:
-            Lineage.deserialize(text)
-        except MalformedLineageError:
-            malformed += 1
-    assert malformed == case["malformed"]
+    counted.clear()
+    take(read(headers).texts, lambda text: Decision(True, text), Direction.REQUEST_IN, "")
+    assert counted.count("malformed") == case["malformed"]
     lines = [without_member(value) for name, value in headers if name.lower() == "baggage"]
     assert [member.strip() for line in lines for member in line.split(",") if member.strip()] == case["rest"]
 

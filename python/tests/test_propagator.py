@@ -168,7 +168,7 @@ def test_jaegers_format_is_read_and_written() -> None:
         carrier = injected()
     assert carrier.pop("uberctx-antipode") == TEXT
     assert list(carrier) == ["uber-trace-id"]
-    with extract_request({"uberctx-antipode": TEXT.replace("~", "%7E")}) as scope:
+    with extract_request({"uberctx-antipode": TEXT.replace("~", "%7E")}, "::1") as scope:
         assert scope.lineage == antipode.Lineage([BEFORE])
 
 

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 
+import antipode
 import pytest
 from antipode import logs
+from antipode import trust as trust_module
+from antipode.carriers import read
 from antipode.errors import ConfigurationError
-from antipode.seal import Keys, seal
+from antipode.propagation import Inbound
+from antipode.seal import Keys, Purpose, seal
 from antipode.settings import Trust, configure, reset_settings
 from antipode.trust import (
     Decision,
@@ -36,13 +41,18 @@ from hypothesis import strategies as st
 TEXT = "1~blog-posts..8371ab90c2d4e6f1.1042"
 NOW = 1_800_000_000.0
 KEYS = Keys({"one": b"k" * 32})
-SEALED = seal(TEXT, KEYS, NOW, 300)
+SEALED = seal(TEXT, KEYS.sealing(Purpose.REQUEST), NOW, 300)
 PRIVATE = TrustSettings()
 ALL = TrustSettings(Trust.ALL)
 NONE = TrustSettings(Trust.NONE)
 KEY = TrustSettings(Trust.KEY, keys=KEYS)
 INSIDE, OUTSIDE = "10.1.2.3", "203.0.113.9"
 XFF_OUTSIDE = [("X-Forwarded-For", "203.0.113.9, 10.0.0.1")]
+
+
+def sealed(purpose: Purpose) -> str:
+    """Without an end where it rests (TRUST-21)."""
+    return seal(TEXT, KEYS.sealing(purpose), NOW, None if purpose.is_rest else 300)
 
 
 @pytest.fixture(autouse=True)
@@ -61,7 +71,7 @@ def _fresh() -> Iterator[None]:
         *("::1", "fc00::", "fdff::1", "fe80::1", "febf::1", "fe80::1%eth0", "[fd00::1]", "[fd00::1]:8080"),
         *("::ffff:10.0.0.1", "::ffff:7f00:1", "[::ffff:192.168.1.1]:1", "10.0.0.1:80", '"10.0.0.1:80"'),
         *(" 10.0.0.1 ", '"[fd00::1]:80"', "FD00::1", "ipv4:127.0.0.1:50051", "ipv6:%5B::1%5D:50051"),
-        *("ipv6:[::1]:50051", None, "", "unix", "unix:", "unix:/run/app.sock", "/run/app.sock", "testclient"),
+        *("ipv6:[::1]:50051", "unix:", "unix:/run/app.sock", "/run/app.sock", "testclient"),
     ],
 )
 def test_private_addresses(text: str | None) -> None:
@@ -152,11 +162,11 @@ def test_the_table_of_directions() -> None:
         return "".join(
             "y" if decision.accepted else "-"
             for decision in (
-                judge_request_in(peer, [], text, trust, NOW),
+                judge_request_in(peer, [], text or sealed(Purpose.REQUEST), trust, NOW),
                 judge_request_out(host, trust),
-                judge_response_in(host, text, trust, NOW),
+                judge_response_in(host, text or sealed(Purpose.RESPONSE), trust, NOW),
                 judge_response_out(peer, [], trust),
-                judge_message_in(text, trust, None, NOW),
+                judge_message_in(text or sealed(Purpose.MESSAGE), trust, None, NOW),
                 judge_message_out(trust),
             )
         )
@@ -166,14 +176,14 @@ def test_the_table_of_directions() -> None:
     assert row(PRIVATE, *outside, TEXT) == "----yy"
     assert row(ALL, *outside, TEXT) == "yyyyyy"
     assert row(NONE, *inside, TEXT) == "------"
-    assert row(KEY, *inside, SEALED) == "yyyyyy"
+    assert row(KEY, *inside, "") == "yyyyyy"
     assert row(KEY, *inside, TEXT) == "-y-y-y"
-    assert row(KEY, *outside, SEALED) == "y-y-yy"
+    assert row(KEY, *outside, "") == "y-y-yy"
     for trust in (PRIVATE, ALL):
         assert row(replace(trust, edge=True), *inside, TEXT) == "-yy--y"
         assert row(replace(trust, edge=True), *outside, TEXT) == "-----y"
-    assert row(replace(KEY, edge=True), *inside, SEALED) == "-yy--y"
-    assert row(replace(KEY, edge=True), *outside, SEALED) == "-----y"
+    assert row(replace(KEY, edge=True), *inside, "") == "-yy--y"
+    assert row(replace(KEY, edge=True), *outside, "") == "-----y"
 
 
 def test_the_options_of_a_wrapped_client() -> None:
@@ -185,7 +195,7 @@ def test_the_options_of_a_wrapped_client() -> None:
     assert not judge_message_in(TEXT, NONE, True).accepted
     assert not judge_message_out(NONE, True).accepted
     assert not judge_message_in(TEXT, replace(KEY, edge=True), True, NOW).accepted
-    assert judge_message_in(SEALED, replace(KEY, edge=True), True, NOW).accepted
+    assert judge_message_in(sealed(Purpose.MESSAGE), replace(KEY, edge=True), True, NOW).accepted
 
 
 @pytest.mark.parametrize("trust", [PRIVATE, ALL])
@@ -198,8 +208,12 @@ def test_a_seal_is_taken_off_unread_where_trust_is_not_key(trust: TrustSettings)
 
 def test_what_leaves_under_key_is_sealed() -> None:
     """TRUST-21, TRUST-23."""
-    assert outgoing_text(TEXT, KEY, NOW) == SEALED
-    assert outgoing_text(TEXT, PRIVATE, NOW) == TEXT
+    for purpose in Purpose:
+        assert outgoing_text(TEXT, KEY, purpose, NOW) == sealed(purpose)
+        assert outgoing_text(TEXT, PRIVATE, purpose, NOW) == TEXT
+    rest = replace(KEY, seal_rest_ttl=86400.0)
+    assert f".{int(NOW) + 86400}." in outgoing_text(TEXT, rest, Purpose.VALUE, NOW)
+    assert f".{int(NOW) + 300}." in outgoing_text(TEXT, rest, Purpose.RESPONSE, NOW)
     assert KEY.seal_length == len(SEALED) - len(TEXT)
     assert PRIVATE.seal_length == 0
 
@@ -314,12 +328,17 @@ def test_the_log_shows_no_control_characters_from_outside(caplog: pytest.LogCapt
 
 @pytest.mark.parametrize(
     ("text", "says"),
-    [(TEXT, "no seal"), (seal(TEXT, KEYS, NOW - 999, 9), "expired"), (SEALED[:-1] + "!", "not right")],
+    [
+        (TEXT, "no seal"),
+        (seal(TEXT, KEYS.sealing(Purpose.REQUEST), NOW - 999, 9), "took an old lineage from 10.1.2.3"),
+        (SEALED[:-1] + "!", "not right"),
+    ],
 )
 def test_a_refused_seal_says_what_is_wrong(text: str, says: str, caplog: pytest.LogCaptureFixture) -> None:
     """TRUST-20, TRUST-27."""
     decision = judge_request_in(INSIDE, [], text, KEY, NOW)
     assert decision.reason is Reason.SEAL
+    assert decision.accepted is ("old" in says)
     with caplog.at_level(logging.WARNING, "antipode"):
         report(decision, Direction.REQUEST_IN, "10.1.2.3")
     assert says in caplog.text
@@ -338,3 +357,42 @@ def test_the_sender_says_that_the_receiver_will_drop_it(caplog: pytest.LogCaptur
     assert len(caplog.records) == 1
     assert "sent a lineage to b beside X-Forwarded-For" in caplog.text
     assert "ANTIPODE_FORWARDED=ignore" in caplog.text
+
+
+@pytest.mark.parametrize("kibibytes", [32, 64])
+def test_a_hostile_request_costs_little_and_linearly(kibibytes: int) -> None:
+    """WIRE-40, WIRE-42, TRUST-32: the caller is judged once, and nothing is read without a bound."""
+
+    def cost(size: int) -> float:
+        half = size * 512
+        texts = ",".join(f"{number:04x}" for number in range(half // 5))
+        hops = ",".join(["10.0.0.1"] * (half // 9)) + ",203.0.113.9"
+        headers = [("antipode-lineage", texts), ("x-forwarded-for", hops)]
+        began = time.process_time()
+        assert Inbound(read(headers), "10.0.0.7").scope.lineage.is_complete()  # an outsider marks nothing
+        return time.process_time() - began
+
+    assert min(cost(kibibytes) for _ in range(5)) < 0.02
+
+
+def test_a_genuine_seal_that_has_expired_is_waited_for(caplog: pytest.LogCaptureFixture) -> None:
+    """TRUST-37: in the hard mode a backlog must not switch waiting off."""
+    configure(keys=dict(KEYS))
+    old = seal(TEXT, trust_settings().keys.sealing(Purpose.MESSAGE), 1_000_000, 300)
+    with antipode.message_scope({"antipode-lineage": old}) as scope:
+        assert scope.lineage.serialize() == TEXT
+        assert not scope.gaps
+    assert "took an old lineage" in caplog.text
+    with antipode.message_scope({"antipode-lineage": seal(TEXT, KEYS.sealing(Purpose.REQUEST), NOW, 300)}) as scope:
+        assert scope.lineage.serialize() == "1~_.i"
+
+
+def test_a_caller_is_judged_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """TRUST-32."""
+    asked: list[object] = []
+    monkeypatch.setattr(trust_module, "public_address_in", asked.append)
+    inbound = Inbound(read([("antipode-lineage", "1~a..e.1,1~b..e.1,1~c..e.1"), ("x-forwarded-for", "::1")]), "::1")
+    assert len(inbound.scope.lineage) == 3
+    assert inbound.may_answer()
+    inbound.response_text()
+    assert len(asked) == 1

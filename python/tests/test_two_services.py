@@ -85,7 +85,7 @@ def service_b(request: pytest.FixtureRequest) -> Iterator[tuple[int, list[Any]]]
         app = OpenTelemetryMiddleware(antipode.asgi.Middleware(app))
     else:
         app = antipode.asgi.Middleware(OpenTelemetryMiddleware(app))
-    with asgi_server(app) as port:
+    with asgi_server(app, proxy_headers=False) as port:
         yield port, seen
 
 

@@ -8,13 +8,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from antipode import wire
+from antipode import telemetry, wire
 from antipode.errors import MalformedLineageError
-from antipode.lineage import EMPTY, Lineage, Order
+from antipode.exchange import take
+from antipode.lineage import Lineage, Order
 from antipode.scope import Scope, activate
 from antipode.section import Section
 from antipode.shim import Capabilities, Shim
 from antipode.store import Store, StoreOptions
+from antipode.trust import Decision, Direction
 from antipode.writeid import Opaque, Ordered, WriteId
 
 VECTORS = Path(__file__).parents[2] / "spec" / "vectors"
@@ -180,15 +182,16 @@ def test_serialize_limits(case: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("case", cases("wire-header"))
-def test_header(case: dict[str, Any]) -> None:
+def test_header(case: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    counted: list[str] = []
+    monkeypatch.setattr(telemetry, "dropped", lambda reason, direction: counted.append(reason))
     texts = wire.unwrap_header(case["values"])
-    lineage, malformed = EMPTY, 0
-    for text in texts:
-        part = reads(text)
-        malformed += part is None
-        lineage |= EMPTY.marked_incomplete() if part is None else part
-    assert malformed == case["malformed"]
-    assert (canonical(lineage) if texts else None) == case["text"]
+    taken = take(texts, lambda text: Decision(True, text), Direction.REQUEST_IN, "")
+    assert counted.count("malformed") == case["malformed"]
+    names = [f"_.msg.{name}" for name in taken.messages]
+    assert (canonical(taken.lineage.with_extensions([*taken.lineage.extensions, *names])) if texts else None) == case[
+        "text"
+    ]
 
 
 @pytest.mark.parametrize("case", cases("lineage-join"))

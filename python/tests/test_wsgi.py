@@ -316,9 +316,11 @@ def test_behind_proxy_fix_the_header_is_judged_and_not_the_peer_that_it_put_ther
     headers = {"X-Forwarded-For": "203.0.113.9", "baggage": f"antipode={TEXT}"}
     client.get("/", headers=headers, environ_base={"REMOTE_ADDR": "10.0.0.1"})
     antipode.configure(forwarded="ignore")
-    client.get("/", headers=headers, environ_base={"REMOTE_ADDR": "10.0.0.1"})
-    client.get("/", headers=headers, environ_base={"REMOTE_ADDR": "203.0.113.1"})
-    assert seen == [antipode.EMPTY, antipode.Lineage([BEFORE]), antipode.EMPTY]
+    client.get("/", headers=headers, environ_base={"REMOTE_ADDR": "10.0.0.1"})  # and so is what it made of the header
+    inside = headers | {"X-Forwarded-For": "10.0.0.9"}
+    client.get("/", headers=inside, environ_base={"REMOTE_ADDR": "10.0.0.1"})
+    client.get("/", headers=inside, environ_base={"REMOTE_ADDR": "203.0.113.1"})
+    assert seen == [antipode.EMPTY, antipode.EMPTY, antipode.Lineage([BEFORE]), antipode.EMPTY]
 
 
 NAMES = ["HTTP_BAGGAGE", "HTTP_ANTIPODE_LINEAGE", "HTTP_UBERCTX_ANTIPODE", "HTTP_X_FORWARDED_FOR", "HTTP_FORWARDED"]

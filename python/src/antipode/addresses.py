@@ -6,10 +6,11 @@ Private is this list and no library's: Python's `is_private` and Java's differ, 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+import socket
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 Address: TypeAlias = IPv4Address | IPv6Address
 
@@ -25,9 +26,14 @@ _PRIVATE_4: Final = tuple(
     )
 )
 _PRIVATE_6: Final = tuple(IPv6Network(block) for block in ("::1/128", "fc00::/7", "fe80::/10"))
-_NO_PEER: Final = frozenset({"", "unix", "testclient"})
+MOST_HOPS: Final = 64
+MOST_HOP_OCTETS: Final = 4096
+"""Of all forwarding headers of a request together (TRUST-32)."""
+_FORWARDING: Final = frozenset({"x-forwarded-for", "forwarded"})
 _UNIX_PEER: Final = ("unix:", "unix-abstract:", "/", "@")
 _LONGEST: Final = 256
+named_peers: Final[set[str]] = set()
+"""Names that stand for a private peer: a fixture of tests puts those of test clients here."""
 
 _BRACKETED: Final = re.compile(r"\[([^\[\]]*)\](?::([0-9]{1,5}))?", re.ASCII)
 _WITH_PORT: Final = re.compile(r"([0-9.]+):([0-9]{1,5})", re.ASCII)
@@ -74,14 +80,15 @@ def is_private(address: Address) -> bool:
     return any(address in block for block in _PRIVATE_6)
 
 
-def is_private_address(text: str | None) -> bool:
+def is_private_address(text: str | None, *, unix: bool = False) -> bool:
     """Whether a peer's address as text is private (TRUST-6); what cannot be parsed is public (TRUST-8).
 
-    No peer at all (None, empty), a Unix socket and a test client count as loopback (TRUST-9).
+    A Unix socket counts as loopback; so does no peer at all (None, empty) where the operator says that such requests
+    come by one, `unix`, and nowhere else (TRUST-9).
     """
-    if text is None or text in _NO_PEER or text.startswith(_UNIX_PEER):
-        return True
-    return _is_private_text(text)
+    if not text:
+        return unix
+    return text.startswith(_UNIX_PEER) or text in named_peers or _is_private_text(text)
 
 
 def _is_private_text(text: str) -> bool:
@@ -93,6 +100,37 @@ def _is_private_text(text: str) -> bool:
 def _is_private_cached(text: str) -> bool:
     address = parse_address(text)
     return address is not None and is_private(address)
+
+
+def peer_of(connection: Any) -> str | None:
+    """The address of a socket's peer, `unix:` for a Unix socket; None where it cannot be told."""
+    try:
+        if connection.family == getattr(socket, "AF_UNIX", None):
+            return "unix:"
+        return str(connection.getpeername()[0]) or None
+    except (OSError, AttributeError, IndexError, TypeError):
+        return None
+
+
+def is_too_long(headers: Iterable[tuple[str, str]]) -> bool:
+    """Whether forwarding headers are longer than what is judged; nothing of them is parsed (TRUST-32)."""
+    values = [value for name, value in headers if name.lower() in _FORWARDING]
+    if sum(map(len, values)) > MOST_HOP_OCTETS:
+        return True
+    return sum(1 for value in values for _ in _list_items(value)) > MOST_HOPS
+
+
+def is_hop(address: str, headers: Sequence[tuple[str, str]]) -> bool:
+    """Whether forwarding headers name this address, maybe spelled otherwise, or are too long to tell."""
+    if is_too_long(headers):
+        return True
+    wanted = parse_address(address)
+    hops = (hop for name, value in headers for hop in _hops(name.lower(), value))
+    return any(hop == address or (wanted is not None and parse_address(hop) == wanted) for hop in hops)
+
+
+def _hops(name: str, value: str) -> Iterator[str]:
+    return _forwarded_hops(value) if name == "forwarded" else _list_items(value)
 
 
 def public_address_in(headers: Iterable[tuple[str, str]]) -> tuple[str, str] | None:

@@ -8,13 +8,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
-from antipode.carriers import Arrived
 from antipode.errors import MalformedLineageError
 from antipode.lineage import EMPTY, Lineage
 from antipode.need import Group
 from antipode.settings import Mode
 from antipode.store import Store, registry
-from antipode.trust import TrustSettings, judge_request_in, outgoing_text, trust_settings
+from antipode.trust import Caller, TrustSettings, outgoing_text, trust_settings
 from antipode.verdict import NOT_YET, VISIBLE, Verdict, Visibility, not_yet, unproven
 from antipode.waiting import wait, wait_async
 from antipode.writeid import WriteId
@@ -46,7 +45,7 @@ def refusal(status: int, words: str) -> Answer:
 class Question:
     """What an asker wants to know; `refused` is the answer where it is not to be had."""
 
-    def __init__(self, body: bytes, came: Arrived, peer: str | None, *, edge: bool | None) -> None:
+    def __init__(self, body: bytes, caller: Caller, *, edge: bool | None) -> None:
         self.refused: Answer | None = None
         self.ids: list[WriteId] = []
         self._store: Store | None = None
@@ -65,7 +64,7 @@ class Question:
             return
         self._answers_trust = answers_trust(self._trust, nonce)
         self.timeout = milliseconds / 1000
-        decision = judge_request_in(peer, came.forwarded, text, self._trust)
+        decision = caller.judge_request(text, self._trust)
         if not decision.accepted:
             self.refused = refusal(403, f"{decision.reason} {decision.about}".strip())
             return
@@ -144,5 +143,5 @@ class Question:
                 visible = visible.including(write_id)
             else:
                 others[answer.verdict][Lineage([write_id]).serialize()] = answer.reason
-        text = outgoing_text(visible.serialize(), self._answers_trust)
+        text = outgoing_text(visible.serialize(), self._answers_trust, None)
         return Answer(200, json.dumps({"visible": text, **others}).encode())

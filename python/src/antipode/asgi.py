@@ -32,7 +32,7 @@ from antipode.carriers import (
 from antipode.propagation import Inbound, instrument
 from antipode.session import Session, Visit
 from antipode.site import skip_packages
-from antipode.trust import trust_settings
+from antipode.trust import Caller, is_hop, peer_of, trust_settings
 
 AsgiScope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -49,7 +49,7 @@ _DENIAL: Final = "websocket.http.response"
 _STARTS: Final = frozenset({"http.response.start", "websocket.accept", f"{_DENIAL}.start"})
 _SET_COOKIE: Final = b"set-cookie"
 _OURS: Final = frozenset(name.encode() for name in (*CARRIERS, JMS_PROPERTY)) - {_BAGGAGE}
-_READ: Final = frozenset(name.encode() for name in (*CARRIERS, JMS_PROPERTY, *FORWARDING))
+_READ: Final = frozenset(name.encode() for name in (*CARRIERS, *FORWARDING))
 
 skip_packages("starlette", "fastapi", "uvicorn", "anyio")
 
@@ -86,7 +86,7 @@ class Middleware:
         if self._answers_waits and scope["type"] == "http" and _path(scope) == PATH:
             await _reply(send, await self._answer_wait(scope, receive, came))
             return
-        inbound = Inbound(came, _peer(scope, came), edge=self._edge)
+        inbound = Inbound(came, _caller(scope, receive, came), edge=self._edge)
         inner = {**scope, _MARK: inbound}
         inbound.scope.endpoint = partial(_endpoint, inner)
         if came.texts:
@@ -118,7 +118,7 @@ class Middleware:
             more = message.get("more_body", False)
             if len(body) > MOST_OCTETS:
                 return refusal(413, f"want at most {MOST_OCTETS} octets")
-        return await Question(body, came, _peer(scope, came), edge=self._edge).answer_async()
+        return await Question(body, _caller(scope, receive, came), edge=self._edge).answer_async()
 
 
 def _path(scope: AsgiScope) -> str:
@@ -152,18 +152,21 @@ def _endpoint(scope: AsgiScope) -> str:
     return f"{method} {found}" if found else f"{method} request"
 
 
-def _peer(scope: AsgiScope, came: Arrived) -> str | None:
-    """The socket's peer. Servers that trust a proxy put the address of a forwarding header there, with port 0.
+def _caller(scope: AsgiScope, receive: Receive, came: Arrived) -> Caller:
+    """Who sends the request: the socket's peer, and what the server or a middleware shows in its place (TRUST-33).
 
-    The peer itself is then one that the operator told the server to trust, and the header is judged as such.
+    Servers that trust a proxy put a forwarding header's address there. Where the server's connection cannot be seen
+    (behind a middleware that has a `receive` of its own), an address that a header names is not believed.
     """
-    client = scope.get("client")
-    if not client:
-        return None
-    host: str = client[0]
-    if client[1] == 0 and any(host in value for _, value in came.forwarded):
-        return None
-    return host
+    shown, port = scope.get("client") or (None, None)
+    connection = getattr(getattr(receive, "__self__", None), "transport", None)  # uvicorn's
+    peer = None if connection is None else peer_of(connection.get_extra_info("socket"))
+    if peer is not None:
+        return Caller(peer, came.forwarded, shown)
+    server = scope.get("server")
+    if shown is None and server and server[1] is None:
+        return Caller("unix:", came.forwarded)
+    return Caller(shown, came.forwarded, hidden=shown is not None and (port == 0 or is_hop(shown, came.forwarded)))
 
 
 def without_lineage(headers: RawHeaders) -> list[tuple[bytes, bytes]]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from antipode.exchange import give, take
 from antipode.lineage import EMPTY, Lineage
-from antipode.trust import Direction, judge_message_in, judge_message_out, report, trust_settings
+from antipode.trust import Direction, Purpose, judge_message_in, judge_message_out, report, trust_settings
 
 
 def text_at_rest(lineage: Lineage, lineage_out: bool) -> str:
@@ -19,7 +19,7 @@ def text_at_rest(lineage: Lineage, lineage_out: bool) -> str:
     if not decision.accepted:
         report(decision, Direction.MESSAGE_OUT)
         return ""
-    return give(lineage, trust, Direction.MESSAGE_OUT) or ""
+    return give(lineage, trust, Direction.MESSAGE_OUT, purpose=Purpose.VALUE) or ""
 
 
 def lineage_at_rest(value: Any, store: str, lineage_in: bool) -> Lineage:
@@ -31,9 +31,12 @@ def lineage_at_rest(value: Any, store: str, lineage_in: bool) -> Lineage:
         return EMPTY
     trust = trust_settings()
     taken = take(
-        _texts(value), lambda text: judge_message_in(text, trust, None), Direction.MESSAGE_IN, f"a value of {store}"
+        _texts(value),
+        lambda text: judge_message_in(text, trust, None, purpose=Purpose.VALUE),
+        Direction.MESSAGE_IN,
+        f"a value of {store}",
     )
-    if any(reason == "malformed" for reason, _ in taken.gaps):
+    if {reason for reason, _ in taken.gaps} == {"malformed"}:
         return taken.lineage.vouched().marked_incomplete(store)
     return taken.lineage
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final, NamedTuple
 from urllib.parse import unquote_plus
@@ -21,10 +22,14 @@ JAEGER_TRACE_HEADER: Final = "uber-trace-id"
 MAX_BAGGAGE_BYTES: Final = 8192
 MAX_BAGGAGE_MEMBERS: Final = 64
 
-_OWN: Final = frozenset({LINEAGE_HEADER, JMS_PROPERTY, JAEGER_HEADER})
 CARRIERS: Final = (BAGGAGE_HEADER, LINEAGE_HEADER, JAEGER_HEADER)
-"""The headers that may hold a lineage."""
+"""The headers that may hold a lineage, in the order in which they are read (WIRE-40)."""
 FORWARDING: Final = frozenset({"x-forwarded-for", "forwarded"})
+
+_SPELLED_KEY: Final = re.compile(
+    "".join(f"(?:{letter}|%{ord(letter) // 16}[{ord(letter) % 16:x}{ord(letter) % 16:X}])" for letter in BAGGAGE_KEY)
+)
+"""The key as an encoder may spell it: asked for before anything is decoded, which takes much longer (WIRE-42)."""
 
 HeaderValue = str | bytes | Iterable[str | bytes]
 Headers = Mapping[str, HeaderValue] | Iterable[tuple[str | bytes, HeaderValue]]
@@ -70,22 +75,20 @@ def _text(value: str | bytes) -> str:
 
 def read(headers: Headers) -> Arrived:
     """Finds the lineage texts in raw header lines, each once, and the forwarding headers (PROP-4, PROP-5)."""
-    carriers: dict[str, list[str]] = {}
+    carriers: dict[str, list[str]] = {name: [] for name in CARRIERS}
     forwarded: list[tuple[str, str]] = []
     for name, value in pairs(headers):
         if name == BAGGAGE_HEADER:
-            if BAGGAGE_KEY in value or "%" in value:
+            if _SPELLED_KEY.search(value):
                 for member in value.split(","):
                     if _is_ours(member):
-                        carriers.setdefault(name, []).append(member.partition("=")[2])
-        elif name in _OWN:
-            carriers.setdefault(name, []).append(value)
+                        carriers[name].append(member.partition("=")[2])
+        elif name in carriers:
+            carriers[name].append(value)
         elif name in FORWARDING:
             forwarded.append((name, value))
-    if not carriers and not forwarded:
-        return NOTHING
-    texts = [text for values in carriers.values() for text in unwrap_header(values) or [""]]
-    return Arrived(tuple(dict.fromkeys(texts)), tuple(forwarded))
+    texts = [text for values in carriers.values() for text in unwrap_header(values)]
+    return Arrived(tuple(dict.fromkeys(texts)), tuple(forwarded)) if texts or forwarded else NOTHING
 
 
 def _is_ours(member: str) -> bool:
@@ -94,12 +97,13 @@ def _is_ours(member: str) -> bool:
     if not equals:
         return False
     key = key.strip(" \t")
-    return key == BAGGAGE_KEY or ("%" in key and unquote_plus(key).strip() == BAGGAGE_KEY)
+    found = _SPELLED_KEY.search(key)
+    return found is not None and (found[0] == key or unquote_plus(key).strip() == BAGGAGE_KEY)
 
 
 def without_member(baggage: str) -> str:
     """A baggage line without the lineage; the application's members stay as they are spelled (PROP-10)."""
-    if BAGGAGE_KEY not in baggage and "%" not in baggage:
+    if not _SPELLED_KEY.search(baggage):
         return baggage
     members = baggage.split(",")
     kept = [member for member in members if not _is_ours(member)]

@@ -21,7 +21,7 @@ from antipode.lineage import EMPTY, Lineage
 from antipode.server import Server
 from antipode.shim import Capabilities, Shim
 from antipode.store import Store, StoreOptions, join_store
-from antipode.trust import judge_request_out, judge_response_in, outgoing_text, trust_settings
+from antipode.trust import Purpose, judge_request_out, judge_response_in, outgoing_text, trust_settings
 from antipode.verdict import NOT_YET, VISIBLE, Visibility, not_yet, unproven
 from antipode.writeid import WriteId
 
@@ -92,7 +92,7 @@ class DelegatedShim(Shim):
 
     def _answers(self, ids: list[WriteId], server: Server, timeout: float) -> list[Visibility]:
         trust = trust_settings()
-        text = outgoing_text(Lineage(ids).serialize(), trust)
+        text = outgoing_text(Lineage(ids).serialize(), trust, Purpose.REQUEST)
         nonce = secrets.token_hex(16)
         question = {"lineage": text, "timeout_ms": min(int(timeout * 1000), MOST_MS), "nonce": nonce}
         told = self._post(server, json.dumps(question).encode(), timeout)
@@ -102,7 +102,7 @@ class DelegatedShim(Shim):
         except (ValueError, TypeError, KeyError, RecursionError):
             raise _Refused(f"{server.address} gave no answer of that form") from None
         host = urlsplit(server.target).hostname or ""
-        decision = judge_response_in(host, str(visible), answers_trust(trust, nonce))
+        decision = judge_response_in(host, str(visible), answers_trust(trust, nonce), purpose=None)
         if not decision.accepted:
             raise _Refused(
                 f"the answer of {server.address} is not believed: {decision.reason} {decision.about}".rstrip()

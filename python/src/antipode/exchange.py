@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from typing import Final
 
 from antipode import logs, telemetry
 from antipode.errors import MalformedLineageError
@@ -10,7 +11,17 @@ from antipode.lineage import EMPTY, Lineage
 from antipode.recorder import messages_of, named, recorder
 from antipode.scope import Scope, current_block
 from antipode.settings import Mode, settings
-from antipode.trust import Decision, Direction, Reason, TrustSettings, outgoing_text, report
+from antipode.trust import Decision, Direction, Purpose, Reason, TrustSettings, outgoing_text, report
+from antipode.wire import MAX_ENTRIES
+
+MOST_TEXTS: Final = 16
+MOST_OCTETS: Final = 16_384
+"""Of the distinct lineage texts of one receipt that are read (WIRE-40)."""
+_PURPOSES: Final = {
+    Direction.REQUEST_OUT: Purpose.REQUEST,
+    Direction.RESPONSE_OUT: Purpose.RESPONSE,
+    Direction.MESSAGE_OUT: Purpose.MESSAGE,
+}
 
 Judge = Callable[[str], Decision]
 
@@ -44,16 +55,29 @@ class Taken:
 def take(texts: Iterable[str], judge: Judge, direction: Direction, sender: str) -> Taken:
     """Judges each text and reads what is believed; raises nothing (TRUST-1, WIRE-25).
 
-    What cannot be read makes the result incomplete anywhere; what is not believed does so only under `key`,
-    or anybody could switch strict barriers off from outside (TRUST-28).
+    What cannot be read, or lies beyond the bounds of a receipt (WIRE-40, WIRE-41), makes the result incomplete
+    anywhere; what is not believed does so only under `key`, or anybody could switch strict barriers off from outside
+    (TRUST-28).
     """
     taken = Taken()
-    refused: dict[tuple[str, ...], Decision] = {}
-    malformed = 0
+    told: dict[tuple[str, ...], Decision] = {}
+    seen: set[str] = set()
+    malformed = octets = 0
+    oversize = False
     for text in texts:
+        if text in seen:
+            continue
+        octets += len(text)
+        if len(seen) == MOST_TEXTS or octets > MOST_OCTETS:
+            oversize = True
+            break
+        seen.add(text)
         decision = judge(text)
+        if decision.reason is not Reason.NONE:
+            told[decision.reason, decision.about, decision.header] = decision
         if not decision.accepted:
-            refused[decision.reason, decision.about, decision.header] = decision
+            if decision.reason is not Reason.SEAL:
+                break  # the caller is not believed, whatever else it sent
             continue
         try:
             lineage = Lineage.deserialize(decision.text)
@@ -64,22 +88,40 @@ def take(texts: Iterable[str], judge: Judge, direction: Direction, sender: str) 
         if lineage.extensions:
             lineage, messages = messages_of(lineage)
             taken.messages += messages
-        taken.lineage = lineage if taken.lineage is EMPTY else taken.lineage | lineage
-    for decision in refused.values():
-        _refuse(taken, decision, direction, sender)
+        joined = lineage if taken.lineage is EMPTY else taken.lineage | lineage
+        if joined is not lineage and joined.most_entries() > MAX_ENTRIES and len(joined) > MAX_ENTRIES:
+            oversize = True
+        else:
+            taken.lineage = joined
+    for decision in told.values():
+        _tell(taken, decision, direction, sender)
     if malformed:
-        detail = f"a lineage from {sender or 'a local peer'} ({direction.words}) could not be read"
-        taken.gaps.append(("malformed", detail))
-        telemetry.incomplete("malformed", "")
-        logs.warn(f"malformed {direction}", f"{detail}: what it held is missing.", count_as="dropped")
-        taken.lineage = taken.lineage.marked_incomplete()
-    elif taken.lineage:
+        _lose(taken, "malformed", direction, f"a lineage from {_shown(sender)} ({direction.words}) could not be read")
+    if oversize:
+        telemetry.dropped("oversize", direction.value)
+        detail = f"what {_shown(sender)} sent ({direction.words}) has more than 16 texts, 16,384 octets or 512 writes"
+        _lose(taken, "oversize", direction, detail)
+    if taken.lineage and not malformed:
         telemetry.size(direction.value, len(taken.lineage.serialize()))
     return taken
 
 
-def _refuse(taken: Taken, decision: Decision, direction: Direction, sender: str) -> None:
+def _shown(sender: str) -> str:
+    return logs.shown(sender) if sender else "a local peer"
+
+
+def _lose(taken: Taken, reason: str, direction: Direction, detail: str) -> None:
+    """Something of a receipt is missing, and what was to be read of it has been."""
+    taken.gaps.append((reason, detail))
+    telemetry.incomplete(reason, "")
+    logs.warn(f"{reason} {direction}", f"{detail}: what it held is missing.", count_as="dropped")
+    taken.lineage = taken.lineage.marked_incomplete()
+
+
+def _tell(taken: Taken, decision: Decision, direction: Direction, sender: str) -> None:
     report(decision, direction, sender)
+    if decision.accepted:
+        return  # late, and genuine
     if decision.reason is Reason.SEAL:
         taken.gaps.append(("seal", f"a lineage ({direction.words}) was dropped: {decision.about}"))
         telemetry.incomplete("seal", "")
@@ -94,12 +136,13 @@ def give(
     direction: Direction,
     sender: Scope | None = None,
     told: Lineage | None = None,
+    purpose: Purpose | None = None,
 ) -> str | None:
     """The text that leaves: within the budget, sealed if seals are asked for; None where nothing need leave.
 
     What the budget leaves out is marked in the text and counted; the scope's lineage stays whole (WIRE-36). `sender`:
     whose message it leaves with, for a recorded history; None for what rests beside a value. `told`: what that says of
-    it, where it is more than leaves.
+    it, where it is more than leaves. `purpose`: of its seal, where the direction does not tell it.
     """
     recording = None if sender is None or not settings().history else recorder()
     if not lineage and (recording is None or told is None):
@@ -111,7 +154,7 @@ def give(
     fits = fitted(lineage, settings().budget_bytes - trust.seal_length, direction)
     if recording is not None and sender is not None:
         recording.sent(sender, message, fits if told is None else fits | told)
-    text = outgoing_text(fits.serialize(), trust)
+    text = outgoing_text(fits.serialize(), trust, purpose or _PURPOSES[direction])
     telemetry.size(direction.value, len(text))
     return text
 

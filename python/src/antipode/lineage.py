@@ -88,7 +88,7 @@ class Lineage:
         text = self._text
         if text is None:
             text = _join(self._parts or self._split())
-            if len(text) > _CERTAIN and (len(text) > wire.MAX_BYTES or self._entry_count() > wire.MAX_ENTRIES):
+            if len(text) > _CERTAIN and (len(text) > wire.MAX_BYTES or self.most_entries() > wire.MAX_ENTRIES):
                 text = _join(self._fitted(wire.MAX_BYTES))
             self._text = text
         return text
@@ -345,7 +345,7 @@ class Lineage:
         """
         budget = min(budget, wire.MAX_BYTES)
         length = self._length()
-        if length <= budget and (length <= _CERTAIN or self._entry_count() <= wire.MAX_ENTRIES):
+        if length <= budget and (length <= _CERTAIN or self.most_entries() <= wire.MAX_ENTRIES):
             return self
         return self._make(*self._fitted(budget))
 
@@ -356,7 +356,7 @@ class Lineage:
         rest = 1 + sum(len(extension) + 1 for extension in extensions)
         flag = wire.flag_length(incomplete)
         size = sum(len(text) + 1 for text in kept.values())
-        entries = self._entry_count()
+        entries = self.most_entries()
         for store, text in sorted(kept.items(), key=lambda item: (len(item[1]), item[1]), reverse=True):
             if rest + size + flag <= budget and entries <= wire.MAX_ENTRIES:
                 break
@@ -379,7 +379,8 @@ class Lineage:
         texts = (*parts.sections.values(), *parts.extensions)
         return 1 + sum(map(len, texts)) + len(texts) + wire.flag_length(parts.incomplete)
 
-    def _entry_count(self) -> int:
+    def most_entries(self) -> int:
+        """The number of its writes as its sections are spelled: there may be fewer, never more."""
         return sum(text.count(".") // 3 for text in self._sections.values())
 
     def __str__(self) -> str:

@@ -13,6 +13,15 @@ logger: Final = logging.getLogger("antipode")
 PERIOD_S: Final = 60.0
 
 
+MOST_SHOWN: Final = 64
+
+
+def shown(text: str) -> str:
+    """A text from outside as it may stand in a line, an error or a result's words (OBS-12)."""
+    plain = text.isascii() and text.isprintable()
+    return text if plain and len(text) <= MOST_SHOWN else ascii(text[:MOST_SHOWN])
+
+
 class _Throttle:
     def __init__(self) -> None:
         self._lock = threading.Lock()

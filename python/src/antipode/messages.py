@@ -86,7 +86,7 @@ def _texts(source: str | bytes | Mapping[str, Any] | None) -> tuple[str, ...]:
     if isinstance(source, str | bytes):
         return read({HEADER: source}).texts
     values = [
-        (HEADER, _text(value))
+        (HEADER, _text(value))  # a frame of STOMP may hold it as JMS spells it
         for name, value in source.items()
         if str(name).lower() in {HEADER, JMS_HEADER} and value is not None
     ]

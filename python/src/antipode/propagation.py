@@ -41,12 +41,11 @@ from antipode.propagator import (
 from antipode.scope import Scope, current_scope, in_context
 from antipode.settings import Mode, settings
 from antipode.trust import (
+    Caller,
     Direction,
     TrustSettings,
-    judge_request_in,
     judge_request_out,
     judge_response_in,
-    judge_response_out,
     report,
     trust_settings,
     warn_of_forwarded,
@@ -81,15 +80,17 @@ class Inbound:
     in `context()`, asks `response_text()` when the header leaves, and calls `close()` at the end.
     """
 
-    __slots__ = ("_edge", "_forwarded", "_peer", "_reported", "scope")
+    __slots__ = ("_caller", "_edge", "_reported", "scope")
 
-    def __init__(self, came: Arrived = NOTHING, peer: str | None = None, *, edge: bool | None = None) -> None:
-        """`peer` is the socket's peer; `edge` a middleware's own word, which can only add to the setting."""
+    def __init__(self, came: Arrived = NOTHING, peer: Caller | str | None = None, *, edge: bool | None = None) -> None:
+        """`peer` is the socket's peer, or what a middleware knows of the caller.
+
+        `edge` is a middleware's own word, which can only add to the setting.
+        """
         instrument()
         announce()
-        self._peer = peer
+        caller = self._caller = peer if isinstance(peer, Caller) else Caller(peer, came.forwarded)
         self._edge = edge
-        self._forwarded = came.forwarded
         self._reported = EMPTY
         if not came.texts:
             self.scope = Scope(kind="request")
@@ -97,9 +98,9 @@ class Inbound:
         trust = self._trust()
         taken = take(
             came.texts,
-            lambda text: judge_request_in(peer, came.forwarded, text, trust),
+            lambda text: caller.judge_request(text, trust),
             Direction.REQUEST_IN,
-            peer or "",
+            caller.peer or "",
         )
         self.scope = Scope(taken.lineage, kind="request")
         taken.note_in(self.scope)
@@ -128,7 +129,7 @@ class Inbound:
 
     def may_answer(self) -> bool:
         """Whether a lineage may go to this caller at all; where not, what the application set is taken out."""
-        return judge_response_out(self._peer, self._forwarded, self._trust()).accepted
+        return self._caller.judge_response(self._trust()).accepted
 
     def response_text(self, *, public: bool = False) -> str | None:
         """The header's value for what the scope added since it was last asked; None where none is to be sent.
@@ -147,7 +148,7 @@ class Inbound:
         if (not new and told is None) or public:
             return None
         trust = self._trust()
-        decision = judge_response_out(self._peer, self._forwarded, trust)
+        decision = self._caller.judge_response(trust)
         if not decision.accepted:
             report(decision, Direction.RESPONSE_OUT)
             return None
@@ -162,7 +163,7 @@ class Inbound:
 def extract_request(headers: Headers, peer: str | None = None, *, edge: bool | None = None) -> Iterator[Scope]:
     """Opens the scope of a request that came in with these headers, for the block.
 
-    `peer` is the address of the socket's peer as the server gives it; None (a Unix socket) counts as loopback.
+    `peer` is the address of the socket's peer as the server gives it, `unix:` for a Unix socket; None is not believed.
     """
     inbound = Inbound(read(headers), peer, edge=edge)
     try:

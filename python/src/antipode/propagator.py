@@ -38,7 +38,7 @@ from antipode.carriers import (
 from antipode.exchange import give, leaving, take
 from antipode.scope import Scope, current_scope, in_context, scope_in
 from antipode.settings import Trust
-from antipode.trust import Decision, Direction, judge_request_in, judge_request_out, report, trust_settings
+from antipode.trust import Caller, Decision, Direction, judge_request_out, report, trust_settings
 
 _APPROVAL: Final = otel.create_key("antipode-approval")
 _ARRIVED: Final = otel.create_key("antipode-arrived")
@@ -93,7 +93,8 @@ class AntipodePropagator(TextMapPropagator):
         trust = trust_settings()
         if trust.edge or trust.trust not in {Trust.ALL, Trust.KEY}:
             return otel.set_value(_ARRIVED, texts, context)
-        taken = take(texts, lambda text: judge_request_in(None, (), text, trust), Direction.REQUEST_IN, "a propagator")
+        nobody = Caller()
+        taken = take(texts, lambda text: nobody.judge_request(text, trust), Direction.REQUEST_IN, "a propagator")
         scope = Scope(taken.lineage, kind="request")
         taken.note_in(scope)
         return in_context(scope, context)

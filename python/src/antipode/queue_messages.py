@@ -19,7 +19,7 @@ from antipode.scope_values import Delivery
 from antipode.seal import strip_seal
 from antipode.settings import settings
 from antipode.store import Store
-from antipode.trust import Reason, judge_message_in, judge_message_out, outgoing_text, trust_settings
+from antipode.trust import Purpose, Reason, judge_message_in, judge_message_out, outgoing_text, trust_settings
 from antipode.wire import unwrap_header
 from antipode.writeid import WriteId
 
@@ -181,7 +181,7 @@ def text_to_send(options: QueueOptions, carried: Mapping[str, Any], own: WriteId
             lineage = lineage.including(own)
         text = message_text(lineage, lineage_out=options.lineage_out, sender=scope)
     if text is None and options.stamped and scope is not None and options.store.records and _may_leave(options):
-        return outgoing_text(EMPTY.serialize(), trust_settings())
+        return outgoing_text(EMPTY.serialize(), trust_settings(), Purpose.MESSAGE)
     return text
 
 

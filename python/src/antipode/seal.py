@@ -37,6 +37,20 @@ class SealState(StrEnum):
     BAD = "bad"
 
 
+class Purpose(StrEnum):
+    """What a lineage is sealed for: with a key of its own, so that no other one takes it (TRUST-36)."""
+
+    REQUEST = "antipode request"
+    RESPONSE = "antipode response"
+    MESSAGE = "antipode message"
+    VALUE = "antipode value"
+
+    @property
+    def is_rest(self) -> bool:
+        """Whether what is sealed rests somewhere, and may be read long after (TRUST-21)."""
+        return self in {Purpose.MESSAGE, Purpose.VALUE}
+
+
 class Opened(NamedTuple):
     """A text without its seal, and what the seal was worth."""
 
@@ -50,7 +64,7 @@ class Keys(Mapping[str, bytes]):
     Raises ConfigurationError for an empty or over-long id, and for a key of fewer than 16 octets.
     """
 
-    __slots__ = ("_keys", "_spelled")
+    __slots__ = ("_keys", "_made", "_spelled")
 
     def __init__(self, keys: Mapping[str, bytes] = MappingProxyType({})) -> None:
         self._keys = dict(keys)
@@ -62,6 +76,7 @@ class Keys(Mapping[str, bytes]):
             if len(key) < _LEAST_KEY:
                 raise ConfigurationError(f"the seal key {name!r} has {len(key)} octets; at least {_LEAST_KEY}")
         self._spelled = {spell_name(name): key for name, key in self._keys.items()}
+        self._made: dict[Purpose, Keys] = {}
 
     def __getitem__(self, name: str) -> bytes:
         return self._keys[name]
@@ -86,6 +101,13 @@ class Keys(Mapping[str, bytes]):
     def for_purpose(self, purpose: bytes) -> Keys:
         """Others, made from these (HMAC-SHA256): what they seal is worth nothing where another purpose is asked for."""
         return Keys({name: hmac.new(key, purpose, hashlib.sha256).digest() for name, key in self._keys.items()})
+
+    def sealing(self, purpose: Purpose) -> Keys:
+        """Return those of one purpose of lineages, made once (TRUST-36)."""
+        found = self._made.get(purpose)
+        if found is None:
+            found = self._made[purpose] = self.for_purpose(purpose.encode())
+        return found
 
     @property
     def signer(self) -> tuple[str, bytes] | None:
@@ -129,8 +151,8 @@ def parse_keys(text: str, origin: str) -> Keys:
         raise ConfigurationError(f"{origin}: {error}") from None
 
 
-def seal(text: str, keys: Keys, now: float, ttl: float) -> str:
-    """`text` with a seal of the first key that holds from `now` for `ttl` (Unix time, seconds).
+def seal(text: str, keys: Keys, now: float, ttl: float | None) -> str:
+    """`text` with a seal of the first key that holds from `now` for `ttl` (Unix time, seconds; None: without end).
 
     A seal that the text has already is replaced. Raises ConfigurationError without a key.
     """
@@ -139,12 +161,16 @@ def seal(text: str, keys: Keys, now: float, ttl: float) -> str:
         raise ConfigurationError("no key to seal with: set ANTIPODE_KEYS_FILE")
     name, key = signer
     text = strip_seal(text)
-    claim = f"{text}{_MARK}.{name}.{int(now + ttl)}"
+    claim = f"{text}{_MARK}.{name}.{0 if ttl is None else int(now + ttl)}"
     return f"{claim}.{_mac(key, claim)}"
 
 
-def open_seal(text: str, keys: Keys, now: float) -> Opened:
-    """Takes a text's seal off and verifies it at `now` (Unix time, seconds); raises nothing."""
+def open_seal(text: str, keys: Keys, now: float, *, leeway: float = 0.0, endless: bool = False) -> Opened:
+    """Takes a text's seal off and verifies it at `now` (Unix time, seconds); raises nothing.
+
+    `leeway`: for how long after its expiry it is valid still, for clocks that differ. `endless`: whether one without
+    end is valid, and not bad.
+    """
     body, mark, tail = text.rpartition(_MARK)
     if not mark:
         return Opened(text, SealState.MISSING)
@@ -159,7 +185,9 @@ def open_seal(text: str, keys: Keys, now: float) -> Opened:
         return Opened(body, SealState.UNKNOWN_KEY)
     if not hmac.compare_digest(_mac(key, text[: -len(mac) - 1]), mac):
         return Opened(body, SealState.BAD)
-    return Opened(body, SealState.VALID if now < int(expiry) else SealState.EXPIRED)
+    if expiry == "0":
+        return Opened(body, SealState.VALID if endless else SealState.BAD)
+    return Opened(body, SealState.VALID if now < int(expiry) + leeway else SealState.EXPIRED)
 
 
 def strip_seal(text: str) -> str:

@@ -67,7 +67,9 @@ class Settings:
     peers: tuple[str, ...] = ()
     keys_file: str = ""
     keys: Keys = NO_KEYS
+    trust_unix: bool = False
     seal_ttl: float = 300.0
+    seal_rest_ttl: float = 0.0
     budget_bytes: int = 1024
     hash_keys: bool = False
     auto_merge: bool = False
@@ -108,7 +110,9 @@ class SettingsWords(TypedDict, total=False):
     peers: Iterable[str] | None
     keys_file: str | os.PathLike[str] | None
     keys: Mapping[str, bytes] | None
+    trust_unix: bool | None
     seal_ttl: float | timedelta | None
+    seal_rest_ttl: float | timedelta | None
     budget_bytes: int | None
     hash_keys: bool | None
     auto_merge: bool | None

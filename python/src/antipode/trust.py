@@ -17,17 +17,28 @@ from string import ascii_lowercase, ascii_uppercase
 from typing import Final, NamedTuple
 
 from antipode import logs, telemetry
-from antipode.addresses import is_private, is_private_address, parse_address, public_address_in
+from antipode.addresses import (
+    is_hop,
+    is_private,
+    is_private_address,
+    is_too_long,
+    parse_address,
+    peer_of,
+    public_address_in,
+)
 from antipode.errors import ConfigurationError
-from antipode.seal import NO_KEYS, Keys, SealState, open_seal, seal, strip_seal
+from antipode.seal import NO_KEYS, Keys, Purpose, SealState, open_seal, seal, strip_seal
 from antipode.settings import Trust, settings, settings_generation
 
 __all__ = [
+    "Caller",
     "Decision",
     "Direction",
     "Peers",
+    "Purpose",
     "Trust",
     "TrustSettings",
+    "is_hop",
     "is_private_address",
     "judge_message_in",
     "judge_message_out",
@@ -36,6 +47,7 @@ __all__ = [
     "judge_response_in",
     "judge_response_out",
     "outgoing_text",
+    "peer_of",
     "report",
     "trust_settings",
     "warn_of_forwarded",
@@ -46,6 +58,8 @@ _LABELS: Final = re.compile(r"[a-z0-9_-]+(?:\.[a-z0-9_-]+)*", re.ASCII)
 _NUMBER_LABEL: Final = re.compile(r"(?:[0-9]+|0x[0-9a-f]*)", re.ASCII)
 _HOST_PORT: Final = re.compile(r"([^:\[\]]+):([0-9]{0,5})", re.ASCII)
 _LONGEST_HOST: Final = 512
+LEEWAY_S: Final = 30.0
+"""For how long after its expiry a lineage's seal is valid still: clocks differ (TRUST-20)."""
 
 
 class Direction(StrEnum):
@@ -73,7 +87,11 @@ class Reason(StrEnum):
     OFF = "trust is none"
     EDGE = "this is an edge"
     PEER = "the peer's address is public"
+    NO_PEER = "the server names no peer"
+    RESOLVED = "the server shows a public address, resolved from a header"
+    HIDDEN = "the socket's peer cannot be told from what a header says"
     FORWARDED = "a forwarding header has a public address"
+    TOO_LONG = "the forwarding headers have more than 64 hops or 4,096 octets"
     HOST = "the host is not approved"
     OPTION = "the client was told not to"
     SEAL = "the seal is not valid"
@@ -159,7 +177,7 @@ _NO_PEERS: Final = Peers()
 
 @dataclass(frozen=True, slots=True)
 class TrustSettings:
-    """The settings of trust, as they are judged by. `seal_ttl` in seconds."""
+    """The settings of trust, as they are judged by. `seal_ttl`, `seal_rest_ttl` (0: no end) in seconds."""
 
     trust: Trust = Trust.PRIVATE
     edge: bool = False
@@ -167,6 +185,9 @@ class TrustSettings:
     peers: Peers = field(default=_NO_PEERS)
     keys: Keys = NO_KEYS
     seal_ttl: float = 300.0
+    seal_rest_ttl: float = 0.0
+    unix: bool = False
+    """A request without a peer came by a Unix socket (TRUST-9)."""
 
     def at_edge(self, edge: bool | None) -> TrustSettings:
         """These, with what one middleware was told; an edge that the operator declared stays one."""
@@ -188,12 +209,87 @@ def trust_settings() -> TrustSettings:
     generation, found = _cached
     if generation != settings_generation():
         generation = settings_generation()
-        found = TrustSettings(now.trust, now.edge, now.forwarded == "ignore", Peers(now.peers), now.keys, now.seal_ttl)
+        ignore = now.forwarded == "ignore"
+        peers, keys = Peers(now.peers), now.keys
+        found = TrustSettings(
+            now.trust, now.edge, ignore, peers, keys, now.seal_ttl, now.seal_rest_ttl, unix=now.trust_unix
+        )
         _cached = (generation, found)
     return found
 
 
 # Judging: the table of TRUST-3
+
+
+class Caller:
+    """Who has sent a request; judged once, whatever the number of its texts (TRUST-32)."""
+
+    __slots__ = ("_decision", "_forwarded", "_hidden", "_shown", "peer")
+
+    def __init__(
+        self,
+        peer: str | None = None,
+        forwarded: Iterable[tuple[str, str]] = (),
+        shown: str | None = None,
+        *,
+        hidden: bool = False,
+    ) -> None:
+        """`peer`: the socket's; `forwarded`: forwarding headers (name, value); `shown`: what the server shows instead.
+
+        `hidden`: the socket's peer is not to be seen, and `peer` may be a header's word (TRUST-33).
+        """
+        self.peer = peer
+        self._forwarded = tuple(forwarded)
+        self._shown = shown
+        self._hidden = hidden
+        self._decision: Decision | None = None
+
+    def judge(self, trust: TrustSettings) -> Decision:
+        """Whether the caller is inside, by its addresses alone (TRUST-9 to TRUST-13, TRUST-32, TRUST-33)."""
+        if self._decision is None:
+            self._decision = self._judged(trust)
+        return self._decision
+
+    def _judged(self, trust: TrustSettings) -> Decision:
+        if not self._hidden and not is_private_address(self.peer, unix=trust.unix):
+            return Decision(False, reason=Reason.PEER if self.peer else Reason.NO_PEER, about=self.peer or "")
+        if not trust.ignore_forwarded:
+            if is_too_long(self._forwarded):
+                return Decision(False, reason=Reason.TOO_LONG, about=self.peer or "")
+            found = public_address_in(self._forwarded)
+            if found is not None:
+                header, address = found
+                return Decision(False, reason=Reason.FORWARDED, about=address, header=header)
+        if self._hidden:
+            return Decision(False, reason=Reason.HIDDEN, about=self.peer or "")
+        if self._shown is not None and self._shown != self.peer:
+            if not is_private_address(self._shown):
+                return Decision(False, reason=Reason.RESOLVED, about=self._shown)
+            if not is_hop(self._shown, self._forwarded):
+                return Decision(False, reason=Reason.HIDDEN, about=self._shown)
+        return Decision(True)
+
+    def judge_request(self, text: str, trust: TrustSettings, now: float | None = None) -> Decision:
+        """Whether a lineage of this caller's request is taken: by its seal where seals are asked for."""
+        if trust.edge:
+            return Decision(False, reason=Reason.EDGE)
+        match trust.trust:
+            case Trust.ALL:
+                return Decision(True, strip_seal(text))
+            case Trust.KEY:
+                return _judge_seal(text, trust, now, Purpose.REQUEST)
+            case Trust.NONE:
+                return Decision(False, reason=Reason.OFF)
+        decision = self.judge(trust)
+        return Decision(True, strip_seal(text)) if decision.accepted else decision
+
+    def judge_response(self, trust: TrustSettings) -> Decision:
+        """Whether a response may carry what the scope added: to a caller inside, even if it sent no lineage."""
+        if trust.edge:
+            return Decision(False, reason=Reason.EDGE)
+        if trust.trust is Trust.ALL:
+            return Decision(True)
+        return Decision(False, reason=Reason.OFF) if trust.trust is Trust.NONE else self.judge(trust)
 
 
 def judge_request_in(
@@ -204,28 +300,12 @@ def judge_request_in(
     now: float | None = None,
 ) -> Decision:
     """Whether a request's lineage is taken: by socket peer, forwarding headers (name, value), and seal."""
-    if trust.edge:
-        return Decision(False, reason=Reason.EDGE)
-    match trust.trust:
-        case Trust.ALL:
-            return Decision(True, strip_seal(text))
-        case Trust.KEY:
-            return _judge_seal(text, trust, now)
-        case Trust.NONE:
-            return Decision(False, reason=Reason.OFF)
-    decision = _judge_caller(peer, forwarded, trust)
-    return Decision(True, strip_seal(text)) if decision.accepted else decision
+    return Caller(peer, forwarded).judge_request(text, trust, now)
 
 
 def judge_response_out(peer: str | None, forwarded: Iterable[tuple[str, str]], trust: TrustSettings) -> Decision:
-    """Whether a response may carry what the scope added: to a caller inside, even if it sent no lineage."""
-    if trust.edge:
-        return Decision(False, reason=Reason.EDGE)
-    if trust.trust is Trust.ALL:
-        return Decision(True)
-    if trust.trust is Trust.NONE:
-        return Decision(False, reason=Reason.OFF)
-    return _judge_caller(peer, forwarded, trust)
+    """Whether a response to this caller may carry what the scope added."""
+    return Caller(peer, forwarded).judge_response(trust)
 
 
 def judge_request_out(host: str, trust: TrustSettings) -> Decision:
@@ -239,16 +319,26 @@ def judge_request_out(host: str, trust: TrustSettings) -> Decision:
     return Decision(False, reason=Reason.HOST, about=host)
 
 
-def judge_response_in(host: str, text: str, trust: TrustSettings, now: float | None = None) -> Decision:
-    """Whether what a response from this host brought back is taken."""
+def judge_response_in(
+    host: str,
+    text: str,
+    trust: TrustSettings,
+    now: float | None = None,
+    purpose: Purpose | None = Purpose.RESPONSE,
+) -> Decision:
+    """Whether what a response from this host brought back is taken. `purpose`: None where `trust` has its keys."""
     decision = judge_request_out(host, trust)
     if trust.trust is Trust.KEY and not (trust.edge and not decision.accepted):
-        return _judge_seal(text, trust, now)
+        return _judge_seal(text, trust, now, purpose)
     return Decision(True, strip_seal(text)) if decision.accepted else decision
 
 
 def judge_message_in(
-    text: str, trust: TrustSettings, allowed: bool | None = None, now: float | None = None
+    text: str,
+    trust: TrustSettings,
+    allowed: bool | None = None,
+    now: float | None = None,
+    purpose: Purpose = Purpose.MESSAGE,
 ) -> Decision:
     """Whether a message's or value's lineage is taken; `allowed` is `lineage_in`, None if unsaid."""
     if allowed is False:
@@ -257,7 +347,7 @@ def judge_message_in(
         return Decision(False, reason=Reason.OFF)
     if trust.edge and not allowed:
         return Decision(False, reason=Reason.EDGE)
-    return _judge_seal(text, trust, now) if trust.trust is Trust.KEY else Decision(True, strip_seal(text))
+    return _judge_seal(text, trust, now, purpose) if trust.trust is Trust.KEY else Decision(True, strip_seal(text))
 
 
 def judge_message_out(trust: TrustSettings, allowed: bool | None = None) -> Decision:
@@ -267,28 +357,22 @@ def judge_message_out(trust: TrustSettings, allowed: bool | None = None) -> Deci
     return Decision(False, reason=Reason.OFF) if trust.trust is Trust.NONE else Decision(True)
 
 
-def outgoing_text(text: str, trust: TrustSettings, now: float | None = None) -> str:
-    """The lineage text as it leaves: sealed under `key` (TRUST-23)."""
+def outgoing_text(text: str, trust: TrustSettings, purpose: Purpose | None, now: float | None = None) -> str:
+    """The lineage text as it leaves: sealed under `key` (TRUST-23). `purpose`: None where `trust` has its keys."""
     if trust.trust is not Trust.KEY:
         return text
-    return seal(text, trust.keys, time.time() if now is None else now, trust.seal_ttl)
+    ttl = (trust.seal_rest_ttl or None) if purpose is not None and purpose.is_rest else trust.seal_ttl
+    keys = trust.keys if purpose is None else trust.keys.sealing(purpose)
+    return seal(text, keys, time.time() if now is None else now, ttl)
 
 
-def _judge_caller(peer: str | None, forwarded: Iterable[tuple[str, str]], trust: TrustSettings) -> Decision:
-    if not is_private_address(peer):
-        return Decision(False, reason=Reason.PEER, about=peer or "")
-    if not trust.ignore_forwarded:
-        found = public_address_in(forwarded)
-        if found is not None:
-            header, address = found
-            return Decision(False, reason=Reason.FORWARDED, about=address, header=header)
-    return Decision(True)
-
-
-def _judge_seal(text: str, trust: TrustSettings, now: float | None) -> Decision:
-    body, state = open_seal(text, trust.keys, time.time() if now is None else now)
-    if state is SealState.VALID:
-        return Decision(True, body)
+def _judge_seal(text: str, trust: TrustSettings, now: float | None, purpose: Purpose | None) -> Decision:
+    keys = trust.keys if purpose is None else trust.keys.sealing(purpose)
+    endless = purpose is not None and purpose.is_rest
+    body, state = open_seal(text, keys, time.time() if now is None else now, leeway=LEEWAY_S, endless=endless)
+    # A genuine one that has expired only makes a barrier wait for what was once true: it is taken, and said (TRUST-37).
+    if state is SealState.VALID or state is SealState.EXPIRED:
+        return Decision(True, body, *((Reason.SEAL, state) if state is SealState.EXPIRED else ()))
     return Decision(False, reason=Reason.SEAL, about=state)
 
 
@@ -333,7 +417,9 @@ def report(decision: Decision, direction: Direction, sender: str = "") -> None:
         return  # the operator asked for exactly this
     outward = direction in {Direction.REQUEST_OUT, Direction.RESPONSE_OUT, Direction.MESSAGE_OUT}
     verb = "did not send a lineage to" if outward else "dropped a lineage from"
-    where = _shown(sender if decision.reason is Reason.SEAL else decision.about)
+    if decision.accepted:
+        verb = "took an old lineage from"
+    where = logs.shown(sender if decision.reason is Reason.SEAL else decision.about)
     reason = decision.reason.value
     if decision.reason is Reason.FORWARDED:
         reason = f"{decision.header} has a public address"
@@ -356,20 +442,25 @@ _CURES: Final[Mapping[Reason, str]] = {
         "If this is the edge set ANTIPODE_EDGE=true; if callers inside have public addresses, seal "
         "lineages with ANTIPODE_KEYS_FILE."
     ),
+    Reason.NO_PEER: "If it listens on a Unix socket set ANTIPODE_TRUST_UNIX=true.",
+    Reason.RESOLVED: (
+        "If applications copy the header inside, let the server not resolve it (uvicorn: --no-proxy-headers) and set "
+        "ANTIPODE_FORWARDED=ignore."
+    ),
+    Reason.HIDDEN: (
+        "Put Antipode's middleware outside of what sets the peer's address from a header, or seal lineages with "
+        "ANTIPODE_KEYS_FILE."
+    ),
+    Reason.TOO_LONG: "If this is the edge set ANTIPODE_EDGE=true; else do not copy those headers from hop to hop.",
     Reason.HOST: "If it is one of yours add it to ANTIPODE_PEERS.",
-    Reason.SEAL: "Give this service and its callers the same keys: ANTIPODE_KEYS_FILE.",
+    Reason.SEAL: "Give this service and its callers the same keys (ANTIPODE_KEYS_FILE) and the right time.",
 }
 _SEAL_WORDS: Final[Mapping[SealState, str]] = {
     SealState.MISSING: "it has no seal",
-    SealState.EXPIRED: "its seal has expired (ANTIPODE_SEAL_TTL_S)",
+    SealState.EXPIRED: "its seal has expired (ANTIPODE_SEAL_TTL_S, ANTIPODE_SEAL_REST_TTL_S)",
     SealState.UNKNOWN_KEY: "its seal is by a key that is not known here",
     SealState.BAD: "its seal is not right",
 }
-
-
-def _shown(text: str) -> str:
-    """Text from outside as it may stand in a log line."""
-    return text if text.isascii() and text.isprintable() and len(text) <= 64 else ascii(text[:64])
 
 
 def warn_of_forwarded(host: str, headers: Iterable[tuple[str, str]], trust: TrustSettings) -> None:
@@ -381,8 +472,8 @@ def warn_of_forwarded(host: str, headers: Iterable[tuple[str, str]], trust: Trus
         header, address = found
         logs.warn(
             f"trust beside {header}",
-            f"sent a lineage to {_shown(host)} beside {header}, which has a public address "
-            f"({_shown(address)}): the receiver drops it. Do not copy that header, or set "
+            f"sent a lineage to {logs.shown(host)} beside {header}, which has a public address "
+            f"({logs.shown(address)}): the receiver drops it. Do not copy that header, or set "
             "ANTIPODE_FORWARDED=ignore at the receiver and here.",
             count_as="sent",
         )

@@ -15,7 +15,7 @@ from antipode.carriers import CARRIERS, FORWARDING, LINEAGE_HEADER, Arrived, is_
 from antipode.propagation import Inbound, instrument
 from antipode.session import Session, Visit
 from antipode.site import skip_packages
-from antipode.trust import trust_settings
+from antipode.trust import Caller, is_hop, peer_of, trust_settings
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
@@ -60,7 +60,7 @@ class Middleware:
         came = read([(name, environ[key]) for key, name in _READ.items() if environ.get(key) is not None])
         if self._answers_waits and environ.get("PATH_INFO") == PATH:
             return _reply(start_response, self._answer_wait(environ, came))
-        inbound = Inbound(came, _peer(environ), edge=self._edge)
+        inbound = Inbound(came, _caller(environ, came), edge=self._edge)
         environ[_MARK] = inbound
         inbound.scope.endpoint = partial(_endpoint, environ)
         if came.texts:
@@ -78,7 +78,7 @@ class Middleware:
         if not (length.isascii() and length.isdecimal()) or len(length) > 9 or int(length) > MOST_OCTETS:
             return refusal(413, f"want at most {MOST_OCTETS} octets")
         body = environ["wsgi.input"].read(int(length))
-        return Question(body, came, _peer(environ), edge=self._edge).answer()
+        return Question(body, _caller(environ, came), edge=self._edge).answer()
 
 
 _STATUS: Final = {200: "200 OK", 400: "400 Bad Request", 403: "403 Forbidden", 405: "405 Method Not Allowed"}
@@ -96,11 +96,21 @@ def _endpoint(environ: WSGIEnvironment) -> str:
     return f"{environ.get('REQUEST_METHOD', '')} {rule or 'request'}".lstrip()
 
 
-def _peer(environ: WSGIEnvironment) -> str | None:
-    """The socket's peer; werkzeug's ProxyFix puts the address of a forwarding header in its place."""
+def _caller(environ: WSGIEnvironment, came: Arrived) -> Caller:
+    """Who sends the request: the socket's peer, and what a server or middleware shows in its place (TRUST-33).
+
+    Gunicorn and werkzeug show their socket, and werkzeug's ProxyFix what it has replaced. Elsewhere an address that a
+    forwarding header names is not believed.
+    """
+    shown = environ.get("REMOTE_ADDR") or None
+    peer = peer_of(environ.get("gunicorn.socket") or environ.get("werkzeug.socket"))
+    if peer is not None:
+        return Caller(peer, came.forwarded, shown)
     before = environ.get("werkzeug.proxy_fix.orig")
-    peer = before.get("REMOTE_ADDR") if isinstance(before, dict) else None
-    return peer or environ.get("REMOTE_ADDR")
+    if isinstance(before, dict) and before.get("REMOTE_ADDR"):
+        peer = before["REMOTE_ADDR"]
+    hidden = is_hop(peer or shown or "", came.forwarded)
+    return Caller(peer or shown, came.forwarded, None if peer is None else shown, hidden=hidden)
 
 
 def _strip(environ: WSGIEnvironment) -> None:

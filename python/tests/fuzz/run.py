@@ -16,7 +16,9 @@ from importlib.util import find_spec
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-MAX_LENGTH = 600
+MAX_LENGTH = 65_536
+MOST_SECONDS = 5.0
+"""Of processor time for one input: nothing from the wire is without a bound (WIRE-42)."""
 
 
 def main() -> None:
@@ -42,6 +44,13 @@ def _target(name: str) -> Callable[[bytes], None]:
     return TARGETS[name]
 
 
+def _timed(target: Callable[[bytes], None], data: bytes) -> None:
+    began = time.process_time()
+    target(data)
+    taken = time.process_time() - began
+    assert taken < MOST_SECONDS, f"{taken:.1f} s for an input of {len(data)} octets"
+
+
 def _by_coverage(name: str, seconds: int, corpus: Path | None) -> None:
     import atheris  # type: ignore[import-untyped,unused-ignore]
 
@@ -50,7 +59,7 @@ def _by_coverage(name: str, seconds: int, corpus: Path | None) -> None:
 
     def try_one(data: bytes) -> None:
         try:
-            target(data)
+            _timed(target, data)
         except BaseException:
             print(f"FOUND: {name} --octets {data.hex()}", file=sys.stderr, flush=True)
             raise
@@ -76,7 +85,7 @@ def _by_chance(target: Callable[[bytes], None], seconds: int) -> None:
         given = bytes(data[:MAX_LENGTH])
         tried += 1
         try:
-            target(given)
+            _timed(target, given)
         except BaseException:
             print(f"FOUND: --octets {given.hex()}", file=sys.stderr, flush=True)
             raise

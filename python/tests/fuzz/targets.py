@@ -56,9 +56,13 @@ class Source:
         return octets.decode("latin-1") if plain else "".join(TOKENS[octet % len(TOKENS)] for octet in octets)
 
     def headers(self) -> list[tuple[str, str]]:
-        """Up to five header lines, of names that matter."""
+        """Up to five header lines, of names that matter; some are as long as a server lets them be."""
         names = ("baggage", "antipode-lineage", "Baggage", "uberctx-antipode", "x-forwarded-for", "forwarded", "accept")
-        return [(names[self.number(len(names))], self.text()) for _ in range(self.number(6))]
+        return [(names[self.number(len(names))], self._value()) for _ in range(self.number(6))]
+
+    def _value(self) -> str:
+        value = self.text()
+        return ",".join([value] * (32_768 // (len(value) + 1))) if self.number(64) == 63 else value
 
 
 def parser(data: bytes) -> None:

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 import pytest
 
 from antipode import announcement, logs, recorder, records, telemetry
+from antipode.addresses import named_peers
 from antipode.barrier_log import BarrierLog, barrier_log
 from antipode.settings import reset_settings
 from antipode.store import Registry, replace_registry
@@ -26,16 +27,21 @@ pytest.register_assert_rewrite(
 
 @contextmanager
 def isolated() -> Iterator[None]:
-    """A fresh registry, fresh settings (from the environment) and counts for the block."""
+    """A fresh registry, fresh settings (from the environment) and counts for the block.
+
+    The peer `testclient`, as which test clients call applications, counts as private in it (TRUST-9).
+    """
     before = replace_registry(Registry())
     reset_settings()
     logs.reset()
     announcement.reset()
     telemetry.reset()
+    named_peers.add("testclient")
     with barrier_log():
         try:
             yield
         finally:
+            named_peers.discard("testclient")
             records.forget()
             recorder.forget()
             for store in replace_registry(before).all():

@@ -13,7 +13,7 @@ from antipode.lineage import EMPTY
 from antipode.messages import HEADER, JMS_HEADER
 from antipode.queue_messages import carried_lineages, text_to_send
 from antipode.store import Write
-from antipode.trust import outgoing_text, trust_settings
+from antipode.trust import Purpose, outgoing_text, trust_settings
 from antipode.writeid import Opaque, WriteId
 from pika.exceptions import ChannelWrongStateError, ConnectionWrongStateError, UnroutableError
 from pika.spec import BasicProperties
@@ -203,7 +203,7 @@ def _no_room(options: ChannelOptions, properties: Any, stamped: Any, rest: dict[
     telemetry.incomplete("budget", options.store.name)
     logs.warn(f"no room {options.store.name}", f"{words}; it is sent without. Put less into its headers.")
     # Where there is room for that much, what was lost does not look empty.
-    lost = outgoing_text(EMPTY.marked_incomplete().serialize(), trust_settings())
+    lost = outgoing_text(EMPTY.marked_incomplete().serialize(), trust_settings(), Purpose.MESSAGE)
     stamped.headers = {**rest, HEADER: lost}
     if not _has_room(stamped, frame_max):
         stamped.headers = rest

@@ -11,7 +11,7 @@ from antipode.errors import ConfigurationError
 from antipode.lineage import EMPTY
 from antipode.messages import JMS_HEADER
 from antipode.queue_messages import is_lineage, text_to_send
-from antipode.trust import outgoing_text, trust_settings
+from antipode.trust import Purpose, outgoing_text, trust_settings
 from antipode.writeid import WriteId
 
 from antipode_sns_sqs.attributes import (
@@ -65,7 +65,7 @@ def stamp(binding: Binding, entry: Mapping[str, Any], room: Room, own: WriteId |
         return Stamp(dict(entry), False)
     text = text_to_send(binding, ours, own)
     if text is None and mark is not None:  # the lineage may not leave, and the message is to be known all the same
-        text = outgoing_text(EMPTY.serialize(), trust_settings())
+        text = outgoing_text(EMPTY.serialize(), trust_settings(), Purpose.MESSAGE)
     if text is None and not ours:
         return Stamp(dict(entry), False)
     rest = {name: value for name, value in given.items() if name not in ours}
@@ -75,7 +75,7 @@ def stamp(binding: Binding, entry: Mapping[str, Any], room: Room, own: WriteId |
     if len(rest) >= MOST_ATTRIBUTES:
         _no_room(binding, f"it has {len(rest)} attributes, and SQS takes {MOST_ATTRIBUTES}", "Use fewer attributes")
         return _made(entry, rest, mark=False)
-    lost = outgoing_text(EMPTY.marked_incomplete().serialize(), trust_settings())  # what was lost does not look empty
+    lost = outgoing_text(EMPTY.marked_incomplete().serialize(), trust_settings(), Purpose.MESSAGE)
     for value in (text, None, lost):
         if value is None:
             _no_room(binding, f"only {max(room.left, 0)} bytes are left below its limit", "Make it shorter")
