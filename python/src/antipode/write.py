@@ -21,18 +21,38 @@ if TYPE_CHECKING:
 class Write(PendingWrite):
     """One write to a store, from before it is sent until its version is known."""
 
-    __slots__ = ("_key", "_open", "_scope", "_store", "noted")
+    __slots__ = ("_key", "_open", "_others", "_scope", "_store", "noted")
 
     def __init__(self, store: Store, key: bytes | str) -> None:
         super().__init__(store.name)
         self._store = store
         self._key = key
         self._open = True
+        self._others: list[Write] | None = None
+        """The same write in other scopes: each has its own pending write, and one end ends all (SCOPE-24)."""
         self._scope: Scope | None = current_scope()
         if self._scope is not None:
             self._scope.enter(self)
         self.noted: NotedWrite | None = note_write(self._scope, store, self.lineage) if settings().history else None
         """What a recorded history is told of it."""
+
+    def join_scope(self) -> None:
+        """Make the write pending in the current scope, too, unless it is so already (SCOPE-24).
+
+        To be called before each further command of a transaction, pipeline or batch, which several scopes may share.
+        """
+        scope = current_scope()
+        if scope is not self._scope and scope not in [other._scope for other in self._others or ()]:
+            self._others = [*(self._others or ()), Write(self._store, self._key)]
+
+    @property
+    def parts(self) -> tuple[Write, ...]:
+        """The pending writes of all its scopes, this one among them."""
+        return (self, *(self._others or ()))
+
+    def _take_others(self) -> list[Write]:
+        others, self._others = self._others or [], None
+        return others
 
     @property
     def is_open(self) -> bool:
@@ -60,6 +80,9 @@ class Write(PendingWrite):
         self._open = False
         if self.noted is not None:
             self.noted.done(write_id, self._key)
+        if self._others:
+            for other in self._take_others():
+                other.record(version, key)
 
     def record_position(self, position: tuple[str, int]) -> None:
         """`record` for a store that gives positions (epoch, counter); as cheap as can be."""
@@ -68,6 +91,9 @@ class Write(PendingWrite):
             self._open = False
             if self.noted is not None:
                 self.noted.done(WriteId.position(self.store, *position))
+            if self._others:
+                for other in self._take_others():
+                    other.record_position(position)
         else:
             self.record(Ordered(*position))
 
@@ -81,6 +107,8 @@ class Write(PendingWrite):
         self._end()
         if self.noted is not None:
             self.noted.done(write_id)
+        for other in self._take_others():
+            other.record_upper_bound(version)
 
     def record_incomplete(self, reason: str, detail: str = "") -> None:
         """The write happened, and its version cannot be had: the lineage is incomplete for the store."""
@@ -91,12 +119,16 @@ class Write(PendingWrite):
         self._end()
         if self.noted is not None:
             self.noted.done(None, self._key)
+        for other in self._take_others():
+            other.record_incomplete(reason, detail)
 
     def abandon(self) -> None:
         """The write is known not to have happened (a rollback, a refusal by the server)."""
         self._end()
         if self.noted is not None:
             self.noted.not_done()
+        for other in self._take_others():
+            other.abandon()
 
     def outcome_unknown(self) -> None:
         """Nobody knows whether the write happened: it stays pending, and what leaves stays marked (SCOPE)."""
@@ -105,6 +137,8 @@ class Write(PendingWrite):
             self.unknown = True
             if self.noted is not None:
                 self.noted.unknown(self._key)
+            for other in self._take_others():
+                other.outcome_unknown()
 
     def close(self) -> None:
         """Ends a write that was neither recorded nor abandoned: its version is missing."""

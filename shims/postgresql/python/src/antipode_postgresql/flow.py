@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from antipode.at_rest import text_at_rest
 from antipode.otel_context import current_context
 from antipode.reading import current_reading, reading_in
-from antipode.scope import current_scope
 from antipode.store import Write
 from antipode.writeid import Ordered, WriteId
 from psycopg import Error, OperationalError, generators, pq
-from psycopg.errors import error_from_result
 
 from antipode_postgresql.binding import Binding
-from antipode_postgresql.column import RESET, set_local, set_session
+from antipode_postgresql.column import BesideRows, set_local
 from antipode_postgresql.known import Known, learn_gen
 from antipode_postgresql.packets import (
     BEGIN,
@@ -44,7 +41,7 @@ from antipode_postgresql.packets import (
 )
 from antipode_postgresql.positions import PAGE, number_of
 from antipode_postgresql.riding import Heard, Rider
-from antipode_postgresql.statements import Kind
+from antipode_postgresql.statements import Kind, may_commit_within
 
 IDLE: Final = pq.TransactionStatus.IDLE
 INTRANS: Final = pq.TransactionStatus.INTRANS
@@ -59,31 +56,27 @@ _ROWS: Final = pq.ExecStatus.TUPLES_OK
 _number: Final = int.from_bytes
 
 
-class Flow:
+class Flow(BesideRows):
     """The writes of one wrapped connection. Its generators are driven by psycopg's own waiting."""
 
     def __init__(self, binding: Binding, connection: Any, known: Known) -> None:
-        self.binding = binding
+        super().__init__(binding, connection.pgconn)
         self.connection = connection
         """The plain one."""
-        self.pgconn = connection.pgconn
         self.known = known
-        self.write: Write | None = None
         self.certain = False
         """Whether one of its statements was a plain write: then the server need not be asked whether it wrote."""
         self.committing = False
         self.alone = False
         """Whether the statement on its way is a transaction by itself."""
+        self.may_have_committed = False
+        """Whether a statement within the open transaction may have committed what came before it (SCOPE-25)."""
         self.prepared: Write | None = None
         """A write of a prepared transaction (two-phase commit)."""
         self.unsettled: list[tuple[Write, bool]] = []
         """Commits of a pipeline whose position could not ride along."""
         self.announced = False
         """Whether one of our cursors is about to send; others are not seen through, and may write."""
-        self.beside: str | None = None
-        """What the server was told to put beside rows, in this transaction; None where that may hold no more."""
-        self.in_session = False
-        """Whether it was told so for longer than a transaction."""
         self._behind = behind(self.pgconn)
         self._behind_flushed = self._behind[1:]
         self._statements = connection._prepared
@@ -96,12 +89,15 @@ class Flow:
         """`begins` for a plain write in autocommit mode, which is a transaction by itself."""
         if self.write is None:
             self.alone = True
+            self.may_have_committed = False
             self.write = Write(self.binding.store, b"")
+        else:
+            self.write.join_scope()
         self.certain = True
         self.has_snapshot = False
 
-    def begins(self, kind: Kind) -> None:
-        """A statement is about to be sent."""
+    def begins(self, kind: Kind, text: bytes | None = b"") -> None:
+        """A statement is about to be sent; of one with the text None nobody knows what it is."""
         if kind is not Kind.WRITE:
             self.may_set(kind)
             if kind in _NO_WRITE:
@@ -109,58 +105,13 @@ class Flow:
         if self.write is None:
             self.alone = self.pgconn.transaction_status == IDLE
             self.write = Write(self.binding.store, b"")
-            self.certain = False
+            self.certain = self.may_have_committed = False
+        else:
+            self.write.join_scope()
         if kind is Kind.WRITE:
             self.certain = True
-
-    # Lineages beside rows
-
-    def may_set(self, kind: Kind) -> None:
-        """A statement was or will be sent that may change settings: ROLLBACK TO takes back what was set behind it."""
-        if kind not in (Kind.READ, Kind.WRITE):
-            self.beside = None
-
-    def text_beside(self) -> str:
-        """The lineage that may rest beside what is written now: other writes in flight are marked in it."""
-        scope = current_scope()
-        if scope is None:
-            return ""
-        lineage = scope.lineage
-        stores = sorted({write.store for write in scope.pending if write is not self.write})
-        if stores:
-            lineage = lineage.marked_incomplete(*stores)
-        return text_at_rest(lineage, self.binding.options.lineage_out)
-
-    def beside_gen(self, pipeline: Any) -> Any:
-        """Tells the server before a write; for one that commits by itself until `reset_gen`.
-
-        Where the server refuses, that is the write's own error: it would rest without its lineage.
-        """
-        pgconn, text = self.pgconn, self.text_beside()
-        if pipeline is not None:
-            pipeline.command_queue.append(set_local(pgconn, text))
-            pipeline.result_queue.append((Heard(lambda results: None, self._raised), None))
-        elif pgconn.transaction_status == INTRANS:
-            if text != self.beside:
-                set_local(pgconn, text)()
-                self._raised((yield from generators.execute(pgconn)))
-                self.beside = text
-        elif pgconn.transaction_status == IDLE:
-            set_session(pgconn, text)()
-            self._raised((yield from generators.execute(pgconn)))
-            self.in_session = True
-
-    def _raised(self, results: Results) -> None:
-        """Raises the server's error, as psycopg does it for the application's own command."""
-        for result in results:
-            if result.status == _REFUSED:
-                raise error_from_result(result, encoding=self.pgconn._encoding)
-
-    def reset_gen(self) -> Any:
-        """Takes the lineage back from the connection: nothing of ours stays on it (SHIM-5)."""
-        if self.in_session and self.pgconn.status == OK and self.pgconn.transaction_status == IDLE:
-            self.in_session = False
-            yield from simple(self.pgconn, RESET)
+        elif kind is Kind.MAYBE and (text is None or may_commit_within(text)):
+            self.may_have_committed = True
 
     # After it
 
@@ -173,7 +124,7 @@ class Flow:
         if self.pgconn.status != OK:
             self._gone(write, may_commit=kind is Kind.MAYBE)
         elif self.pgconn.transaction_status == IDLE:
-            if kind not in (Kind.MAYBE, Kind.END_PREPARED):
+            if kind not in (Kind.MAYBE, Kind.END_PREPARED) and not self.may_have_committed:
                 self._forget().abandon()
             else:
                 self._forget().record_incomplete("pending", "it failed, and may have committed a part before")
@@ -185,7 +136,7 @@ class Flow:
 
         `may_commit`: what was on its way may hold a COMMIT (several statements in one text).
         """
-        told = self.committing or self.alone or may_commit
+        told = self.committing or self.alone or may_commit or self.may_have_committed
         self._forget()
         if told:
             write.outcome_unknown()
@@ -196,7 +147,7 @@ class Flow:
         """The application gives the connection up."""
         if self.write is None:
             return
-        if self.pgconn.status == OK and self.pgconn.transaction_status in OPEN:
+        if self.pgconn.status == OK and self.pgconn.transaction_status in OPEN and not self.may_have_committed:
             self._forget().abandon()
         elif self.pgconn.status != OK:
             self._gone(self.write)
@@ -207,6 +158,19 @@ class Flow:
         """The transaction is known not to have happened."""
         if self.write is not None:
             self._forget().abandon()
+
+    def rolled_back_later(self) -> None:
+        """`rolled_back_gen` in a pipeline, which asks at its end."""
+        if self.write is not None and self.may_have_committed:
+            self.unsettled.append((self._forget(), False))
+        self.rolled_back()
+
+    def rolled_back_gen(self) -> Any:
+        """The transaction is known not to have happened; what was committed within it is covered (SCOPE-25)."""
+        if self.write is not None and self.may_have_committed:
+            yield from self.settle_apart_gen()
+        else:
+            self.rolled_back()
 
     def _forget(self) -> Write:
         write, self.write = self.write, None
@@ -257,12 +221,12 @@ class Flow:
             if pgconn.status != OK or ends_connection(done):
                 self._lost(None)
             else:
-                self.rolled_back()
+                yield from self.rolled_back_gen()
             return done
         if prepares:
             known.has_question, known.questions = len(results) > 2 and is_prepared(results[2:]), 0
         if done.command_status == b"ROLLBACK" or (how and not self.certain and how.get_value(0, 1) == b"f"):
-            self.rolled_back()  # it only read, or had failed before
+            yield from self.rolled_back_gen()  # it only read, or had failed before
             return done
         asynchronous = None
         if how:
@@ -457,9 +421,9 @@ class Flow:
         """Queues COMMIT (what `commit` does) with the questions around it."""
         write, certain = self.write, self.certain
         if write is None or self.pgconn.transaction_status == pq.TransactionStatus.INERROR:
-            self.rolled_back()
+            self.rolled_back_later()
             return (yield from commit())
-        rider = Rider(self, self._forget(), certain)
+        rider = Rider(self, self._forget(), certain, within=self.may_have_committed)
         pipeline.command_queue.append(asked(self.pgconn, HOW_AND_WHETHER))
         pipeline.result_queue.append((Heard(rider.hear_how, self._raised), None))
         result = yield from commit()

@@ -51,7 +51,7 @@ class RecordingBaseConnection:
         flow = self._antipode_flow
         flow.binding.refresh()
         if not flow.announced and flow.binding.records:
-            flow.begins(Kind.MAYBE)  # a cursor that was not made by this connection
+            flow.begins(Kind.MAYBE, None)  # a cursor that was not made by this connection
         flow.announced = False
         return super()._start_query()  # type: ignore[misc]
 
@@ -68,7 +68,7 @@ class RecordingBaseConnection:
         text = command if isinstance(command, bytes) else b""
         if text == b"ROLLBACK":
             result = yield from plain(command, result_format)
-            flow.rolled_back()
+            yield from self._antipode_rolled_back(flow)
             return result
         flow.may_set(Kind.SESSION)
         if text == b"DEALLOCATE ALL":  # psycopg forgets what it has prepared (at a rollback, say), and ours with it
@@ -84,7 +84,7 @@ class RecordingBaseConnection:
             return (yield from flow.rides(self._pipeline, partial(plain, command, result_format)))  # type: ignore[attr-defined]
         if flow.write is None or flow.pgconn.transaction_status != INTRANS:
             result = yield from plain(command, result_format)
-            flow.rolled_back()
+            yield from flow.rolled_back_gen()
             return result
         self._check_connection_ok()  # type: ignore[attr-defined]
         result = yield from flow.commit_gen()
@@ -93,6 +93,12 @@ class RecordingBaseConnection:
 
             raise error_from_result(result, encoding=flow.pgconn._encoding)
         return result
+
+    def _antipode_rolled_back(self, flow: Flow) -> Any:
+        if self._pipeline is not None:  # type: ignore[attr-defined]
+            flow.rolled_back_later()
+        else:
+            yield from flow.rolled_back_gen()
 
     def _antipode_two_phase(self, flow: Flow, words: str, plain: Any) -> Any:
         if words.startswith("PREPARE TRANSACTION"):
@@ -111,7 +117,7 @@ class RecordingBaseConnection:
             flow.write, flow.prepared = flow.prepared, None
         if words.startswith("ROLLBACK"):
             result = yield from plain()
-            flow.rolled_back()
+            yield from flow.rolled_back_gen()
             return result
         flow.begins(Kind.WRITE)
         flow.alone = flow.certain = True
@@ -144,7 +150,7 @@ class RecordingBaseCursor:
         flow = self._antipode_flow
         if flow.binding.records:
             kind = classify(query.query)
-            flow.begins(kind)
+            flow.begins(kind, query.query)
             flow.known.said(kind, query.query)
         super()._execute_send(query, **options)  # type: ignore[misc]
 
@@ -177,7 +183,7 @@ class RecordingBaseCursor:
             return
         if kind is Kind.END_PREPARED and flow.write is None:
             flow.write, flow.prepared = flow.prepared, None
-        flow.begins(kind)
+        flow.begins(kind, pgq.query)
         if flow.binding.rests and kind in (Kind.WRITE, Kind.MAYBE):
             yield from self._antipode_beside(flow)
         try:
@@ -199,7 +205,7 @@ class RecordingBaseCursor:
         if kind is Kind.PREPARE:
             flow.prepared, flow.write = flow.write, None  # pending until somebody commits it
         elif kind is Kind.ROLLBACK or kind is Kind.COMMIT:
-            flow.rolled_back()  # a COMMIT of a transaction in error rolls it back
+            yield from flow.rolled_back_gen()  # a COMMIT of a transaction in error rolls it back
         else:
             yield from flow.settle_apart_gen()
 

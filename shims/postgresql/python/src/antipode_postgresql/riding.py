@@ -30,10 +30,12 @@ class Heard:
 class Rider:
     """One commit of a pipeline, whose answers come later."""
 
-    def __init__(self, flow: Flow, write: Write, certain: bool) -> None:
+    def __init__(self, flow: Flow, write: Write, certain: bool, *, within: bool) -> None:
         self.flow = flow
         self.write = write
         self.certain = certain
+        self.within = within
+        """Whether something may have been committed before the COMMIT, whatever became of that (SCOPE-25)."""
         self.how: Results = []
 
     def hear_how(self, results: Results) -> None:
@@ -44,11 +46,11 @@ class Rider:
         """What it said behind it."""
         flow, place = self.flow, place_of(results)
         if not self.how or self.how[-1].status != pq.ExecStatus.TUPLES_OK:
-            self.write.abandon()  # it had failed before: nothing of it is left
+            self._not_done()  # it had failed before: nothing of it is left
             return
         how = self.how[-1]
         if how.get_value(0, 1) == b"f":
-            self.write.abandon()
+            self._not_done()
             return
         plain = (
             place is not None
@@ -59,6 +61,12 @@ class Rider:
         if plain and place is not None and flow.known.epoch and place.timeline == flow.known.timeline:
             self.write.record_position(Ordered(flow.known.epoch, place.position))
         elif results and results[-1].status == pq.ExecStatus.PIPELINE_ABORTED:
-            self.write.abandon()  # the COMMIT failed
+            self._not_done()  # the COMMIT failed
         else:
             flow.unsettled.append((self.write, self.certain))
+
+    def _not_done(self) -> None:
+        if self.within:
+            self.flow.unsettled.append((self.write, False))
+        else:
+            self.write.abandon()

@@ -142,6 +142,11 @@ def _query(first: bytes, body: bytes) -> Kind:
     return Kind.READ
 
 
+def may_commit_within(text: bytes) -> bool:
+    """Whether a text that may write may commit, and leave another transaction open: several statements, AND CHAIN."""
+    return b";" in text.rstrip().rstrip(b";") or b"chain" in text.lower()
+
+
 def classify(text: bytes) -> Kind:
     """What a statement may do. Long ones are not remembered."""
     return _classify(text) if len(text) < 4096 else _classify.__wrapped__(text)

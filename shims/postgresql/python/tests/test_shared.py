@@ -1,0 +1,132 @@
+"""A transaction that several scopes share, and a commit within what looks like an open one (SCOPE-24, SCOPE-25)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import antipode
+import psycopg
+import pytest
+from antipode import Lineage
+from antipode.messages import outgoing_message
+from pg_regions import INSERT, STORE, Posts, proved
+
+Connection = psycopg.Connection[Any]
+
+
+def leaves_marked() -> bool:
+    text = outgoing_message()
+    return text is not None and Lineage.deserialize(text).incomplete == {STORE}
+
+
+def test_each_scope_of_a_transaction_has_its_write(wrapped: Connection) -> None:
+    """SCOPE-24: a batch's consumer has one transaction, and a scope a message."""
+    with antipode.scope() as outer:
+        wrapped.execute(INSERT, ("1",))
+        with antipode.scope() as inner:
+            wrapped.execute(INSERT, ("2",))
+            assert len(inner.pending) == 1
+            assert leaves_marked()
+            wrapped.commit()
+            assert antipode.barrier(timeout=10).complete
+        assert proved(inner) == proved(outer)
+
+
+def test_a_transaction_that_began_outside_any_scope(wrapped: Connection) -> None:
+    """SCOPE-24: nor does it matter that the first scope has ended when it is committed."""
+    wrapped.execute(INSERT, ("1",))
+    with antipode.scope() as ended:
+        wrapped.execute(INSERT, ("2",))
+    with antipode.scope() as scope, wrapped.cursor() as cursor:
+        cursor.executemany(INSERT, [("3",), ("4",)])
+        wrapped.commit()
+    assert proved(scope)
+    assert not ended.pending
+
+
+def test_a_rollback_is_everybodys(wrapped: Connection) -> None:
+    with antipode.scope() as outer:
+        wrapped.execute(INSERT, ("1",))
+        with antipode.scope() as inner:
+            wrapped.execute(INSERT, ("2",))
+            wrapped.rollback()
+            assert not inner.pending
+        assert not outer.pending
+        assert outer.lineage == inner.lineage == Lineage()
+
+
+def test_each_scope_of_a_pipeline_has_its_write(wrapped: Connection) -> None:
+    with antipode.scope():
+        wrapped.execute(INSERT, ("0",))
+        wrapped.commit()  # so that the connection knows its server
+    with antipode.scope() as outer, wrapped.pipeline() as pipeline:
+        wrapped.execute(INSERT, ("1",))
+        with antipode.scope() as inner:
+            wrapped.execute(INSERT, ("2",))
+            wrapped.commit()
+            pipeline.sync()
+            assert proved(inner) == proved(outer)
+
+
+def chain(connection: Connection) -> None:
+    connection.execute("COMMIT AND CHAIN")
+
+
+def several(connection: Connection) -> None:
+    connection.execute("COMMIT; BEGIN")
+
+
+def by_hand(connection: Connection) -> None:
+    psycopg.ClientCursor(connection).execute("COMMIT AND CHAIN")
+
+
+@pytest.mark.parametrize("commit", [chain, several, by_hand])
+def test_a_commit_within_is_not_thrown_away(wrapped: Connection, commit: Callable[[Connection], None]) -> None:
+    """SCOPE-25: by the rollback of what came after it."""
+    with antipode.scope() as scope:
+        wrapped.execute(INSERT, ("1",))
+        commit(wrapped)
+        wrapped.rollback()
+        assert proved(scope)
+        assert antipode.barrier(timeout=10).complete
+
+
+@pytest.mark.parametrize("end", ["ROLLBACK", "COMMIT"])
+def test_a_commit_within_and_an_end_in_words(wrapped: Connection, end: str) -> None:
+    with antipode.scope() as scope:
+        wrapped.execute(INSERT, ("1",))
+        wrapped.execute("COMMIT AND CHAIN")
+        wrapped.execute("SELECT 1")
+        wrapped.execute(end)
+        assert proved(scope)
+
+
+def test_a_commit_within_and_a_pipeline_that_rolls_back(wrapped: Connection) -> None:
+    with antipode.scope() as scope:
+        wrapped.execute(INSERT, ("1",))
+        with wrapped.pipeline():
+            wrapped.execute("COMMIT AND CHAIN")
+            wrapped.rollback()
+        assert proved(scope)
+
+
+def test_a_commit_within_and_a_connection_that_is_closed(quiet_posts: Posts) -> None:
+    """SCOPE-25: nobody asks any more, so its outcome is unknown."""
+    connection = quiet_posts.wrap("a", autocommit=False)
+    with antipode.scope() as scope:
+        connection.execute(INSERT, ("1",))
+        connection.execute("COMMIT AND CHAIN")
+        connection.close()
+        assert scope.pending
+        assert leaves_marked()
+
+
+async def test_shared_and_committed_within_by_asyncio(awrapped: psycopg.AsyncConnection[Any]) -> None:
+    with antipode.scope() as outer:
+        await awrapped.execute(INSERT, ("1",))
+        with antipode.scope() as inner:
+            await awrapped.execute(INSERT, ("2",))
+            await awrapped.execute("COMMIT AND CHAIN")
+            await awrapped.rollback()
+    assert proved(outer) == proved(inner)
