@@ -58,14 +58,23 @@ public final class Propagation {
    */
   public static boolean injectRequest(HeaderCarrier headers, String host) {
     Outgoing outgoing = prepareRequest(headers, host);
-    outgoing.changes().forEach((name, value) -> {
+    change(headers, outgoing.changes());
+    return outgoing.text() != null;
+  }
+
+  /** Takes an older lineage out of a request's headers. */
+  public static void removeLineage(HeaderCarrier headers) {
+    change(headers, Carriers.rewrite(headers::get, null, applicationFormats()));
+  }
+
+  private static void change(HeaderCarrier headers, Map<String, String> changes) {
+    changes.forEach((name, value) -> {
       if (value == null) {
         headers.remove(name);
       } else {
         headers.set(name, value);
       }
     });
-    return outgoing.text() != null;
   }
 
   /** Joins what a response from this host brought back into the current scope, if it is believed (PROP-14). */

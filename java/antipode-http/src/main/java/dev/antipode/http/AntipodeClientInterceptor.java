@@ -1,7 +1,11 @@
 package dev.antipode.http;
 
+import dev.antipode.LineageScope;
+import dev.antipode.Logs;
+import dev.antipode.propagation.Carriers;
 import dev.antipode.propagation.Propagation;
-import dev.antipode.propagation.Propagation.Outgoing;
+import dev.antipode.telemetry.Telemetry;
+import dev.antipode.trust.Direction;
 import dev.antipode.trust.TrustSettings;
 import io.opentelemetry.context.Scope;
 import java.io.IOException;
@@ -16,12 +20,13 @@ import org.springframework.http.client.ClientHttpResponse;
  * PROP-14).
  *
  * <pre>{@code
+ * HttpClient client = HttpClient.newBuilder().followRedirects(HttpClient.Redirect.NEVER).build();
+ * restTemplate.setRequestFactory(new JudgedRedirects(new JdkClientHttpRequestFactory(client)));
  * restTemplate.getInterceptors().add(new AntipodeClientInterceptor());
- * RestClient.builder().requestInterceptor(new AntipodeClientInterceptor()).build();
  * }</pre>
  *
- * <p>A request factory that follows redirects by itself does so behind this, with the headers as they are: have them followed by
- * {@link JudgedRedirects}, or switch them off, where a host that is called may redirect to one that is not yours (TRUST-26).
+ * <p>A request factory that follows redirects by itself does so behind this: where none of ours stands beneath, no lineage goes
+ * out and none is taken, and a log line says so (TRUST-34).
  */
 public final class AntipodeClientInterceptor implements ClientHttpRequestInterceptor {
   /**
@@ -33,16 +38,20 @@ public final class AntipodeClientInterceptor implements ClientHttpRequestInterce
     TrustSettings.inForce();
   }
 
-  /** Judges where the request goes, and takes what its response brings. */
+  /** Has the factory beneath judge where the request goes, and takes what its response brings. */
   @Override
   public ClientHttpResponse intercept(HttpRequest request, byte[] body, ClientHttpRequestExecution execution)
       throws IOException {
     String host = hostOf(request.getURI());
-    Outgoing outgoing = SpringHeaders.judge(request.getHeaders(), host);
+    SpringHeaders.strip(request.getHeaders());
     try (JudgedCall call = new JudgedCall(host)) {
-      try (Scope approved = Propagation.approved(outgoing.text())) {
+      try (Scope nothing = Propagation.approved(null)) {
         ClientHttpResponse response = execution.execute(request, body);
-        SpringHeaders.merge(response, call.host());
+        if (call.isJudged()) {
+          SpringHeaders.merge(response, call.host());
+        } else {
+          sayUnjudged(response, host);
+        }
         return response;
       } catch (IOException e) {
         if (!Failures.neverLeft(e)) {
@@ -51,6 +60,23 @@ public final class AntipodeClientInterceptor implements ClientHttpRequestInterce
         throw e;
       }
     }
+  }
+
+  /** Who has answered is not known, nor who would have got a lineage: the factory may have followed a redirect. */
+  private static void sayUnjudged(ClientHttpResponse response, String host) {
+    LineageScope scope = LineageScope.current();
+    boolean brought = response.getHeaders().containsKey(Carriers.LINEAGE_HEADER);
+    if (!Propagation.expects(scope, host) || !brought && !scope.lineage().hasContent()) {
+      return;
+    }
+    String words = "a RestTemplate or RestClient carries no lineage: its request factory may follow redirects by itself, to "
+        + "hosts that nobody has judged";
+    scope.noteGap("untrusted", "", words);
+    Telemetry.dropped("untrusted", (brought ? Direction.RESPONSE_IN : Direction.REQUEST_OUT).word());
+    Logs.warn(
+        "redirects unjudged",
+        words + ". Give it one that follows none, as new JudgedRedirects(factory), or JudgedRedirects.withoutFollowing(factory).",
+        "dropped");
   }
 
   /** The host that a URI names; empty for none. */

@@ -85,7 +85,8 @@ final class CarryingHttpClient extends HttpClient {
   private static void answered(LineageScope scope, HttpResponse<?> response, String host) {
     List<String> values = response.headers().allValues(Carriers.LINEAGE_HEADER);
     if (!values.isEmpty()) {
-      Propagation.mergeResponse(scope, values, host);
+      String answered = response.uri() == null ? null : response.uri().getHost(); // of another client's redirect, too
+      Propagation.mergeResponse(scope, values, answered == null ? host : answered);
     }
   }
 

@@ -2,13 +2,13 @@ package dev.antipode.http;
 
 import java.util.Objects;
 
-/** A call that the interceptor has judged, on its thread, until its response is there. */
+/** A call of an interceptor's, on its thread, until its response is there. */
 final class JudgedCall implements AutoCloseable {
   private static final ThreadLocal<JudgedCall> CURRENT = new ThreadLocal<>();
 
   private final JudgedCall outer = CURRENT.get();
   private final String asked;
-  private String redirected;
+  private String reached;
 
   /** Begins; {@link #close} ends it. */
   JudgedCall(String host) {
@@ -23,12 +23,19 @@ final class JudgedCall implements AutoCloseable {
 
   /** The host that was called last: its answer is judged by this one. */
   String host() {
-    return Objects.requireNonNullElse(redirected, asked);
+    return Objects.requireNonNullElse(reached, asked);
   }
 
-  /** A redirect leads there; null: the call begins, at the host that was asked for. */
+  /** A factory of ours calls this host now, and judges it first. */
   void leadsTo(String host) {
-    redirected = host;
+    for (JudgedCall call = this; call != null; call = call.outer) {
+      call.reached = host;
+    }
+  }
+
+  /** Whether a factory of ours has made the call: it judges each host, and nothing beneath it follows redirects. */
+  boolean isJudged() {
+    return reached != null;
   }
 
   @Override

@@ -1,10 +1,15 @@
 package dev.antipode.http;
 
+import dev.antipode.ConfigurationException;
 import java.io.IOException;
+import java.lang.reflect.Field;
 import java.net.URI;
+import java.net.http.HttpClient;
 import org.springframework.http.HttpMethod;
 import org.springframework.http.client.ClientHttpRequest;
 import org.springframework.http.client.ClientHttpRequestFactory;
+import org.springframework.http.client.JdkClientHttpRequestFactory;
+import org.springframework.http.client.SimpleClientHttpRequestFactory;
 
 /**
  * A request factory of Spring's that follows redirects itself, one request each: behind an {@link AntipodeClientInterceptor}
@@ -20,19 +25,62 @@ import org.springframework.http.client.ClientHttpRequestFactory;
  * {@code Host} of the request goes along. After 20, or where it cannot follow, the redirect itself is the response.
  */
 public final class JudgedRedirects implements ClientHttpRequestFactory {
+  private static final int MOST = 20;
+
   private final ClientHttpRequestFactory single;
+  private final int most;
 
   /**
    * Round a factory.
    *
    * @param single follows no redirects; else it takes lineages along to hosts that nobody has judged
+   * @throws ConfigurationException for a factory of Spring's that is known to follow redirects
    */
   public JudgedRedirects(ClientHttpRequestFactory single) {
+    this(single, MOST);
+  }
+
+  private JudgedRedirects(ClientHttpRequestFactory single, int most) {
+    if (followsByItself(single)) {
+      throw new ConfigurationException(
+          single.getClass().getSimpleName() + " follows redirects by itself, and takes a lineage along to a host that nobody has "
+              + "judged: want new JdkClientHttpRequestFactory(HttpClient.newBuilder().followRedirects(Redirect.NEVER).build())");
+    }
     this.single = single;
+    this.most = most;
+  }
+
+  /**
+   * Return a factory that judges each request, and gives a redirect back as the response.
+   *
+   * @param single as for the constructor, and throws as that does
+   */
+  public static JudgedRedirects withoutFollowing(ClientHttpRequestFactory single) {
+    return new JudgedRedirects(single, 0);
+  }
+
+  private static boolean followsByItself(ClientHttpRequestFactory factory) {
+    if (factory.getClass() == SimpleClientHttpRequestFactory.class) {
+      return true;
+    }
+    try {
+      Field field = factory.getClass() == JdkClientHttpRequestFactory.class ? field("httpClient") : null;
+      return field != null
+          && field.get(factory) instanceof HttpClient client
+          && client.followRedirects() != HttpClient.Redirect.NEVER;
+    } catch (ReflectiveOperationException | RuntimeException elsewhere) {
+      return false; // the caller's word stands
+    }
+  }
+
+  private static Field field(String name) throws NoSuchFieldException {
+    Field field = JdkClientHttpRequestFactory.class.getDeclaredField(name);
+    field.setAccessible(true);
+    return field;
   }
 
   @Override
   public ClientHttpRequest createRequest(URI uri, HttpMethod method) throws IOException {
-    return new RedirectedRequest(single, uri, method);
+    return new RedirectedRequest(single, most, uri, method);
   }
 }

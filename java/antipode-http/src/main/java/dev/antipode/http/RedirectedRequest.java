@@ -18,14 +18,14 @@ import org.springframework.http.client.ClientHttpRequest;
 import org.springframework.http.client.ClientHttpRequestFactory;
 import org.springframework.http.client.ClientHttpResponse;
 
-/** A request, and those that redirects make of it; each is judged where the first one was (TRUST-26). */
+/** A request, and those that redirects make of it; each is judged where an interceptor asks for it (TRUST-26). */
 final class RedirectedRequest extends AbstractClientHttpRequest implements StreamingHttpOutputMessage {
-  private static final int MOST = 20;
   private static final Set<Integer> REDIRECTS = Set.of(301, 302, 303, 307, 308);
   private static final List<String> CREDENTIALS =
       List.of(HttpHeaders.AUTHORIZATION, HttpHeaders.PROXY_AUTHORIZATION, HttpHeaders.COOKIE, HttpHeaders.HOST);
 
   private final ClientHttpRequestFactory single;
+  private final int most;
   private final URI uri;
   private final HttpMethod method;
   private URI at; // of the request that was made last, as the following
@@ -33,8 +33,9 @@ final class RedirectedRequest extends AbstractClientHttpRequest implements Strea
   private Body body; // null for none
   private ByteArrayOutputStream written; // of whom writes one by itself
 
-  RedirectedRequest(ClientHttpRequestFactory single, URI uri, HttpMethod method) {
+  RedirectedRequest(ClientHttpRequestFactory single, int most, URI uri, HttpMethod method) {
     this.single = single;
+    this.most = most;
     this.uri = uri;
     this.method = method;
     this.at = uri;
@@ -81,11 +82,8 @@ final class RedirectedRequest extends AbstractClientHttpRequest implements Strea
     HttpHeaders headers = new HttpHeaders();
     given.forEach(headers::addAll);
     JudgedCall call = JudgedCall.current();
-    if (call != null) {
-      call.leadsTo(null);
-    }
-    ClientHttpResponse response = send(headers);
-    for (int redirects = 0; redirects < MOST; redirects++) {
+    ClientHttpResponse response = judged(call, headers);
+    for (int redirects = 0; redirects < most; redirects++) {
       int status = response.getStatusCode().value();
       URI next = REDIRECTS.contains(status) ? target(response.getHeaders().getFirst(HttpHeaders.LOCATION)) : null;
       HttpMethod then = next == null ? by : methodAfter(status);
@@ -97,12 +95,15 @@ final class RedirectedRequest extends AbstractClientHttpRequest implements Strea
       }
       response.close();
       turnTo(next, then, headers);
-      response = call == null ? send(headers) : judged(call, headers);
+      response = judged(call, headers);
     }
     return response;
   }
 
   private ClientHttpResponse judged(JudgedCall call, HttpHeaders headers) throws IOException {
+    if (call == null) {
+      return send(headers);
+    }
     call.leadsTo(AntipodeClientInterceptor.hostOf(at));
     Outgoing outgoing = SpringHeaders.judge(headers, call.host());
     try (Scope approved = Propagation.approved(outgoing.text())) {

@@ -25,6 +25,11 @@ record SpringHeaders(HttpHeaders headers) implements HeaderCarrier {
     return outgoing;
   }
 
+  /** Takes an older lineage out. */
+  static void strip(HttpHeaders headers) {
+    Propagation.removeLineage(new SpringHeaders(headers));
+  }
+
   /** Takes what a response of this host brings. */
   static void merge(ClientHttpResponse response, String host) {
     List<String> values = response.getHeaders().get(Carriers.LINEAGE_HEADER);

@@ -421,10 +421,10 @@ class HttpTest {
   /** Spring's clients, on the JDK's. */
   @Test
   void springsClients() {
-    RestTemplate template = new RestTemplate(new JdkClientHttpRequestFactory());
+    RestTemplate template = new RestTemplate(new JudgedRedirects(new JdkClientHttpRequestFactory()));
     template.getInterceptors().add(new AntipodeClientInterceptor());
     RestClient restClient = RestClient.builder()
-        .requestFactory(new JdkClientHttpRequestFactory())
+        .requestFactory(JudgedRedirects.withoutFollowing(new JdkClientHttpRequestFactory()))
         .requestInterceptor(new AntipodeClientInterceptor())
         .build();
     try (LineageScope scope = Antipode.scope(Lineage.of(BEFORE))) {

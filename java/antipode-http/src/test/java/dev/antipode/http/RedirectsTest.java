@@ -6,11 +6,14 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import com.sun.net.httpserver.HttpExchange;
 import com.sun.net.httpserver.HttpServer;
 import dev.antipode.Antipode;
+import dev.antipode.ConfigurationException;
 import dev.antipode.Gap;
 import dev.antipode.Lineage;
 import dev.antipode.LineageScope;
+import dev.antipode.Logs;
 import dev.antipode.WriteId;
 import dev.antipode.testing.AntipodeIsolated;
+import dev.antipode.testing.CapturedLogs;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
@@ -29,10 +32,13 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.springframework.http.HttpEntity;
 import org.springframework.http.HttpHeaders;
 import org.springframework.http.HttpMethod;
 import org.springframework.http.ResponseEntity;
+import org.springframework.http.client.ClientHttpRequestFactory;
 import org.springframework.http.client.JdkClientHttpRequestFactory;
+import org.springframework.http.client.SimpleClientHttpRequestFactory;
 import org.springframework.web.client.ResourceAccessException;
 import org.springframework.web.client.RestClient;
 import org.springframework.web.client.RestTemplate;
@@ -252,5 +258,45 @@ class RedirectsTest {
     }
     assertThat(came).extracting(Came::lineage).containsExactly(Lineage.EMPTY, Lineage.EMPTY);
     assertThat(came.get(1).body()).isEqualTo("text");
+  }
+
+  /** TRUST-34: beneath the interceptor nothing of ours: nothing leaves, and nobody is believed. */
+  @Test
+  void aFactoryThatMayFollowCarriesNothing() {
+    for (ClientHttpRequestFactory factory : List.of(
+        new SimpleClientHttpRequestFactory(),
+        new JdkClientHttpRequestFactory(HttpClient.newBuilder().followRedirects(HttpClient.Redirect.ALWAYS).build()))) {
+      RestTemplate plain = new RestTemplate(factory);
+      plain.getInterceptors().add(new AntipodeClientInterceptor());
+      try (LineageScope scope = Antipode.scope(Lineage.of(BEFORE)); CapturedLogs logs = new CapturedLogs()) {
+        HttpHeaders older = new HttpHeaders();
+        older.set("antipode-lineage", Lineage.of(BEFORE).serialize());
+        older.set("baggage", "user=7,antipode=" + Lineage.of(BEFORE).serialize());
+        URI there = go(302, near.replace("localhost", "127.0.0.1") + "/end");
+        plain.exchange(there, HttpMethod.GET, new HttpEntity<>(older), String.class);
+        assertThat(scope.lineage()).isEqualTo(Lineage.of(BEFORE));
+        assertThat(scope.gaps()).extracting(Gap::reason).containsExactly("untrusted");
+        assertThat(logs.text()).contains("new JudgedRedirects(factory)");
+      }
+      assertThat(came).hasSize(2).extracting(Came::lineage).containsOnly(Lineage.EMPTY);
+      assertThat(came).allSatisfy(each -> assertThat(each.headers().getFirst("baggage")).isEqualTo("user=7"));
+      came.clear();
+      Logs.reset();
+      assertThatThrownBy(() -> new JudgedRedirects(factory))
+          .isInstanceOf(ConfigurationException.class).hasMessageContaining("Redirect.NEVER");
+    }
+  }
+
+  /** TRUST-34: a factory that is known to follow none. */
+  @Test
+  void aRedirectThatNobodyFollows() {
+    RestTemplate single = new RestTemplate(JudgedRedirects.withoutFollowing(new JdkClientHttpRequestFactory(client)));
+    single.getInterceptors().addAll(List.of(new AntipodeClientInterceptor(), new AntipodeClientInterceptor()));
+    try (LineageScope scope = Antipode.scope(Lineage.of(BEFORE)); CapturedLogs logs = new CapturedLogs()) {
+      assertThat(single.getForEntity(go(302, FAR + "/end"), Void.class).getStatusCode().value()).isEqualTo(302);
+      assertThat(scope.lineage()).isEqualTo(Lineage.of(BEFORE, FIRST));
+      assertThat(logs.text()).isEmpty();
+    }
+    assertThat(came).extracting(Came::lineage).containsExactly(Lineage.of(BEFORE));
   }
 }

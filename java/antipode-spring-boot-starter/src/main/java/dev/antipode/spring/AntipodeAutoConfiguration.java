@@ -96,7 +96,7 @@ public class AntipodeAutoConfiguration {
     }
   }
 
-  /** Tomcat's {@code RemoteIpValve}, of {@code server.forward-headers-strategy=native}, takes out the headers that it has read. */
+  /** Tomcat's {@code RemoteIpValve}, of {@code server.forward-headers-strategy=native}, takes out the headers that it reads. */
   @Configuration(proxyBeanMethods = false)
   @ConditionalOnClass({AntipodeFilter.class, Tomcat.class, TomcatServletWebServerFactory.class})
   static class TomcatsCallers {

@@ -53,9 +53,8 @@ final class JudgedFactories implements BeanPostProcessor, BeanFactoryAware {
   private static void unjudged(String what) {
     Logs.info(
         "redirects " + what,
-        "HTTP clients of " + what + " may follow redirects by themselves, and take a lineage along to a host that nobody has "
-            + "judged. Where a service that is called redirects to others, let them follow none, and wrap their request "
-            + "factory: new JudgedRedirects(factory)");
+        "HTTP clients of " + what + " may follow redirects by themselves to hosts that nobody has judged: no lineage goes along. "
+            + "Let them follow none, and wrap their request factory: new JudgedRedirects(factory)");
   }
 
   @Override
@@ -74,7 +73,9 @@ final class JudgedFactories implements BeanPostProcessor, BeanFactoryAware {
         unjudged(single.getClass().getSimpleName());
         return plain.build(said);
       }
-      return settings.redirects() == Redirects.DONT_FOLLOW ? single : new JudgedRedirects(single);
+      return settings.redirects() == Redirects.DONT_FOLLOW
+          ? JudgedRedirects.withoutFollowing(single)
+          : new JudgedRedirects(single);
     }
 
     // Customizers are of the plain builder's factories:

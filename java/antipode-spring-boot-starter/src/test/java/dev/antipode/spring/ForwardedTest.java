@@ -70,7 +70,7 @@ class ForwardedTest {
     CONTAINER.set(container);
     return new SpringApplicationBuilder(Service.class)
         .bannerMode(Banner.Mode.OFF)
-        .properties("server.port=0", "server.address=127.0.0.1", "logging.level.root=OFF", more,
+        .properties("server.port=0", "server.address=127.0.0.1", "logging.level.org=OFF", more,
             "server.forward-headers-strategy=" + strategy)
         .run();
   }

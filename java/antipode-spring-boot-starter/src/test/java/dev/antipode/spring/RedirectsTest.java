@@ -135,6 +135,7 @@ class RedirectsTest {
   void whoFollowsNoneStaysSo() {
     runner.withPropertyValues("spring.http.client.redirects=dont-follow").run(context ->
         assertThat(statuses(context, near)).containsOnly(302));
+    assertThat(came).hasSize(2).containsOnly(with("localhost"));
     runner.run(context -> assertThat(context.getBean(RestTemplateBuilder.class)
         .redirects(Redirects.DONT_FOLLOW).build().getForEntity(go(near), Void.class).getStatusCode().value()).isEqualTo(302));
   }
@@ -153,6 +154,7 @@ class RedirectsTest {
   void whatFollowsByItselfIsSaid() {
     runner.withPropertyValues("spring.http.client.factory=simple").run(context ->
         assertThat(statuses(context, near)).containsOnly(200));
+    assertThat(came).as("TRUST-34").hasSize(4).containsOnly("localhost null");
     assertThat(logs.text()).containsPattern("SimpleClientHttps?RequestFactory may follow redirects");
   }
 
