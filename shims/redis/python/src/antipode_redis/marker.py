@@ -15,6 +15,7 @@ import weakref
 from typing import Any, Final
 
 from antipode import logs, telemetry
+from antipode.settings import settings
 from antipode.store import note_marks
 from antipode.writeid import Ordered
 
@@ -64,6 +65,7 @@ class Marker:
         self._using = threading.Lock()
         self._thread: threading.Thread | None = None
         self._session: Session | None = None
+        self._connected_at = 0.0
         self._ended = False
 
     # Called in a request
@@ -115,8 +117,13 @@ class Marker:
     def _step(self) -> float:
         """Marks if a mark is due; returns how long the next look may take, in seconds."""
         session = self._session
+        now = time.monotonic()
+        if session is not None and now - self._connected_at >= settings().reconnect:
+            self._drop()  # the address may lead to another server by now (BAR-55)
+            session = None
         if session is None:
-            session = self._session = Session(self.target, _TIMEOUT_S)
+            session, self._connected_at = Session(self.target, _TIMEOUT_S), now
+            self._session = session
             if self.facts is None or not self.facts.reached:
                 self.facts = probe(session, self.store, self.key)
         self.dirty = False  # first: what is written from here on is due again

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 from urllib.parse import quote
 
 import redis.asyncio.connection as asyncio_connection
@@ -14,7 +14,6 @@ import redis.sentinel as sync_sentinel
 from antipode.administration import without_credentials
 from antipode.errors import ConfigurationError
 from redis.backoff import NoBackoff
-from redis.exceptions import RedisError
 from redis.maint_notifications import MaintNotificationsConfig
 from redis.retry import Retry
 
@@ -80,31 +79,36 @@ def target_of(what: Any) -> Target:
     return _fixed(_sync_class(pool.connection_class), pool.connection_kwargs)
 
 
-def replicas_by_sentinel(client: Any) -> Callable[[], list[Target]] | None:
-    """Lists the replicas that a client of `Sentinel.slave_for` may reach; None for other clients."""
+class Source(NamedTuple):
+    """The servers behind a client of Sentinels."""
+
+    name: str
+    ask: Callable[[], Sequence[Target]]
+    """Asks the Sentinels; raises what redis-py raises where none answers."""
+    primary: bool
+    """Whether it is `master_for`, whose one server changes."""
+    key: Hashable
+    """The same for clients of one service of the same Sentinels."""
+
+
+def source_of(client: Any) -> Source | None:
+    """What names the servers of a client of `Sentinel.master_for` or `slave_for`; None for other clients."""
     pool = client.connection_pool
     service = getattr(pool, "service_name", None)
-    if service is None or pool.is_master:
+    if service is None:
         return None
     connection_class, kwargs = _sync_class(pool.connection_class), _kept(pool.connection_kwargs)
     sentinels = _sentinels(pool.sentinel_manager)
 
-    listed = False
-
-    def replicas() -> list[Target]:
-        nonlocal listed
-        try:
-            found = sentinels(1.0)
-            # As redis-py does: the primary where there is no replica.
-            places = found.discover_slaves(service) or [found.discover_master(service)]  # type: ignore[no-untyped-call]
-        except RedisError:
-            if listed:
-                raise  # those known so far stay
-            return []  # no Sentinel answers yet: asked again in a while
-        listed = True
+    def servers() -> list[Target]:
+        found = sentinels(1.0)
+        places = [] if pool.is_master else found.discover_slaves(service)  # type: ignore[no-untyped-call]
+        # As redis-py does: the primary where there is no replica.
+        places = places or [found.discover_master(service)]  # type: ignore[no-untyped-call]
         return [_fixed(connection_class, {**kwargs, "host": host, "port": port}) for host, port in places]
 
-    return replicas
+    name = _place(pool, service, kwargs)
+    return Source(name, servers, bool(pool.is_master), (name, *_addresses(pool.sentinel_manager)))
 
 
 def _through_sentinels(pool: Any, service: str) -> Target:
@@ -122,8 +126,16 @@ def _through_sentinels(pool: Any, service: str) -> Target:
         return str(host), int(port)
 
     kwargs = _kept(pool.connection_kwargs)
-    address = f"sentinel://{service}/{'primary' if pool.is_master else 'replicas'}{_database(kwargs)}"
-    return Target(address, _sync_class(pool.connection_class), kwargs, discover)
+    return Target(_place(pool, service, kwargs), _sync_class(pool.connection_class), kwargs, discover)
+
+
+def _place(pool: Any, service: str, kwargs: Mapping[str, Any]) -> str:
+    return f"sentinel://{service}/{'primary' if pool.is_master else 'replicas'}{_database(kwargs)}"
+
+
+def _addresses(manager: Any) -> list[tuple[str, int]]:
+    known = [sentinel.connection_pool.connection_kwargs for sentinel in manager.sentinels]
+    return [(kwargs["host"], kwargs["port"]) for kwargs in known]
 
 
 def _sentinels(manager: Any) -> Callable[[float], sync_sentinel.Sentinel]:
@@ -131,7 +143,7 @@ def _sentinels(manager: Any) -> Callable[[float], sync_sentinel.Sentinel]:
     known = [dict(sentinel.connection_pool.connection_kwargs) for sentinel in manager.sentinels]
 
     def sentinels(timeout: float) -> sync_sentinel.Sentinel:
-        addresses = [(kwargs["host"], kwargs["port"]) for kwargs in known]
+        addresses = _addresses(manager)
         shared = {key: value for key, value in _kept(known[0]).items() if key not in {"host", "port", "db"}}
         shared |= {"socket_timeout": timeout / 2, "socket_connect_timeout": timeout / 2, "retry": Retry(NoBackoff(), 0)}
         return sync_sentinel.Sentinel(addresses, manager.min_other_sentinels, sentinel_kwargs=shared)  # type: ignore[no-untyped-call]

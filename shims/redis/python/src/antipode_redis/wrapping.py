@@ -24,7 +24,7 @@ from antipode_redis.marker import Marker, marker
 from antipode_redis.probe import CLUSTER, Facts, probe
 from antipode_redis.session import Session
 from antipode_redis.shim import RedisShim
-from antipode_redis.targets import Target, replicas_by_sentinel, target_of
+from antipode_redis.targets import Target, source_of, target_of
 
 _C = TypeVar("_C", bound=redis.Redis | redis.asyncio.Redis)
 _PROBE_S = 1.0
@@ -52,7 +52,7 @@ def wrap(
     It is an instance of the same class and shares the connection pool; the client passed in stays plain.
 
     replicas: the servers that readers of this region may use, as URLs or clients, or a callable that lists them and is
-    asked again every 5 s; without, the client's own server. A client of `Sentinel.slave_for` lists them by itself.
+    asked again every 5 s; without, the client's own server. Clients of Sentinels ask these, likewise.
     wait_on_read: each read first waits for the scope's writes to this store, on its own connection, up to `timeout`
     seconds. rest: where the lineage rests beside a value: `none`, `field` (a field `antipode` in hashes), or
     `envelope`: in the value of the string keys that match `envelope_keys` (a pattern as for KEYS), then to be read
@@ -70,8 +70,6 @@ def wrap(
         raise ConfigurationError("rest='envelope' and envelope_keys='post:*' (as for KEYS) go together")
     plain: Any = getattr(client, "_antipode_plain", None) or client
     target = target_of(plain)
-    if replicas is None and not store_settings(store).replicas:
-        replicas = replicas_by_sentinel(plain)
     options = StoreOptions(
         replicas=replicas,
         wait_on_read=wait_on_read,
@@ -91,8 +89,13 @@ def wrap(
         raise UnfitStoreError(f"{target.address} {CLUSTER}. wrap(…, on_unfit='unproven') lets the service start")
     joined = join_store(store, RedisShim, options)
     joined.agree_on_envelopes(envelope_keys)
-    many = replicas_by_sentinel(plain) is not None
-    server = None if many else joined.use_server(target, target.address)
+    source = source_of(plain)
+    if source is None:
+        server = joined.use_server(target, target.address)
+    else:
+        server = None
+        listed = replicas is not None or bool(store_settings(store).replicas)
+        joined.discover(source.name, source.ask, own=source.primary or listed, key=source.key)
     own_marker = marker(joined, target, marks_key)
     if facts.reached:
         own_marker.facts = facts

@@ -1,0 +1,194 @@
+"""Clients whose servers change: an address that comes to lead elsewhere, Sentinels that answer otherwise (BAR-52 to
+BAR-55)."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Any
+
+import antipode
+import antipode_redis
+import pytest
+import redis
+from antipode import UnprovenKind, discovery
+from antipode.testing import isolated
+from antipode_lab.stores.redis import RedisStore
+from antipode_redis import targets
+from redis.sentinel import MasterNotFoundError, Sentinel, SlaveNotFoundError
+from regions import STORE, until
+
+pytestmark = pytest.mark.redis_lab(replicas=2, lag=["0ms", "0ms"])
+
+
+@pytest.fixture(autouse=True)
+def _isolated() -> Iterator[None]:
+    with isolated():
+        yield
+
+
+class Endpoint:
+    """One address in front of several servers, as a floating address is: open connections stay where they are."""
+
+    def __init__(self, port: int) -> None:
+        self.leads_to = port
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self._listener.getsockname()[1]
+        self._open: list[socket.socket] = []
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self) -> None:
+        with suppress(OSError):
+            while True:
+                client, _ = self._listener.accept()
+                server = socket.create_connection(("127.0.0.1", self.leads_to))
+                self._open += [client, server]
+                for source, sink in ((client, server), (server, client)):
+                    threading.Thread(target=self._carry, args=(source, sink), daemon=True).start()
+
+    @staticmethod
+    def _carry(source: socket.socket, sink: socket.socket) -> None:
+        with suppress(OSError):
+            while data := source.recv(65536):
+                sink.sendall(data)
+            sink.shutdown(socket.SHUT_RDWR)
+
+    def close(self) -> None:
+        for each in (self._listener, *self._open):
+            with suppress(OSError):
+                each.shutdown(socket.SHUT_RDWR)
+            each.close()
+
+
+@pytest.fixture
+def endpoint(redis_lab: RedisStore) -> Iterator[Endpoint]:
+    found = Endpoint(redis_lab.server("b1").port)
+    yield found
+    found.close()
+
+
+def judge(lineage: antipode.Lineage, timeout: float) -> antipode.BarrierResult:
+    return antipode.barrier(lineage, timeout=timeout, on_timeout="proceed", on_unproven="proceed")
+
+
+def write(client: Any, key: str, value: str = "v") -> antipode.Lineage:
+    with antipode.scope() as scope:
+        client.set(key, value)
+        return scope.lineage
+
+
+def test_an_address_that_moves_to_a_replica_that_is_behind(redis_lab: RedisStore, endpoint: Endpoint) -> None:
+    """BAR-55: also while barriers keep coming."""
+    antipode.configure(reconnect=0.5)
+    reader: Any = antipode_redis.wrap(redis.Redis(port=endpoint.port), store=STORE, replicas=None)
+    url = redis_lab.url("a")
+    writer: Any = antipode_redis.wrap(
+        redis.Redis.from_url(url), store=STORE, replicas=[f"redis://127.0.0.1:{endpoint.port}"]
+    )
+    until(lambda: judge(write(writer, "k"), 1.0).satisfied)
+    redis_lab.partition("b2")
+    endpoint.leads_to = redis_lab.server("b2").port
+    reader.connection_pool.disconnect()
+    until(lambda: not judge(write(writer, "k", "later"), 0.5).satisfied)
+    for number in range(5):
+        assert not judge(write(writer, "k", f"{number}"), 0.2).satisfied
+        assert reader.get("k") == b"v"
+    redis_lab.heal("b2")
+    until(lambda: judge(write(writer, "k", "last"), 1.0).satisfied)
+
+
+class Sentinels:
+    """What Sentinels say now: the lab's own need seconds for another answer."""
+
+    def __init__(self, primary: int, *replicas: int) -> None:
+        self.primary: int | None = primary
+        self.replicas = replicas
+
+    def discover_master(self, finder: Any, service: str) -> tuple[str, int]:
+        if self.primary is None:
+            raise MasterNotFoundError(f"No master found for {service!r}")
+        return "127.0.0.1", self.primary
+
+    def discover_slaves(self, finder: Any, service: str) -> list[tuple[str, int]]:
+        if self.primary is None:
+            raise SlaveNotFoundError(f"no replica of {service!r}")
+        return [("127.0.0.1", port) for port in self.replicas]
+
+
+@pytest.fixture
+def sentinels(redis_lab: RedisStore, monkeypatch: pytest.MonkeyPatch) -> Sentinels:
+    said = Sentinels(*(redis_lab.server(name).port for name in ("a", "b1", "b2")))
+    for name in ("discover_master", "discover_slaves"):
+        asked = getattr(said, name)
+        monkeypatch.setattr(
+            targets.sync_sentinel.Sentinel, name, lambda finder, service, asked=asked: asked(finder, service)
+        )
+    monkeypatch.setattr(discovery, "REFRESH_S", 0.0)
+    return said
+
+
+def finder() -> Any:
+    return Sentinel([("127.0.0.1", 1)])  # type: ignore[no-untyped-call]
+
+
+def test_sentinels_that_name_another_primary(redis_lab: RedisStore, sentinels: Sentinels) -> None:
+    """BAR-54, BAR-55: the old one lives on, and an open connection still leads there."""
+    client: Any = antipode_redis.wrap(finder().master_for("svc"), store=STORE)
+    assert judge(write(client, "k"), 5.0).complete
+    redis_lab.partition("b1")
+    lineage = write(client, "lost")
+    sentinels.primary = redis_lab.server("b1").port
+    until(lambda: not judge(lineage, 0.2).satisfied)
+    assert client.get("lost") == b"v"  # by the connection that was open
+    redis_lab.heal("b1")
+    until(lambda: judge(lineage, 0.5).satisfied)
+    result = judge(lineage, 5.0)
+    assert not result.complete
+    assert result.stores[STORE].left_out == (redis_lab.url("a").removesuffix("/0"),)
+
+
+def test_a_replica_that_sentinels_call_down_is_named(redis_lab: RedisStore, sentinels: Sentinels) -> None:
+    """BAR-54: an open connection of `slave_for` still leads there."""
+    antipode_redis.wrap(finder().slave_for("svc"), store=STORE)
+    writer: Any = antipode_redis.wrap(finder().master_for("svc"), store=STORE)
+    until(lambda: judge(write(writer, "k"), 2.0).complete)
+    sentinels.replicas = sentinels.replicas[:1]
+    redis_lab.partition("b2")
+    until(lambda: judge(write(writer, "k"), 0.5).satisfied)
+    result = judge(write(writer, "k"), 5.0)
+    assert not result.complete
+    assert result.stores[STORE].left_out == (redis_lab.url("b2").removesuffix("/0"),)
+
+
+def test_sentinels_that_do_not_answer_yet(redis_lab: RedisStore, sentinels: Sentinels) -> None:
+    """BAR-52: the barrier asks for it, and never passes without."""
+    port, sentinels.primary = sentinels.primary, None
+    plain: Any = antipode_redis.wrap(redis.Redis.from_url(redis_lab.url("a")), store=STORE)
+    antipode_redis.wrap(finder().slave_for("svc"), store=STORE)
+    lineage = write(plain, "k")
+    result = judge(lineage, 0.3)
+    assert not result.satisfied
+    assert result.stores[STORE].kind is UnprovenKind.DISCOVERY
+    assert "svc" in result.stores[STORE].reason
+    sentinels.primary = port
+    result = judge(lineage, 5.0)
+    assert result.complete
+    assert len(result.stores[STORE].servers) == 2
+
+
+def test_sentinels_that_fall_silent(
+    redis_lab: RedisStore, sentinels: Sentinels, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """BAR-53: their last answer stands for a while."""
+    client: Any = antipode_redis.wrap(finder().slave_for("svc"), store=STORE)
+    writer: Any = antipode_redis.wrap(redis.Redis.from_url(redis_lab.url("a")), store=STORE)
+    until(lambda: judge(write(writer, "k"), 2.0).complete)
+    sentinels.primary = None
+    for _ in range(3):
+        assert judge(write(writer, "k"), 5.0).complete
+    monkeypatch.setattr(discovery, "STALE_S", 0.0)
+    result = judge(write(writer, "k"), 5.0)
+    assert result.stores[STORE].kind is UnprovenKind.DISCOVERY
+    del client
