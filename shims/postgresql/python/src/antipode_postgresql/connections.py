@@ -99,7 +99,7 @@ class RecordingCursor(RecordingBaseCursor):
     def _antipode_wait(self, call: ReadCall, conn: Any) -> None:
         if call.ids:
             with conn.lock:
-                conn.wait(call.learn_gen())
+                conn.wait(call.learn_gen(conn._pipeline))
             call.wait()
 
     def _antipode_cover(self, call: ReadCall, conn: Any) -> None:
@@ -112,6 +112,7 @@ class RecordingCursor(RecordingBaseCursor):
 
     def executemany(self, query: Any, params_seq: Any, **options: Any) -> None:
         """As psycopg's."""
+        self._antipode_uncovered(query)
         noting.at_once(self._antipode_flow, query)
         try:
             super().executemany(query, params_seq, **options)  # type: ignore[misc]
@@ -123,6 +124,7 @@ class RecordingCursor(RecordingBaseCursor):
     @contextmanager
     def copy(self, *args: Any, **options: Any) -> Iterator[Any]:
         """As psycopg's."""
+        self._antipode_uncovered(args[0] if args else options.get("statement"))
         noting.at_once(self._antipode_flow, args[0] if args else options.get("statement"))
         try:
             with super().copy(*args, **options) as copy:  # type: ignore[misc]
@@ -135,6 +137,7 @@ class RecordingCursor(RecordingBaseCursor):
 
     def stream(self, query: Any, *args: Any, **options: Any) -> Iterator[Any]:
         """As psycopg's."""
+        self._antipode_uncovered(query)
         followed = follow(self._conn._antipode_flow, query)  # type: ignore[attr-defined]
         noting.at_once(self._antipode_flow, query)
         try:
@@ -145,6 +148,13 @@ class RecordingCursor(RecordingBaseCursor):
             self._antipode_flow.failed(Kind.MAYBE, error)
             raise
         self._antipode_settle()
+
+    def _antipode_uncovered(self, query: Any) -> None:
+        """Before what reads bit by bit: it waits as a read does, and a `reading()` is told that it cannot cover it."""
+        call = None if self._antipode_flow.binding.reads_plainly() else read_call(self._antipode_flow, query)
+        if call is not None:
+            self._antipode_wait(call, self._conn)  # type: ignore[attr-defined]
+            call.begin_uncovered()
 
     def _antipode_settle(self) -> None:
         conn: Any = self._conn  # type: ignore[attr-defined]
@@ -197,10 +207,8 @@ class AsyncRecordingCursor(RecordingBaseCursor):
         call, followed = read_call(conn._antipode_flow, query), follow(conn._antipode_flow, query)
         noted = noting.begin(conn._antipode_flow, query)
         try:
-            if call is not None and call.ids:
-                async with conn.lock:
-                    await conn.wait(call.learn_gen())
-                await call.wait_async()
+            if call is not None:
+                await self._antipode_wait(call, conn)
             result = await super().execute(query, params, **options)  # type: ignore[misc]
             if followed is not None:
                 came(followed, conn._antipode_flow, self)
@@ -213,6 +221,19 @@ class AsyncRecordingCursor(RecordingBaseCursor):
                 noted.failed()
         return result
 
+    async def _antipode_wait(self, call: ReadCall, conn: Any) -> None:
+        if call.ids:
+            async with conn.lock:
+                await conn.wait(call.learn_gen(conn._pipeline))
+            await call.wait_async()
+
+    async def _antipode_uncovered(self, query: Any) -> None:
+        """Before what reads bit by bit: it waits as a read does, and a `reading()` is told that it cannot cover it."""
+        call = None if self._antipode_flow.binding.reads_plainly() else read_call(self._antipode_flow, query)
+        if call is not None:
+            await self._antipode_wait(call, self._conn)  # type: ignore[attr-defined]
+            call.begin_uncovered()
+
     async def _antipode_cover(self, call: ReadCall, conn: Any) -> None:
         if call.collects and not isinstance(self, ServerCursorMixin):
             async with conn.lock:
@@ -223,6 +244,7 @@ class AsyncRecordingCursor(RecordingBaseCursor):
 
     async def executemany(self, query: Any, params_seq: Any, **options: Any) -> None:
         """As psycopg's."""
+        await self._antipode_uncovered(query)
         noting.at_once(self._antipode_flow, query)
         try:
             await super().executemany(query, params_seq, **options)  # type: ignore[misc]
@@ -234,6 +256,7 @@ class AsyncRecordingCursor(RecordingBaseCursor):
     @asynccontextmanager
     async def copy(self, *args: Any, **options: Any) -> AsyncIterator[Any]:
         """As psycopg's."""
+        await self._antipode_uncovered(args[0] if args else options.get("statement"))
         noting.at_once(self._antipode_flow, args[0] if args else options.get("statement"))
         try:
             async with super().copy(*args, **options) as copy:  # type: ignore[misc]
@@ -246,6 +269,7 @@ class AsyncRecordingCursor(RecordingBaseCursor):
 
     async def stream(self, query: Any, *args: Any, **options: Any) -> AsyncIterator[Any]:
         """As psycopg's."""
+        await self._antipode_uncovered(query)
         followed = follow(self._conn._antipode_flow, query)  # type: ignore[attr-defined]
         noting.at_once(self._antipode_flow, query)
         try:

@@ -124,7 +124,8 @@ class Flow(BesideRows):
         if self.pgconn.status != OK:
             self._gone(write, may_commit=kind is Kind.MAYBE)
         elif self.pgconn.transaction_status == IDLE:
-            if kind not in (Kind.MAYBE, Kind.END_PREPARED) and not self.may_have_committed:
+            within = self.may_have_committed and not self.alone
+            if kind not in (Kind.MAYBE, Kind.END_PREPARED) and not within:
                 self._forget().abandon()
             else:
                 self._forget().record_incomplete("pending", "it failed, and may have committed a part before")

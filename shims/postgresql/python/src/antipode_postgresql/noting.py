@@ -10,6 +10,7 @@ from antipode.scope import current_scope
 from antipode.writeid import WriteId
 
 from antipode_postgresql.flow import Flow
+from antipode_postgresql.reads import text_of
 from antipode_postgresql.tables import tables_read
 
 
@@ -47,15 +48,3 @@ def at_once(flow: Flow, query: Any) -> None:
     noted = begin(flow, query)
     if noted is not None:
         noted.over()
-
-
-def text_of(query: Any) -> bytes:
-    """A statement's text; a template's, which is known when it is sent, is one that may do anything."""
-    if isinstance(query, str):
-        return query.encode("utf-8", "replace")
-    if isinstance(query, bytes):
-        return query
-    try:
-        return bytes(query.as_bytes(None))
-    except Exception:
-        return b"CALL"

@@ -21,13 +21,17 @@ from psycopg import OperationalError, pq
 from antipode_postgresql.column import COLUMN
 from antipode_postgresql.flow import INTRANS, Flow
 from antipode_postgresql.looking import STARTED, Look
-from antipode_postgresql.packets import record_end, simple
+from antipode_postgresql.packets import Results, asked, record_end, simple
 from antipode_postgresql.positions import Epoch, number_of, position_in
 from antipode_postgresql.repeating import own_reads
-from antipode_postgresql.statements import Kind, classify
+from antipode_postgresql.riding import Heard
+from antipode_postgresql.statements import Kind, classify, may_read
 from antipode_postgresql.targets import Target, target_of
 
+UNKNOWN: Final = b"CALL"
+"""Stands for a text that nobody knows: it may do anything."""
 _LIFE: Final = f"SELECT {STARTED}; SHOW transaction_isolation".encode()
+_LIFE_IN_ONE: Final = f"SELECT {STARTED}, current_setting('transaction_isolation')".encode()
 # Beside the position that judges, what covers all that can be seen (EPOCH-31). On a primary the insert position: what
 # was read may have been committed asynchronously. On a standby what it has received: a commit can be seen there a
 # moment before it counts as replayed.
@@ -69,18 +73,31 @@ class ReadCall:
 
     # Waiting
 
-    def learn_gen(self) -> Any:
-        """Which life of which server this connection reaches, and whether its transaction keeps a snapshot."""
-        if self.flow.pgconn.transaction_status == pq.TransactionStatus.INERROR:
+    def learn_gen(self, pipeline: Any) -> Any:
+        """Which life of which server this connection reaches, and whether its transaction keeps a snapshot.
+
+        In a pipeline it is asked in its place among the commands, and what was sent before is heard first.
+        """
+        pgconn = self.flow.pgconn
+        if pgconn.transaction_status == pq.TransactionStatus.INERROR:
             return
-        results = yield from simple(self.flow.pgconn, _LIFE)
-        if len(results) == 2 and results[1].status == pq.ExecStatus.TUPLES_OK:
-            self._life = results[0].get_value(0, 0).decode()
-            self._isolation = results[1].get_value(0, 0).decode()
+        if pipeline is None:
+            self._hear((yield from simple(pgconn, _LIFE)))
+            return
+        pipeline.command_queue.append(asked(pgconn, _LIFE_IN_ONE))
+        pipeline.result_queue.append((Heard(self._hear), None))
+        yield from pipeline._fetch_gen(flush=True)
+
+    def _hear(self, results: Results) -> None:
+        rows = [result for result in results if result.status == pq.ExecStatus.TUPLES_OK]
+        values = [result.get_value(0, column).decode() for result in rows for column in range(result.nfields)]
+        if len(values) == 2:
+            self._life, self._isolation = values
 
     def _kept_snapshot(self) -> bool:
-        held = self.flow.pgconn.transaction_status == INTRANS and self.flow.has_snapshot
-        return held and self._isolation not in ("read committed", "read uncommitted")
+        pgconn = self.flow.pgconn
+        held = (pgconn.transaction_status == INTRANS or pgconn.pipeline_status) and self.flow.has_snapshot
+        return bool(held) and self._isolation not in ("", "read committed", "read uncommitted")
 
     def wait(self) -> None:
         """Waits until the connection's own server has the writes."""
@@ -175,6 +192,11 @@ class ReadCall:
                     if reading is not None and beside:
                         reading.saw(lineage=beside)
 
+    def begin_uncovered(self) -> None:
+        """It is about to read what nobody can cover, bit by bit: marked, and refused where it waited in vain."""
+        self.missed()
+        self.finish()
+
     def missed(self) -> None:
         """A value was read of which it cannot be said what it depends on."""
         for reading in (self.reading, self._merged):
@@ -202,7 +224,7 @@ def read_call(flow: Flow, query: Any) -> ReadCall | None:
     reading = reading_in(current_context())
     if reading is None and not binding.waits and not binding.merges:
         return None
-    if _kind(query, flow) not in (Kind.READ, Kind.MAYBE):
+    if not may_read(text_of(query)):
         return None
     scope = current_scope()
     after: Lineage | None = None
@@ -220,7 +242,7 @@ def read_call(flow: Flow, query: Any) -> ReadCall | None:
 def follow(flow: Flow, query: Any) -> FollowedRead | None:
     """In dry-run: what follows a statement that reads; None where nothing does."""
     flow.binding.refresh()
-    if not flow.binding.follows or _kind(query, flow) is not Kind.READ:
+    if not flow.binding.follows or classify(text_of(query)) is not Kind.READ:
         return None
     text = query.encode("utf-8", "replace") if isinstance(query, str) else query
     if isinstance(text, bytes) and b"FROM" not in text.upper():
@@ -248,12 +270,13 @@ def _server_at(flow: Flow, target: Target) -> Server:
     return store.server_at(target.address) or store.use_server(target, target.address)
 
 
-def _kind(query: Any, flow: Flow) -> Kind:
+def text_of(query: Any) -> bytes:
+    """A statement's text; a template's, which is known when it is sent, is one that may do anything."""
     if isinstance(query, str):
-        return classify(query.encode("utf-8", "replace"))
+        return query.encode("utf-8", "replace")
     if isinstance(query, bytes):
-        return classify(query)
+        return query
     try:
-        return classify(query.as_bytes(None))
-    except Exception:  # a template: what it is, is known when it is sent
-        return Kind.MAYBE
+        return bytes(query.as_bytes(None))
+    except Exception:
+        return UNKNOWN

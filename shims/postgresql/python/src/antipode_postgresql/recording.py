@@ -5,12 +5,14 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from psycopg import pq
+from antipode.errors import ConfigurationError
+from psycopg import AsyncConnection, pq
 from psycopg._preparing import Prepare
 from psycopg.client_cursor import ClientCursorMixin
 
 from antipode_postgresql.flow import IDLE, INTRANS, Flow
 from antipode_postgresql.packets import asked
+from antipode_postgresql.reads import UNKNOWN, read_call
 from antipode_postgresql.statements import Kind, classify
 
 _BINARY: Final = pq.Format.BINARY
@@ -50,10 +52,27 @@ class RecordingBaseConnection:
     def _start_query(self) -> Any:
         flow = self._antipode_flow
         flow.binding.refresh()
-        if not flow.announced and flow.binding.records:
-            flow.begins(Kind.MAYBE, None)  # a cursor that was not made by this connection
+        if not flow.announced:
+            return self._antipode_unannounced(flow)
         flow.announced = False
         return super()._start_query()  # type: ignore[misc]
+
+    def _antipode_unannounced(self, flow: Flow) -> Any:
+        """A statement of a cursor that was not made by this connection: nobody knows what it is."""
+        call = None if flow.binding.reads_plainly() else read_call(flow, UNKNOWN)
+        if call is not None:
+            if call.ids and isinstance(self, AsyncConnection):
+                raise ConfigurationError(
+                    "a cursor that was made by hand on an asyncio connection cannot wait for what it is to read: make "
+                    "it by connection.cursor(), or call antipode.barrier_async() before"
+                )
+            if call.ids:
+                yield from call.learn_gen(self._pipeline)  # type: ignore[attr-defined]
+                call.wait()
+            call.begin_uncovered()
+        if flow.binding.records:
+            flow.begins(Kind.MAYBE, None)
+        yield from super()._start_query()  # type: ignore[misc]
 
     def _exec_command(self, command: Any, result_format: Any = _TEXT) -> Any:
         if type(command) is bytes and command not in _ENDINGS:

@@ -44,6 +44,7 @@ _UNCLEAR_DOLLARS: Final = re.compile(rb"\d\$")
 _FIRST: Final = re.compile(rb"[\s(]*([A-Za-z]+)")
 _CALLED: Final = re.compile(rb'(?<![A-Za-z_0-9$."\x80-\xff])([A-Za-z_0-9$."\x80-\xff]+)\s*\(')
 _WORD: Final = re.compile(rb"[A-Za-z_]+")
+_RETURNS: Final = re.compile(rb"(?i)returning|\bwith\b|\bselect\b")
 _CHANGES: Final = frozenset({b"insert", b"update", b"delete", b"merge"})
 _READS: Final = frozenset(
     b"show values table fetch move close declare listen unlisten deallocate prepare lock begin start savepoint release "
@@ -53,6 +54,7 @@ _SETS: Final = frozenset({b"set", b"reset", b"discard"})
 _ROLLBACK_PART: Final = re.compile(rb"(?i)\s*(?:rollback|abort)\b.*\bto\b", re.DOTALL)
 _PREPARED: Final = re.compile(rb"(?i)\s*(?:commit|rollback)\s+prepared\b")
 _TWO_PHASE: Final = re.compile(rb"(?i)\s*prepare\s+transaction\b")
+_COMMITS: Final = re.compile(rb"(?i)\b(?:commit|end|prepare)\b")
 _CHAIN: Final = re.compile(rb"(?i)\band\s+chain\b")
 # What stands before a parenthesis in a plain query, and changes nothing.
 _HARMLESS: Final = frozenset(
@@ -142,9 +144,17 @@ def _query(first: bytes, body: bytes) -> Kind:
     return Kind.READ
 
 
+def may_read(text: bytes) -> bool:
+    """Whether a statement may return data, or depend on them: another question than whether it writes (SHIM-43)."""
+    kind = classify(text)
+    returns = kind is Kind.WRITE and _RETURNS.search(text) is not None
+    return kind is Kind.READ or kind is Kind.MAYBE or returns
+
+
 def may_commit_within(text: bytes) -> bool:
     """Whether a text that may write may commit, and leave another transaction open: several statements, AND CHAIN."""
-    return b";" in text.rstrip().rstrip(b";") or b"chain" in text.lower()
+    several = b";" in text.rstrip().rstrip(b";") or b"chain" in text.lower()
+    return several and _COMMITS.search(text) is not None
 
 
 def classify(text: bytes) -> Kind:
