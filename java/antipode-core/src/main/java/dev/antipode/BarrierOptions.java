@@ -38,13 +38,20 @@ public record BarrierOptions(
   /**
    * Makes values of their own of the lists.
    *
-   * @throws ConfigurationException for a negative timeout
+   * @throws ConfigurationException for a timeout that is negative or above one hour
    */
   public BarrierOptions {
-    if (timeout != null && timeout.isNegative()) {
-      throw new ConfigurationException("timeout(" + timeout + "): want a duration of at least 0");
+    if (timeout != null) {
+      checkTimeout(timeout);
     }
     stores = stores == null ? null : List.copyOf(stores);
+  }
+
+  /** A deadline is from 0 to one hour (BAR-58). */
+  static void checkTimeout(Duration timeout) {
+    if (timeout.isNegative() || timeout.compareTo(Duration.ofHours(1)) > 0) {
+      throw new ConfigurationException("timeout(" + timeout + "): want a duration from 0 to one hour");
+    }
   }
 
   /** The current scope's lineage, all registered stores, and everything else as set. */

@@ -90,7 +90,8 @@ public final class BarrierResult {
   public String explain() {
     List<String> lines = new ArrayList<>();
     lines.add(toString());
-    stores().forEach((name, result) -> lines.add("  %s: %s (%s)".formatted(name, result.verdict(), result.reason())));
+    stores().forEach((name, result) -> lines.add("  %s: %s%s (%s)".formatted(
+        name, result.verdict(), result.kind() == null ? "" : ", " + result.kind(), result.reason())));
     for (Gap gap : gaps) {
       lines.add("  incomplete: %s %s %s".formatted(gap.reason(), gap.store(), gap.detail()).stripTrailing());
     }

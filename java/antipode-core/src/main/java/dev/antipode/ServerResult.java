@@ -6,6 +6,12 @@ package dev.antipode;
  * @param address the server, as its shim names it
  * @param verdict the worst of what was found there
  * @param reason why, in a sentence; empty where it is visible
- * @param leftOut it does not answer, and the pass does not speak of it (BAR-26)
+ * @param leftOut it does not answer, or is not listed any more, and the pass does not speak of it (BAR-26, BAR-54)
+ * @param kind where it is unproven: what kept it from being proved; else null
  */
-public record ServerResult(String address, Verdict verdict, String reason, boolean leftOut) {}
+public record ServerResult(String address, Verdict verdict, String reason, boolean leftOut, UnprovenKind kind) {
+  /** What was found where it is not unproven. */
+  public ServerResult(String address, Verdict verdict, String reason) {
+    this(address, verdict, reason, false, null);
+  }
+}

@@ -300,6 +300,29 @@ public final class Settings {
     return (Duration) get(Setting.REPLICA_OUT_AFTER);
   }
 
+  /**
+   * How old the connection to a server may grow while barriers come, which is then made anew: its address may lead to
+   * another server by then (BAR-55).
+   */
+  public Duration reconnect() {
+    return (Duration) get(Setting.RECONNECT);
+  }
+
+  /** These settings with another {@link #reconnect()}. */
+  public Settings reconnect(Duration reconnect) {
+    return with(Setting.RECONNECT, reconnect);
+  }
+
+  /** How long a server that discovery took away is named as left out: a connection may still lead there (BAR-54). */
+  public Duration leftServer() {
+    return (Duration) get(Setting.LEFT_SERVER);
+  }
+
+  /** These settings with another {@link #leftServer()}. */
+  public Settings leftServer(Duration leftServer) {
+    return with(Setting.LEFT_SERVER, leftServer);
+  }
+
   /** These settings with another {@link #replicaOutAfter()}. */
   public Settings replicaOutAfter(Duration replicaOutAfter) {
     return with(Setting.REPLICA_OUT_AFTER, replicaOutAfter);

@@ -89,9 +89,10 @@ public final class StoreOptions {
 
   /** The deadline of barriers on this store where the call has none (BAR-28). */
   public StoreOptions timeout(Duration value) {
-    if (value == null || value.isNegative()) {
-      throw new ConfigurationException("timeout(" + value + "): want a duration of at least 0");
+    if (value == null) {
+      throw new ConfigurationException("timeout(null): want a duration from 0 to one hour");
     }
+    BarrierOptions.checkTimeout(value);
     return with("timeout", value);
   }
 

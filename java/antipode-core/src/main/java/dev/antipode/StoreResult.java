@@ -10,12 +10,14 @@ import java.util.List;
  * @param reason why, in a sentence
  * @param waited how long this store was waited for
  * @param servers the servers that were judged, and those left out (BAR-23)
+ * @param kind where it is unproven: what kept it from being proved (BAR-59); else null
  */
-public record StoreResult(Verdict verdict, String reason, Duration waited, List<ServerResult> servers) {
+public record StoreResult(
+    Verdict verdict, String reason, Duration waited, List<ServerResult> servers, UnprovenKind kind) {
 
   /** A verdict that no server was asked for. */
   public StoreResult(Verdict verdict, String reason) {
-    this(verdict, reason, Duration.ZERO, List.of());
+    this(verdict, reason, Duration.ZERO, List.of(), null);
   }
 
   /** The servers that did not answer, and of which a pass does not speak (BAR-26). */

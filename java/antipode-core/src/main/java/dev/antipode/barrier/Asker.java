@@ -342,7 +342,7 @@ final class Asker {
   private void refused(Exception error) {
     closeChannel();
     inside.reach.answered(); // in its way: it is asked at the pace of a poll, not of a server that is down
-    Visibility answer = Visibility.unproven(words(error));
+    Visibility answer = Visibility.unproven(words(error), inside.store.shim().kindOf(error));
     List<Group> released;
     inside.lock.lock();
     try {

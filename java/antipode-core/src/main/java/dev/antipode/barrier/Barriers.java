@@ -6,6 +6,7 @@ import dev.antipode.Gap;
 import dev.antipode.LineageScope;
 import dev.antipode.Logs;
 import dev.antipode.Mode;
+import dev.antipode.PendingWrite;
 import dev.antipode.StoreResult;
 import dev.antipode.Verdict;
 import dev.antipode.configuration.ProcessSettings;
@@ -14,11 +15,11 @@ import dev.antipode.telemetry.CallSite;
 import dev.antipode.telemetry.Outcome;
 import io.opentelemetry.context.Context;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.function.Supplier;
-import java.util.stream.Stream;
 
 /** What {@code Antipode.barrier} and {@code Antipode.barrierAsync} do (paper section 5.2, spec BAR). */
 public final class Barriers {
@@ -123,11 +124,17 @@ public final class Barriers {
   }
 
   private static List<Gap> gapsOf(Plan plan) {
-    List<Gap> gaps = plan.scope() == null ? List.of() : plan.scope().gaps();
-    if (!plan.expiredBranches()) {
-      return gaps;
+    List<Gap> gaps = new ArrayList<>(plan.scope() == null ? List.of() : plan.scope().gaps());
+    plan.inDoubt().stream().map(Barriers::inDoubt).distinct().forEach(gaps::add);
+    if (plan.expiredBranches()) {
+      gaps.add(new Gap("branch", "", Branches.EXPIRED));
     }
-    return Stream.concat(gaps.stream(), Stream.of(new Gap("branch", "", Branches.EXPIRED))).toList();
+    return gaps;
+  }
+
+  private static Gap inDoubt(PendingWrite write) {
+    String state = write.isUnknown() ? "its outcome is not known" : "it has not been answered, or not been committed";
+    return new Gap("pending", write.store(), "a write of this scope: " + state);
   }
 
   /** Counts a barrier, and makes its spans if something had to be waited for (OBS-1, OBS-9). */

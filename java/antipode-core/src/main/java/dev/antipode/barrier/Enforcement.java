@@ -7,15 +7,21 @@ import dev.antipode.BarrierTimeoutException;
 import dev.antipode.BarrierUnprovenException;
 import dev.antipode.Policy;
 import dev.antipode.RedeliverException;
+import dev.antipode.UnprovenKind;
 import dev.antipode.Verdict;
 import dev.antipode.configuration.ProcessSettings;
 import java.util.ArrayList;
+import java.util.EnumMap;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
 import java.util.stream.Collectors;
 
 /** What the policies make of a result (BAR-42 to BAR-47). */
 final class Enforcement {
+  /** A barrier that was over before this share of its deadline was given up early: timers end a little early, too. */
+  private static final double WHOLE = 0.9;
+
   private Enforcement() {}
 
   /** Throws what the policies say of a result; returns where the application goes on. */
@@ -73,17 +79,32 @@ final class Enforcement {
         .map(name -> "%s is not visible%s after %d ms: %s"
             .formatted(name, where, Math.round(result.waited().toNanos() / 1e6), result.store(name).reason()))
         .collect(Collectors.joining("; "));
-    return "%s.\n  Raise the timeout (it was %d ms), or read the primary with Antipode.readOrFallback()."
-        .formatted(told, Math.round(plan.timeout() / 1e6));
+    boolean isDown = plan.asked().stream()
+        .filter(asked -> names.contains(asked.store().name()))
+        .flatMap(asked -> asked.servers().stream())
+        .anyMatch(server -> !server.down().isEmpty());
+    String cure;
+    if (isDown) {
+      cure = "See that its server runs and lets this process in: antipode doctor URL.";
+    } else if (result.waited().toNanos() >= WHOLE * plan.timeout()) {
+      cure = "Raise the timeout (it was %d ms), or read the primary with Antipode.readOrFallback()."
+          .formatted(Math.round(plan.timeout() / 1e6));
+    } else {
+      cure = "It was given up early, so a longer timeout does not help: Antipode.readOrFallback() can read the primary.";
+    }
+    return told + ".\n  " + cure;
   }
 
   private static String unprovenWords(BarrierResult result, List<String> names) {
     String told = names.stream()
         .map(name -> name + ": " + result.store(name).reason())
         .collect(Collectors.joining("; "));
-    return told
-        + ": the write may be lost.\n  After a restore or failover, check it and run: antipode epoch settle "
-        + names.get(0)
-        + " EPOCH --at URL";
+    if (names.equals(List.of(Branches.STORE))) {
+      return told + ".\n  What that task was to write may be missing: run it again, or remove(antipode-branches).";
+    }
+    Map<UnprovenKind, String> firsts = new EnumMap<>(UnprovenKind.class);
+    names.forEach(name -> firsts.putIfAbsent(result.store(name).kind(), name));
+    return told + "." + firsts.entrySet().stream()
+        .map(first -> "\n  " + first.getKey().cure(first.getValue())).collect(Collectors.joining());
   }
 }

@@ -1,5 +1,6 @@
 package dev.antipode.barrier;
 
+import dev.antipode.UnprovenKind;
 import dev.antipode.shim.Visibility;
 import java.util.Map;
 
@@ -45,7 +46,8 @@ public final class EpochJudge {
     if (marks.containsKey(current)) {
       return Visibility.unproven(
           "epoch %s has ended there at %s, wanted %s: it may be lost"
-              .formatted(shortened(epoch), told, Long.toUnsignedString(counter)));
+              .formatted(shortened(epoch), told, Long.toUnsignedString(counter)),
+          UnprovenKind.HISTORY);
     }
     return Visibility.notYet(
         "epoch %s is proved up to %s only, wanted %s"

@@ -43,6 +43,7 @@ final class FreePath {
     if (scope == null
         || !(scope.proof() instanceof Proof proof)
         || proof.lineage != scope.lineage()
+        || !scope.pending().isEmpty()
         || proof.registryGeneration != Registry.current().generation()
         || proof.settingsGeneration != ProcessSettings.generation()
         || (options != BarrierOptions.defaults() && !isPlain(options))) {
@@ -75,6 +76,7 @@ final class FreePath {
         && options.reach() == null
         && !options.requireComplete()
         && !options.dryRun()
+        && (options.timeout() == null || options.timeout().compareTo(Planner.LONG) <= 0)
         && isPlain(options.onTimeout())
         && options.onTimeout() != Policy.AS_TIMEOUT
         && isPlain(options.onUnproven())
@@ -94,6 +96,7 @@ final class FreePath {
         || plan.reach() != Reach.REGION
         || plan.lineage() != scope.lineage()
         || plan.isVacuous()
+        || !plan.inDoubt().isEmpty()
         || !plan.recorded().isEmpty()) {
       return;
     }

@@ -4,14 +4,19 @@ import dev.antipode.OnReplicaOut;
 import dev.antipode.Ordered;
 import dev.antipode.ServerResult;
 import dev.antipode.StoreResult;
+import dev.antipode.UnprovenKind;
 import dev.antipode.Verdict;
 import dev.antipode.WriteId;
 import dev.antipode.configuration.ProcessSettings;
+import dev.antipode.shim.Visibility;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Comparator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
+import java.util.Optional;
 import java.util.stream.Collectors;
 
 /** From the needs of a barrier to the verdict of each store (BAR-10 to BAR-13, BAR-26). */
@@ -39,7 +44,8 @@ final class Judgement {
     for (String name : plan.expected()) {
       String reason =
           name.equals(Branches.STORE) ? Branches.REASON : "listed in ANTIPODE_STORES, and not registered yet";
-      verdicts.put(name, new StoreResult(Verdict.UNPROVEN, reason));
+      UnprovenKind kind = name.equals(Branches.STORE) ? UnprovenKind.OTHER : UnprovenKind.NOT_OPENED;
+      verdicts.put(name, new StoreResult(Verdict.UNPROVEN, reason, Duration.ZERO, List.of(), kind));
     }
     for (String name : plan.elsewhere()) {
       verdicts.put(name, new StoreResult(Verdict.ELSEWHERE, "not registered in this process"));
@@ -58,12 +64,15 @@ final class Judgement {
       String reason = left.isEmpty()
           ? "no server is registered"
           : left.stream().map(server -> server.address() + " " + server.reason()).collect(Collectors.joining("; "));
-      return new StoreResult(Verdict.UNPROVEN, reason, Duration.ofNanos(waited), servers);
+      UnprovenKind kind = left.isEmpty() ? UnprovenKind.NOT_OPENED : UnprovenKind.CONNECTION;
+      return new StoreResult(Verdict.UNPROVEN, reason, Duration.ofNanos(waited), servers, kind);
     }
     for (Verdict verdict : WORST_FIRST) {
       List<ServerResult> bad = judged.stream().filter(server -> server.verdict() == verdict).toList();
       if (!bad.isEmpty()) {
-        return new StoreResult(verdict, reasonOf(bad, judged), Duration.ofNanos(waited), servers);
+        UnprovenKind kind =
+            bad.stream().map(ServerResult::kind).filter(Objects::nonNull).min(Comparator.naturalOrder()).orElse(null);
+        return new StoreResult(verdict, reasonOf(bad, judged), Duration.ofNanos(waited), servers, kind);
       }
     }
     String reason = "%d of %d %s at %s"
@@ -73,7 +82,7 @@ final class Judgement {
           .map(server -> server.address() + " (" + server.reason() + ")")
           .collect(Collectors.joining(", ", "; left out: ", ""));
     }
-    return new StoreResult(Verdict.VISIBLE, reason, Duration.ofNanos(Math.min(late(needs), waited)), servers);
+    return new StoreResult(Verdict.VISIBLE, reason, Duration.ofNanos(Math.min(late(needs), waited)), servers, null);
   }
 
   /** Whether a server that does not answer makes the store unproven (BAR-26). */
@@ -114,24 +123,30 @@ final class Judgement {
     String address = server.address();
     if (needs.stream().anyMatch(need -> need.leftOut)) {
       String words = server.down().isEmpty() ? "does not answer" : server.down();
-      return new ServerResult(address, Verdict.UNPROVEN, "does not answer: " + words, true);
+      return new ServerResult(address, Verdict.UNPROVEN, "does not answer: " + words, true, UnprovenKind.CONNECTION);
+    }
+    Optional<Visibility> unproven = needs.stream()
+        .map(need -> unproven(need.answer, looked))
+        .filter(Objects::nonNull)
+        .min(Comparator.comparing(Visibility::kind));
+    if (unproven.isPresent()) {
+      String words = address + ": " + unproven.get().reason();
+      return new ServerResult(address, Verdict.UNPROVEN, words, false, unproven.get().kind());
     }
     for (Need need : needs) {
-      if (need.answer != null && need.answer.isUnproven()) {
-        return new ServerResult(address, Verdict.UNPROVEN, address + ": " + need.answer.reason(), false);
+      if (!need.isVisible()) {
+        return new ServerResult(address, looked ? Verdict.NOT_YET : Verdict.TIMED_OUT, missing(need));
       }
     }
-    for (Need need : needs) {
-      if (need.isVisible()) {
-        continue;
-      }
-      if (need.answer != null && need.answer.unknownEpoch() && !looked) {
-        return new ServerResult(
-            address, Verdict.UNPROVEN, address + ": unknown epoch: " + need.answer.reason(), false);
-      }
-      return new ServerResult(address, looked ? Verdict.NOT_YET : Verdict.TIMED_OUT, missing(need), false);
+    return new ServerResult(address, Verdict.VISIBLE, "");
+  }
+
+  private static Visibility unproven(Visibility answer, boolean looked) {
+    if (answer == null || answer.isUnproven()) {
+      return answer;
     }
-    return new ServerResult(address, Verdict.VISIBLE, "", false);
+    boolean isUnknown = answer.unknownEpoch() && !looked;
+    return isUnknown ? Visibility.unproven("unknown epoch: " + answer.reason(), UnprovenKind.HISTORY) : null;
   }
 
   private static String missing(Need need) {

@@ -2,6 +2,7 @@ package dev.antipode.barrier;
 
 import dev.antipode.Lineage;
 import dev.antipode.LineageScope;
+import dev.antipode.PendingWrite;
 import dev.antipode.Policy;
 import dev.antipode.Reach;
 import dev.antipode.shim.Registry;
@@ -29,6 +30,8 @@ import java.util.List;
  * @param dryRun whether only to look and record
  * @param expiredBranches branches that were open long ago: nobody knows what became of them (BRANCH-16)
  * @param names the stores named in the call; null where all registered ones are asked for
+ * @param inDoubt where the scope's own lineage is judged: its writes to asked stores that are pending, or of unknown
+ *     outcome (BAR-56)
  */
 record Plan(
     LineageScope scope,
@@ -46,12 +49,13 @@ record Plan(
     boolean requireComplete,
     boolean dryRun,
     boolean expiredBranches,
-    List<String> names) {
+    List<String> names,
+    List<PendingWrite> inDoubt) {
 
   /** The same, for the stores in dry-run alone. */
   Plan ofRecorded() {
     return new Plan(scope, lineage, recorded, elsewhere, expected, recorded, switchedOff, timeout, reach, onTimeout,
-        onUnproven, onVacuous, requireComplete, dryRun, expiredBranches, names);
+        onUnproven, onVacuous, requireComplete, dryRun, expiredBranches, names, inDoubt);
   }
 
   /** The lineage has writes, and none of their stores is registered here (BAR-17). */
@@ -66,6 +70,7 @@ record Plan(
   /** Something of the lineage is not judged, whatever the servers answer (BAR-15). */
   boolean leavesUnjudged() {
     return expiredBranches
+        || !inDoubt.isEmpty()
         || !elsewhere.isEmpty()
         || !expected.isEmpty()
         || !switchedOff.isEmpty()

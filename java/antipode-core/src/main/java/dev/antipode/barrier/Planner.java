@@ -4,7 +4,9 @@ import dev.antipode.BarrierOptions;
 import dev.antipode.ConfigurationException;
 import dev.antipode.Lineage;
 import dev.antipode.LineageScope;
+import dev.antipode.Logs;
 import dev.antipode.Mode;
+import dev.antipode.PendingWrite;
 import dev.antipode.Policy;
 import dev.antipode.Reach;
 import dev.antipode.Settings;
@@ -22,6 +24,9 @@ import java.util.concurrent.ConcurrentHashMap;
 
 /** Checks a barrier's call and takes its lineage apart by store. The programmer's mistakes throw here, at once. */
 final class Planner {
+  /** A longer deadline is probably one in milliseconds (BAR-58). */
+  static final Duration LONG = Duration.ofSeconds(60);
+
   private static final int MOST_NAMES = 1024;
   private static final Map<String, Long> CHECKED = new ConcurrentHashMap<>(); // name to the registry's generation
 
@@ -30,12 +35,14 @@ final class Planner {
   static Plan plan(LineageScope scope, BarrierOptions options) {
     Settings now = ProcessSettings.inForce();
     Lineage lineage = options.lineage();
+    List<PendingWrite> inDoubt = List.of();
     if (lineage == null) {
       if (scope == null) {
         throw new ConfigurationException(
             "Antipode.barrier() was called outside any scope, so there is no lineage to wait for. Add a middleware, "
                 + "open Antipode.scope(), or give it a lineage. (site: " + CallSite.current() + ")");
       }
+      inDoubt = scope.pending(); // before the lineage: what ends in between is in doubt once too often, not once too few
       lineage = scope.lineage();
     }
     Registry known = Registry.current();
@@ -47,7 +54,12 @@ final class Planner {
     Announcement.announce();
     List<String> names = options.stores();
     if (names != null) {
+      if (names.isEmpty()) {
+        throw new ConfigurationException(
+            "stores() asks for nothing, and would always pass: name stores, or leave stores out");
+      }
       names.forEach(known::need);
+      inDoubt = inDoubt.stream().filter(write -> names.contains(write.store())).toList();
     }
     Reach reach = checkedReach(options.reach());
     List<Asked> asked = new ArrayList<>(2);
@@ -101,7 +113,8 @@ final class Planner {
         options.requireComplete(),
         dryRun,
         expiredBranches,
-        names);
+        names,
+        inDoubt);
   }
 
   private static Reach checkedReach(Reach reach) {
@@ -123,6 +136,12 @@ final class Planner {
       if (wanted == null) {
         wanted = ProcessSettings.timeoutOf(null, null);
       }
+    }
+    if (wanted.compareTo(LONG) > 0) {
+      String site = CallSite.current();
+      Logs.warn(
+          "timeout " + site,
+          "a barrier may wait for %d s: was that meant in milliseconds? site=%s".formatted(wanted.toSeconds(), site));
     }
     return tightened(nanos(wanted), scope);
   }

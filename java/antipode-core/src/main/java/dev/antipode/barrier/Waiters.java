@@ -1,6 +1,7 @@
 package dev.antipode.barrier;
 
 import dev.antipode.Ordered;
+import dev.antipode.UnprovenKind;
 import dev.antipode.WriteId;
 import dev.antipode.shim.Visibility;
 import java.util.ArrayList;
@@ -304,7 +305,7 @@ final class Waiters {
         }
         need.answer = answer;
         if (now - since >= need.group.timeout) {
-          settle(need, Visibility.unproven("unknown epoch: " + answer.reason()), released);
+          settle(need, Visibility.unproven("unknown epoch: " + answer.reason(), UnprovenKind.HISTORY), released);
         }
       }
     } else if (answer.isUnproven()) {

@@ -64,6 +64,11 @@ record Kind(Function<String, Object> read, UnaryOperator<Object> check) {
 
   /** A duration, in variables a number of units of so many nanoseconds. */
   static Kind duration(Duration unit, Duration least) {
+    return duration(unit, least, Duration.ofSeconds(Long.MAX_VALUE));
+  }
+
+  /** The same, of which there can be too much. */
+  static Kind duration(Duration unit, Duration least, Duration most) {
     return new Kind(
         text -> {
           BigDecimal nanos = number(text).multiply(BigDecimal.valueOf(unit.toNanos()));
@@ -75,6 +80,9 @@ record Kind(Function<String, Object> read, UnaryOperator<Object> check) {
         value -> {
           if (((Duration) value).compareTo(least) < 0) {
             throw atLeast(seconds(least));
+          }
+          if (((Duration) value).compareTo(most) > 0) {
+            throw new IllegalArgumentException("want " + most.toSeconds() + " s at most");
           }
           return value;
         });

@@ -21,7 +21,7 @@ public enum Setting {
   /** This region's name. */
   REGION(Kind.text(), ""),
   /** Deadline of a barrier. */
-  TIMEOUT("TIMEOUT_MS", Kind.duration(Units.MS, Duration.ZERO), Duration.ofSeconds(1)),
+  TIMEOUT("TIMEOUT_MS", Kind.duration(Units.MS, Duration.ZERO, Duration.ofHours(1)), Duration.ofSeconds(1)),
   /** What happens when the deadline has passed. */
   ON_TIMEOUT(Kind.oneOf(Policy.RAISE, Policy.PROCEED), Policy.RAISE),
   /** What happens where no proof is possible. */
@@ -60,6 +60,10 @@ public enum Setting {
   MAX_TASKS(Kind.count(0, Integer.MAX_VALUE), 20_000),
   /** After how long a server that does not answer is left out. */
   REPLICA_OUT_AFTER("REPLICA_OUT_AFTER_MS", Kind.duration(Units.MS, Duration.ZERO), Duration.ofSeconds(2)),
+  /** How old the connection to a server may grow that is asked. */
+  RECONNECT("RECONNECT_MS", Kind.duration(Units.MS, Duration.ofMillis(100)), Duration.ofSeconds(5)),
+  /** How long a server that discovery took away is named as left out. */
+  LEFT_SERVER("LEFT_SERVER_MS", Kind.duration(Units.MS, Duration.ZERO), Duration.ofSeconds(60)),
   /** What a server that is left out means. */
   ON_REPLICA_OUT(Kind.oneOf((Object[]) OnReplicaOut.values()), OnReplicaOut.NAME),
   /** Fallbacks at once. */

@@ -1,5 +1,6 @@
 package dev.antipode.shim;
 
+import dev.antipode.UnprovenKind;
 import dev.antipode.WriteId;
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -81,6 +82,11 @@ public abstract class Shim {
   /** Whether this error of the client means that the server is out of reach; anything else is the server's answer. */
   public boolean unreachable(Exception error) {
     return error instanceof IOException || error instanceof UncheckedIOException;
+  }
+
+  /** What an error that {@link #visible} threw says of why nothing is proved; not asked of {@link #unreachable} ones. */
+  public UnprovenKind kindOf(Exception error) {
+    return UnprovenKind.OTHER;
   }
 
   /**

@@ -1,5 +1,6 @@
 package dev.antipode.shim;
 
+import dev.antipode.UnprovenKind;
 import dev.antipode.Verdict;
 
 /**
@@ -8,28 +9,34 @@ import dev.antipode.Verdict;
  * @param verdict {@link Verdict#VISIBLE}, {@link Verdict#NOT_YET} or {@link Verdict#UNPROVEN}
  * @param reason where the server is, or what is missing; may be empty where it is visible
  * @param unknownEpoch with not yet: the server does not know the write's epoch, which may be newer than it (EPOCH-12)
+ * @param kind with unproven: what kept it from being proved (BAR-59); else null
  */
-public record Visibility(Verdict verdict, String reason, boolean unknownEpoch) {
+public record Visibility(Verdict verdict, String reason, boolean unknownEpoch, UnprovenKind kind) {
 
   /** The write is visible at this server, or superseded there. */
-  public static final Visibility VISIBLE = new Visibility(Verdict.VISIBLE, "", false);
+  public static final Visibility VISIBLE = new Visibility(Verdict.VISIBLE, "", false, null);
 
   /** Not visible there now; it may become so. */
-  public static final Visibility NOT_YET = new Visibility(Verdict.NOT_YET, "", false);
+  public static final Visibility NOT_YET = new Visibility(Verdict.NOT_YET, "", false, null);
 
   /** Not visible at this server now, and where it is; it may become so. */
   public static Visibility notYet(String reason) {
-    return new Visibility(Verdict.NOT_YET, reason, false);
+    return new Visibility(Verdict.NOT_YET, reason, false, null);
   }
 
   /** Not visible, and the server does not know the write's epoch. */
   public static Visibility unknownEpoch(String reason) {
-    return new Visibility(Verdict.NOT_YET, reason, true);
+    return new Visibility(Verdict.NOT_YET, reason, true, null);
   }
 
   /** Waiting proves nothing: the reason says what is missing. */
   public static Visibility unproven(String reason) {
-    return new Visibility(Verdict.UNPROVEN, reason, false);
+    return unproven(reason, UnprovenKind.OTHER);
+  }
+
+  /** The same; the kind says which advice fits. */
+  public static Visibility unproven(String reason, UnprovenKind kind) {
+    return new Visibility(Verdict.UNPROVEN, reason, false, kind);
   }
 
   /** Whether it is visible. */

@@ -12,6 +12,7 @@ import dev.antipode.Reading;
 import dev.antipode.RedeliverException;
 import dev.antipode.Settings;
 import dev.antipode.StoreResult;
+import dev.antipode.UnprovenKind;
 import dev.antipode.Verdict;
 import dev.antipode.WriteId;
 import dev.antipode.barrier.ServerWait;
@@ -81,7 +82,12 @@ public final class WaitOnRead {
     }
     String told = words + " (wait on read)";
     StoreResult answer =
-        new StoreResult(unproven ? Verdict.UNPROVEN : Verdict.TIMED_OUT, told, waited, List.of());
+        new StoreResult(
+            unproven ? Verdict.UNPROVEN : Verdict.TIMED_OUT,
+            told,
+            waited,
+            List.of(),
+            unproven ? UnprovenKind.OTHER : null);
     BarrierResult result =
         new BarrierResult.Builder(false).waited(waited).judge(() -> Map.of(store, answer)).build();
     BarrierException error =

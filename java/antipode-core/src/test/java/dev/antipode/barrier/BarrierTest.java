@@ -466,4 +466,20 @@ class BarrierTest {
           .containsExactly("mode=enforce region=b stores=blog-posts(memory, 2 replicas) trust=private");
     }
   }
+
+  /** BAR-58: also where nothing has to be waited for; a long deadline is said once a site. */
+  @Test
+  void deadlinesAboveAnHourAreRefusedAndLongOnesAreSaid() {
+    Duration tooLong = Duration.ofMinutes(60).plusMillis(1);
+    assertThatThrownBy(() -> BarrierOptions.defaults().timeout(tooLong)).isInstanceOf(ConfigurationException.class);
+    assertThatThrownBy(() -> StoreOptions.named("s").timeout(tooLong)).isInstanceOf(ConfigurationException.class);
+    assertThatThrownBy(() -> Settings.defaults().timeout(tooLong)).isInstanceOf(ConfigurationException.class);
+    FakeShim.store("s", new Fake("a", FakeShim.always(Visibility.VISIBLE)));
+    try (CapturedLogs logs = new CapturedLogs(); LineageScope scope = Antipode.scope()) {
+      for (int turn = 0; turn < 2; turn++) {
+        assertThat(Antipode.barrier(BarrierOptions.defaults().timeout(Duration.ofSeconds(61))).satisfied()).isTrue();
+      }
+      assertThat(logs.text()).containsOnlyOnce("61 s");
+    }
+  }
 }

@@ -18,12 +18,15 @@ import dev.antipode.OnReplicaOut;
 import dev.antipode.Policy;
 import dev.antipode.ScopeKind;
 import dev.antipode.Settings;
+import dev.antipode.UnprovenKind;
 import dev.antipode.Verdict;
 import dev.antipode.WriteId;
 import dev.antipode.barrier.FakeShim.Fake;
 import dev.antipode.configuration.ProcessSettings;
 import dev.antipode.records.Lines;
+import dev.antipode.shim.Registry;
 import dev.antipode.shim.Visibility;
+import dev.antipode.shim.Write;
 import dev.antipode.testing.Isolated;
 import java.io.IOException;
 import java.nio.file.Path;
@@ -32,6 +35,7 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.function.Consumer;
 import java.util.stream.Stream;
 import java.util.stream.StreamSupport;
@@ -39,7 +43,10 @@ import org.junit.jupiter.api.DynamicTest;
 import org.junit.jupiter.api.TestFactory;
 import org.junit.jupiter.api.io.TempDir;
 
-/** The vectors {@code barrier-result}, {@code barrier-policy}, {@code epoch-judge} and {@code configuration-stores}. */
+/**
+ * The vectors {@code barrier-result}, {@code barrier-policy}, {@code epoch-judge} and {@code configuration-stores} (among them
+ * BAR-56, BAR-58, BAR-59).
+ */
 class BarrierVectorsTest {
   private static final Map<String, Visibility> ANSWERS = Map.of(
       "visible", Visibility.VISIBLE,
@@ -68,7 +75,21 @@ class BarrierVectorsTest {
   }
 
   private static Fake server(String name, String word) {
+    if (word.startsWith("unproven-")) {
+      UnprovenKind kind = UnprovenKind.valueOf(word.substring("unproven-".length()).toUpperCase());
+      return new Fake(name, FakeShim.always(Visibility.unproven("the test says so", kind)));
+    }
     return new Fake(name, word.equals("down") ? FakeShim.DOWN : FakeShim.always(ANSWERS.get(word)));
+  }
+
+  /** Writes of the current scope that are in flight, or of unknown outcome. */
+  private static void begin(JsonNode pending) {
+    pending.properties().forEach(each -> {
+      Write write = Registry.current().need(each.getKey()).begin();
+      if (each.getValue().asText().equals("unknown")) {
+        write.outcomeUnknown();
+      }
+    });
   }
 
   @TestFactory
@@ -121,7 +142,28 @@ class BarrierVectorsTest {
     if (servers.hasDown() && looks) {
       Antipode.barrier(asked.timeout(patience));
     }
-    BarrierResult result = Antipode.barrier(asked);
+    BarrierResult result;
+    if (vector.has("pending")) {
+      try (LineageScope scope = LineageScope.open(asked.lineage(), ScopeKind.REQUEST)) {
+        assertThat(scope.lineage()).isEqualTo(asked.lineage());
+        begin(vector.get("pending"));
+        result = Antipode.barrier(asked.lineage(null));
+        List<String> doubted = new ArrayList<>();
+        vector.get("pending").fieldNames().forEachRemaining(doubted::add);
+        doubted.removeIf(store -> asked.stores() != null && !asked.stores().contains(store));
+        assertThat(result.gaps()).extracting("store").containsAll(doubted);
+      }
+    } else {
+      result = Antipode.barrier(asked);
+    }
+    Map<String, String> kinds = new HashMap<>();
+    result.stores().values().stream().filter(store -> store.verdict() != Verdict.UNPROVEN)
+        .forEach(store -> assertThat(store.kind()).isNull());
+    result.stores().forEach((name, store) -> kinds.put(name, store.kind() == null ? null : store.kind().word()));
+    kinds.values().removeIf(Objects::isNull);
+    Map<String, String> wantedKinds = new HashMap<>();
+    vector.path("kinds").properties().forEach(each -> wantedKinds.put(each.getKey(), each.getValue().asText()));
+    assertThat(kinds).isEqualTo(wantedKinds); // BAR-59
     Map<String, String> verdicts = new HashMap<>();
     result.stores().forEach((name, store) -> verdicts.put(name, store.verdict().word()));
     Map<String, String> wanted = new HashMap<>();
@@ -150,7 +192,15 @@ class BarrierVectorsTest {
     if (!vector.get("ask").isNull()) {
       options = options.stores(stream(vector.get("ask")).map(JsonNode::asText).toList());
     }
-    assertThat(Antipode.barrier(options).dryRun()).isTrue();
+    if (vector.has("pending")) {
+      try (LineageScope scope = LineageScope.open(options.lineage(), ScopeKind.REQUEST)) {
+        assertThat(scope.isClosed()).isFalse();
+        begin(vector.get("pending"));
+        assertThat(Antipode.barrier(options.lineage(null)).dryRun()).isTrue();
+      }
+    } else {
+      assertThat(Antipode.barrier(options).dryRun()).isTrue();
+    }
     Lines.until(Following::allLookedAt);
     Following.giveUpAll();
     List<JsonNode> records = lines.of("barrier");
@@ -195,6 +245,7 @@ class BarrierVectorsTest {
     Delivery delivery = new Delivery(true, "");
     try (LineageScope message = LineageScope.open(Lineage.of(ids), ScopeKind.MESSAGE, delivery)) {
       assertThat(message.delivery()).isNotNull();
+      begin(vector.path("pending"));
       if (vector.get("outcome").asText().equals("result")) {
         assertThat(Antipode.barrier(options)).isNotNull();
         return;

@@ -1,5 +1,6 @@
 package dev.antipode.postgresql;
 
+import dev.antipode.UnprovenKind;
 import dev.antipode.shim.Visibility;
 import java.util.ArrayList;
 import java.util.List;
@@ -59,11 +60,11 @@ final class Judging {
     OptionalLong end = history.endOf(epoch.timeline());
     if (end.isEmpty()) {
       return Visibility.unproven("timeline " + epoch.timeline() + " is no part of the history of its timeline "
-          + history.timeline());
+          + history.timeline(), UnprovenKind.HISTORY);
     }
     if (Long.compareUnsigned(wanted, end.getAsLong()) > 0) {
       return Visibility.unproven("timeline " + epoch.timeline() + " ended there at " + Lsn.text(end.getAsLong())
-          + ", wanted " + Lsn.text(wanted) + ": it may be lost");
+          + ", wanted " + Lsn.text(wanted) + ": it may be lost", UnprovenKind.HISTORY);
     }
     Visibility other = otherBranch(epoch, wanted, seen);
     if (other != null) {
@@ -96,12 +97,12 @@ final class Judging {
     }
     if (!word.isEmpty()) {
       return Visibility.unproven(
-          "its timeline " + epoch.timeline() + " is another one: they were promoted apart");
+          "its timeline " + epoch.timeline() + " is another one: they were promoted apart", UnprovenKind.HISTORY);
     }
     if (Long.compareUnsigned(seen.reached(), wanted) < 0 || !seen.wordsFresh()) {
       return Visibility.notYet("at " + Lsn.text(seen.reached()) + ", wanted " + Lsn.text(wanted));
     }
     return Visibility.unproven("the row of " + epoch + " in antipode.epochs is not there: it is on another branch, or"
-        + " without that table (antipode init)");
+        + " without that table (antipode init)", UnprovenKind.HISTORY);
   }
 }

@@ -1,6 +1,7 @@
 package dev.antipode.redis;
 
 import dev.antipode.Ordered;
+import dev.antipode.UnprovenKind;
 import dev.antipode.WriteId;
 import dev.antipode.shim.Capabilities;
 import dev.antipode.shim.Server;
@@ -24,6 +25,8 @@ public final class RedisShim extends Shim {
       .tombstones(true)
       .rest(Capabilities.Rest.FIELD, Capabilities.Rest.ENVELOPE)
       .marks(Capabilities.Marks.IN_BAND);
+
+  private static final Set<String> LOGIN = Set.of("NOAUTH", "WRONGPASS");
 
   private final Map<String, Marker> markers = new ConcurrentHashMap<>();
 
@@ -87,17 +90,24 @@ public final class RedisShim extends Shim {
       if (!error.code().equals("NOPERM")) {
         throw error;
       }
-      return all(ids, "its user may not ask where it is (" + error.getMessage() + "). " + Facts.grant(marksKey()));
+      String words = "its user may not ask where it is (" + error.getMessage() + "). " + Facts.grant(marksKey());
+      return all(ids, Visibility.unproven(words, UnprovenKind.RIGHT));
     }
     if (session.cluster()) {
-      return all(ids, "it " + Facts.CLUSTER);
+      return all(ids, Visibility.unproven("it " + Facts.CLUSTER, UnprovenKind.UNFIT));
     }
     server.applied(session.runId(), seen.replication().epoch(), seen.proved());
     return ids.stream().map(seen::judge).toList();
   }
 
-  private static List<Visibility> all(List<WriteId> ids, String reason) {
-    return Collections.nCopies(ids.size(), Visibility.unproven(reason));
+  private static List<Visibility> all(List<WriteId> ids, Visibility answer) {
+    return Collections.nCopies(ids.size(), answer);
+  }
+
+  @Override
+  public UnprovenKind kindOf(Exception error) {
+    boolean isLogin = error instanceof ServerError refused && LOGIN.contains(refused.code());
+    return isLogin ? UnprovenKind.CONNECTION : UnprovenKind.OTHER;
   }
 
   @Override

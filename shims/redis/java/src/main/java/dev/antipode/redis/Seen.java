@@ -1,6 +1,7 @@
 package dev.antipode.redis;
 
 import dev.antipode.Ordered;
+import dev.antipode.UnprovenKind;
 import dev.antipode.WriteId;
 import dev.antipode.shim.Visibility;
 import java.util.HashMap;
@@ -62,7 +63,8 @@ record Seen(Replication replication, Map<String, Long> marks, String whyNoMarks)
     if (mark != null && isPast()) {
       return Visibility.unproven(
           "epoch %s… has ended here, and no mark covers %s: %s is the last that is known to be here"
-              .formatted(cut(epoch), wanted.counterText(), Long.toUnsignedString(mark)));
+              .formatted(cut(epoch), wanted.counterText(), Long.toUnsignedString(mark)),
+          UnprovenKind.HISTORY);
     }
     if (reached != null) {
       return Visibility.notYet(
