@@ -294,6 +294,8 @@ def naive_fit(m: Model, budget: int) -> Model:
         result = model(
             {e for e in result.entries if e[0] != store}, {*result.incomplete, store}, set(result.extensions)
         )
+        if len(text_of(result._replace(entries=frozenset(), extensions=frozenset()))) - 1 > min(budget, 4087) // 8:
+            result = result._replace(incomplete=frozenset({""}))
     if len(text_of(result)) > budget:
         result = model(set(), {""}, set(m.extensions))
     if len(text_of(result)) > budget and len(text_of(result)) > len("1~_.i"):

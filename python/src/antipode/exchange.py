@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
 from antipode import logs, telemetry
 from antipode.errors import MalformedLineageError
 from antipode.lineage import EMPTY, Lineage
 from antipode.recorder import messages_of, named, recorder
-from antipode.scope import Scope, current_block
+from antipode.scope import Scope, current_block, current_scope
 from antipode.settings import Mode, settings
 from antipode.trust import Decision, Direction, Purpose, Reason, TrustSettings, outgoing_text, report
 from antipode.wire import MAX_ENTRIES
@@ -151,7 +151,7 @@ def give(
     if recording is not None:
         message = recording.new_message()
         lineage = named(lineage, message)
-    fits = fitted(lineage, settings().budget_bytes - trust.seal_length, direction)
+    fits = fitted(lineage, settings().budget_bytes - trust.seal_length, direction, sender or current_scope())
     if recording is not None and sender is not None:
         recording.sent(sender, message, fits if told is None else fits | told)
     text = outgoing_text(fits.serialize(), trust, purpose or _PURPOSES[direction])
@@ -159,20 +159,30 @@ def give(
     return text
 
 
-def fitted(lineage: Lineage, room: int, direction: Direction) -> Lineage:
-    """The lineage as far as it fits the budget and this room, in bytes; what is left out is marked and counted."""
+def fitted(lineage: Lineage, room: int, direction: Direction, scope: Scope | None) -> Lineage:
+    """The lineage as far as it fits the budget and this room, in bytes; what is left out is marked and counted.
+
+    `scope`: whose changes stay longest (WIRE-33).
+    """
     budget = settings().budget_bytes
-    fits = lineage.fit(min(room, budget))
+    room = min(room, budget)
+    fits = lineage.fit(room, _changes(scope))
     if fits is not lineage:
-        for store in sorted(fits.incomplete - lineage.incomplete):
+        left_out = sorted(set(lineage.stores) - set(fits.stores))
+        for store in left_out:
             telemetry.incomplete("budget", store)
-            logs.warn(
-                f"budget {store}",
-                f"a lineage of {len(lineage.serialize())} bytes passes the budget: what it holds of "
-                f"{store or 'some stores'} was left out ({direction.words}). Raise ANTIPODE_BUDGET_BYTES "
-                f"({budget} now).",
-            )
+        logs.warn(
+            "budget",
+            f"a lineage of {len(lineage.serialize())} bytes passes the budget: what it holds of "
+            f"{logs.listed(left_out)} was left out ({direction.words}). Raise ANTIPODE_BUDGET_BYTES ({budget} now).",
+        )
     return fits
+
+
+def _changes(scope: Scope | None) -> Iterator[str]:
+    """Those of the scope, put in order only where somebody asks."""
+    if scope is not None:
+        yield from scope.changed_stores()
 
 
 def leaving(scope: Scope, *, answered: bool = False, target: str = "") -> Lineage:

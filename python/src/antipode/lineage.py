@@ -337,19 +337,20 @@ class Lineage:
 
     # Size
 
-    def fit(self, budget: int) -> Lineage:
-        """This lineage in at most `budget` bytes: whole sections are left out, greatest first, and marked.
+    def fit(self, budget: int, changed: Iterable[str] = ()) -> Lineage:
+        """This lineage in at most `budget` bytes: whole sections are left out, and marked (WIRE-33 to WIRE-35).
 
-        Of equally long sections the later in canonical order goes first. If even the marks do not fit, one mark
-        without a name stands for all (spec WIRE, budget).
+        First those that would not even fit alone, then those that only passed through, the longest first (of equally
+        long ones the later in canonical order); then those of the stores that `changed`, the oldest change first. Where
+        the marks' names would take more than an eighth, or do not fit, one mark without a name stands for all.
         """
         budget = min(budget, wire.MAX_BYTES)
         length = self._length()
         if length <= budget and (length <= _CERTAIN or self.most_entries() <= wire.MAX_ENTRIES):
             return self
-        return self._make(*self._fitted(budget))
+        return self._make(*self._fitted(budget, changed))
 
-    def _fitted(self, budget: int) -> wire.Parsed:
+    def _fitted(self, budget: int, changed: Iterable[str] = ()) -> wire.Parsed:
         """Leaves sections out until the text fits; lengths are summed, so that it takes no longer than a sort."""
         parts = self._split()
         kept, incomplete, extensions = dict(parts.sections), set(parts.incomplete), parts.extensions
@@ -357,15 +358,26 @@ class Lineage:
         flag = wire.flag_length(incomplete)
         size = sum(len(text) + 1 for text in kept.values())
         entries = self.most_entries()
-        for store, text in sorted(kept.items(), key=lambda item: (len(item[1]), item[1]), reverse=True):
+        alone = budget - rest - wire.flag_length(wire.ANYWHERE)
+        last = [
+            store
+            for store in map(wire.spell_name, changed)
+            if (text := kept.get(store)) and len(text) < alone and text.count(".") // 3 <= wire.MAX_ENTRIES
+        ]
+        passing = kept.keys() - last
+        first = sorted(passing, key=lambda store: (len(kept[store]), kept[store]), reverse=True)
+        for store in (*first, *last):
             if rest + size + flag <= budget and entries <= wire.MAX_ENTRIES:
                 break
-            del kept[store]
+            text = kept.pop(store)
             size -= len(text) + 1
             entries -= text.count(".") // 3
             if store not in incomplete and "" not in incomplete:
                 incomplete.add(store)
                 flag = (flag or wire.flag_length(wire.ANYWHERE)) + len(store) + 1
+            if flag > budget // 8:
+                incomplete = set(wire.ANYWHERE)
+                flag = wire.flag_length(incomplete)
         if rest + size + flag <= budget:
             return wire.Parsed(kept, frozenset(incomplete), extensions)
         bare = wire.Parsed({}, wire.ANYWHERE, extensions)

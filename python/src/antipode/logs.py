@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from collections.abc import Collection
 from typing import Final
 
 from antipode.errors import with_code
@@ -14,12 +15,19 @@ PERIOD_S: Final = 60.0
 
 
 MOST_SHOWN: Final = 64
+MOST_LISTED: Final = 5
 
 
 def shown(text: str) -> str:
     """A text from outside as it may stand in a line, an error or a result's words (OBS-12)."""
     plain = text.isascii() and text.isprintable()
     return text if plain and len(text) <= MOST_SHOWN else ascii(text[:MOST_SHOWN])
+
+
+def listed(names: Collection[str]) -> str:
+    """Names from outside as they may stand there: five at most, and how many more (OBS-12)."""
+    words = ", ".join(shown(name) or "some stores" for name in list(names)[:MOST_LISTED])
+    return f"{words} and {len(names) - MOST_LISTED} more" if len(names) > MOST_LISTED else words
 
 
 class _Throttle:

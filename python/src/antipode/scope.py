@@ -22,7 +22,7 @@ from antipode.scope_context import (
     scope_in,
     this_process,
 )
-from antipode.scope_values import Delivery, Gap, Removed
+from antipode.scope_values import Changes, Delivery, Gap, Removed
 from antipode.site import call_site
 from antipode.writeid import WriteId
 
@@ -81,6 +81,7 @@ class Scope:
         self._top: Top | None = None
         """What the last write of a position put on top of it, if nothing has come since."""
         self._inbound = lineage
+        self._changes = Changes()
         self._removed = EMPTY
         self._removed_stores: set[str] = set()
         self._pending: dict[int, PendingWrite] = {}
@@ -154,6 +155,11 @@ class Scope:
         lost_writes.in_flight(write for write in self.pending if write not in uncommitted)
         return self.marked()
 
+    def changed_stores(self) -> tuple[str, ...]:
+        """Return the stores whose sections changed here, the oldest change first (WIRE-33)."""
+        with self._lock:
+            return self._changes.in_order()
+
     def additions(self) -> Lineage:
         """What this scope has beyond what it was opened with: what a response carries back (PROP)."""
         marked = self.marked()
@@ -171,6 +177,8 @@ class Scope:
             closed = self._closed
             if not closed:
                 self._lineage = self._lineage.including(*ids)
+                for write_id in ids:
+                    self._changes.note(write_id.store)
         if closed:
             lost_writes.of_closed_scope(ids[0].store, self.site)
         elif self.sent:
@@ -179,6 +187,11 @@ class Scope:
     def transfer(self, lineage: Lineage) -> None:
         """Makes this scope depend on a lineage (paper table 2): of an earlier request, a session, carried by hand."""
         self._join(lineage, filtered=False)
+        note_arrival(self, lineage)
+
+    def bring(self, lineage: Lineage) -> None:
+        """Join what a session brought at the scope's beginning: it only passes through (WIRE-33)."""
+        self._join(lineage, filtered=False, passing=True)
         note_arrival(self, lineage)
 
     def transfer_read(self, lineage: Lineage) -> None:
@@ -211,7 +224,7 @@ class Scope:
                 self._lineage |= self._filtered(lineage)
                 self._inbound |= lineage
 
-    def _join(self, lineage: Lineage, *, filtered: bool) -> None:
+    def _join(self, lineage: Lineage, *, filtered: bool, passing: bool = False) -> None:
         if not lineage:
             return
         if lineage.extensions:
@@ -221,7 +234,10 @@ class Scope:
         with self._lock:
             closed = self._closed
             if not closed:
+                before = self._lineage
                 self._lineage |= self._filtered(lineage) if filtered else lineage
+                if not passing and self._held is not before:
+                    self._changes.note((before, self._held))
         if closed:
             lost_writes.of_closed_scope(next(iter(lineage.stores), ""), self.site)
 
@@ -340,7 +356,9 @@ class Scope:
             if self._closed:
                 return
             found = without_branches(taken_out(found)[0], self._own)
-            self._lineage = self._lineage.without(closed) | self._filtered(found)
+            before = self._lineage
+            self._lineage = before.without(closed) | self._filtered(found)
+            self._changes.note((before, self._held))
 
     def drop_branches(self, keys: Collection[bytes]) -> None:
         """Takes branches out: they were withdrawn (BRANCH-5)."""
@@ -397,6 +415,7 @@ class Scope:
             if not closed:
                 lineage = self._lineage = self._lineage.including(write_id)
                 store, key, version = write_id
+                self._changes.note(store)
                 if not key:
                     epoch, counter = version  # type: ignore[misc]  # a position's version is Ordered
                     if lineage.only_position(store, epoch) == counter:

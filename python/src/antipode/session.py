@@ -44,6 +44,8 @@ class Arrival(NamedTuple):
 
     request: Request
     cookies: tuple[str, ...]
+    scope: Scope | None = None
+    """Whose changes stay longest where not all fits (WIRE-33)."""
 
 
 class Session(ABC):
@@ -107,7 +109,7 @@ class Cookie(Session):
     def keep(self, arrival: Arrival, came: Lineage, lineage: Lineage) -> list[str]:
         """As the base says: a cookie of its own, in place of those that it holds (SESS-14)."""
         keys, ttl = _session_keys(), settings().session_ttl
-        text = fitted(lineage, _MOST_IN_COOKIE - keys.seal_length, Direction.SESSION_OUT).serialize()
+        text = fitted(lineage, _MOST_IN_COOKIE - keys.seal_length, Direction.SESSION_OUT, arrival.scope).serialize()
         sealed = seal(text, keys, time.time(), ttl)
         name = f"{self._name}.{secrets.token_hex(_NAME_OCTETS)}"
         return [
@@ -162,7 +164,7 @@ class Entry(Session):
         if kept is None:
             logs.warn("session", "what a request wrote was not kept: it has no session.", count_as="dropped")
         else:
-            _keep(kept, lineage | _load(kept).added_to(came))
+            _keep(kept, lineage | _load(kept).added_to(came), arrival.scope)
         return []
 
 
@@ -174,7 +176,7 @@ def join_from(kept: Mapping[str, Any]) -> None:
     if settings().mode is not Mode.OFF:
         came = _load(kept)
         scope.session_came |= came
-        scope.transfer(came)
+        scope.bring(came)
 
 
 def keep_in(kept: MutableMapping[str, Any]) -> None:
@@ -186,7 +188,7 @@ def keep_in(kept: MutableMapping[str, Any]) -> None:
         there = _load(kept)
         lineage = _with_additions(scope, scope.session_came) | there.added_to(scope.session_came)
         if lineage != there:
-            _keep(kept, lineage)
+            _keep(kept, lineage, scope)
 
 
 class Visit:
@@ -196,13 +198,13 @@ class Visit:
 
     def __init__(self, session: Session, request: Request, cookies: Iterable[str], scope: Scope) -> None:
         self._session = session
-        self._arrival = Arrival(request, tuple(cookies))
+        self._arrival = Arrival(request, tuple(cookies), scope)
         self._scope = scope
         is_off = settings().mode is Mode.OFF
         self._came = EMPTY if is_off else session.load(self._arrival)
         self._is_scattered = not is_off and session.is_scattered(self._arrival)
         self._kept = self._came
-        scope.transfer(self._came)
+        scope.bring(self._came)
 
     def set_cookies(self, *, public: bool = False) -> list[str]:
         """Keeps what the scope has added when the header leaves; the values of its `Set-Cookie` headers."""
@@ -262,8 +264,8 @@ def _load(kept: Mapping[str, Any]) -> Lineage:
     return _parsed(text) if time.time() < until else EMPTY
 
 
-def _keep(kept: MutableMapping[str, Any], lineage: Lineage) -> None:
+def _keep(kept: MutableMapping[str, Any], lineage: Lineage, scope: Scope | None) -> None:
     now = settings()
-    text = fitted(lineage, now.budget_bytes, Direction.SESSION_OUT).serialize()
+    text = fitted(lineage, now.budget_bytes, Direction.SESSION_OUT, scope).serialize()
     telemetry.size(Direction.SESSION_OUT, len(text))
     kept[_ENTRY] = {"lineage": text, "until": time.time() + now.session_ttl}
