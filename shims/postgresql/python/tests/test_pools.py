@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import antipode
 import antipode_postgresql
+import psycopg
 import pytest
 import sqlalchemy
 from antipode.testing import isolated
 from antipode_lab.stores.postgresql import PostgresqlStore
 from pg_regions import INSERT, STORE, Posts, proved
-from psycopg.conninfo import conninfo_to_dict
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg_pool import AsyncConnectionPool, ConnectionPool
 from sqlalchemy.ext.asyncio import create_async_engine
 
@@ -151,3 +153,58 @@ def test_engines_by_execution_options(quiet_lab: PostgresqlStore, quiet_posts: P
             assert proved(scope) > first
     finally:
         plain.dispose()
+
+
+def told_when_asked(url: str) -> Any:
+    """Clients of which only connecting tells where they lead."""
+    words = conninfo_to_dict(url)
+    several = {**words, "host": f"{words['host']},127.0.0.1", "port": f"{words['port']},1"}
+    conninfo = make_conninfo("", **several, target_session_attrs="read-write")
+    return {
+        "callable": lambda: ConnectionPool(lambda: url, open=False),
+        "asyncio's callable": lambda: AsyncConnectionPool(lambda: asyncio.sleep(0, url), open=False),
+        "several hosts": lambda: ConnectionPool(conninfo, open=False),
+        "creator": lambda: sqlalchemy.create_engine("postgresql+psycopg://", creator=lambda: psycopg.connect(url)),
+        "asyncio's hook": lambda: hooked(create_async_engine("postgresql+psycopg_async://nowhere.invalid"), url),
+        "hook": lambda: hooked(sqlalchemy.create_engine("postgresql+psycopg://nowhere.invalid"), url),
+    }
+
+
+def hooked(engine: Any, url: str) -> Any:
+    """An engine whose connections go where a listener of the application's says."""
+
+    def connect(dialect: Any, record: Any, arguments: Any, options: Any) -> None:
+        options.update(conninfo_to_dict(url))
+
+    sqlalchemy.event.listen(getattr(engine, "sync_engine", engine), "do_connect", connect)
+    return engine
+
+
+@pytest.mark.parametrize(
+    "kind", ["callable", "asyncio's callable", "several hosts", "creator", "hook", "asyncio's hook"]
+)
+def test_a_client_of_which_only_connecting_tells(quiet_lab: PostgresqlStore, kind: str) -> None:
+    """BAR-52: it is asked for by whoever waits, on a connection of its own."""
+    with isolated():
+        client = told_when_asked(quiet_lab.url("a"))[kind]()
+        wrapped = antipode_postgresql.wrap(client, STORE)
+        writer = antipode_postgresql.wrap(quiet_lab.connect("a", user="app"), "other")
+        with antipode.scope():
+            writer.execute("DELETE FROM posts")
+            position = antipode.current_scope().lineage.of_store("other")[0].version  # type: ignore[union-attr]
+        lineage = antipode.Lineage([antipode.WriteId(STORE, b"", position)])
+        assert antipode.barrier(lineage, timeout=30).complete
+        assert antipode.stores()[0].replicas == (quiet_lab.url("a").replace("app@", ""),)
+        del wrapped
+
+
+def test_a_client_that_leads_nowhere_is_not_left_out(quiet_lab: PostgresqlStore) -> None:
+    """BAR-52: the servers that are known are never judged alone."""
+    with isolated():
+        pool = antipode_postgresql.wrap(ConnectionPool(lambda: "host=127.0.0.1 port=1", open=False), STORE)
+        writer = antipode_postgresql.wrap(quiet_lab.connect("a", user="app"), STORE)
+        with antipode.scope():
+            writer.execute("DELETE FROM posts")
+            result = antipode.barrier(timeout=0.5, on_timeout="proceed", on_unproven="proceed")
+        assert not result.satisfied
+        del pool

@@ -8,7 +8,7 @@ from django.db.backends.postgresql.base import DatabaseWrapper  # type: ignore[i
 from django.db.backends.signals import connection_created  # type: ignore[import-untyped]
 
 from antipode_postgresql.connections import record
-from antipode_postgresql.targets import Target, targets_of
+from antipode_postgresql.targets import Target, reached_by, targets_of
 
 
 def is_database(client: Any) -> bool:
@@ -19,6 +19,11 @@ def is_database(client: Any) -> bool:
 def targets_of_database(database: Any) -> list[Target] | None:
     """The servers that the alias leads to; None where only connecting can tell."""
     return targets_of("", database.get_connection_params())
+
+
+def ask_database(database: Any) -> list[Target]:
+    """The server that one more connection of the alias reaches. Raises what libpq says."""
+    return reached_by("", database.get_connection_params())
 
 
 def record_database(database: Any, join: Any) -> Any:

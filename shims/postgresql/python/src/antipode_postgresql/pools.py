@@ -6,11 +6,9 @@ import asyncio
 import inspect
 from typing import Any
 
-import psycopg
-
 from antipode_postgresql.connections import record
 from antipode_postgresql.recording import recording_class
-from antipode_postgresql.targets import Target, target_of, targets_of
+from antipode_postgresql.targets import Target, reached_by, targets_of
 
 SLOTS = ("_antipode_join", "_antipode_plain")
 
@@ -72,11 +70,7 @@ def ask_pool(pool: Any) -> list[Target]:
     """The servers as one more connection's words tell them, beside the pool. Raises what asking and opening raise."""
     words = (pool._resolve_conninfo(), pool._resolve_kwargs())
     conninfo, more = [asyncio.run(each) if inspect.iscoroutine(each) else each for each in words]
-    found = targets_of(conninfo, more)
-    if found is None:
-        with psycopg.connect(conninfo, **{**more, "row_factory": None, "cursor_factory": None}) as connection:
-            return [target_of(connection)]
-    return found
+    return targets_of(conninfo, more) or reached_by(conninfo, more)
 
 
 def record_pool(plain: Any, join: Any, *, is_async: bool) -> Any:

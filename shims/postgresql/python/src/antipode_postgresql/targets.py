@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 from antipode.administration import without_credentials
 from antipode.errors import ConfigurationError
-from psycopg import ProgrammingError, pq
+from psycopg import Connection, ProgrammingError, pq
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 SCHEMES: Final = ("postgresql", "postgres")
@@ -77,6 +77,14 @@ def targets_of(conninfo: str, more: Mapping[str, Any]) -> list[Target] | None:
         Target(_address(kept, name, port), kept | {"host": name, "port": port or "5432"}, guessed=True)
         for name, port in zip(hosts, ports, strict=True)
     ]
+
+
+def reached_by(conninfo: str, more: Mapping[str, Any]) -> list[Target]:
+    """The server that one more connection by these words reaches. Raises what libpq says."""
+    known = {option.keyword.decode() for option in pq.Conninfo.get_defaults()}
+    words = {key: value for key, value in more.items() if key in known}
+    with Connection.connect(conninfo, **{"connect_timeout": 2, **words}) as connection:
+        return [target_of(connection)]
 
 
 def _connected(connection: Any) -> Target:

@@ -17,7 +17,7 @@ from antipode.store import note_marks
 from antipode_postgresql.binding import Binding
 from antipode_postgresql.connections import record
 from antipode_postgresql.known import NO_TABLE
-from antipode_postgresql.pools import record_pool, targets_of_pool
+from antipode_postgresql.pools import ask_pool, record_pool, targets_of_pool
 from antipode_postgresql.probe import Facts, probe, say_what_lacks
 from antipode_postgresql.session import Refused
 from antipode_postgresql.shim import PostgresqlShim
@@ -76,10 +76,20 @@ def wrap(
         mode=mode,
         extra=_extra(unique_timelines),
     )
-    make, targets = _maker(client)
+    make, targets, ask = _maker(client)
     joined = join_store(store, PostgresqlShim, options)
+
+    def ask_one(plain: Any) -> Target:
+        """What libpq reaches by the client's words; of several servers the others join the store at once."""
+        *others, last = ask(plain)
+        for other in others:
+            joined.use_server(other, other.address)
+        return last
+
     for each in targets or ():
         joined.use_server(each, each.address)
+    plain = getattr(client, "_antipode_plain", client)
+    expected = joined.expect_server(plain, ask_one, f"a {type(client).__name__}") if targets is None else None
 
     def join(connection: Any) -> Binding:
         """The binding of a connection, of which nobody knows its server before it is there."""
@@ -87,6 +97,8 @@ def wrap(
         server = joined.use_server(target, target.address)
         if isinstance(server.target, Target) and server.target.guessed:
             server.target = target
+        if expected is not None and not expected.servers:
+            expected.found([target])
         binding = Binding(joined, options, async_commits=async_commits)
         facts = _facts(joined, target)
         binding.unfit = f"{target.address} {facts.unfit}" if facts.unfit else ""
@@ -122,29 +134,30 @@ def _extra(unique_timelines: bool) -> dict[str, Any]:
     return {"unique_timelines": True} if unique_timelines else {}
 
 
-def _maker(client: Any) -> tuple[Callable[[Join], Any], list[Target] | None]:
-    """How a client is wrapped, and the servers that it leads to, None where only connecting can tell (BAR-52).
+def _maker(client: Any) -> tuple[Callable[[Join], Any], list[Target] | None, Callable[[Any], list[Target]]]:
+    """How a client is wrapped; the servers that it leads to, None where only connecting can tell; how to ask then.
 
     Pools and SQLAlchemy are only looked at where the application has imported them.
     """
     if isinstance(client, psycopg.Connection | psycopg.AsyncConnection):
-        return lambda join: record(client, join(client)), []
+        return lambda join: record(client, join(client)), [], lambda plain: [target_of(plain)]
     pool = sys.modules.get("psycopg_pool")
     plain = getattr(client, "_antipode_plain", client)
     if pool is not None and isinstance(client, pool.ConnectionPool):
-        return lambda join: record_pool(plain, join, is_async=False), targets_of_pool(plain)
+        return lambda join: record_pool(plain, join, is_async=False), targets_of_pool(plain), ask_pool
     if pool is not None and isinstance(client, pool.AsyncConnectionPool):
-        return lambda join: record_pool(plain, join, is_async=True), targets_of_pool(plain)
+        return lambda join: record_pool(plain, join, is_async=True), targets_of_pool(plain), ask_pool
     if "sqlalchemy" in sys.modules:
         from antipode_postgresql import engines
 
         if engines.is_engine(client):
-            return lambda join: engines.record_engine(plain, join), engines.targets_of_engine(plain)
+            return lambda join: engines.record_engine(plain, join), engines.targets_of_engine(plain), engines.ask_engine
     if "django.db.backends.postgresql.base" in sys.modules:
         from antipode_postgresql import databases
 
         if databases.is_database(client):
-            return lambda join: databases.record_database(client, join), databases.targets_of_database(client)
+            targets = databases.targets_of_database(client)
+            return lambda join: databases.record_database(client, join), targets, databases.ask_database
     raise TypeError(
         "wrap() takes a psycopg connection, a psycopg_pool pool, an SQLAlchemy engine or a database of "
         f"django.db.connections, not {type(client).__name__}"
