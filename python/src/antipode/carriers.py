@@ -22,6 +22,7 @@ JAEGER_TRACE_HEADER: Final = "uber-trace-id"
 MAX_BAGGAGE_BYTES: Final = 8192
 MAX_BAGGAGE_MEMBERS: Final = 64
 
+_OWN: Final = frozenset({LINEAGE_HEADER, JAEGER_HEADER})
 CARRIERS: Final = (BAGGAGE_HEADER, LINEAGE_HEADER, JAEGER_HEADER)
 """The headers that may hold a lineage, in the order in which they are read (WIRE-40)."""
 FORWARDING: Final = frozenset({"x-forwarded-for", "forwarded"})
@@ -75,20 +76,22 @@ def _text(value: str | bytes) -> str:
 
 def read(headers: Headers) -> Arrived:
     """Finds the lineage texts in raw header lines, each once, and the forwarding headers (PROP-4, PROP-5)."""
-    carriers: dict[str, list[str]] = {name: [] for name in CARRIERS}
+    carriers: dict[str, list[str]] = {}
     forwarded: list[tuple[str, str]] = []
     for name, value in pairs(headers):
         if name == BAGGAGE_HEADER:
-            if _SPELLED_KEY.search(value):
+            if BAGGAGE_KEY in value or _SPELLED_KEY.search(value):
                 for member in value.split(","):
                     if _is_ours(member):
-                        carriers[name].append(member.partition("=")[2])
-        elif name in carriers:
-            carriers[name].append(value)
+                        carriers.setdefault(name, []).append(member.partition("=")[2])
+        elif name in _OWN:
+            carriers.setdefault(name, []).append(value)
         elif name in FORWARDING:
             forwarded.append((name, value))
-    texts = [text for values in carriers.values() for text in unwrap_header(values)]
-    return Arrived(tuple(dict.fromkeys(texts)), tuple(forwarded)) if texts or forwarded else NOTHING
+    if not carriers and not forwarded:
+        return NOTHING
+    texts = [text for name in sorted(carriers, key=CARRIERS.index) for text in unwrap_header(carriers[name])]
+    return Arrived(tuple(dict.fromkeys(texts)), tuple(forwarded))
 
 
 def _is_ours(member: str) -> bool:
@@ -103,7 +106,7 @@ def _is_ours(member: str) -> bool:
 
 def without_member(baggage: str) -> str:
     """A baggage line without the lineage; the application's members stay as they are spelled (PROP-10)."""
-    if not _SPELLED_KEY.search(baggage):
+    if BAGGAGE_KEY not in baggage and ("%" not in baggage or _SPELLED_KEY.search(baggage) is None):
         return baggage
     members = baggage.split(",")
     kept = [member for member in members if not _is_ours(member)]

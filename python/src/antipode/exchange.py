@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from typing import Final
 
 from antipode import logs, telemetry
@@ -166,7 +166,7 @@ def fitted(lineage: Lineage, room: int, direction: Direction, scope: Scope | Non
     """
     budget = settings().budget_bytes
     room = min(room, budget)
-    fits = lineage.fit(room, _changes(scope))
+    fits = lineage.fit(room, None if scope is None else scope.changed_stores)
     if fits is not lineage:
         left_out = sorted(set(lineage.stores) - set(fits.stores))
         for store in left_out:
@@ -177,12 +177,6 @@ def fitted(lineage: Lineage, room: int, direction: Direction, scope: Scope | Non
             f"{logs.listed(left_out)} was left out ({direction.words}). Raise ANTIPODE_BUDGET_BYTES ({budget} now).",
         )
     return fits
-
-
-def _changes(scope: Scope | None) -> Iterator[str]:
-    """Those of the scope, put in order only where somebody asks."""
-    if scope is not None:
-        yield from scope.changed_stores()
 
 
 def leaving(scope: Scope, *, answered: bool = False, target: str = "") -> Lineage:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from enum import StrEnum
 from functools import lru_cache
 from typing import Any, Final
@@ -337,18 +337,18 @@ class Lineage:
 
     # Size
 
-    def fit(self, budget: int, changed: Iterable[str] = ()) -> Lineage:
+    def fit(self, budget: int, changed: Callable[[], Iterable[str]] | None = None) -> Lineage:
         """This lineage in at most `budget` bytes: whole sections are left out, and marked (WIRE-33 to WIRE-35).
 
         First those that would not even fit alone, then those that only passed through, the longest first (of equally
-        long ones the later in canonical order); then those of the stores that `changed`, the oldest change first. Where
-        the marks' names would take more than an eighth, or do not fit, one mark without a name stands for all.
+        long ones the later in canonical order); then those of the stores that `changed` gives, the oldest change first.
+        Where the marks' names would take more than an eighth, or do not fit, one mark without a name stands for all.
         """
         budget = min(budget, wire.MAX_BYTES)
         length = self._length()
         if length <= budget and (length <= _CERTAIN or self.most_entries() <= wire.MAX_ENTRIES):
             return self
-        return self._make(*self._fitted(budget, changed))
+        return self._make(*self._fitted(budget, () if changed is None else changed()))
 
     def _fitted(self, budget: int, changed: Iterable[str] = ()) -> wire.Parsed:
         """Leaves sections out until the text fits; lengths are summed, so that it takes no longer than a sort."""

@@ -22,7 +22,7 @@ from antipode.scope_context import (
     scope_in,
     this_process,
 )
-from antipode.scope_values import Changes, Delivery, Gap, Removed
+from antipode.scope_values import MOST_CHANGES, Change, Delivery, Gap, Removed, in_order
 from antipode.site import call_site
 from antipode.writeid import WriteId
 
@@ -81,7 +81,8 @@ class Scope:
         self._top: Top | None = None
         """What the last write of a position put on top of it, if nothing has come since."""
         self._inbound = lineage
-        self._changes = Changes()
+        self._changes: list[Change] = []
+        self._most_changes = MOST_CHANGES
         self._removed = EMPTY
         self._removed_stores: set[str] = set()
         self._pending: dict[int, PendingWrite] = {}
@@ -158,7 +159,15 @@ class Scope:
     def changed_stores(self) -> tuple[str, ...]:
         """Return the stores whose sections changed here, the oldest change first (WIRE-33)."""
         with self._lock:
-            return self._changes.in_order()
+            self._changes = in_order(self._changes)
+            return tuple(store for store in self._changes if isinstance(store, str))
+
+    def _changed(self, change: Change) -> None:
+        changes = self._changes
+        changes.append(change)
+        if len(changes) > self._most_changes:
+            self._changes = in_order(changes)
+            self._most_changes = MOST_CHANGES + 2 * len(self._changes)
 
     def additions(self) -> Lineage:
         """What this scope has beyond what it was opened with: what a response carries back (PROP)."""
@@ -178,7 +187,7 @@ class Scope:
             if not closed:
                 self._lineage = self._lineage.including(*ids)
                 for write_id in ids:
-                    self._changes.note(write_id.store)
+                    self._changed(write_id.store)
         if closed:
             lost_writes.of_closed_scope(ids[0].store, self.site)
         elif self.sent:
@@ -237,7 +246,7 @@ class Scope:
                 before = self._lineage
                 self._lineage |= self._filtered(lineage) if filtered else lineage
                 if not passing and self._held is not before:
-                    self._changes.note((before, self._held))
+                    self._changed((before, self._held))
         if closed:
             lost_writes.of_closed_scope(next(iter(lineage.stores), ""), self.site)
 
@@ -358,7 +367,7 @@ class Scope:
             found = without_branches(taken_out(found)[0], self._own)
             before = self._lineage
             self._lineage = before.without(closed) | self._filtered(found)
-            self._changes.note((before, self._held))
+            self._changed((before, self._held))
 
     def drop_branches(self, keys: Collection[bytes]) -> None:
         """Takes branches out: they were withdrawn (BRANCH-5)."""
@@ -415,7 +424,7 @@ class Scope:
             if not closed:
                 lineage = self._lineage = self._lineage.including(write_id)
                 store, key, version = write_id
-                self._changes.note(store)
+                self._changed(store)
                 if not key:
                     epoch, counter = version  # type: ignore[misc]  # a position's version is Ordered
                     if lineage.only_position(store, epoch) == counter:

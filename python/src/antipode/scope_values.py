@@ -32,37 +32,21 @@ class Delivery:
     detail: str = ""
 
 
-class Changes:
-    """Which stores' sections changed in a scope, for when the budget leaves some out (WIRE-33).
+Change = str | tuple[Lineage, Lineage]
+"""What changed a scope: a write to a store, or a join, as the lineage before and after it."""
+MOST_CHANGES = 64
 
-    Kept as it came, and put in order when somebody asks, which is rare, or when there is much of it.
-    """
 
-    __slots__ = ("_events", "_order")
-
-    def __init__(self) -> None:
-        self._order: dict[str, None] = {}
-        self._events: list[str | tuple[Lineage, Lineage]] = []
-
-    def note(self, event: str | tuple[Lineage, Lineage]) -> None:
-        """Note a write to a store, or a lineage before and after a join."""
-        self._events.append(event)
-        if len(self._events) > 64:
-            self.in_order()
-
-    def in_order(self) -> tuple[str, ...]:
-        """Return the names of the stores, the oldest change first."""
-        events, self._events = self._events, []
-        for event in events:
-            if isinstance(event, str):
-                self._touch(event)
-                continue
-            before, after = event
-            for store in sorted(after.stores):
-                if after.section_text(store) != before.section_text(store):
-                    self._touch(store)
-        return tuple(self._order)
-
-    def _touch(self, store: str) -> None:
-        self._order.pop(store, None)
-        self._order[store] = None
+def in_order(changes: list[Change]) -> list[Change]:
+    """The names of the stores whose sections changed, the oldest change first (WIRE-33)."""
+    stores: dict[Change, None] = {}
+    for change in changes:
+        if isinstance(change, str):
+            changed = [change]
+        else:
+            before, after = change
+            changed = sorted(s for s in after.stores if after.section_text(s) != before.section_text(s))
+        for store in changed:
+            stores.pop(store, None)
+            stores[store] = None
+    return list(stores)

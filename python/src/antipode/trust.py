@@ -221,6 +221,9 @@ def trust_settings() -> TrustSettings:
 # Judging: the table of TRUST-3
 
 
+_INSIDE: Final = Decision(True)
+
+
 class Caller:
     """Who has sent a request; judged once, whatever the number of its texts (TRUST-32)."""
 
@@ -251,6 +254,8 @@ class Caller:
         return self._decision
 
     def _judged(self, trust: TrustSettings) -> Decision:
+        if not (self._hidden or self._forwarded or self._shown) and is_private_address(self.peer):
+            return _INSIDE  # the common case
         if not self._hidden and not is_private_address(self.peer, unix=trust.unix):
             return Decision(False, reason=Reason.PEER if self.peer else Reason.NO_PEER, about=self.peer or "")
         if not trust.ignore_forwarded:
@@ -273,14 +278,14 @@ class Caller:
         """Whether a lineage of this caller's request is taken: by its seal where seals are asked for."""
         if trust.edge:
             return Decision(False, reason=Reason.EDGE)
-        match trust.trust:
-            case Trust.ALL:
-                return Decision(True, strip_seal(text))
-            case Trust.KEY:
-                return _judge_seal(text, trust, now, Purpose.REQUEST)
-            case Trust.NONE:
-                return Decision(False, reason=Reason.OFF)
-        decision = self.judge(trust)
+        if trust.trust is not Trust.PRIVATE:
+            match trust.trust:
+                case Trust.ALL:
+                    return Decision(True, strip_seal(text))
+                case Trust.KEY:
+                    return _judge_seal(text, trust, now, Purpose.REQUEST)
+            return Decision(False, reason=Reason.OFF)
+        decision = self._decision or self.judge(trust)
         return Decision(True, strip_seal(text)) if decision.accepted else decision
 
     def judge_response(self, trust: TrustSettings) -> Decision:
