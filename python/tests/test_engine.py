@@ -197,27 +197,6 @@ def test_an_unknown_epoch_is_waited_for_then_unproven_at_once_until_the_server_c
     assert antipode.barrier(at(8, "e2"), timeout=1).satisfied
 
 
-def test_the_known_lag_answers_at_once_while_a_prober_goes_on() -> None:
-    """BAR-40."""
-    log = log_store()
-    assert not antipode.barrier(at(5), timeout=0.2, on_timeout="proceed").satisfied
-    until(lambda: time.monotonic() - began_probing(5) > 0.2)
-    began = time.monotonic()
-    result = antipode.barrier(at(6), timeout=0.2, on_timeout="proceed")
-    assert time.monotonic() - began < 0.15
-    assert result.stores["log"].verdict is Verdict.TIMED_OUT
-    assert "lags" in result.stores["log"].reason
-    assert antipode.barrier(at(0), timeout=1).satisfied, "a smaller position is judged by itself"
-    log.applied = 6
-    until(lambda: antipode.barrier(at(6), timeout=0.2, on_timeout="proceed").satisfied)
-
-
-def began_probing(counter: int) -> float:
-    probe = server().waiters.probes["e1"]
-    assert probe[0] == counter
-    return probe[1]
-
-
 def test_an_impossible_position_does_not_stop_others() -> None:
     log = log_store()
     log.applied = 10

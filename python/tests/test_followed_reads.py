@@ -248,7 +248,7 @@ def test_what_is_given_up_in_the_background_is_no_timeout_of_a_barrier(
             assert followed is not None
             followed.over(store.servers()[0])
             wait_for(lambda: not following._followed)
-    assert store.servers()[0].waiters._timeouts_in_a_row == 0
+    assert store.servers()[0].waiters._stuck == {}
 
 
 def test_in_monkey_mode_a_repeated_read_makes_nothing_visible(folder: Path) -> None:

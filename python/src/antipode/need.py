@@ -14,6 +14,7 @@ from antipode.writeid import Ordered, WriteId
 
 if TYPE_CHECKING:
     from antipode.server import Server
+    from antipode.store import Store
 
 
 class Need:
@@ -36,6 +37,11 @@ class Need:
         "since",
         "write_id",
     )
+
+    @property
+    def key(self) -> str | bytes:
+        """What its time-outs count by: the epoch of a position, the key of an object (BAR-40)."""
+        return self.epoch if self.counter >= 0 else self.write_id.key
 
     def __init__(self, write_id: WriteId, server: Server, group: Group) -> None:
         self.write_id = write_id
@@ -73,6 +79,7 @@ class Group:
         "_left",
         "_lock",
         "_over",
+        "_places",
         "_release",
         "cancelled",
         "follows",
@@ -97,6 +104,7 @@ class Group:
         self._release = release
         self._lock = threading.Lock()
         self._over = False
+        self._places: list[tuple[Store, int]] = []
         self._left = 1  # one for the barrier itself, until it has parked everything
 
     def add(self, write_id: WriteId, server: Server) -> Need:
@@ -123,6 +131,44 @@ class Group:
         with self._lock:
             self._over = True
         return [need for need in self.needs if not need.done]
+
+    def take_places(self, limit: int) -> bool:
+        """Take a place at each store that something is waited for at; return False, with none, where one has none left.
+
+        limit: of the barriers of this kind (threads, or tasks) that may be parked a store and process (BAR-39).
+        """
+        entries: dict[Server, int] = {}
+        for need in self.needs:
+            if not need.done:
+                entries[need.server] = entries.get(need.server, 0) + 1
+        stores: dict[Store, int] = {}
+        for server, count in entries.items():
+            stores[server.store] = max(stores.get(server.store, 0), count)
+        for store, count in stores.items():
+            if not store.take_place(limit, count, tasks=self.loop is not None):
+                self.give_places_back()
+                return False
+            self._places.append((store, count))
+        return True
+
+    def give_places_back(self) -> None:
+        """Give back what it has taken, once."""
+        with self._lock:
+            places, self._places = self._places, []
+        for store, count in places:
+            store.give_place_back(count, tasks=self.loop is not None)
+
+    @property
+    def is_abandoned(self) -> bool:
+        """Whether nobody can be woken any more: its event loop was closed while it was parked."""
+        return self.loop is not None and self.loop.is_closed()
+
+    def abandon(self) -> None:
+        """Give everything up for a barrier that will never do so itself."""
+        self.cancelled = True
+        for need in self.end():
+            need.server.give_up(need)
+        self.give_places_back()
 
     def parked(self) -> bool:
         """Everything is parked; True if something is still to be waited for."""
@@ -160,7 +206,8 @@ def release_all(groups: Iterable[Group]) -> None:
         try:
             loop.call_soon_threadsafe(_release_in_loop, members)
         except RuntimeError:  # the loop was closed meanwhile: nobody is left to be woken
-            continue
+            for group in members:
+                group.abandon()
 
 
 def _release_in_loop(groups: list[Group]) -> None:

@@ -22,7 +22,7 @@ from antipode.branch_lookup import look_for
 from antipode.errors import ConfigurationError
 from antipode.need import Need, release_all
 from antipode.settings import Settings, settings
-from antipode.verdict import VISIBLE, Visibility, unproven
+from antipode.verdict import VISIBLE, UnprovenKind, Visibility, unproven
 from antipode.waiters import LINGER_S, Waiters
 
 if TYPE_CHECKING:
@@ -122,6 +122,7 @@ class Server:
             applied = {**applied, **positions}
         self._proofs = (applied, now)
         self._answered_at = now
+        self.store.ages.note(epoch, applied.get(epoch, 0), now)
         if self._asked_under != self._resets:  # by another thread, meanwhile
             self._proofs = ({}, -1e9)
 
@@ -186,11 +187,15 @@ class Server:
                 return False
             self._wanted_at = now
             self._hurried |= not need.group.follows
-            self._ensure_thread()
+            try:
+                self._ensure_thread()
+            except (OSError, RuntimeError) as error:  # no descriptor, no thread: nothing is asked, nothing is known
+                words = f"this process can start nothing that asks {self.address} ({error})"
+                return need.group.settle(need, unproven(words, UnprovenKind.OWN_FAULT))
             answer = self._at_once(need, now)
             if answer is not None or need.left_out:
                 return need.group.settle(need, answer)
-            rides_along = self.waiters.add(need)
+            rides_along = self.waiters.add(need, self._lag(now) if need.epoch == self._epoch else 0.0)
         if not rides_along:
             self._poke()
         return False
@@ -200,13 +205,16 @@ class Server:
             return VISIBLE
         if self.is_out(now):
             need.left_out = True
-            return None
-        return self.waiters.lagging(need, now, self.position)
+        return None
 
     def give_up(self, need: Need) -> None:
         """The barrier's deadline has passed, or it was cancelled."""
         with self._lock:
-            self.waiters.give_up(need)
+            self.waiters.give_up(need, time.monotonic())
+
+    def _lag(self, now: float) -> float:
+        """Return how far it is behind the store's other servers, in seconds, as far as they were seen (BAR-57)."""
+        return self.store.ages.lag(self._epoch, self._applied.get(self._epoch, 0), now)
 
     # The thread
 
@@ -332,6 +340,9 @@ class Server:
         asked_at = time.monotonic()
         with self._lock:
             ids = self.waiters.choose(asked_at, self._wanted_at)
+            abandoned = self.waiters.abandoned(asked_at)
+        for group in abandoned:
+            group.abandon()
         before = (self._epoch, self._applied.get(self._epoch, -1))
         shim = self.store.shim
         try:
@@ -368,7 +379,8 @@ class Server:
         if not self._epoch:
             self._answered_at = time.monotonic()
         with self._lock:
-            released = self.waiters.answer(ids, answers, self._applied, time.monotonic())
+            now = time.monotonic()
+            released = self.waiters.answer(ids, answers, self._applied, now, self._epoch, self._lag(now))
         release_all(released)
         return bool(released) or before != (self._epoch, self._applied.get(self._epoch, -1))
 

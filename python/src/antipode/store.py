@@ -21,6 +21,7 @@ from antipode.recorder import recorder
 from antipode.server import Server
 from antipode.setting_words import did_you_mean
 from antipode.settings import Mode, mode_of, settings, settings_generation, store_settings, timeout_of
+from antipode.waiters import Ages
 from antipode.wire import hashed_key
 from antipode.write import Write
 from antipode.writeid import Ordered, Version, WriteId
@@ -42,6 +43,9 @@ __all__ = [
     "stores",
     "unknown_store",
 ]
+
+MOST_ENTRIES: Final = 100_000
+"""So many entries are parked at most, a store and process (BAR-60)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,11 +96,13 @@ class Store:
         self.shim = shim(self)
         self.parked_threads = 0
         self.parked_tasks = 0
+        self.parked_entries = 0
         self.lock = threading.Lock()
         self.reads = Counted("reads", "", name)
         """What dry-run counts a read as."""
         self.generation = 0
         """Grows when the set of servers changes."""
+        self.ages = Ages()
         self._own: dict[str, Server] = {}
         self._listed: dict[str, Server] = {}
         self._discoveries: dict[Hashable, Discovery] = {}
@@ -295,24 +301,27 @@ class Store:
         """Whether what names the servers is to be asked again, or its answer does not stand any more (BAR-22)."""
         return any(each.is_due(now) or not each.is_known(now) for each in list(self._discoveries.values()))
 
-    def take_place(self, limit: int, *, tasks: bool) -> bool:
-        """Takes one of the places of parked barriers, for a thread or a task; False where all are taken (BAR-39)."""
+    def take_place(self, limit: int, entries: int, *, tasks: bool) -> bool:
+        """Take a place of a parked barrier; return False where all are taken (BAR-39, BAR-60)."""
         with self.lock:
             if (self.parked_tasks if tasks else self.parked_threads) >= limit:
                 return False
-            if tasks:
-                self.parked_tasks += 1
-            else:
-                self.parked_threads += 1
+            if self.parked_entries + entries > MOST_ENTRIES:
+                return False
+            self._park(1, entries, tasks=tasks)
             return True
 
-    def give_place_back(self, *, tasks: bool) -> None:
+    def give_place_back(self, entries: int, *, tasks: bool) -> None:
         """The barrier is parked no more."""
         with self.lock:
-            if tasks:
-                self.parked_tasks -= 1
-            else:
-                self.parked_threads -= 1
+            self._park(-1, -entries, tasks=tasks)
+
+    def _park(self, barriers: int, entries: int, *, tasks: bool) -> None:
+        self.parked_entries += entries
+        if tasks:
+            self.parked_tasks += barriers
+        else:
+            self.parked_threads += barriers
 
     def server_at(self, address: str) -> Server | None:
         """The server with this address."""
@@ -340,7 +349,7 @@ class Store:
     def after_fork(self) -> None:
         """In the child of a fork: nobody is parked here, and no server has been asked."""
         self.lock = threading.Lock()
-        self.parked_threads = self.parked_tasks = 0
+        self.parked_threads = self.parked_tasks = self.parked_entries = 0
         for server in dict.fromkeys(self._all_servers()):
             server.after_fork()
 

@@ -1,13 +1,24 @@
 """Who waits at one server, what it is to be asked for them, and what an answer settles (spec BAR, EPOCH).
 
 Nothing here asks or sleeps: `Server` does, and holds its lock round every call.
+
+When a barrier is told *too late* before its deadline (BAR-40, BAR-57):
+1. Never without a look. Whoever comes is parked, and asked for in the next question. Only behind an answer `not_yet` to
+   that may it be given up early, where the reason stands even then. An answer that says nothing of it is none.
+2. Lag: a position's age counts from when any server of the store was seen past it (`Ages`), so that only servers make
+   lag, never what somebody asks for. A server's lag is the age of its newest position; it counts above the deadline.
+3. Stuck: `_IN_A_ROW` waits for one key (an object) or epoch (a position) timed out in a row. Each began after the
+   server last moved, and none was much shorter than the deadline now. Any growth of the server's position, a write of
+   the key or epoch that is seen, and ten seconds without another time-out end it. What was cancelled, refused a place
+   or only recorded does not count, nor an unknown epoch.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from itertools import chain
-from typing import Final
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain, islice
+from typing import Final, NamedTuple
 
 from antipode.branch_ids import BRANCHES
 from antipode.need import Group, Need
@@ -19,7 +30,40 @@ LINGER_S: Final = 10.0
 """How long a server is asked on after the last barrier."""
 _MOST_OBJECTS: Final = 200
 _MOST_BRANCHES: Final = 2000
-_FAILED_IN_A_ROW: Final = 5
+_IN_A_ROW: Final = 5
+_MOST_KEPT: Final = 1000
+"""So many unknown epochs are kept, and as many keys and epochs that timed out; the oldest are forgotten first."""
+_AGE_STEP_S: Final = 0.1
+
+
+class Ages:
+    """When a store's positions were first seen at any of its servers: what a server's lag is told from (BAR-57)."""
+
+    def __init__(self) -> None:
+        self._seen: tuple[str, deque[tuple[int, float]]] = ("", deque())
+
+    def note(self, epoch: str, counter: int, now: float) -> None:
+        """A server was seen to have applied so much of the epoch that it is in (any thread)."""
+        known, seen = self._seen
+        if epoch != known:
+            self._seen = epoch, deque([(counter, now)], maxlen=128)
+        elif counter > seen[-1][0] and now - seen[-1][1] >= _AGE_STEP_S:
+            seen.append((counter, now))
+
+    def lag(self, epoch: str, counter: int, now: float) -> float:
+        """Return for how many seconds a server that is at this position has been behind another; 0 where it is not."""
+        known, seen = self._seen
+        if epoch != known or not seen or seen[-1][0] <= counter:
+            return 0.0
+        return next((now - at for other, at in list(seen) if other > counter), 0.0)
+
+
+class _Stuck(NamedTuple):
+    """Waits in a row that timed out for one key or epoch: how many, the shortest's seconds, and when the last did."""
+
+    times: int
+    shortest: float
+    last: float
 
 
 class Waiters:
@@ -35,10 +79,15 @@ class Waiters:
         self.probes: dict[str, tuple[int, float, WriteId]] = {}
         """The least position of an epoch that was given up, since when it was wanted: one prober goes on for it."""
         self._ordered: dict[str, PositionQueue] = {}
-        self._others: dict[WriteId, list[Need]] = {}
+        self._objects: dict[WriteId, dict[Need, None]] = {}
+        self._branches: dict[WriteId, dict[Need, None]] = {}
         self._rounds = 0
-        self._unknown: dict[str, float] = {}
-        self._timeouts_in_a_row = 0
+        self._unknown: dict[str, tuple[float, float]] = {}
+        """Epochs that the server does not know: since when, and when it last said so; the oldest word first."""
+        self._stuck: dict[str | bytes, _Stuck] = {}
+        self._applied: Mapping[str, int] = {}
+        self._moved_at = -1e9
+        self._looked_at = -1e9
 
     @property
     def wanted(self) -> bool:
@@ -53,44 +102,42 @@ class Waiters:
     @property
     def awaited(self) -> frozenset[WriteId]:
         """What barriers wait for now: not what one only looks at or records, nor what a prober asks for."""
-        parked = chain(chain.from_iterable(self._ordered.values()), chain.from_iterable(self._others.values()))
-        waiting = (need for need in parked if not (need.done or need.group.follows or need.group.timeout == 0))
+        waiting = (need for need in self._parked() if not (need.done or need.group.follows or need.group.timeout == 0))
         return frozenset(need.write_id for need in waiting)
+
+    def _parked(self) -> Iterator[Need]:
+        others = chain(self._objects.values(), self._branches.values())
+        return chain(chain.from_iterable(self._ordered.values()), chain.from_iterable(others))
 
     # Coming and going
 
-    def lagging(self, need: Need, now: float, position: str) -> Visibility | None:
-        """The overload rule: where the known lag exceeds the deadline nobody parks, one prober goes on (BAR)."""
-        if need.branch or need.group.follows:
-            # A task that is slow says nothing of the replica (BRANCH-14). In dry-run nobody waits, and a record is of
-            # what the server said (REC-13).
-            return None
-        if need.counter < 0:
-            crowd = sum(len(needs) for needs in self._others.values())
-            if self._timeouts_in_a_row >= _FAILED_IN_A_ROW and crowd:
-                return not_yet(f"{self._timeouts_in_a_row} waits in a row timed out there")
-            return None
-        probe = self.probes.get(need.epoch)
-        looking = need.group.timeout == 0  # nobody would wait anyway
-        if looking or probe is None or probe[0] > need.counter or need.epoch in self._unknown:
-            return None
-        behind = now - probe[1]
-        if behind <= need.group.timeout:
-            return None
-        return not_yet(
-            f"at {position}, wanted {need.counter}; it lags by more than {behind:.1f} s, longer than the deadline"
-        )
+    def add(self, need: Need, lag: float) -> bool:
+        """Park a need; return True where an earlier one of the same epoch has to be seen first.
 
-    def add(self, need: Need) -> bool:
-        """Parks a need; True where an earlier one of the same epoch has to be seen first."""
+        lag: the server's, in seconds, where the need is for the epoch that it is in, else 0.
+        """
         need.parked = True
         rides_along = need.late = self._keep(need)
         need.first_round = self._rounds + 1
-        if need.group.timeout == 0:
+        if need.group.timeout == 0 or self._overload(need, lag, need.since):
             self.looks.append(need)
             rides_along = False
         self._count(need, 1)
         return rides_along
+
+    def _overload(self, need: Need, lag: float, now: float) -> str:
+        """Why waiting on is known to be in vain; empty where it is not."""
+        if need.branch or need.group.follows or need.epoch in self._unknown:
+            # A task that is slow says nothing of the replica (BRANCH-14). In dry-run nobody waits, and a record is of
+            # what the server said (REC-13). An unknown epoch is waited for (EPOCH-13).
+            return ""
+        timeout = need.group.timeout
+        if lag > timeout:
+            return f"it lags by {lag:.1f} s, longer than the deadline"
+        stuck = self._stuck.get(need.key)
+        if stuck is None or stuck.times < _IN_A_ROW or timeout > 2 * stuck.shortest or now - stuck.last > LINGER_S:
+            return ""
+        return f"{stuck.times} waits in a row timed out there"
 
     def _count(self, need: Need, change: int) -> None:
         self.live += change
@@ -98,7 +145,7 @@ class Waiters:
 
     def _keep(self, need: Need) -> bool:
         if need.counter < 0:
-            self._others.setdefault(need.write_id, []).append(need)
+            (self._branches if need.branch else self._objects).setdefault(need.write_id, {})[need] = None
             return False
         queue = self._ordered.get(need.epoch)
         if queue is None:
@@ -107,7 +154,7 @@ class Waiters:
         queue.push(need)
         return first is not None and first.counter <= need.counter and first.answer is not None
 
-    def give_up(self, need: Need) -> None:
+    def give_up(self, need: Need, now: float) -> None:
         """The barrier's deadline has passed, or it was cancelled; a prober goes on for the least position."""
         if need.done:
             return
@@ -115,7 +162,7 @@ class Waiters:
         if not need.parked:
             return
         self._count(need, -1)
-        self._timeouts_in_a_row += not (need.branch or need.group.follows)
+        self._note_timeout(need, now)
         if need.counter >= 0 and need.epoch in self._ordered:
             self._ordered[need.epoch].given_up()
         if need.counter >= 0 and not need.group.cancelled:
@@ -124,13 +171,26 @@ class Waiters:
                 self.probes[need.epoch] = (need.counter, need.since, need.write_id)
         self._forget_other(need)
 
+    def _note_timeout(self, need: Need, now: float) -> None:
+        group = need.group
+        if need.branch or group.follows or group.cancelled or group.overloaded or not group.timeout:
+            return
+        if need.since < self._moved_at or need.epoch in self._unknown or now - need.since < group.timeout / 2:
+            return
+        before = self._stuck.pop(need.key, None)
+        if before is None or now - before.last > LINGER_S:
+            before = _Stuck(0, group.timeout, now)
+        self._stuck[need.key] = _Stuck(before.times + 1, min(before.shortest, group.timeout), now)
+        if len(self._stuck) > _MOST_KEPT:
+            del self._stuck[next(iter(self._stuck))]
+
     def _forget_other(self, need: Need) -> None:
         if need.counter < 0:
-            queue = self._others.get(need.write_id, [])
-            if need in queue:
-                queue.remove(need)
-            if not queue:
-                self._others.pop(need.write_id, None)
+            others = self._branches if need.branch else self._objects
+            needs = others.get(need.write_id, {})
+            needs.pop(need, None)
+            if not needs:
+                others.pop(need.write_id, None)
 
     def forget_unknown(self) -> None:
         """The server or its epoch is another one: what it did not know, it may know now."""
@@ -157,12 +217,28 @@ class Waiters:
                 del self.probes[epoch]
             elif (first := self._first(epoch)) is None or counter < first.counter:
                 chosen.append(write_id)
-        objects = [write_id for write_id in self._others if write_id.store != BRANCHES]
-        branches = [write_id for write_id in self._others if write_id.store == BRANCHES]
-        others = objects[:_MOST_OBJECTS] + branches[:_MOST_BRANCHES]
-        for write_id in others:  # the next round begins with the others
-            self._others[write_id] = self._others.pop(write_id)
-        return chosen + others
+        self._forget_old(now)
+        for others, most in ((self._objects, _MOST_OBJECTS), (self._branches, _MOST_BRANCHES)):
+            some = list(islice(others, most))
+            chosen += some
+            for write_id in some if len(others) > most else ():  # the next round begins with the others
+                others[write_id] = others.pop(write_id)
+        return chosen
+
+    def _forget_old(self, now: float) -> None:
+        """Unknown epochs are kept while somebody waits for them, and ten seconds longer (BAR-60)."""
+        while self._unknown:
+            epoch, (_, last) = next(iter(self._unknown.items()))
+            if len(self._unknown) <= _MOST_KEPT and now - last <= LINGER_S:
+                return
+            del self._unknown[epoch]
+
+    def abandoned(self, now: float) -> set[Group]:
+        """Return the groups, looked for once a second, whose event loop was closed while they were parked."""
+        if now - self._looked_at < 1.0:
+            return set()
+        self._looked_at = now
+        return {need.group for need in self._parked() if need.group.is_abandoned}
 
     def _first(self, epoch: str) -> Need | None:
         queue = self._ordered.get(epoch)
@@ -171,23 +247,35 @@ class Waiters:
     # Answers; each returns the groups that are over
 
     def answer(
-        self, ids: Sequence[WriteId], answers: Iterable[Visibility], applied: Mapping[str, int], now: float
+        self,
+        ids: Sequence[WriteId],
+        answers: Iterable[Visibility],
+        applied: Mapping[str, int],
+        now: float,
+        epoch: str = "",
+        lag: float = 0.0,
     ) -> list[Group]:
-        """Settles what the answers decide, and the proofs that came with them: the server has applied so much."""
+        """Settle what the answers decide, and the proofs that came with them: the server has applied so much.
+
+        lag: the server's, in seconds, after this answer, for needs of the epoch that it is in (`epoch`).
+        """
         released: list[Group] = []
+        if applied != self._applied:
+            self._applied, self._moved_at = applied, now
+            self._stuck.clear()
         for write_id, answer in zip(ids, answers, strict=True):
             if write_id.is_position:
                 self._answer_position(write_id, answer, now, released)
             else:
                 self._answer_other(write_id, answer, released)
-        for epoch, counter in applied.items():
-            queue = self._ordered.get(epoch)
+        for each, counter in applied.items():
+            queue = self._ordered.get(each)
             if queue is not None:
                 for need in queue.reached(counter):
                     self._settle(need, VISIBLE, released)
-            self._drop_probe(epoch, counter)
+            self._drop_probe(each, counter)
         if self.looks:
-            self._end_looks(released)
+            self._end_looks(released, epoch, lag, now)
         return released
 
     def answer_all(self, answer: Visibility) -> list[Group]:
@@ -207,21 +295,28 @@ class Waiters:
         return released
 
     def _take_all(self) -> list[Need]:
-        needs = [need for queue in self._ordered.values() for need in queue]
-        needs += [need for queue in self._others.values() for need in queue]
+        needs = list(self._parked())
         self._ordered.clear()
-        self._others.clear()
+        self._objects.clear()
+        self._branches.clear()
         return needs
 
-    def _end_looks(self, released: list[Group]) -> None:
-        """Who only looks (`timeout=0`) is answered by the first question that was asked for it (BAR-29)."""
+    def _end_looks(self, released: list[Group], epoch: str, lag: float, now: float) -> None:
+        """Answer by the first question that was asked for it who only looks (BAR-29) or waits in vain (BAR-40)."""
         looks, self.looks = self.looks, []
         for need in looks:
             if need.done:
                 continue
-            if need.first_round > self._rounds or need.answer is None:  # not asked for, or not answered yet
-                self.looks.append(need)
+            answer = need.answer
+            hopes = need.group.timeout > 0
+            if need.first_round > self._rounds or answer is None or (hopes and answer.unanswered):
+                self.looks.append(need)  # not asked for, or not answered yet
                 continue
+            if hopes:
+                why = self._overload(need, lag if need.epoch == epoch else 0.0, now)
+                if not why:
+                    continue  # it waits on
+                need.answer = not_yet("; ".join(filter(None, (answer.reason, why))))
             self._count(need, -1)
             self._forget_other(need)
             if need.group.settle(need, None):
@@ -244,7 +339,9 @@ class Waiters:
                 self._settle(need, VISIBLE, released)
             self._drop_probe(epoch, counter)
         elif answer.unknown_epoch:
-            since = self._unknown.setdefault(epoch, first.since if first is not None else now)
+            since, _ = self._unknown.pop(epoch, (first.since if first is not None else now, now))
+            self._unknown[epoch] = (since, now)
+            self._forget_old(now)
             for need in queue:
                 if need.counter < counter:
                     continue  # it came meanwhile; the server may know its epoch up to there (EPOCH-30)
@@ -266,20 +363,20 @@ class Waiters:
                     need.answer = answer
 
     def _answer_other(self, write_id: WriteId, answer: Visibility, released: list[Group]) -> None:
-        needs = self._others.get(write_id, [])
+        others = self._branches if write_id.store == BRANCHES else self._objects
         if answer.verdict is Verdict.NOT_YET:
-            for need in needs:
+            for need in others.get(write_id, ()):
                 need.answer = answer
             return
-        for need in self._others.pop(write_id, []):
+        for need in others.pop(write_id, ()):
             self._settle(need, answer, released)
 
     def _settle(self, need: Need, answer: Visibility | None, released: list[Group]) -> None:
         if need.done:
             return
         self._count(need, -1)
-        if not need.branch:
-            self._timeouts_in_a_row = 0
+        if self._stuck:
+            self._stuck.pop(need.key, None)
         need.late = need.late or self._rounds > need.first_round
         if need.group.settle(need, answer):
             released.append(need.group)

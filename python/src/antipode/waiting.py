@@ -11,7 +11,6 @@ from antipode.lineage import Lineage
 from antipode.need import Group, Need
 from antipode.server import Server
 from antipode.settings import settings
-from antipode.store import Store
 from antipode.verdict import Verdict, not_yet
 from antipode.writeid import WriteId
 
@@ -26,12 +25,10 @@ def wait(wanted: Iterable[tuple[Server, WriteId]], timeout: float) -> Group:
     group = Group(timeout, done.release, None)
     try:
         if _park(group, wanted):
-            places = _take_places(group, tasks=False)
-            try:
-                if places is not None:
-                    done.acquire(timeout=_patience(group))
-            finally:
-                _give_back(places, tasks=False)
+            if group.take_places(settings().max_waiters):
+                done.acquire(timeout=_patience(group))
+            else:
+                _overloaded(group)
     except BaseException:
         group.cancelled = True
         raise
@@ -52,16 +49,14 @@ async def wait_async(wanted: Iterable[tuple[Server, WriteId]], timeout: float) -
     group = Group(timeout, release, loop)
     try:
         if _park(group, wanted):
-            places = _take_places(group, tasks=True)
-            try:
-                if places is not None:
-                    alarm = loop.call_later(_patience(group), release)
-                    try:
-                        await done
-                    finally:
-                        alarm.cancel()
-            finally:
-                _give_back(places, tasks=True)
+            if group.take_places(settings().max_tasks):
+                alarm = loop.call_later(_patience(group), release)
+                try:
+                    await done
+                finally:
+                    alarm.cancel()
+            else:
+                _overloaded(group)
     except BaseException:
         group.cancelled = True
         raise
@@ -71,9 +66,12 @@ async def wait_async(wanted: Iterable[tuple[Server, WriteId]], timeout: float) -
 
 
 def _park(group: Group, wanted: Iterable[tuple[Server, WriteId]]) -> bool:
-    """Parks every write at its server; True where something is to be waited for."""
+    """Park every write at its server, for as long as the deadline allows; return True where something is waited for."""
+    until = group.since + (group.timeout or LOOK_S)
     for server, write_id in wanted:
-        server.park(group.add(write_id, server))
+        need = group.add(write_id, server)
+        if time.monotonic() < until:
+            server.park(need)
     return group.parked()
 
 
@@ -83,36 +81,16 @@ def _patience(group: Group) -> float:
 
 
 def _give_up(group: Group) -> None:
+    group.give_places_back()
     for need in group.end():
         need.server.give_up(need)
 
 
-def _take_places(group: Group, *, tasks: bool) -> list[Store] | None:
-    """A place among those that wait, counted a store and process; None where all are taken (BAR-39)."""
-    limit = settings().max_tasks if tasks else settings().max_waiters
-    taken: list[Store] = []
-    for need in group.needs:
-        store = need.server.store
-        if need.done or store in taken:
-            continue
-        if not store.take_place(limit, tasks=tasks):
-            _give_back(taken, tasks=tasks)
-            _overloaded(group)
-            return None
-        taken.append(store)
-    return taken
-
-
-def _give_back(places: list[Store] | None, *, tasks: bool) -> None:
-    for store in places or ():
-        store.give_place_back(tasks=tasks)
-
-
 def _overloaded(group: Group) -> None:
     group.overloaded = True
-    for need in group.needs:
-        if not need.done:
-            need.answer = not_yet("overloaded: as many barriers wait for it as this process allows")
+    for need in group.end():
+        need.server.give_up(need)  # first: what is over, no answer changes any more
+        need.answer = not_yet("overloaded: as many barriers wait for it as this process allows")
 
 
 # One store, one server: what a shim's wait on read uses
