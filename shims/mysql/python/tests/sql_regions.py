@@ -53,7 +53,8 @@ class Posts:
 
     def pymysql(self, name: str, **arguments: Any) -> Any:
         """A plain connection of PyMySQL."""
-        return self.lab.client(name, client_flag=ClientFlag.SESSION_TRACK if self.tracked else 0, **arguments)
+        flag = arguments.pop("client_flag", 0) | (ClientFlag.SESSION_TRACK if self.tracked else 0)
+        return self.lab.client(name, client_flag=flag, **arguments)
 
     def connector(self, name: str, **arguments: Any) -> Any:
         """A plain connection of mysql-connector-python."""

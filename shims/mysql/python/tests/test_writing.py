@@ -300,13 +300,17 @@ def test_a_commit_whose_answer_came_too_late_stays_pending(opened: Open, any_pos
         assert scope.marked().incomplete == {STORE}
 
 
-def test_closing_with_an_open_transaction_leaves_nothing(opened: Open) -> None:
+def test_closing_with_an_open_transaction_leaves_nothing(opened: Open, any_posts: Posts) -> None:
+    """A MySQL that does not tell of ids cannot say so: then what covers it all stays (SCOPE-25)."""
     client = opened(autocommit=False)
     with antipode.scope() as scope:
         run(client, INSERT)
         client.close()
         assert not scope.pending
-        assert not scope.lineage
+        if any_posts.lab.kind == "mariadb" or any_posts.tracked:
+            assert not scope.lineage
+        else:
+            assert told(scope.lineage) == last(any_posts)
 
 
 def test_two_scopes_in_one_transaction(opened: Open, any_posts: Posts) -> None:

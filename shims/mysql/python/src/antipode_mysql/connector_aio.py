@@ -73,12 +73,14 @@ class RecordingConnection(ConnectorDriving, _Plain):  # type: ignore[misc]
         self._antipode_connected(self._antipode.flags)  # before the first statement of the session, which comes next
 
     async def cmd_reset_connection(self) -> bool:
+        await self._antipode_leave()
         self._antipode_renew()
         return bool(await super().cmd_reset_connection())
 
     async def cmd_change_user(
         self, username: str = "", password: str = "", database: str = "", *args: Any, **kwargs: Any
     ) -> Any:
+        await self._antipode_leave()
         self._antipode_renew()
         changed = await super().cmd_change_user(username, password, database, *args, **kwargs)
         self._antipode_logged_in(username, database)
@@ -90,6 +92,7 @@ class RecordingConnection(ConnectorDriving, _Plain):  # type: ignore[misc]
         return chosen
 
     async def close(self) -> None:
+        await self._antipode_leave()
         try:
             await super().close()
         finally:
@@ -199,7 +202,7 @@ class RecordingPooled(_Pooled):  # type: ignore[misc]
             if self._cnx_pool.can_reset_session and await recording.is_connected():
                 await recording.reset_session()  # by the recording one: its open transaction ends here
         finally:
-            recording._antipode.roll_back()
+            recording._antipode.unknown()  # what no reset has ended, the next user of the connection may commit
             await self._cnx_pool.add_connection(recording._antipode_plain)
 
 

@@ -56,12 +56,14 @@ class RecordingConnection(ConnectorDriving, BlockingDriving, _Plain):  # type: i
         self._antipode_connected(self._antipode.flags)
 
     def cmd_reset_connection(self) -> bool:
+        at_once(self._antipode_leave())
         self._antipode_renew()
         return bool(super().cmd_reset_connection())
 
     def cmd_change_user(
         self, username: str = "", password: str = "", database: str = "", *args: Any, **kwargs: Any
     ) -> Any:
+        at_once(self._antipode_leave())
         self._antipode_renew()
         changed = super().cmd_change_user(username, password, database, *args, **kwargs)
         self._antipode_logged_in(username, database)
@@ -73,6 +75,7 @@ class RecordingConnection(ConnectorDriving, BlockingDriving, _Plain):  # type: i
         return chosen
 
     def close(self) -> None:
+        at_once(self._antipode_leave())
         try:
             super().close()
         finally:

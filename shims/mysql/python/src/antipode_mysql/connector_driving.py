@@ -69,6 +69,11 @@ class ConnectorDriving(Driving):
         settings.database = database or None
         settings.changed = settings.changed or user != self._antipode.binding.target.user
 
+    async def _antipode_leave(self) -> None:
+        connection: Any = self
+        if connection._socket is not None:
+            await super()._antipode_leave()
+
     def _antipode_renew(self) -> None:
         self._antipode_over()
         self._antipode_prepared.clear()
@@ -185,6 +190,7 @@ class ConnectorDriving(Driving):
         while True:
             packet = await self._antipode_payload()
             if packet[:1] == b"\xfe" and len(packet) < 9:
+                self._antipode.flags = int.from_bytes(packet[3:5], "little") & (IN_TRANSACTION | AUTOCOMMIT)
                 return rows
             rows.append(_values(packet, columns))
 
@@ -205,9 +211,6 @@ class ConnectorDriving(Driving):
 
     def _antipode_warnings(self) -> int:
         return self._antipode_warned
-
-    def _antipode_rows(self) -> tuple[Sequence[str], Sequence[Any]]:
-        return (), ()  # they were seen as they were read
 
 
 def _values(packet: bytes, columns: int) -> Row:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from abc import abstractmethod
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar, cast
 
 from antipode.followed_reads import FollowedRead
 
@@ -18,6 +18,8 @@ from antipode_mysql.statements import Kind
 
 Row = Sequence[bytes | None]
 _R = TypeVar("_R")
+_LEAVE_S: Final = 1
+"""How long closing a connection with an open transaction may take longer, in seconds."""
 
 
 def at_once(coroutine: Coroutine[Any, Any, _R]) -> _R:
@@ -66,10 +68,6 @@ class Driving:
     def _antipode_warnings(self) -> int:
         """How many warnings the last answer spoke of."""
 
-    @abstractmethod
-    def _antipode_rows(self) -> tuple[Sequence[str], Sequence[Any]]:
-        """Names of columns and rows of the last answer, where the client has read them already."""
-
     # Around a statement
 
     async def _antipode_run(
@@ -90,7 +88,9 @@ class Driving:
         if followed is not None:
             action = _followed(action, recorder, followed, sql)
         if call is None:
-            return await action()
+            result = await action()
+            recorder.unasked()
+            return result
         read = call.read
         call.sql, call.several = sql, several
         self._antipode_call = call
@@ -98,6 +98,7 @@ class Driving:
             if read is not None:
                 snapshot = recorder.snapshot if recorder.flags & IN_TRANSACTION else None
                 await read.wait(self._antipode_ask, self._antipode_pause, recorder.session, snapshot)
+                read.refuse()
                 call.asks = call.asks or (read.collects and packs_reads)
             result = await action()
         except BaseException as error:
@@ -127,29 +128,36 @@ class Driving:
         recorder, read = self._antipode, call.read
         row: Row | None = None
         why: BaseException | None = None
-        names, rows = self._antipode_rows() if read is not None and read.collects else ((), ())
         warnings = self._antipode_warnings()
         try:
             if call.asks:
                 row = _only(await self._antipode_answer())
             ends = recorder.has_ended(call, warnings) or call.ends
-            if row is None and ((ends and not recorder.told) or (read is not None and read.collects)):
+            wants = ends or (call.statement.may_commit and bool(recorder.writes))
+            if row is None and ((wants and not recorder.told) or (read is not None and read.collects)):
                 row = _only(await self._antipode_ask(recorder.flavour.question))
         except BaseException as error:  # our own question: its errors are not the application's (SHIM-2)
             why, ends = error, recorder.has_ended(call, 0)
             if not isinstance(error, Exception):  # the application's task was cancelled while we asked
-                if ends and recorder.writes:
-                    recorder.committed(None, why)
+                self._antipode_written(call, None, ends, why)
                 raise
-        if ends and recorder.writes:
-            recorder.committed(row, why)
+        self._antipode_written(call, row, ends, why)
         if read is not None:
             if read.collects:
-                read.saw_rows(names, rows)
                 read.saw(row, recorder.session)
                 if read.covers and recorder.binding.notes:
                     noting.read(recorder.binding, call.sql, several=call.several, covers=read.covers)
             read.finish()
+
+    def _antipode_written(self, call: Call, row: Row | None, ends: bool, why: BaseException | None) -> None:
+        recorder = self._antipode
+        if call.statement.comes_later:
+            recorder.unknown()
+        elif recorder.writes and ends:
+            recorder.committed(row, why)
+        elif recorder.writes and call.statement.may_commit and not recorder.prepared:
+            recorder.goes_on(row)
+        recorder.unasked()
 
     async def _antipode_failed(self, call: Call, error: BaseException) -> None:
         """The client raises this to the application."""
@@ -169,7 +177,7 @@ class Driving:
             if not recorder.writes:
                 return
             inside = recorder.flags & IN_TRANSACTION or not recorder.flags & 2
-            if inside and call.statement.kind in (Kind.WRITE, Kind.SETS, Kind.READ):
+            if inside and call.statement.kind in (Kind.WRITE, Kind.SETS, Kind.READ) and not call.statement.may_commit:
                 return  # part of a transaction: its end will tell
             if row is None:
                 row = _only(await self._antipode_ask(recorder.flavour.question))
@@ -179,7 +187,27 @@ class Driving:
         except BaseException:
             recorder.unknown()
             raise
-        recorder.refused(row)
+        if recorder.flags & IN_TRANSACTION:  # as the answer to the question says
+            recorder.goes_on(row)
+        else:
+            recorder.refused(row)
+
+    async def _antipode_leave(self) -> None:
+        """The application ends the session, or resets it: what was committed inside of its open transaction, and what
+        tables without transactions keep, is asked for before (SCOPE-25)."""
+        recorder, connection = self._antipode, cast(Any, self)
+        if not recorder.writes or recorder.prepared or recorder.tracks:  # then the server has told it already
+            return
+        limit = connection._read_timeout
+        connection._read_timeout = min(limit or _LEAVE_S, _LEAVE_S)
+        try:
+            await self._antipode_settle()
+            if self._antipode_call is None and not self._antipode_left():
+                recorder.over(_only(await self._antipode_ask(recorder.flavour.question)))
+        except Exception:
+            recorder.unknown()
+        finally:
+            connection._read_timeout = limit
 
     def _antipode_over(self) -> None:
         """The session ends: its open transaction leaves nothing, but what was told to commit may have happened."""

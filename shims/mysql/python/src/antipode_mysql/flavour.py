@@ -78,6 +78,8 @@ class Flavour(ABC):
     """Asks how many appliers run; empty where nobody has to know."""
     track: ClassVar[bytes] = b""
     """Has the server tell a commit's id in its own answer; empty where it cannot."""
+    unwritten: ClassVar[Hashable] = None
+    """The mark of a session that has logged nothing yet; None where nothing shows that."""
     epoch_words: ClassVar[str]
     """What an epoch looks like, for people."""
 

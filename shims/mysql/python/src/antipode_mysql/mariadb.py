@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, ClassVar, Final
 
 from antipode_mysql.flavour import Answer, Flavour, Look, Wanted
@@ -43,6 +43,7 @@ class MariaDB(Flavour):
     is_idle: ClassVar[str] = (
         "SELECT VARIABLE_VALUE FROM information_schema.GLOBAL_STATUS WHERE VARIABLE_NAME = 'SLAVES_RUNNING'"
     )
+    unwritten: ClassVar[Hashable] = ""
     epoch_words: ClassVar[str] = "domain-server_id, such as 0-1"
 
     def answer(self, row: Sequence[str]) -> Answer:

@@ -33,7 +33,7 @@ class RecordingPooled(_Pooled):  # type: ignore[misc]
             finally:
                 self._cnx_pool = pool
                 if recording is not None:
-                    recording._antipode.roll_back()
+                    recording._antipode.unknown()  # no reset has ended it: the next user of the connection may commit
 
 
 class _WithoutReset:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
 from functools import cache
 from typing import Any, Final
 
@@ -83,11 +82,13 @@ class RecordingConnection(BlockingDriving, _Plain):  # type: ignore[misc]
         self._antipode.settings.database = db.decode() if isinstance(db, bytes) else str(db)
 
     def close(self) -> None:
+        if self._sock is not None:
+            at_once(self._antipode_leave())
         try:
             super().close()
         finally:
-            self._antipode_call = None
-            self._antipode.roll_back()
+            self._antipode_over()
+            self._antipode.over()
 
     def connect(self, sock: Any = None) -> None:
         self._antipode.unknown()
@@ -148,6 +149,9 @@ class RecordingConnection(BlockingDriving, _Plain):  # type: ignore[misc]
         else:
             result.read()
         self._result = result
+        call = self._antipode_call
+        if call is not None and call.read is not None and result.rows:
+            call.read.saw_rows([column[0] for column in result.description or ()], result.rows)
         self._antipode_warned = int(result.warning_count or 0)
         if result.server_status is not None:
             self.server_status = result.server_status
@@ -199,6 +203,7 @@ class RecordingConnection(BlockingDriving, _Plain):  # type: ignore[misc]
         while True:
             packet = self._read_packet()
             if packet.is_eof_packet():
+                self._antipode.flags = struct.unpack_from("<H", packet.get_all_data(), 3)[0] & 3
                 return rows
             rows.append([packet.read_length_coded_string() for _ in range(columns)])
 
@@ -211,12 +216,6 @@ class RecordingConnection(BlockingDriving, _Plain):  # type: ignore[misc]
 
     def _antipode_warnings(self) -> int:
         return self._antipode_warned
-
-    def _antipode_rows(self) -> tuple[Sequence[str], Sequence[Any]]:
-        result = self._result
-        if result is None or not result.rows:
-            return (), ()
-        return [column[0] for column in result.description or ()], result.rows
 
 
 @cache

@@ -5,6 +5,7 @@ It knows no driver. The driver's class tells it what is sent and what came of it
 
 from __future__ import annotations
 
+import re
 from collections.abc import Hashable, Sequence
 from typing import Final
 
@@ -23,11 +24,14 @@ from antipode_mysql.mariadb import MARIADB
 from antipode_mysql.probe import MULTIPLEXED, flavour_of
 from antipode_mysql.repeating import own_reads
 from antipode_mysql.session_settings import SessionSettings
-from antipode_mysql.statements import Kind, Statement, classify
+from antipode_mysql.statements import GAP, Kind, Statement, classify
 from antipode_mysql.waiting import ReadCall, Snapshot, read_call
 
 IN_TRANSACTION: Final = 0x0001
 AUTOCOMMIT: Final = 0x0002
+_XA: Final = re.compile(
+    GAP + rb"*XA" + GAP + rb"+(PREPARE|COMMIT|ROLLBACK)\b" + GAP + rb"*(.*?)\s*(?:ONE\s+PHASE\s*)?;?\s*$", re.I | re.S
+)
 
 
 class Call:
@@ -89,6 +93,8 @@ class Recorder:
         """Of the open transaction, once something was read or written in it."""
         self.rests = ""
         """The lineage that the session's variable holds."""
+        self.prepared = b""
+        """The transaction of two phases to which the writes belong: whoever knows its name may commit it."""
 
     # Before a statement
 
@@ -104,19 +110,19 @@ class Recorder:
         kind, began = statement.kind, not self.writes
         if kind is not Kind.READ and not (kind is Kind.WRITE and statement.packs):
             self.settings.said(sql, several=several)
-        reads = kind is Kind.READ and b"FROM" in sql.upper()  # without, it reads no data: variables, SHOW
+        read = read_call(binding, self.flavour) if statement.may_read else None
         if statement.may_write:
+            if self.prepared and self._xa(sql)[1] != self.prepared:
+                self.unknown()
             self._begin_write()
         elif not self.writes:
-            read = read_call(binding, self.flavour) if reads else None
-            if reads:
+            if statement.may_read:
                 self.snapshot = self.snapshot or Snapshot()
                 self.snapshot.taken = self.snapshot.taken or read is None
             elif kind is Kind.ENDS and b"SNAPSHOT" in sql.upper():
                 self.snapshot = Snapshot()
                 self.snapshot.taken = True
             return None if read is None else Call(statement, read=read)
-        read = read_call(binding, self.flavour) if reads else None
         if self.snapshot is None:
             self.snapshot = Snapshot()
         ends = statement.packs and self._will_end(statement)
@@ -126,7 +132,7 @@ class Recorder:
     def follow(self, sql: bytes, *, several: bool) -> FollowedRead | None:
         """In dry-run: what follows a statement that reads; None where nothing does."""
         binding = self.binding
-        if not binding.follows or classify(sql, several=several).kind is not Kind.READ or b"FROM" not in sql.upper():
+        if not binding.follows or not classify(sql, several=several).may_read:
             return None
         return followed_read(binding.store, current_reading())
 
@@ -186,10 +192,15 @@ class Recorder:
             if told.greatest(epoch) > known.get(epoch, 0):  # else late, and what was asked meanwhile covers it
                 self.told[epoch] = max(self.told.get(epoch, 0), told.greatest(epoch))
 
+    @staticmethod
+    def _xa(sql: bytes) -> tuple[bytes, bytes]:
+        """Return what a statement does with a transaction of two phases, and with which; empty for nothing."""
+        found = _XA.match(sql)
+        return (b"", b"") if found is None else (found[1].upper(), found[2])
+
     def has_ended(self, call: Call, warnings: int) -> bool:
         """The statement was answered, and no question was sent with it: whether the question has to be asked now."""
-        reads = call.statement.kind is Kind.READ or (call.statement.may_write and not call.statement.packs)
-        if reads and self.snapshot is not None:  # changing data does not fix what is read later
+        if call.statement.may_read and self.snapshot is not None:  # changing data does not fix what is read later
             self.snapshot.taken = True
         if not self.writes:
             return False
@@ -198,12 +209,29 @@ class Recorder:
                 self.roll_back()
                 return False
             return True  # what is in tables without transactions stays, and the server warned of it
-        return not self.flags & IN_TRANSACTION
+        what, transaction = self._xa(call.sql)
+        if what == b"PREPARE":
+            self.prepared = transaction
+        elif what:
+            self.prepared = b""
+        return not self.prepared and not self.flags & IN_TRANSACTION
 
     def roll_back(self) -> None:
         """The transaction left nothing."""
         for _, write in self._take():
             write.abandon()
+
+    def over(self, row: Sequence[bytes | None] | None = None) -> None:
+        """The session is over, and its open transaction with it; what was committed before stays (SCOPE-25).
+
+        `row`: this came of the question, which was asked before; None where nobody asked.
+        """
+        if self.prepared:
+            self.unknown()
+        elif self.told or (row is not None and not self._is_as_before(row)):
+            self.committed(row)
+        else:
+            self.roll_back()
 
     def unknown(self) -> None:
         """Nobody knows what became of the transaction: its writes stay pending for good."""
@@ -213,17 +241,56 @@ class Recorder:
     def _take(self) -> list[tuple[Scope | None, Write]]:
         writes, self.writes = self.writes, []
         self.snapshot = None
-        self.told = {}
+        self.told, self.prepared = {}, b""
         return writes
 
     def refused(self, row: Sequence[bytes | None] | None) -> None:
-        """The server refused a statement that was a transaction of its own: what came of it, by the question."""
-        answer = answer_of(self.flavour, row)
-        same = answer is not None and self.mark_known and answer.mark == self.mark and answer.session == self.session
-        if same and not self.told:
+        """The server refused a statement, and no transaction is open: what came of it, by the question."""
+        if self._is_as_before(row):
             self.roll_back()
         else:
             self.committed(row)
+
+    def _is_as_before(self, row: Sequence[bytes | None] | None) -> bool:
+        """Whether the session has logged nothing since it was asked last, as far as the answer knows."""
+        answer = answer_of(self.flavour, row)
+        if answer is None or answer.session != self.session or not answer.logs or self.told:
+            return False
+        return answer.mark == (self.mark if self.mark_known else self.flavour.unwritten)
+
+    def goes_on(self, row: Sequence[bytes | None] | None) -> None:
+        """A statement is over that may have committed by itself, and a transaction is open (SCOPE-25).
+
+        What may have been committed is recorded now, whatever becomes of that transaction; its writes stay pending.
+        """
+        if self._is_as_before(row):
+            return
+        answer = answer_of(self.flavour, row)
+        told, self.told = [Ordered(*each) for each in self.told.items()], {}
+        if answer is None and not told:
+            self.unknown()
+            return
+        reason, detail = ("unfit", self.binding.unfit) if answer is None else self._unfit(answer)
+        name = self.binding.store.name
+        for scope, _ in self.writes:
+            if scope is not None and detail:
+                scope.mark_incomplete(reason, name, detail=detail)
+            elif scope is not None:
+                scope.append(*(WriteId.position(name, *each) for each in told or self._covers(answer)))
+        if answer is not None:
+            self.mark, self.mark_known = answer.mark, True
+
+    def _covers(self, answer: Answer | None) -> Sequence[Ordered]:
+        """What covers all that this session has committed by now."""
+        if answer is None:
+            return ()
+        return (answer.last,) if answer.last is not None else answer.own
+
+    def unasked(self) -> None:
+        """A statement is over. Where the server has told of a commit, something was written, whatever the text says."""
+        if self.told and not self.writes and self.binding.records:
+            self._begin_write()
+            self.committed(None)
 
     def committed(self, row: Sequence[bytes | None] | None, why: BaseException | None = None) -> None:
         """The transaction has ended, and this came of the question; records its writes."""
@@ -295,7 +362,7 @@ class Recorder:
 
     def renewed(self) -> None:
         """The session has been reset: its variables, its transaction and its newest id are gone."""
-        self.roll_back()
+        self.over()
         self.settings.renewed()
         self.mark, self.mark_known, self.rests, self.flags, self.tracks = None, False, "", 0, None
 

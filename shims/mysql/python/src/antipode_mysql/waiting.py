@@ -165,9 +165,12 @@ class ReadCall:
                     reading.saw(lineage=beside)
 
     def finish(self) -> None:
-        """The read is over: automatic merging, then what the policies say of a wait in vain."""
+        """The read is over: automatic merging."""
         if self._merged is not None and self._scope is not None:
             self._scope.transfer_read(self._merged.lineage)
+
+    def refuse(self) -> None:
+        """Raise what the policies say of a wait in vain, before anything is sent: what reads may also write."""
         trouble = self.trouble
         if trouble is None:
             return
