@@ -15,6 +15,7 @@ from antipode_postgresql.judging import FOR_EVER, History, Seen, judge, parse_hi
 from antipode_postgresql.positions import Epoch, epoch_of, lsn_of, number_of
 from antipode_postgresql.statements import Kind, classify
 from antipode_postgresql.targets import target_of
+from antipode_postgresql.unsure import QUESTION, pattern_of, unsure_words
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -103,6 +104,19 @@ def test_what_a_statement_may_do(text: str, kind: Kind) -> None:
     """SHIM-6."""
     assert classify(text.encode()) is kind
     assert classify(text.upper().encode() if kind is not Kind.MAYBE else text.encode()) is kind
+
+
+@pytest.mark.parametrize("case", STATEMENTS["unsure"])
+def test_what_a_database_makes_unsure(case: Mapping[str, Any]) -> None:
+    """SHIM-43: a text that looks like a read, and names what may write."""
+    assert "\n".join(STATEMENTS["unsure_question"]) == QUESTION
+    found = pattern_of(unsure_words((what, name) for what, name in case["has"]))
+    for text in case["unsure"]:
+        assert classify(text.encode()) is Kind.READ
+        assert found is not None
+        assert found.search(text.encode()), text
+    for text in case["sure"]:
+        assert found is None or not found.search(text.encode()), text
 
 
 @pytest.mark.parametrize(

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
+
 from antipode import logs
 from antipode.otel_context import current_context
 from antipode.reading import reading_in
 from antipode.settings import Mode, settings, settings_generation, timeout_of
 from antipode.store import Store, StoreOptions
+
+from antipode_postgresql.statements import Kind, classify
 
 
 class Binding:
@@ -19,6 +23,8 @@ class Binding:
         """What becomes of a commit with synchronous_commit=off: `flush` (a small commit behind it) or `incomplete`."""
         self.unfit = ""
         """Why positions of this client prove nothing; empty where they do."""
+        self.unsure: re.Pattern[bytes] | None = None
+        """What makes a text unsure that looks like a read (SHIM-43); None where nothing does."""
         self._generation = -1
         self.records = True
         self.merges = False
@@ -51,6 +57,13 @@ class Binding:
     def timeout(self) -> float:
         """How long a read of this client waits, in seconds."""
         return timeout_of(self.store.name, self.options.timeout)
+
+    def kind_of(self, text: bytes) -> Kind:
+        """What a statement may do, by its text and by what its database has."""
+        kind = classify(text)
+        if kind is Kind.READ and self.unsure is not None and self.unsure.search(text):
+            return Kind.MAYBE
+        return kind
 
     def say(self, kind: str, words: str) -> None:
         """One line a minute."""

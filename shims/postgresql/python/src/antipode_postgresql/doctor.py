@@ -57,6 +57,15 @@ def _settings(facts: Facts) -> list[Finding]:
                 "pool_mode = session for this database, or connect to the server." if bad else "",
             )
         )
+    if facts.unsure:
+        names = ", ".join(sorted({name for _, name in facts.unsure})[:5])
+        found.append(
+            Finding(
+                Level.OK,
+                f"texts that look like reads and may write: what names {names}{' …' if len(facts.unsure) > 5 else ''}",
+                "Known when a client is wrapped: the server is asked at the commit whether they wrote.",
+            )
+        )
     if facts.wal_level == "minimal":
         found.append(
             Finding(Level.UNPROVEN, "wal_level: minimal", "No standby can follow it.", "wal_level = replica, restart.")

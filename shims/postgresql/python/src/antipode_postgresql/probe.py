@@ -11,6 +11,7 @@ from psycopg import OperationalError
 from antipode_postgresql.schema import may_call
 from antipode_postgresql.session import Refused, Session
 from antipode_postgresql.targets import Target
+from antipode_postgresql.unsure import QUESTION, unsure_words
 
 _FACTS: Final = f"""SELECT pg_is_in_recovery(), pg_backend_pid(), current_setting('synchronous_commit'),
  current_setting('wal_level'), current_setting('server_version_num'), current_user::text,
@@ -37,6 +38,8 @@ class Facts:
     replicas: int = 0
     pooler: str = ""
     """The mode of a pooler, `session`, `transaction` or `statement`; empty where there is none."""
+    unsure: tuple[tuple[str, str], ...] = ()
+    """What makes texts unsure that look like reads: what it is, and its name."""
 
     @property
     def unfit(self) -> str:
@@ -64,6 +67,7 @@ def probe(target: Target, timeout: float) -> Facts:
             row[6] == "t",
             int(row[7] or 0),
             "" if backend == session.backend else _pooler(target, session, backend, timeout),
+            unsure_words((str(what), str(name)) for what, name in session.run(QUESTION)[0]),
         )
     finally:
         session.close()

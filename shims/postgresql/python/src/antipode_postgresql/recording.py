@@ -13,7 +13,7 @@ from psycopg.client_cursor import ClientCursorMixin
 from antipode_postgresql.flow import IDLE, INTRANS, Flow
 from antipode_postgresql.packets import asked
 from antipode_postgresql.reads import UNKNOWN, read_call
-from antipode_postgresql.statements import Kind, classify
+from antipode_postgresql.statements import Kind
 
 _BINARY: Final = pq.Format.BINARY
 _TEXT: Final = pq.Format.TEXT
@@ -168,7 +168,7 @@ class RecordingBaseCursor:
     def _execute_send(self, query: Any, **options: Any) -> None:
         flow = self._antipode_flow
         if flow.binding.records:
-            kind = classify(query.query)
+            kind = flow.binding.kind_of(query.query)
             flow.begins(kind, query.query)
             flow.known.said(kind, query.query)
         super()._execute_send(query, **options)  # type: ignore[misc]
@@ -185,7 +185,7 @@ class RecordingBaseCursor:
         if not flow.binding.records:
             yield from super()._maybe_prepare_gen(pgq, prepare=prepare, binary=binary)  # type: ignore[misc]
             return
-        kind = classify(pgq.query)
+        kind = flow.binding.kind_of(pgq.query)
         piped = self._conn._pipeline is not None  # type: ignore[attr-defined]
         status = flow.pgconn.transaction_status
         if status == IDLE:

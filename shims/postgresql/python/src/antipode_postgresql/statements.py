@@ -57,7 +57,7 @@ _TWO_PHASE: Final = re.compile(rb"(?i)\s*prepare\s+transaction\b")
 _COMMITS: Final = re.compile(rb"(?i)\b(?:commit|end|prepare)\b")
 _CHAIN: Final = re.compile(rb"(?i)\band\s+chain\b")
 # What stands before a parenthesis in a plain query, and changes nothing.
-_HARMLESS: Final = frozenset(
+HARMLESS: Final = frozenset(
     b"copy "
     b"select from where in and or not exists any all some as on using values with over by having when then else case "
     b"count sum min max avg coalesce nullif greatest least lower upper length substr substring trim left right replace "
@@ -139,7 +139,7 @@ def _query(first: bytes, body: bytes) -> Kind:
         return Kind.MAYBE
     for called in _CALLED.findall(body):
         # A name with a schema, or in quotes, may be the application's own function of that name.
-        if called.lower() not in _HARMLESS:
+        if called.lower() not in HARMLESS:
             return Kind.MAYBE
     return Kind.READ
 

@@ -22,6 +22,7 @@ from antipode_postgresql.probe import Facts, probe, say_what_lacks
 from antipode_postgresql.session import Refused
 from antipode_postgresql.shim import PostgresqlShim
 from antipode_postgresql.targets import Target, target_of
+from antipode_postgresql.unsure import pattern_of
 
 _C = TypeVar("_C")
 Join: TypeAlias = Callable[[Any], Binding]
@@ -101,6 +102,7 @@ def wrap(
             expected.found([target])
         binding = Binding(joined, options, async_commits=async_commits)
         facts = _facts(joined, target)
+        binding.unsure = pattern_of(facts.unsure)
         binding.unfit = f"{target.address} {facts.unfit}" if facts.unfit else ""
         if binding.unfit and on_unfit == "raise":
             raise UnfitStoreError(f"{binding.unfit}. wrap(…, on_unfit='unproven') lets the service start")

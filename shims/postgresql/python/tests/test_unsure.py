@@ -1,0 +1,83 @@
+"""Statements that look like reads, and write by what the database has (SHIM-43)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import antipode
+import antipode_postgresql
+import psycopg
+import pytest
+from antipode.testing import isolated
+from antipode_lab.fixtures import LabFactory
+from antipode_lab.stores.postgresql import PostgresqlStore
+from antipode_postgresql import PostgresqlShim
+from pg_regions import STORE, prepare, proved
+
+MADE = """
+CREATE FUNCTION log_it() RETURNS int LANGUAGE sql AS $$ INSERT INTO posts VALUES (random()::text, 'v') RETURNING 1 $$;
+CREATE VIEW logged AS SELECT log_it() AS id;
+CREATE VIEW "Over it" AS SELECT * FROM logged;
+CREATE SEQUENCE numbers;
+CREATE VIEW counted AS SELECT setval('numbers', 7) AS id;
+CREATE FUNCTION noted(a int, b int) RETURNS boolean LANGUAGE sql AS $$ SELECT log_it() = 1 $$;
+CREATE OPERATOR === (LEFTARG = int, RIGHTARG = int, FUNCTION = noted);
+CREATE FUNCTION touched(posts) RETURNS int LANGUAGE sql AS $$ SELECT log_it() $$;
+CREATE FUNCTION replace(a int, b text) RETURNS int LANGUAGE sql AS $$ SELECT log_it() $$;
+CREATE TABLE guarded (key text);
+INSERT INTO guarded VALUES ('k');
+ALTER TABLE guarded ENABLE ROW LEVEL SECURITY;
+CREATE POLICY seen ON guarded USING (log_it() = 1)"""
+TEXTS = [
+    "SELECT * FROM logged",
+    'SELECT * FROM "Over it"',
+    "SELECT * FROM counted",
+    "SELECT 1 === 2",
+    "SELECT p.touched FROM posts AS p",
+    "SELECT replace(1, 'x')",
+    "SELECT * FROM guarded",
+]
+
+
+@pytest.fixture(scope="module")
+def lab(module_lab_factory: LabFactory) -> PostgresqlStore:
+    lab = module_lab_factory("postgresql", replicas=1, lag="1ms").get(PostgresqlStore)
+    prepare(lab)
+    with lab.connect("a", database="app") as connection:
+        connection.execute(MADE)
+        connection.execute(
+            "GRANT ALL ON ALL TABLES IN SCHEMA public TO app; GRANT ALL ON ALL SEQUENCES IN SCHEMA public TO app"
+        )
+        connection.execute("INSERT INTO posts VALUES ('1', 'v')")
+    lab.wait_caught_up("b1")
+    return lab
+
+
+@pytest.fixture
+def registry() -> Iterator[None]:
+    with isolated():
+        yield
+
+
+@pytest.mark.parametrize("autocommit", [True, False])
+@pytest.mark.parametrize("text", TEXTS)
+def test_it_is_recorded(lab: PostgresqlStore, registry: None, text: str, autocommit: bool) -> None:
+    with psycopg.connect(lab.url("a"), autocommit=autocommit) as plain:
+        wrapped = antipode_postgresql.wrap(plain, STORE)
+        with antipode.scope() as scope:
+            wrapped.execute(text)
+            wrapped.commit()
+        assert proved(scope)
+
+
+def test_what_only_reads_is_not(lab: PostgresqlStore, registry: None) -> None:
+    with psycopg.connect(lab.url("a"), autocommit=True) as plain:
+        wrapped = antipode_postgresql.wrap(plain, STORE)
+        with antipode.scope() as scope:
+            wrapped.execute("SELECT value, upper(key) FROM posts WHERE value = 'v'")
+        assert not scope.lineage
+
+
+def test_doctor_names_them(lab: PostgresqlStore) -> None:
+    [found] = [each for each in PostgresqlShim.diagnose(lab.url("a")) if "look like reads" in each.what]
+    assert "logged" in found.what
