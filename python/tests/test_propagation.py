@@ -194,7 +194,7 @@ def test_the_budget_is_the_injected_copys_affair() -> None:
 def test_what_passes_every_budget_is_counted_too(budget: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """WIRE-36, WIRE-37: though `serialize` leaves it out by itself, whatever the budget."""
     counts = Counts(monkeypatch)
-    antipode.configure(budget_bytes=budget)
+    antipode.configure(stores=["big"], budget_bytes=budget)
     with antipode.scope():
         antipode.append(AFTER, *(WriteId("big", f"{number:050}", antipode.Ordered("", 1)) for number in range(100)))
         assert sent() == {"baggage": f"antipode={ANSWER}~_.i" + (".big" if budget > 60 else "")}

@@ -12,9 +12,9 @@ from typing import Any
 import antipode
 import antipode.memory
 import pytest
-from antipode import Lineage, Ordered, Scope, WriteId, telemetry
+from antipode import Lineage, Ordered, Scope, WriteId, logs, telemetry
 from antipode.carriers import Arrived
-from antipode.propagation import Inbound
+from antipode.propagation import Inbound, inject_request
 from antipode.scope import activate
 from antipode.store import note_marks
 from antipode.verdict import NOT_YET, VISIBLE, unproven
@@ -317,7 +317,7 @@ def test_an_implausible_entry_is_counted(otel: Collected) -> None:
 
 
 def test_what_passes_the_budget_and_what_is_pending_make_it_incomplete(otel: Collected) -> None:
-    antipode.configure(budget_bytes=40)
+    antipode.configure(stores=["large"], budget_bytes=40)
     from antipode.messages import outgoing_message
 
     store = fake_store("small", Target("t", always(VISIBLE)))
@@ -482,3 +482,40 @@ def test_what_is_in_force_is_said_by_the_first_request_too(caplog: pytest.LogCap
     antipode.configure(mode="dry-run", edge=True)
     Inbound()
     assert "mode=dry-run region=- stores=- trust=private edge=true records=antipode-records/" in caplog.messages
+
+
+def test_names_from_the_wire_are_bounded_and_escaped(caplog: pytest.LogCaptureFixture, otel: Collected) -> None:
+    """OBS-12, OBS-13: no forged lines, no escapes, a handful of lines, and one series for what is not known here."""
+    antipode.configure(stores=["expected"])
+    with caplog.at_level(logging.WARNING, "antipode"):
+        for number in range(30):
+            names = [f"s{number}-{other}_0A2026_1B31m" for other in range(38)] + ["expected"]
+            text = "1" + "".join(f"~{name}..b.1.{'k' * 60}.b.9" for name in names)
+            with Inbound(Arrived((text,)), "10.0.0.1").active():
+                inject_request({}, "other-service")
+    lines = [record.getMessage() for record in caplog.records]
+    assert len(lines) == 1
+    assert all("\n" not in line and "\x1b" not in line for line in lines)
+    assert "more was left out" in lines[0]
+    assert logs._throttle._kinds.keys() == {"budget"}
+    assert {point.attributes["store"] for point in otel.points("antipode.lineage.incomplete")} == {"other"}
+
+
+def test_the_kinds_of_lines_that_are_remembered_are_bounded() -> None:
+    """OBS-12: the one said longest ago goes first."""
+    for number in range(logs.MOST_KINDS + 10):
+        logs.info(f"kind {number}", "words")
+        logs.info(f"kind {number}", "words")
+    kinds = logs._throttle._kinds
+    assert len(kinds) == logs.MOST_KINDS
+    assert "kind 0" not in kinds
+
+
+def test_a_result_s_words_hold_no_line_of_somebody_else() -> None:
+    """OBS-12."""
+    antipode.memory.Store("posts").client("a")
+    text = "1~a_0A2026_20ERROR..e.1" + "".join(f"~x{number}..e.1" for number in range(9))
+    with antipode.message_scope(text):
+        result = antipode.barrier()
+    assert "\n2026" not in result.explain()
+    assert "and 5 more elsewhere" in str(result)

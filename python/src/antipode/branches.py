@@ -180,7 +180,7 @@ def _write(branch: BranchId, lineage: Lineage) -> None:
     life = row_life(branch)
     text = row_text(branch, lineage, store.options.lineage_out, life)
     if not table.close_branch(branch.id, text, life):
-        logs.info(f"branch twice {branch.store}", f"{branch} was closed before: the first close stands.")
+        logs.info("branch twice", f"{logs.shown(str(branch))} was closed before: the first close stands.")
 
 
 def _table(branch: BranchId) -> tuple[Store, BranchTable]:

@@ -15,6 +15,7 @@ from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from typing import ClassVar, Final
 from urllib.parse import urlsplit
 
+from antipode import logs
 from antipode.answering import MOST_MS, MOST_OCTETS, PATH, answers_trust
 from antipode.errors import ConfigurationError, MalformedLineageError
 from antipode.lineage import EMPTY, Lineage
@@ -155,7 +156,7 @@ class DelegatedShim(Shim):
             raise OSError(f"the answer of {server.address} was cut short")
         if response.status == 200:
             return told
-        cure = _CURES.get(response.status, told[:200].decode("utf-8", "replace"))
+        cure = _CURES.get(response.status, logs.shown(told[:200].decode("utf-8", "replace")))
         raise _Refused(f"{server.address} answers {response.status}: {cure}")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 import threading
 import time
 from collections.abc import Collection
@@ -12,16 +13,23 @@ from antipode.errors import with_code
 
 logger: Final = logging.getLogger("antipode")
 PERIOD_S: Final = 60.0
-
-
+MOST_KINDS: Final = 1000
 MOST_SHOWN: Final = 64
 MOST_LISTED: Final = 5
 
 
 def shown(text: str) -> str:
     """A text from outside as it may stand in a line, an error or a result's words (OBS-12)."""
-    plain = text.isascii() and text.isprintable()
-    return text if plain and len(text) <= MOST_SHOWN else ascii(text[:MOST_SHOWN])
+    return escaped(text if len(text) <= MOST_SHOWN else f"{text[:MOST_SHOWN]}…")
+
+
+def escaped(text: str) -> str:
+    """A text with every character outside printable ASCII escaped, but the project's own `…`: it stays one line."""
+    plain = text.isprintable() and text.isascii()
+    return text if plain else _UNPRINTABLE.sub(lambda found: ascii(found[0])[1:-1], text)
+
+
+_UNPRINTABLE: Final = re.compile("[^ -~…]")
 
 
 def listed(names: Collection[str]) -> str:
@@ -33,25 +41,26 @@ def listed(names: Collection[str]) -> str:
 class _Throttle:
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._last: dict[str, float] = {}
-        self._held: dict[str, int] = {}
+        self._kinds: dict[str, tuple[float, int]] = {}
+        """When a line of each kind was last said, and how many were held back since; the one said longest ago first."""
 
     def admit(self, kind: str) -> int | None:
         """How many lines of this kind were held back since the last one; None where this one is held too."""
         now = time.monotonic()
         with self._lock:
-            if now - self._last.get(kind, -PERIOD_S) < PERIOD_S:
-                self._held[kind] = self._held.get(kind, 0) + 1
+            last, held = self._kinds.get(kind, (-PERIOD_S, 0))
+            if now - last < PERIOD_S:
+                self._kinds[kind] = last, held + 1
                 return None
-            if len(self._last) > 1000:  # kinds may name call sites
-                self._last.clear()
-            self._last[kind] = now
-            return self._held.pop(kind, 0)
+            self._kinds.pop(kind, None)
+            if len(self._kinds) >= MOST_KINDS:  # kinds may name call sites
+                del self._kinds[next(iter(self._kinds))]
+            self._kinds[kind] = now, 0
+            return held
 
     def reset(self) -> None:
         with self._lock:
-            self._last.clear()
-            self._held.clear()
+            self._kinds.clear()
 
 
 _throttle = _Throttle()
@@ -75,7 +84,7 @@ def _say(level: int, kind: str, message: str, count_as: str | None) -> None:
         message = f"{message} {count_as}={held + 1}"
     elif held:
         message = f"{message} (and {held} more like it)"
-    logger.log(level, "%s", message)
+    logger.log(level, "%s", "\n".join(map(escaped, message.split("\n"))))
 
 
 def reset() -> None:

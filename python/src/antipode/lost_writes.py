@@ -25,8 +25,8 @@ def orphan(store: str) -> None:
         _records().orphan(site, store)
     logs.warn(
         f"orphan {site}",
-        f"a write to {store} was made outside any scope, so nothing can wait for it. Open one with a middleware or "
-        f"antipode.scope(); in a thread use antipode.carry(). site={site}",
+        f"a write to {logs.shown(store)} was made outside any scope, so nothing can wait for it. Open one with a "
+        f"middleware or antipode.scope(); in a thread use antipode.carry(). site={site}",
     )
 
 
@@ -38,8 +38,8 @@ def of_closed_scope(store: str, opened_by: str) -> None:
         _records().late_write(site, store, "closed")
     logs.warn(
         f"closed-scope {site}",
-        f"dropped a write to {store or 'a store'}: its scope ({opened_by}) has ended. For work that outlives the "
-        f"request use antipode.detached_scope(). site={site}",
+        f"dropped a write to {logs.shown(store) or 'a store'}: its scope ({opened_by}) has ended. For work "
+        f"that outlives the request use antipode.detached_scope(). site={site}",
     )
 
 

@@ -337,8 +337,8 @@ def check_name(name: str, generation: int) -> None:
     for store in registry().all():
         if store.name != name and _plain(store.name) == _plain(name):
             raise ConfigurationError(
-                f'the lineage names store "{name}", this process has registered "{store.name}": the same name but for '
-                "case, - and _. A store has one name in every service."
+                f'the lineage names store "{logs.shown(name)}", this process has registered "{store.name}": the same '
+                "name but for case, - and _. A store has one name in every service."
             )
 
 
@@ -347,6 +347,6 @@ def warn_vacuous(plan: Plan, site: str) -> None:
     here = ", ".join(store.name for store in registry().all())
     logs.warn(
         f"vacuous {site}",
-        f"a barrier judged nothing: the lineage has writes to {', '.join(plan.elsewhere)}; registered in this process: "
-        f"{here}. If these are one store, give it one name. site={site}",
+        f"a barrier judged nothing: the lineage has writes to {logs.listed(plan.elsewhere)}; registered in this "
+        f"process: {here}. If these are one store, give it one name. site={site}",
     )

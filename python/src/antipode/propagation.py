@@ -13,6 +13,7 @@ from typing import Final
 from opentelemetry import baggage
 from opentelemetry import context as otel
 
+from antipode import logs
 from antipode.announcement import announce
 from antipode.carriers import (
     BAGGAGE_KEY,
@@ -268,7 +269,7 @@ def is_expected(scope: Scope | None, host: str) -> bool:
 
 def mark_unanswered(scope: Scope, host: str, words: str) -> None:
     """A call of which a lineage was expected brought no answer (PROP-27)."""
-    scope.mark_incomplete("unanswered", detail=f"a call to {host} brought no answer: {words}")
+    scope.mark_incomplete("unanswered", detail=f"a call to {logs.shown(host)} brought no answer: {logs.escaped(words)}")
 
 
 def merge_response(values: Iterable[str], host: str) -> None:

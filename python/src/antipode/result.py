@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NoReturn
 
+from antipode.logs import escaped, listed, shown
 from antipode.scope_values import Gap
 from antipode.verdict import UnprovenKind, Verdict
 
@@ -34,6 +35,9 @@ class StoreResult:
     servers: tuple[ServerResult, ...] = ()
     kind: UnprovenKind | None = None
     """Where it is unproven: what kept it from being proved (BAR-59)."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "reason", escaped(self.reason))  # it may tell what a lineage holds (OBS-12)
 
     @property
     def left_out(self) -> tuple[str, ...]:
@@ -74,7 +78,7 @@ class BarrierResult:
         lines = [str(self)]
         for name, result in self.stores.items():
             kind = f", {result.kind}" if result.kind is not None else ""
-            lines.append(f"  {name}: {result.verdict}{kind} ({result.reason})")
+            lines.append(f"  {shown(name)}: {result.verdict}{kind} ({result.reason})")
         lines += [f"  incomplete: {gap.reason} {gap.store} {gap.detail}".rstrip() for gap in self.gaps]
         return "\n".join(lines)
 
@@ -82,7 +86,10 @@ class BarrierResult:
         if self._off is None:
             return "switched off (mode=off): nothing was looked at or waited for"
         word = "satisfied" if self.satisfied else "not satisfied"
-        told = [_short(name, result) for name, result in self.stores.items()]
+        told = [_short(name, result) for name, result in self.stores.items() if result.verdict is not Verdict.ELSEWHERE]
+        elsewhere = [name for name, result in self.stores.items() if result.verdict is Verdict.ELSEWHERE]
+        if elsewhere:
+            told.append(f"{listed(elsewhere)} elsewhere (not registered in this process)")
         told += [f"{name} switched off (its mode), not looked at" for name in self._off]
         how = "dry run, nothing was waited for" if self.dry_run else f"{word} in {self.waited * 1000:.0f} ms"
         return f"{how}: {'; '.join(told) or 'nothing to wait for'}"
@@ -92,9 +99,7 @@ class BarrierResult:
 
 
 def _short(name: str, result: StoreResult) -> str:
-    if result.verdict is Verdict.ELSEWHERE:
-        return f"{name} elsewhere (not registered in this process)"
     if result.verdict is Verdict.VISIBLE:
         left = f" ({', '.join(result.left_out)} left out)" if result.left_out else ""
-        return f"{name} visible{left}"
-    return f"{name} {result.verdict.replace('_', ' ')}: {result.reason}"
+        return f"{shown(name)} visible{left}"
+    return f"{shown(name)} {result.verdict.replace('_', ' ')}: {result.reason}"

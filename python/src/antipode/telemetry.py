@@ -113,8 +113,16 @@ def reset() -> None:
     marks_missing.clear()
 
 
+def _known(store: str) -> str:
+    """A store as an attribute: names come over the wire, so that of one that is unknown here is `other` (OBS-13)."""
+    from antipode.store import registry  # which counts its places here
+
+    is_known = not store or registry().get(store) is not None or store in settings().stores
+    return store if is_known else "other"
+
+
 def dropped(reason: str, direction: str) -> None:
-    """A lineage was not taken: `untrusted`, `malformed`, `seal` or `implausible`."""
+    """A lineage was not taken: `untrusted`, `malformed`, `seal`, `implausible` or `oversize`."""
     _instruments().lineage_dropped.add(1, {"antipode.reason": reason, "antipode.direction": direction})
 
 
@@ -124,7 +132,7 @@ def incomplete(reason: str, store: str, *, recorded: bool = True) -> None:
         from antipode import records
 
         records.incomplete(reason, store, call_site())
-    _instruments().lineage_incomplete.add(1, {"antipode.reason": reason, "antipode.store": store})
+    _instruments().lineage_incomplete.add(1, {"antipode.reason": reason, "antipode.store": _known(store)})
 
 
 def size(direction: str, length: int) -> None:
@@ -135,13 +143,13 @@ def size(direction: str, length: int) -> None:
 def write_lost(reason: str, store: str, site: str) -> None:
     """A write was appended outside any scope (`orphan`) or after its scope had ended (`closed`)."""
     _instruments().write_lost.add(
-        1, {"antipode.reason": reason, "antipode.store": store, "antipode.site": bounded(site)}
+        1, {"antipode.reason": reason, "antipode.store": _known(store), "antipode.site": bounded(site)}
     )
 
 
 def write_late(store: str, site: str) -> None:
     """A write was made after the response's header had left."""
-    _instruments().write_late.add(1, {"antipode.store": store, "antipode.site": bounded(site)})
+    _instruments().write_late.add(1, {"antipode.store": _known(store), "antipode.site": bounded(site)})
 
 
 def finding(kind: str, site: str) -> None:
