@@ -26,6 +26,7 @@ class MongoUnderTest(LabUnderTest):
     shim: ClassVar[type[Shim]] = antipode_mongodb.MongoShim
     exceptions: ClassVar[Mapping[str, str]] = {
         "open_transaction": _NO_TRANSACTIONS,
+        "transaction_over_two_scopes": _NO_TRANSACTIONS,
         "transaction_only_read_so_far": _NO_TRANSACTIONS,
         "rolled_back_transaction": _NO_TRANSACTIONS,
         "hashed_keys": "a document is asked for by its name, which a hash does not give back: unproven",

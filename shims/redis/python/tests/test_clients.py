@@ -74,7 +74,8 @@ def test_the_table_of_commands_is_the_servers(redis_lab: RedisStore) -> None:
     assert classify(["SORT", "k"]) is Kind.READ
     assert classify(["sort", "k", b"store", "l"]) is Kind.WRITE
     assert classify(["FUNCTION LOAD", "x"]) is classify(["XGROUP CREATE", "s"]) is Kind.WRITE
-    assert classify(["FUNCTION", "LIST"]) is Kind.OTHER
+    assert classify(["FUNCTION", "LIST"]) is Kind.READ
+    assert classify(["FUNCTION", "STATS"]) is Kind.OTHER
     assert classify([b"set", "k", "v"]) is Kind.WRITE
     assert classify(["SOME.MODULE", "k"]) is Kind.MAYBE
 

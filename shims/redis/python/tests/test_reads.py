@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -358,3 +359,80 @@ def test_dry_run_never_waits_and_off_adds_nothing(posts: Posts) -> None:
     antipode.configure(mode=None)
     assert posts.verdict(posts.write("k")) is Verdict.VISIBLE
     until(lambda: posts.look(posts.write("l")).satisfied)
+
+
+GET = "return redis.call('GET', KEYS[1])"
+ANSWERING: dict[str, Callable[[Any], Any]] = {
+    "EVAL": lambda client: client.eval(GET, 1, "k"),
+    "EVALSHA": lambda client: client.evalsha(client.script_load(GET), 1, "k"),
+    "register_script": lambda client: client.register_script(GET)(keys=["k"]),
+    "FCALL": lambda client: client.fcall("read_it", 1, "k"),
+    "pipeline": lambda client: client.pipeline(transaction=False).eval(GET, 1, "k").execute()[0],
+    "MULTI": lambda client: client.pipeline(transaction=True).eval(GET, 1, "k").execute()[0],
+    "transaction": lambda client: client.transaction(lambda pipe: pipe.eval(GET, 1, "k"))[0],
+    "WATCH": lambda client: (pipe := client.pipeline()).watch("k") and pipe.eval(GET, 1, "k"),
+}
+
+
+@pytest.mark.parametrize("way", list(ANSWERING))
+def test_a_script_may_read_and_so_it_waits(posts: Posts, way: str) -> None:
+    """SHIM-44: what is unsure waits."""
+    posts.lab.client("a").function_load(
+        "#!lua name=lib\nredis.register_function{function_name='read_it', callback=function(keys) return "
+        "redis.call('GET', keys[1]) end, flags={'no-writes'}}",
+        replace=True,
+    )
+    assert posts.look(posts.write("k", "old"), 5.0).satisfied
+    reader = waiting(posts.lab, timeout=0.3)
+    posts.lab.lag("b1", "100ms")
+    with antipode.scope():
+        posts.wrapped["a"].set("k", "new")
+        assert ANSWERING[way](reader) == b"new"
+        posts.lab.partition("b1")
+        posts.wrapped["a"].set("k", "newer")
+        with pytest.raises(antipode.BarrierTimeout):
+            ANSWERING[way](reader)
+    with antipode.reading(after=posts.write("k", "newest")):
+        with pytest.raises(antipode.BarrierTimeout):
+            ANSWERING[way](posts.wrap("b1", timeout=0.3))
+    posts.lab.heal("b1")
+
+
+async def test_an_asyncio_script_waits_too(posts: Posts) -> None:
+    posts.write("k", "old")
+    await asyncio.to_thread(posts.lab.wait_caught_up, "b1")
+    posts.lab.partition("b1")
+    lineage = posts.write("k", "new")
+    async with redis.asyncio.Redis.from_url(posts.lab.url("b1")) as plain:
+        reader: Any = antipode_redis.wrap(plain, store=STORE, wait_on_read=True, timeout=0.3)
+        with antipode.scope(lineage):
+            for ask in (
+                lambda: reader.eval(GET, 1, "k"),
+                lambda: reader.pipeline(transaction=False).eval(GET, 1, "k").execute(),
+                lambda: reader.pipeline(transaction=True).eval(GET, 1, "k").execute(),
+            ):
+                with pytest.raises(antipode.BarrierTimeout):
+                    await ask()
+            posts.lab.heal("b1")
+            assert await reader.eval(GET, 1, "k") == b"new"
+
+
+def test_a_write_whose_reply_holds_data_is_not_sent_where_it_waited_in_vain(posts: Posts) -> None:
+    """SHIM-44: after a failover, at a primary that has lost what the scope saw."""
+    kept = posts.write("k", "old")
+    assert posts.look(kept, 5.0).satisfied
+    lost: list[Lineage] = []
+    posts.lab.promote("b1", lose=lambda _: lost.append(posts.write("k", "lost")))
+    client: Any = waiting(posts.lab, "b1", timeout=0.3)
+    with antipode.scope(lost[0]) as scope:
+        for ask in (
+            lambda: client.getset("k", "mine"),
+            lambda: client.set("k", "mine", get=True),
+            lambda: client.pipeline().getset("k", "mine").execute(),
+        ):
+            with pytest.raises(antipode.BarrierError):
+                ask()
+            assert not scope.pending
+            assert scope.lineage == lost[0]
+        assert posts.shows("b1", "k") == b"old"
+        assert client.set("k", "mine") is True

@@ -25,6 +25,7 @@ class S3UnderTest(LabUnderTest):
     shim: ClassVar[type[Shim]] = antipode_s3.S3Shim
     exceptions: ClassVar[Mapping[str, str]] = {
         "open_transaction": "S3 has no transactions",
+        "transaction_over_two_scopes": "S3 has no transactions",
         "transaction_only_read_so_far": "S3 has no transactions",
         "rolled_back_transaction": "S3 has no transactions",
         "hashed_keys": "objects are asked for by their keys, which a hash does not give back: unproven",

@@ -31,6 +31,7 @@ class SnsUnderTest(LabLinks):
         "restarted_replica": FORGETS,
         "restarted_primary": FORGETS,
         "open_transaction": NO_TRANSACTIONS,
+        "transaction_over_two_scopes": NO_TRANSACTIONS,
         "transaction_only_read_so_far": NO_TRANSACTIONS,
         "rolled_back_transaction": NO_TRANSACTIONS,
     }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from contextlib import ExitStack
 
 import pytest
 
@@ -103,6 +104,38 @@ class Writers(Cases):
         assert lineage.of_store(store.name)
         assert store.judge(lineage).satisfied
         assert store.shows(key, "v")
+
+    @pytest.mark.parametrize("begun", ["in a scope", "outside"])
+    def test_transaction_over_two_scopes(self, store: StoreUnderTest, begun: str) -> None:
+        """Each scope that wrote in a shared transaction waits for its commit, whoever began it (SCOPE-24)."""
+        keys = [store.new_key() for _ in range(3)]
+        shared = store.transaction()
+        with ExitStack() as scopes:
+            if begun == "outside":
+                transaction = shared.__enter__()
+                transaction.write(keys[0], "v")
+                first = scopes.enter_context(scope())
+            else:
+                first = scopes.enter_context(scope())
+                transaction = shared.__enter__()
+            transaction.write(keys[1], "v")
+            second = scopes.enter_context(scope())
+            transaction.write(keys[2], "v")
+            for opened in (first, second):
+                assert opened.marked().incomplete == {store.name}
+            store.partition(store.near)
+            shared.__exit__(None, None, None)
+            for opened in (first, second):
+                assert not opened.pending
+                assert opened.marked().is_complete()
+            lineages = [first.lineage, second.lineage]
+        for lineage in lineages:
+            assert lineage.of_store(store.name)
+            assert not store.judge(lineage, store.brief).satisfied
+        store.heal(store.near)
+        for key, lineage in zip(keys[1:], lineages, strict=True):
+            assert store.judge(lineage).satisfied
+            assert store.shows(key, "v")
 
     def test_transaction_only_read_so_far(self, store: StoreUnderTest) -> None:
         """A transaction that only read is not pending, and leaves nothing (SCOPE-15)."""

@@ -18,7 +18,18 @@ from antipode_redis.calls import WriteCall
 from antipode_redis.commands import KINDS, Kind, classify, command_name
 from antipode_redis.info import QUESTION
 from antipode_redis.noting import answered, note, sent
-from antipode_redis.reads import Pause, ReadCall, Receive, Send, Steps, WaitFor, read_call, read_steps, wait_steps
+from antipode_redis.reads import (
+    Pause,
+    ReadCall,
+    Receive,
+    Send,
+    Steps,
+    WaitFor,
+    read_call,
+    read_steps,
+    wait_of,
+    wait_steps,
+)
 from antipode_redis.repeating import follow, notice
 from antipode_redis.serving import (
     CALL,
@@ -114,6 +125,10 @@ class AsyncRecording:
         if type(call) is WriteCall:
             if conn is None or (call.binding.open and call.binding.queues(conn)):
                 return await self._antipode_queued(call, conn, command_name, args, options)
+            if call.wait is not None:
+                await drive(wait_steps(call.wait, multi=self._antipode_multi), conn, call.binding)
+                if call.wait.refuses():
+                    return None
             if command_name.__class__ is str and command_name.startswith("HIMPORT"):
                 return await self._antipode_apart(call, conn, command_name, args, options)
             return await self._antipode_write(call, conn, command_name, args, options)
@@ -218,7 +233,7 @@ class AsyncRecording:
         elif call.binding.open[conn] is None:
             call.binding.open[conn] = call
         else:
-            call.abandon()  # the first one stands for all
+            call.binding.open[conn].stand_for(call)
         return response
 
     async def _antipode_by_hand(self, by_hand: ByHand, conn: Any, command_name: Any, args: Any, options: Any) -> Any:
@@ -295,10 +310,14 @@ class AsyncRecordingRedis(AsyncRecording, Redis):  # type: ignore[misc]
             return await super().execute_command(*args, **options)  # type: ignore[no-untyped-call]
         call = WriteCall(binding, kind is Kind.WRITE)
         options[CALL] = call
+        if binding.waits or call.read:
+            call.wait = wait_of(call, args)
         if call.noted is not None:
             sent(self, call, [args])
         try:
             response = await super().execute_command(*args, **options)  # type: ignore[no-untyped-call]
+            if call.wait is not None:
+                call.wait.check()
         except BaseException as error:
             call.failed(error)
             raise

@@ -14,9 +14,9 @@ from antipode_redis.client import recording_class
 from antipode_redis.commands import Kind, classify
 from antipode_redis.noting import answered, note, sent
 from antipode_redis.pipeline import Facade, _partly, _told
-from antipode_redis.reads import ReadCall, read_call, wait_steps
+from antipode_redis.reads import ReadCall, read_call, wait_of, wait_steps
 from antipode_redis.repeating import follow, follow_all
-from antipode_redis.serving import CALL, Batch, all_failed, certain, hidden, may_write, without_lineage
+from antipode_redis.serving import CALL, Batch, all_failed, certain, hidden, may_answer, may_write, without_lineage
 
 
 class AsyncFacade(Facade):
@@ -50,10 +50,13 @@ class AsyncRecordingPipeline(AsyncRecording, Pipeline):  # type: ignore[misc]
         binding = self._antipode
         if binding is not None:
             binding.check(args)
-        if binding is not None and self._antipode_call is None and may_write(args):
-            binding.refresh()
-            if binding.records:
-                self._antipode_call = WriteCall(binding, True)
+        if binding is not None and may_write(args):
+            if self._antipode_call is not None:
+                self._antipode_call.join_scope()
+            else:
+                binding.refresh()
+                if binding.records:
+                    self._antipode_call = WriteCall(binding, True)
         return super().pipeline_execute_command(*args, **options)  # type: ignore[no-untyped-call]
 
     async def immediate_execute_command(self, *args: Any, **options: Any) -> Any:
@@ -87,11 +90,14 @@ class AsyncRecordingPipeline(AsyncRecording, Pipeline):  # type: ignore[misc]
                 read.finish()
             return response
         call = WriteCall(binding, kind is Kind.WRITE)
+        call.wait = wait_of(call, args)
         options[CALL] = call
         if call.noted is not None:
             sent(self, call, [args])
         try:
             response = await super().immediate_execute_command(*args, **options)  # type: ignore[no-untyped-call]
+            if call.wait is not None:
+                call.wait.check()
         except BaseException as error:
             call.failed(error)
             raise
@@ -112,7 +118,7 @@ class AsyncRecordingPipeline(AsyncRecording, Pipeline):  # type: ignore[misc]
         if call is not None and call.noted is not None:
             sent(self, call, commands)
         read = None
-        if binding.records and any(classify(args) is Kind.READ for args, _ in self.command_stack):
+        if binding.records and any(may_answer(args) for args, _ in self.command_stack):
             read = read_call(binding)
         followed = follow_all(self, binding, self.command_stack) if binding.follows else None
         if call is not None:
@@ -120,6 +126,8 @@ class AsyncRecordingPipeline(AsyncRecording, Pipeline):  # type: ignore[misc]
         self._antipode_sending = (call, read)
         try:
             responses = await super().execute(raise_on_error)
+            if call is not None and read is not None:
+                read.check()
             if noted is not None:
                 noted.over(responses, None if read is None else read.covers)
         except BaseException as error:
@@ -160,6 +168,8 @@ class AsyncRecordingPipeline(AsyncRecording, Pipeline):  # type: ignore[misc]
         call, read = self._antipode_sending
         if read is not None and read.ids:
             await drive(wait_steps(read, multi=not self.watching), connection, self._antipode)
+            if call is not None and read.refuses():
+                return []
         batch = Batch(self._antipode, call, read, commands)
         if batch.plain:
             return await execute(connection, commands, raise_on_error)

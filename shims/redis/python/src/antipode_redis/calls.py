@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from asyncio import _get_running_loop as _running_loop
 from threading import get_ident
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from antipode.lineage import EMPTY, Lineage
 from antipode.otel_context import current_context
@@ -19,11 +19,14 @@ from redis.exceptions import BusyLoadingError, NoPermissionError, NoScriptError,
 from antipode_redis.binding import Binding
 from antipode_redis.info import parse, position_of_primary
 
+if TYPE_CHECKING:
+    from antipode_redis.reads import ReadCall
+
 
 class WriteCall(Write):
     """A command, a pipeline or a transaction that may write: pending in the scope until it ends."""
 
-    __slots__ = ("beside", "binding", "certain", "deferred", "doubtful", "reached", "read", "reply")
+    __slots__ = ("beside", "binding", "certain", "deferred", "doubtful", "reached", "read", "reply", "wait")
 
     def __init__(self, binding: Binding, certain: bool) -> None:
         # As the classes above do it, in one step: this is on the path of every write.
@@ -32,8 +35,10 @@ class WriteCall(Write):
         self._store = store = binding.store
         self._key = b""
         self._open = True
+        self._others = None
         self.store = store.name
         self._lineage = EMPTY
+        self._top = None
         self.task = get_ident() if _running_loop() is None else current_task()
         self.site = noted_site(store.name) if binding.sites else ""
         self.unknown = False
@@ -50,11 +55,20 @@ class WriteCall(Write):
         """Whether an attempt ended so that nobody knows what the server did."""
         self.beside: Any = None
         """What the envelopes of the values held that the command answered with (a GETSET, a GETDEL)."""
+        self.wait: ReadCall | None = None
+        """What the command waits for before it is sent, because its reply may hold data (SHIM-44)."""
         self.reply: Any = None
         """The answer to the question behind the write: bytes, or the error."""
         if scope is not None:
             scope.enter(self)
         self.noted = note_write(scope, store, self.lineage) if binding.notes else None
+
+    def stand_for(self, other: WriteCall) -> None:
+        """Another write of the same MULTI ends as this one does: in a scope of its own it stays pending (SCOPE-24)."""
+        if any(part._scope is other._scope for part in self.parts):
+            other.abandon()
+        else:
+            self._others = [*(self._others or ()), other]
 
     def broke(self, error: BaseException) -> None:
         """An attempt failed; redis-py may make another."""
@@ -118,8 +132,9 @@ class WriteCall(Write):
         lineage = binding.envelopes.lineage(self.beside)
         if reading is not None:
             reading.saw(lineage=lineage)
-        if binding.merges and self._scope is not None:
-            self._scope.transfer_read(lineage)
+        for part in self.parts if binding.merges else ():
+            if part._scope is not None:
+                part._scope.transfer_read(lineage)
 
     def _without_position(self, reply: Any) -> Ordered | None:
         """Records why the write has no position, if it was one; or finds it after all, by a full look."""
@@ -169,13 +184,14 @@ class WriteCall(Write):
         self.record_incomplete(reason, detail)
 
     def lineage_beside(self) -> Lineage:
-        """What may rest beside this write's value: the scope as it is now, other writes in flight marked."""
-        scope = current_scope()
-        if scope is None:
-            return Lineage()
-        lineage = scope.lineage
-        stores = sorted({write.store for write in scope.pending if write is not self})
-        return lineage.marked_incomplete(*stores) if stores else lineage
+        """What may rest beside this write's value: its scopes as they are now, other writes in flight marked."""
+        parts = self.parts
+        lineage = EMPTY
+        for scope in dict.fromkeys([current_scope(), *(part._scope for part in parts)]):
+            if scope is not None:
+                stores = sorted({write.store for write in scope.pending if not any(write is part for part in parts)})
+                lineage |= scope.lineage.marked_incomplete(*stores) if stores else scope.lineage
+        return lineage
 
 
 def _saw(reading: Any, store: str, position: Ordered | None) -> None:

@@ -19,7 +19,18 @@ from antipode_redis.calls import WriteCall
 from antipode_redis.commands import KINDS, Kind, classify, command_name
 from antipode_redis.info import QUESTION
 from antipode_redis.noting import answered, note, sent
-from antipode_redis.reads import Pause, ReadCall, Receive, Send, Steps, WaitFor, read_call, read_steps, wait_steps
+from antipode_redis.reads import (
+    Pause,
+    ReadCall,
+    Receive,
+    Send,
+    Steps,
+    WaitFor,
+    read_call,
+    read_steps,
+    wait_of,
+    wait_steps,
+)
 from antipode_redis.repeating import follow, notice
 from antipode_redis.serving import (
     CALL,
@@ -118,6 +129,10 @@ class Recording:
             return super()._send_command_parse_response(conn, command_name, *args, **options)  # type: ignore[misc]
         if type(call) is WriteCall:
             binding = call.binding
+            if call.wait is not None and not binding.queues(conn):
+                drive(wait_steps(call.wait, multi=self._antipode_multi), conn, binding)
+                if call.wait.refuses():
+                    return None
             is_short = binding.short and self._antipode_short and call.certain and not options
             if is_short and args[0] not in BLOCKING and is_common(conn):
                 return self._antipode_short_write(call, conn, args)
@@ -249,7 +264,7 @@ class Recording:
         elif call.binding.open[conn] is None:
             call.binding.open[conn] = call
         else:
-            call.abandon()  # the first one stands for all
+            call.binding.open[conn].stand_for(call)
         return response
 
     def _antipode_by_hand(self, by_hand: ByHand, conn: Any, command_name: Any, args: Any, options: Any) -> Any:
@@ -330,10 +345,14 @@ class RecordingRedis(Recording, redis.Redis):
             options[CALL] = ByHand(binding, command_name(args))
             return super().execute_command(*args, **options)  # type: ignore[no-untyped-call]
         options[CALL] = call = WriteCall(binding, kind is _WRITE)
+        if binding.waits or call.read:
+            call.wait = wait_of(call, args)
         if call.noted is not None:
             sent(self, call, [args])
         try:
             response = super().execute_command(*args, **options)  # type: ignore[no-untyped-call]
+            if call.wait is not None:
+                call.wait.check()
         except BaseException as error:
             call.failed(error)
             raise

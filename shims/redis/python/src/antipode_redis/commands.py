@@ -52,6 +52,15 @@ _WRITES: Final = """
     ZRANGESTORE ZREM ZREMRANGEBYLEX ZREMRANGEBYRANK ZREMRANGEBYSCORE ZUNIONSTORE
 """
 
+ANSWERING: Final = frozenset(
+    """
+    BITFIELD BLMOVE BLMPOP BLPOP BRPOP BRPOPLPUSH BZMPOP BZPOPMAX BZPOPMIN DECR DECRBY GETDEL GETEX GETSET HINCRBY
+    HINCRBYFLOAT INCR INCRBY INCRBYFLOAT LMOVE LMPOP LPOP RPOP RPOPLPUSH SETBIT SPOP XAUTOCLAIM XCLAIM XREADGROUP
+    ZINCRBY ZMPOP ZPOPMAX ZPOPMIN
+    """.split()  # noqa: SIM905
+)
+"""Writes whose reply holds data."""
+
 _OTHERS: Final = """
     ACL ASKING AUTH BGREWRITEAOF BGSAVE CLIENT CLUSTER COMMAND CONFIG ECHO FAILOVER HELLO INFO LASTSAVE LATENCY LOLWUT
     MEMORY MODULE MONITOR PFSELFTEST PING PSUBSCRIBE PSYNC PUBLISH PUBSUB PUNSUBSCRIBE QUIT READONLY READWRITE
@@ -62,7 +71,8 @@ _OTHERS: Final = """
 _STORES: Final = frozenset({"SORT", "GEORADIUS", "GEORADIUSBYMEMBER"})
 """Flagged as writes, and reads unless they have one of these words."""
 _STORE_WORDS: Final = frozenset({"STORE", "STOREDIST"})
-_FUNCTION_READS: Final = frozenset({"DUMP", "HELP", "KILL", "LIST", "STATS"})
+_FUNCTION_READS: Final = frozenset({"DUMP", "LIST"})
+_FUNCTION_OTHERS: Final = frozenset({"HELP", "KILL", "STATS"})
 
 KINDS: Final[dict[Any, Kind]] = (
     dict.fromkeys(_READS.split(), Kind.READ)
@@ -86,8 +96,18 @@ def classify(args: Sequence[Any]) -> Kind:
         sub = words[1] if len(words) > 1 else _spelled(args[1]) if len(args) > 1 else ""
         if words[0] == "XGROUP":
             return Kind.OTHER if sub == "HELP" else Kind.WRITE
-        return Kind.OTHER if sub in _FUNCTION_READS else Kind.WRITE
+        if sub in _FUNCTION_READS:
+            return Kind.READ
+        return Kind.OTHER if sub in _FUNCTION_OTHERS else Kind.WRITE
     return KINDS.get(words[0], Kind.MAYBE)
+
+
+def answers(args: Sequence[Any]) -> bool:
+    """Return whether the reply may hold data, of a command that may write; what is unsure does (SHIM-44)."""
+    name = command_name(args)
+    if name == "SET":
+        return any(_spelled(word) == "GET" for word in args[3:])
+    return name in ANSWERING or classify(args) is Kind.MAYBE
 
 
 def command_name(args: Sequence[Any]) -> str:

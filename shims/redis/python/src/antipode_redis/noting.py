@@ -56,6 +56,11 @@ def _tell(client: Any, call: WriteCall, commands: Sequence[Command]) -> None:
     noted = call.noted
     if noted is None:
         return
+    if len(call.parts) > 1:  # whose command was whose is not known here
+        for part in call.parts:
+            if part.noted is not None:
+                part.noted.changes(None)
+        return
     values = _Values(client, call.binding)
     changed: list[Changed] = []
     for args, reply in commands:

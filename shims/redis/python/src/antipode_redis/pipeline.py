@@ -14,9 +14,9 @@ from antipode_redis.client import Recording, ask_apart, drive, hear, recording_c
 from antipode_redis.commands import Kind, classify
 from antipode_redis.info import QUESTION
 from antipode_redis.noting import answered, note, sent
-from antipode_redis.reads import ReadCall, parsed, read_call, wait_steps
+from antipode_redis.reads import ReadCall, parsed, read_call, wait_of, wait_steps
 from antipode_redis.repeating import follow, follow_all
-from antipode_redis.serving import CALL, Batch, all_failed, certain, hidden, may_write, without_lineage
+from antipode_redis.serving import CALL, Batch, all_failed, certain, hidden, may_answer, may_write, without_lineage
 
 
 class Facade:
@@ -79,10 +79,13 @@ class RecordingPipeline(Recording, Pipeline):
         binding = self._antipode
         if binding is not None:
             binding.check(args)
-        if binding is not None and self._antipode_call is None and may_write(args):
-            binding.refresh()
-            if binding.records:
-                self._antipode_call = WriteCall(binding, True)
+        if binding is not None and may_write(args):
+            if self._antipode_call is not None:
+                self._antipode_call.join_scope()
+            else:
+                binding.refresh()
+                if binding.records:
+                    self._antipode_call = WriteCall(binding, True)
         return super().pipeline_execute_command(*args, **options)
 
     def immediate_execute_command(self, *args: Any, **options: Any) -> Any:
@@ -116,11 +119,14 @@ class RecordingPipeline(Recording, Pipeline):
                 read.finish()
             return response
         call = WriteCall(binding, kind is Kind.WRITE)
+        call.wait = wait_of(call, args)
         options[CALL] = call
         if call.noted is not None:
             sent(self, call, [args])
         try:
             response = super().immediate_execute_command(*args, **options)  # type: ignore[no-untyped-call]
+            if call.wait is not None:
+                call.wait.check()
         except BaseException as error:
             call.failed(error)
             raise
@@ -141,7 +147,7 @@ class RecordingPipeline(Recording, Pipeline):
         if call is not None and call.noted is not None:
             sent(self, call, commands)
         read = None
-        if binding.records and any(classify(args) is Kind.READ for args, _ in self.command_stack):
+        if binding.records and any(may_answer(args) for args, _ in self.command_stack):
             read = read_call(binding)
         followed = follow_all(self, binding, self.command_stack) if binding.follows else None
         if call is not None:
@@ -149,6 +155,8 @@ class RecordingPipeline(Recording, Pipeline):
         self._antipode_sending = (call, read)
         try:
             responses = super().execute(raise_on_error)
+            if call is not None and read is not None:
+                read.check()
             if noted is not None:
                 noted.over(responses, None if read is None else read.covers)
         except BaseException as error:
@@ -189,6 +197,8 @@ class RecordingPipeline(Recording, Pipeline):
         call, read = self._antipode_sending
         if read is not None and read.ids:
             drive(wait_steps(read, multi=not self.watching), connection, self._antipode)
+            if call is not None and read.refuses():
+                return []
         batch = Batch(self._antipode, call, read, commands)
         if batch.plain:
             return execute(connection, commands, raise_on_error)

@@ -10,6 +10,7 @@ from collections.abc import Generator, Sequence
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from antipode.at_rest import lineage_at_rest
+from antipode.errors import AntipodeError
 from antipode.lineage import EMPTY, Lineage
 from antipode.reading import Reading, current_reading
 from antipode.scope import Scope, current_scope
@@ -20,7 +21,8 @@ from redis.exceptions import NoPermissionError, ResponseError
 
 from antipode_redis import field
 from antipode_redis.binding import Binding
-from antipode_redis.commands import blocks, command_name
+from antipode_redis.calls import WriteCall
+from antipode_redis.commands import answers, blocks, command_name
 from antipode_redis.info import Replication, parse
 from antipode_redis.judging import Seen, judge
 from antipode_redis.marks import position_of
@@ -64,7 +66,7 @@ class ReadCall:
 
     __slots__ = (
         *("_began", "_deadline", "_merged", "_scope"),
-        *("binding", "covers", "epoch", "ids", "reading", "timeout", "trouble"),
+        *("binding", "covers", "epoch", "ids", "reading", "refusal", "timeout", "trouble"),
     )
 
     def __init__(
@@ -80,6 +82,7 @@ class ReadCall:
         """The position that says what the value depends on, once it has been read."""
         self.trouble: Visibility | None = None
         """Why the read's writes are not visible, once it has given up."""
+        self.refusal: AntipodeError | None = None
         self._scope = scope
         self._merged: Reading | None = Reading() if merges and scope is not None else None
         self._began = time.monotonic()
@@ -151,7 +154,25 @@ class ReadCall:
         """The read is over: automatic merging, then what the policies say of a wait in vain."""
         if self._merged is not None and self._scope is not None:
             self._scope.transfer_read(self._merged.lineage)
-        trouble = self.trouble
+        self.check()
+
+    def refuses(self) -> bool:
+        """Return whether a wait in vain keeps a write, whose reply holds data, from being sent: `check` raises then.
+
+        Nothing is raised here, within redis-py's own attempts: it would take a time-out of ours for the server's.
+        """
+        try:
+            self.check()
+        except AntipodeError as error:
+            self.refusal = error
+        return self.refusal is not None
+
+    def check(self) -> None:
+        """Raise, once, what the policies say of a wait in vain."""
+        refusal, self.refusal = self.refusal, None
+        if refusal is not None:
+            raise refusal
+        trouble, self.trouble = self.trouble, None
         if trouble is None:
             return
         binding = self.binding
@@ -180,6 +201,14 @@ def read_call(binding: Binding) -> ReadCall | None:
     if reading is None and not ids and not merges:
         return None
     return ReadCall(binding, reading, ids, scope, merges)
+
+
+def wait_of(call: WriteCall, args: Sequence[Any]) -> ReadCall | None:
+    """What a command that may write has to wait for, because its reply may hold data; None where it has not."""
+    if not (call.binding.waits or call.read) or not answers(args):
+        return None
+    found = read_call(call.binding)
+    return found if found is not None and found.ids else None
 
 
 def wait_steps(call: ReadCall, *, multi: bool = True) -> Steps:

@@ -14,7 +14,7 @@ from redis.exceptions import ResponseError
 from antipode_redis import field
 from antipode_redis.binding import Binding
 from antipode_redis.calls import WriteCall
-from antipode_redis.commands import Kind, classify, command_name
+from antipode_redis.commands import Kind, answers, classify, command_name
 from antipode_redis.info import QUESTION
 from antipode_redis.reads import ReadCall
 
@@ -214,6 +214,12 @@ class Batch:
             elif options.lineage_in:
                 self.reading.missed()
         return value
+
+
+def may_answer(args: Sequence[Any]) -> bool:
+    """Whether the reply to a queued command may hold data, so that its pipeline waits (SHIM-44)."""
+    kind = classify(args)
+    return kind is Kind.READ or (kind in (Kind.WRITE, Kind.MAYBE) and answers(args))
 
 
 def may_write(args: Sequence[Any]) -> bool:

@@ -1,0 +1,156 @@
+"""Pipelines and transactions that several scopes share: each has a write of its own in them (SCOPE-24)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from typing import Any
+
+import antipode
+import antipode_redis
+import pytest
+import redis
+import redis.asyncio
+from antipode import Lineage
+from antipode.testing import isolated
+from antipode_lab.stores.redis import RedisStore
+from regions import STORE, Posts
+
+pytestmark = pytest.mark.redis_lab(replicas=1, lag="0ms")
+
+
+@pytest.fixture(autouse=True)
+def _isolated() -> Iterator[None]:
+    with isolated():
+        yield
+
+
+@pytest.fixture
+def posts(redis_lab: RedisStore) -> Posts:
+    return Posts(redis_lab)
+
+
+def check(posts: Posts, scopes: list[antipode.Scope]) -> None:
+    """Each has a position that the replica, cut off before, has not reached."""
+    for scope in scopes:
+        assert not scope.pending
+        lineage = scope.lineage
+        assert lineage.is_complete()
+        assert len(lineage.of_store(STORE)) == 1
+        assert not posts.look(lineage, 0.1).satisfied
+
+
+@pytest.mark.parametrize("transaction", [True, False])
+@pytest.mark.parametrize("outside", [True, False])
+def test_each_scope_of_a_pipeline_has_its_position(posts: Posts, transaction: bool, outside: bool) -> None:
+    posts.lab.partition("b1")
+    pipe = posts.wrapped["a"].pipeline(transaction=transaction)
+    if outside:
+        pipe.set("outside", 1)
+    with antipode.scope() as first:
+        pipe.set("k:1", 1)
+        with antipode.scope() as second:
+            pipe.set("k:2", 1)
+            pipe.set("k:3", 1)
+            assert [len(scope.pending) for scope in (first, second)] == [1, 1]
+            assert antipode.deserialize(antipode.serialize()).incomplete == {STORE}
+            with antipode.scope() as third:
+                pipe.get("k:1")
+                pipe.execute()
+                check(posts, [first, second])
+                assert third.lineage == antipode.EMPTY
+    posts.lab.heal("b1")
+
+
+async def test_each_scope_of_an_asyncio_pipeline_has_its_position(posts: Posts) -> None:
+    posts.lab.partition("b1")
+    async with redis.asyncio.Redis.from_url(posts.lab.url("a")) as plain:
+        pipe: Any = antipode_redis.wrap(plain, store=STORE).pipeline()
+        with antipode.scope() as first:
+            pipe.set("k:1", 1)
+            with antipode.scope() as second:
+                pipe.set("k:2", 1)
+                await pipe.execute()
+                await asyncio.to_thread(check, posts, [first, second])
+    posts.lab.heal("b1")
+
+
+@pytest.mark.parametrize("end", ["EXEC", "DISCARD"])
+def test_each_scope_of_a_multi_that_is_sent_by_hand(posts: Posts, end: str) -> None:
+    plain = redis.Redis.from_url(posts.lab.url("a"), single_connection_client=True)
+    client: Any = antipode_redis.wrap(plain, store=STORE, replicas=[posts.lab.url("b1")])
+    posts.lab.partition("b1")
+    client.execute_command("MULTI")
+    with antipode.scope() as first:
+        client.set("k:1", 1)
+        with antipode.scope() as second:
+            client.set("k:2", 1)
+            client.set("k:3", 1)
+            assert [len(scope.pending) for scope in (first, second)] == [1, 1]
+            client.execute_command(end)
+            if end == "EXEC":
+                check(posts, [first, second])
+            else:
+                assert not any(scope.pending or scope.lineage for scope in (first, second))
+    posts.lab.heal("b1")
+    client.close()
+    plain.close()
+
+
+def test_what_was_not_executed_leaves_nothing_in_any_scope(posts: Posts) -> None:
+    pipe = posts.wrapped["a"].pipeline()
+    with antipode.scope() as first:
+        pipe.set("k:1", 1)
+        with antipode.scope() as second:
+            pipe.set("k:2", 1)
+            pipe.reset()
+            assert not any(scope.pending or scope.lineage for scope in (first, second))
+
+
+def test_an_unknown_outcome_is_unknown_in_each_scope(posts: Posts) -> None:
+    plain = redis.Redis.from_url(posts.lab.url("a"), socket_timeout=0.2, retry=None)
+    client: Any = antipode_redis.wrap(plain, store=STORE)
+    client.ping()
+    pipe = client.pipeline()
+    with antipode.scope() as first:
+        pipe.set("k:1", 1)
+        with antipode.scope() as second:
+            pipe.set("k:2", 1)
+            posts.lab.freeze("a")
+            try:
+                with pytest.raises(redis.RedisError):
+                    pipe.execute()
+            finally:
+                posts.lab.thaw("a")
+            assert [[write.unknown for write in scope.pending] for scope in (first, second)] == [[True], [True]]
+
+
+def test_what_rests_beside_a_value_has_the_lineages_of_all_its_scopes(posts: Posts) -> None:
+    """SHIM-9: also where the batch is sent outside of any scope."""
+    client: Any = antipode_redis.wrap(redis.Redis.from_url(posts.lab.url("a")), store=STORE, rest="field")
+    ids = [antipode.WriteId.position("other", "e", 1), antipode.WriteId.position("third", "e", 1)]
+    pipe = client.pipeline()
+    with antipode.scope(Lineage(ids[:1])):
+        pipe.hset("h", "f", "v")
+        with antipode.scope(Lineage(ids[1:])):
+            pipe.hset("h", "g", "v")
+            pipe.execute()
+    with antipode.reading() as seen:
+        assert client.hget("h", "f") == b"v"
+    assert Lineage(ids) <= seen.lineage
+
+
+def test_a_history_has_a_write_of_each_scope(posts: Posts, tmp_path: Any) -> None:
+    """HIST-23: also outside of any scope, where nobody carries it."""
+    antipode.configure(history=tmp_path / "history")
+    client: Any = posts.wrapped["a"]
+    assert client.set("k", "v") is True
+    assert client.pipeline().set("k", "w").execute() == [True]
+    pipe = client.pipeline()
+    with antipode.scope() as first:
+        pipe.set("k:1", 1)
+        with antipode.scope() as second:
+            pipe.set("k:2", 1)
+            assert pipe.execute() == [True, True]
+            check_both = (first.lineage, second.lineage)
+    assert all(lineage.of_store(STORE) for lineage in check_both)
