@@ -59,8 +59,8 @@ SIGNATURES: dict[str, str] = {
         "lineage=None, *, timeout=the default, stores=None, reach=None, require_complete=False, dry_run=None, "
         "on_timeout=None, on_unproven=None, on_vacuous=None"
     ),
-    "read_or_fallback": "read, fallback, **options",
-    "read_or_fallback_async": "read, fallback, **options",
+    "read_or_fallback": "read, fallback, *, on_unproven='raise', **options",
+    "read_or_fallback_async": "read, fallback, *, on_unproven='raise', **options",
     "BarrierResult.explain": "self",
     # settings and stores
     "configure": "**words",

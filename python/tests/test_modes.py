@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import subprocess
@@ -15,9 +16,9 @@ import antipode
 import antipode.memory
 import jsonschema
 import pytest
-from antipode import Lineage, Verdict, WriteId, following, records
+from antipode import Lineage, UnprovenKind, Verdict, WriteId, following, records
 from antipode.testing import isolated
-from antipode.verdict import NOT_YET, VISIBLE
+from antipode.verdict import NOT_YET, VISIBLE, unproven
 from fakes import Target, always, fake_store
 
 SCHEMA = json.loads((Path(__file__).parents[2] / "spec" / "schemas" / "record.schema.json").read_text())
@@ -267,6 +268,53 @@ async def test_read_or_fallback_for_asyncio() -> None:
         store.freeze("b")
         a.set("k", "w")
         assert await antipode.read_or_fallback_async(here, there, timeout=0.02) == b"there"
+
+
+def lagging_posts() -> tuple[antipode.memory.Store, Any, Any]:
+    store = antipode.memory.Store("posts")
+    writer, reader = store.client("a"), store.client("b")
+    store.freeze("b")
+    writer.set("k", "v")
+    return store, writer, reader
+
+
+def test_the_place_that_is_fallen_back_to_is_judged() -> None:
+    """BAR-46: there, too, the write may be missing; and what is read counts for the reading round it."""
+    store, writer, _ = lagging_posts()
+    with antipode.scope() as scope:
+        writer.set("k", "w")
+        wanted = scope.lineage
+        with antipode.reading() as seen:
+            assert antipode.read_or_fallback(lambda: b"here", lambda: writer.get("k"), timeout=0.02) == b"w"
+        assert seen.lineage >= wanted
+        other = store.client("b")  # a fallback that lags as well
+        antipode.configure(timeout=0.05)
+        with pytest.raises(antipode.BarrierTimeout, match="wait on read"):
+            antipode.read_or_fallback(lambda: b"here", lambda: other.get("k"), timeout=0.02)
+        with antipode.scope():  # outside of what was judged nothing waits
+            assert other.get("k") is None
+
+
+@pytest.mark.parametrize("kind", UnprovenKind)
+async def test_what_is_unproven_falls_back_only_where_the_call_says_so(kind: UnprovenKind) -> None:
+    """BAR-46."""
+    fake_store("s", Target("s1", always(unproven("the test says so", kind))))
+    lineage = Lineage([WriteId("s", "k", antipode.Ordered("", 1))])
+    asked: list[str] = []
+
+    async def there() -> str:
+        asked.append("there")
+        return "there"
+
+    with pytest.raises(antipode.BarrierUnproven, match="the test says so"):
+        await asyncio.to_thread(antipode.read_or_fallback, lambda: None, lambda: asked.append("there"), lineage=lineage)
+    with pytest.raises(antipode.BarrierUnproven, match="the test says so"):
+        await antipode.read_or_fallback_async(there, there, lineage=lineage)
+    assert not asked
+    read = await antipode.read_or_fallback_async(there, there, lineage=lineage, on_unproven="proceed")
+    assert (read, asked) == ("there", ["there"])
+    with pytest.raises(antipode.ConfigurationError, match="want raise or proceed"):
+        antipode.read_or_fallback(lambda: 1, lambda: 2, lineage=lineage, on_unproven="as_timeout")  # type: ignore[arg-type]
 
 
 def frozen_read() -> tuple[bytes | None, float]:

@@ -143,14 +143,10 @@ def _enforce_satisfied(plan: Plan, result: BarrierResult) -> None:
     ]
     lost = [name for name, store in result.stores.items() if store.verdict is Verdict.UNPROVEN]
     if lost and plan.on_unproven != "as_timeout":
-        _apply(plan.on_unproven, BarrierUnproven(_unproven_words(result, lost), result), result)
+        _apply(plan.on_unproven, unproven_error(result, lost), result)
     as_timeout = late + (lost if plan.on_unproven == "as_timeout" else [])
     if as_timeout:
-        error: BarrierError
-        if late:
-            error = BarrierTimeout(_timeout_words(plan, result, late), result)
-        else:
-            error = BarrierUnproven(_unproven_words(result, lost), result)
+        error = BarrierTimeout(_timeout_words(plan, result, late), result) if late else unproven_error(result, lost)
         _apply(plan.on_timeout, error, result)
 
 
@@ -177,14 +173,16 @@ def _timeout_words(plan: Plan, result: BarrierResult, names: list[str]) -> str:
     return f"{told}.\n  {cure}"
 
 
-def _unproven_words(result: BarrierResult, names: list[str]) -> str:
+def unproven_error(result: BarrierResult, names: list[str]) -> BarrierUnproven:
+    """Return the error that says why these stores are unproven, and what cures that."""
     told = "; ".join(f"{name}: {result.stores[name].reason}" for name in names)
     if names == [BRANCHES]:
-        return f"{told}.\n  What that task was to write may be missing: run it again, or remove(antipode-branches)."
+        cure = "What that task was to write may be missing: run it again, or remove(antipode-branches)."
+        return BarrierUnproven(f"{told}.\n  {cure}", result)
     kinds = {name: result.stores[name].kind or UnprovenKind.OTHER for name in names}
     cures = [
         _CURES[kind].format(store=next(name for name in names if kinds[name] is kind))
         for kind in UnprovenKind
         if kind in kinds.values()
     ]
-    return "\n  ".join([f"{told}.", *cures])
+    return BarrierUnproven("\n  ".join([f"{told}.", *cures]), result)

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from contextlib import suppress
+from functools import partial
+from typing import Any, Literal
 
 import antipode
 import antipode_postgresql
@@ -79,6 +82,32 @@ def test_three_timelines_with_lost_tails(posts: Posts, lab: PostgresqlStore) -> 
             assert posts.at(name, lost[number], PATIENCE_S) is Verdict.UNPROVEN
     result = posts.look(lost[2], PATIENCE_S)
     assert "ended there" in result.stores[STORE].reason
+
+
+def test_a_fallback_to_the_primary_tells_every_write_that_a_failover_lost(posts: Posts, lab: PostgresqlStore) -> None:
+    """BAR-46: the region lags, and the new primary has lost them: 10 of 10 are told, none is read stale in silence."""
+    assert posts.look(posts.write("before"), PATIENCE_S).satisfied
+    found: list[Lineage] = []
+    old = lab.primary
+    lab.promote("b1", lose=lambda _: found.extend(posts.write(f"lost-{n}", at=old) for n in range(10)))
+    reader, primary = posts.wrap("b2"), posts.wrap("b1")
+
+    def read(connection: psycopg.Connection[Any], key: str) -> Any:
+        row = connection.execute("SELECT value FROM posts WHERE key = %s", (key,)).fetchone()
+        return None if row is None else row[0]
+
+    told = 0
+    for number, lineage in enumerate(found):
+        on_unproven: Literal["raise", "proceed"] = "proceed" if number % 2 else "raise"
+        with antipode.scope(lineage), suppress(antipode.BarrierError):
+            here, there = partial(read, reader, f"lost-{number}"), partial(read, primary, f"lost-{number}")
+            antipode.read_or_fallback(here, there, timeout=0, on_unproven=on_unproven)
+            continue
+        told += 1
+    assert told == 10
+    with antipode.scope(posts.write("fresh")):
+        here, there = partial(read, reader, "fresh"), partial(read, primary, "fresh")
+        assert antipode.read_or_fallback(here, there, timeout=0, on_unproven="proceed") == "v"
 
 
 def test_a_standby_on_the_old_branch_that_got_further(posts: Posts, lab: PostgresqlStore) -> None:

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from contextlib import suppress
+from typing import Literal
 
 import antipode
 import antipode_redis
@@ -93,6 +95,36 @@ def test_an_ended_epoch_is_answered_at_once_with_the_reason(posts: Posts) -> Non
     assert "has ended here" in result.stores[STORE].reason
     with pytest.raises(antipode.BarrierUnproven, match="antipode epoch settle"):
         antipode.barrier(lost, timeout=5)
+
+
+@two_replicas
+def test_a_fallback_to_the_primary_tells_every_write_that_a_failover_lost(posts: Posts) -> None:
+    """BAR-46: the region lags, and the new primary has lost them: 10 of 10 are told, none is read stale in silence."""
+    kept = posts.write("kept")
+    posts.wait_marked(kept)
+    found: list[Lineage] = []
+    old = posts.lab.primary
+    posts.lab.promote("b1", lose=lambda _: found.extend(posts.write(f"lost{n}", at=old) for n in range(10)))
+    reader, primary = posts.wrapped["b2"], posts.wrapped["b1"]
+    told = 0
+    for number, lineage in enumerate(found):
+        on_unproven: Literal["raise", "proceed"] = "proceed" if number % 2 else "raise"
+        with antipode.scope(lineage), suppress(antipode.BarrierError):
+            name = f"lost{number}"
+            antipode.read_or_fallback(
+                lambda name=name: reader.get(name),  # type: ignore[misc]
+                lambda name=name: primary.get(name),  # type: ignore[misc]
+                timeout=0,
+                on_unproven=on_unproven,
+            )
+            continue
+        told += 1
+    assert told == 10
+    with antipode.scope(posts.write("fresh")):
+        fresh = antipode.read_or_fallback(
+            lambda: reader.get("fresh"), lambda: primary.get("fresh"), timeout=0, on_unproven="proceed"
+        )
+        assert fresh == b"v"
 
 
 @two_replicas
