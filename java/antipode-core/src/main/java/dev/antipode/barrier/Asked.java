@@ -10,5 +10,11 @@ import java.util.List;
  * @param store the store
  * @param ids the writes to it
  * @param servers the servers that a pass has to speak of
+ * @param gone addresses that discovery took away of late (BAR-54)
  */
-record Asked(RegisteredStore store, List<WriteId> ids, List<ServerEngine> servers) {}
+record Asked(RegisteredStore store, List<WriteId> ids, List<ServerEngine> servers, List<String> gone) {
+  /** The same, where discovery took none away, or nobody asks. */
+  Asked(RegisteredStore store, List<WriteId> ids, List<ServerEngine> servers) {
+    this(store, ids, servers, List.of());
+  }
+}

@@ -54,6 +54,7 @@ final class Asker {
   private volatile Exception brokenBy;
   private Watch watch;
   private boolean watchable = true;
+  private long connectedAt = Ticks.LONG_AGO; // the thread's own: since when the shim's connection may be open
   private volatile long questions; // written by the thread alone
 
   Asker(ServerInside inside, Server server) {
@@ -75,11 +76,17 @@ final class Asker {
   void ensureRunning() {
     if (thread == null) {
       poked = false;
-      thread = new Thread(this::run, "antipode-" + inside.store.name() + "-" + inside.address);
-      thread.setDaemon(true);
-      thread.setContextClassLoader(Asker.class.getClassLoader()); // not the request's, which it would keep
-      thread.start();
+      thread = start(this::run, "antipode-" + inside.store.name() + "-" + inside.address);
     }
+  }
+
+  /** Starts a daemon thread that keeps nothing of its starter's: no class loader, no inherited thread-locals. */
+  static Thread start(Runnable work, String name) {
+    Thread thread = new Thread(null, work, name, 0, false);
+    thread.setDaemon(true);
+    thread.setContextClassLoader(Asker.class.getClassLoader());
+    thread.start();
+    return thread;
   }
 
   /** Makes the thread ask now; from any thread. */
@@ -286,6 +293,12 @@ final class Asker {
     questions = questions + 1;
     List<Visibility> answers;
     try {
+      if (connectedAt == Ticks.LONG_AGO) {
+        connectedAt = askedAt;
+      } else if (shim.reconnects() && askedAt - connectedAt >= EngineSettings.now().reconnect()) {
+        closeChannel(); // the address may lead to another server by now (BAR-55)
+        connectedAt = askedAt;
+      }
       if (watch == null && watchable && hurried && shim.capabilities().push()) {
         openWatch(shim);
       }
@@ -391,6 +404,7 @@ final class Asker {
     } catch (RuntimeException error) { // a shim's defect; the thread has to go on
       Logs.error("giving up the connection to " + inside.address + " failed", error);
     }
+    connectedAt = Ticks.LONG_AGO;
     inside.proofs.reset();
   }
 }

@@ -82,7 +82,7 @@ public final class Barriers {
     // A store without a single server has nothing to ask, and no needs: that is no pass.
     if (plan.expected().isEmpty()
         && group.allVisible()
-        && plan.asked().stream().noneMatch(asked -> asked.servers().isEmpty())) {
+        && plan.asked().stream().allMatch(asked -> !asked.servers().isEmpty() && asked.gone().isEmpty())) {
       result = result(plan, true, waited, () -> Judgement.judge(plan, needs, waited, looked), false, false);
     } else {
       Map<String, StoreResult> verdicts = Judgement.judge(plan, needs, waited, looked);

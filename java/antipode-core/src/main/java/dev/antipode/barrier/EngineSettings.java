@@ -11,10 +11,11 @@ import java.util.concurrent.TimeUnit;
  *
  * @param generation of the settings that these are
  * @param replicaOutAfter after how long a server that does not answer is left out
+ * @param reconnect how old the connection to a server may grow
  * @param poll the shortest poll interval
  * @param freePathTtl how long a watermark without a live push is believed
  */
-record EngineSettings(int generation, long replicaOutAfter, long poll, long freePathTtl) {
+record EngineSettings(int generation, long replicaOutAfter, long reconnect, long poll, long freePathTtl) {
   private static volatile EngineSettings last = of(-1, Settings.defaults());
 
   /** Those in force. */
@@ -43,6 +44,7 @@ record EngineSettings(int generation, long replicaOutAfter, long poll, long free
     return new EngineSettings(
         generation,
         Planner.nanos(settings.replicaOutAfter()),
+        Planner.nanos(settings.reconnect()),
         Planner.nanos(settings.poll()),
         Planner.nanos(settings.freePathTtl()));
   }

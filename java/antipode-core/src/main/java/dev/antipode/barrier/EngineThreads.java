@@ -15,7 +15,7 @@ final class EngineThreads {
   /** A thread on which nothing may block: it completes the futures of others. */
   static final class Completing extends Thread {
     Completing(Runnable work) {
-      super(work, "antipode-futures-" + NUMBERS.incrementAndGet());
+      super(null, work, "antipode-futures-" + NUMBERS.incrementAndGet(), 0, false); // no inherited thread-locals
       setDaemon(true);
       setContextClassLoader(EngineThreads.class.getClassLoader());
     }

@@ -56,7 +56,7 @@ final class FreePath {
       }
     }
     for (Known each : proof.stores) {
-      if (each.store.generation() != each.generation || each.store.refreshDue(now)) {
+      if (each.store.generation() != each.generation || each.store.isDiscoveryDue(now)) {
         return null;
       }
     }
@@ -102,6 +102,9 @@ final class FreePath {
     }
     List<Held> needs = new ArrayList<>();
     for (Asked asked : plan.asked()) {
+      if (!asked.gone().isEmpty()) {
+        return;
+      }
       for (WriteId id : asked.ids()) {
         if (!id.isPosition()) {
           return;

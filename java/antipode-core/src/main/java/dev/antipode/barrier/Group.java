@@ -3,6 +3,7 @@ package dev.antipode.barrier;
 import dev.antipode.WriteId;
 import dev.antipode.shim.Visibility;
 import java.util.ArrayList;
+import java.util.Collection;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
 
@@ -12,7 +13,7 @@ final class Group {
   final long timeout;
 
   final long since = Ticks.now();
-  final List<Need> needs = new ArrayList<>(2);
+  volatile List<Need> needs = new ArrayList<>(2); // replaced, where it grows behind the parking
 
   /** The barrier was cancelled or interrupted: nobody goes on asking for it. */
   volatile boolean cancelled;
@@ -24,6 +25,7 @@ final class Group {
   boolean overloaded;
 
   private final Runnable onRelease;
+  private boolean isOver; // under the lock of this
   private final AtomicInteger left = new AtomicInteger(1); // one for the barrier itself, until all is parked
 
   /** {@code onRelease} is called once, by a thread of the engine, without any lock. */
@@ -39,11 +41,31 @@ final class Group {
   }
 
   /** One more need; to be parked at its server. */
-  Need add(WriteId writeId, ServerEngine server) {
+  synchronized Need add(WriteId writeId, ServerEngine server) {
     Need need = new Need(writeId, server, this);
     needs.add(need);
     left.incrementAndGet();
     return need;
+  }
+
+  /** The needs that stand for this one at the servers that it waited to know; none where its barrier is over. */
+  synchronized List<Need> divide(Need need, Collection<ServerEngine> servers) {
+    if (isOver || need.isDone()) {
+      return List.of();
+    }
+    need.divided = true;
+    List<Need> found = servers.stream().map(server -> new Need(need.writeId, server, this)).toList();
+    List<Need> all = new ArrayList<>(needs);
+    all.addAll(found);
+    needs = all;
+    left.addAndGet(found.size());
+    return found;
+  }
+
+  /** The barrier is over: what is not settled; nothing is added any more. */
+  synchronized List<Need> end() {
+    isOver = true;
+    return needs.stream().filter(need -> !need.isDone()).toList();
   }
 
   /** Everything is parked; true if something is still to be waited for. */

@@ -13,15 +13,19 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Optional;
+import java.util.Set;
 import java.util.stream.Collectors;
 
 /** From the needs of a barrier to the verdict of each store (BAR-10 to BAR-13, BAR-26). */
 final class Judgement {
   private static final List<Verdict> WORST_FIRST = List.of(Verdict.UNPROVEN, Verdict.TIMED_OUT, Verdict.NOT_YET);
+
+  private static final String GONE = "is not listed any more, and a connection may still lead there";
 
   private Judgement() {}
 
@@ -55,8 +59,14 @@ final class Judgement {
 
   private static StoreResult judgeStore(Asked asked, List<Need> needs, long waited, boolean looked) {
     List<ServerResult> servers = new ArrayList<>();
-    for (ServerEngine server : asked.servers()) {
+    Set<ServerEngine> known = new LinkedHashSet<>(asked.servers());
+    needs.forEach(need -> known.add(need.server));
+    needs.stream().filter(need -> need.divided).forEach(need -> known.remove(need.server));
+    for (ServerEngine server : known) {
       servers.add(judgeServer(server, needs.stream().filter(need -> need.server == server).toList(), looked));
+    }
+    for (String address : asked.gone()) {
+      servers.add(new ServerResult(address, Verdict.UNPROVEN, GONE, true, UnprovenKind.CONNECTION));
     }
     List<ServerResult> judged = servers.stream().filter(server -> !server.leftOut()).toList();
     List<ServerResult> left = servers.stream().filter(ServerResult::leftOut).toList();

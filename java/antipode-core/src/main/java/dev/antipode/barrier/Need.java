@@ -31,6 +31,9 @@ final class Need {
   /** The first look did not show the write. */
   boolean late;
 
+  /** It waited to know the servers, and other needs stand for it there. */
+  volatile boolean divided;
+
   /** The server does not answer, and is left out of the pass. */
   boolean leftOut;
 

@@ -94,7 +94,7 @@ final class Planner {
         switchedOff.add(name);
       } else {
         List<Asked> group = !dryRun && mode == Mode.DRY_RUN ? recorded : asked;
-        group.add(new Asked(store, lineage.ofStore(name), store.servers(reach == Reach.REPLICA)));
+        group.add(new Asked(store, lineage.ofStore(name), store.servers(reach == Reach.REPLICA), store.gone()));
       }
     }
     return new Plan(

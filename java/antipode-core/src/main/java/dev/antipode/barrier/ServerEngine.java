@@ -11,7 +11,7 @@ import java.util.concurrent.TimeUnit;
  * One server of a store: what it has proved, and who waits for it (spec BAR, EPOCH). {@link Asker} asks it,
  * {@link ServerProofs} keeps what it proved, {@link Reachability} whether it answers.
  */
-public final class ServerEngine implements Server {
+public class ServerEngine implements Server {
   private final ServerInside inside;
   private final Asker asker;
   private final Object target;
@@ -133,6 +133,9 @@ public final class ServerEngine implements Server {
     boolean ridesAlong;
     inside.lock.lock();
     try {
+      if (need.isDone()) { // its barrier has given up meanwhile
+        return false;
+      }
       inside.wantedAt = now;
       inside.hurried |= !need.group.follows;
       Visibility answer = atOnce(need, now);

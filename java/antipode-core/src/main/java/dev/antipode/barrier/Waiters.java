@@ -138,6 +138,9 @@ final class Waiters {
       return;
     }
     need.group.settle(need, null);
+    if (!need.parked) {
+      return; // its barrier gave up before it was parked here
+    }
     count(need, -1);
     timeoutsInARow += need.group.follows ? 0 : 1; // what dry-run gives up is no wait of anybody's
     if (need.isPosition && !need.group.cancelled) {

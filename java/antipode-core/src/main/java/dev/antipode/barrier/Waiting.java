@@ -68,11 +68,7 @@ final class Waiting {
 
   /** What is not settled by now is not waited for any more. */
   static void giveUp(Group group) {
-    for (Need need : group.needs) {
-      if (!need.isDone()) {
-        need.server.giveUp(need);
-      }
-    }
+    group.end().forEach(need -> need.server.giveUp(need));
   }
 
   /** A place among those that wait, counted a store and process; null where all are taken (BAR-39). */

@@ -90,7 +90,7 @@ public abstract class LineWriter {
     }
     synchronized (this) {
       if (thread == null) {
-        Thread writing = new Thread(this::run, "antipode-records");
+        Thread writing = new Thread(null, this::run, "antipode-records", 0, false);
         writing.setDaemon(true);
         writing.setContextClassLoader(LineWriter.class.getClassLoader());
         writing.start();

@@ -23,7 +23,7 @@ public final class Repeats {
   private static final long LAST_MILLIS = 250; // the end of the process waits so long for the one that is under way
   private static final ThreadPoolExecutor THREAD =
       new ThreadPoolExecutor(1, 1, 10, TimeUnit.SECONDS, new ArrayBlockingQueue<>(MOST_WAITING), work -> {
-        Thread thread = new Thread(work, "antipode-repeats");
+        Thread thread = new Thread(null, work, "antipode-repeats", 0, false);
         thread.setDaemon(true);
         thread.setContextClassLoader(Repeats.class.getClassLoader()); // not the request's, which it would keep
         return thread;

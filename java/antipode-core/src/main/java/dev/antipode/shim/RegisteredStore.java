@@ -2,29 +2,29 @@ package dev.antipode.shim;
 
 import dev.antipode.ConfigurationException;
 import dev.antipode.Key;
-import dev.antipode.Logs;
 import dev.antipode.Mode;
 import dev.antipode.Ordered;
 import dev.antipode.Store;
 import dev.antipode.StoreOptions;
 import dev.antipode.Version;
 import dev.antipode.WriteId;
+import dev.antipode.barrier.Discovery;
 import dev.antipode.barrier.ServerEngine;
 import dev.antipode.barrier.Ticks;
 import dev.antipode.configuration.ProcessSettings;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Collection;
+import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
-import java.util.concurrent.TimeUnit;
-import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.Function;
 import java.util.function.Supplier;
 
 /**
@@ -32,8 +32,6 @@ import java.util.function.Supplier;
  * shims record (spec SHIM).
  */
 public final class RegisteredStore implements Store {
-  private static final long REFRESH = TimeUnit.SECONDS.toNanos(5);
-
   private final String name;
   private final Shim shim;
   private final boolean givesPositions;
@@ -47,13 +45,11 @@ public final class RegisteredStore implements Store {
   private final ReentrantLock lock = new ReentrantLock();
   private final Map<String, ServerEngine> own = new LinkedHashMap<>();
   private final Map<String, ServerEngine> listed = new LinkedHashMap<>();
-  private final Set<Supplier<? extends Collection<?>>> listings = new LinkedHashSet<>();
+  private final Map<String, Long> gone = new HashMap<>(); // when discovery took an address away
   private volatile List<ServerEngine> ownServers = List.of();
-  private volatile List<ServerEngine> regionServers = List.of();
-  private volatile boolean asksAgain;
+  private volatile List<ServerEngine> listedServers = List.of();
+  private volatile List<Discovery> discoveries = List.of();
   private volatile int generation;
-  private volatile long askedAt = Ticks.LONG_AGO;
-  private final AtomicBoolean refreshing = new AtomicBoolean();
 
   RegisteredStore(String name, Shim shim, StoreOptions options) {
     checkName(name);
@@ -171,14 +167,72 @@ public final class RegisteredStore implements Store {
       }
     }
     if (said.listing() != null) {
-      lock.lock();
-      try {
-        listings.add(said.listing());
-        asksAgain = true;
-      } finally {
-        lock.unlock();
+      join(new Discovery(this, "replicas(…)", said.listing(), listing -> said.listing().get(), false)).ask();
+    }
+  }
+
+  /**
+   * The server of a wrapped client that has none yet: until it is known no barrier passes on the others (BAR-52). A client
+   * that is gone is waited for no more.
+   *
+   * @param client whose server it is; it is held weakly
+   * @param asking gives the target, or an empty list while nobody knows it; may throw and block. Where the server becomes
+   *     known otherwise, the shim calls {@link Discovery#found}
+   */
+  public Discovery expectServer(String words, Object client, Function<Object, ? extends Collection<?>> asking) {
+    return join(new Discovery(this, words, client, asking, true));
+  }
+
+  private Discovery join(Discovery asks) {
+    lock.lock();
+    try {
+      List<Discovery> all = new ArrayList<>(discoveries);
+      all.add(asks);
+      discoveries = List.copyOf(all);
+      generation++;
+      return asks;
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /**
+   * The servers that somebody has named, by address; those of {@code before} that nobody names any more are gone (BAR-54).
+   *
+   * @param stood whether the answer before still stood
+   */
+  public Map<String, ServerEngine> take(Collection<?> targets, Map<String, ServerEngine> before, boolean stood) {
+    Map<String, ServerEngine> named = new LinkedHashMap<>();
+    lock.lock();
+    try {
+      for (Object target : targets) {
+        String address = shim.address(target);
+        ServerEngine known = at(address);
+        named.put(address, known != null ? known : new ServerEngine(this, address, target));
       }
-      refresh();
+      before.keySet().stream().filter(address -> !named.containsKey(address)).forEach(away -> gone.put(away, Ticks.now()));
+      gone.keySet().removeAll(named.keySet());
+      if (!stood || !before.keySet().equals(named.keySet())) {
+        generation++;
+      }
+    } finally {
+      lock.unlock();
+    }
+    return named;
+  }
+
+  /** The addresses that discovery took away within {@code left_server}: a connection may still lead there (BAR-54). */
+  public List<String> gone() {
+    lock.lock();
+    try {
+      if (gone.isEmpty()) {
+        return List.of();
+      }
+      long since = Ticks.now() - ProcessSettings.inForce().leftServer().toNanos();
+      gone.values().removeIf(at -> at <= since);
+      return gone.keySet().stream().filter(address -> at(address) == null).sorted().toList();
+    } finally {
+      lock.unlock();
     }
   }
 
@@ -199,31 +253,59 @@ public final class RegisteredStore implements Store {
   }
 
   private ServerEngine at(String address) {
-    ServerEngine server = own.get(address);
-    return server != null ? server : listed.get(address);
+    ServerEngine server = own.getOrDefault(address, listed.get(address));
+    for (Discovery each : discoveries) {
+      server = server != null ? server : each.named().get(address);
+    }
+    return server;
   }
 
   private void serversChanged() {
     ownServers = List.copyOf(own.values());
-    regionServers = listed.isEmpty() ? ownServers : List.copyOf(listed.values());
+    listedServers = List.copyOf(listed.values());
     generation++; // written under the lock alone
   }
 
-  /** The servers of reach region; with {@code ownAlone} those of wrapped clients (reach replica). */
+  /**
+   * The servers of reach region; with {@code ownAlone} those of wrapped clients (reach replica). Where somebody else has still
+   * to name some, a {@link Discovery} stands for them: who waits there waits for that, too.
+   */
   public List<ServerEngine> servers(boolean ownAlone) {
-    if (refreshDue(Ticks.now())) {
-      askedAt = Ticks.now();
-      Thread asking = new Thread(this::refresh, "antipode-replicas-" + name);
-      asking.setDaemon(true);
-      asking.start();
-    }
-    List<ServerEngine> mine = ownServers;
-    return ownAlone && !mine.isEmpty() ? mine : regionServers;
+    List<ServerEngine> found = named(ownAlone);
+    return found.isEmpty() ? named(!ownAlone) : found;
   }
 
-  /** Whether what lists the servers is to be asked again. */
-  public boolean refreshDue(long now) {
-    return asksAgain && now - askedAt > REFRESH;
+  private List<ServerEngine> named(boolean isOwn) {
+    List<ServerEngine> servers = isOwn ? ownServers : listedServers;
+    if (discoveries.isEmpty()) {
+      return servers;
+    }
+    Set<ServerEngine> found = new LinkedHashSet<>(servers);
+    long now = Ticks.now();
+    for (Discovery each : discoveries) {
+      if (each.isOwn() != isOwn || each.isOver()) {
+        continue;
+      }
+      if (each.isDue(now)) {
+        each.refresh();
+      }
+      if (each.isKnown(now)) {
+        found.addAll(each.named().values());
+      } else {
+        found.add(each);
+      }
+    }
+    return List.copyOf(found);
+  }
+
+  /** Whether what names the servers is to be asked again, or its answer does not stand any more. */
+  public boolean isDiscoveryDue(long now) {
+    for (Discovery each : discoveries) {
+      if (each.isDue(now) || !each.isKnown(now)) {
+        return true;
+      }
+    }
+    return false;
   }
 
   /** Grows when the set of servers changes. */
@@ -238,44 +320,6 @@ public final class RegisteredStore implements Store {
       return at(address);
     } finally {
       lock.unlock();
-    }
-  }
-
-  /** Asks what lists the servers again; a server that is no longer listed is not waited for any more. */
-  private void refresh() {
-    if (!refreshing.compareAndSet(false, true)) {
-      return;
-    }
-    boolean isFirst = askedAt == Ticks.LONG_AGO;
-    try {
-      List<Supplier<? extends Collection<?>>> asked;
-      lock.lock();
-      try {
-        asked = List.copyOf(listings);
-      } finally {
-        lock.unlock();
-      }
-      Map<String, Object> wanted = new LinkedHashMap<>();
-      for (Supplier<? extends Collection<?>> listing : asked) {
-        listing.get().forEach(target -> wanted.put(shim.address(target), target));
-      }
-      wanted.forEach((address, target) -> add(listed, target, address));
-      lock.lock();
-      try {
-        if (listed.keySet().retainAll(wanted.keySet())) {
-          serversChanged();
-        }
-      } finally {
-        lock.unlock();
-      }
-    } catch (RuntimeException error) { // the application's own code: the servers known so far stay
-      Logs.warn("replicas " + name, "what lists the replicas of " + name + " failed: " + error);
-      if (isFirst) {
-        throw error;
-      }
-    } finally {
-      askedAt = Ticks.now();
-      refreshing.set(false);
     }
   }
 
@@ -304,7 +348,9 @@ public final class RegisteredStore implements Store {
   /** Gives its servers up: their threads end at once, with their channels, and the shim's own (tests). */
   public void forget() {
     List<ServerEngine> all = new ArrayList<>(ownServers);
-    all.addAll(regionServers);
+    all.addAll(listedServers);
+    discoveries.forEach(each -> all.addAll(each.named().values()));
+    all.addAll(discoveries);
     all.forEach(ServerEngine::retire);
     shim.forget();
   }

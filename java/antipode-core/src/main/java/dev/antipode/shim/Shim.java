@@ -84,6 +84,14 @@ public abstract class Shim {
     return error instanceof IOException || error instanceof UncheckedIOException;
   }
 
+  /**
+   * Whether the engine gives up its connection every {@code reconnect}, and asks by a new one: an address may lead to another
+   * server by then (BAR-55). Not where what was seen on a connection is seen once, as at a tap.
+   */
+  public boolean reconnects() {
+    return true;
+  }
+
   /** What an error that {@link #visible} threw says of why nothing is proved; not asked of {@link #unreachable} ones. */
   public UnprovenKind kindOf(Exception error) {
     return UnprovenKind.OTHER;

@@ -6,11 +6,13 @@ import dev.antipode.Store;
 import dev.antipode.StoreOptions;
 import dev.antipode.StoreOptions.OnUnfit;
 import dev.antipode.UnfitStoreException;
+import dev.antipode.barrier.Discovery;
 import dev.antipode.shim.Capabilities.Rest;
 import dev.antipode.shim.RegisteredStore;
 import dev.antipode.shim.Shims;
 import java.sql.Connection;
 import java.sql.SQLException;
+import java.util.List;
 import java.util.Map;
 import java.util.Properties;
 import java.util.concurrent.ConcurrentHashMap;
@@ -117,6 +119,8 @@ public final class AntipodePostgres {
     private final DataSource plain;
     private final Binding binding;
 
+    private volatile Discovery expected; // null where its server was known when it was wrapped
+
     /** By address: why positions of a server prove nothing. */
     private final Map<String, String> unfit = new ConcurrentHashMap<>();
 
@@ -139,6 +143,9 @@ public final class AntipodePostgres {
       String why = unfit.get(target.address());
       if (why == null) {
         store.useServer(target, target.address());
+        if (expected != null) {
+          expected.found(List.of(target));
+        }
         String place = physical.getQueryExecutor().getUser() + "@" + target.address();
         why = shim.fitness.get(place);
         if (why == null) {
@@ -167,7 +174,7 @@ public final class AntipodePostgres {
         }
         return null;
       });
-      Thread thread = new Thread(task, "antipode-wrap-" + store.name());
+      Thread thread = new Thread(null, task, "antipode-wrap-" + store.name(), 0, false);
       thread.setDaemon(true);
       thread.start();
       try {
@@ -184,7 +191,18 @@ public final class AntipodePostgres {
       }
     }
 
+    private List<Target> found() {
+      try (Connection connection = plain.getConnection()) {
+        record(connection);
+        return List.of(targetOf(Proxies.inside(connection, BaseConnection.class), binding));
+      } catch (SQLException error) {
+        throw new IllegalStateException(error.getMessage(), error);
+      }
+    }
+
+    /** Until its server is known, no barrier passes on the others (BAR-52). */
     private void later(String words) {
+      expected = store.expectServer(plain.getClass().getSimpleName(), this, client -> ((Joined) client).found());
       Logs.info(
           "probe " + store.name(),
           store.name() + ": its server does not answer yet (" + words + "); its rights are asked when it does");

@@ -7,12 +7,17 @@ import com.zaxxer.hikari.HikariConfig;
 import com.zaxxer.hikari.HikariDataSource;
 import dev.antipode.Antipode;
 import dev.antipode.BarrierOptions;
+import dev.antipode.BarrierResult;
 import dev.antipode.Lineage;
 import dev.antipode.LineageScope;
+import dev.antipode.Policy;
 import dev.antipode.StoreOptions;
+import dev.antipode.StoreResult;
+import dev.antipode.UnprovenKind;
 import java.sql.Connection;
 import java.sql.SQLException;
 import java.time.Duration;
+import java.util.concurrent.atomic.AtomicBoolean;
 import javax.sql.DataSource;
 import org.junit.jupiter.api.Test;
 import org.postgresql.PGConnection;
@@ -172,5 +177,35 @@ class PoolsTest extends QuietRegion {
         assertThat(scope.lineage().ofStore("own")).hasSize(1);
       }
     }
+  }
+
+  /** BAR-52: before its first connection nobody knows where it leads, so the servers that are known prove too little. */
+  @Test
+  void aPoolThatCannotConnectYetIsWaitedFor() throws Exception {
+    AtomicBoolean connects = new AtomicBoolean();
+    DataSource late = new DelegatingDataSource(region().plain("b1")) {
+      @Override
+      public Connection getConnection() throws SQLException {
+        if (!connects.get()) {
+          throw new SQLException("not yet");
+        }
+        return super.getConnection();
+      }
+    };
+    StoreOptions plain = StoreOptions.named("late");
+    DataSource primary = region().wrap("a", plain);
+    DataSource standby = AntipodePostgres.wrap(late, plain);
+    String key = newKey();
+    Lineage lineage = Region.inScope(primary, connection -> Region.update(connection, Region.INSERT, key, "v"));
+    BarrierOptions options =
+        BarrierOptions.defaults().lineage(lineage).onTimeout(Policy.PROCEED).onUnproven(Policy.PROCEED);
+    StoreResult result = Antipode.barrier(options.timeout(Duration.ofMillis(200))).store("late");
+    assertThat(result.kind()).isEqualTo(UnprovenKind.NOT_OPENED);
+    connects.set(true);
+    BarrierResult known = Antipode.barrier(options.timeout(Duration.ofSeconds(60)));
+    assertThat(known.complete()).isTrue();
+    assertThat(known.store("late").servers()).hasSize(2);
+    assertThat(shows("b1", key)).isEqualTo("v");
+    assertThat(standby).isNotNull();
   }
 }

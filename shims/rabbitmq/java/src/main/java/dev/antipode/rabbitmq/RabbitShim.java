@@ -59,6 +59,12 @@ public final class RabbitShim extends Shim {
     return "rabbitmq";
   }
 
+  /** What a tap has shown is shown once (BAR-55). */
+  @Override
+  public boolean reconnects() {
+    return false;
+  }
+
   @Override
   public Capabilities capabilities() {
     return CAPABILITIES;

@@ -31,7 +31,7 @@ final class Returns {
   private static final Logger LOGGER = Logger.getLogger("dev.antipode");
   // A pool: a broker that takes nothing in may hold one of them up, and not the other channels'.
   private static final Executor THREADS = Executors.newCachedThreadPool(work -> {
-    Thread thread = new Thread(work, "antipode-rabbitmq-returns");
+    Thread thread = new Thread(null, work, "antipode-rabbitmq-returns", 0, false);
     thread.setDaemon(true);
     return thread;
   });

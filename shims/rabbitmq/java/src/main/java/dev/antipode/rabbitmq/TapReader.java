@@ -54,7 +54,7 @@ final class TapReader implements AutoCloseable {
     this.memory = memory;
     this.onArrival = onArrival;
     ThreadFactory threads = work -> {
-      Thread thread = new Thread(work, "antipode-tap-" + tap.queue());
+      Thread thread = new Thread(null, work, "antipode-tap-" + tap.queue(), 0, false);
       thread.setDaemon(true);
       return thread;
     };
@@ -95,7 +95,7 @@ final class TapReader implements AutoCloseable {
   void check(Duration timeout) throws IOException, TapRefusedException {
     if (error == null && System.nanoTime() - heardAt > SILENT) {
       CountDownLatch answered = new CountDownLatch(1);
-      Thread asking = new Thread(() -> ask(answered), "antipode-tap-sign-" + tap.queue());
+      Thread asking = new Thread(null, () -> ask(answered), "antipode-tap-sign-" + tap.queue(), 0, false);
       asking.setDaemon(true);
       asking.start();
       if (!within(answered, timeout) && error == null) {

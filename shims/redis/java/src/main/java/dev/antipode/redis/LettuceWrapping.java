@@ -2,9 +2,12 @@ package dev.antipode.redis;
 
 import dev.antipode.StoreOptions;
 import dev.antipode.UnfitStoreException;
+import dev.antipode.barrier.Discovery;
+import dev.antipode.shim.RegisteredStore;
 import dev.antipode.shim.Shims;
 import io.lettuce.core.StatefulRedisConnectionImpl;
 import io.lettuce.core.api.StatefulRedisConnection;
+import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 
@@ -15,10 +18,12 @@ import java.util.concurrent.ConcurrentHashMap;
 public final class LettuceWrapping {
   private final StoreOptions options;
   private final Map<String, Binding> bindings = new ConcurrentHashMap<>();
+  private final Discovery expected;
 
   LettuceWrapping(StoreOptions options) {
     this.options = options;
-    Shims.join(options, RedisShim::new);
+    RegisteredStore store = Shims.join(options, RedisShim::new);
+    this.expected = store.expectServer("connections that are wrapped later", this, pool -> List.of()); // BAR-52
   }
 
   /**
@@ -30,7 +35,9 @@ public final class LettuceWrapping {
   public <K, V> StatefulRedisConnection<K, V> wrap(StatefulRedisConnection<K, V> connection) {
     StatefulRedisConnectionImpl<K, V> plain = plainOf(connection);
     Target target = LettuceTargets.of(plain);
-    return recording(plain, bindings.computeIfAbsent(target.address(), address -> Wrapping.bind(target, options)));
+    Binding binding = bindings.computeIfAbsent(target.address(), address -> Wrapping.bind(target, options));
+    expected.found(List.of(target));
+    return recording(plain, binding);
   }
 
   static <K, V> StatefulRedisConnectionImpl<K, V> plainOf(StatefulRedisConnection<K, V> connection) {

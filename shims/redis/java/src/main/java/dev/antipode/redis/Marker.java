@@ -97,7 +97,7 @@ final class Marker {
 
   private synchronized void start() {
     if (thread == null && !ended) {
-      thread = new Thread(this::run, "antipode-marks-" + store);
+      thread = new Thread(null, this::run, "antipode-marks-" + store, 0, false);
       thread.setDaemon(true);
       thread.start();
     }

@@ -63,7 +63,7 @@ final class Session implements AutoCloseable {
     try {
       socket.setSoTimeout(0); // the reader waits for pushes; who asks has a deadline of its own
       Resp reader = new Resp(socket.getInputStream());
-      Thread reading = new Thread(() -> read(reader), "antipode-redis-" + target.address());
+      Thread reading = new Thread(null, () -> read(reader), "antipode-redis-" + target.address(), 0, false);
       reading.setDaemon(true);
       reading.start();
       greet(target, timeoutMillis);

@@ -62,6 +62,11 @@ final class CuttingProxy implements AutoCloseable {
     cutAll();
   }
 
+  /** New connections lead to another server; open ones stay. */
+  void leadTo(int port) {
+    target = port;
+  }
+
   private static void start(Runnable work) {
     Thread thread = new Thread(work, "cutting-proxy");
     thread.setDaemon(true);

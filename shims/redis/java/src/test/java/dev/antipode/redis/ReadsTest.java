@@ -12,6 +12,7 @@ import dev.antipode.LineageScope;
 import dev.antipode.Ordered;
 import dev.antipode.Policy;
 import dev.antipode.Reading;
+import dev.antipode.Settings;
 import dev.antipode.StoreOptions;
 import dev.antipode.Verdict;
 import dev.antipode.WriteId;
@@ -254,5 +255,27 @@ class ReadsTest extends WithClients {
       assertThat(scope.pending()).isEmpty();
     }
     assertThat(plain.get("k")).isNull();
+  }
+
+  /** An address may come to lead to another server, while our own open connection stays at the old one. */
+  @Test
+  void anAddressThatMovesIsFollowed_BAR_55() {
+    Antipode.configure(Settings.defaults().reconnect(Duration.ofMillis(200)));
+    try (CuttingProxy proxy = new CuttingProxy(servers.servers().get("b1").port())) {
+      TestClient posts = posts(StoreOptions.named(STORE).replicas("redis://127.0.0.1:" + proxy.port()));
+      BarrierOptions options = BarrierOptions.defaults().timeout(Duration.ofMillis(100)).onTimeout(Policy.PROCEED);
+      Lineage before = written(posts, "k", "v");
+      RedisServers.until(() -> Antipode.barrier(options.lineage(before)).satisfied(), "it passes at b1");
+      servers.lab().partition("redis", SERVER);
+      try {
+        proxy.leadTo(servers.servers().get(SERVER).port());
+        Lineage lost = written(posts, "k", "w");
+        RedisServers.until(() -> !Antipode.barrier(options.lineage(lost)).satisfied(), "it is asked where that leads now");
+        assertThat(servers.client(SERVER).get("k")).isNotEqualTo("w");
+        assertThat(Antipode.barrier(options.lineage(lost)).satisfied()).isFalse();
+      } finally {
+        servers.lab().heal("redis", SERVER);
+      }
+    }
   }
 }

@@ -1,0 +1,241 @@
+package dev.antipode.barrier;
+
+import dev.antipode.Logs;
+import dev.antipode.UnprovenKind;
+import dev.antipode.shim.RegisteredStore;
+import dev.antipode.shim.Visibility;
+import java.lang.ref.WeakReference;
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
+import java.util.function.Function;
+
+/**
+ * Stands for the servers that somebody else names (a supplier, a client that is not connected yet), as long as nobody has
+ * named them (BAR-52 to BAR-54). Who waits for a write here waits for that answer, and then at each of the servers. It proves
+ * nothing: without an answer the store is unproven at the deadline, or at once where an answer was known.
+ */
+public final class Discovery extends ServerEngine {
+  private static final long FIRST_PAUSE = TimeUnit.MILLISECONDS.toNanos(50);
+  private static final long LAST_PAUSE = TimeUnit.MILLISECONDS.toNanos(500);
+
+  private static volatile long refresh = TimeUnit.SECONDS.toNanos(5); // the servers are asked for again so often (BAR-22)
+  private static volatile long stands = TimeUnit.SECONDS.toNanos(30); // an answer, behind which only faults came (BAR-53)
+
+  private final WeakReference<Object> client;
+  private final Function<Object, ? extends Collection<?>> asking;
+  private final boolean once;
+  private volatile Map<String, ServerEngine> servers = Map.of(); // of the last answer that was not empty
+  private volatile long givenAt = Ticks.LONG_AGO;
+  private volatile long askedAt = Ticks.LONG_AGO;
+  private volatile String words = "nobody has asked it yet";
+  // Under the lock of this:
+  private final List<Need> parked = new ArrayList<>();
+  private boolean isAsking;
+  private long failedAt = Ticks.LONG_AGO; // when an answer that was known could not be had again
+
+  /**
+   * A question for servers.
+   *
+   * @param client whose servers they are: held weakly, and asked no more where it is gone
+   * @param asking what names them; may throw, and may block, on a thread of Antipode's own
+   * @param once whether the first answer is the last: a client's own server
+   */
+  public Discovery(
+      RegisteredStore store,
+      String name,
+      Object client,
+      Function<Object, ? extends Collection<?>> asking,
+      boolean once) {
+    super(store, name, null);
+    this.client = new WeakReference<>(client);
+    this.asking = asking;
+    this.once = once;
+  }
+
+  // What the store asks
+
+  /** Whether it names a wrapped client's own server, and not those of the region. */
+  public boolean isOwn() {
+    return once;
+  }
+
+  /** Whether nobody can need its answer any more. */
+  public boolean isOver() {
+    return client.get() == null;
+  }
+
+  /** The servers that it has named, by address. */
+  public Map<String, ServerEngine> named() {
+    return servers;
+  }
+
+  /** Whether its answer stands. */
+  public boolean isKnown(long now) {
+    return givenAt != Ticks.LONG_AGO && (once || now - givenAt <= stands);
+  }
+
+  /** Whether it is to be asked again. */
+  public boolean isDue(long now) {
+    return now - askedAt > refresh && !(once && givenAt != Ticks.LONG_AGO);
+  }
+
+  @Override
+  String down() {
+    return words;
+  }
+
+  // Answers
+
+  /** Takes an answer: whoever waits here goes on at each of these servers. False for an empty one. */
+  public boolean found(Collection<?> targets) {
+    if (targets.isEmpty()) {
+      return false;
+    }
+    Map<String, ServerEngine> before = servers;
+    servers = store().take(targets, before, isKnown(Ticks.now()));
+    givenAt = Ticks.now();
+    List<Group> over = new ArrayList<>();
+    synchronized (this) {
+      for (Need need : parked) {
+        if (divide(need)) {
+          over.add(need.group);
+        }
+      }
+      parked.clear();
+    }
+    Group.releaseAll(over);
+    return true;
+  }
+
+  private boolean divide(Need need) {
+    need.group.divide(need, servers.values()).forEach(each -> each.server.park(each));
+    return need.group.settle(need, Visibility.VISIBLE);
+  }
+
+  /** Asks now, on this thread, and throws what the question throws. */
+  public void ask() {
+    askedAt = Ticks.now();
+    Object whose = client.get();
+    if (whose != null && !found(asking.apply(whose))) {
+      missed("it names no server");
+    }
+  }
+
+  /** Has a thread ask now, unless one does; never waits. */
+  public void refresh() {
+    synchronized (this) {
+      if (isAsking) {
+        return;
+      }
+      isAsking = true;
+      askedAt = Ticks.now();
+    }
+    try {
+      Asker.start(this::run, "antipode-servers-" + store().name());
+    } catch (Throwable error) { // no thread is to be had: the next one who waits tries again
+      words = "no thread could be started to ask for them (" + error + ")";
+      synchronized (this) {
+        isAsking = false;
+      }
+      settleAll(Visibility.unproven(words, UnprovenKind.OWN_FAULT));
+    }
+  }
+
+  private void run() {
+    for (long pause = FIRST_PAUSE; ; pause = Math.min(pause * 2, LAST_PAUSE)) {
+      try {
+        ask();
+      } catch (RuntimeException | Error error) { // the application's own code
+        missed(String.valueOf(error.getMessage() == null ? error.getClass().getSimpleName() : error.getMessage()));
+      }
+      synchronized (this) {
+        if (parked.isEmpty()) {
+          isAsking = false;
+          return;
+        }
+      }
+      LockSupport.parkNanos(this, pause);
+    }
+  }
+
+  /** The last answer stands for a while; where it does not any more, nobody is kept waiting for another (BAR-53). */
+  private void missed(String why) {
+    words = why;
+    long now = Ticks.now();
+    if (!once) {
+      Logs.warn("servers " + store().name(), store().name() + ": " + address() + ": " + why);
+    }
+    if (givenAt != Ticks.LONG_AGO && !isKnown(now)) {
+      synchronized (this) {
+        failedAt = now;
+      }
+      settleAll(missing());
+    }
+  }
+
+  private Visibility missing() {
+    return Visibility.unproven(
+        "its servers are not known: " + words, once ? UnprovenKind.NOT_OPENED : UnprovenKind.DISCOVERY);
+  }
+
+  private void settleAll(Visibility answer) {
+    List<Group> over = new ArrayList<>();
+    synchronized (this) {
+      for (Need need : parked) {
+        if (need.group.settle(need, answer)) {
+          over.add(need.group);
+        }
+      }
+      parked.clear();
+    }
+    Group.releaseAll(over);
+  }
+
+  // Who waits
+
+  @Override
+  boolean park(Need need) {
+    boolean isOver;
+    synchronized (this) {
+      long now = Ticks.now();
+      if (isKnown(now)) { // meanwhile
+        return divide(need);
+      }
+      if (need.group.follows || now - failedAt < LAST_PAUSE) {
+        isOver = need.group.settle(need, missing());
+      } else {
+        need.parked = true;
+        parked.add(need);
+        isOver = false;
+      }
+    }
+    refresh();
+    return isOver;
+  }
+
+  @Override
+  synchronized void giveUp(Need need) {
+    parked.remove(need);
+    need.group.settle(need, missing());
+  }
+
+  @Override
+  boolean holds(String epoch, long counter, long now) {
+    return false;
+  }
+
+  @Override
+  public void retire() {
+    settleAll(missing());
+  }
+
+  /** Sets how often servers are asked for, and for how long an answer stands, in nanoseconds (tests). */
+  static void hurry(long refreshNanos, long standsNanos) {
+    refresh = refreshNanos;
+    stands = standsNanos;
+  }
+}

@@ -1,0 +1,188 @@
+package dev.antipode.barrier;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.antipode.Antipode;
+import dev.antipode.BarrierOptions;
+import dev.antipode.BarrierResult;
+import dev.antipode.Lineage;
+import dev.antipode.Ordered;
+import dev.antipode.Policy;
+import dev.antipode.ServerResult;
+import dev.antipode.Settings;
+import dev.antipode.StoreOptions;
+import dev.antipode.StoreResult;
+import dev.antipode.UnprovenKind;
+import dev.antipode.Verdict;
+import dev.antipode.WriteId;
+import dev.antipode.barrier.FakeShim.Fake;
+import dev.antipode.shim.RegisteredStore;
+import dev.antipode.shim.Server;
+import dev.antipode.shim.Visibility;
+import dev.antipode.testing.AntipodeIsolated;
+import java.time.Duration;
+import java.util.Collection;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.ExtendWith;
+
+/** Servers that somebody else names: a supplier, a client that is not connected yet (BAR-22, BAR-52 to BAR-55). */
+@ExtendWith(AntipodeIsolated.class)
+class DiscoveryTest {
+  private static final Lineage ONE = Lineage.of(new WriteId("s", "k", new Ordered("", 1)));
+  private static final BarrierOptions PATIENT = BarrierOptions.defaults()
+      .lineage(ONE).timeout(Duration.ofSeconds(60)).onTimeout(Policy.PROCEED).onUnproven(Policy.PROCEED);
+  private static final BarrierOptions HASTY = PATIENT.timeout(Duration.ofMillis(200));
+
+  private final Fake here = new Fake("here", FakeShim.always(Visibility.VISIBLE));
+  private final Fake there = new Fake("there", FakeShim.always(Visibility.VISIBLE));
+  private volatile Collection<?> named = List.of(here, there);
+
+  @AfterEach
+  void atLeisure() {
+    Discovery.hurry(TimeUnit.SECONDS.toNanos(5), TimeUnit.SECONDS.toNanos(30));
+  }
+
+  private RegisteredStore listed() {
+    return FakeShim.store(FakeShim::new, StoreOptions.named("s").replicas(() -> named));
+  }
+
+  private static List<String> judged(StoreResult result) {
+    return result.servers().stream().filter(server -> !server.leftOut()).map(ServerResult::address).sorted().toList();
+  }
+
+  private static StoreResult barrier(BarrierOptions options) {
+    return Antipode.barrier(options).store("s");
+  }
+
+  private static void assertUnproven(StoreResult result, UnprovenKind kind) {
+    assertThat(result.verdict()).isEqualTo(Verdict.UNPROVEN);
+    assertThat(result.kind()).isEqualTo(kind);
+  }
+
+  @Test
+  void anEmptyAnswerIsAFaultAndTheLastOneStandsForAWhile_BAR_53() {
+    RegisteredStore store = listed();
+    store.useServer(new Fake("own", FakeShim.always(Visibility.VISIBLE)));
+    assertThat(judged(barrier(PATIENT))).containsExactly("here", "there");
+    Discovery.hurry(0, TimeUnit.SECONDS.toNanos(60));
+    named = List.of();
+    for (int turn = 0; turn < 3; turn++) {
+      assertThat(judged(barrier(PATIENT))).containsExactly("here", "there");
+    }
+    Discovery.hurry(0, 0);
+    assertUnproven(barrier(HASTY), UnprovenKind.DISCOVERY);
+    assertThat(Antipode.barrier(HASTY).satisfied()).isFalse();
+    named = List.of(there);
+    Discovery.hurry(0, TimeUnit.SECONDS.toNanos(60));
+    EngineTest.until(() -> judged(barrier(PATIENT)).equals(List.of("there")));
+  }
+
+  @Test
+  void whoWaitsForAnAnswerThenWaitsAtEachServer_BAR_53() {
+    named = List.of();
+    RegisteredStore store = listed();
+    store.useServer(new Fake("own", FakeShim.always(Visibility.VISIBLE)));
+    assertUnproven(barrier(HASTY), UnprovenKind.DISCOVERY);
+    there.answer = FakeShim.always(Visibility.NOT_YET);
+    CompletableFuture<BarrierResult> waiting = Antipode.barrierAsync(PATIENT);
+    named = List.of(here, there);
+    EngineTest.until(() -> there.asked.get() > 1);
+    assertThat(waiting).isNotDone();
+    there.answer = FakeShim.always(Visibility.VISIBLE);
+    assertThat(waiting.join().complete()).isTrue();
+    assertThat(judged(waiting.join().store("s"))).containsExactly("here", "there");
+  }
+
+  @Test
+  void anErrorOfItIsAFaultToo_BAR_53() {
+    RegisteredStore store = FakeShim.store(FakeShim::new, StoreOptions.named("s").replicas(() -> {
+      if (named == null) {
+        throw new IllegalStateException("no name service");
+      }
+      return named;
+    }));
+    assertThat(judged(barrier(PATIENT))).containsExactly("here", "there");
+    named = null;
+    Discovery.hurry(0, 0);
+    StoreResult result = barrier(HASTY);
+    assertUnproven(result, UnprovenKind.DISCOVERY);
+    EngineTest.until(() -> barrier(HASTY).reason().contains("no name service"));
+    assertThat(store.servers(false)).hasSize(1);
+  }
+
+  @Test
+  void whatIsTakenAwayIsNamedAsLeftOutForAWhile_BAR_54() {
+    listed();
+    assertThat(Antipode.barrier(PATIENT).complete()).isTrue();
+    Discovery.hurry(0, TimeUnit.SECONDS.toNanos(60));
+    named = List.of(here);
+    EngineTest.until(() -> !Antipode.barrier(PATIENT).complete());
+    BarrierResult result = Antipode.barrier(PATIENT);
+    assertThat(result.satisfied()).isTrue();
+    assertThat(result.store("s").leftOut()).containsExactly("there");
+    assertThat(judged(result.store("s"))).containsExactly("here");
+    named = List.of(here, there);
+    EngineTest.until(() -> Antipode.barrier(PATIENT).complete());
+    Antipode.configure(Settings.defaults().leftServer(Duration.ZERO));
+    named = List.of(here);
+    EngineTest.until(() -> judged(barrier(PATIENT)).size() == 1);
+    assertThat(Antipode.barrier(PATIENT).complete()).isTrue();
+  }
+
+  @Test
+  void aClientWithoutAServerIsWaitedFor_BAR_52() {
+    RegisteredStore store = FakeShim.store(FakeShim::new, StoreOptions.named("s"));
+    store.useServer(here);
+    Object pool = new Object();
+    volatileTarget = null;
+    Discovery expected = store.expectServer("a pool", pool, whose -> volatileTarget == null ? List.of() : List.of(volatileTarget));
+    assertUnproven(barrier(HASTY), UnprovenKind.NOT_OPENED);
+    CompletableFuture<BarrierResult> waiting = Antipode.barrierAsync(PATIENT);
+    volatileTarget = there;
+    assertThat(waiting.join().complete()).isTrue();
+    assertThat(judged(waiting.join().store("s"))).containsExactly("here", "there");
+    assertThat(expected.isDue(Ticks.now())).as("asked no more").isFalse();
+    assertThat(pool).isNotNull();
+  }
+
+  private static volatile Fake volatileTarget;
+
+  @Test
+  void aClientThatIsGoneIsWaitedForNoMore_BAR_52() {
+    RegisteredStore store = FakeShim.store(FakeShim::new, StoreOptions.named("s"));
+    store.useServer(here);
+    Discovery expected = store.expectServer("a pool", new Object(), whose -> List.of());
+    EngineTest.until(() -> {
+      System.gc();
+      return expected.isOver();
+    });
+    assertThat(Antipode.barrier(PATIENT).complete()).isTrue();
+  }
+
+  /** Says how often a connection to it was given up. */
+  static final class ClosingShim extends FakeShim {
+    static final AtomicInteger CLOSED = new AtomicInteger();
+
+    @Override
+    public void close(Server server) {
+      CLOSED.incrementAndGet();
+      super.close(server);
+    }
+  }
+
+  @Test
+  void ourOwnConnectionIsMadeAnewWhileBarriersCome_BAR_55() {
+    Antipode.configure(Settings.defaults().reconnect(Duration.ofMillis(100)));
+    FakeShim.store(ClosingShim::new, StoreOptions.named("s").replicas(List.of(here)));
+    int before = ClosingShim.CLOSED.get();
+    EngineTest.until(() -> {
+      Antipode.barrier(PATIENT);
+      return ClosingShim.CLOSED.get() - before >= 3;
+    });
+  }
+}
