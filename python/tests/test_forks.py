@@ -66,7 +66,7 @@ def test_a_forked_child_begins_outside_any_scope(counts: Counts) -> None:
         def child() -> None:
             assert antipode.current_scope() is None
             antipode.append(WRITE)  # outside any scope: counted, and no harm to the parent's
-            assert counts.of("antipode.write.lost", reason="orphan", store="log") == 1
+            assert counts.of("antipode.write.lost", reason="orphan", store="other") == 1
             with pytest.raises(ConfigurationError):
                 antipode.barrier(timeout=1)
             assert carries() is None
@@ -82,7 +82,7 @@ def test_a_forked_child_begins_outside_any_scope(counts: Counts) -> None:
         antipode.append(WRITE)
     assert inner.lineage == antipode.Lineage([WRITE])
     assert not outer.lineage
-    assert counts.of("antipode.write.lost", reason="orphan", store="log") == 0
+    assert counts.of("antipode.write.lost", reason="orphan", store="other") == 0
 
 
 def test_a_child_leaves_the_blocks_of_its_parent_though_another_thread_held_a_lock() -> None:

@@ -255,7 +255,7 @@ def test_writes_after_the_header_has_left_are_late(counts: Counts) -> None:
         scope.sent = True
         scope.append(at(2))
     assert scope.lineage.serialize() == "1~posts..e.2"
-    assert counts.of("antipode.write.late", store="posts") == 1
+    assert counts.of("antipode.write.late", store="other") == 1
 
 
 # What cannot be true

@@ -468,3 +468,13 @@ def test_the_name_is_within_the_budget(folder: Path, posts: memory.Store) -> Non
     assert len(taken.messages) == 1
     assert "posts" in taken.lineage.incomplete
     assert [line["lineage"] for line in lines(folder) if line["kind"] == "send"] == [taken.lineage.serialize()]
+
+
+def test_keys_are_hashed_where_the_setting_says_so(folder: Path, posts: memory.Store) -> None:
+    """HIST-34."""
+    antipode.configure(hash_keys=True)
+    with antipode.scope():
+        posts.client("a").set("user:alice@example.com", b"x")
+    keys = [line["key"] for line in lines(folder) if line.get("kind") == "write"]
+    assert keys
+    assert not any("alice" in key for key in keys)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import signal
+import stat
 import subprocess
 import sys
 import time
@@ -296,3 +298,45 @@ def test_a_server_that_is_told_to_end_leaves_its_records(tmp_path: Path, signals
     assert record["stores"][0]["visible_after"] is None
     [summary] = [line for line in found if line["kind"] == "summary"]
     assert {count["what"]: count["count"] for count in summary["counts"]} == {"requests": 1, "barriers": 1, "writes": 1}
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs modes")
+def test_files_are_private_and_never_made_over_another(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """REC-25: neither a link at the name nor a file there is written, and a full folder gets no new file."""
+    folder, theirs = tmp_path / "records", tmp_path / "theirs"
+    theirs.write_text("mine\n")
+    antipode.configure(records=folder, records_folder_mib=1)
+    writer = RecordWriter()
+    folder.mkdir(0o755)
+    (folder / writer._file.path.name).symlink_to(theirs)
+    writer.put({"record": 1})
+    assert writer.flush(10)
+    assert theirs.read_text() == "mine\n"
+    [made] = [path for path in folder.iterdir() if not path.is_symlink()]
+    assert stat.S_IMODE(made.stat().st_mode) == 0o600
+    writer.put({"record": 1})
+    assert writer.flush(10)
+    assert len(made.read_text().splitlines()) == 2
+    (folder / "other.jsonl").write_text("x" * 2**20)
+    another = RecordWriter()
+    another.put({"record": 1})
+    assert another.flush(10)
+    assert another.dropped == 1
+    assert "ANTIPODE_RECORDS_FOLDER_MIB" in caplog.text
+    antipode.configure(records=tmp_path / "new")
+    another.put({"record": 1})
+    assert another.flush(10)
+    assert stat.S_IMODE((tmp_path / "new").stat().st_mode) == 0o700
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs modes")
+def test_a_keys_file_that_all_may_read_is_warned_about(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """TRUST-22."""
+    keys = tmp_path / "keys"
+    keys.write_text(f"one {base64.b64encode(b'k' * 16).decode()}\n")
+    keys.chmod(0o600)
+    antipode.configure(keys_file=keys)
+    assert not caplog.text
+    keys.chmod(0o644)
+    antipode.configure(keys_file=str(keys), region="b")
+    assert "chmod o-r" in caplog.text

@@ -10,7 +10,7 @@ from typing import Any, Final
 from antipode import logs
 from antipode.branch_ids import BRANCHES
 from antipode.lineage import Lineage
-from antipode.record_writer import FILES_KEPT, RecordWriter
+from antipode.record_writer import FILES_KEPT, PrivateFile, RecordWriter
 from antipode.settings import settings
 
 Line = dict[str, Any]
@@ -23,7 +23,7 @@ class HistoryWriter(RecordWriter):
     def __init__(self, folder: str, name: str, gap: Callable[[str, int], Line]) -> None:
         """`gap`: the line that says why so many lines are missing."""
         super().__init__()
-        self._path = Path(folder) / name
+        self._file = PrivateFile(Path(folder) / name)
         self._gap = gap
         self._told = 0
         self._full = False
@@ -32,15 +32,15 @@ class HistoryWriter(RecordWriter):
         if self._full:
             self.dropped += len(records)
             return
-        self._path.parent.mkdir(parents=True, exist_ok=True)
         untold = self.dropped - self._told
         lines = [self._gap("not written", untold)] * bool(untold) + records
-        if self._path.exists() and self._path.stat().st_size > settings().records_max_mib * FILES_KEPT * 2**20:
+        if self._file.size > settings().records_max_mib * FILES_KEPT * 2**20:
             self._full = True
-            lines = [self._gap(f"full: {self._path.name} has the size that it may have", untold + len(records))]
-            logs.warn("history", f"the history is full: {self._path} (ANTIPODE_RECORDS_MAX_MIB).", count_as="dropped")
-        with self._path.open("a", encoding="utf-8") as file:
-            file.writelines(json.dumps(_spelled(line), separators=(",", ":")) + "\n" for line in lines)
+            lines = [self._gap(f"full: {self._file.path.name} has the size that it may have", untold + len(records))]
+            logs.warn(
+                "history", f"the history is full: {self._file.path} (ANTIPODE_RECORDS_MAX_MIB).", count_as="dropped"
+            )
+        self._file.write(json.dumps(_spelled(line), separators=(",", ":")) + "\n" for line in lines)
         self._told += untold
 
     def _drop(self, why: str, count: int = 1) -> None:

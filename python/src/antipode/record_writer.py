@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import os
 import queue
+import secrets
 import socket
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
@@ -38,7 +39,7 @@ class RecordWriter:
         """One that may be entered again: what is finalized while a record is put may put one of its own."""
         self._thread: threading.Thread | None = None
         self._start = threading.Lock()
-        self._name = f"{socket.gethostname()}-{os.getpid()}-{int(time.time())}.jsonl"
+        self._file = PrivateFile(Path(f"{socket.gethostname()}-{os.getpid()}-{int(time.time())}.jsonl"))
         self.dropped = 0
         """Records that were not written: the queue was full, or the disk failed."""
 
@@ -110,17 +111,60 @@ class RecordWriter:
             return []
 
     def _append(self, records: list[dict[str, Any]]) -> None:
-        folder = Path(settings().records)
-        folder.mkdir(parents=True, exist_ok=True)
-        path = folder / self._name
-        if path.exists() and path.stat().st_size > settings().records_max_mib * 2**20:
-            _rotate(path)
-        with path.open("a", encoding="utf-8") as file:
-            file.writelines(json.dumps(record, separators=(",", ":")) + "\n" for record in records)
+        file = self._file = self._file.in_folder(Path(settings().records))
+        if file.size > settings().records_max_mib * 2**20:
+            _rotate(file.path)
+        file.write(json.dumps(record, separators=(",", ":")) + "\n" for record in records)
 
     def _drop(self, why: str, count: int = 1) -> None:
         self.dropped += count
         logs.warn("records", f"dry-run records cannot be written: {why}.", count_as="dropped")
+
+
+class PrivateFile:
+    """A file of this process alone, that nobody else may read (REC-25).
+
+    It is made when it is first written, under another name where there is a file or a link of its own already; never in
+    a folder that holds as much as it may.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._made: Path | None = None
+
+    def in_folder(self, folder: Path) -> PrivateFile:
+        """Return this one, or one of the same name in another folder."""
+        return self if self.path.parent == folder else PrivateFile(folder / self.path.name)
+
+    @property
+    def size(self) -> int:
+        """Return its size in octets; 0 where it has not been made, or is gone."""
+        with suppress(FileNotFoundError):
+            return 0 if self._made is None else self._made.lstat().st_size
+        return 0
+
+    def write(self, lines: Iterable[str]) -> None:
+        """Append the lines; raises OSError."""
+        with os.fdopen(self._opened(), "a", encoding="utf-8") as file:
+            file.writelines(lines)
+
+    def _opened(self) -> int:
+        flags = os.O_WRONLY | os.O_APPEND | getattr(os, "O_NOFOLLOW", 0)
+        if self._made == self.path:
+            with suppress(FileNotFoundError):  # rotated away, or removed
+                return os.open(self.path, flags)
+        folder = self.path.parent
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        most = settings().records_folder_mib
+        if sum(entry.stat(follow_symlinks=False).st_size for entry in os.scandir(folder)) >= most * 2**20:
+            raise OSError(f"the folder {folder} holds {most} MiB (ANTIPODE_RECORDS_FOLDER_MIB): no new file is begun")
+        try:
+            opened = os.open(self.path, flags | os.O_CREAT | os.O_EXCL, 0o600)
+        except FileExistsError:
+            self.path = self.path.with_name(f"{self.path.stem}-{secrets.token_hex(4)}.jsonl")
+            opened = os.open(self.path, flags | os.O_CREAT | os.O_EXCL, 0o600)
+        self._made = self.path
+        return opened
 
 
 def _rotate(path: Path) -> None:

@@ -318,7 +318,9 @@ def _seen(each: Seen) -> Line:
 
 
 def spelled_key(key: bytes) -> str:
-    """A key as histories have it; the hashed form of one that is too long (HIST-34)."""
+    """A key as histories have it; the hashed form of one that is too long, or under `hash_keys` (HIST-34)."""
+    if settings().hash_keys:
+        return hashed_key(key).decode()
     text = key.decode("utf-8", "backslashreplace")
     return text if len(text) <= _LONGEST_KEY else hashed_key(key).decode()
 

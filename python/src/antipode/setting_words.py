@@ -193,6 +193,7 @@ WORDS: Final[Mapping[str, Word]] = {
     "session_ttl": _duration(_A + "SESSION_TTL_S"),
     "records": _text(_A + "RECORDS"),
     "records_max_mib": _count(_A + "RECORDS_MAX_MIB", 1),
+    "records_folder_mib": _count(_A + "RECORDS_FOLDER_MIB", 1),
     "sample": _share(_A + "SAMPLE"),
     "repeat_reads": _flag(_A + "REPEAT_READS"),
     "history": _text(_A + "HISTORY"),

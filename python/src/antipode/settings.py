@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import stat
 import threading
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, replace
@@ -85,6 +86,7 @@ class Settings:
     session_ttl: float = 300.0
     records: str = "antipode-records"
     records_max_mib: int = 64
+    records_folder_mib: int = 1024
     sample: float = 0.01
     repeat_reads: bool = True
     history: str = ""
@@ -128,6 +130,7 @@ class SettingsWords(TypedDict, total=False):
     session_ttl: float | timedelta | None
     records: str | os.PathLike[str] | None
     records_max_mib: int | None
+    records_folder_mib: int | None
     sample: float | None
     repeat_reads: bool | None
     history: str | os.PathLike[str] | None
@@ -314,6 +317,8 @@ def _with_keys(now: Settings, origins: dict[str, str]) -> Settings:
         where = f"{WORDS['keys_file'].variable}={now.keys_file}"
         try:
             keys = parse_keys(Path(now.keys_file).read_text("utf-8"), where)
+            if Path(now.keys_file).stat().st_mode & stat.S_IROTH and os.name == "posix":
+                logs.warn("keys file", f"{where} may be read by every user of this machine: chmod o-r it.")
         except (OSError, UnicodeDecodeError) as error:
             raise ConfigurationError(f"{where} cannot be read: {error}") from error
         origins["keys"] = origins["keys_file"]
