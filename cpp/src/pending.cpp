@@ -96,6 +96,13 @@ std::vector<PendingPtr> LineageScope::pending() const {
   return pending_;
 }
 
+std::vector<std::pair<std::string, bool>> LineageScope::InDoubt() const {
+  std::vector<std::pair<std::string, bool>> found;
+  const std::lock_guard<std::mutex> lock(mutex_);
+  for (const PendingPtr& write : pending_) found.emplace_back(write->store(), write->unknown_);
+  return found;
+}
+
 std::vector<PendingPtr> LineageScope::PublishedBeforeCommit() const {
   std::vector<PendingPtr> found;
   const std::lock_guard<std::mutex> lock(mutex_);

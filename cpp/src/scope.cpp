@@ -239,7 +239,7 @@ void LineageScope::AddGap(Gap gap) {
 
 std::shared_ptr<const void> LineageScope::Proof() const {
   const std::lock_guard<std::mutex> lock(mutex_);
-  return proof_ != nullptr && streams_.empty() && proved_.IsSame(lineage_) ? proof_ : nullptr;
+  return proof_ != nullptr && streams_.empty() && pending_.empty() && proved_.IsSame(lineage_) ? proof_ : nullptr;
 }
 
 void LineageScope::KeepProof(const Lineage& lineage, std::shared_ptr<const void> proof) {

@@ -86,14 +86,15 @@ Kind<bool> Flag() {
 }
 
 // `unit`: what one of the variable's numbers is in seconds.
-Kind<Duration> Time(double unit, double least = 0.0) {
-  const auto check = [least](const Duration& value) -> Complaint {
-    return InSeconds(value) < least ? Wanted(least) : std::nullopt;
+Kind<Duration> Time(double unit, double least = 0.0, double most = std::numeric_limits<double>::infinity()) {
+  const auto wanted = [least, most] { return std::isfinite(most) ? Wanted(least, most) : Wanted(least); };
+  const auto check = [=](const Duration& value) -> Complaint {
+    return InSeconds(value) < least || InSeconds(value) > most ? wanted() : std::nullopt;
   };
-  const auto read = [unit, least](std::string_view text, Duration& value) -> Complaint {
+  const auto read = [=](std::string_view text, Duration& value) -> Complaint {
     const auto number = ParseNumber<double>(text);
     if (!number) return "want a number";
-    if (!std::isfinite(*number) || *number * unit < least) return Wanted(least);
+    if (!std::isfinite(*number) || *number * unit < least || *number * unit > most) return wanted();
     value = Seconds(*number * unit);
     return std::nullopt;
   };
@@ -183,6 +184,7 @@ Word Of(std::string name, std::string variable, T Settings::*in_force, std::opti
 
 constexpr double kMs = 0.001;
 constexpr double kS = 1.0;
+constexpr double kMostTimeout = 3600.0;  // BAR-58
 
 Kind<Mode> ModeKind() { return Choice<Mode>({Mode::kEnforce, Mode::kDryRun, Mode::kOff}); }
 
@@ -192,7 +194,7 @@ std::vector<Word> MakeWords() {
   return {
       Of("mode", "MODE", &S::mode, &W::mode, ModeKind()),
       Of("region", "REGION", &S::region, &W::region, Text()),
-      Of("timeout", "TIMEOUT_MS", &S::timeout, &W::timeout, Time(kMs)),
+      Of("timeout", "TIMEOUT_MS", &S::timeout, &W::timeout, Time(kMs, 0.0, kMostTimeout)),
       Of("on_timeout", "ON_TIMEOUT", &S::on_timeout, &W::on_timeout, Choice<Policy>({Policy::kRaise, Policy::kProceed})),
       Of("on_unproven", "ON_UNPROVEN", &S::on_unproven, &W::on_unproven,
          Choice<Policy>({Policy::kRaise, Policy::kProceed, Policy::kAsTimeout})),
@@ -217,6 +219,8 @@ std::vector<Word> MakeWords() {
       Of("max_waiters", "MAX_WAITERS", &S::max_waiters, &W::max_waiters, Count(0)),
       Of("max_tasks", "MAX_TASKS", &S::max_tasks, &W::max_tasks, Count(0)),
       Of("replica_out_after", "REPLICA_OUT_AFTER_MS", &S::replica_out_after, &W::replica_out_after, Time(kMs)),
+      Of("reconnect", "RECONNECT_MS", &S::reconnect, &W::reconnect, Time(kMs, 0.1)),
+      Of("left_server", "LEFT_SERVER_MS", &S::left_server, &W::left_server, Time(kMs)),
       Of("on_replica_out", "ON_REPLICA_OUT", &S::on_replica_out, &W::on_replica_out,
          Choice<OnReplicaOut>({OnReplicaOut::kName, OnReplicaOut::kFail})),
       Of("max_fallbacks", "MAX_FALLBACKS", &S::max_fallbacks, &W::max_fallbacks, Count(0)),
@@ -287,7 +291,7 @@ const std::vector<StoreWord>& StoreWordTable() {
       {"TIMEOUT_MS",
        [](StoreSettings& store, std::string_view text) {
          Duration value{};
-         Complaint complaint = Time(kMs).read(text, value);
+         Complaint complaint = Time(kMs, 0.0, kMostTimeout).read(text, value);
          if (!complaint) store.timeout = value;
          return complaint;
        }},

@@ -21,8 +21,10 @@ struct ServerResult {
   std::string address;
   Verdict verdict = Verdict::kVisible;
   std::string reason;
-  /// It does not answer, and the pass does not speak of it (BAR-26).
+  /// It does not answer, or is not listed any more, and the pass does not speak of it (BAR-26, BAR-54).
   bool left_out = false;
+  /// Where it is unproven: what kept it from being proved.
+  std::optional<UnprovenKind> kind = std::nullopt;
 };
 
 /// What was found out about one store, how long that took, and why.
@@ -31,6 +33,8 @@ struct StoreResult {
   std::string reason;
   std::chrono::nanoseconds waited{};
   std::vector<ServerResult> servers;
+  /// Where it is unproven: what kept it from being proved (BAR-59).
+  std::optional<UnprovenKind> kind = std::nullopt;
 
   /// The servers that did not answer and of which a pass does not speak.
   std::vector<std::string> LeftOut() const;

@@ -11,6 +11,7 @@
 #include <string>
 #include <string_view>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "antipode/lineage.h"
@@ -207,6 +208,8 @@ class LineageScope : public std::enable_shared_from_this<LineageScope> {
   void OutcomeUnknown(const PendingPtr& write);
   /// The writes that are in flight now, those of unknown outcome included.
   std::vector<PendingPtr> pending() const;
+  /// The stores of the writes in flight, and whether the outcome of each is unknown: what the scope itself does not know (BAR-56).
+  std::vector<std::pair<std::string, bool>> InDoubt() const;
   /// The pending writes of the calling thread itself: what leaves now leaves before their commit (SCOPE-18).
   std::vector<PendingPtr> PublishedBeforeCommit() const;
   /// The writes in flight of other threads: no violation where a lineage leaves (SCOPE-18).
@@ -214,7 +217,7 @@ class LineageScope : public std::enable_shared_from_this<LineageScope> {
 
   // What the last barrier proved, for its free path
 
-  /// What was kept for the lineage as it is now; null where it has changed since, or nothing was kept.
+  /// What was kept for the lineage as it is now; null where it has changed since, a write is in flight, or nothing was kept.
   std::shared_ptr<const void> Proof() const;
   /// Keeps this for as long as the lineage is that one.
   void KeepProof(const Lineage& lineage, std::shared_ptr<const void> proof);

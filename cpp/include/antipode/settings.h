@@ -69,6 +69,8 @@ struct Settings {
   std::int64_t max_waiters = 1000;
   std::int64_t max_tasks = 20000;
   Duration replica_out_after = std::chrono::seconds(2);
+  Duration reconnect = std::chrono::seconds(5);
+  Duration left_server = std::chrono::seconds(60);
   OnReplicaOut on_replica_out = OnReplicaOut::kName;
   std::int64_t max_fallbacks = 64;
   Duration free_path_ttl = std::chrono::milliseconds(250);
@@ -105,6 +107,8 @@ struct SettingWords {
   std::optional<std::int64_t> max_waiters;
   std::optional<std::int64_t> max_tasks;
   std::optional<Duration> replica_out_after;
+  std::optional<Duration> reconnect;
+  std::optional<Duration> left_server;
   std::optional<OnReplicaOut> on_replica_out;
   std::optional<std::int64_t> max_fallbacks;
   std::optional<Duration> free_path_ttl;

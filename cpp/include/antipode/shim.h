@@ -100,18 +100,24 @@ class Answers {
   static Answers Unreachable(std::string words) { return {Kind::kUnreachable, std::move(words)}; }
 
   /// The server is there and does not answer the question; its own words.
-  static Answers Refused(std::string words) { return {Kind::kRefused, std::move(words)}; }
+  static Answers Refused(std::string words, UnprovenKind why = UnprovenKind::kOther) {
+    return {Kind::kRefused, std::move(words), why};
+  }
 
   Kind kind() const noexcept { return kind_; }
   const std::vector<Visibility>& answers() const noexcept { return answers_; }
   const std::string& words() const noexcept { return words_; }
+  /// Where it is refused: what keeps the writes from being proved.
+  UnprovenKind why() const noexcept { return why_; }
 
  private:
-  Answers(Kind kind, std::string words) : kind_(kind), words_(std::move(words)) {}
+  Answers(Kind kind, std::string words, UnprovenKind why = UnprovenKind::kOther)
+      : kind_(kind), words_(std::move(words)), why_(why) {}
 
   Kind kind_ = Kind::kAnswered;
   std::vector<Visibility> answers_;
   std::string words_;
+  UnprovenKind why_ = UnprovenKind::kOther;
 };
 
 /// A live push channel to one server. Its end (the destructor) may be called while it calls back on another thread.

@@ -129,6 +129,12 @@ class Store {
   /// The servers of reach `region`; with `own` those of wrapped clients (reach `replica`).
   std::vector<std::shared_ptr<Server>> Servers(bool own = false);
 
+  /// The addresses that discovery took away lately: an open connection may still lead there (BAR-54).
+  std::vector<std::string> Gone();
+
+  /// Why nobody knows the servers of this reach, whom a list function has to name; empty where somebody does (BAR-53).
+  std::string Undiscovered(bool own = false) const;
+
   /// The server with this address, or null.
   std::shared_ptr<Server> ServerAt(std::string_view address) const;
 
@@ -142,7 +148,7 @@ class Store {
   std::int64_t parked() const noexcept { return parked_threads_.load() + parked_tasks_.load(); }
   /// Grows when the set of servers changes.
   std::uint64_t generation() const noexcept { return generation_.load(std::memory_order_acquire); }
-  /// Whether what lists the servers is to be asked again (BAR-22).
+  /// Whether what lists the servers is to be asked again, or its last answer stands no more (BAR-22, BAR-53).
   bool RefreshDue(std::chrono::steady_clock::time_point now) const noexcept;
   /// Another wrap or registration under the same name.
   Result<void> Join(const ShimType& type, const StoreOptions& options);
@@ -156,10 +162,22 @@ class Store {
 
  private:
   using ServersByAddress = std::vector<std::shared_ptr<Server>>;  // in the order in which they came
+  using TimePoint = std::chrono::steady_clock::time_point;
+
+  // What lists servers, and those of its last answer that was not empty.
+  struct Source {
+    ListTargets list;
+    ServersByAddress servers = {};
+    std::optional<TimePoint> given_at = {};
+    std::string words = "nobody has asked for them yet";  // the last fault
+  };
 
   std::shared_ptr<Server> Add(ServersByAddress& group, const std::any& target, std::string address);
+  std::shared_ptr<Server> Known(const std::any& target, std::string address);
   Result<void> ListReplicas(const StoreOptions& options);
+  ServersByAddress Listed() const;
   Result<void> Refresh();
+  void Take(Source& source, const Targets& targets);
   void RefreshLater();
   std::vector<std::shared_ptr<Server>> EveryServer() const;
 
@@ -172,6 +190,7 @@ class Store {
   std::atomic<std::int64_t> parked_tasks_{0};
   std::atomic<std::uint64_t> generation_{0};
   std::atomic<std::int64_t> refreshed_at_{0};
+  std::atomic<std::int64_t> known_until_{0};  // until then every last answer stands
   std::atomic<bool> lists_any_{false};
   std::atomic<bool> refreshing_{false};
 
@@ -180,7 +199,8 @@ class Store {
   ServersByAddress own_;
   ServersByAddress listed_;
   ServersByAddress former_;  // no longer listed; their threads end by themselves
-  std::vector<ListTargets> lists_;
+  std::vector<std::shared_ptr<Source>> sources_;
+  std::map<std::string, TimePoint> gone_;  // when discovery took it away
   std::optional<std::optional<std::string>> envelopes_;  // which keys hold envelopes, once a wrap has said it
   std::unique_ptr<std::thread> refresher_;
 };

@@ -18,6 +18,18 @@ enum class Verdict {
   kNotYet,     ///< Looked at and not visible; nobody waited (dry-run, a timeout of 0).
 };
 
+/// What kept a store from being proved (BAR-59): where writes differ, the first in this order counts.
+enum class UnprovenKind {
+  kHistory,     ///< The write belongs to a history that the server does not know, or that ended before it: it may be lost.
+  kRight,       ///< A right is missing.
+  kConnection,  ///< Connecting or logging in failed.
+  kNotOpened,   ///< No server is known yet.
+  kDiscovery,   ///< What lists the servers does not list any, or fails (BAR-53).
+  kUnfit,       ///< A setting or a topology in which nothing can be proved.
+  kOwnFault,    ///< This process itself is in trouble: no thread, no memory.
+  kOther,
+};
+
 /// How far a pass holds.
 enum class Reach {
   kSession,  ///< This connection: `Reading(after)` and wait on read.
@@ -28,6 +40,9 @@ enum class Reach {
 /// The word that records, spans and log lines use: `visible`, `timed_out`, `unproven`, `elsewhere`, `not_yet`.
 std::string_view ToString(Verdict verdict) noexcept;
 
+/// The word: `history`, `right`, `connection`, `not_opened`, `discovery`, `unfit`, `own_fault`, `other`.
+std::string_view ToString(UnprovenKind kind) noexcept;
+
 /// The word: `session`, `replica`, `region`.
 std::string_view ToString(Reach reach) noexcept;
 
@@ -37,6 +52,8 @@ struct Visibility {
   std::string reason;
   /// With `kNotYet`: the server does not know the write's epoch, which may be newer than the server.
   bool unknown_epoch = false;
+  /// With `kUnproven`: what kept it from being proved.
+  UnprovenKind kind = UnprovenKind::kOther;
 
   /// The write, or what superseded it, was seen there.
   static Visibility Visible() { return {Verdict::kVisible, {}, false}; }
@@ -48,7 +65,9 @@ struct Visibility {
   static Visibility UnknownEpoch(std::string reason) { return {Verdict::kNotYet, std::move(reason), true}; }
 
   /// Waiting proves nothing: the reason says what is missing.
-  static Visibility Unproven(std::string reason) { return {Verdict::kUnproven, std::move(reason), false}; }
+  static Visibility Unproven(std::string reason, UnprovenKind kind = UnprovenKind::kOther) {
+    return {Verdict::kUnproven, std::move(reason), false, kind};
+  }
 };
 
 }  // namespace antipode

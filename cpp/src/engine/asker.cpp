@@ -7,7 +7,9 @@
 #include <algorithm>
 #include <ctime>
 #include <exception>
+#include <new>
 #include <random>
+#include <system_error>
 #include <utility>
 
 #include "antipode/logs.h"
@@ -40,6 +42,10 @@ template <class Question>
 Answers Asked(const Question& question) {
   try {
     return question();
+  } catch (const std::bad_alloc&) {
+    return Answers::Refused("this process has no memory left", UnprovenKind::kOwnFault);
+  } catch (const std::system_error& error) {
+    return Answers::Refused(error.what(), UnprovenKind::kOwnFault);
   } catch (const std::exception& error) {
     return Answers::Refused(error.what());
   } catch (...) {
@@ -261,7 +267,7 @@ std::optional<bool> Asker::Question(bool wanted) {
     return false;
   }
   if (answers.kind() == Answers::Kind::kRefused) {
-    Refused(answers.words());
+    Refused(answers.words(), answers.why());
     return false;
   }
   if (answers.answers().size() != ids.size()) {
@@ -293,6 +299,7 @@ bool Asker::HasMoved(const std::string& epoch, std::uint64_t applied) const {
 
 Answers Asker::Ask(const std::vector<WriteId>& ids, bool looked_at, bool hurried) {
   return Asked([&]() -> Answers {
+    Reconnect();
     if (!watch_ && watchable_ && hurried && inside_.shim->capabilities().push) {
       Result<std::unique_ptr<Watch>> opened = inside_.shim->OpenWatch(server_, [this] { OnChange(); });
       if (!opened.ok()) return Answers::Unreachable(opened.error().message);
@@ -313,14 +320,23 @@ Answers Asker::Ask(const std::vector<WriteId>& ids, bool looked_at, bool hurried
   });
 }
 
+// The address may come to lead to another server, while an open connection stays at the old one (BAR-55). What was seen by a tap
+// is seen once.
+void Asker::Reconnect() {
+  const TimePoint now = Clock::now();
+  const bool is_tap = inside_.shim->capabilities().tap;
+  if (connected_at_ && !is_tap && now - *connected_at_ >= InForce()->reconnect) CloseChannel();
+  if (!connected_at_) connected_at_ = now;
+}
+
 // The server is there and does not answer the question: whoever waits is told so at once (BAR-13).
-void Asker::Refused(const std::string& words) {
+void Asker::Refused(const std::string& words, UnprovenKind kind) {
   CloseChannel();
   Groups released;
   {
     const std::lock_guard<std::mutex> lock(inside_.mutex);
     inside_.reach.Answered();  // it answers, in its way: it is asked at the pace of a poll, not in a loop
-    released = inside_.waiters.AnswerAll(Visibility::Unproven(words));
+    released = inside_.waiters.AnswerAll(Visibility::Unproven(words, kind));
     inside_.waiters.ForgetProbes();
   }
   ReleaseAll(released);
@@ -343,6 +359,7 @@ void Asker::Failed(const std::string& words, TimePoint asked_at) {
 void Asker::CloseChannel() {
   watch_.reset();
   inside_.shim->Close(server_);
+  connected_at_.reset();
   server_.Reset();
 }
 

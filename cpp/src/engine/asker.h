@@ -64,7 +64,8 @@ class Asker {
   std::optional<bool> Question(bool wanted);
   Answers Ask(const std::vector<WriteId>& ids, bool looked_at, bool hurried);
   void OpenWatch();
-  void Refused(const std::string& words);
+  void Refused(const std::string& words, UnprovenKind kind = UnprovenKind::kOther);
+  void Reconnect();
   void Failed(const std::string& words, TimePoint asked_at);
   void CloseChannel();
   bool HasMoved(const std::string& epoch, std::uint64_t applied) const;
@@ -78,6 +79,7 @@ class Asker {
   std::atomic<bool> poked_{false};
   std::atomic<bool> pushed_{false};
   // The thread's own:
+  std::optional<TimePoint> connected_at_;  // since when the shim's connection may be open
   std::unique_ptr<Watch> watch_;
   bool watchable_ = true;
 };

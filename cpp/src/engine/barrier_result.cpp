@@ -62,6 +62,9 @@ std::string BarrierResult::ToString() const {
   std::vector<std::string> told;
   for (const auto& [name, store] : held_->stores) told.push_back(Short(name, store));
   for (const std::string& name : held_->off) told.push_back(name + " switched off (its mode), not looked at");
+  if (held_->error && told.empty()) {  // nothing was judged: mostly the call was a mistake
+    return std::string(held_->satisfied ? "satisfied, but: " : "not satisfied: ") + held_->error->message;
+  }
   const std::string how = held_->dry_run ? "dry run, nothing was waited for"
                                          : std::string(held_->satisfied ? "satisfied" : "not satisfied") + " in " +
                                                Milliseconds(held_->waited) + " ms";
@@ -71,7 +74,9 @@ std::string BarrierResult::ToString() const {
 std::string BarrierResult::Explain() const {
   std::string lines = ToString();
   for (const auto& [name, store] : held_->stores) {
-    lines += "\n  " + name + ": " + std::string(antipode::ToString(store.verdict)) + " (" + store.reason + ")";
+    lines += "\n  " + name + ": " + std::string(antipode::ToString(store.verdict));
+    if (store.kind) lines += ", " + std::string(antipode::ToString(*store.kind));
+    lines += " (" + store.reason + ")";
   }
   for (const Gap& gap : held_->gaps) {
     lines += "\n  incomplete: " + gap.reason;

@@ -29,7 +29,8 @@ Visibility JudgePosition(const std::string& epoch, std::uint64_t counter, const 
   }
   if (EndIn(server.marks, server.current)) {
     return Visibility::Unproven(name + " has ended there at " + std::to_string(*end) + ", wanted " + wanted +
-                                ": it may be lost");
+                                    ": it may be lost",
+                                UnprovenKind::kHistory);
   }
   return Visibility::NotYet(name + " is proved up to " + std::to_string(*end) + " only, wanted " + wanted);
 }

@@ -12,7 +12,7 @@
 namespace antipode {
 namespace {
 
-constexpr double kLongSeconds = 1e6;
+constexpr double kLongSeconds = 60;  // a longer one is warned about
 
 // What the last barrier of a scope proved, for repeating it in O(1).
 struct Pass {
@@ -30,7 +30,7 @@ bool IsOrdinary(const BarrierOptions& options) noexcept {
   };
   const auto& timeout = options.timeout();
   return !options.stores() && !options.reach() && !options.require_complete() && !options.dry_run() &&
-         (!timeout || (timeout->count() >= 0 && timeout->count() < kLongSeconds)) && plain(options.on_timeout()) &&
+         (!timeout || (timeout->count() >= 0 && timeout->count() <= kLongSeconds)) && plain(options.on_timeout()) &&
          (plain(options.on_unproven()) || *options.on_unproven() == Policy::kAsTimeout) && plain(options.on_vacuous());
 }
 
@@ -58,7 +58,9 @@ std::optional<BarrierResult> FreePass(const LineageScope& scope, const BarrierOp
 }
 
 void Remember(const Plan& plan, const BarrierResult& result) {
-  if (!plan.scope || plan.names || plan.reach != Reach::kRegion || result.vacuous() || !plan.recorded.empty()) return;
+  if (!plan.scope || plan.names || plan.reach != Reach::kRegion || result.vacuous() || !plan.recorded.empty() || !plan.in_doubt.empty()) {
+    return;
+  }
   const Duration ttl = InForce()->free_path_ttl;
   if (ttl <= Duration::zero() && !plan.asked.empty()) return;
   std::vector<std::pair<std::shared_ptr<Store>, std::uint64_t>> stores;

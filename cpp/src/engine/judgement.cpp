@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <utility>
 
 #include "engine/branches.h"
@@ -10,6 +11,10 @@
 
 namespace antipode {
 namespace {
+
+constexpr char kGone[] = "is not listed any more, and a connection may still lead there";
+// A barrier that was over before this share of its deadline was given up early: timers end a little early, too.
+constexpr double kWhole = 0.9;
 
 using Needs = std::vector<const Need*>;
 
@@ -39,16 +44,21 @@ ServerResult JudgeServer(const Server& server, const Needs& needs, bool looked) 
   const std::string& address = server.address();
   if (std::any_of(needs.begin(), needs.end(), [](const Need* need) { return need->left_out; })) {
     const std::string words = server.Down();
-    return {address, Verdict::kUnproven, "does not answer: " + (words.empty() ? "does not answer" : words), true};
+    return {address, Verdict::kUnproven, "does not answer: " + (words.empty() ? "does not answer" : words), true,
+            UnprovenKind::kConnection};
   }
+  std::optional<Visibility> worst;
   for (const Need* need : needs) {
-    if (need->Is(Verdict::kUnproven)) return {address, Verdict::kUnproven, address + ": " + need->answer->reason, false};
+    if (!need->answer) continue;
+    Visibility answer = *need->answer;
+    if (answer.verdict == Verdict::kNotYet && answer.unknown_epoch && !looked) {
+      answer = Visibility::Unproven("unknown epoch: " + answer.reason, UnprovenKind::kHistory);
+    }
+    if (answer.verdict == Verdict::kUnproven && (!worst || answer.kind < worst->kind)) worst = std::move(answer);
   }
+  if (worst) return {address, Verdict::kUnproven, address + ": " + worst->reason, false, worst->kind};
   for (const Need* need : needs) {
     if (need->Is(Verdict::kVisible)) continue;
-    if (need->answer && need->answer->unknown_epoch && !looked) {
-      return {address, Verdict::kUnproven, address + ": unknown epoch: " + need->answer->reason, false};
-    }
     return {address, looked ? Verdict::kNotYet : Verdict::kTimedOut, Missing(*need), false};
   }
   return {address, Verdict::kVisible, {}, false};
@@ -68,6 +78,15 @@ StoreResult JudgeStore(const Asked& asked, const Group& group, Duration waited, 
     }
     result.servers.push_back(JudgeServer(*server, own, looked));
   }
+  for (const std::string& address : asked.gone) {
+    result.servers.push_back({address, Verdict::kUnproven, kGone, true});
+  }
+  if (!asked.undiscovered.empty()) {
+    result.verdict = Verdict::kUnproven;
+    result.reason = "its servers are not known: " + asked.undiscovered;
+    result.kind = UnprovenKind::kDiscovery;
+    return result;
+  }
   std::vector<const ServerResult*> judged;
   std::vector<std::string> left;
   std::vector<std::string> left_words;
@@ -82,13 +101,17 @@ StoreResult JudgeStore(const Asked& asked, const Group& group, Duration waited, 
   if (judged.empty() || (!left.empty() && FailsWithoutReplica(asked))) {
     result.verdict = Verdict::kUnproven;
     result.reason = left.empty() ? "no server is registered" : Joined(left, "; ");
+    result.kind = left.empty() ? UnprovenKind::kNotOpened : UnprovenKind::kConnection;
     return result;
   }
   for (const Verdict verdict : {Verdict::kUnproven, Verdict::kTimedOut, Verdict::kNotYet}) {
     std::vector<std::string> reasons;
     std::vector<std::string> there;
     for (const ServerResult* server : judged) {
-      if (server->verdict == verdict) reasons.push_back(server->reason);
+      if (server->verdict == verdict) {
+        reasons.push_back(server->reason);
+        if (server->kind && (!result.kind || *server->kind < *result.kind)) result.kind = server->kind;
+      }
       if (server->verdict == Verdict::kVisible) there.push_back(server->address);
     }
     if (reasons.empty()) continue;
@@ -105,6 +128,21 @@ StoreResult JudgeStore(const Asked& asked, const Group& group, Duration waited, 
   return result;
 }
 
+// A longer timeout is advised only where waiting longer could help (BAR-59).
+std::string CureOfTimeout(const Plan& plan, const BarrierResult& result, const std::vector<std::string>& names) {
+  const auto is_down = [&](const Asked& asked) {
+    return std::find(names.begin(), names.end(), asked.store->name()) != names.end() &&
+           std::any_of(asked.servers.begin(), asked.servers.end(), [](const auto& server) { return !server->Down().empty(); });
+  };
+  if (std::any_of(plan.asked.begin(), plan.asked.end(), is_down)) {
+    return "See that its server runs and lets this process in: antipode doctor URL.";
+  }
+  if (Seconds(result.waited()) >= kWhole * Seconds(plan.timeout)) {
+    return "Raise Timeout() (it was " + Milliseconds(plan.timeout) + " ms), or read the primary with ReadOrFallback().";
+  }
+  return "It was given up early, so a longer Timeout() does not help: ReadOrFallback() can read the primary.";
+}
+
 std::string TimeoutWords(const Plan& plan, const BarrierResult& result, const std::vector<std::string>& names) {
   const std::string region = InForce()->region;
   std::vector<std::string> told;
@@ -112,16 +150,44 @@ std::string TimeoutWords(const Plan& plan, const BarrierResult& result, const st
     told.push_back(name + " is not visible" + (region.empty() ? "" : " in region " + region) + " after " +
                    Milliseconds(result.waited()) + " ms: " + result.store(name).reason);
   }
-  return Joined(told, "; ") + ".\n  Raise Timeout() (it was " + Milliseconds(plan.timeout) +
-         " ms), or read the primary with ReadOrFallback().";
+  return Joined(told, "; ") + ".\n  " + CureOfTimeout(plan, result, names);
+}
+
+// What cures a kind of doubt. Only a history speaks of lost writes (BAR-59).
+std::string CureOf(UnprovenKind kind, const std::string& store) {
+  switch (kind) {
+    case UnprovenKind::kHistory:
+      return "The write may be lost. After a restore or failover, check it and run: antipode epoch settle " + store +
+             " EPOCH --at URL";
+    case UnprovenKind::kRight:
+      return "Give the login of " + store + " the right, as an administrator: antipode init prints how.";
+    case UnprovenKind::kConnection:
+      return "See that a server of " + store + " runs and lets this process in: antipode doctor URL.";
+    case UnprovenKind::kNotOpened:
+      return "No server of " + store + " is known yet: wrap its client, or name its servers with Replicas().";
+    case UnprovenKind::kDiscovery:
+      return "What lists the servers of " + store + " (ReplicasFrom(), a name service) must name one.";
+    case UnprovenKind::kUnfit:
+      return "Change that setting or topology of " + store + "; antipode doctor URL says how.";
+    case UnprovenKind::kOwnFault:
+      return "This process is in trouble: look at its descriptors, threads and memory, and at its log.";
+    case UnprovenKind::kOther:
+      break;
+  }
+  return "antipode doctor URL says what is unproven at a server, and what cures it.";
 }
 
 std::string UnprovenWords(const BarrierResult& result, const std::vector<std::string>& names) {
   std::vector<std::string> told;
-  for (const std::string& name : names) told.push_back(name + ": " + result.store(name).reason);
-  return Joined(told, "; ") +
-         ": the write may be lost.\n  After a restore or failover, check it and run: antipode epoch settle " +
-         names.front() + " EPOCH --at URL";
+  std::map<UnprovenKind, std::string> first;
+  for (const std::string& name : names) {
+    const StoreResult& store = result.store(name);
+    told.push_back(name + ": " + store.reason);
+    if (name != kBranches) first.emplace(store.kind.value_or(UnprovenKind::kOther), name);
+  }
+  std::string words = Joined(told, "; ") + ".";
+  for (const auto& [kind, name] : first) words += "\n  " + CureOf(kind, name);
+  return words;
 }
 
 // What this policy makes of an error; nothing where it lets the application go on.
@@ -171,7 +237,8 @@ StoreResults JudgeStores(const Plan& plan, const Group& group, Duration waited, 
   }
   for (const std::string& name : plan.expected) {
     const char* reason = name == kBranches ? kOpenBranches : "listed in ANTIPODE_STORES, and not registered yet";
-    verdicts.emplace(name, StoreResult{Verdict::kUnproven, reason, {}, {}});
+    const UnprovenKind kind = name == kBranches ? UnprovenKind::kOther : UnprovenKind::kNotOpened;
+    verdicts.emplace(name, StoreResult{Verdict::kUnproven, reason, {}, {}, kind});
   }
   for (const std::string& name : plan.elsewhere) {
     verdicts.emplace(name, StoreResult{Verdict::kElsewhere, "not registered in this process", {}, {}});

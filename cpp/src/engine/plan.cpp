@@ -14,7 +14,7 @@
 namespace antipode {
 namespace {
 
-constexpr double kLongestSeconds = 1e9;  // beyond it the clock's own numbers end; nobody waits for thirty years
+constexpr double kLongSeconds = 60;  // a longer deadline is probably one in milliseconds (BAR-58)
 
 Error Mistake(std::string message) { return {ErrorCode::kConfiguration, std::move(message), nullptr}; }
 
@@ -38,19 +38,23 @@ Result<void> CheckName(const std::string& name, const std::vector<std::shared_pt
   return {};
 }
 
-Result<Duration> Deadline(const BarrierOptions& options, const ScopePtr& scope, const std::vector<Asked>& asked) {
+Result<Duration> Deadline(const BarrierOptions& options, const ScopePtr& scope, const std::vector<Asked>& asked,
+                          const std::string& site) {
   Duration limit{};
   if (options.timeout()) {
     const double seconds = options.timeout()->count();
-    if (!std::isfinite(seconds) || seconds < 0) {
-      return Mistake("Timeout(" + std::to_string(seconds) +
-                     " s): want a number at least 0, and not infinite: there is no infinite wait to ask for");
+    if (!(seconds >= 0 && seconds <= Seconds(kLongestTimeout))) {
+      return Mistake("Timeout(" + std::to_string(seconds) + " s): want 0 to 3600 s");
     }
-    limit = std::chrono::duration_cast<Duration>(BarrierOptions::Seconds(std::min(seconds, kLongestSeconds)));
+    limit = std::chrono::duration_cast<Duration>(BarrierOptions::Seconds(seconds));
   } else if (asked.empty()) {
     limit = TimeoutOf("");
   } else {
     for (const Asked& each : asked) limit = std::max<Duration>(limit, each.store->timeout());
+  }
+  if (Seconds(limit) > kLongSeconds) {
+    logs::Warn("timeout " + site, "a barrier may wait for " + std::to_string(std::llround(Seconds(limit))) +
+                                      " s: variables are in milliseconds. site=" + site);
   }
   const auto deadline = scope ? scope->deadline() : std::nullopt;
   if (deadline) limit = std::min<Duration>(limit, std::max<Duration>(*deadline - Clock::now(), Duration::zero()));
@@ -129,7 +133,11 @@ Result<void> TakeApart(Plan& plan, const Registry& registry, const Settings& now
       plan.switched_off.push_back(name);
     } else {
       auto& group = enforcing && mode == Mode::kDryRun ? plan.recorded : plan.asked;
-      group.push_back({store, plan.lineage.OfStore(name), store->Servers(plan.reach == Reach::kReplica)});
+      const bool is_own = plan.reach == Reach::kReplica;
+      group.push_back({store, plan.lineage.OfStore(name), store->Servers(is_own)});
+      if (!enforcing || &group == &plan.recorded) continue;  // records are of the servers that are known
+      group.back().gone = store->Gone();
+      group.back().undiscovered = store->Undiscovered(is_own);
     }
   }
   return {};
@@ -148,7 +156,7 @@ WantedWrites Plan::Wanted() const {
 }
 
 bool Plan::LeavesUnjudged() const {
-  if (expired_branches || !elsewhere.empty() || !expected.empty() || !switched_off.empty()) return true;
+  if (expired_branches || !in_doubt.empty() || !elsewhere.empty() || !expected.empty() || !switched_off.empty()) return true;
   if (!lineage.IsComplete() && !lineage.IsComplete(AskedNames())) return true;
   if (!scope) return false;
   const std::vector<Gap> gaps = scope->gaps();
@@ -172,6 +180,9 @@ Result<Plan> MakePlan(ScopePtr scope, const Lineage* lineage, const BarrierOptio
         "antipode::Barrier() was called outside any scope, so there is no lineage to wait for. Open an antipode::Scope, "
         "carry one to this thread by antipode::Carry, or give it a lineage. (site: " + plan.site + ")");
   }
+  if (lineage == nullptr) {  // before the lineage: what ends in between is in doubt once too often, not once too few
+    for (auto& each : scope->InDoubt()) plan.in_doubt.insert(std::move(each));
+  }
   plan.lineage = lineage != nullptr ? *lineage : scope->lineage();
   plan.scope = std::move(scope);
   const std::shared_ptr<Registry> registry = CurrentRegistry();
@@ -182,11 +193,18 @@ Result<Plan> MakePlan(ScopePtr scope, const Lineage* lineage, const BarrierOptio
   }
   Announce();
   if (options.stores()) {
+    if (options.stores()->empty()) {
+      return Mistake("Stores({}) asks for nothing, and would always pass: name stores, or leave Stores() out");  // BAR-58
+    }
     for (const std::string& name : *options.stores()) {
       const auto needed = registry->Need(name);
       if (!needed.ok()) return needed.error();
     }
     plan.names = options.stores();
+    for (auto each = plan.in_doubt.begin(); each != plan.in_doubt.end();) {
+      const bool is_asked = std::find(plan.names->begin(), plan.names->end(), each->first) != plan.names->end();
+      each = is_asked ? std::next(each) : plan.in_doubt.erase(each);
+    }
   }
   plan.reach = options.reach().value_or(Reach::kRegion);
   if (plan.reach == Reach::kSession) {
@@ -198,7 +216,7 @@ Result<Plan> MakePlan(ScopePtr scope, const Lineage* lineage, const BarrierOptio
   plan.dry_run = options.dry_run() || now->mode == Mode::kDryRun;
   Result<void> done = TakeApart(plan, *registry, *now);
   if (!done.ok()) return done.error();
-  const Result<Duration> deadline = Deadline(options, plan.scope, plan.asked);
+  const Result<Duration> deadline = Deadline(options, plan.scope, plan.asked, plan.site);
   if (!deadline.ok()) return deadline.error();
   plan.timeout = *deadline;
   done = TakePolicies(plan, options, *now);

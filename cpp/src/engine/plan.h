@@ -5,7 +5,9 @@
 
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "antipode/barrier.h"
@@ -21,6 +23,10 @@ struct Asked {
   std::shared_ptr<Store> store;
   std::vector<WriteId> ids;
   std::vector<std::shared_ptr<Server>> servers;
+  /// The addresses of servers that discovery took away lately, of which a pass does not speak (BAR-54).
+  std::vector<std::string> gone = {};
+  /// Why nobody knows the servers; empty where somebody does (BAR-53).
+  std::string undiscovered = {};
 };
 
 /// One barrier, before anything is waited for.
@@ -51,6 +57,8 @@ struct Plan {
   std::uint64_t registry_generation = 0;
   std::uint64_t settings_generation = 0;
   std::string site;
+  /// Where the scope's own lineage is judged: the asked stores of its writes in flight, and whether each one's outcome is unknown.
+  std::set<std::pair<std::string, bool>> in_doubt;
 
   /// Every write, at every server where it has to be seen.
   WantedWrites Wanted() const;

@@ -8,6 +8,7 @@
 #include "antipode/wire.h"
 #include "engine/forks.h"
 #include "engine/measures.h"
+#include "engine/time.h"
 #include "history/recorder.h"
 #include "text.h"
 
@@ -61,6 +62,11 @@ Result<std::shared_ptr<Store>> Registry::Join(const ShimType& type, const StoreO
   // Refuses a name that the wire cannot carry.
   const Result<WriteId> checked = WriteId::Make(options.name, "check", Ordered{"", 0});
   if (!checked.ok()) return checked.error();
+  const Duration timeout = options.timeout.value_or(Duration::zero());
+  if (timeout < Duration::zero() || timeout > kLongestTimeout) {  // BAR-58
+    return Error{ErrorCode::kConfiguration,
+                 options.name + ": its Timeout is " + std::to_string(Seconds(timeout)) + " s: want 0 to 3600 s", nullptr};
+  }
   std::shared_ptr<Store> store;
   {
     const std::lock_guard<std::mutex> lock(mutex_);

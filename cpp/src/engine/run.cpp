@@ -36,6 +36,10 @@ BarrierResult::Held Hold(const Plan& plan, Duration waited, StoreResults stores)
   BarrierResult::Held held;
   if (plan.scope) held.gaps = plan.scope->gaps();
   held.left_unjudged = LeftOut(stores) || !plan.recorded.empty() || plan.LeavesUnjudged();
+  for (const auto& [store, is_unknown] : plan.in_doubt) {  // BAR-56
+    const char* const state = is_unknown ? "its outcome is not known" : "it has not been answered, or not been committed";
+    held.gaps.push_back({"pending", store, std::string("a write of this scope: ") + state});
+  }
   if (plan.expired_branches) held.gaps.push_back({"branch", "", kExpiredBranches});
   held.vacuous = plan.Vacuous();
   held.off = plan.switched_off;

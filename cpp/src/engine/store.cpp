@@ -14,6 +14,8 @@ namespace antipode {
 namespace {
 
 constexpr Duration kRefresh = std::chrono::seconds(5);
+constexpr Duration kRetry = std::chrono::milliseconds(500);  // while no answer stands
+constexpr Duration kStands = std::chrono::seconds(30);       // so long the last answer does (BAR-53)
 
 template <class T>
 void Take(std::optional<T>& member, const std::optional<T>& later) {
@@ -113,7 +115,8 @@ Result<void> Store::ListReplicas(const StoreOptions& options) {
   if (options.list_replicas) {
     {
       const std::lock_guard<std::mutex> lock(mutex_);
-      lists_.push_back(options.list_replicas);
+      sources_.push_back(std::make_shared<Source>(Source{options.list_replicas}));
+      known_until_.store(0);
     }
     lists_any_.store(true);
     return Refresh();
@@ -136,89 +139,144 @@ std::shared_ptr<Server> Store::UseServer(const std::any& target, std::string add
 std::shared_ptr<Server> Store::Add(ServersByAddress& group, const std::any& target, std::string address) {
   const std::lock_guard<std::mutex> lock(mutex_);
   if (auto there = Find(group, address)) return there;
-  std::shared_ptr<Server> server = Find(&group == &own_ ? listed_ : own_, address);
-  if (!server) {
-    server = Find(former_, address);
-    former_.erase(std::remove(former_.begin(), former_.end(), server), former_.end());
-  }
-  if (!server) server = std::make_shared<Server>(*this, shim_, std::move(address), target);
-  group.push_back(server);
+  group.push_back(Known(target, std::move(address)));
   generation_.fetch_add(1, std::memory_order_acq_rel);
+  return group.back();
+}
+
+// The one of this address, made where there is none; the lock is held.
+std::shared_ptr<Server> Store::Known(const std::any& target, std::string address) {
+  std::shared_ptr<Server> server = Find(EveryServer(), address);
+  if (!server) server = std::make_shared<Server>(*this, shim_, std::move(address), target);
+  former_.erase(std::remove(former_.begin(), former_.end(), server), former_.end());
   return server;
+}
+
+// Those that a list or a function names; the lock is held.
+std::vector<std::shared_ptr<Server>> Store::Listed() const {
+  ServersByAddress listed = listed_;
+  for (const auto& source : sources_) {
+    for (const auto& server : source->servers) {
+      if (!Find(listed, server->address())) listed.push_back(server);
+    }
+  }
+  return listed;
 }
 
 std::vector<std::shared_ptr<Server>> Store::Servers(bool own) {
   if (RefreshDue(Clock::now())) RefreshLater();
   const std::lock_guard<std::mutex> lock(mutex_);
   if (own && !own_.empty()) return own_;
-  return listed_.empty() ? own_ : listed_;
+  return listed_.empty() && sources_.empty() ? own_ : Listed();  // an empty answer never means the client's own server
+}
+
+std::vector<std::string> Store::Gone() {
+  const TimePoint now = Clock::now();
+  const Duration stays = InForce()->left_server;
+  std::vector<std::string> addresses;
+  const std::lock_guard<std::mutex> lock(mutex_);
+  for (auto each = gone_.begin(); each != gone_.end();) {
+    const bool is_over = now - each->second >= stays;
+    if (!is_over) addresses.push_back(each->first);
+    each = is_over ? gone_.erase(each) : std::next(each);
+  }
+  return addresses;
+}
+
+std::string Store::Undiscovered(bool own) const {
+  const TimePoint now = Clock::now();
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (own && !own_.empty()) return {};
+  for (const auto& source : sources_) {
+    if (!source->given_at || now - *source->given_at > kStands) return source->words;
+  }
+  return {};
 }
 
 std::shared_ptr<Server> Store::ServerAt(std::string_view address) const {
   const std::lock_guard<std::mutex> lock(mutex_);
   const auto own = Find(own_, address);
-  return own ? own : Find(listed_, address);
+  return own ? own : Find(Listed(), address);
 }
 
 bool Store::RefreshDue(TimePoint now) const noexcept {
-  return lists_any_.load(std::memory_order_acquire) && Ticks(now) - refreshed_at_.load() > kRefresh.count();
+  if (!lists_any_.load(std::memory_order_acquire)) return false;
+  return Ticks(now) - refreshed_at_.load() > kRefresh.count() || Ticks(now) > known_until_.load();
 }
 
 void Store::RefreshLater() {
-  if (!threads::MayStart() || refreshing_.exchange(true)) return;
-  refreshed_at_.store(Ticks(Clock::now()));
+  const TimePoint now = Clock::now();
+  if (Ticks(now) - refreshed_at_.load() < kRetry.count() || !threads::MayStart() || refreshing_.exchange(true)) return;
+  refreshed_at_.store(Ticks(now));
   const std::lock_guard<std::mutex> lock(mutex_);
   if (refresher_) refresher_->join();  // it has ended: it was it that took `refreshing_` back
   refresher_ = std::make_unique<std::thread>(threads::Named("antipode-list", [this] {
     const Result<void> done = Refresh();
-    if (!done.ok()) {  // the application's function: the servers known so far stay
+    if (!done.ok()) {  // the application's function: its last answer stands for a while
       logs::Warn("replicas " + name_,
-                "the function for the replicas of " + name_ + " failed: " + done.error().message);
+                 "the function for the replicas of " + name_ + " failed: " + done.error().message);
     }
     refreshing_.store(false);
   }));
 }
 
-// Asks the functions again; a server that is no longer listed is not waited for any more.
+// Asks the functions again. An empty answer, and an error, are a fault of theirs: the last answer stands for a while (BAR-53).
 Result<void> Store::Refresh() {
-  std::vector<ListTargets> lists;
+  std::vector<std::shared_ptr<Source>> sources;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
-    lists = lists_;
+    sources = sources_;
   }
-  Targets targets;
-  for (const ListTargets& list : lists) {
+  Result<void> done;
+  for (const auto& source : sources) {
+    Result<Targets> listed = Error{ErrorCode::kConfiguration, {}, nullptr};
     try {
-      Result<Targets> listed = list();
-      if (!listed.ok()) return listed.error();
-      for (std::any& target : *listed) targets.push_back(std::move(target));
+      listed = source->list();
     } catch (const std::exception& error) {
-      return Error{ErrorCode::kConfiguration, error.what(), nullptr};
+      listed = Error{ErrorCode::kConfiguration, error.what(), nullptr};
     }
-  }
-  std::vector<std::string> wanted;
-  for (const std::any& target : targets) {
-    wanted.push_back(shim_->Address(target));
-    Add(listed_, target, wanted.back());
+    if (listed.ok() && !listed->empty()) {
+      Take(*source, *listed);
+    } else {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      source->words = listed.ok() ? "the function for them names no server" : listed.error().message;
+      if (!listed.ok()) done = listed.error();
+    }
   }
   const std::lock_guard<std::mutex> lock(mutex_);
   former_.erase(std::remove_if(former_.begin(), former_.end(), [](const auto& each) { return !each->Asking(); }),
                 former_.end());
-  ServersByAddress kept;
-  for (auto& server : listed_) {
-    const bool stays = std::find(wanted.begin(), wanted.end(), server->address()) != wanted.end();
-    if (!stays && !Find(own_, server->address())) former_.push_back(server);
-    if (stays) kept.push_back(std::move(server));
-  }
-  if (kept.size() != listed_.size()) generation_.fetch_add(1, std::memory_order_acq_rel);
-  listed_ = std::move(kept);
+  TimePoint until = TimePoint::max();
+  for (const auto& source : sources_) until = std::min(until, source->given_at ? *source->given_at + kStands : TimePoint());
+  known_until_.store(Ticks(until));
   refreshed_at_.store(Ticks(Clock::now()));
-  return {};
+  return done;
+}
+
+// One answer; a server that nobody names any more is gone.
+void Store::Take(Source& source, const Targets& targets) {
+  const TimePoint now = Clock::now();
+  const std::lock_guard<std::mutex> lock(mutex_);
+  ServersByAddress named;
+  for (const std::any& target : targets) {
+    std::string address = shim_->Address(target);
+    if (!Find(named, address)) named.push_back(Known(target, std::move(address)));
+  }
+  ServersByAddress before = std::exchange(source.servers, std::move(named));
+  const ServersByAddress listed = Listed();
+  for (auto& server : before) {
+    if (Find(listed, server->address())) continue;
+    gone_[server->address()] = now;
+    if (!Find(own_, server->address())) former_.push_back(std::move(server));
+  }
+  for (const auto& server : source.servers) gone_.erase(server->address());
+  if (!source.given_at || before != source.servers) generation_.fetch_add(1, std::memory_order_acq_rel);
+  source.given_at = now;
 }
 
 std::vector<std::shared_ptr<Server>> Store::EveryServer() const {
   ServersByAddress every = own_;
-  for (const auto& group : {listed_, former_}) {
+  for (const auto& group : {Listed(), former_}) {
     for (const auto& server : group) {
       if (std::find(every.begin(), every.end(), server) == every.end()) every.push_back(server);
     }

@@ -14,6 +14,9 @@ using Clock = std::chrono::steady_clock;
 using TimePoint = Clock::time_point;
 static_assert(std::is_same_v<Clock::duration, Duration>);
 
+/// No barrier waits longer (BAR-58).
+inline constexpr Duration kLongestTimeout = std::chrono::hours(1);
+
 /// Long ago: before whatever has happened.
 inline constexpr TimePoint kNever = TimePoint::min();
 

@@ -18,6 +18,28 @@ std::string_view ToString(Verdict verdict) noexcept {
   return "unproven";
 }
 
+std::string_view ToString(UnprovenKind kind) noexcept {
+  switch (kind) {
+    case UnprovenKind::kHistory:
+      return "history";
+    case UnprovenKind::kRight:
+      return "right";
+    case UnprovenKind::kConnection:
+      return "connection";
+    case UnprovenKind::kNotOpened:
+      return "not_opened";
+    case UnprovenKind::kDiscovery:
+      return "discovery";
+    case UnprovenKind::kUnfit:
+      return "unfit";
+    case UnprovenKind::kOwnFault:
+      return "own_fault";
+    case UnprovenKind::kOther:
+      return "other";
+  }
+  return "other";
+}
+
 std::string_view ToString(Reach reach) noexcept {
   switch (reach) {
     case Reach::kSession:

@@ -255,7 +255,7 @@ void Waiters::AnswerPosition(const WriteId& write_id, const Visibility& answer, 
     DropProbe(epoch, counter);
   } else if (answer.unknown_epoch) {
     const TimePoint since = unknown_.emplace(epoch, first != nullptr ? first->since : now).first->second;
-    const Visibility never = Visibility::Unproven("unknown epoch: " + answer.reason);
+    const Visibility never = Visibility::Unproven("unknown epoch: " + answer.reason, UnprovenKind::kHistory);
     for (const NeedPtr& need : queue.All()) {
       need->answer = answer;
       if (now - since >= need->group.timeout) Settle(*need, &never, released);

@@ -112,6 +112,12 @@ TEST_F(BarrierTest, MistakesOfTheProgrammerAreErrorsAtOnce) {
   const Scope scope;
   IsRefused(Barrier(BarrierOptions().Stores({"blog-post"})), ErrorCode::kUnknownStore, "Did you mean");
   IsRefused(Barrier(BarrierOptions().Stores({"blog-post"})), ErrorCode::kUnknownStore, "registered: blog-posts");
+  IsRefused(Barrier(BarrierOptions().Stores({})), ErrorCode::kConfiguration, "asks for nothing");  // BAR-58
+  for (const auto timeout : {BarrierOptions::Seconds(-1), BarrierOptions::Seconds(3601), BarrierOptions::Seconds(INFINITY)}) {
+    IsRefused(Barrier(BarrierOptions().Timeout(timeout)), ErrorCode::kConfiguration, "0 to 3600 s");
+  }
+  EXPECT_FALSE(JoinStore(ShimType::Of<FakeShim>("fake"), StoreOptions("late").Timeout(2h)).ok());
+  EXPECT_NE(Barrier(BarrierOptions().Stores({"blog-post"})).ToString().find("Did you mean"), std::string::npos);
   IsRefused(Barrier(BarrierOptions().Reach(Reach::kSession)), ErrorCode::kConfiguration, "WaitOnRead");
   IsRefused(Barrier(BarrierOptions().OnTimeout(Policy::kRedeliver)), ErrorCode::kConfiguration, "message");
   IsRefused(Barrier(BarrierOptions().OnTimeout(Policy::kAsTimeout)), ErrorCode::kConfiguration, "OnTimeout");

@@ -1,6 +1,9 @@
 // spec/vectors/barrier-*.json and epoch-judge.json, on the real engine.
 #include <gtest/gtest.h>
 
+#include <memory>
+#include <set>
+
 #include "antipode/epochs.h"
 #include "antipode/scope.h"
 #include "engine/completions.h"
@@ -15,6 +18,10 @@ Ask AnswerOf(const std::string& word) {
   if (word == "visible") return Always(Visibility::Visible());
   if (word == "not_yet" || word == "timed_out") return Always(Visibility::NotYet());
   if (word == "unproven") return Always(Visibility::Unproven("the test says so"));
+  for (int kind = 0; kind < static_cast<int>(UnprovenKind::kOther); ++kind) {
+    const auto each = static_cast<UnprovenKind>(kind);
+    if (word == "unproven-" + std::string(ToString(each))) return Always(Visibility::Unproven("the test says so", each));
+  }
   EXPECT_EQ(word, "down");
   return Down();
 }
@@ -47,6 +54,28 @@ bool Register(const Json& vector, SettingWords words = {}) {
   return has_down;
 }
 
+// The scope that holds the lineage and the case's own writes; null where it has none (BAR-56).
+class InDoubt {
+ public:
+  InDoubt(const Json& vector, const Lineage& lineage) {
+    if (!vector.contains("pending")) return;
+    scope_ = std::make_unique<Scope>(lineage);
+    BeginWrites(vector);
+  }
+  bool any() const { return scope_ != nullptr; }
+
+  static void BeginWrites(const Json& vector) {
+    const Json pending = vector.value("pending", Json::object());
+    for (const auto& [store, state] : pending.items()) {
+      const PendingPtr write = CurrentScope()->Begin(store);
+      if (state == "unknown") CurrentScope()->OutcomeUnknown(write);
+    }
+  }
+
+ private:
+  std::unique_ptr<Scope> scope_;
+};
+
 TEST(BarrierVectors, Results) {
   RunVectors("barrier-result", [](const Json& vector) {
     const Isolated isolated;
@@ -58,7 +87,8 @@ TEST(BarrierVectors, Results) {
     const bool answered = std::any_of(awaited.begin(), awaited.end(), [](const Json& word) { return word != "timed_out"; });
     BarrierOptions options = Proceeding(look ? 0ms : !in_vain && !has_down ? 10s : has_down || answered ? 400ms : 50ms);
     if (!vector.at("ask").is_null()) options.Stores(vector.at("ask").get<std::vector<std::string>>());
-    const BarrierResult result = Barrier(lineage, options);
+    const InDoubt scope(vector, lineage);
+    const BarrierResult result = scope.any() ? Barrier(options) : Barrier(lineage, options);
     if (vector.contains("error")) {
       ASSERT_NE(result.error(), nullptr);
       EXPECT_EQ(ErrorName(result.error()->code), vector.at("error").get<std::string>());
@@ -69,6 +99,21 @@ TEST(BarrierVectors, Results) {
     Json verdicts = Json::object();
     for (const auto& [name, store] : result.stores()) verdicts[name] = std::string(ToString(store.verdict));
     EXPECT_EQ(verdicts, vector.at("verdicts")) << result.Explain();
+    Json kinds = Json::object();
+    for (const auto& [name, store] : result.stores()) {
+      if (store.kind) kinds[name] = std::string(ToString(*store.kind));
+    }
+    EXPECT_EQ(kinds, vector.value("kinds", Json::object())) << result.Explain();  // BAR-59
+    std::set<std::string> doubtful;
+    for (const Gap& gap : result.gaps()) {
+      if (gap.reason == "pending") doubtful.insert(gap.store);
+    }
+    const Json& asked = vector.at("ask");
+    const Json pending = vector.value("pending", Json::object());
+    for (const auto& [store, state] : pending.items()) {
+      const bool is_asked = asked.is_null() || std::find(asked.begin(), asked.end(), Json(store)) != asked.end();
+      EXPECT_EQ(doubtful.count(store), is_asked ? 1U : 0U) << store << state;
+    }
     EXPECT_EQ(result.satisfied(), vector.at("satisfied"));
     EXPECT_EQ(result.complete(), vector.at("complete"));
     EXPECT_EQ(result.vacuous(), vector.at("vacuous"));
@@ -88,7 +133,11 @@ TEST_F(BarrierRecordVectors, Records) {
     Register(vector, words);
     BarrierOptions options;
     if (!vector.at("ask").is_null()) options.Stores(vector.at("ask").get<std::vector<std::string>>());
-    EXPECT_TRUE(Barrier(Read(vector.at("lineage").get<std::string>()), options).dry_run());
+    const Lineage lineage = Read(vector.at("lineage").get<std::string>());
+    {
+      const InDoubt scope(vector, lineage);
+      EXPECT_TRUE((scope.any() ? Barrier(options) : Barrier(lineage, options)).dry_run());
+    }
     Until([] { return following::Unanswered() == 0; });
     Completions::Instance().End();  // what is never seen is given up
     ASSERT_TRUE(records::Flush(20s));
@@ -127,6 +176,7 @@ TEST(BarrierVectors, Policies) {
       if (word == "timed_out") deadline = 300ms;
     }
     const Scope scope(std::make_shared<LineageScope>(Lineage(ids), ScopeKind::kMessage, Delivery{true, {}}));
+    InDoubt::BeginWrites(vector);
     const BarrierResult result = Barrier(BarrierOptions()
                                              .Timeout(deadline)
                                              .OnTimeout(PolicyOf(vector.at("on_timeout")))

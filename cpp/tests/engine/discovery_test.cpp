@@ -1,0 +1,117 @@
+// Which servers a barrier speaks of, where a function lists them, and that an address may come to lead elsewhere (BAR-52 to BAR-55).
+#include <gtest/gtest.h>
+
+#include <atomic>
+
+#include "engine/fakes.h"
+#include "engine/log_test.h"
+
+namespace antipode::testing {
+namespace {
+
+class DiscoveryTest : public EngineTest {
+ protected:
+  // The store of one wrapped client and of a function that lists servers; the function's answer may change.
+  void Register() {
+    const auto type = ShimType::Of<FakeShim>("fake");
+    store_ = JoinStore(type, StoreOptions("s").ReplicasFrom([this]() -> Result<Targets> {
+               ++asked_;
+               const std::lock_guard<std::mutex> lock(mutex_);
+               if (fails_) return Error{ErrorCode::kConfiguration, "the catalogue is down", nullptr};
+               return Targets(listed_.begin(), listed_.end());
+             })).value();
+    store_->UseServer(std::any(own_));
+  }
+  void List(std::vector<FakePtr> fakes, bool fails = false) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    listed_ = std::move(fakes);
+    fails_ = fails;
+  }
+  BarrierResult Judge() { return Barrier(Lineage(Object("s", "k")), Proceeding(2s)); }
+
+  const FakePtr own_ = MakeFake("own", Always(Visibility::Visible()));
+  const FakePtr one_ = MakeFake("one", Always(Visibility::Visible()));
+  const FakePtr two_ = MakeFake("two", Always(Visibility::Visible()));
+  std::atomic<int> asked_{0};
+  std::mutex mutex_;
+  std::vector<FakePtr> listed_;
+  bool fails_ = false;
+  std::shared_ptr<Store> store_;
+};
+
+// BAR-52, BAR-53: never by the wrapped client's own server.
+TEST_F(DiscoveryTest, AnEmptyAnswerIsAFaultAndNotTheClientsOwnServer) {
+  Register();
+  BarrierResult result = Judge();
+  EXPECT_FALSE(result.satisfied());
+  EXPECT_EQ(result.store("s").verdict, Verdict::kUnproven);
+  EXPECT_EQ(result.store("s").kind, UnprovenKind::kDiscovery) << result.Explain();
+  EXPECT_NE(result.Explain().find("names no server"), std::string::npos) << result.Explain();
+  EXPECT_EQ(own_->asked, 0);
+  List({one_});
+  Until([&] { return Judge().complete(); }, 60s);
+  for (const bool fails : {false, true}) {
+    List({}, fails);
+    const int before = asked_;
+    Until([&] { return Judge().complete() && asked_ > before; }, 60s);  // the last answer stands
+  }
+}
+
+// BAR-54.
+TEST_F(DiscoveryTest, AServerThatIsTakenAwayIsNamedForAWhile) {
+  List({one_, two_});
+  Register();
+  EXPECT_TRUE(Judge().complete());
+  List({one_});
+  Until([&] { return !Judge().complete(); }, 60s);
+  const BarrierResult result = Judge();
+  EXPECT_TRUE(result.satisfied());
+  EXPECT_EQ(result.store("s").LeftOut(), std::vector<std::string>{"two"});
+  SettingWords words;
+  words.on_replica_out = OnReplicaOut::kFail;
+  Set(words);
+  EXPECT_FALSE(Judge().satisfied());
+  words.on_replica_out = OnReplicaOut::kName;
+  words.left_server = 0ms;
+  Set(words);
+  EXPECT_TRUE(Judge().complete());
+}
+
+// BAR-55: while barriers come our connection is made anew, and what it then shows counts.
+TEST_F(LogTest, AnAddressThatComesToLeadElsewhereIsFound) {
+  class Connected final : public LogShim {
+   public:
+    Answers Visible(Span<const WriteId> ids, Server& server) override {
+      auto* const log = std::any_cast<std::shared_ptr<FakeLog>>(&server.session);
+      if (log == nullptr) server.session = Lead();
+      return (*std::any_cast<std::shared_ptr<FakeLog>>(&server.session))->Judge(ids, server);
+    }
+    void Close(Server& server) noexcept override { server.session.reset(); }
+    // Where the address leads; from now on there, where it is given.
+    static std::shared_ptr<FakeLog> Lead(const std::shared_ptr<FakeLog>& to = nullptr) {
+      static std::mutex mutex;
+      static std::shared_ptr<FakeLog> where;
+      const std::lock_guard<std::mutex> lock(mutex);
+      if (to != nullptr) where = to;
+      return where;
+    }
+  };
+  SettingWords words;
+  words.reconnect = 100ms;
+  Set(words);
+  Connected::Lead(log_);
+  log_->Move(5);
+  MakeFakeStore<Connected>("moved", {MakeFake("endpoint", Down())});
+  const Lineage lineage(At("moved", "e1", 5));
+  EXPECT_TRUE(Barrier(lineage, Proceeding(20s)).complete());
+  const auto behind = std::make_shared<FakeLog>();
+  behind->instance = "i2";
+  Connected::Lead(behind);
+  Until([&] { return !Barrier(lineage, Proceeding(20ms)).satisfied(); });
+  EXPECT_FALSE(Barrier(lineage, Proceeding(20ms)).satisfied());
+  behind->Move(5);
+  Until([&] { return Barrier(lineage, Proceeding(200ms)).complete(); });
+}
+
+}  // namespace
+}  // namespace antipode::testing
