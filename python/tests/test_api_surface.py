@@ -69,7 +69,8 @@ SIGNATURES: dict[str, str] = {
     # both directions of HTTP and gRPC, and any other transport
     "asgi.Middleware": "app, *, edge=None, session=None, answers_waits=False",
     "wsgi.Middleware": "app, *, edge=None, session=None, answers_waits=False",
-    "session.Cookie": "name='antipode-session', *, path='/', domain=None, secure=True, same_site='Lax'",
+    "session.Cookie": "name=None, *, path='/', domain=None, secure=True, same_site='Lax', bind=None",
+    "session.forget": "",
     "session.Entry": "of",
     "session.join_from": "kept",
     "session.keep_in": "kept",

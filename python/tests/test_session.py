@@ -30,7 +30,7 @@ pytestmark = pytest.mark.usefixtures("own_propagators")
 
 EPOCH = "8371ab90c2d4e6f1"
 KEYS = Keys({"one": b"k" * 32})
-NAME = "antipode-session"
+NAME = "antipode"
 
 
 def block(number: int) -> WriteId:
@@ -311,7 +311,7 @@ def test_an_old_one_is_as_none(browser: Browser, counts: Counts, monkeypatch: py
 def test_several_cookies_are_joined(browser: Browser) -> None:
     """SESS-11: of two paths or domains, one of them no more than a try."""
     first = (cookie_of(browser.get("/7")) or "").split(";")[0]
-    other = Browser("asgi", Cookie())
+    other = Browser("asgi", Cookie(secure=False))
     second = (cookie_of(other.get("/9")) or "").split(";")[0]
     browser.get("/0", f'a=b; {NAME}={first};{NAME}="{second}"; {NAME}=nonsense; {NAME}')
     assert browser.seen[-1] == Lineage([block(9)])
@@ -352,7 +352,17 @@ def test_without_a_key_no_cookie_is_made() -> None:
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"name": "a b"}, {"name": ""}, {"path": "/;x"}, {"domain": "a\r\nb"}, {"same_site": "Any"}]
+    "wrong",
+    [
+        {"name": "a b"},
+        {"name": ""},
+        {"path": "/;x"},
+        {"domain": "a\r\nb"},
+        {"same_site": "Any"},
+        {"same_site": "None", "secure": False},
+        {"name": "__Host-mine", "path": "/a"},
+        {"name": "__host-mine", "secure": False},
+    ],
 )
 def test_no_such_cookie(wrong: Any) -> None:
     with pytest.raises(ConfigurationError):
@@ -363,7 +373,53 @@ def test_no_such_cookie(wrong: Any) -> None:
 def test_no_cookie_breaks_a_request(lines: list[str]) -> None:
     antipode.configure(keys=KEYS, trust="private")
     arrival = Arrival({}, (*lines, *(f"{NAME}={line}" for line in lines), *(f"{NAME}.{line}" for line in lines)))
-    assert Cookie().load(arrival) == Lineage()
+    assert Cookie(secure=False).load(arrival) == Lineage()
+
+
+def test_no_sibling_host_can_plant_the_default_one() -> None:
+    """SESS-9."""
+    made = {
+        line.partition(".")[0]: line.split("; ")[2:]
+        for cookie in (Cookie(), Cookie(secure=False), Cookie(path="/a"))
+        for line in cookie.keep(Arrival({}, ()), Lineage(), Lineage([block(7)]))
+    }
+    assert made == {
+        "__Host-antipode": ["Path=/", "HttpOnly", "SameSite=Lax", "Secure"],
+        "antipode": ["Path=/a", "HttpOnly", "SameSite=Lax", "Secure"],
+    }
+
+
+def test_a_cookie_of_another_subject_is_dropped(counts: Counts) -> None:
+    """SESS-15: over log-out and log-in, and from somebody who has no subject."""
+    users: list[str | None] = ["alice"]
+    cookie = Cookie(secure=False, bind=lambda request: users[0])
+    [line] = cookie.keep(Arrival({}, ()), Lineage(), Lineage([block(7)]))
+    arrival = Arrival({}, (line.split(";")[0],))
+    assert cookie.load(arrival) == Lineage([block(7)])
+    for other in ("bob", None, "alice "):
+        users[0] = other
+        assert cookie.load(arrival) == Lineage()
+        assert not cookie.load(arrival).incomplete
+    assert Cookie(secure=False).load(arrival) == Lineage()
+    assert counts.of("antipode.lineage.dropped", direction="session_in") == 7
+
+
+def test_log_out_forgets(browser: Browser, monkeypatch: pytest.MonkeyPatch) -> None:
+    """SESS-15: its cookies end with the response, also one that is no good, and what was written is not kept."""
+    value = (cookie_of(browser.get("/7")) or "").split(";")[0]
+    monkeypatch.setattr(browser, "write", lambda number: (antipode.append(block(9)), antipode.session.forget()))
+    answer = browser.get("/9", f"{NAME}={value}; {NAME}.x=nonsense")
+    ended = [line for name, line in answer.headers.items() if name.lower() == "set-cookie"]
+    assert sum(line.count("Max-Age=0") for line in ended) == 2
+    kept: dict[str, Any] = {}
+    with antipode.scope():
+        antipode.append(block(7))
+        antipode.session.keep_in(kept)
+        antipode.session.forget()
+        antipode.session.keep_in(kept)
+    assert kept == {}
+    with pytest.raises(ConfigurationError):
+        antipode.session.forget()
 
 
 def test_the_response_to_a_caller_inside_has_the_sessions_lineage_too() -> None:

@@ -16,7 +16,8 @@ import secrets
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, Final, Literal, NamedTuple, TypeVar
+from weakref import WeakSet
 
 from antipode import logs, telemetry
 from antipode.errors import ConfigurationError, MalformedLineageError
@@ -27,7 +28,7 @@ from antipode.seal import Keys, SealState, open_seal, seal
 from antipode.settings import Mode, settings
 from antipode.trust import Direction, trust_settings
 
-__all__ = ["Cookie", "Entry", "Session", "join_from", "keep_in"]
+__all__ = ["Cookie", "Entry", "Session", "forget", "join_from", "keep_in"]
 
 Request = Mapping[str, Any]
 _PURPOSE: Final = b"antipode session"
@@ -35,6 +36,10 @@ _MOST_IN_COOKIE: Final = 1024
 """Answers side by side leave one each, and servers refuse a `Cookie` header of over 8 KiB."""
 _NAME_OCTETS: Final = 8
 """No two answers to one user may give a cookie the same name."""
+_HOST_PREFIX: Final = "__Host-"
+"""Of cookies that no sibling host can plant (SESS-9)."""
+_T = TypeVar("_T")
+_forgotten: Final[WeakSet[Scope]] = WeakSet()
 _ENTRY: Final = "antipode"
 _TOKEN: Final = frozenset("!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
 
@@ -62,6 +67,10 @@ class Session(ABC):
         Returns the values of `Set-Cookie` headers where that is how.
         """
 
+    @abstractmethod
+    def forget(self, arrival: Arrival) -> list[str]:
+        """End what the session has (SESS-15); returns as `keep` does."""
+
     def is_scattered(self, arrival: Arrival) -> bool:
         """Whether the session is in several pieces, so that keeping would tidy it."""
         return False
@@ -70,19 +79,27 @@ class Session(ABC):
 class Cookie(Session):
     """In a sealed cookie that scripts cannot read; the user can: names of stores and keys, unless keys are hashed.
 
-    `secure=False` is for a service that is reached over plain HTTP. Raises ConfigurationError for a name, path or
-    domain that no cookie can have, and where there is no key to seal with (`ANTIPODE_KEYS_FILE`).
+    `secure=False` is for a service that is reached over plain HTTP. `bind` gives the subject of a request (ASGI's
+    scope, WSGI's environ), a user's or session's id, or None: what was kept for another subject is dropped (SESS-15).
+    Raises ConfigurationError for a name, path or domain that no cookie can have, for `same_site="None"` without
+    `secure`, and where there is no key to seal with (`ANTIPODE_KEYS_FILE`).
     """
 
     def __init__(
         self,
-        name: str = "antipode-session",
+        name: str | None = None,
         *,
         path: str = "/",
         domain: str | None = None,
         secure: bool = True,
         same_site: Literal["Lax", "Strict", "None"] = "Lax",
+        bind: Callable[[Any], str | None] | None = None,
     ) -> None:
+        is_host_only = secure and path == "/" and not domain
+        if name is None:
+            name = f"{_HOST_PREFIX}antipode" if is_host_only else "antipode"
+        if name.lower().startswith(_HOST_PREFIX.lower()) and not is_host_only:
+            raise ConfigurationError(f"{name}: browsers take a {_HOST_PREFIX} cookie with secure, path=/ and no domain")
         if not name or not _TOKEN.issuperset(name):
             raise ConfigurationError(f"no name of a cookie: {name!r}")
         for part in (path, domain or ""):
@@ -90,6 +107,9 @@ class Cookie(Session):
                 raise ConfigurationError(f"no path or domain of a cookie: {part!r}")
         if same_site not in ("Lax", "Strict", "None"):
             raise ConfigurationError(f"same_site={same_site!r}: want Lax, Strict or None")
+        if same_site == "None" and not secure:
+            raise ConfigurationError('same_site="None" without secure: browsers refuse such a cookie')
+        self._bind = bind
         self._name = name
         self._attributes = f"; Path={path}" + (f"; Domain={domain}" if domain else "")
         self._attributes += f"; HttpOnly; SameSite={same_site}" + ("; Secure" if secure else "")
@@ -108,14 +128,25 @@ class Cookie(Session):
 
     def keep(self, arrival: Arrival, came: Lineage, lineage: Lineage) -> list[str]:
         """As the base says: a cookie of its own, in place of those that it holds (SESS-14)."""
-        keys, ttl = _session_keys(), settings().session_ttl
+        keys, ttl = self._keys(arrival), settings().session_ttl
         text = fitted(lineage, _MOST_IN_COOKIE - keys.seal_length, Direction.SESSION_OUT, arrival.scope).serialize()
         sealed = seal(text, keys, time.time(), ttl)
         name = f"{self._name}.{secrets.token_hex(_NAME_OCTETS)}"
         return [
             f"{name}={sealed}; Max-Age={max(int(ttl), 1)}{self._attributes}",
-            *(f"{old}=; Max-Age=0{self._attributes}" for old in self._valid(arrival)),
+            *self._ended(self._valid(arrival)),
         ]
+
+    def forget(self, arrival: Arrival) -> list[str]:
+        """As the base says: each cookie of the name, whatever its seal is worth."""
+        return self._ended(dict.fromkeys(name for name, _, _ in self._opened(arrival)))
+
+    def _ended(self, names: Iterable[str]) -> list[str]:
+        return [f"{name}=; Max-Age=0{self._attributes}" for name in names]
+
+    def _keys(self, arrival: Arrival) -> Keys:
+        subject = None if self._bind is None else _asked(self._bind, arrival.request)
+        return _session_keys("" if subject is None else f" {subject}")
 
     def is_scattered(self, arrival: Arrival) -> bool:
         """As the base says."""
@@ -127,7 +158,7 @@ class Cookie(Session):
 
     def _opened(self, arrival: Arrival) -> Iterator[tuple[str, str, SealState]]:
         """Our cookies: name, text without its seal, and what the seal is worth."""
-        keys, now = _session_keys(), time.time()
+        keys, now = self._keys(arrival), time.time()
         for line in arrival.cookies:
             for pair in line.split(";"):
                 name, equals, value = pair.strip(" \t").partition("=")
@@ -145,13 +176,15 @@ class Entry(Session):
     def __init__(self, of: Callable[[Any], MutableMapping[str, Any] | None]) -> None:
         self._of = of
 
+    def forget(self, arrival: Arrival) -> list[str]:
+        """As the base says."""
+        kept = self._kept(arrival.request)
+        if kept is not None:
+            kept.pop(_ENTRY, None)
+        return []
+
     def _kept(self, request: Request) -> MutableMapping[str, Any] | None:
-        try:
-            return self._of(request)
-        except KeyError as error:
-            raise ConfigurationError(
-                f"the request has no {error} yet: put the middleware that makes the session outside of antipode's"
-            ) from error
+        return _asked(self._of, request)
 
     def load(self, arrival: Arrival) -> Lineage:
         """As the base says."""
@@ -166,6 +199,26 @@ class Entry(Session):
         else:
             _keep(kept, lineage | _load(kept).added_to(came), arrival.scope)
         return []
+
+
+def _asked(function: Callable[[Any], _T], request: Request) -> _T:
+    try:
+        return function(request)
+    except KeyError as error:
+        raise ConfigurationError(
+            f"the request has no {error} yet: put the middleware that makes the session outside of antipode's"
+        ) from error
+
+
+def forget() -> None:
+    """Forget the session's lineage, as where its user logs out: its cookies, or entry, end with the response (SESS-15).
+
+    Raises ConfigurationError outside any scope.
+    """
+    scope = current_scope()
+    if scope is None:
+        raise ConfigurationError("no scope whose session to forget: add a middleware, or open antipode.scope()")
+    _forgotten.add(scope)
 
 
 def join_from(kept: Mapping[str, Any]) -> None:
@@ -184,7 +237,9 @@ def keep_in(kept: MutableMapping[str, Any]) -> None:
     scope = current_scope()
     if scope is None:
         raise ConfigurationError("no scope whose additions to keep: add a middleware, or open antipode.scope()")
-    if settings().mode is not Mode.OFF:
+    if settings().mode is not Mode.OFF and scope in _forgotten:
+        kept.pop(_ENTRY, None)
+    elif settings().mode is not Mode.OFF:
         there = _load(kept)
         lineage = _with_additions(scope, scope.session_came) | there.added_to(scope.session_came)
         if lineage != there:
@@ -211,6 +266,8 @@ class Visit:
         self._scope.sent = True
         if settings().mode is Mode.OFF:
             return []
+        if self._scope in _forgotten:
+            return self._session.forget(self._arrival)
         lineage = _with_additions(self._scope, self._came)
         if lineage == self._kept and (public or not self._is_scattered):
             return []
@@ -232,12 +289,12 @@ def _with_additions(scope: Scope, came: Lineage) -> Lineage:
     return came.added_to(removed) | scope.additions()
 
 
-def _session_keys() -> Keys:
+def _session_keys(subject: str = "") -> Keys:
     """Those of lineages, made others: what a browser has is worth nothing as a lineage's seal (SESS-8)."""
     keys = trust_settings().keys
     if not keys:
         raise ConfigurationError("no key to seal sessions with: set ANTIPODE_KEYS_FILE, and ANTIPODE_TRUST as it was")
-    return keys.for_purpose(_PURPOSE)
+    return keys.for_purpose(_PURPOSE + subject.encode("utf-8", "surrogatepass"))
 
 
 def _parsed(text: str) -> Lineage:
