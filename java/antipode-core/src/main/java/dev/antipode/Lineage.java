@@ -17,6 +17,7 @@ import java.util.Map;
 import java.util.OptionalLong;
 import java.util.Set;
 import java.util.TreeSet;
+import java.util.function.Supplier;
 import java.util.regex.Pattern;
 import java.util.stream.Collectors;
 
@@ -103,7 +104,7 @@ public final class Lineage implements Iterable<WriteId> {
     if (made == null) {
       made = WireForm.join(parts());
       if (made.length() > CERTAIN && !Budget.fits(parts(), made.length(), WireForm.MAX_BYTES)) {
-        made = WireForm.join(Budget.fitted(parts(), WireForm.MAX_BYTES));
+        made = WireForm.join(Budget.fitted(parts(), WireForm.MAX_BYTES, List.of()));
       }
       text = made;
     }
@@ -403,13 +404,34 @@ public final class Lineage implements Iterable<WriteId> {
 
   // Size
 
-  /**
-   * This lineage in at most {@code budget} bytes: whole sections are left out, the longest first, and their stores
-   * marked; itself where it fits (WIRE-32 to WIRE-35).
-   */
+  /** This lineage in at most {@code budget} bytes, where nothing is known to have changed here. */
   public Lineage fit(int budget) {
+    return fit(budget, List::of);
+  }
+
+  /**
+   * This lineage in at most {@code budget} bytes: whole sections are left out, first what passed through, the longest first, and
+   * their stores marked; itself where it fits (WIRE-32 to WIRE-35).
+   *
+   * @param changed the stores whose sections changed here, the oldest change first; asked only where it does not fit
+   */
+  public Lineage fit(int budget, Supplier<List<String>> changed) {
     int most = Math.min(budget, WireForm.MAX_BYTES);
-    return Budget.fits(parts(), Budget.lengthOf(parts()), most) ? this : new Lineage(Budget.fitted(parts(), most));
+    return Budget.fits(parts(), Budget.lengthOf(parts()), most)
+        ? this
+        : new Lineage(Budget.fitted(parts(), most, changed.get().stream().map(Names::spellName).toList()));
+  }
+
+  /** The stores of which this holds another section than an earlier one did, in order. */
+  Set<String> changedSince(Lineage before) {
+    Map<String, String> known = before.parts().sections();
+    Set<String> changed = new TreeSet<>();
+    parts().sections().forEach((store, section) -> {
+      if (!section.equals(known.get(store))) {
+        changed.add(Names.unspellName(store));
+      }
+    });
+    return changed;
   }
 
   /** The wire form: for people and tools. It holds keys, which can be private (OBS-5). */

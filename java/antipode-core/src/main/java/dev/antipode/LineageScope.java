@@ -12,7 +12,6 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collection;
 import java.util.Collections;
-import java.util.HashSet;
 import java.util.IdentityHashMap;
 import java.util.List;
 import java.util.OptionalLong;
@@ -37,8 +36,8 @@ public final class LineageScope implements AutoCloseable, ImplicitContextKeyed {
   // Under the lock; what is volatile is read without it.
   private volatile Lineage lineage;
   private Lineage inbound;
-  private Lineage removed = Lineage.EMPTY;
-  private final Set<String> removedStores = new HashSet<>();
+  private final Changes changes = new Changes();
+  private final Removals removals = new Removals();
   private volatile Set<PendingWrite> pending = Set.of(); // copied when it changes: it is looked at more often
   private final List<Gap> gaps = new ArrayList<>();
   private volatile boolean closed;
@@ -166,6 +165,13 @@ public final class LineageScope implements AutoCloseable, ImplicitContextKeyed {
     return now == before ? Lineage.EMPTY : now.addedTo(before);
   }
 
+  /** The stores whose sections changed here, the oldest change first (WIRE-33). */
+  public List<String> changedStores() {
+    synchronized (lock) {
+      return changes.inOrder();
+    }
+  }
+
   // Changing it
 
   /** Adds writes to the lineage (paper table 2). In a closed scope they are dropped and counted (SCOPE-4). */
@@ -183,6 +189,7 @@ public final class LineageScope implements AutoCloseable, ImplicitContextKeyed {
       late = closed;
       if (!late) {
         lineage = lineage.including(ids);
+        changes.write(ids);
       }
     }
     appended(late, ids.iterator().next().store());
@@ -217,7 +224,7 @@ public final class LineageScope implements AutoCloseable, ImplicitContextKeyed {
     Lineage brought = other.withoutExtensionsOfBranches();
     synchronized (lock) {
       if (!closed) {
-        lineage = lineage.union(filtered(brought));
+        lineage = lineage.union(removals.filter(brought));
         inbound = inbound.union(brought);
       }
     }
@@ -239,21 +246,12 @@ public final class LineageScope implements AutoCloseable, ImplicitContextKeyed {
     synchronized (lock) {
       late = closed;
       if (!late) {
-        lineage = lineage.union(filter ? filtered(brought) : brought);
+        lineage = changes.join(lineage, lineage.union(filter ? removals.filter(brought) : brought));
       }
     }
     if (late) {
       ScopeLog.tooLate(other.stores().stream().findFirst().orElse(""), site);
     }
-  }
-
-  /** What comes in by itself, without what was removed from this scope (LIN-24). */
-  private Lineage filtered(Lineage other) {
-    Lineage rest = other;
-    for (String store : removedStores) {
-      rest = rest.without(store);
-    }
-    return removed.isEmpty() ? rest : rest.without(removed);
   }
 
   /** Takes a write out, and all that it covers; it holds for the scope: a response does not bring it back (LIN-21). */
@@ -269,7 +267,7 @@ public final class LineageScope implements AutoCloseable, ImplicitContextKeyed {
       after = lineage.without(what);
       taken = lineage.beyond(after);
       lineage = after;
-      removed = removed.union(taken).union(what.beyond(Lineage.EMPTY));
+      removals.add(taken.union(what.beyond(Lineage.EMPTY)));
     }
     return new Removed(taken, what.ids().stream().filter(after::covers).toList());
   }
@@ -280,8 +278,8 @@ public final class LineageScope implements AutoCloseable, ImplicitContextKeyed {
       Lineage after = lineage.without(store);
       Lineage taken = lineage.beyond(after);
       lineage = after;
-      removed = removed.union(taken);
-      removedStores.add(store);
+      removals.add(taken);
+      removals.addStore(store);
       return new Removed(taken, List.of());
     }
   }
@@ -370,6 +368,7 @@ public final class LineageScope implements AutoCloseable, ImplicitContextKeyed {
       late = closed;
       if (!late) {
         lineage = lineage.including(id);
+        changes.write(List.of(id));
       }
       forget(write);
     }

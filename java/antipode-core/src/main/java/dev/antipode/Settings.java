@@ -235,7 +235,27 @@ public final class Settings {
     return with(Setting.KEYS, keys);
   }
 
-  /** How long a seal holds (TRUST-21). */
+  /** Whether a request without a peer came by a Unix socket (TRUST-9). */
+  public boolean trustUnix() {
+    return (Boolean) get(Setting.TRUST_UNIX);
+  }
+
+  /** These settings with another {@link #trustUnix()}. */
+  public Settings trustUnix(boolean trustUnix) {
+    return with(Setting.TRUST_UNIX, trustUnix);
+  }
+
+  /** How long a seal of a message or value holds; zero: as long as its key is known (TRUST-21). */
+  public Duration sealRestTtl() {
+    return (Duration) get(Setting.SEAL_REST_TTL);
+  }
+
+  /** These settings with another {@link #sealRestTtl()}. */
+  public Settings sealRestTtl(Duration sealRestTtl) {
+    return with(Setting.SEAL_REST_TTL, sealRestTtl);
+  }
+
+  /** How long a seal of a request or response holds (TRUST-21). */
   public Duration sealTtl() {
     return (Duration) get(Setting.SEAL_TTL);
   }
@@ -396,6 +416,16 @@ public final class Settings {
   /** These settings with another {@link #recordsMaxMib()}. */
   public Settings recordsMaxMib(int recordsMaxMib) {
     return with(Setting.RECORDS_MAX_MIB, recordsMaxMib);
+  }
+
+  /** Bound of the folder of records, and of that of histories, in MiB (REC-25). */
+  public int recordsFolderMib() {
+    return (Integer) get(Setting.RECORDS_FOLDER_MIB);
+  }
+
+  /** These settings with another {@link #recordsFolderMib()}. */
+  public Settings recordsFolderMib(int recordsFolderMib) {
+    return with(Setting.RECORDS_FOLDER_MIB, recordsFolderMib);
   }
 
   /** The share of reads that dry-run follows, 0 to 1. */

@@ -80,7 +80,7 @@ record LineageModel(Set<WriteId> entries, Set<String> incomplete, Set<String> ex
     return text.toString();
   }
 
-  /** WIRE-33 to WIRE-35 word by word: after each section left out, the text is made again. */
+  /** WIRE-33 to WIRE-35, where nothing changed here, word by word: after each section left out, the text is made again. */
   LineageModel fitted(int budget) {
     LineageModel result = this;
     while (result.text().length() > budget && !result.entries.isEmpty()) {
@@ -98,7 +98,9 @@ record LineageModel(Set<WriteId> entries, Set<String> incomplete, Set<String> ex
       String store = leave;
       Set<WriteId> rest = new HashSet<>(result.entries);
       rest.removeIf(id -> id.store().equals(store));
-      result = of(rest, joined(result.incomplete, Set.of(store)), extensions);
+      Set<String> marks = joined(result.incomplete, Set.of(store));
+      boolean namesFit = of(Set.of(), marks, Set.of()).text().length() - 1 <= Math.min(budget, 4087) / 8;
+      result = of(rest, namesFit ? marks : Set.of(""), extensions);
     }
     if (result.text().length() > budget) {
       result = of(Set.of(), Set.of(""), extensions);

@@ -40,14 +40,18 @@ public enum Setting {
   EDGE(Kind.flag(), false),
   /** Whether forwarding headers are judged. */
   FORWARDED(Kind.oneOf((Object[]) Forwarded.values()), Forwarded.CHECK),
+  /** Whether a request without a peer came by a Unix socket. */
+  TRUST_UNIX(Kind.flag(), false),
   /** Hosts that lineages may go to. */
   PEERS(Kind.names(), List.of()),
   /** The file of the seal keys. */
   KEYS_FILE(Kind.text(), ""),
   /** The seal keys themselves; in code alone. */
   KEYS(new Kind(text -> text, UnaryOperator.identity()), Keys.NONE),
-  /** How long a seal holds. */
+  /** How long a seal of a request or response holds. */
   SEAL_TTL("SEAL_TTL_S", Kind.duration(Units.S, Duration.ofSeconds(1)), Duration.ofSeconds(300)),
+  /** How long a seal of a message or value holds. */
+  SEAL_REST_TTL("SEAL_REST_TTL_S", Kind.duration(Units.S, Duration.ZERO), Duration.ZERO),
   /** Size of an injected lineage, in bytes. */
   BUDGET_BYTES(Kind.count(Units.LEAST_BUDGET, WireForm.MAX_BYTES), 1024),
   /** Whether object keys travel as hashes. */
@@ -78,6 +82,8 @@ public enum Setting {
   RECORDS(Kind.text(), "antipode-records"),
   /** Size of a file of records before rotation, in MiB. */
   RECORDS_MAX_MIB(Kind.count(1, Integer.MAX_VALUE), 64),
+  /** Bound of the folder of records, and of that of histories, in MiB. */
+  RECORDS_FOLDER_MIB(Kind.count(1, Integer.MAX_VALUE), 1024),
   /** Share of reads that dry-run follows. */
   SAMPLE(Kind.share(), 0.01),
   /** Whether dry-run repeats reads to confirm that they were stale. */

@@ -83,18 +83,18 @@ public final class AntipodePropagator implements TextMapPropagator {
       // Some propagators begin with an empty Context: the scope of our filter must not fall out of it.
       return LineageScope.in(context) == running ? context : running.storeInContext(context);
     }
-    List<String> texts = Carriers.read(linesOf(carrier, getter)).texts();
-    if (texts.isEmpty()) {
+    Carriers.Arrived came = Carriers.read(linesOf(carrier, getter));
+    if (!came.hasLineage()) {
       return context;
     }
     TrustSettings trust = TrustSettings.inForce();
     if (trust.edge() || trust.trust() != Trust.ALL && trust.trust() != Trust.KEY) {
-      return context.with(ARRIVED, texts);
+      return context.with(ARRIVED, came.texts());
     }
     Instant now = Instant.now();
     Decision caller = Judgement.responseOut(Caller.of(null, List.of()), trust);
     Exchange.Taken taken = Exchange.take(
-        texts,
+        came,
         text -> Judgement.requestIn(caller, text, trust, now),
         Direction.REQUEST_IN,
         "a propagator");

@@ -23,10 +23,10 @@ public final class AtRest {
     TrustSettings trust = TrustSettings.inForce();
     Decision decision = Judgement.messageOut(trust, lineageOut ? null : Boolean.FALSE);
     if (!decision.accepted()) {
-      TrustLog.report(decision, Direction.MESSAGE_OUT, "");
+      TrustLog.report(decision, Direction.VALUE_OUT, "");
       return "";
     }
-    String text = Exchange.give(lineage, trust, Direction.MESSAGE_OUT, null);
+    String text = Exchange.give(lineage, trust, Direction.VALUE_OUT, null);
     return text == null ? "" : text;
   }
 
@@ -44,12 +44,15 @@ public final class AtRest {
       return Lineage.EMPTY;
     }
     List<String> texts = Arrays.stream(text.split("\\s+")).filter(each -> !each.isEmpty()).toList();
+    if (texts.isEmpty()) {
+      return Lineage.EMPTY;
+    }
     TrustSettings trust = TrustSettings.inForce();
     Instant now = Instant.now();
     Exchange.Taken taken = Exchange.take(
-        texts,
-        each -> Judgement.messageIn(each, trust, null, now),
-        Direction.MESSAGE_IN,
+        Carriers.unwrap(texts),
+        each -> Judgement.valueIn(each, trust, now),
+        Direction.VALUE_IN,
         "a value of " + store);
     return taken.isMalformed() ? taken.lineage().vouched().markedIncomplete(store) : taken.lineage();
   }

@@ -4,6 +4,7 @@ import dev.antipode.trust.Addresses;
 import dev.antipode.wire.WireForm;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
@@ -38,7 +39,8 @@ public final class Carriers {
 
   private static final int MAX_BAGGAGE_BYTES = 8192;
   private static final int MAX_BAGGAGE_MEMBERS = 64;
-  private static final Set<String> OWN = Set.of(LINEAGE_HEADER, JMS_PROPERTY, JAEGER_HEADER);
+  private static final int MOST_TEXTS = 16;
+  private static final int MOST_OCTETS = 16_384;
   private static final Set<String> FORWARDING = Set.of("x-forwarded-for", "forwarded");
 
   private Carriers() {}
@@ -47,11 +49,17 @@ public final class Carriers {
    * What headers brought, not yet judged or parsed.
    *
    * @param texts lineage texts; an empty one is a carrier that was there and held nothing: something was lost (WIRE-30)
+   * @param isCut whether more came than is read (WIRE-40)
    * @param forwarded the forwarding headers beside them
    */
-  public record Arrived(List<String> texts, List<Addresses.Line> forwarded) {
+  public record Arrived(List<String> texts, boolean isCut, List<Addresses.Line> forwarded) {
     /** No header of ours. */
-    public static final Arrived NOTHING = new Arrived(List.of(), List.of());
+    public static final Arrived NOTHING = new Arrived(List.of(), false, List.of());
+
+    /** Whether a lineage came at all. */
+    public boolean hasLineage() {
+      return isCut || !texts.isEmpty();
+    }
   }
 
   /**
@@ -75,7 +83,7 @@ public final class Carriers {
 
   /** Finds the lineage texts in raw header lines, each once, and the forwarding headers (PROP-4, PROP-5). */
   public static Arrived read(Iterable<Header> headers) {
-    Map<String, List<String>> carriers = new LinkedHashMap<>();
+    Map<String, List<String>> carriers = new HashMap<>();
     List<Addresses.Line> forwarded = new ArrayList<>();
     for (Header header : headers) {
       String name = header.name().toLowerCase(Locale.ROOT);
@@ -86,7 +94,7 @@ public final class Carriers {
             carriers.computeIfAbsent(name, key -> new ArrayList<>()).add(member.substring(member.indexOf('=') + 1));
           }
         }
-      } else if (OWN.contains(name)) {
+      } else if (ALL.contains(name)) {
         carriers.computeIfAbsent(name, key -> new ArrayList<>()).add(value);
       } else if (FORWARDING.contains(name)) {
         forwarded.add(new Addresses.Line(name, value));
@@ -95,33 +103,66 @@ public final class Carriers {
     if (carriers.isEmpty() && forwarded.isEmpty()) {
       return Arrived.NOTHING;
     }
-    Set<String> texts = new LinkedHashSet<>();
-    carriers.values().forEach(values -> texts.addAll(unwrap(values)));
-    return new Arrived(List.copyOf(texts), List.copyOf(forwarded));
+    Receipt receipt = new Receipt();
+    ALL.forEach(name -> receipt.unwrap(carriers.getOrDefault(name, List.of())));
+    return new Arrived(List.copyOf(receipt.texts), receipt.isCut, List.copyOf(forwarded));
   }
 
   /**
    * The lineage texts in the values of one carrier, made strict: joined lines, white space, properties, escapes
-   * (WIRE-28). Empty items are left out; values that hold nothing else give one empty text, which nobody can read
+   * (WIRE-28), each once. Empty items are left out; values that hold nothing else give one empty text, which nobody can read
    * (WIRE-30).
    */
-  public static List<String> unwrap(Iterable<String> values) {
-    List<String> texts = new ArrayList<>();
-    boolean present = false;
-    for (String value : values) {
-      present = true;
-      for (String item : value.split(",", -1)) {
-        int properties = item.indexOf(';');
-        String text = WireForm.stripped(properties < 0 ? item : item.substring(0, properties));
-        if (text.indexOf('%') >= 0) {
-          text = WireForm.stripped(percentDecoded(text));
-        }
-        if (!text.isEmpty()) {
-          texts.add(text);
+  public static Arrived unwrap(Iterable<String> values) {
+    Receipt receipt = new Receipt();
+    receipt.unwrap(values);
+    return new Arrived(List.copyOf(receipt.texts), receipt.isCut, List.of());
+  }
+
+  /** Texts as they come, within the bounds of one receipt: what lies beyond is not read (WIRE-40, WIRE-42). */
+  private static final class Receipt {
+    private final Set<String> texts = new LinkedHashSet<>();
+    private int octets;
+    private boolean isCut;
+
+    void unwrap(Iterable<String> values) {
+      boolean present = false;
+      boolean empty = true;
+      for (String value : values) {
+        present = true;
+        for (int from = 0; from <= value.length(); ) { // one by one: what lies beyond a bound is not even divided
+          int end = value.indexOf(',', from);
+          String item = value.substring(from, end < 0 ? value.length() : end);
+          from = end < 0 ? value.length() + 1 : end + 1;
+          int properties = item.indexOf(';');
+          String text = WireForm.stripped(properties < 0 ? item : item.substring(0, properties));
+          if (text.indexOf('%') >= 0) {
+            text = WireForm.stripped(percentDecoded(text));
+          }
+          if (!text.isEmpty()) {
+            empty = false;
+            add(text);
+          }
+          if (isCut) {
+            return;
+          }
         }
       }
+      if (present && empty) {
+        add("");
+      }
     }
-    return texts.isEmpty() && present ? List.of("") : texts;
+
+    private void add(String text) {
+      if (texts.contains(text)) {
+        return;
+      }
+      octets += text.length();
+      isCut = texts.size() >= MOST_TEXTS || octets > MOST_OCTETS;
+      if (!isCut) {
+        texts.add(text);
+      }
+    }
   }
 
   /** Each escape as the character of that octet; what is none stays. A plus sign is no space (WIRE-28). */

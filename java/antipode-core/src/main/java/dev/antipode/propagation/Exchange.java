@@ -5,10 +5,10 @@ import dev.antipode.LineageScope;
 import dev.antipode.Logs;
 import dev.antipode.MalformedLineageException;
 import dev.antipode.Mode;
-import dev.antipode.Settings;
 import dev.antipode.configuration.ProcessSettings;
 import dev.antipode.history.MessageNames;
 import dev.antipode.history.Recorder;
+import dev.antipode.propagation.Carriers.Arrived;
 import dev.antipode.records.Findings;
 import dev.antipode.telemetry.Telemetry;
 import dev.antipode.trust.Decision;
@@ -25,9 +25,12 @@ import java.util.List;
 import java.util.Set;
 import java.util.TreeSet;
 import java.util.function.Function;
+import java.util.function.Supplier;
 
 /** Between a scope and the texts that come and go: trust, budget, pending writes (chapters PROP and TRUST). */
 final class Exchange {
+  private static final int MOST_ENTRIES = 512;
+
   private Exchange() {}
 
   /** What came of texts that arrived: the lineage to join, and why something is missing from it. */
@@ -69,28 +72,49 @@ final class Exchange {
    * <p>What cannot be read makes the result incomplete anywhere; what is not believed does so only under {@code key}, or
    * anybody could switch strict barriers off from outside (TRUST-28).
    */
-  static Taken take(Iterable<String> texts, Function<String, Decision> judge, Direction direction, String sender) {
+  static Taken take(Arrived came, Function<String, Decision> judge, Direction direction, String sender) {
     Taken taken = new Taken();
     Set<Decision> refused = new LinkedHashSet<>();
     boolean malformed = false;
-    for (String text : texts) {
+    boolean oversize = false;
+    for (String text : came.isCut() && came.texts().isEmpty() ? List.of("") : came.texts()) {
       Decision decision = judge.apply(text);
+      oversize |= came.isCut() && (decision.accepted() || decision.reason() == Reason.SEAL); // TRUST-28
       if (!decision.accepted()) {
         refused.add(decision);
         continue;
       }
+      if (decision.reason() == Reason.EXPIRED) {
+        TrustLog.report(decision, direction, sender == null ? "" : sender);
+      }
+      if (text.isEmpty() && came.isCut()) {
+        continue;
+      }
       try {
-        MessageNames.Taken came = MessageNames.take(Lineage.deserialize(decision.text()));
-        taken.messages.addAll(came.messages());
-        taken.lineage = taken.lineage.union(came.lineage());
+        MessageNames.Taken brought = MessageNames.take(Lineage.deserialize(decision.text()));
+        Lineage joined = taken.lineage.union(brought.lineage());
+        if (joined.size() > MOST_ENTRIES) {
+          oversize = true;
+          continue;
+        }
+        taken.messages.addAll(brought.messages());
+        taken.lineage = joined;
       } catch (MalformedLineageException e) {
         malformed = true;
         Telemetry.dropped("malformed", direction.word());
       }
     }
     refused.forEach(decision -> refuse(taken, decision, direction, sender));
+    if (oversize) {
+      String detail = "more lineage came (" + words(direction)
+          + ") than is read of one receipt: 16 texts, 16384 octets, 512 entries";
+      taken.gap("oversize", detail);
+      Telemetry.dropped("oversize", direction.word());
+      Logs.warn("oversize " + direction, detail + ". The rest is missing.", "dropped");
+      taken.lineage = taken.lineage.markedIncomplete();
+    }
     if (malformed) {
-      String from = sender == null || sender.isEmpty() ? "a local peer" : sender;
+      String from = sender == null || sender.isEmpty() ? "a local peer" : Logs.shown(sender);
       String detail = "a lineage from " + from + " (" + words(direction) + ") could not be read";
       taken.gap("malformed", detail);
       Telemetry.incomplete("malformed", "");
@@ -143,38 +167,35 @@ final class Exchange {
       Lineage lineage, TrustSettings trust, Direction direction, LineageScope sender, Lineage told) {
     Recorder recorder = sender == null ? null : Recorder.current();
     if (recorder == null) {
-      return text(fitted(lineage, trust, direction), trust, direction);
+      return text(fitted(lineage, trust, direction, sender), trust, direction);
     }
     String message = recorder.newMessage();
-    Lineage leaves = fitted(MessageNames.named(lineage, message), trust, direction);
+    Lineage leaves = fitted(MessageNames.named(lineage, message), trust, direction, sender);
     recorder.sent(sender, message, leaves.union(told));
     return text(leaves, trust, direction);
   }
 
-  private static Lineage fitted(Lineage lineage, TrustSettings trust, Direction direction) {
-    Settings now = ProcessSettings.inForce();
-    Lineage fitted = lineage.fit(now.budgetBytes() - trust.sealLength());
+  private static Lineage fitted(Lineage lineage, TrustSettings trust, Direction direction, LineageScope sender) {
+    int budget = ProcessSettings.inForce().budgetBytes();
+    LineageScope scope = sender == null ? LineageScope.current() : sender;
+    Supplier<List<String>> changed = () -> scope == null ? List.of() : scope.changedStores();
+    Lineage fitted = lineage.fit(budget - trust.sealLength(), changed);
     if (fitted != lineage) {
-      Set<String> leftOut = new TreeSet<>(fitted.incomplete());
-      leftOut.removeAll(lineage.incomplete());
-      leftOut.forEach(store -> sayLeftOut(store, lineage, direction, now));
+      Set<String> leftOut = new TreeSet<>(lineage.stores());
+      leftOut.removeAll(fitted.stores());
+      leftOut.forEach(store -> Telemetry.incomplete("budget", store));
+      Logs.warn(
+          "budget",
+          "a lineage of " + lineage.serialize().length() + " bytes passes the budget: what it holds of " + Logs.shown(leftOut)
+              + " was left out (" + words(direction) + "). Raise ANTIPODE_BUDGET_BYTES (" + budget + " now).");
     }
     return fitted;
   }
 
   private static String text(Lineage lineage, TrustSettings trust, Direction direction) {
-    String text = Judgement.outgoing(lineage.serialize(), trust, Instant.now());
+    String text = Judgement.outgoing(lineage.serialize(), trust, direction.purpose(), Instant.now());
     Telemetry.size(direction.word(), text.length());
     return text;
-  }
-
-  private static void sayLeftOut(String store, Lineage lineage, Direction direction, Settings now) {
-    Telemetry.incomplete("budget", store);
-    Logs.warn(
-        "budget " + store,
-        "a lineage of " + lineage.serialize().length() + " bytes passes the budget: what it holds of "
-            + (store.isEmpty() ? "some stores" : store) + " was left out (" + words(direction)
-            + "). Raise ANTIPODE_BUDGET_BYTES (" + now.budgetBytes() + " now).");
   }
 
   /**

@@ -41,7 +41,7 @@ public final class Inbound implements AutoCloseable {
    * A request of a server that has nothing between the socket and us.
    *
    * @param came what its headers brought
-   * @param peer the socket's peer as the server names it; null (a Unix socket) counts as loopback
+   * @param peer the socket's peer as the server names it; null: it names none (TRUST-9)
    * @param edge the middleware's own word, which can only add to the setting
    */
   public Inbound(Arrived came, String peer, boolean edge) {
@@ -53,7 +53,7 @@ public final class Inbound implements AutoCloseable {
     this.sender = sender;
     this.edge = edge;
     Announcement.announce();
-    if (came.texts().isEmpty()) {
+    if (!came.hasLineage()) {
       this.scope = LineageScope.create(Lineage.EMPTY, ScopeKind.REQUEST);
       return;
     }
@@ -61,7 +61,7 @@ public final class Inbound implements AutoCloseable {
     Instant now = Instant.now();
     Decision caller = judged(trust);
     Exchange.Taken taken = Exchange.take(
-        came.texts(),
+        came,
         text -> Judgement.requestIn(caller, text, trust, now),
         Direction.REQUEST_IN,
         sender.peer());

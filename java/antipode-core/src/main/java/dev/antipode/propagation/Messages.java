@@ -76,14 +76,14 @@ public final class Messages {
 
   private static void receive(LineageScope scope, List<String> values, Options options) {
     List<Header> lines = values.stream().map(value -> new Header(HEADER, value)).toList();
-    List<String> texts = Carriers.read(lines).texts();
-    if (texts.isEmpty()) {
+    Carriers.Arrived came = Carriers.read(lines);
+    if (!came.hasLineage()) {
       return;
     }
     TrustSettings trust = TrustSettings.inForce();
     Instant now = Instant.now();
     Exchange.Taken taken = Exchange.take(
-        texts,
+        came,
         text -> Judgement.messageIn(text, trust, options.lineageIn(), now),
         Direction.MESSAGE_IN,
         options.sender());

@@ -34,7 +34,7 @@ public final class Propagation {
   /**
    * Opens the scope of a request that came in with these headers, for try-with-resources.
    *
-   * @param peer the address of the socket's peer as the server gives it; null (a Unix socket) counts as loopback
+   * @param peer the address of the socket's peer as the server gives it; null: it names none (TRUST-9)
    */
   public static RequestScope extractRequest(HeaderCarrier headers, String peer) {
     return new RequestScope(new Inbound(Carriers.read(headers.lines()), peer, false));
@@ -169,9 +169,9 @@ public final class Propagation {
     }
     TrustSettings trust = TrustSettings.inForce();
     Instant now = Instant.now();
-    List<String> texts = Carriers.unwrap(values);
+    Carriers.Arrived came = Carriers.unwrap(values);
     Exchange.Taken taken = Exchange.take(
-        texts.isEmpty() ? List.of("") : texts,
+        came.hasLineage() ? came : Carriers.unwrap(List.of("")),
         text -> Judgement.responseIn(host, text, trust, now),
         Direction.RESPONSE_IN,
         host);

@@ -4,11 +4,9 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
 import java.util.Objects;
-import java.util.Set;
 
 /** Which addresses are private, and which ones a forwarding header names (TRUST-6 to TRUST-14). */
 public final class Addresses {
-  private static final Set<String> NO_PEER = Set.of("", "unix", "testclient");
   private static final List<String> UNIX_PEER = List.of("unix:", "unix-abstract:", "/", "@");
   private static final int LONGEST = 256;
   private static final int MOST_HOPS = 64;
@@ -36,11 +34,12 @@ public final class Addresses {
   public record Hop(String header, String address) {}
 
   /**
-   * Whether a socket's peer is private. None at all (null, empty), a Unix socket and a test client count as loopback
-   * (TRUST-9); what cannot be parsed is public (TRUST-8).
+   * Whether a socket's peer is private: a Unix socket is, and what cannot be parsed is not (TRUST-8, TRUST-9).
+   *
+   * @param byUnix whether a request without a peer (null, empty) came by a Unix socket
    */
-  public static boolean isPrivatePeer(String peer) {
-    return peer == null || NO_PEER.contains(peer) || UNIX_PEER.stream().anyMatch(peer::startsWith) || isPrivate(peer);
+  public static boolean isPrivatePeer(String peer, boolean byUnix) {
+    return peer == null || peer.isEmpty() ? byUnix : UNIX_PEER.stream().anyMatch(peer::startsWith) || isPrivate(peer);
   }
 
   /** Whether an address, as it stands in a peer's name or a forwarding header, is private. */
@@ -52,7 +51,7 @@ public final class Addresses {
     return address != null && address.isPrivate();
   }
 
-  /** Stricter than for a peer: a header that says {@code testclient} names nobody's test client. */
+  /** Stricter than for a peer: a path in a header names no socket. */
   private static boolean isPrivateHop(String text) {
     return text.equals("unix:") || isPrivate(text);
   }
@@ -74,19 +73,19 @@ public final class Addresses {
   public static List<Hop> hops(Iterable<Line> headers) {
     List<Hop> hops = new ArrayList<>();
     int octets = 0;
+    int elements = 0;
     for (Line header : headers) {
       boolean list = header.name().equalsIgnoreCase("x-forwarded-for");
       if (list || header.name().equalsIgnoreCase("forwarded")) {
         String name = list ? "X-Forwarded-For" : "Forwarded";
         octets += header.value().length();
-        if (octets > MOST_OCTETS) {
+        List<String> items = octets > MOST_OCTETS ? List.of() : listItems(header.value());
+        elements += items.size();
+        if (octets > MOST_OCTETS || elements > MOST_HOPS) {
           return List.of(new Hop(name, TOO_LONG));
         }
-        for (String hop : list ? listItems(header.value()) : forwardedHops(header.value())) {
+        for (String hop : list ? items : forwardedHops(header.value())) {
           hops.add(new Hop(name, hop));
-        }
-        if (hops.size() > MOST_HOPS) {
-          return List.of(new Hop(name, TOO_LONG));
         }
       }
     }

@@ -5,7 +5,7 @@ import java.util.List;
 /**
  * Who sent a request, as the server itself received it, below what filters and valves for proxies make of it (TRUST-33).
  *
- * @param peer the socket's peer as the server names it
+ * @param peer the socket's peer as the server names it; null: it names none
  * @param isPeerCertain whether nothing can have put another address in the peer's place
  * @param forwarded the forwarding headers beside the lineage
  * @param shown the addresses that the application is shown for the peer
@@ -18,8 +18,8 @@ public record Caller(String peer, boolean isPeerCertain, List<Addresses.Line> fo
 
   /** Judge peer, forwarding headers and whatever a server made of them (TRUST-10, TRUST-13, TRUST-32, TRUST-33). */
   Decision judge(TrustSettings trust) {
-    if (!Addresses.isPrivatePeer(peer)) {
-      return Decision.no(Reason.PEER, peer);
+    if (!Addresses.isPrivatePeer(peer, trust.trustUnix())) {
+      return Decision.no(Reason.PEER, peer == null ? "" : peer);
     }
     List<Addresses.Hop> hops = Addresses.hops(forwarded);
     Addresses.Hop found = trust.ignoreForwarded() ? null : Addresses.firstPublic(hops);

@@ -1,6 +1,7 @@
 package dev.antipode.trust;
 
 import dev.antipode.Trust;
+import dev.antipode.trust.Seal.Purpose;
 import java.time.Instant;
 
 /** Judging: the table of TRUST-3. Each direction is judged before anything is parsed; a judgement is pure. */
@@ -14,7 +15,7 @@ public final class Judgement {
    */
   public static Decision requestIn(Decision caller, String text, TrustSettings trust, Instant now) {
     if (trust.trust() == Trust.KEY && !trust.edge()) {
-      return bySeal(text, trust, now);
+      return bySeal(text, trust, Purpose.REQUEST, now);
     }
     return caller.accepted() ? Decision.yes(Seal.strip(text)) : caller;
   }
@@ -46,13 +47,22 @@ public final class Judgement {
   public static Decision responseIn(String host, String text, TrustSettings trust, Instant now) {
     Decision decision = requestOut(host, trust);
     if (trust.trust() == Trust.KEY && !(trust.edge() && !decision.accepted())) {
-      return bySeal(text, trust, now);
+      return bySeal(text, trust, Purpose.RESPONSE, now);
     }
     return decision.accepted() ? Decision.yes(Seal.strip(text)) : decision;
   }
 
-  /** Whether a message's or value's lineage is taken; {@code allowed} is its client's option, null if unsaid. */
+  /** Whether a message's lineage is taken; {@code allowed} is its client's option, null if unsaid. */
   public static Decision messageIn(String text, TrustSettings trust, Boolean allowed, Instant now) {
+    return restIn(text, trust, Purpose.MESSAGE, allowed, now);
+  }
+
+  /** Whether the lineage that rests beside a value is taken. */
+  public static Decision valueIn(String text, TrustSettings trust, Instant now) {
+    return restIn(text, trust, Purpose.VALUE, null, now);
+  }
+
+  private static Decision restIn(String text, TrustSettings trust, Purpose purpose, Boolean allowed, Instant now) {
     if (Boolean.FALSE.equals(allowed)) {
       return Decision.no(Reason.OPTION);
     }
@@ -62,7 +72,7 @@ public final class Judgement {
     if (trust.edge() && allowed == null) {
       return Decision.no(Reason.EDGE);
     }
-    return trust.trust() == Trust.KEY ? bySeal(text, trust, now) : Decision.yes(Seal.strip(text));
+    return trust.trust() == Trust.KEY ? bySeal(text, trust, purpose, now) : Decision.yes(Seal.strip(text));
   }
 
   /** Whether a message or value may carry a lineage; {@code allowed} is its client's option, null if unsaid. */
@@ -74,14 +84,16 @@ public final class Judgement {
   }
 
   /** The lineage text as it leaves: sealed under {@code key} (TRUST-23). */
-  public static String outgoing(String text, TrustSettings trust, Instant now) {
-    return trust.trust() == Trust.KEY ? Seal.seal(text, trust.keys(), now, trust.sealTtl()) : text;
+  public static String outgoing(String text, TrustSettings trust, Purpose purpose, Instant now) {
+    return trust.trust() == Trust.KEY ? Seal.seal(text, trust.keys(), purpose, now, trust.lifeOf(purpose)) : text;
   }
 
-  private static Decision bySeal(String text, TrustSettings trust, Instant now) {
-    Seal.Opened opened = Seal.open(text, trust.keys(), now);
-    return opened.state() == Seal.State.VALID
-        ? Decision.yes(opened.text())
-        : Decision.no(Reason.SEAL, opened.state().name());
+  private static Decision bySeal(String text, TrustSettings trust, Purpose purpose, Instant now) {
+    Seal.Opened opened = Seal.open(text, trust.keys(), purpose, now);
+    return switch (opened.state()) {
+      case VALID -> Decision.yes(opened.text());
+      case EXPIRED -> new Decision(true, opened.text(), Reason.EXPIRED, opened.state().name(), ""); // TRUST-37
+      default -> Decision.no(Reason.SEAL, opened.state().name());
+    };
   }
 }

@@ -3,6 +3,7 @@ package dev.antipode.trust;
 import dev.antipode.ConfigurationException;
 import dev.antipode.wire.Names;
 import java.util.Base64;
+import java.util.EnumMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -21,8 +22,16 @@ public final class Keys {
 
   private final Map<String, SealKey> bySpelledId;
 
-  /** One key, its octets wrapped so that nothing prints them. */
-  record SealKey(String id, byte[] octets) {
+  /** One key, its octets for each purpose wrapped so that nothing prints them. */
+  record SealKey(String id, Map<Seal.Purpose, byte[]> octets) {
+    static SealKey of(String id, byte[] octets) {
+      Map<Seal.Purpose, byte[]> derived = new EnumMap<>(Seal.Purpose.class);
+      for (Seal.Purpose purpose : Seal.Purpose.values()) {
+        derived.put(purpose, purpose.derive(octets));
+      }
+      return new SealKey(id, derived);
+    }
+
     @Override
     public String toString() {
       return id;
@@ -49,7 +58,7 @@ public final class Keys {
         throw new ConfigurationException(
             "the seal key '" + id + "' has " + octets.length + " octets; at least " + LEAST_KEY);
       }
-      bySpelledId.put(spelled, new SealKey(id, octets.clone()));
+      bySpelledId.put(spelled, SealKey.of(id, octets));
     });
     return new Keys(bySpelledId);
   }
@@ -111,10 +120,10 @@ public final class Keys {
     return bySpelledId.isEmpty();
   }
 
-  /** The octets of the key whose id is spelled so in a seal, or null. */
-  byte[] spelled(String id) {
+  /** The octets, for this purpose, of the key whose id is spelled so in a seal; null: there is none (TRUST-36). */
+  byte[] spelled(String id, Seal.Purpose purpose) {
     SealKey key = bySpelledId.get(id);
-    return key == null ? null : key.octets();
+    return key == null ? null : key.octets().get(purpose);
   }
 
   /** The spelled id of the key that signs, or null. */

@@ -21,7 +21,9 @@ public enum Reason {
   /** {@code lineage_in} or {@code lineage_out} of a client. */
   OPTION("the client was told not to"),
   /** The seal. */
-  SEAL("the seal is not valid");
+  SEAL("the seal is not valid"),
+  /** The seal is genuine, and its time is over: the lineage is taken (TRUST-37). */
+  EXPIRED("its seal has expired");
 
   private final String words;
 

@@ -23,19 +23,48 @@ import javax.crypto.spec.SecretKeySpec;
 public final class Seal {
   private static final String MARK = "~_.h";
   private static final int MAC_BYTES = 16;
+  private static final long LEEWAY_S = 30;
   private static final Pattern TAIL =
       Pattern.compile("\\.((?:[A-Za-z0-9-]|_[0-9A-F]{2})+)\\.(0|[1-9][0-9]{0,18})\\.([0-9a-f]{32})");
 
   private Seal() {}
 
-  /** What a look at a text's seal found; only {@link #VALID} is a proof. */
+  /** What a seal is for; one is good for nothing else (TRUST-36). */
+  public enum Purpose {
+    /** A request. */
+    REQUEST("antipode request"),
+    /** A response. */
+    RESPONSE("antipode response"),
+    /** A message. */
+    MESSAGE("antipode message"),
+    /** What rests beside a value. */
+    VALUE("antipode value");
+
+    private final String label;
+
+    Purpose(String label) {
+      this.label = label;
+    }
+
+    /** Whether its seals may be without an end (TRUST-21). */
+    boolean mayRest() {
+      return this == MESSAGE || this == VALUE;
+    }
+
+    /** The key of this purpose. */
+    byte[] derive(byte[] key) {
+      return hmac(key, label);
+    }
+  }
+
+  /** What a look at a text's seal found; {@link #VALID} and {@link #EXPIRED} prove who wrote it. */
   public enum State {
     /** The MAC is right, and the seal holds still. */
     VALID("valid", ""),
     /** There is no seal. */
     MISSING("missing", "it has no seal"),
-    /** The MAC is right, and the time is over. */
-    EXPIRED("expired", "its seal has expired (ANTIPODE_SEAL_TTL_S)"),
+    /** The MAC is right, and the time is over by more than 30 s. */
+    EXPIRED("expired", "its seal has expired"),
     /** Nobody here has this key. */
     UNKNOWN_KEY("unknown key", "its seal is by a key that is not known here"),
     /** Anything else. */
@@ -77,22 +106,22 @@ public final class Seal {
   }
 
   /**
-   * The text with a seal of the first key, which holds from {@code now} for {@code ttl}; a seal that the text has already
-   * is replaced.
+   * The text with a seal of the first key, which holds from {@code now} for {@code ttl}; zero: without end. A seal that the text
+   * has already is replaced.
    *
    * @throws ConfigurationException without a key
    */
-  public static String seal(String text, Keys keys, Instant now, Duration ttl) {
+  public static String seal(String text, Keys keys, Purpose purpose, Instant now, Duration ttl) {
     String signer = keys.signer();
     if (signer == null) {
       throw new ConfigurationException("no key to seal with: set ANTIPODE_KEYS_FILE");
     }
-    String claim = strip(text) + MARK + "." + signer + "." + now.plus(ttl).getEpochSecond();
-    return claim + "." + mac(keys.spelled(signer), claim);
+    String claim = strip(text) + MARK + "." + signer + "." + (ttl.isZero() ? 0 : now.plus(ttl).getEpochSecond());
+    return claim + "." + mac(keys.spelled(signer, purpose), claim);
   }
 
   /** Takes a text's seal off and verifies it; throws nothing. */
-  public static Opened open(String text, Keys keys, Instant now) {
+  public static Opened open(String text, Keys keys, Purpose purpose, Instant now) {
     int mark = text.lastIndexOf(MARK);
     if (mark < 0) {
       return new Opened(text, State.MISSING);
@@ -105,7 +134,7 @@ public final class Seal {
       boolean otherTag = !tail.isEmpty() && Character.isLetterOrDigit(tail.charAt(0));
       return otherTag ? new Opened(text, State.MISSING) : new Opened(body, State.BAD);
     }
-    byte[] key = keys.spelled(match.group(1));
+    byte[] key = keys.spelled(match.group(1), purpose);
     if (key == null) {
       return new Opened(body, State.UNKNOWN_KEY);
     }
@@ -114,7 +143,11 @@ public final class Seal {
     if (!MessageDigest.isEqual(right.getBytes(StandardCharsets.US_ASCII), mac.getBytes(StandardCharsets.US_ASCII))) {
       return new Opened(body, State.BAD);
     }
-    boolean holds = Long.compareUnsigned(now.getEpochSecond(), Long.parseUnsignedLong(match.group(2))) < 0;
+    long expiry = Long.parseUnsignedLong(match.group(2));
+    if (expiry == 0) {
+      return new Opened(body, purpose.mayRest() ? State.VALID : State.BAD);
+    }
+    boolean holds = Long.compareUnsigned(now.getEpochSecond(), expiry + LEEWAY_S) < 0;
     return new Opened(body, holds ? State.VALID : State.EXPIRED);
   }
 
@@ -149,11 +182,14 @@ public final class Seal {
   }
 
   private static String mac(byte[] key, String claim) {
+    return HexFormat.of().formatHex(hmac(key, claim), 0, MAC_BYTES);
+  }
+
+  private static byte[] hmac(byte[] key, String text) {
     try {
       Mac mac = Mac.getInstance("HmacSHA256");
       mac.init(new SecretKeySpec(key, "HmacSHA256"));
-      byte[] digest = mac.doFinal(claim.getBytes(StandardCharsets.UTF_8));
-      return HexFormat.of().formatHex(digest, 0, MAC_BYTES);
+      return mac.doFinal(text.getBytes(StandardCharsets.UTF_8));
     } catch (GeneralSecurityException e) {
       throw new AssertionError("every Java platform has HmacSHA256", e);
     }

@@ -6,26 +6,26 @@ import dev.antipode.telemetry.Telemetry;
 
 /** Says what came of a judgement, and which setting would change it (TRUST-27 to TRUST-30). */
 public final class TrustLog {
-  private static final int LONGEST = 64;
-
   private TrustLog() {}
 
   /** Counts a lineage that did not pass, and says so once a minute. */
   public static void report(Decision decision, Direction direction, String sender) {
     Reason reason = decision.reason();
-    Telemetry.dropped(reason == Reason.SEAL ? "seal" : "untrusted", direction.word());
+    boolean sealed = reason == Reason.SEAL || reason == Reason.EXPIRED;
+    Telemetry.dropped(sealed ? "seal" : "untrusted", direction.word());
     String cure = cureOf(reason);
     if (cure == null) {
       return; // the operator asked for exactly this
     }
-    String verb = direction.isOutward() ? "did not send a lineage to" : "dropped a lineage from";
-    String where = shown(reason == Reason.SEAL ? sender : decision.about());
+    String verb = direction.isOutward() ? "did not send a lineage to"
+        : decision.accepted() ? "took a lineage from" : "dropped a lineage from";
+    String where = Logs.shown(sealed ? sender : decision.about());
     // The kind leaves the address out: an attacker with many of them must not fill the log.
     Logs.warn(
         "trust " + direction + " " + reason.name() + " " + decision.header(),
         verb + " " + (where.isEmpty() ? "a peer without a name" : where) + " (" + direction.words() + "): "
             + wordsOf(decision) + ". " + cure,
-        "dropped");
+        decision.accepted() ? "taken" : "dropped");
   }
 
   private static String wordsOf(Decision decision) {
@@ -46,6 +46,7 @@ public final class TrustLog {
           + "valve, a filter before ours). Put it behind the filter antipode, as Tomcat's RemoteIpFilter or Spring's "
           + "ForwardedHeaderFilter, or seal lineages with ANTIPODE_KEYS_FILE.";
       case HOST -> "If it is one of yours add it to ANTIPODE_PEERS.";
+      case EXPIRED -> "It is waited for all the same. If clocks agree, raise ANTIPODE_SEAL_TTL_S, or ANTIPODE_SEAL_REST_TTL_S.";
       case SEAL -> "Give this service and its callers the same keys: ANTIPODE_KEYS_FILE.";
       default -> null;
     };
@@ -60,23 +61,10 @@ public final class TrustLog {
     if (found != null) {
       Logs.warn(
           "trust beside " + found.header(),
-          "sent a lineage to " + shown(host) + " beside " + found.header() + ", which has a public address ("
-              + shown(found.address()) + "): the receiver drops it. Do not copy that header, or set "
+          "sent a lineage to " + Logs.shown(host) + " beside " + found.header() + ", which has a public address ("
+              + Logs.shown(found.address()) + "): the receiver drops it. Do not copy that header, or set "
               + "ANTIPODE_FORWARDED=ignore at the receiver and here.",
           "sent");
     }
-  }
-
-  /** Text from outside as it may stand in a log line. */
-  private static String shown(String text) {
-    StringBuilder shown = new StringBuilder();
-    text.chars().limit(LONGEST).forEach(c -> {
-      if (c >= ' ' && c < 127) {
-        shown.append((char) c);
-      } else {
-        shown.append(String.format("\\u%04x", c));
-      }
-    });
-    return shown.toString();
   }
 }

@@ -12,12 +12,21 @@ import java.time.Duration;
  * @param trust whose lineages are taken
  * @param edge whether the outside can reach this service
  * @param ignoreForwarded whether only the peer is judged, and no forwarding header
+ * @param trustUnix whether a request without a peer came by a Unix socket
  * @param peers hosts that lineages may go to, beside those inside
  * @param keys the seal keys
- * @param sealTtl how long a seal holds
+ * @param sealTtl how long the seal of a request or response holds
+ * @param sealRestTtl how long that of a message or value does; zero: without end
  */
 public record TrustSettings(
-    Trust trust, boolean edge, boolean ignoreForwarded, Peers peers, Keys keys, Duration sealTtl) {
+    Trust trust,
+    boolean edge,
+    boolean ignoreForwarded,
+    boolean trustUnix,
+    Peers peers,
+    Keys keys,
+    Duration sealTtl,
+    Duration sealRestTtl) {
 
   private static volatile Cached cached;
 
@@ -29,9 +38,11 @@ public record TrustSettings(
         settings.trust(),
         settings.edge(),
         settings.forwarded() == Forwarded.IGNORE,
+        settings.trustUnix(),
         Peers.of(settings.peers()),
         settings.keys(),
-        settings.sealTtl());
+        settings.sealTtl(),
+        settings.sealRestTtl());
   }
 
   /** What the process's settings say of trust; made anew only when they change. */
@@ -48,7 +59,14 @@ public record TrustSettings(
 
   /** These, with what one middleware was told; an edge that the operator declared stays one. */
   public TrustSettings atEdge(boolean declared) {
-    return declared && !edge ? new TrustSettings(trust, true, ignoreForwarded, peers, keys, sealTtl) : this;
+    return declared && !edge
+        ? new TrustSettings(trust, true, ignoreForwarded, trustUnix, peers, keys, sealTtl, sealRestTtl)
+        : this;
+  }
+
+  /** How long seals of this purpose hold; zero: without end (TRUST-21). */
+  public Duration lifeOf(Seal.Purpose purpose) {
+    return purpose.mayRest() ? sealRestTtl : sealTtl;
   }
 
   /** How many bytes a seal adds to what leaves. */

@@ -14,6 +14,8 @@ public final class Budget {
   private static final Comparator<String> LONGEST_FIRST =
       Comparator.comparingInt(String::length).thenComparing(Comparator.naturalOrder()).reversed();
 
+  private static final int SHARE_OF_NAMES = 8;
+
   private Budget() {}
 
   /** Whether a text of these parts has at most so many bytes, and not too many entries. */
@@ -42,10 +44,13 @@ public final class Budget {
   }
 
   /**
-   * These parts in at most so many bytes: the longest section goes first, of equally long ones the later in canonical
-   * order. If even the marks do not fit, one mark without a name stands for all, which is given whatever the budget.
+   * These parts in at most so many bytes. First goes what passed through, the longest section first, of equally long ones the
+   * later in canonical order; then what changed. Where the marks' names take more than an eighth, or do not fit, one mark without
+   * a name stands for all, which is given whatever the budget.
+   *
+   * @param changed the spelled stores that changed, the oldest change first; a section that would not fit alone is none of them
    */
-  public static Parts fitted(Parts parts, int budget) {
+  public static Parts fitted(Parts parts, int budget, List<String> changed) {
     Map<String, String> kept = new HashMap<>(parts.sections());
     Set<String> incomplete = new HashSet<>(parts.incomplete());
     int rest = 1;
@@ -58,8 +63,15 @@ public final class Budget {
       size += section.length() + 1;
     }
     int entries = entriesOf(parts);
+    int alone = budget - rest - WireForm.flagLength(WireForm.ANYWHERE);
+    List<String> last = changed.stream()
+        .map(kept::get)
+        .filter(section -> section != null && section.length() < alone && WireForm.entriesOf(section) <= WireForm.MAX_ENTRIES)
+        .toList();
     List<String> sections = new ArrayList<>(kept.values());
+    sections.removeAll(new HashSet<>(last));
     sections.sort(LONGEST_FIRST);
+    sections.addAll(last);
     for (String section : sections) { // lengths are summed, so that it takes no longer than a sort
       if (rest + size + flag <= budget && entries <= WireForm.MAX_ENTRIES) {
         break;
@@ -70,6 +82,10 @@ public final class Budget {
       entries -= WireForm.entriesOf(section);
       if (!incomplete.contains("") && incomplete.add(store)) {
         flag = (flag == 0 ? WireForm.flagLength(WireForm.ANYWHERE) : flag) + store.length() + 1;
+      }
+      if (flag > budget / SHARE_OF_NAMES) {
+        incomplete = new HashSet<>(WireForm.ANYWHERE);
+        flag = WireForm.flagLength(incomplete);
       }
     }
     if (rest + size + flag <= budget) {

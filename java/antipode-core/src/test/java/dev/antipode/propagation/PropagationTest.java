@@ -119,7 +119,7 @@ class PropagationTest {
     headers.put(null, List.of("HTTP/1.1 200"));
     headers.put("Baggage", List.of("user=7", "antipode=" + TEXT));
     headers.put("ANTIPODE-Lineage", List.of(" " + ANSWER + " ;x=1"));
-    try (RequestScope request = Propagation.extractRequest(HeaderCarrier.ofLists(headers), null)) {
+    try (RequestScope request = Propagation.extractRequest(HeaderCarrier.ofLists(headers), "127.0.0.1")) {
       assertThat(request.scope().lineage()).isEqualTo(Lineage.of(BEFORE, AFTER));
       Map<String, List<String>> out = new HashMap<>(Map.of("BAGGAGE", List.of("a=1", "b=2")));
       assertThat(Propagation.injectRequest(HeaderCarrier.ofLists(out), "b")).isTrue();
@@ -167,7 +167,7 @@ class PropagationTest {
       Antipode.append(BEFORE, AFTER);
       sealed = sent();
       assertThat(sealed.get("baggage").length() - "antipode=".length()).isLessThanOrEqualTo(110); // WIRE-32
-      assertThat(sealed.get("baggage")).contains("~_.i.blog-posts~_.h.one.");
+      assertThat(sealed.get("baggage")).contains("~_.i~_.h.one.");
     }
     try (RequestScope request = request(sealed)) {
       assertThat(request.scope().lineage()).isEqualTo(Lineage.of(AFTER));
@@ -242,11 +242,26 @@ class PropagationTest {
     Antipode.configure(Settings.defaults().budgetBytes(60));
     try (Observed observed = new Observed(); LineageScope scope = Antipode.scope()) {
       Antipode.append(BEFORE, AFTER);
-      assertThat(sent()).isEqualTo(Map.of("baggage", "antipode=" + ANSWER + "~_.i.blog-posts"));
+      assertThat(sent()).isEqualTo(Map.of("baggage", "antipode=" + ANSWER + "~_.i"));
       assertThat(scope.lineage().isComplete()).isTrue();
       assertThat(observed.linesWith("ANTIPODE_BUDGET_BYTES")).hasSize(1);
       assertThat(observed.count("antipode.lineage.incomplete", Map.of("reason", "budget", "store", "blog-posts")))
           .isEqualTo(1);
+    }
+  }
+
+  /** WIRE-33, WIRE-34: what passed through goes first, the longest first; then the oldest change. */
+  @Test
+  void theNewestChangeStays() {
+    Antipode.configure(Settings.defaults().budgetBytes(60));
+    WriteId last = WriteId.position("last", "8371ab90c2d4e6f1", 100000);
+    try (RequestScope request = request(Map.of("antipode-lineage", Lineage.of(WriteId.position("a", "e", 1)).serialize()))) {
+      Antipode.append(WriteId.position("first", "8371ab90c2d4e6f1", 1));
+      Propagation.extractResponse(HeaderCarrier.of(Map.of("antipode-lineage", Lineage.of(last).serialize())), "b");
+      assertThat(request.scope().changedStores()).containsExactly("first", "last");
+      assertThat(sent()).isEqualTo(Map.of("baggage", "antipode=1~last..8371ab90c2d4e6f1.100000~_.i"));
+      Antipode.append(WriteId.position("first", "8371ab90c2d4e6f1", 2));
+      assertThat(sent()).isEqualTo(Map.of("baggage", "antipode=1~first..8371ab90c2d4e6f1.2~_.i"));
     }
   }
 
@@ -260,7 +275,7 @@ class PropagationTest {
       for (int number = 0; number < 100; number++) {
         Antipode.append(new WriteId("big", "%050d".formatted(number), new Ordered("", 1)));
       }
-      assertThat(sent()).isEqualTo(Map.of("baggage", "antipode=" + ANSWER + "~_.i.big"));
+      assertThat(sent()).isEqualTo(Map.of("baggage", "antipode=" + ANSWER + (budget < 100 ? "~_.i" : "~_.i.big")));
       assertThat(observed.count("antipode.lineage.incomplete", Map.of("reason", "budget", "store", "big"))).isEqualTo(1);
     }
   }

@@ -190,7 +190,7 @@ class PropagatorTest {
       }
     }
     Map<String, String> escaped = Map.of("uberctx-antipode", TEXT.replace("~", "%7E"));
-    try (RequestScope request = Propagation.extractRequest(HeaderCarrier.of(escaped), null)) {
+    try (RequestScope request = Propagation.extractRequest(HeaderCarrier.of(escaped), "127.0.0.1")) {
       assertThat(request.scope().lineage()).isEqualTo(Lineage.of(WRITE));
     }
   }

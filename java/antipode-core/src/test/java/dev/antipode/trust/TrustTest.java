@@ -10,6 +10,7 @@ import dev.antipode.Observed;
 import dev.antipode.Settings;
 import dev.antipode.Trust;
 import dev.antipode.testing.Isolated;
+import dev.antipode.trust.Seal.Purpose;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.ArrayList;
@@ -33,7 +34,7 @@ class TrustTest {
   private static final Keys KEYS = keys("one", "two");
   private static final TrustSettings PRIVATE = trust(Trust.PRIVATE, false);
   private static final TrustSettings KEY = trust(Trust.KEY, false);
-  private static final String SEALED = Seal.seal(TEXT, KEYS, NOW, Duration.ofSeconds(300));
+  private static final String SEALED = Seal.seal(TEXT, KEYS, Purpose.REQUEST, NOW, Duration.ofSeconds(300));
   private static final List<Addresses.Line> OUTSIDE = List.of(new Addresses.Line("x-forwarded-for", "203.0.113.9"));
   private static final String INSIDE = "10.0.0.7";
 
@@ -48,7 +49,7 @@ class TrustTest {
   }
 
   private static TrustSettings trust(Trust trust, boolean edge) {
-    return new TrustSettings(trust, edge, false, Peers.NONE, KEYS, Duration.ofSeconds(300));
+    return new TrustSettings(trust, edge, false, false, Peers.NONE, KEYS, Duration.ofSeconds(300), Duration.ZERO);
   }
 
   @BeforeTry
@@ -84,13 +85,17 @@ class TrustTest {
     List<Boolean> cells = List.of(
         requestIn(peer, List.of(), text, trust).accepted(),
         Judgement.requestOut(host, trust).accepted(),
-        Judgement.responseIn(host, text, trust, NOW).accepted(),
+        Judgement.responseIn(host, sealedFor(Purpose.RESPONSE, text), trust, NOW).accepted(),
         Judgement.responseOut(Caller.of(peer, List.of()), trust).accepted(),
-        Judgement.messageIn(text, trust, null, NOW).accepted(),
+        Judgement.messageIn(sealedFor(Purpose.MESSAGE, text), trust, null, NOW).accepted(),
         Judgement.messageOut(trust, null).accepted());
     List<String> words = new ArrayList<>();
     cells.forEach(cell -> words.add(cell ? "yes" : "no"));
     return String.join(" ", words);
+  }
+
+  private static String sealedFor(Purpose purpose, String text) {
+    return text.equals(SEALED) ? Judgement.outgoing(TEXT, KEY, purpose, NOW) : text;
   }
 
   private static Decision requestIn(String peer, List<Addresses.Line> forwarded, String text, TrustSettings trust) {
@@ -117,7 +122,8 @@ class TrustTest {
   /** TRUST-33, TRUST-13: an address in the peer's place is judged, and believed only where a header that is judged names it. */
   @Example
   void theInnermostPeerIsJudged() {
-    TrustSettings ignoring = new TrustSettings(Trust.PRIVATE, false, true, Peers.NONE, KEYS, Duration.ofSeconds(300));
+    TrustSettings ignoring = new TrustSettings(
+        Trust.PRIVATE, false, true, false, Peers.NONE, KEYS, Duration.ofSeconds(300), Duration.ZERO);
     List<Addresses.Line> named = List.of(new Addresses.Line("X-Forwarded-For", "\"10.0.0.1:80\""));
     for (TrustSettings trust : List.of(PRIVATE, ignoring)) {
       assertThat(reason(true, named, "10.0.0.1", trust)).isEqualTo(Reason.NONE);
@@ -165,11 +171,11 @@ class TrustTest {
   @Property(tries = 500)
   void anyTextIsJudged(@ForAll String text, @ForAll("likely") String likely) {
     for (String each : List.of(text, likely)) {
-      Addresses.isPrivatePeer(each);
+      Addresses.isPrivatePeer(each, false);
       Addresses.hops(List.of(new Addresses.Line("Forwarded", each), new Addresses.Line("X-Forwarded-For", each)));
       Judgement.requestOut(each, PRIVATE);
       Seal.strip(each);
-      assertThat(Seal.open(each, KEYS, NOW).state()).isNotEqualTo(Seal.State.VALID);
+      assertThat(Seal.open(each, KEYS, Purpose.REQUEST, NOW).state()).isNotEqualTo(Seal.State.VALID);
     }
   }
 
@@ -184,12 +190,12 @@ class TrustTest {
   /** TRUST-18, TRUST-21, TRUST-23: what leaves under key is sealed, and a seal is replaced. */
   @Example
   void whatLeavesUnderKeyIsSealed() {
-    assertThat(Judgement.outgoing(TEXT, KEY, NOW)).isEqualTo(SEALED);
-    assertThat(Judgement.outgoing(TEXT, PRIVATE, NOW)).isEqualTo(TEXT);
+    assertThat(Judgement.outgoing(TEXT, KEY, Purpose.REQUEST, NOW)).isEqualTo(SEALED);
+    assertThat(Judgement.outgoing(TEXT, PRIVATE, Purpose.REQUEST, NOW)).isEqualTo(TEXT);
     assertThat(KEY.sealLength()).isEqualTo(SEALED.length() - TEXT.length());
     assertThat(PRIVATE.sealLength()).isZero();
-    assertThat(Seal.seal(SEALED, KEYS, NOW, Duration.ofSeconds(300))).isEqualTo(SEALED);
-    assertThatThrownBy(() -> Seal.seal(TEXT, Keys.NONE, NOW, Duration.ofSeconds(300)))
+    assertThat(Seal.seal(SEALED, KEYS, Purpose.REQUEST, NOW, Duration.ofSeconds(300))).isEqualTo(SEALED);
+    assertThatThrownBy(() -> Seal.seal(TEXT, Keys.NONE, Purpose.REQUEST, NOW, Duration.ofSeconds(300)))
         .isInstanceOf(ConfigurationException.class).hasMessageContaining("ANTIPODE_KEYS_FILE");
   }
 
@@ -197,10 +203,37 @@ class TrustTest {
   @Example
   void allKeysVerifyUntilTheSealExpires() {
     Keys rotated = keys("two", "one");
-    assertThat(Seal.open(SEALED, rotated, NOW)).isEqualTo(new Seal.Opened(TEXT, Seal.State.VALID));
-    assertThat(Seal.open(SEALED, rotated, NOW.plusSeconds(299)).state()).isEqualTo(Seal.State.VALID);
-    assertThat(Seal.open(SEALED, rotated, NOW.plusSeconds(300)).state()).isEqualTo(Seal.State.EXPIRED);
-    assertThat(Seal.open(SEALED, keys("three"), NOW).state()).isEqualTo(Seal.State.UNKNOWN_KEY);
+    assertThat(Seal.open(SEALED, rotated, Purpose.REQUEST, NOW)).isEqualTo(new Seal.Opened(TEXT, Seal.State.VALID));
+    assertThat(Seal.open(SEALED, rotated, Purpose.REQUEST, NOW.plusSeconds(329)).state()).isEqualTo(Seal.State.VALID);
+    assertThat(Seal.open(SEALED, rotated, Purpose.REQUEST, NOW.plusSeconds(330)).state()).isEqualTo(Seal.State.EXPIRED);
+    assertThat(Seal.open(SEALED, keys("three"), Purpose.REQUEST, NOW).state()).isEqualTo(Seal.State.UNKNOWN_KEY);
+  }
+
+  /** TRUST-21, TRUST-36: what is sealed for a message or value is no request, and lives as long as its key. */
+  @Example
+  void aSealIsForOnePurpose() {
+    for (Purpose purpose : Purpose.values()) {
+      String sealed = Judgement.outgoing(TEXT, KEY, purpose, NOW);
+      Instant later = NOW.plusSeconds(1_000_000);
+      boolean rests = purpose == Purpose.MESSAGE || purpose == Purpose.VALUE;
+      for (Purpose other : Purpose.values()) {
+        Seal.State state = Seal.open(sealed, KEYS, other, later).state();
+        assertThat(state).isEqualTo(other != purpose ? Seal.State.BAD : rests ? Seal.State.VALID : Seal.State.EXPIRED);
+      }
+      assertThat(requestIn(INSIDE, List.of(), sealed, KEY).accepted()).isEqualTo(purpose == Purpose.REQUEST);
+      assertThat(Judgement.responseIn("b", sealed, KEY, NOW).accepted()).isEqualTo(purpose == Purpose.RESPONSE);
+      assertThat(Judgement.messageIn(sealed, KEY, null, NOW).accepted()).isEqualTo(purpose == Purpose.MESSAGE);
+      assertThat(Judgement.valueIn(sealed, KEY, NOW).accepted()).isEqualTo(purpose == Purpose.VALUE);
+    }
+  }
+
+  /** TRUST-37: genuine and expired: taken, and said. */
+  @Example
+  void anExpiredSealIsTakenAndSaid() {
+    Decision decision = Judgement.requestIn(Decision.YES, SEALED, KEY, NOW.plusSeconds(1000));
+    assertThat(decision.accepted()).isTrue();
+    assertThat(decision.text()).isEqualTo(TEXT);
+    assertThat(decision.reason()).isEqualTo(Reason.EXPIRED);
   }
 
   /** TRUST-19, TRUST-20: no single character can be changed. */
@@ -209,7 +242,7 @@ class TrustTest {
     int at = Math.floorMod(place, SEALED.length());
     String changed = SEALED.substring(0, at) + other + SEALED.substring(at + 1);
     if (!changed.equals(SEALED)) {
-      assertThat(Seal.open(changed, KEYS, NOW).state()).isNotEqualTo(Seal.State.VALID);
+      assertThat(Seal.open(changed, KEYS, Purpose.REQUEST, NOW).state()).isNotEqualTo(Seal.State.VALID);
     }
   }
 
@@ -288,7 +321,7 @@ class TrustTest {
       words.add(direction.word());
     }
     assertThat(words).containsExactly(
-        "request_in", "request_out", "response_in", "response_out", "message_in", "message_out");
+        "request_in", "request_out", "response_in", "response_out", "message_in", "message_out", "message_in", "message_out");
   }
 
   /** TRUST-30: the sender says that the receiver will drop it. */

@@ -36,7 +36,9 @@ final class TrustVectors {
       "trust-keys-file", TrustVectors::keysFile);
 
   private static final Map<Reason, String> BECAUSE =
-      Map.of(Reason.PEER, "peer", Reason.EDGE, "edge", Reason.OFF, "none", Reason.SEAL, "seal");
+      Map.of(
+      Reason.PEER, "peer", Reason.RESOLVED, "peer", Reason.UNSEEN, "peer",
+      Reason.EDGE, "edge", Reason.OFF, "none", Reason.SEAL, "seal");
 
   private TrustVectors() {}
 
@@ -46,18 +48,24 @@ final class TrustVectors {
         trust,
         words.path("edge").asBoolean(false),
         words.path("forwarded").asText("").equals("ignore"),
+        false,
         Peers.of(Vector.texts(words.path("peers"))),
         trust == Trust.KEY ? Keys.of(Map.of("k", new byte[16])) : Keys.NONE,
-        Duration.ofSeconds(300));
+        Duration.ofSeconds(300),
+        Duration.ZERO);
   }
 
   private static Decision requestIn(String peer, List<Addresses.Line> headers, TrustSettings trust) {
-    return Judgement.requestIn(Judgement.responseOut(Caller.of(peer, headers), trust), "1", trust, Instant.EPOCH);
+    return requestIn(Caller.of(peer, headers), trust);
+  }
+
+  private static Decision requestIn(Caller caller, TrustSettings trust) {
+    return Judgement.requestIn(Judgement.responseOut(caller, trust), "1", trust, Instant.EPOCH);
   }
 
   private static void address(Vector vector) {
     String text = vector.text("text");
-    assertThat(Addresses.isPrivatePeer(text)).isEqualTo(vector.flag("private"));
+    assertThat(Addresses.isPrivatePeer(text, false)).isEqualTo(vector.flag("private"));
     // White space around and the empty text are no elements of a list; a peer they may be.
     if (!text.isBlank() && text.indexOf(',') < 0) {
       List<Addresses.Line> headers = List.of(new Addresses.Line("X-Forwarded-For", text));
@@ -66,18 +74,20 @@ final class TrustVectors {
   }
 
   private static void peer(Vector vector) {
-    assertThat(Addresses.isPrivatePeer(vector.text("peer"))).isEqualTo(vector.flag("private"));
+    boolean byUnix = vector.has("unix") && vector.flag("unix");
+    assertThat(Addresses.isPrivatePeer(vector.text("peer"), byUnix)).isEqualTo(vector.flag("private"));
   }
 
   private static void requestIn(Vector vector) {
     List<Addresses.Line> headers = Vector.list(vector.get("headers"))
         .map(header -> new Addresses.Line(header.get(0).asText(), header.get(1).asText()))
         .toList();
-    Decision decision = requestIn(vector.text("peer"), headers, settings(vector.get("settings")));
+    List<String> shown = vector.has("resolved") ? List.of(vector.text("resolved")) : List.of();
+    Caller caller = new Caller(vector.text("peer"), true, headers, shown);
+    Decision decision = requestIn(caller, settings(vector.get("settings")));
     assertThat(decision.accepted()).isEqualTo(vector.flag("accept"));
-    String because = decision.header().isEmpty()
-        ? BECAUSE.get(decision.reason())
-        : decision.header().toLowerCase(Locale.ROOT);
+    String header = decision.about().startsWith("more than") ? "too long" : decision.header().toLowerCase(Locale.ROOT);
+    String because = decision.header().isEmpty() ? BECAUSE.get(decision.reason()) : header;
     assertThat(because).isEqualTo(vector.text("because"));
   }
 
@@ -97,6 +107,10 @@ final class TrustVectors {
     return Keys.of(keys);
   }
 
+  private static Seal.Purpose purpose(Vector vector) {
+    return Seal.Purpose.valueOf(vector.text("purpose").toUpperCase(Locale.ROOT));
+  }
+
   /** Seconds with a fraction. */
   private static Instant now(Vector vector) {
     return Instant.ofEpochMilli(Math.round(vector.get("now").asDouble() * 1000));
@@ -104,13 +118,13 @@ final class TrustVectors {
 
   private static void seal(Vector vector) {
     Duration ttl = Duration.ofMillis(Math.round(vector.get("ttl").asDouble() * 1000));
-    assertThat(Seal.seal(vector.text("text"), keys(vector), now(vector), ttl)).isEqualTo(vector.text("sealed"));
+    assertThat(Seal.seal(vector.text("text"), keys(vector), purpose(vector), now(vector), ttl)).isEqualTo(vector.text("sealed"));
   }
 
   private static void verify(Vector vector) {
-    Seal.Opened opened = Seal.open(vector.text("text"), keys(vector), now(vector));
+    Seal.Opened opened = Seal.open(vector.text("text"), keys(vector), purpose(vector), now(vector));
     assertThat(opened.state().word()).isEqualTo(vector.text("state"));
-    if (opened.state() == Seal.State.VALID) {
+    if (opened.state() == Seal.State.VALID || opened.state() == Seal.State.EXPIRED) {
       assertThat(opened.text()).isEqualTo(vector.text("body"));
     }
   }

@@ -34,7 +34,7 @@ public final class HeadersFuzzer {
         headers.computeIfAbsent(NAMES.get(line.charAt(0) % NAMES.size()), name -> new ArrayList<>()).add(line.substring(1));
       }
     }
-    Addresses.isPrivatePeer(input);
+    Addresses.isPrivatePeer(input, false);
     HeaderCarrier carrier = HeaderCarrier.ofLists(headers);
     Lineage left;
     try (RequestScope request = Propagation.extractRequest(carrier, "127.0.0.1")) {

@@ -43,7 +43,7 @@ final class InboundCalls implements ServerInterceptor {
     if (deadline != null) {
       inbound.scope().deadline(System.nanoTime() + deadline.timeRemaining(TimeUnit.NANOSECONDS));
     }
-    if (!came.texts().isEmpty()) {
+    if (came.hasLineage()) {
       carrier.strip();
     }
     InboundCall<Q, A> answering = new InboundCall<>(call, inbound);
@@ -57,7 +57,7 @@ final class InboundCalls implements ServerInterceptor {
     }
   }
 
-  /** The socket's peer; null for one of this process or machine: in-process transport, Unix sockets. */
+  /** The socket's peer; in-process transport counts as a Unix socket. */
   private static String peer(ServerCall<?, ?> call) {
     SocketAddress peer = call.getAttributes().get(Grpc.TRANSPORT_ATTR_REMOTE_ADDR);
     if (peer instanceof InetSocketAddress address) {
@@ -66,6 +66,6 @@ final class InboundCalls implements ServerInterceptor {
     String kind = peer == null ? "" : peer.getClass().getSimpleName();
     boolean isLocal =
         kind.equals("InProcessSocketAddress") || kind.equals("DomainSocketAddress") || kind.equals("UnixDomainSocketAddress");
-    return isLocal ? null : "unknown " + kind;
+    return isLocal ? "unix:" : "unknown " + kind;
   }
 }

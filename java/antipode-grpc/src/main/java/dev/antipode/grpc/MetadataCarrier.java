@@ -18,7 +18,7 @@ record MetadataCarrier(Metadata metadata) implements HeaderCarrier {
 
   private static Map<String, Metadata.Key<String>> keys() {
     List<String> names = new ArrayList<>(Carriers.ALL);
-    names.addAll(List.of(Carriers.JMS_PROPERTY, "x-forwarded-for", "forwarded"));
+    names.addAll(List.of("x-forwarded-for", "forwarded"));
     Map<String, Metadata.Key<String>> keys = new LinkedHashMap<>();
     names.forEach(name -> keys.put(name, Metadata.Key.of(name, Metadata.ASCII_STRING_MARSHALLER)));
     return keys;
@@ -65,7 +65,7 @@ record MetadataCarrier(Metadata metadata) implements HeaderCarrier {
         set(Carriers.BAGGAGE_HEADER, rest);
       }
     }
-    for (String name : List.of(Carriers.LINEAGE_HEADER, Carriers.JAEGER_HEADER, Carriers.JMS_PROPERTY)) {
+    for (String name : List.of(Carriers.LINEAGE_HEADER, Carriers.JAEGER_HEADER)) {
       remove(name);
     }
   }

@@ -92,7 +92,7 @@ public final class AntipodeFilter implements Filter {
     String method = request.getMethod();
     inbound.scope().endpoint(() -> method + " " + route(request));
     InboundResponse answered = new InboundResponse(response, inbound);
-    InboundRequest asked = new InboundRequest(request, answered, !came.texts().isEmpty());
+    InboundRequest asked = new InboundRequest(request, answered, came.hasLineage());
     request.setAttribute(MARK, new Exchanged(inbound, asked, answered));
     run(inbound, asked, answered, () -> chain.doFilter(asked, answered));
   }

@@ -61,8 +61,7 @@ final class InboundRequest extends HttpServletRequestWrapper {
   }
 
   private static boolean isCarrier(String name) {
-    return Carriers.ALL.stream().anyMatch(carrier -> carrier.equalsIgnoreCase(name))
-        || Carriers.JMS_PROPERTY.equalsIgnoreCase(name);
+    return Carriers.ALL.stream().anyMatch(carrier -> carrier.equalsIgnoreCase(name));
   }
 
   // What goes on in another thread answers by our response, too.

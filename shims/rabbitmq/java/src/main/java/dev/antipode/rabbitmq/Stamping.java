@@ -12,6 +12,7 @@ import dev.antipode.propagation.Messages;
 import dev.antipode.shim.RegisteredStore;
 import dev.antipode.telemetry.Telemetry;
 import dev.antipode.trust.Judgement;
+import dev.antipode.trust.Seal.Purpose;
 import dev.antipode.trust.TrustSettings;
 import java.time.Instant;
 import java.util.HashMap;
@@ -132,7 +133,7 @@ final class Stamping {
   }
 
   private static String sealed(Lineage lineage) {
-    return Judgement.outgoing(lineage.serialize(), TrustSettings.inForce(), Instant.now());
+    return Judgement.outgoing(lineage.serialize(), TrustSettings.inForce(), Purpose.MESSAGE, Instant.now());
   }
 
   /** Whether these are headers of the very message that the scope was opened for: their lineage is in the scope. */
