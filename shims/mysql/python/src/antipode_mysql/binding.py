@@ -65,8 +65,10 @@ class Binding:
     @property
     def unfit(self) -> str:
         """Why positions of this server prove nothing; empty where they do, or where it has not answered yet."""
-        facts = facts_of(self.store, self.target, fresh=False)
-        return f"{self.target.address}: {facts.unfit}" if facts.unfit else ""
+        shim = self.store.shim
+        assert isinstance(shim, MySQLShim)
+        unfit = facts_of(self.store, self.target, fresh=False).unfit(relaxed_durability=shim.relaxed_durability)
+        return f"{self.target.address}: {unfit}" if unfit else ""
 
     def say(self, kind: str, words: str) -> None:
         """One line a minute."""

@@ -73,7 +73,7 @@ def _of_sets(session: Session) -> list[EpochRecord]:
 
 
 def _members(session: Session) -> Members:
-    seen = session.look(fresh_ids=True)
+    seen = session.look(fresh_ids=True, relaxed_durability=True)
     assert isinstance(seen, Members)
     return seen
 
@@ -174,9 +174,10 @@ def diagnose(target: Target) -> list[Finding]:
 def _of_facts(facts: Facts) -> Iterator[Finding]:
     version = facts.settings["version"]
     yield Finding(Level.OK, f"version {version}")
-    if facts.unfit:
-        what, _, cure = facts.unfit.partition(". ")
-        yield Finding(Level.UNPROVEN, what, "writes are recorded as incomplete there, and waits are unproven", cure)
+    for unfit in (facts.unfit(relaxed_durability=True), facts.flavour.relaxed(facts.settings)):
+        what, _, cure = unfit.partition(". ")
+        if what:
+            yield Finding(Level.UNPROVEN, what, "writes are recorded as incomplete there, and waits are unproven", cure)
     if facts.flavour is MYSQL:
         yield from _of_settings(facts)
     elif not facts.is_on("gtid_strict_mode"):
@@ -185,13 +186,6 @@ def _of_facts(facts: Facts) -> Iterator[Finding]:
             "gtid_strict_mode=OFF",
             "a server with transactions of its own rejoins silently, and its numbers no longer only grow",
             "SET GLOBAL gtid_strict_mode=ON, and in its configuration, too",
-        )
-    if facts.settings.get("innodb_flush_log_at_trx_commit") != "1":
-        yield Finding(
-            Level.WARNING,
-            f"innodb_flush_log_at_trx_commit={facts.settings['innodb_flush_log_at_trx_commit']}",
-            "a crash of the machine may lose rows that the binary log has",
-            "SET GLOBAL innodb_flush_log_at_trx_commit=1, and in its configuration, too",
         )
 
 

@@ -80,6 +80,10 @@ class Flavour(ABC):
     """Has the server tell a commit's id in its own answer; empty where it cannot."""
     unwritten: ClassVar[Hashable] = None
     """The mark of a session that has logged nothing yet; None where nothing shows that."""
+    durable: ClassVar[Mapping[str, tuple[str, ...]]]
+    """Settings with whose values nothing is lost that the server said that it has, the wise one first (SHIM-45)."""
+    cure: ClassVar[str]
+    """How such a setting is changed."""
     epoch_words: ClassVar[str]
     """What an epoch looks like, for people."""
 
@@ -104,6 +108,18 @@ class Flavour(ABC):
     @abstractmethod
     def unfit(self, settings: Mapping[str, str]) -> str:
         """Why these settings allow no proof, and what to change; empty where they do."""
+
+    def relaxed(self, settings: Mapping[str, str]) -> str:
+        """Return why a crash may take back what such a server says that it has; empty where it may not (SHIM-45)."""
+        found = {name: right[0] for name, right in self.durable.items() if settings.get(name) not in right}
+        if not found:
+            return ""
+        cures = ", ".join(self.cure.format(f"{name}={value}") for name, value in found.items())
+        return (
+            f"it has {', '.join(f'{name}={settings.get(name)}' for name in found)}, so behind a crash it says that it "
+            f"has what it lost, and may give its numbers again. {cures}. If every server that crashed is rebuilt before "
+            "it serves readers, say so: wrap(…, relaxed_durability=True)"
+        )
 
     @property
     @abstractmethod

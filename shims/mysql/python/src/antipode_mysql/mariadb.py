@@ -44,6 +44,11 @@ class MariaDB(Flavour):
         "SELECT VARIABLE_VALUE FROM information_schema.GLOBAL_STATUS WHERE VARIABLE_NAME = 'SLAVES_RUNNING'"
     )
     unwritten: ClassVar[Hashable] = ""
+    durable: ClassVar[Mapping[str, tuple[str, ...]]] = {
+        "sync_binlog": ("1",),
+        "innodb_flush_log_at_trx_commit": ("1", "3"),
+    }
+    cure: ClassVar[str] = "SET GLOBAL {}, and in its configuration, too"
     epoch_words: ClassVar[str] = "domain-server_id, such as 0-1"
 
     def answer(self, row: Sequence[str]) -> Answer:
@@ -73,11 +78,6 @@ class MariaDB(Flavour):
             return (
                 "it has log_slave_updates=OFF, so an applied write cannot be proved there. Set log_slave_updates=ON "
                 "and restart that server"
-            )
-        if settings["sync_binlog"] != "1":
-            return (
-                f"it has sync_binlog={settings['sync_binlog']}, so a crash of its machine may take back numbers "
-                "that are given again. SET GLOBAL sync_binlog=1, and in its configuration, too"
             )
         skipped = settings.get("slave_skip_errors", "OFF")
         if skipped not in ("OFF", ""):

@@ -41,6 +41,8 @@ class MySQL(Flavour):
     )
     look: ClassVar[str] = "SELECT @@GLOBAL.gtid_executed, @@GLOBAL.server_uuid, @@GLOBAL.read_only, CONNECTION_ID()"
     isolation: ClassVar[str] = "@@transaction_isolation"
+    durable: ClassVar[Mapping[str, tuple[str, ...]]] = {"sync_binlog": ("1",), "innodb_flush_log_at_trx_commit": ("1",)}
+    cure: ClassVar[str] = "SET PERSIST {}"
     track: ClassVar[bytes] = b"SET SESSION session_track_gtids=OWN_GTID"
     epoch_words: ClassVar[str] = "16 digits of a server's uuid, and a tag, such as 3e11fa4771ca11e1"
 
@@ -88,11 +90,6 @@ class MySQL(Flavour):
             )
         if settings.get("log_bin") != "ON":
             return "it has log_bin=OFF, so its writes have no position. Take skip_log_bin away and restart that server"
-        if settings.get("sync_binlog") != "1":
-            return (
-                f"it has sync_binlog={settings.get('sync_binlog')}, so a crash of its machine may take back numbers "
-                "that are given again. SET PERSIST sync_binlog=1"
-            )
         workers = settings.get("replica_parallel_workers", "0")
         if settings.get("replica_preserve_commit_order") == "OFF" and workers not in ("0", "1"):
             return (

@@ -31,12 +31,17 @@ class Facts:
         """Whether a switch is on."""
         return self.settings.get(name, "") in ("1", "ON")
 
-    @property
-    def unfit(self) -> str:
-        """Why nothing can be proved at this server, and what to change; empty where it can."""
+    def unfit(self, *, relaxed_durability: bool) -> str:
+        """Return why nothing can be proved at this server, and what to change; empty where it can.
+
+        `relaxed_durability`: the operator's statement that a server that crashed is rebuilt before it serves readers.
+        """
         if not self.reached:
             return ""
-        return MULTIPLEXED if self.connection_differs else self.flavour.unfit(self.settings)
+        if self.connection_differs:
+            return MULTIPLEXED
+        unfit = self.flavour.unfit(self.settings)
+        return unfit or ("" if relaxed_durability else self.flavour.relaxed(self.settings))
 
 
 MULTIPLEXED: Final = (

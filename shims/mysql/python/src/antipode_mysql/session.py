@@ -61,14 +61,14 @@ class Session:
         """The kind of server, by its greeting."""
         return probe.flavour_of(str(self._connection.get_server_info()))
 
-    def look(self, *, fresh_ids: bool) -> Look:
-        """One look at where the server is."""
+    def look(self, *, fresh_ids: bool, relaxed_durability: bool) -> Look:
+        """Return where the server is. The arguments are the operator's statements, as `wrap` takes them."""
         now = time.monotonic()
         if now - self._asked_at > _SETTINGS_S:
             self._facts = probe.ask(self._connection)
             self._asked_at = now
         flavour = self._facts.flavour
-        unfit = self._facts.unfit or ("" if fresh_ids else flavour.reuse)
+        unfit = self._facts.unfit(relaxed_durability=relaxed_durability) or ("" if fresh_ids else flavour.reuse)
         [row] = self.rows(flavour.look)
         *where, answering = texts(row)
         if int(answering) != self._connection.thread_id():

@@ -51,13 +51,21 @@ class MySQLShim(Shim, BranchTable):
         """The operator's statement that no server id, and no server uuid, is ever used for two lives of a server."""
         return bool(self.store.options.extra.get("fresh_server_ids", False))
 
+    @property
+    def relaxed_durability(self) -> bool:
+        """The operator's statement that a server that crashed is rebuilt before it serves readers (SHIM-45)."""
+        return bool(self.store.options.extra.get("relaxed_durability", False))
+
+    def _look(self, session: Session) -> Look:
+        return session.look(fresh_ids=self.fresh_ids, relaxed_durability=self.relaxed_durability)
+
     def visible(self, ids: Sequence[WriteId], server: Server) -> Sequence[Visibility]:
         session = self._session(server)
-        seen = session.look(fresh_ids=self.fresh_ids)
+        seen = self._look(session)
         answers = [seen.judge(write_id, session.is_idle) for write_id in ids]
         lost = any(answer.verdict is Verdict.UNPROVEN or answer.unknown_epoch for answer in answers)
         if lost and session.learn_marks():  # an operator may have settled it
-            seen = session.look(fresh_ids=self.fresh_ids)
+            seen = self._look(session)
             answers = [seen.judge(write_id, session.is_idle) for write_id in ids]
         server.applied(session.instance, seen.epoch, seen.proved())
         self._wait_for_next(session, ids, answers, seen)

@@ -26,6 +26,7 @@ def wrap(
     *,
     replicas: Replicas = None,
     fresh_server_ids: bool = False,
+    relaxed_durability: bool = False,
     wait_on_read: bool = False,
     timeout: float | timedelta | None = None,
     rest: Literal["none", "native"] = "none",
@@ -43,7 +44,8 @@ def wrap(
     mappings of PyMySQL's arguments or connections, or a callable that lists them and is asked again every 5 s; without,
     the connection's own server. fresh_server_ids: the operator's statement that every server that is rebuilt, restored,
     or (with MariaDB) rejoins after it was the primary gets a server_id, with MySQL a server_uuid, that no server had
-    before. Without it every wait is unproven.
+    before. Without it every wait is unproven. relaxed_durability: the operator's statement that every server that
+    crashed is rebuilt before it serves readers; without, one that may lose what it has is unfit (SHIM-45).
     wait_on_read: each read first waits for the scope's writes to this store, on its own connection, up to `timeout`
     seconds. rest: where the lineage rests beside a row: `none`, or `native` (a column, see `antipode init`).
     lineage_in, lineage_out: whether lineages at rest are taken and given. on_unfit: settings that allow no proof raise
@@ -63,7 +65,7 @@ def wrap(
         on_unfit=on_unfit,
         on_replica_out=on_replica_out,
         mode=mode,
-        extra=_extra(fresh_server_ids),
+        extra=_extra(fresh_server_ids=fresh_server_ids, relaxed_durability=relaxed_durability),
     )
     wrapped: _C = _wrapped(client, store, options)
     return wrapped
@@ -74,6 +76,7 @@ def register(
     *,
     replicas: Replicas,
     fresh_server_ids: bool = False,
+    relaxed_durability: bool = False,
     timeout: float | timedelta | None = None,
     on_unfit: Literal["raise", "unproven"] = "raise",
     on_replica_out: Literal["name", "fail"] | None = None,
@@ -86,7 +89,7 @@ def register(
         on_unfit=on_unfit,
         on_replica_out=on_replica_out,
         mode=mode,
-        extra=_extra(fresh_server_ids),
+        extra=_extra(fresh_server_ids=fresh_server_ids, relaxed_durability=relaxed_durability),
     )
     joined = join_store(store, MySQLShim, options)
     if on_unfit == "raise":
@@ -94,8 +97,9 @@ def register(
     return joined
 
 
-def _extra(fresh_server_ids: bool) -> dict[str, Any]:
-    return {"fresh_server_ids": True} if fresh_server_ids else {}
+def _extra(**statements: bool) -> dict[str, Any]:
+    """The operator's statements that are made."""
+    return {name: True for name, made in statements.items() if made}
 
 
 def _wrapped(client: Any, store: str, options: StoreOptions) -> Any:
@@ -151,8 +155,9 @@ def _refuse_unfit(store: Store, own: Sequence[Target]) -> None:
         with ThreadPoolExecutor(min(len(targets), 8) or 1, thread_name_prefix="antipode-probe") as pool:
             found = list(pool.map(lambda target: facts_of(store, target), targets.values()))
     for address, facts in zip(targets, found, strict=True):
-        if facts.unfit:
+        unfit = facts.unfit(relaxed_durability=shim.relaxed_durability)
+        if unfit:
             raise UnfitStoreError(
-                f"{facts.flavour.name} at {address}: {facts.unfit}. Until then wrap(…, on_unfit='unproven') lets the "
+                f"{facts.flavour.name} at {address}: {unfit}. Until then wrap(…, on_unfit='unproven') lets the "
                 "service start"
             )
