@@ -172,3 +172,35 @@ def test_what_cannot_be_wrapped_is_refused(any_posts: Posts) -> None:
         any_posts.wrap(any_posts.lab.client("a"), rest="field")
     with pytest.raises(antipode.ConfigurationError, match="no server's URL"):
         any_posts.wrap(any_posts.lab.client("a"), replicas=["redis://b1"])
+
+
+@pytest.mark.parametrize("opened_by", ["its url", "do_connect", "creator"])
+@pytest.mark.parametrize("driver", ["pymysql", "mysqlconnector"])
+def test_an_engine_is_known_before_its_first_connection(any_posts: Posts, driver: str, opened_by: str) -> None:
+    """BAR-52; and whatever opens its connections, they record (SHIM-43)."""
+    import sqlalchemy
+
+    lab = any_posts.lab
+    url = lab.url("a").replace("mysql://", f"mysql+{driver}://")
+    options = {"collation": "utf8mb4_general_ci"} if driver == "mysqlconnector" else {}
+
+    def opens(*_: Any) -> Any:
+        return lab.client("a", autocommit=False) if driver == "pymysql" else any_posts.connector("a")
+
+    more: dict[str, Any] = {"creator": opens} if opened_by == "creator" else {"connect_args": options}
+    engine = sqlalchemy.create_engine(url, **more)
+    if opened_by == "do_connect":
+        sqlalchemy.event.listen(engine, "do_connect", opens)
+    assert any_posts.wrap(engine, replicas=None) is engine
+    if opened_by == "its url":
+        assert [server.address for server in antipode.stores()[0].servers()] == [
+            f"mysql://127.0.0.1:{lab.server('a').port}"
+        ]
+    lineage = antipode.Lineage([antipode.WriteId.position("blog-posts", *last(any_posts))])
+    assert any_posts.look(lineage, 60).satisfied
+    assert any_posts.wrap(engine, replicas=None) is engine
+    with antipode.scope() as scope:
+        with engine.begin() as connection:
+            connection.execute(sqlalchemy.text(INSERT))
+        assert told(scope.lineage) == last(any_posts)
+    engine.dispose()

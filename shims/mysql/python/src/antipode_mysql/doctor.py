@@ -16,7 +16,7 @@ from antipode_mysql.gtids import State, parse_epoch
 from antipode_mysql.membership import Members
 from antipode_mysql.mysql import MYSQL, sees_filters
 from antipode_mysql.probe import Facts
-from antipode_mysql.session import MARKS, Session, marks
+from antipode_mysql.session import MARKS, LoginRefusedError, Session, connect, marks
 from antipode_mysql.targets import Target
 
 _TIMEOUT_S: Final = 5.0
@@ -149,13 +149,14 @@ def _settled_log(session: Session, target: Target, epoch: str) -> tuple[str, int
 def diagnose(target: Target) -> list[Finding]:
     """Asks a server; never raises for what is wrong with it."""
     try:
-        connection = target.connect(_TIMEOUT_S)
+        connection = connect(target, _TIMEOUT_S)
         try:
             facts = probe.ask(connection)
             found = list(_of_facts(facts))
             if facts.is_on("log_bin"):
                 with _session(target) as session:
                     found += (_of_mysql if facts.flavour is MYSQL else _of_replication)(session, facts)
+                    found += [*_of_channels(session), *_of_views(session)]
                     found.append(_of_branches(session))
             return found
         finally:
@@ -164,7 +165,7 @@ def diagnose(target: Target) -> list[Finding]:
         return [
             Finding(
                 Level.UNKNOWN,
-                f"does not answer: {error}",
+                str(error) if isinstance(error, LoginRefusedError) else f"does not answer: {error}",
                 "barriers leave it out and are not complete",
                 "see that the address, the user and the server's state are right, and ask again",
             )
@@ -254,6 +255,51 @@ def _of_replication(session: Session, facts: Facts) -> Iterator[Finding]:
             "wrap(…, fresh_server_ids=True)",
         )
     yield Finding(Level.OK, f"settled by hand: {len(marks(session))} epochs in {MARKS}")
+
+
+def _of_channels(session: Session) -> Iterator[Finding]:
+    """What a replica receives and applies, and its lag; nothing of a server that is none."""
+    ours, theirs = ("Replica", "Source") if session.flavour is MYSQL else ("Slave", "Master")
+    try:
+        channels = session.mappings("SHOW REPLICA STATUS" if session.flavour is MYSQL else "SHOW ALL SLAVES STATUS")
+    except pymysql.err.OperationalError:
+        right = "REPLICATION CLIENT" if session.flavour is MYSQL else "SLAVE MONITOR"
+        why = "one that is cut off from its primary gets older and older, and barriers time out there"
+        cure = f"ask again as an operator, or GRANT {right} ON *.* TO it"
+        yield Finding(Level.WARNING, "this login may not see whether the server is a replica, and its lag", why, cure)
+        return
+    for channel in channels:
+        receives, applies = channel[f"{ours}_IO_Running"], channel[f"{ours}_SQL_Running"]
+        source = f"{channel[f'{theirs}_Host']}:{channel[f'{theirs}_Port']}"
+        lag = channel[f"Seconds_Behind_{theirs}"]
+        if receives == applies == "Yes":
+            yield Finding(Level.OK, f"lag: {'not known' if lag is None else f'{lag} s'} behind its primary {source}")
+            continue
+        what = "is cut off from" if receives != "Yes" else "does not apply what it receives from"
+        said = channel["Last_IO_Error"] or channel["Last_SQL_Error"]
+        yield Finding(
+            Level.WARNING,
+            f"it {what} its primary {source} (receiver {receives}, applier {applies}{f': {said}' if said else ''})",
+            "it gets older and older, and barriers time out there",
+            f"see that it reaches its primary, and START {ours.upper()}; or take it away from the readers",
+        )
+
+
+def _of_views(session: Session) -> Iterator[Finding]:
+    """Views that call functions which may write: a SELECT from one is no write to us (SHIM-43)."""
+    rows = session.rows(
+        "SELECT DISTINCT v.TABLE_SCHEMA, v.TABLE_NAME FROM information_schema.VIEWS v "
+        "JOIN information_schema.ROUTINES r ON v.VIEW_DEFINITION LIKE CONCAT('%`', r.ROUTINE_NAME, '`(%') "
+        "WHERE r.ROUTINE_TYPE = 'FUNCTION' "
+        "AND r.SQL_DATA_ACCESS NOT IN ('NO SQL', 'READS SQL DATA') AND v.TABLE_SCHEMA <> 'sys'"
+    )
+    if rows:
+        yield Finding(
+            Level.WARNING,
+            f"views call functions that may write: {', '.join(f'{schema}.{name}' for schema, name in rows[:5])}",
+            "a SELECT from them counts as a read, and what it writes may go unrecorded",
+            "declare the functions READS SQL DATA where they only read; else call them by name, not by a view",
+        )
 
 
 def _of_branches(session: Session) -> Finding:

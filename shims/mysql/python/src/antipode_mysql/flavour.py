@@ -117,8 +117,8 @@ class Flavour(ABC):
         cures = ", ".join(self.cure.format(f"{name}={value}") for name, value in found.items())
         return (
             f"it has {', '.join(f'{name}={settings.get(name)}' for name in found)}, so behind a crash it says that it "
-            f"has what it lost, and may give its numbers again. {cures}. If every server that crashed is rebuilt before "
-            "it serves readers, say so: wrap(…, relaxed_durability=True)"
+            f"has what it lost, and may give its numbers again. {cures}. If every server that crashed is rebuilt "
+            "before it serves readers, say so: wrap(…, relaxed_durability=True)"
         )
 
     @property

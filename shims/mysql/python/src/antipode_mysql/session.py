@@ -25,11 +25,37 @@ MARKS: Final = "antipode.epochs"
 """The table of what operators have settled, if there is one."""
 
 
+_REFUSED: Final = {
+    ER.DBACCESS_DENIED_ERROR,
+    ER.ACCESS_DENIED_ERROR,
+    ER.HOST_NOT_PRIVILEGED,
+    1820,  # the password has to be changed first
+    1698,  # without a password
+    1862,  # the password has expired
+    3118,  # the account is locked
+    4151,  # the same of MariaDB
+}
+
+
+class LoginRefusedError(Exception):
+    """The server answers, and does not let this login in: waiting cures nothing."""
+
+
+def connect(target: Target, timeout: float) -> Any:
+    """Return a new connection of our own. Raises LoginRefusedError, else what PyMySQL raises; `timeout` in seconds."""
+    try:
+        return target.connect(timeout)
+    except pymysql.err.OperationalError as error:
+        if error.args and error.args[0] in _REFUSED:
+            raise LoginRefusedError(f"{target} does not let this login in: {error.args[-1]}") from error
+        raise
+
+
 class Session:
     """The connection that asks. Used by one thread."""
 
     def __init__(self, target: Target, timeout: float) -> None:
-        self._connection = target.connect(timeout)
+        self._connection = connect(target, timeout)
         self._facts = probe.NOTHING
         self._asked_at = -1e9
         self._marks: dict[str, int] = {}

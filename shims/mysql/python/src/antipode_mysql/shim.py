@@ -9,7 +9,7 @@ import pymysql
 from antipode.administration import EpochRecord, Finding, Step, Wanted
 from antipode.branch_table import BranchTable
 from antipode.branch_writer import TIMEOUT_S
-from antipode.shim import Capabilities, Server, Shim, Visibility
+from antipode.shim import Capabilities, Server, Shim, UnprovenKind, Visibility
 from antipode.store import Store
 from antipode.verdict import Verdict
 from antipode.writeid import WriteId
@@ -17,7 +17,7 @@ from antipode.writeid import WriteId
 from antipode_mysql import branch_rows, doctor, preparing
 from antipode_mysql.flavour import Look
 from antipode_mysql.probe import Facts
-from antipode_mysql.session import Session, Waiter
+from antipode_mysql.session import LoginRefusedError, Session, Waiter
 from antipode_mysql.targets import SCHEMES, Target, target_of
 
 
@@ -96,6 +96,9 @@ class MySQLShim(Shim, BranchTable):
         if session.waiter is None:
             session.waiter = Waiter(session, self._target(server), server.ask_timeout, on_change)
         return session.waiter
+
+    def kind_of(self, error: Exception) -> UnprovenKind:
+        return UnprovenKind.CONNECTION if isinstance(error, LoginRefusedError) else UnprovenKind.OTHER
 
     def close(self, server: Server) -> None:
         session, server.session = server.session, None

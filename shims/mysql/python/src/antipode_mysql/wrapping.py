@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from typing import Any, Literal, TypeVar
@@ -110,7 +110,12 @@ def _wrapped(client: Any, store: str, options: StoreOptions) -> Any:
     if "sqlalchemy" in "".join(each.__module__ for each in type(plain).__mro__):
         from antipode_mysql.engines import hook
 
-        return hook(plain, lambda connection: _wrapped(connection, store, options))
+        leads_to, opens = hook(plain, lambda connection: _wrapped(connection, store, options))
+        if leads_to is not None:
+            _bind(target_of(leads_to), store, options)
+        else:  # only connecting tells (BAR-52)
+            join_store(store, MySQLShim, options).expect_server(plain, lambda _: _target_behind(opens), "an Engine")
+        return plain
     try:
         from antipode_mysql import connectors
     except ImportError:
@@ -119,6 +124,15 @@ def _wrapped(client: Any, store: str, options: StoreOptions) -> Any:
     if wrapped is None:
         raise TypeError(f"{_wanted(plain)} (of {module})")
     return wrapped
+
+
+def _target_behind(opens: Callable[[Any], Any]) -> Target:
+    """Where the connections of an engine lead, by one of them."""
+    connection = opens(None)
+    try:
+        return target_of(connection)
+    finally:
+        connection.close()
 
 
 def _wanted(client: Any) -> str:
