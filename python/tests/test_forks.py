@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import signal
+import sys
 import threading
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
+from typing import Any
 
 import antipode
 import pytest
 from antipode import ConfigurationError, WriteId
+from antipode.store import registry
+from antipode.verdict import VISIBLE
+from fakes import Target, always, fake_store
 from scopes import Counts
 
 WRITE = WriteId.position("log", "e1", 1)
@@ -104,4 +111,44 @@ def test_a_child_leaves_the_blocks_of_its_parent_though_another_thread_held_a_lo
         well = ended_well(in_child(scope.stop))  # as the end of the block does
         let_go.set()
         holder.join(DEADLINE_S)
+    assert well
+
+
+def locks() -> dict[str, Any]:
+    """Every lock that a module of ours, the registry, a store or a server has now, by its place."""
+    kinds = (type(threading.Lock()), type(threading.RLock()), threading.Condition)
+    modules = [module for name, module in list(sys.modules.items()) if name.split(".")[0] == "antipode"]
+    store = registry().need("log")
+    holders = [*modules, registry(), store, *store.servers()]
+    return {
+        f"{holder} {name}": lock for holder in holders for name, lock in vars(holder).items() if isinstance(lock, kinds)
+    }
+
+
+def test_no_lock_of_the_parent_is_held_in_the_child() -> None:
+    """SCOPE-13: whichever lock another thread held when the process forked, nobody hangs for it in the child."""
+    importlib.import_module("antipode.propagation")  # the propagator has one, too
+
+    fake_store("log", Target("log-1", always(VISIBLE)))
+    held, let_go = threading.Event(), threading.Event()
+    all_of_them = locks()
+    assert len(all_of_them) > 8
+
+    def hold() -> None:
+        with ExitStack() as stack:
+            for lock in all_of_them.values():
+                stack.enter_context(lock)
+            held.set()
+            let_go.wait(DEADLINE_S)
+
+    def child() -> None:
+        stuck = [place for place, lock in locks().items() if not lock.acquire(blocking=False)]
+        assert not stuck, stuck
+
+    holder = threading.Thread(target=hold)
+    holder.start()
+    assert held.wait(DEADLINE_S)
+    well = ended_well(in_child(child))
+    let_go.set()
+    holder.join(DEADLINE_S)
     assert well

@@ -6,6 +6,7 @@ a client hook has put its approval into the Context: a propagator knows neither 
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -242,6 +243,16 @@ def approved(text: str | None) -> Iterator[None]:
 _lock = threading.Lock()
 _installed: AntipodePropagator | None = None
 _formats: tuple[TextMapPropagator | None, Formats] = (None, Formats())
+
+
+def _after_fork_in_child() -> None:
+    """Another thread of the parent may have held the lock."""
+    global _lock
+    _lock = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork_in_child)
 
 
 def instrument() -> None:

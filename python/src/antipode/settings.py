@@ -233,6 +233,12 @@ def setting_origins() -> list[SettingOrigin]:
     ]
 
 
+def after_fork() -> None:
+    """In the child of a fork: another thread of the parent may have held the lock."""
+    global _lock
+    _lock = threading.Lock()
+
+
 def stores_in_environment() -> Mapping[str, StoreSettings]:
     """What variables say of single stores, by the store's name as they spell it (`BLOG_POSTS`)."""
     settings()

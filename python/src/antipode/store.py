@@ -398,6 +398,12 @@ class Registry:
         self.generation = next(_generations)
         """Another number whenever a store joins; never the same in two registries."""
 
+    def after_fork(self) -> None:
+        """In the child of a fork: no thread of the parent holds a lock here."""
+        self._lock = threading.Lock()
+        for store in self.all():
+            store.after_fork()
+
     def join(self, name: str, shim: type[Shim], options: StoreOptions) -> Store:
         """The store of this name; several wraps under one name join one store."""
         with self._lock:

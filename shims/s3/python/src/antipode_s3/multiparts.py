@@ -7,6 +7,7 @@ ours (`upload_file`, `upload_fileobj`, `copy`), whose lineage is the one at the 
 
 from __future__ import annotations
 
+import os
 import threading
 from collections import OrderedDict
 from dataclasses import dataclass
@@ -34,6 +35,8 @@ class _Upload:
 _open: OrderedDict[tuple[str, str], _Upload] = OrderedDict()
 """The uploads that this process has created, by store and UploadId."""
 _lock = threading.Lock()
+if hasattr(os, "register_at_fork"):  # in the child no thread of the parent holds it
+    os.register_at_fork(after_in_child=lambda: globals().update(_lock=threading.Lock()))
 
 
 def create(client: Any, binding: Binding, operation: str, params: dict[str, Any]) -> Any:

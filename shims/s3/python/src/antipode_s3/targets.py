@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -18,6 +19,8 @@ _FORMS: Final = "s3://BUCKET?region=…, or s3+https://[KEY:SECRET@]HOST[:PORT]/
 POOL: Final = 8
 """Questions that are in flight at once to one server."""
 _loading = threading.Lock()
+if hasattr(os, "register_at_fork"):  # in the child no thread of the parent holds it
+    os.register_at_fork(after_in_child=lambda: globals().update(_loading=threading.Lock()))
 _loaders: list[Any] = []
 
 

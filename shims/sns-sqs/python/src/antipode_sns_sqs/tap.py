@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -19,7 +20,9 @@ _FORMS: Final = (
     "https://sqs.REGION.amazonaws.com/ACCOUNT/QUEUE (the queue's URL), or "
     "sqs+https://[KEY:SECRET@]HOST[:PORT]/ACCOUNT/QUEUE?region=…"
 )
-_loading: Final = threading.Lock()
+_loading = threading.Lock()
+if hasattr(os, "register_at_fork"):  # in the child no thread of the parent holds it
+    os.register_at_fork(after_in_child=lambda: globals().update(_loading=threading.Lock()))
 _loaders: Final[list[Any]] = []
 
 
