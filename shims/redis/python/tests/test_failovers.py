@@ -5,10 +5,11 @@ Each row of what becomes of replid and offset, for a write before it, a lost one
 
 from __future__ import annotations
 
+import socket
 import threading
 from collections.abc import Iterator
 from contextlib import suppress
-from typing import Literal
+from typing import Any, Literal
 
 import antipode
 import antipode_redis
@@ -92,7 +93,7 @@ def test_an_ended_epoch_is_answered_at_once_with_the_reason(posts: Posts) -> Non
     result = posts.look(lost, 5.0)
     assert result.stores[STORE].verdict is Verdict.UNPROVEN
     assert result.waited < 1.0
-    assert "has ended here" in result.stores[STORE].reason
+    assert "has ended there" in result.stores[STORE].reason
     with pytest.raises(antipode.BarrierUnproven, match="antipode epoch settle"):
         antipode.barrier(lost, timeout=5)
 
@@ -349,3 +350,39 @@ def test_a_replica_that_is_loading_another_history_proves_nothing_by_the_one_bef
             assert Verdict.VISIBLE not in verdicts
     assert looks
     assert posts.shows("b2", "kept") is None
+
+
+def _primary_with_a_file_that_nobody_reads() -> socket.socket:
+    """Stands for a primary of a newer version: its full copy fails at the replica behind the replica's flush."""
+    listener = socket.create_server(("127.0.0.1", 0))
+
+    def serve() -> None:
+        with suppress(OSError):
+            while True:
+                connection, _ = listener.accept()
+                while data := connection.recv(65536):
+                    if b"PSYNC" in data:
+                        file = b"REDIS0099\xff" + b"\0" * 8
+                        connection.sendall(b"+FULLRESYNC " + b"f" * 40 + b" 1\r\n$%d\r\n" % len(file) + file)
+                    else:
+                        connection.sendall(b"+PONG\r\n" if b"PING" in data else b"+OK\r\n" * data.count(b"REPLCONF"))
+
+    threading.Thread(target=serve, daemon=True).start()
+    return listener
+
+
+@pytest.mark.redis_lab(replicas=2, lag=["0ms", "0ms"])
+def test_a_replica_that_lost_its_data_to_a_failed_copy_proves_nothing(posts: Posts) -> None:
+    """EPOCH-33: promoted, it names the old history as its parent, and is empty."""
+    kept = posts.write("kept")
+    assert posts.look(kept, 5.0).satisfied
+    plain: Any = posts.lab.client("b1")
+    with _primary_with_a_file_that_nobody_reads() as listener:
+        plain.replicaof("127.0.0.1", listener.getsockname()[1])
+        until(lambda: plain.get("kept") is None)
+        plain.replicaof("NO", "ONE")
+    where: Any = plain.info("replication")
+    [write_id] = kept.of_store(STORE)
+    assert where["master_replid2"].startswith(write_id.version.epoch)  # type: ignore[union-attr]
+    assert (where["repl_backlog_active"], plain.dbsize()) == (0, 0)
+    assert at(posts, "b1", kept, 1.0) is Verdict.UNPROVEN

@@ -19,7 +19,7 @@ from antipode.testing import isolated
 from antipode_lab.stores.redis import RedisOptions, RedisStore
 from antipode_redis import marks
 from antipode_redis.info import EPOCH_DIGITS
-from regions import STORE, Posts, until
+from regions import STORE, Posts, until, wait_marked
 
 pytestmark = pytest.mark.redis_lab(replicas=1, lag="0ms")
 
@@ -203,3 +203,39 @@ def test_a_process_that_ends_marks_its_last_write_and_is_not_delayed(redis_lab: 
 def test_no_mark_is_written_at_a_replica(redis_lab: RedisStore) -> None:
     assert mark(redis_lab.client("b1"))[0] == b"replica"
     assert not found(redis_lab.client("b1"))
+
+
+def test_a_write_succeeds_where_no_thread_is_to_be_had_and_is_marked_later(
+    redis_lab: RedisStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """SHIM-2: the next write tries again."""
+    start = threading.Thread.start
+
+    def refused(thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", refused)
+    client: Any = antipode_redis.wrap(redis.Redis.from_url(redis_lab.url("a")), store=STORE)
+    with antipode.scope() as scope:
+        assert client.set("k", "v") is True
+        assert client.pipeline().set("k", "w").execute() == [True]
+        assert scope.lineage.is_complete()
+        assert not scope.pending
+    monkeypatch.setattr(threading.Thread, "start", start)
+    with antipode.scope() as scope:
+        client.set("k", "x")
+        wait_marked(redis_lab, scope.lineage)
+
+
+def test_a_write_that_was_executed_is_the_applications_whatever_fails_behind_it(
+    redis_lab: RedisStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """SHIM-2: its scope is incomplete instead."""
+    client: Any = antipode_redis.wrap(redis.Redis.from_url(redis_lab.url("a")), store=STORE)
+    monkeypatch.setattr(antipode_redis.marker.Marker, "wrote", lambda self, position: 1 / 0)
+    with antipode.scope() as scope:
+        assert client.set("k", "v") is True
+        assert client.hset("h", "f", "v") == 1
+        assert client.pipeline().set("k", "w").execute() == [True]
+        assert scope.lineage.incomplete == {STORE}
+        assert not scope.pending

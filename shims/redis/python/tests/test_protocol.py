@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import re
 import string
+from pathlib import Path
+from typing import Any
 
 import pytest
 import redis.asyncio
 from antipode.errors import ConfigurationError
-from antipode.verdict import Verdict
+from antipode.verdict import UnprovenKind, Verdict
 from antipode.writeid import Ordered, WriteId
 from antipode_redis.info import Replication, parse, position_of_primary
 from antipode_redis.judging import Seen, judge
@@ -68,11 +71,15 @@ def test_judging() -> None:
         assert judge(at(OWN, 101), seen).verdict is Verdict.NOT_YET
         assert not judge(at(OWN, 101), seen).unknown_epoch
         assert judge(at(BEFORE, 42), seen).verdict is Verdict.VISIBLE, "below second_repl_offset"
-        assert judge(at(BEFORE, 43), seen).verdict is Verdict.NOT_YET, "it is not the fork"
+    assert judge(at(BEFORE, 43), bare).verdict is Verdict.NOT_YET, "it is not the fork"
+    assert judge(at(BEFORE, 43), marked).verdict is Verdict.UNPROVEN, (
+        "a mark of its own epoch comes with that of the fork"
+    )
+    assert judge(at(BEFORE, 43), marked).kind is UnprovenKind.HISTORY
     assert judge(at(OTHER, 10), bare).unknown_epoch
     assert judge(at(OTHER, 10), marked).verdict is Verdict.VISIBLE
     assert judge(at(OTHER, 11), marked).verdict is Verdict.UNPROVEN
-    assert "has ended here" in judge(at(OTHER, 11), marked).reason
+    assert "has ended there" in judge(at(OTHER, 11), marked).reason
     not_past = Seen(now, {OTHER: 10})
     assert judge(at(OTHER, 11), not_past).verdict is Verdict.NOT_YET, "no mark of its own epoch has arrived"
     assert not judge(at(OTHER, 11), not_past).unknown_epoch
@@ -80,6 +87,33 @@ def test_judging() -> None:
     assert judge(at(OTHER, 1), unread).unknown_epoch
     assert judge(WriteId("posts", "key", Ordered("e", 1)), bare).verdict is Verdict.UNPROVEN
     assert marked.proved() == {OWN: 100, OTHER: 10, BEFORE: 42}
+
+
+_JUDGED = json.loads((Path(__file__).parents[4] / "spec" / "vectors" / "epoch-judge.json").read_text())["cases"]
+
+
+@pytest.mark.parametrize("native", [False, True], ids=["marks", "replid2"])
+@pytest.mark.parametrize("case", _JUDGED, ids=lambda case: case["id"])
+def test_the_vectors_of_judging(case: dict[str, Any], native: bool) -> None:
+    """EPOCH-9 to EPOCH-12: one rule in the core and here, also where the server itself knows the history before."""
+    server = case["server"]
+    marks = {epoch: int(counter) for epoch, counter in server["marks"].items()}
+    before, end = "", -1
+    if native and case["epoch"] != server["epoch"]:
+        before, end = case["epoch"], marks.pop(case["epoch"], -1)
+    now = Replication(
+        True, server["epoch"], int(server["applied"]), before if end >= 0 else "", end + 1, True, False, True
+    )
+    answer = judge(at(case["epoch"], int(case["counter"])), Seen(now, marks))
+    assert (answer.verdict, answer.unknown_epoch) == (case["answer"], case["unknown_epoch"])
+
+
+def test_a_history_before_is_believed_only_with_a_backlog() -> None:
+    """EPOCH-33: a full copy that failed behind its flush leaves the word, and no backlog."""
+    empty = parse(PRIMARY % (100, 0))
+    assert empty.before == ""
+    assert judge(at(BEFORE, 1), Seen(empty, {})).unknown_epoch
+    assert Seen(empty, {}).proved() == {OWN: 100}
 
 
 _scalars = st.one_of(

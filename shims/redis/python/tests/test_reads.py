@@ -145,7 +145,7 @@ def test_a_read_of_a_lost_write_is_unproven_not_stale(posts: Posts) -> None:
     reader: Any = waiting(posts.lab, timeout=1)
     with antipode.reading(after=kept):
         assert reader.get("kept") == b"v"
-    with antipode.reading(after=lost[0]), pytest.raises(antipode.BarrierUnproven, match="has ended here"):
+    with antipode.reading(after=lost[0]), pytest.raises(antipode.BarrierUnproven, match="has ended there"):
         reader.get("lost")
 
 

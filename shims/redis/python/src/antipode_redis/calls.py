@@ -6,6 +6,7 @@ from asyncio import _get_running_loop as _running_loop
 from threading import get_ident
 from typing import TYPE_CHECKING, Any
 
+from antipode import logs
 from antipode.lineage import EMPTY, Lineage
 from antipode.otel_context import current_context
 from antipode.pending import current_task, noted_site
@@ -77,7 +78,14 @@ class WriteCall(Write):
             self.doubtful = True
 
     def done(self, response: Any) -> None:
-        """The client returns this to the application."""
+        """The client returns this to the application, which no error of ours takes it from (SHIM-2)."""
+        try:
+            self._done(response)
+        except Exception as error:
+            logs.logger.exception("a write to %s was executed, and could not be recorded", self.store)
+            self.record_incomplete("pending", f"it could not be recorded: {error!r}")
+
+    def _done(self, response: Any) -> None:
         if self.deferred or not self._open:
             return
         if self.beside:

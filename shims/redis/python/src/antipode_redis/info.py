@@ -90,7 +90,9 @@ def parse(reply: Any) -> Replication:
     words = dict(line.split(":", 1) for line in text.splitlines() if ":" in line)
     try:
         primary = words["role"] == "master"
-        second = int(words.get("second_repl_offset", "-1"))
+        backlog = words.get("repl_backlog_active") == "1"
+        # Without a backlog its data may be another history's: a full copy that failed behind its flush (EPOCH-33).
+        second = int(words.get("second_repl_offset", "-1")) if backlog else -1
         return Replication(
             primary=primary,
             epoch=words["master_replid"][:EPOCH_DIGITS],
@@ -98,7 +100,7 @@ def parse(reply: Any) -> Replication:
             offset=int(words["master_repl_offset"] if primary else words["slave_repl_offset"]),
             before=words.get("master_replid2", "")[:EPOCH_DIGITS] if second > 0 else "",
             before_end=max(second, 0),
-            backlog=words.get("repl_backlog_active") == "1",
+            backlog=backlog,
             read_only=not primary and words.get("slave_read_only", "1") == "1",
             link=primary or words.get("master_link_status") == "up",
         )

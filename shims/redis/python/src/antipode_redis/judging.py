@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from antipode.shim import VISIBLE, UnprovenKind, Visibility, not_yet, unproven
+from antipode.epochs import judge_position
+from antipode.shim import Visibility, not_yet, unproven
+from antipode.verdict import Verdict
 from antipode.writeid import Ordered, WriteId
 
 from antipode_redis.info import Replication
@@ -21,11 +23,6 @@ class Seen:
     marks_known: bool = True
     """False where the marks could not be read."""
     why_no_marks: str = ""
-
-    @property
-    def is_past(self) -> bool:
-        """Whether a mark written in the server's own current epoch was applied: older epochs have ended here."""
-        return self.replication.epoch in self.marks
 
     def proved(self) -> dict[str, int]:
         """Per epoch, up to where everything is here."""
@@ -44,21 +41,10 @@ def judge(write_id: WriteId, seen: Seen) -> Visibility:
         return unproven(f"{write_id} is no Redis position")
     epoch, wanted = version
     now = seen.replication
-    proved = seen.proved()
-    reached = proved.get(epoch, -1)
-    if wanted <= reached:
-        return VISIBLE
-    if epoch == now.epoch:
-        link = "" if now.link else ", its link to the primary is down"
-        return not_yet(f"at {epoch[:4]}….{now.offset}, wanted {wanted}{link}")
-    if not seen.marks_known:
+    if not seen.marks_known and epoch != now.epoch and wanted > seen.proved().get(epoch, -1):
         return not_yet(f"in epoch {now.epoch[:4]}…, and {seen.why_no_marks}", unknown_epoch=True)
-    if epoch in seen.marks and seen.is_past:
-        return unproven(
-            f"epoch {epoch[:4]}… has ended here, and no mark covers {wanted}: {seen.marks[epoch]} is the last that is "
-            "known to be here",
-            UnprovenKind.HISTORY,
-        )
-    if epoch in proved:
-        return not_yet(f"in epoch {now.epoch[:4]}…, has {epoch[:4]}… up to {reached}, and no mark of its own epoch yet")
-    return not_yet(f"in epoch {now.epoch[:4]}…, and does not know {epoch[:4]}…", unknown_epoch=True)
+    known = {now.before: now.before_end - 1} if now.before else None
+    answer = judge_position(epoch, wanted, current=now.epoch, applied=now.offset, marks=seen.marks, known=known)
+    if answer.verdict is Verdict.VISIBLE or now.link:
+        return answer
+    return answer._replace(reason=f"{answer.reason}; its link to the primary is down")

@@ -81,11 +81,16 @@ class Marker:
             self._wake.set()
 
     def start(self) -> None:
-        """Starts the thread, if it does not run."""
+        """Start the thread, if it does not run. Where none is to be had the next write tries again, and goes on."""
         with self._starting:
             if self._thread is None and not self._ended:
                 self._thread = threading.Thread(target=self._run, name=f"antipode-marks-{self.store}", daemon=True)
-                self._thread.start()
+                try:
+                    self._thread.start()
+                except RuntimeError as error:  # never the application's, whose write was executed (SHIM-2)
+                    self._thread, self.dirty = None, False
+                    words = f"no thread could be started to mark the epochs of {self.store} ({error}): tried again"
+                    logs.warn(f"marker {self.store}", words)
 
     # The thread
 
