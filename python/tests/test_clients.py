@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import socket
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -153,3 +154,37 @@ def test_wrong_settings_of_trust_are_said_at_once() -> None:
         antipode.asgi.Middleware(asgi)
     with pytest.raises(ConfigurationError, match="ANTIPODE_PEERS"):
         antipode.wsgi.Middleware(wsgi)
+
+
+@pytest.mark.parametrize("library", ["requests", "httpx", "httpx async"])
+@pytest.mark.parametrize(("peers", "carries"), [([], False), (["proxy.example.com"], True)])
+async def test_an_http_proxy_is_judged_beside_the_target(
+    service: tuple[str, list[dict[str, str]]],
+    library: str,
+    peers: list[str],
+    carries: bool,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """TRUST-35: it reads what goes through it in plain text, and may answer by itself."""
+    real = socket.getaddrinfo
+
+    def resolve(host: Any, *args: Any, **kwargs: Any) -> Any:
+        return real("127.0.0.1" if host in {"proxy.example.com", b"proxy.example.com"} else host, *args, **kwargs)
+
+    monkeypatch.setattr(socket, "getaddrinfo", resolve)
+    antipode.configure(peers=peers)
+    url, seen = service
+    proxy = url.replace("127.0.0.1", "proxy.example.com")
+    with antipode.scope() as scope:
+        antipode.append(MINE)
+        if library == "requests":
+            session = antipode.requests.wrap(requests.Session())
+            assert session.get("http://post-storage/", proxies={"http": proxy}).text == "done"
+        elif library == "httpx":
+            with antipode.httpx.wrap(httpx.Client(proxy=proxy)) as client:
+                assert client.get("http://post-storage/").text == "done"
+        else:
+            async with antipode.httpx.wrap(httpx.AsyncClient(proxy=proxy)) as other:
+                assert (await other.get("http://post-storage/")).text == "done"
+        assert ("HTTP_BAGGAGE" in seen[0]) is carries
+        assert scope.lineage == (Lineage([MINE, THEIRS]) if carries else Lineage([MINE]))

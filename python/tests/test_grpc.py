@@ -17,6 +17,7 @@ import grpc.aio
 import pytest
 from antipode import WriteId
 from antipode.grpc import host_of
+from antipode.trust import Peers, TrustSettings, is_approved
 from opentelemetry import baggage, propagate
 from opentelemetry import context as otel
 
@@ -256,8 +257,8 @@ async def test_asyncio_there_and_back(request_text: bytes) -> None:
         ("dns:///post-storage:9090", "post-storage:9090"),
         ("dns://8.8.8.8/api.example.com:443", "api.example.com:443"),
         ("dns:api.example.com", "api.example.com"),
-        ("passthrough:///10.0.0.1:50051", "10.0.0.1:50051"),
-        ("xds:///api.example.com", "api.example.com"),
+        ("passthrough:///10.0.0.1:50051", "passthrough:///10.0.0.1:50051"),
+        ("xds:///orders", "xds:///orders"),
         ("unix:/run/app.sock", "127.0.0.1"),
         ("unix:///run/app.sock", "127.0.0.1"),
         ("unix-abstract:app", "127.0.0.1"),
@@ -269,3 +270,11 @@ async def test_asyncio_there_and_back(request_text: bytes) -> None:
 )
 def test_the_host_of_a_target(target: str, host: str) -> None:
     assert host_of(target) == host
+
+
+def test_a_target_whose_resolver_may_lead_anywhere_is_approved_as_a_whole_alone() -> None:
+    """TRUST-35."""
+    assert not is_approved(host_of("xds:///orders"), TrustSettings())
+    assert not is_approved(host_of("xds:///orders"), TrustSettings(peers=Peers(["orders", ".orders", "10.0.0.0/8"])))
+    assert is_approved(host_of("xds:///Orders"), TrustSettings(peers=Peers(["xds:///orders"])))
+    assert is_approved(host_of("dns:///orders"), TrustSettings())

@@ -246,7 +246,7 @@ def test_a_public_response_carries_none() -> None:
     """PROP-16: also where the application copied one in."""
     with extract_request({}, "10.0.0.1"):
         antipode.append(AFTER)
-        response = {"Cache-Control": "max-age=60, PUBLIC"}
+        response = {"Cache-Control": "max-age=60, PUBLIC", "Antipode-Lineage": TEXT}
         inject_response(response)
         assert response == {"Cache-Control": "max-age=60, PUBLIC"}
     assert is_public(["s-maxage=1", "public"])

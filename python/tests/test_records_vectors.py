@@ -15,6 +15,7 @@ import antipode.memory
 import jsonschema
 import pytest
 from antipode import following, records, repeats
+from antipode.carriers import read
 from antipode.messages import message_scope
 from antipode.propagation import Inbound, inject_request
 from antipode.scope import Scope, activate
@@ -138,7 +139,8 @@ class Run:
         elif kind == "detached":
             scope = stack.enter_context(antipode.detached_scope())
         elif kind == "request":
-            inbound = self._requests[name] = Inbound()
+            came = read({"antipode-lineage": step["text"]} if "text" in step else {})
+            inbound = self._requests[name] = Inbound(came, "127.0.0.1")
             stack.callback(inbound.close)
             scope = stack.enter_context(inbound.active())
         else:

@@ -36,6 +36,7 @@ def lineage_at_rest(value: Any, store: str, lineage_in: bool) -> Lineage:
         Direction.MESSAGE_IN,
         f"a value of {store}",
     )
+    taken.tell()
     if {reason for reason, _ in taken.gaps} == {"malformed"}:
         return taken.lineage.vouched().marked_incomplete(store)
     return taken.lineage

@@ -29,13 +29,15 @@ Judge = Callable[[str], Decision]
 class Taken:
     """What came of texts that arrived: the lineage to join, and why something is missing from it."""
 
-    __slots__ = ("gaps", "lineage", "messages")
+    __slots__ = ("gaps", "lineage", "messages", "missing")
 
     def __init__(self) -> None:
         self.lineage = EMPTY
         self.gaps: list[tuple[str, str]] = []
         self.messages: list[str] = []
         """What the texts are called in a recorded history."""
+        self.missing: list[str] = []
+        """Why it is incomplete, to be counted once its scope is known: `note_in` or `tell`."""
 
     def note_in(self, scope: Scope) -> None:
         """Keeps the reasons for the `gaps` of this scope's barriers (TRUST-27); a recorded history has the receipt."""
@@ -43,6 +45,7 @@ class Taken:
             recording = recorder()
             if recording is not None:
                 recording.received(scope, self.messages, self.lineage)
+        self.tell(scope)
         for reason, detail in self.gaps:
             scope.note_gap(reason, "", detail)
         if self.lineage.incomplete and not self.gaps and settings().mode is Mode.DRY_RUN:
@@ -50,6 +53,11 @@ class Taken:
 
             for store in sorted(self.lineage.incomplete):
                 records.incomplete("received", store, scope=scope)
+
+    def tell(self, scope: Scope | None = None) -> None:
+        """Count what is missing, as of this scope or else the current one (OBS-2, REC-17)."""
+        for reason in self.missing:
+            telemetry.incomplete(reason, "", scope=scope)
 
 
 def take(texts: Iterable[str], judge: Judge, direction: Direction, sender: str) -> Taken:
@@ -113,7 +121,7 @@ def _shown(sender: str) -> str:
 def _lose(taken: Taken, reason: str, direction: Direction, detail: str) -> None:
     """Something of a receipt is missing, and what was to be read of it has been."""
     taken.gaps.append((reason, detail))
-    telemetry.incomplete(reason, "")
+    taken.missing.append(reason)
     logs.warn(f"{reason} {direction}", f"{detail}: what it held is missing.", count_as="dropped")
     taken.lineage = taken.lineage.marked_incomplete()
 
@@ -124,7 +132,7 @@ def _tell(taken: Taken, decision: Decision, direction: Direction, sender: str) -
         return  # late, and genuine
     if decision.reason is Reason.SEAL:
         taken.gaps.append(("seal", f"a lineage ({direction.words}) was dropped: {decision.about}"))
-        telemetry.incomplete("seal", "")
+        taken.missing.append("seal")
         taken.lineage = taken.lineage.marked_incomplete()
     else:
         taken.gaps.append(("untrusted", f"a lineage ({direction.words}) was dropped: {decision.reason}"))

@@ -12,7 +12,7 @@ import httpx
 from antipode.carriers import FORWARDING, LINEAGE_HEADER
 from antipode.propagation import Outgoing, approved, merge_response, prepare_request, unanswered
 from antipode.site import skip_packages
-from antipode.trust import trust_settings
+from antipode.trust import judged_host, trust_settings
 
 _C = TypeVar("_C", bound=httpx.Client)
 _A = TypeVar("_A", bound=httpx.AsyncClient)
@@ -45,8 +45,8 @@ class _Carrying:
     def _transport_for_url(self, url: httpx.URL) -> Any:
         transport = super()._transport_for_url(url)  # type: ignore[misc]
         if isinstance(transport, httpx.AsyncBaseTransport) and isinstance(self, httpx.AsyncClient):
-            return _AsyncTransport(transport)
-        return _Transport(transport)
+            return _AsyncTransport(transport, url)
+        return _Transport(transport, url)
 
 
 _classes: dict[type[Any], type[Any]] = {}
@@ -61,38 +61,46 @@ def _carrying(kind: type[Any]) -> type[Any]:
 
 
 class _Transport(httpx.BaseTransport):
-    def __init__(self, inner: httpx.BaseTransport) -> None:
+    def __init__(self, inner: httpx.BaseTransport, url: httpx.URL) -> None:
         self._inner = inner
+        self._host = _judged(inner, url)
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         # An instrumentation further in may inject once more and overwrite baggage: the approval in the Context
         # lets our propagator, which goes round the global one, write the same text there.
-        with approved(_prepare(request).text):
+        with approved(_prepare(request, self._host).text):
             try:
                 response = self._inner.handle_request(request)
             except Exception as error:
-                _unanswered(request, error)
+                _unanswered(self._host, error)
                 raise
-        _merge(request, response)
+        _merge(self._host, response)
         return response
 
 
 class _AsyncTransport(httpx.AsyncBaseTransport):
-    def __init__(self, inner: httpx.AsyncBaseTransport) -> None:
+    def __init__(self, inner: httpx.AsyncBaseTransport, url: httpx.URL) -> None:
         self._inner = inner
+        self._host = _judged(inner, url)
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        with approved(_prepare(request).text):
+        with approved(_prepare(request, self._host).text):
             try:
                 response = await self._inner.handle_async_request(request)
             except BaseException as error:  # also the task's cancellation
-                _unanswered(request, error)
+                _unanswered(self._host, error)
                 raise
-        _merge(request, response)
+        _merge(self._host, response)
         return response
 
 
-def _prepare(request: httpx.Request) -> Outgoing:
+def _judged(transport: Any, url: httpx.URL) -> str:
+    """The host that decides on a request: through a proxy that reads it, in plain text, the proxy's may (TRUST-35)."""
+    proxy = getattr(getattr(transport, "_pool", None), "_proxy_url", None) if url.scheme == "http" else None
+    return judged_host(url.host, None if proxy is None else proxy.host.decode("ascii"))
+
+
+def _prepare(request: httpx.Request, host: str) -> Outgoing:
     headers = request.headers
     # httpx looks at, and decodes, all of its headers for each that is asked for.
     there = {name.lower() for name, _ in headers.raw}
@@ -101,7 +109,7 @@ def _prepare(request: httpx.Request) -> Outgoing:
         return headers.get(name) if name.encode() in there else None
 
     forwarding = [(name, value) for name in FORWARDING if name.encode() in there for value in headers.get_list(name)]
-    outgoing = prepare_request(request.url.host, get, forwarding)
+    outgoing = prepare_request(host, get, forwarding)
     for name, value in outgoing.changes.items():
         if value is None:
             headers.pop(name, None)
@@ -110,13 +118,13 @@ def _prepare(request: httpx.Request) -> Outgoing:
     return outgoing
 
 
-def _unanswered(request: httpx.Request, error: BaseException) -> None:
+def _unanswered(host: str, error: BaseException) -> None:
     """Marks the scope, unless the call failed before anything was sent."""
     if not isinstance(error, httpx.ConnectError | httpx.ConnectTimeout | httpx.PoolTimeout | httpx.UnsupportedProtocol):
-        unanswered(request.url.host, error)
+        unanswered(host, error)
 
 
-def _merge(request: httpx.Request, response: httpx.Response) -> None:
+def _merge(host: str, response: httpx.Response) -> None:
     values = response.headers.get_list(LINEAGE_HEADER)
     if values:
-        merge_response(values, request.url.host)
+        merge_response(values, host)

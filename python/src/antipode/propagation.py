@@ -187,7 +187,7 @@ def inject_response(headers: MutableMapping[str, str], *, public: bool | None = 
     text = inbound.response_text(public=public)
     if text is not None:
         headers[LINEAGE_HEADER] = text
-    elif not inbound.may_answer():
+    elif public or not inbound.may_answer():
         for name in [name for name in headers if name.lower() == LINEAGE_HEADER]:
             del headers[name]
 
@@ -284,5 +284,6 @@ def merge_response(values: Iterable[str], host: str) -> None:
         taken.note_in(scope)
         scope.merge(taken.lineage)
         return
+    taken.tell()
     for store in taken.lineage.stores:
         orphan(store)

@@ -10,12 +10,13 @@ from urllib.parse import urlsplit
 
 import requests
 from requests.adapters import BaseAdapter
+from requests.utils import select_proxy
 from urllib3.exceptions import ConnectTimeoutError, NewConnectionError
 
 from antipode.carriers import LINEAGE_HEADER
 from antipode.propagation import approved, merge_response, prepare_request, unanswered
 from antipode.site import skip_packages
-from antipode.trust import trust_settings
+from antipode.trust import judged_host, trust_settings
 
 _S = TypeVar("_S", bound=requests.Session)
 
@@ -82,7 +83,7 @@ class _Adapter(BaseAdapter):
         return getattr(self._inner, name)
 
     def send(self, request: requests.PreparedRequest, *args: Any, **kwargs: Any) -> requests.Response:
-        host = urlsplit(request.url or "").hostname or ""
+        host = judged_host(urlsplit(request.url or "").hostname or "", _proxy(request.url or "", args, kwargs))
         headers = request.headers
         outgoing = prepare_request(host, headers.get, headers.items())
         for name, value in outgoing.changes.items():
@@ -103,6 +104,13 @@ class _Adapter(BaseAdapter):
 
     def close(self) -> None:
         self._inner.close()
+
+
+def _proxy(url: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str | None:
+    """The host of the proxy that reads a request in plain text, if there is one; past TLS it sees nothing."""
+    proxies = kwargs.get("proxies", args[4] if len(args) > 4 else None)
+    proxy = select_proxy(url, proxies) if url.lower().startswith("http:") else None
+    return urlsplit(proxy if "://" in proxy else f"//{proxy}").hostname or "" if proxy else None
 
 
 def _never_left(error: Exception) -> bool:

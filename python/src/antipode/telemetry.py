@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from antipode.need import Group
     from antipode.plan import Asked, Plan
     from antipode.result import BarrierResult
+    from antipode.scope import Scope
     from antipode.store import Store
 
 INSTRUMENTATION: Final = "antipode"
@@ -126,12 +127,15 @@ def dropped(reason: str, direction: str) -> None:
     _instruments().lineage_dropped.add(1, {"antipode.reason": reason, "antipode.direction": direction})
 
 
-def incomplete(reason: str, store: str, *, recorded: bool = True) -> None:
-    """A lineage became incomplete in this process. `recorded`: dry-run writes a record of it, too (REC-17)."""
+def incomplete(reason: str, store: str, *, recorded: bool = True, scope: Scope | None = None) -> None:
+    """A lineage became incomplete in this process. `recorded`: dry-run writes a record of it, too (REC-17).
+
+    `scope`: where that is not the current one.
+    """
     if recorded and settings().mode is Mode.DRY_RUN:
         from antipode import records
 
-        records.incomplete(reason, store, call_site())
+        records.incomplete(reason, store, call_site(), scope)
     _instruments().lineage_incomplete.add(1, {"antipode.reason": reason, "antipode.store": _known(store)})
 
 

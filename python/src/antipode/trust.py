@@ -46,6 +46,7 @@ __all__ = [
     "judge_request_out",
     "judge_response_in",
     "judge_response_out",
+    "judged_host",
     "outgoing_text",
     "peer_of",
     "report",
@@ -129,6 +130,8 @@ class Peers:
             text = lower(item).rstrip(".")
             if text == "*":
                 self._everyone = True
+            elif "://" in text:  # a gRPC target of a scheme that is not known (TRUST-35)
+                names.add(text)
             elif "/" in text or parse_address(text) is not None:
                 networks.append(_network(text, item))
             elif _LABELS.fullmatch(text.removeprefix(".")) is None:
@@ -379,6 +382,12 @@ def _judge_seal(text: str, trust: TrustSettings, now: float | None, purpose: Pur
     if state is SealState.VALID or state is SealState.EXPIRED:
         return Decision(True, body, *((Reason.SEAL, state) if state is SealState.EXPIRED else ()))
     return Decision(False, reason=Reason.SEAL, about=state)
+
+
+def judged_host(host: str, proxy: str | None) -> str:
+    """The host that decides on a request in plain text: its own, or that of the proxy which reads it (TRUST-35)."""
+    trust = trust_settings()
+    return host if proxy is None or not is_approved(host, trust) or is_approved(proxy, trust) else proxy
 
 
 def is_approved(host: str, trust: TrustSettings) -> bool:

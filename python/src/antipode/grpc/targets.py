@@ -12,7 +12,8 @@ _LOOPBACK: Final = "127.0.0.1"
 def host_of(target: str) -> str:
     """The host that a channel's target names, as trust judges it; of several addresses one that is not inside.
 
-    A Unix socket counts as loopback.
+    A Unix socket counts as loopback. Of a scheme whose resolver may lead anywhere it is the whole target, which only
+    ANTIPODE_PEERS can approve (TRUST-35).
     """
     scheme, colon, rest = target.partition(":")
     if not colon:
@@ -23,6 +24,6 @@ def host_of(target: str) -> str:
         addresses = [item.removeprefix("//").lstrip("/") for item in rest.split(",")]
         trust = trust_settings()
         return next((address for address in addresses if not is_approved(address, trust)), addresses[0])
-    if "://" in target or rest.startswith("/") or scheme in {"dns", "passthrough"}:
+    if scheme == "dns":
         return rest.rpartition("/")[2]
     return target
