@@ -331,7 +331,8 @@ final class Asker {
     List<Group> released;
     inside.lock.lock();
     try {
-      released = inside.waiters.answer(ids, answers, after.applied(), Ticks.now());
+      long now = Ticks.now();
+      released = inside.waiters.answer(ids, answers, after.applied(), now, after.epoch(), inside.lag(now));
     } finally {
       inside.lock.unlock();
     }

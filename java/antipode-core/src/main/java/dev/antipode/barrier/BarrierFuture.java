@@ -6,6 +6,7 @@ import dev.antipode.telemetry.CallSite;
 import dev.antipode.telemetry.Telemetry;
 import io.opentelemetry.context.Context;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Executor;
 import java.util.concurrent.Future;
@@ -27,7 +28,7 @@ final class BarrierFuture extends CompletableFuture<BarrierResult> {
   private final String site;
   private final Group group;
   private final AtomicReference<State> state = new AtomicReference<>(State.STARTING);
-  private List<RegisteredStore> places;
+  private Map<RegisteredStore, Integer> places;
   private Future<?> alarm;
 
   private BarrierFuture(Plan plan, Executor executor) {

@@ -58,6 +58,7 @@ public class ServerEngine implements Server {
 
   @Override
   public void applied(String instance, String epoch, Map<String, Long> positions) {
+    inside.store.ages().note(epoch, positions.getOrDefault(epoch, 0L), Ticks.now());
     if (inside.proofs.applied(instance, epoch, positions)) {
       inside.lock.lock();
       try {
@@ -143,7 +144,7 @@ public class ServerEngine implements Server {
         asker.ensureRunning();
         return need.group.settle(need, answer);
       }
-      ridesAlong = inside.waiters.add(need);
+      ridesAlong = inside.waiters.add(need, need.epoch.equals(inside.proofs.now().epoch()) ? inside.lag(now) : 0);
       asker.ensureRunning();
     } finally {
       inside.lock.unlock();
@@ -160,16 +161,15 @@ public class ServerEngine implements Server {
     }
     if (isOut(now)) {
       need.leftOut = true;
-      return null;
     }
-    return inside.waiters.lagging(need, now, position());
+    return null;
   }
 
   /** The barrier's deadline has passed, or it was cancelled. */
   void giveUp(Need need) {
     inside.lock.lock();
     try {
-      inside.waiters.giveUp(need);
+      inside.waiters.giveUp(need, Ticks.now());
     } finally {
       inside.lock.unlock();
     }
@@ -229,6 +229,16 @@ public class ServerEngine implements Server {
     inside.lock.lock();
     try {
       return inside.waiters.live();
+    } finally {
+      inside.lock.unlock();
+    }
+  }
+
+  /** How many epochs it does not know, of those that were asked for of late. */
+  int unknownEpochs() {
+    inside.lock.lock();
+    try {
+      return inside.waiters.unknownEpochs();
     } finally {
       inside.lock.unlock();
     }

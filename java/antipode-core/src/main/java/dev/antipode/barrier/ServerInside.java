@@ -18,6 +18,13 @@ final class ServerInside {
   long wantedAt = Ticks.LONG_AGO; // guarded by the lock
   boolean hurried; // likewise: somebody has waited since the thread began, and not only followed writes for records
 
+  /** For how many nanoseconds it is behind the store's other servers, as far as they were seen (BAR-57). */
+  long lag(long now) {
+    Proofs known = proofs.now();
+    Long reached = known.current();
+    return reached == null ? 0 : store.ages().lag(known.epoch(), reached, now);
+  }
+
   ServerInside(RegisteredStore store, String address) {
     this.store = store;
     this.address = address;

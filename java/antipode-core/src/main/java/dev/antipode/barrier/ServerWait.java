@@ -6,6 +6,7 @@ import dev.antipode.shim.RegisteredStore;
 import dev.antipode.shim.Server;
 import java.time.Duration;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
@@ -31,7 +32,7 @@ public final class ServerWait {
     Asked asked = new Asked(engine.store(), lineage.ofStore(engine.store().name()), List.of(engine));
     CompletableFuture<Void> over = new CompletableFuture<>();
     Group group = new Group(Planner.nanos(timeout), () -> over.complete(null));
-    List<RegisteredStore> places =
+    Map<RegisteredStore, Integer> places =
         Waiting.park(group, List.of(asked)) ? Waiting.takePlaces(group, true) : null;
     if (places == null) { // settled already, or overloaded
       Waiting.giveUp(group);

@@ -8,18 +8,34 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.Iterator;
 import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.stream.Stream;
 import java.util.stream.StreamSupport;
 
 /**
  * Who waits at one server, what it is to be asked for them, and what an answer settles (spec BAR, EPOCH). Nothing here
  * asks or sleeps: {@link ServerEngine} does, and holds its lock round every call.
+ *
+ * <p>When a barrier is told <em>too late</em> before its deadline (BAR-40, BAR-57): never without a look, only behind an answer
+ * <em>not yet</em> to a question that was asked for it, where the reason stands even then. Lag: a position's age counts from
+ * when any server of the store was seen past it ({@link Ages}), never from what somebody asks for. Stuck: so many waits for one
+ * key (an object) or epoch (a position) timed out in a row, each begun after the server last moved, and none much shorter than
+ * the deadline now. Any growth of the server's position, a write of the key or epoch that is seen, and ten seconds without
+ * another time-out end it.
  */
 final class Waiters {
   private static final int MOST_OBJECTS = 200;
   private static final int FAILED_IN_A_ROW = 5;
+  private static final int MOST_KEPT = 1000; // unknown epochs, and as many keys and epochs that timed out (BAR-60)
+
+  /** An epoch that the server does not know: since when, and when it last said so. */
+  private record Unknown(long since, long last) {}
+
+  /** Waits in a row that timed out for one key or epoch: how many, the shortest's nanoseconds, and when the last did. */
+  private record Stuck(int times, long shortest, long last) {}
 
   /** The least position of an epoch that was given up, since when it was wanted: one prober goes on for it. */
   record Probe(long counter, long since, WriteId writeId) {}
@@ -30,10 +46,12 @@ final class Waiters {
   private List<Need> looks = new ArrayList<>();
   private final Map<String, Probe> probes = new HashMap<>();
   private final Map<String, PositionQueue> ordered = new HashMap<>();
-  private final Map<WriteId, List<Need>> others = new LinkedHashMap<>();
+  private final Map<WriteId, Set<Need>> others = new LinkedHashMap<>();
   private int rounds;
-  private final Map<String, Long> unknown = new HashMap<>();
-  private int timeoutsInARow;
+  private final Map<String, Unknown> unknown = new LinkedHashMap<>(); // the oldest word first
+  private final Map<Object, Stuck> stuck = new LinkedHashMap<>(); // by key or epoch
+  private Map<String, Long> applied = Map.of();
+  private long movedAt = Ticks.LONG_AGO;
 
   /** {@code linger}: how long a server is asked on after the last barrier, in nanoseconds. */
   Waiters(long linger) {
@@ -77,43 +95,24 @@ final class Waiters {
     return probes.get(epoch);
   }
 
-  // Coming and going
-
-  /** The overload rule: where the known lag exceeds the deadline nobody parks, one prober goes on (BAR-40). */
-  Visibility lagging(Need need, long now, String position) {
-    if (need.group.follows) {
-      return null; // nobody waits for it, and what was not asked for is no finding (REC-13)
-    }
-    if (!need.isPosition) {
-      if (timeoutsInARow >= FAILED_IN_A_ROW && !others.isEmpty()) {
-        return Visibility.notYet(timeoutsInARow + " waits in a row timed out there");
-      }
-      return null;
-    }
-    Probe probe = probes.get(need.epoch);
-    boolean looking = need.group.timeout == 0; // nobody would wait anyway
-    if (looking
-        || probe == null
-        || Long.compareUnsigned(probe.counter, need.counter) > 0
-        || unknown.containsKey(need.epoch)) {
-      return null;
-    }
-    long behind = now - probe.since;
-    if (behind <= need.group.timeout) {
-      return null;
-    }
-    return Visibility.notYet(
-        "at %s, wanted %s; it lags by more than %.1f s, longer than the deadline"
-            .formatted(position, Long.toUnsignedString(need.counter), behind / 1e9));
+  /** How many epochs are kept that the server does not know. */
+  int unknownEpochs() {
+    return unknown.size();
   }
 
-  /** Parks a need; true where an earlier one of the same epoch has to be seen first. */
-  boolean add(Need need) {
+  // Coming and going
+
+  /**
+   * Parks a need; true where an earlier one of the same epoch has to be seen first.
+   *
+   * @param lag the server's, in nanoseconds, where the need is for the epoch that it is in, else 0
+   */
+  boolean add(Need need, long lag) {
     need.parked = true;
     boolean ridesAlong = keep(need);
     need.late = ridesAlong;
     need.firstRound = rounds + 1;
-    if (need.group.timeout == 0) {
+    if (need.group.timeout == 0 || overload(need, lag, need.group.since) != null) {
       looks.add(need);
       ridesAlong = false;
     }
@@ -121,9 +120,26 @@ final class Waiters {
     return ridesAlong;
   }
 
+  /** Why waiting on is known to be in vain; null where it is not. */
+  private String overload(Need need, long lag, long now) {
+    if (need.group.follows || unknown.containsKey(need.epoch)) {
+      return null; // in dry-run nobody waits, and a record is of what the server said (REC-13); unknown: EPOCH-13
+    }
+    long timeout = need.group.timeout;
+    if (lag > timeout) {
+      return "it lags by %.1f s, longer than the deadline".formatted(lag / 1e9);
+    }
+    Stuck known = stuck.get(need.key());
+    boolean isStuck = known != null
+        && known.times >= FAILED_IN_A_ROW
+        && timeout <= 2 * known.shortest
+        && now - known.last <= linger;
+    return isStuck ? known.times + " waits in a row timed out there" : null;
+  }
+
   private boolean keep(Need need) {
     if (!need.isPosition) {
-      others.computeIfAbsent(need.writeId, id -> new ArrayList<>(1)).add(need);
+      others.computeIfAbsent(need.writeId, id -> new LinkedHashSet<>(2)).add(need);
       return false;
     }
     PositionQueue queue = ordered.computeIfAbsent(need.epoch, epoch -> new PositionQueue());
@@ -133,7 +149,7 @@ final class Waiters {
   }
 
   /** The barrier's deadline has passed, or it was cancelled; a prober goes on for the least position. */
-  void giveUp(Need need) {
+  void giveUp(Need need, long now) {
     if (need.isDone()) {
       return;
     }
@@ -142,7 +158,7 @@ final class Waiters {
       return; // its barrier gave up before it was parked here
     }
     count(need, -1);
-    timeoutsInARow += need.group.follows ? 0 : 1; // what dry-run gives up is no wait of anybody's
+    noteTimeout(need, now);
     if (need.isPosition && !need.group.cancelled) {
       Probe probe = probes.get(need.epoch);
       if (probe == null || Long.compareUnsigned(need.counter, probe.counter) < 0) {
@@ -152,11 +168,28 @@ final class Waiters {
     forgetOther(need);
   }
 
+  private void noteTimeout(Need need, long now) {
+    Group group = need.group;
+    boolean isNoWait = group.follows || group.cancelled || group.overloaded || group.timeout == 0;
+    boolean hasMoved = group.since < movedAt || unknown.containsKey(need.epoch);
+    if (isNoWait || hasMoved || now - group.since < group.timeout / 2) {
+      return;
+    }
+    Stuck before = stuck.remove(need.key());
+    if (before == null || now - before.last > linger) {
+      before = new Stuck(0, group.timeout, now);
+    }
+    stuck.put(need.key(), new Stuck(before.times + 1, Math.min(before.shortest, group.timeout), now));
+    if (stuck.size() > MOST_KEPT) {
+      stuck.remove(stuck.keySet().iterator().next());
+    }
+  }
+
   private void forgetOther(Need need) {
     if (need.isPosition) {
       return;
     }
-    List<Need> queue = others.get(need.writeId);
+    Set<Need> queue = others.get(need.writeId);
     if (queue != null) {
       queue.remove(need);
       if (queue.isEmpty()) {
@@ -195,6 +228,7 @@ final class Waiters {
         chosen.add(probe.writeId);
       }
     }
+    forgetOld(now);
     List<WriteId> objects = others.keySet().stream().limit(MOST_OBJECTS).toList();
     if (objects.size() < others.size()) {
       for (WriteId object : objects) { // the next round begins with the others
@@ -205,11 +239,30 @@ final class Waiters {
     return chosen;
   }
 
+  /** Unknown epochs are kept while somebody waits for them, and ten seconds longer (BAR-60). */
+  private void forgetOld(long now) {
+    for (Iterator<Unknown> all = unknown.values().iterator(); all.hasNext(); all.remove()) {
+      if (now - all.next().last <= linger && unknown.size() <= MOST_KEPT) {
+        return;
+      }
+    }
+  }
+
   // Answers; each returns the groups that are over
 
-  /** Settles what the answers decide, and the proofs that came with them: the server has applied so much. */
-  List<Group> answer(List<WriteId> ids, List<Visibility> answers, Map<String, Long> applied, long now) {
+  /**
+   * Settles what the answers decide, and the proofs that came with them: the server has applied so much.
+   *
+   * @param lag the server's, in nanoseconds, after this answer, for needs of the epoch that it is in ({@code current})
+   */
+  List<Group> answer(
+      List<WriteId> ids, List<Visibility> answers, Map<String, Long> reached, long now, String current, long lag) {
     List<Group> released = new ArrayList<>();
+    if (!reached.equals(applied)) {
+      applied = reached;
+      movedAt = now;
+      stuck.clear();
+    }
     for (int place = 0; place < ids.size(); place++) {
       WriteId id = ids.get(place);
       if (id.isPosition()) {
@@ -218,7 +271,7 @@ final class Waiters {
         answerOther(id, answers.get(place), released);
       }
     }
-    applied.forEach(
+    reached.forEach(
         (epoch, counter) -> {
           PositionQueue queue = ordered.get(epoch);
           if (queue != null) {
@@ -229,7 +282,7 @@ final class Waiters {
           dropProbe(epoch, counter);
         });
     if (!looks.isEmpty()) {
-      endLooks(released);
+      endLooks(released, current, lag, now);
     }
     return released;
   }
@@ -264,8 +317,8 @@ final class Waiters {
     return needs;
   }
 
-  /** Who only looks is answered by the first question that was asked for it (BAR-29). */
-  private void endLooks(List<Group> released) {
+  /** Who only looks (BAR-29), or would wait in vain (BAR-40), is answered by the first question that was asked for it. */
+  private void endLooks(List<Group> released, String current, long lag, long now) {
     List<Need> before = looks;
     looks = new ArrayList<>();
     for (Need need : before) {
@@ -275,6 +328,14 @@ final class Waiters {
       if (need.firstRound > rounds || need.answer == null) { // not asked for, or not answered yet
         looks.add(need);
         continue;
+      }
+      if (need.group.timeout > 0) {
+        String why = overload(need, need.epoch.equals(current) ? lag : 0, now);
+        if (why == null) {
+          continue; // what was known at the call is past: it waits like others
+        }
+        String where = need.answer.reason();
+        need.answer = Visibility.notYet(where.isEmpty() ? why : where + "; " + why);
       }
       count(need, -1);
       forgetOther(need);
@@ -301,7 +362,10 @@ final class Waiters {
       }
       dropProbe(asked.epoch(), asked.counter());
     } else if (answer.unknownEpoch()) {
-      long since = unknown.computeIfAbsent(asked.epoch(), epoch -> first != null ? first.group.since : now);
+      Unknown known = unknown.remove(asked.epoch());
+      long since = known != null ? known.since : first != null ? first.group.since : now;
+      unknown.put(asked.epoch(), new Unknown(since, now));
+      forgetOld(now);
       for (Need need : queue) {
         if (Long.compareUnsigned(need.counter, asked.counter()) < 0) {
           continue; // it came meanwhile, and was not asked for
@@ -331,7 +395,7 @@ final class Waiters {
   }
 
   private void answerOther(WriteId id, Visibility answer, List<Group> released) {
-    List<Need> needs = others.getOrDefault(id, List.of());
+    Set<Need> needs = others.getOrDefault(id, Set.of());
     if (!answer.isVisible() && !answer.isUnproven()) {
       for (Need need : needs) {
         need.answer = answer;
@@ -349,7 +413,7 @@ final class Waiters {
       return;
     }
     count(need, -1);
-    timeoutsInARow = 0;
+    stuck.remove(need.key());
     need.late = need.late || rounds > need.firstRound;
     if (need.group.settle(need, answer)) {
       released.add(need.group);

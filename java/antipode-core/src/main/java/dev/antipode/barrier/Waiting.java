@@ -6,8 +6,9 @@ import dev.antipode.WriteId;
 import dev.antipode.configuration.ProcessSettings;
 import dev.antipode.shim.RegisteredStore;
 import dev.antipode.shim.Visibility;
-import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 
@@ -29,7 +30,7 @@ final class Waiting {
     boolean whole = false;
     try {
       if (park(group, wanted)) {
-        List<RegisteredStore> places = takePlaces(group, false);
+        Map<RegisteredStore, Integer> places = takePlaces(group, false);
         if (places != null) {
           try {
             done.await(patience(group), TimeUnit.NANOSECONDS);
@@ -51,10 +52,14 @@ final class Waiting {
 
   /** Parks every write at its servers; true where something is to be waited for. */
   static boolean park(Group group, List<Asked> wanted) {
+    long until = group.since + (group.timeout > 0 ? group.timeout : look);
     for (Asked asked : wanted) {
       for (ServerEngine server : asked.servers()) {
         for (WriteId id : asked.ids()) {
-          server.park(group.add(id, server));
+          Need need = group.add(id, server);
+          if (Ticks.now() < until) { // the deadline holds while it is being parked, too (BAR-60)
+            server.park(need);
+          }
         }
       }
     }
@@ -71,31 +76,29 @@ final class Waiting {
     group.end().forEach(need -> need.server.giveUp(need));
   }
 
-  /** A place among those that wait, counted a store and process; null where all are taken (BAR-39). */
-  static List<RegisteredStore> takePlaces(Group group, boolean tasks) {
+  /** Places among those that wait, counted a store and process; null where all are taken (BAR-39, BAR-60). */
+  static Map<RegisteredStore, Integer> takePlaces(Group group, boolean tasks) {
     Settings now = ProcessSettings.inForce();
     int limit = tasks ? now.maxTasks() : now.maxWaiters();
-    List<RegisteredStore> taken = new ArrayList<>(1);
-    for (Need need : group.needs) {
-      RegisteredStore store = need.server.store();
-      if (need.isDone() || taken.contains(store)) {
-        continue;
-      }
-      if (!store.takePlace(limit, tasks)) {
+    Map<ServerEngine, Integer> entries = new HashMap<>();
+    group.needs.stream().filter(need -> !need.isDone()).forEach(need -> entries.merge(need.server, 1, Integer::sum));
+    Map<RegisteredStore, Integer> wanted = new HashMap<>();
+    entries.forEach((server, count) -> wanted.merge(server.store(), count, Math::max));
+    Map<RegisteredStore, Integer> taken = new HashMap<>();
+    for (Map.Entry<RegisteredStore, Integer> each : wanted.entrySet()) {
+      if (!each.getKey().takePlace(limit, each.getValue(), tasks)) {
         giveBack(taken, tasks);
         overloaded(group);
         return null;
       }
-      taken.add(store);
+      taken.put(each.getKey(), each.getValue());
     }
     return taken;
   }
 
   /** The barrier is parked no more. */
-  static void giveBack(List<RegisteredStore> places, boolean tasks) {
-    for (RegisteredStore store : places) {
-      store.givePlaceBack(tasks);
-    }
+  static void giveBack(Map<RegisteredStore, Integer> places, boolean tasks) {
+    places.forEach((store, entries) -> store.givePlaceBack(entries, tasks));
   }
 
   private static void overloaded(Group group) {

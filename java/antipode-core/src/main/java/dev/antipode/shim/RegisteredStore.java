@@ -8,6 +8,7 @@ import dev.antipode.Store;
 import dev.antipode.StoreOptions;
 import dev.antipode.Version;
 import dev.antipode.WriteId;
+import dev.antipode.barrier.Ages;
 import dev.antipode.barrier.Discovery;
 import dev.antipode.barrier.ServerEngine;
 import dev.antipode.barrier.Ticks;
@@ -38,6 +39,10 @@ public final class RegisteredStore implements Store {
   private volatile StoreOptions options;
   private Optional<String> envelopeKeys; // under the lock; null until somebody said which
 
+  private static final int MOST_ENTRIES = 100_000; // parked, a store and process (BAR-60)
+
+  private final Ages ages = new Ages();
+  private final AtomicInteger parkedEntries = new AtomicInteger();
   private final AtomicInteger parkedThreads = new AtomicInteger();
   private final AtomicInteger parkedTasks = new AtomicInteger();
 
@@ -325,19 +330,28 @@ public final class RegisteredStore implements Store {
 
   // Places of parked barriers
 
-  /** Takes one of the places of parked barriers, for a thread or a future; false where all are taken (BAR-39). */
-  public boolean takePlace(int limit, boolean tasks) {
-    AtomicInteger places = tasks ? parkedTasks : parkedThreads;
-    if (places.incrementAndGet() > limit) {
-      places.decrementAndGet();
-      return false;
+  /** When its positions were first seen at any of its servers. */
+  public Ages ages() {
+    return ages;
+  }
+
+  /**
+   * Takes one of the places of parked barriers, for a thread or a future, and those of its entries; false where all are
+   * taken (BAR-39, BAR-60).
+   */
+  public boolean takePlace(int limit, int entries, boolean tasks) {
+    boolean isTaken = (tasks ? parkedTasks : parkedThreads).incrementAndGet() <= limit;
+    isTaken &= parkedEntries.addAndGet(entries) <= MOST_ENTRIES;
+    if (!isTaken) {
+      givePlaceBack(entries, tasks);
     }
-    return true;
+    return isTaken;
   }
 
   /** The barrier is parked no more. */
-  public void givePlaceBack(boolean tasks) {
+  public void givePlaceBack(int entries, boolean tasks) {
     (tasks ? parkedTasks : parkedThreads).decrementAndGet();
+    parkedEntries.addAndGet(-entries);
   }
 
   /** How many barriers wait for this store now. */

@@ -68,7 +68,11 @@ class EngineTest {
     volatile long applied;
 
     Log() {
-      super("log-1", null);
+      this("log-1");
+    }
+
+    Log(String name) {
+      super(name, null);
       answer = this::judge;
     }
 
@@ -264,24 +268,6 @@ class EngineTest {
     log.applied = 9;
     log.epoch = "e2";
     assertThat(wait(at("e2", 8), LONG).satisfied()).isTrue();
-  }
-
-  /** BAR-40. */
-  @Test
-  void theKnownLagAnswersAtOnceWhileAProberGoesOn() {
-    Log log = logStore();
-    Duration deadline = Duration.ofMillis(400);
-    assertThat(wait(at(5), deadline).satisfied()).isFalse();
-    Waiters.Probe probe = server().probe("e1");
-    assertThat(probe.counter()).isEqualTo(5);
-    until(() -> Ticks.now() - probe.since() > deadline.toNanos());
-    AtomicReference<BarrierResult> result = new AtomicReference<>();
-    assertThat(took(() -> result.set(wait(at(6), deadline)))).isLessThan(Duration.ofMillis(300));
-    assertThat(result.get().store("log").verdict()).isEqualTo(Verdict.TIMED_OUT);
-    assertThat(result.get().store("log").reason()).contains("lags");
-    assertThat(wait(at(0), LONG).satisfied()).as("a smaller position is judged by itself").isTrue();
-    log.applied = 6;
-    until(() -> wait(at(6), deadline).satisfied());
   }
 
   @Test

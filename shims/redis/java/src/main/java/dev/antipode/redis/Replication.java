@@ -80,7 +80,9 @@ record Replication(
     Map<String, String> words = words(text);
     try {
       boolean primary = need(words, "role").equals("master");
-      long second = Long.parseLong(words.getOrDefault("second_repl_offset", "-1"));
+      boolean backlog = "1".equals(words.get("repl_backlog_active"));
+      // Without a backlog the word may be all that a failed full copy has left of that history (EPOCH-33).
+      long second = backlog ? Long.parseLong(words.getOrDefault("second_repl_offset", "-1")) : -1;
       return new Replication(
           primary,
           cut(need(words, "master_replid")),
@@ -88,7 +90,7 @@ record Replication(
           Long.parseLong(need(words, primary ? "master_repl_offset" : "slave_repl_offset")),
           second > 0 ? cut(words.getOrDefault("master_replid2", "")) : "",
           Math.max(second, 0),
-          "1".equals(words.get("repl_backlog_active")),
+          backlog,
           !primary && words.getOrDefault("slave_read_only", "1").equals("1"),
           primary || "up".equals(words.get("master_link_status")));
     } catch (IllegalArgumentException error) {

@@ -1,8 +1,8 @@
 package dev.antipode.redis;
 
 import dev.antipode.Ordered;
-import dev.antipode.UnprovenKind;
 import dev.antipode.WriteId;
+import dev.antipode.barrier.EpochJudge;
 import dev.antipode.shim.Visibility;
 import java.util.HashMap;
 import java.util.Map;
@@ -18,11 +18,6 @@ record Seen(Replication replication, Map<String, Long> marks, String whyNoMarks)
 
   static Seen of(Replication replication, Map<String, Long> marks) {
     return new Seen(replication, marks, null);
-  }
-
-  /** Whether a mark written in the server's own current epoch was applied: older epochs have ended here (EPOCH-11). */
-  private boolean isPast() {
-    return marks.containsKey(replication.epoch());
   }
 
   /** Per epoch, up to where everything is here (unsigned). */
@@ -45,33 +40,20 @@ record Seen(Replication replication, Map<String, Long> marks, String whyNoMarks)
       return Visibility.unproven(id + " is no Redis position");
     }
     String epoch = wanted.epoch();
-    Map<String, Long> proved = proved();
-    Long reached = proved.get(epoch);
-    if (reached != null && wanted.compareCounter(reached) <= 0) {
-      return Visibility.VISIBLE;
-    }
     String here = replication.epoch();
+    Map<String, Long> known = new HashMap<>();
+    raise(known, replication.before(), replication.beforeEnd() - 1);
+    Visibility answer = EpochJudge.judge(
+        epoch, wanted.counter(), here, Math.max(replication.offset(), 0), marks, known);
+    if (answer.isVisible()) {
+      return answer;
+    }
     if (epoch.equals(here)) {
-      String link = replication.link() ? "" : ", its link to the primary is down";
-      return Visibility.notYet(
-          "at %s….%d, wanted %s%s".formatted(cut(epoch), replication.offset(), wanted.counterText(), link));
+      return replication.link() ? answer : Visibility.notYet(answer.reason() + ", its link to the primary is down");
     }
-    if (whyNoMarks != null) {
-      return Visibility.unknownEpoch("in epoch %s…, and %s".formatted(cut(here), whyNoMarks));
-    }
-    Long mark = marks.get(epoch);
-    if (mark != null && isPast()) {
-      return Visibility.unproven(
-          "epoch %s… has ended here, and no mark covers %s: %s is the last that is known to be here"
-              .formatted(cut(epoch), wanted.counterText(), Long.toUnsignedString(mark)),
-          UnprovenKind.HISTORY);
-    }
-    if (reached != null) {
-      return Visibility.notYet(
-          "in epoch %s…, has %s… up to %s, and no mark of its own epoch yet"
-              .formatted(cut(here), cut(epoch), Long.toUnsignedString(reached)));
-    }
-    return Visibility.unknownEpoch("in epoch %s…, and does not know %s…".formatted(cut(here), cut(epoch)));
+    return whyNoMarks == null
+        ? answer
+        : Visibility.unknownEpoch("in epoch %s…, and %s".formatted(cut(here), whyNoMarks));
   }
 
   private static String cut(String epoch) {

@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import dev.antipode.Lineage;
 import dev.antipode.Order;
 import dev.antipode.Ordered;
+import dev.antipode.UnprovenKind;
 import dev.antipode.WriteId;
 import dev.antipode.shim.Visibility;
 import java.nio.charset.StandardCharsets;
@@ -48,7 +49,8 @@ class JudgingTest {
     assertThat(judge(OLD, 51, Seen.of(at(100, "", 0), Map.of(OLD, 50L))).isUnproven()).isFalse();
     Visibility ended = judge(OLD, 51, Seen.of(at(100, "", 0), Map.of(OLD, 50L, HERE, 60L)));
     assertThat(ended.isUnproven()).isTrue();
-    assertThat(ended.reason()).contains("bbbb… has ended here, and no mark covers 51: 50 is the last");
+    assertThat(ended.reason()).contains("bbbb… has ended there at 50, wanted 51: it may be lost");
+    assertThat(ended.kind()).isEqualTo(UnprovenKind.HISTORY);
   }
 
   @Test
@@ -121,5 +123,15 @@ class JudgingTest {
         .getBytes(StandardCharsets.US_ASCII);
     assertThat(Replication.positionOfPrimary(still)).isNull();
     assertThat(Replication.parse(still).position()).isNull();
+  }
+
+  /** A full copy that failed behind its flush leaves the word, and takes the data and the backlog. */
+  @Test
+  void theHistoryBeforeIsBelievedWhileThereIsABacklog_EPOCH_33() {
+    String said = "role:master\r\nmaster_replid:%s\r\nmaster_replid2:%s\r\nmaster_repl_offset:50\r\n"
+        .formatted(HERE, OLD) + "second_repl_offset:51\r\nrepl_backlog_active:%d\r\n";
+    assertThat(judge(OLD, 50, Seen.of(Replication.parse(said.formatted(1)), Map.of())).isVisible()).isTrue();
+    assertThat(judge(OLD, 50, Seen.of(Replication.parse(said.formatted(0)), Map.of())).isVisible()).isFalse();
+    assertThat(Seen.of(Replication.parse(said.formatted(0)), Map.of()).proved()).doesNotContainKey(OLD);
   }
 }
