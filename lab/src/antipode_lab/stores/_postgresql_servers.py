@@ -40,14 +40,14 @@ class PostgresqlOptions:
     Attributes:
         config: settings of postgresql.conf for every server, such as ``{"synchronous_commit": "off"}``.
         fsync: whether what is written is forced to the disk. Without, everything else is as with it, but for
-            the time that it takes and a power cut.
+            the time that it takes and a power cut, and Antipode refuses such servers (SHIM-45).
         fresh: initialises the database anew, with a system identifier of its own; else it may be that of
             another lab's.
         alone: the primary only.
     """
 
     config: Mapping[str, str] = field(default_factory=dict)
-    fsync: bool = False
+    fsync: bool = True
     fresh: bool = False
     alone: bool = False
 

@@ -15,6 +15,8 @@ from antipode_postgresql.session import Refused, Session
 from antipode_postgresql.targets import Target, target_of
 
 _TIMEOUT_S: Final = 2.0
+_SILENT_S: Final = 60.0
+"""A primary says something twice a minute, by default."""
 _INIT: Final = f"antipode init STORE --at URL-OF-THE-PRIMARY --user {{user}} --run, {ADMINISTRATOR}"
 _INIT_BRANCHES: Final = "antipode init STORE --at URL-OF-THE-PRIMARY --user {user} --set branches=yes --run"
 
@@ -29,7 +31,7 @@ def diagnose(target: Any) -> list[Finding]:
 def _server(facts: Facts) -> list[Finding]:
     version = f"PostgreSQL {facts.version // 10000}"
     if facts.recovering:
-        return [Finding(Level.OK, f"role: hot standby, {version}")]
+        return [Finding(Level.OK, f"role: hot standby, {version}"), _link(facts)]
     found = [Finding(Level.OK, f"role: primary, {version}")]
     if facts.replicas:
         found.append(Finding(Level.OK, f"standbys that follow it: {facts.replicas}"))
@@ -45,6 +47,24 @@ def _server(facts: Facts) -> list[Finding]:
     return found
 
 
+def _link(facts: Facts) -> Finding:
+    """What comes to a standby, and how far behind it is."""
+    behind = "" if facts.lag is None else f", replays what is {facts.lag:.1f} s old" if facts.lag else ", all replayed"
+    if not facts.receives:
+        return Finding(
+            Level.UNPROVEN,
+            f"log: it is cut off from its primary, or replays from an archive{behind}",
+            "Barriers wait here in vain for what does not come.",
+            "Look at primary_conninfo, at the primary, and at the server's log.",
+        )
+    if facts.silent > _SILENT_S:
+        what = f"log: nothing has come from its primary for {facts.silent:.0f} s{behind}"
+        return Finding(
+            Level.UNPROVEN, what, "It may be cut off.", "Look at the network between them, and at the primary."
+        )
+    return Finding(Level.OK, f"log: comes from its primary{behind}")
+
+
 def _settings(facts: Facts) -> list[Finding]:
     found: list[Finding] = []
     if facts.pooler:
@@ -55,6 +75,15 @@ def _settings(facts: Facts) -> list[Finding]:
                 f"a pooler in {facts.pooler} mode is before it",
                 "A statement and the question for its position may go to different servers." if bad else "",
                 "pool_mode = session for this database, or connect to the server." if bad else "",
+            )
+        )
+    if facts.relaxed:
+        found.append(
+            Finding(
+                Level.UNPROVEN,
+                f"{facts.relaxed}: off",
+                "After a crash it may say that it has what it lost: it is refused, but with relaxed_durability=True.",
+                f"{facts.relaxed} = on.",
             )
         )
     if facts.unsure:

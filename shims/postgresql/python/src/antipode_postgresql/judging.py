@@ -89,7 +89,7 @@ def judge(name: str, wanted: int, seen: Seen) -> Visibility:
             unknown_epoch=True,
         )
     if not seen.histories:
-        return unproven(f"its timeline cannot be known: {seen.why_hidden}")
+        return unproven(f"its timeline cannot be known: {seen.why_hidden}", UnprovenKind.RIGHT)
     answers = [_judge_in(epoch, wanted, history, seen) for history in seen.histories]
     for answer in answers:
         if answer.verdict is Verdict.NOT_YET:
@@ -128,12 +128,14 @@ def _other_branch(epoch: Epoch, wanted: int, seen: Seen) -> Visibility | None:
             return None
         return unproven(
             f"nothing tells timeline {epoch.timeline} from another one of that number: run antipode init, or say "
-            "unique_timelines=True where all servers share one archive of the log"
+            "unique_timelines=True where all servers share one archive of the log",
+            UnprovenKind.RIGHT,
         )
     if not epoch.word:
         if epoch.timeline == 1 or seen.unique_timelines:
             return None
-        return unproven(f"written before the table of epochs was there, in timeline {epoch.timeline}")
+        words = f"written before the table of epochs was there, in timeline {epoch.timeline}"
+        return unproven(words, UnprovenKind.HISTORY)
     if word:
         words = f"its timeline {epoch.timeline} is another one: they were promoted apart"
         return unproven(words, UnprovenKind.HISTORY)

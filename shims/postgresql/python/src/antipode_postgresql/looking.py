@@ -13,6 +13,7 @@ from psycopg import OperationalError
 
 from antipode_postgresql.judging import FOR_EVER, History, Seen, parse_history
 from antipode_postgresql.positions import Epoch, number_of
+from antipode_postgresql.probe import relaxed_setting
 from antipode_postgresql.schema import MAY_READ_EPOCHS, may_call
 from antipode_postgresql.session import Refused, Session
 from antipode_postgresql.targets import Target
@@ -37,8 +38,9 @@ _RIGHTS: Final = f"""SELECT {may_call("place")} AND {may_call("histories")}, {MA
  pg_has_role('pg_read_all_stats', 'USAGE') AND has_function_privilege('pg_read_file(text)', 'EXECUTE')
    AND has_function_privilege('pg_ls_waldir()', 'EXECUTE'),
  (SELECT rolreplication OR rolsuper FROM pg_roles WHERE rolname = current_user),
- current_user::text"""
+ current_user::text, current_setting('fsync'), current_setting('full_page_writes')"""
 _ROWS_S: Final = 0.1
+_NO_RIGHT: Final = "42501"
 NO_RIGHT: Final = (
     "{user} may not see which timeline the server follows. Run as an administrator: antipode init {store} --at "
     "URL-OF-THE-PRIMARY --user {user} --run (or give it the attribute REPLICATION, and a line `host replication` in "
@@ -57,7 +59,9 @@ class Look:
         self._unique = unique_timelines
         self._replication: Session | None = None
         self.session = Session(target, timeout)
-        functions, table, by_right, replicates, user = self.session.row(_RIGHTS)
+        functions, table, by_right, replicates, user, *durable = self.session.row(_RIGHTS)
+        self.relaxed = relaxed_setting(*durable)
+        """The setting by which the server may lose what it has replayed (SHIM-45); empty where there is none."""
         self._by_function = functions == "t"
         self._by_right = by_right == "t"
         self._table = table == "t"
@@ -88,6 +92,15 @@ class Look:
 
     def look(self, wanted: Sequence[tuple[int, int, str]] = ()) -> Seen:
         """Where the server is. `wanted`: timelines, positions and words of its own system that will be judged."""
+        try:
+            return self._look(wanted)
+        except Refused as error:
+            if error.code != _NO_RIGHT:
+                raise
+            cure = NO_RIGHT.format(user=self._user, store=self._store)
+            raise Refused(f"{error}: the functions of its schema antipode lack a right. {cure}", error.code) from error
+
+    def _look(self, wanted: Sequence[tuple[int, int, str]]) -> Seen:
         recovering, reached, timeline, system, started = self.session.prepared("place")
         own = int(system or 0)
         at = number_of(reached) if reached else 0

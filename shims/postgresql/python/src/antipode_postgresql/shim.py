@@ -11,14 +11,15 @@ from antipode.administration import EpochRecord, Finding, Step, Wanted
 from antipode.branch_table import BranchTable
 from antipode.shim import Capabilities, Server, Shim, Visibility, unproven
 from antipode.store import Store
-from antipode.verdict import Verdict
+from antipode.verdict import UnprovenKind, Verdict
 from antipode.writeid import Ordered, WriteId
 
 from antipode_postgresql import branch_rows, doctor, operating, preparing
 from antipode_postgresql.judging import Seen, judge
 from antipode_postgresql.looking import Look
 from antipode_postgresql.positions import epoch_of
-from antipode_postgresql.probe import Facts
+from antipode_postgresql.probe import NOT_DURABLE, Facts
+from antipode_postgresql.session import Refused
 from antipode_postgresql.targets import SCHEMES, target_of
 
 POLL_S: Final = 0.001
@@ -46,8 +47,21 @@ class PostgresqlShim(Shim, BranchTable):
         """By user and server address: what was found out when a client was wrapped."""
         self._rows = branch_rows.row_writer(store)
 
+    @property
+    def relaxed_durability(self) -> bool:
+        """Whether the operator has said that a server that crashed is rebuilt before it serves readers (SHIM-45)."""
+        return bool(self.store.options.extra.get("relaxed_durability", False))
+
+    def kind_of(self, error: Exception) -> UnprovenKind:
+        """What kept a refused question from proving anything (BAR-59)."""
+        is_right = isinstance(error, Refused) and error.code in ("42501", "42883", "3F000", "42P01", "")
+        return UnprovenKind.RIGHT if is_right else UnprovenKind.OTHER
+
     def visible(self, ids: Sequence[WriteId], server: Server) -> Sequence[Visibility]:
         look = self._look(server)
+        if look.relaxed and not self.relaxed_durability:
+            words = f"{server.address} {NOT_DURABLE.format(setting=look.relaxed)}"
+            return [unproven(words, UnprovenKind.UNFIT) for _ in ids]
         seen = look.look(_wanted(ids))
         answers = [_judge(write_id, seen) for write_id in ids]
         if any(one.verdict is Verdict.UNPROVEN or one.unknown_epoch for one in answers) and look.read_marks():

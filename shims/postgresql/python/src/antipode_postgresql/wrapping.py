@@ -44,6 +44,7 @@ def wrap(
     mode: Mode | str | None = None,
     async_commits: Literal["flush", "incomplete"] = "flush",
     unique_timelines: bool = False,
+    relaxed_durability: bool = False,
 ) -> _C:
     """A copy of a psycopg connection, a psycopg_pool pool or an SQLAlchemy engine that records under the store's name.
 
@@ -56,10 +57,11 @@ def wrap(
     of the tables that `antipode init --set table=…` prepared). async_commits: what becomes of a write committed with
     synchronous_commit = off: `flush` (a small commit behind it), or `incomplete`. unique_timelines: the operator's word
     that all servers share one archive of the log, so that no two standbys promoted apart take the same timeline; for
-    stores without the table of epochs.
+    stores without the table of epochs. relaxed_durability: the operator's word that a server that crashed is rebuilt
+    before it serves readers, for servers with fsync or full_page_writes off.
 
     Raises ConfigurationError for options that cannot be, UnfitStoreError for a server whose positions prove nothing (a
-    pooler in transaction mode, wal_level = minimal). A server that does not answer now is no error.
+    pooler in transaction mode, wal_level = minimal, fsync = off). A server that does not answer now is no error.
     """
     if rest not in ("none", "column"):
         raise ConfigurationError(f"rest={rest!r}: want none or column")
@@ -75,7 +77,7 @@ def wrap(
         on_unfit=on_unfit,
         on_replica_out=on_replica_out,
         mode=mode,
-        extra=_extra(unique_timelines),
+        extra=_extra(unique_timelines=unique_timelines, relaxed_durability=relaxed_durability),
     )
     make, targets, ask = _maker(client)
     joined = join_store(store, PostgresqlShim, options)
@@ -103,7 +105,10 @@ def wrap(
         binding = Binding(joined, options, async_commits=async_commits)
         facts = _facts(joined, target)
         binding.unsure = pattern_of(facts.unsure)
-        binding.unfit = f"{target.address} {facts.unfit}" if facts.unfit else ""
+        shim = joined.shim
+        assert isinstance(shim, PostgresqlShim)
+        unfit = facts.unfit(relaxed_durability=shim.relaxed_durability)
+        binding.unfit = f"{target.address} {unfit}" if unfit else ""
         if binding.unfit and on_unfit == "raise":
             raise UnfitStoreError(f"{binding.unfit}. wrap(…, on_unfit='unproven') lets the service start")
         return binding
@@ -120,6 +125,7 @@ def register(
     on_replica_out: Literal["name", "fail"] | None = None,
     mode: Mode | str | None = None,
     unique_timelines: bool = False,
+    relaxed_durability: bool = False,
 ) -> Store:
     """This process waits for a store's servers, and never reads or writes it."""
     options = StoreOptions(
@@ -127,13 +133,13 @@ def register(
         timeout=timeout,
         on_replica_out=on_replica_out,
         mode=mode,
-        extra=_extra(unique_timelines),
+        extra=_extra(unique_timelines=unique_timelines, relaxed_durability=relaxed_durability),
     )
     return join_store(store, PostgresqlShim, options)
 
 
-def _extra(unique_timelines: bool) -> dict[str, Any]:
-    return {"unique_timelines": True} if unique_timelines else {}
+def _extra(**said: bool) -> dict[str, Any]:
+    return {word: True for word, is_so in said.items() if is_so}
 
 
 def _maker(client: Any) -> tuple[Callable[[Join], Any], list[Target] | None, Callable[[Any], list[Target]]]:
