@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -372,6 +372,74 @@ def test_an_owner_that_is_only_away_is_asked_again(name: str) -> None:
         antipode.delegated.register("posts", owner=url)
         assert antipode.barrier(Lineage([WRITE]), timeout=20).complete
     assert replies == []
+
+
+@pytest.mark.parametrize("answer", [b"HTTP/1.1 200 OK\r\nx: ", b"HTTP/1.1 200 OK\r\ncontent-length: 900000\r\n\r\n"])
+def test_an_answer_that_drips_is_none(answer: bytes) -> None:
+    """DELEG-13: each octet comes in time, the answer does not, and the owner is out of reach (BAR-26)."""
+    antipode.configure(replica_out_after=0.6)
+    listener = socket.create_server(("127.0.0.1", 0))
+    ended = threading.Event()
+
+    def drip() -> None:
+        while not ended.is_set():
+            try:
+                connection, _ = listener.accept()
+            except OSError:
+                return
+            with connection, suppress(OSError):
+                connection.sendall(answer)
+                while not ended.wait(0.05):
+                    connection.sendall(b" ")
+
+    thread = threading.Thread(target=drip, daemon=True)
+    thread.start()
+    try:
+        antipode.delegated.register("posts", owner=f"http://127.0.0.1:{listener.getsockname()[1]}")
+        began = time.monotonic()
+        result = antipode.barrier(Lineage([WRITE]), timeout=30, on_timeout="proceed")
+        assert time.monotonic() - began < 15
+        assert result.stores["posts"].kind is antipode.UnprovenKind.CONNECTION
+    finally:
+        ended.set()
+        listener.shutdown(socket.SHUT_RDWR)
+        listener.close()
+        thread.join(20)
+
+
+def test_an_owner_answers_so_many_questions_at_once(owner: Owner) -> None:
+    """DELEG-13: whoever asks past that is to come again, and the application's own pages are answered."""
+    lineage = owner.write("first")
+    antipode.delegated.register("posts", owner=owner.url)
+    assert antipode.barrier(lineage, timeout=20).satisfied
+    owner.do("freeze")
+    question = {"lineage": owner.write("k").serialize(), "timeout_ms": 1000, "nonce": NONCE}
+
+    client = httpx.Client(timeout=20)
+
+    def ask(_: int) -> httpx.Response:
+        return client.post(owner.url + PATH, json=question)
+
+    with ThreadPoolExecutor(60) as pool:
+        answers = list(pool.map(ask, range(60)))
+    busy = [answer for answer in answers if answer.status_code == 429]
+    assert {answer.status_code for answer in answers} == {200, 429}
+    assert {answer.headers["retry-after"] for answer in busy} == {"1"}
+    assert ask(0).status_code == 200
+    client.close()
+
+
+def test_words_of_the_owner_are_escaped() -> None:
+    """DELEG-13, OBS-12."""
+    reason = "gone\n2026 ERROR root \x1b[31m" + "x" * 500
+    reply = http({"visible": "1", "not_yet": {}, "unproven": {TEXT: reason}})
+    with answering(lambda _: reply) as url:
+        antipode.delegated.register("posts", owner=url)
+        found = antipode.barrier(Lineage([WRITE]), timeout=20, on_timeout="proceed").stores["posts"]
+    assert found.verdict is antipode.Verdict.UNPROVEN
+    assert "gone\\n2026" in found.reason
+    assert "\x1b" not in found.reason
+    assert len(found.reason) < 400
 
 
 def test_an_answer_without_a_length() -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Sequence
+import threading
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
@@ -23,6 +25,9 @@ MOST_OCTETS: Final = 16_384
 MOST_MS: Final = 1000
 _NONCE: Final = re.compile("[0-9a-f]{32}")
 _PURPOSE: Final = b"antipode wait "
+MOST_AT_ONCE: Final = 32
+"""So many questions are answered at once; whoever asks past that is to come again (DELEG-13)."""
+_places = threading.BoundedSemaphore(MOST_AT_ONCE)
 
 
 class Answer(NamedTuple):
@@ -30,6 +35,12 @@ class Answer(NamedTuple):
 
     status: int
     body: bytes
+
+    @property
+    def headers(self) -> list[tuple[str, str]]:
+        """What goes with it."""
+        named = [("content-type", "application/json"), ("content-length", str(len(self.body)))]
+        return [*named, ("retry-after", "1")] if self.status == _BUSY.status else named
 
 
 def answers_trust(trust: TrustSettings, nonce: str) -> TrustSettings:
@@ -40,6 +51,26 @@ def answers_trust(trust: TrustSettings, nonce: str) -> TrustSettings:
 def refusal(status: int, words: str) -> Answer:
     """An answer that says what is wrong with the question."""
     return Answer(status, json.dumps({"error": words}).encode())
+
+
+_BUSY: Final = refusal(429, f"{MOST_AT_ONCE} questions are answered already")
+
+
+@contextmanager
+def _place() -> Iterator[bool]:
+    places = _places
+    placed = places.acquire(blocking=False)
+    try:
+        yield placed
+    finally:
+        if placed:
+            places.release()
+
+
+def after_fork() -> None:
+    """In the child of a fork: the questions that are answered are the parent's."""
+    global _places
+    _places = threading.BoundedSemaphore(MOST_AT_ONCE)
 
 
 class Question:
@@ -92,24 +123,26 @@ class Question:
             self._words = f"the owner has {name} in mode {self._store.mode}"
 
     def answer(self) -> Answer:
-        """Blocks up to the question's time (DELEG-5)."""
-        if self.refused is not None:
-            return self.refused
-        found = self._judged(wait(self._wanted(self.ids), 0))
-        if self._waits_on(found):
-            wait(self._wanted(self.ids[:1]), self.timeout)
+        """Block up to the question's time (DELEG-5)."""
+        with _place() as placed:
+            if self.refused is not None or not placed:
+                return self.refused or _BUSY
             found = self._judged(wait(self._wanted(self.ids), 0))
-        return self._said(found)
+            if self._waits_on(found):
+                wait(self._wanted(self.ids[:1]), self.timeout)
+                found = self._judged(wait(self._wanted(self.ids), 0))
+            return self._said(found)
 
     async def answer_async(self) -> Answer:
         """`answer` for asyncio."""
-        if self.refused is not None:
-            return self.refused
-        found = self._judged(await wait_async(self._wanted(self.ids), 0))
-        if self._waits_on(found):
-            await wait_async(self._wanted(self.ids[:1]), self.timeout)
+        with _place() as placed:
+            if self.refused is not None or not placed:
+                return self.refused or _BUSY
             found = self._judged(await wait_async(self._wanted(self.ids), 0))
-        return self._said(found)
+            if self._waits_on(found):
+                await wait_async(self._wanted(self.ids[:1]), self.timeout)
+                found = self._judged(await wait_async(self._wanted(self.ids), 0))
+            return self._said(found)
 
     def _wanted(self, ids: Iterable[WriteId]) -> list[Any]:
         if self._store is None or self._words:

@@ -127,8 +127,7 @@ def _path(scope: AsgiScope) -> str:
 
 
 async def _reply(send: Send, answer: Answer) -> None:
-    length = str(len(answer.body)).encode()
-    headers = [(b"content-type", b"application/json"), (b"content-length", length)]
+    headers = [(name.encode(), value.encode()) for name, value in answer.headers]
     await send({"type": "http.response.start", "status": answer.status, "headers": headers})
     await send({"type": "http.response.body", "body": answer.body})
 

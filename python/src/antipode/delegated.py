@@ -7,12 +7,16 @@ The owner's middleware answers: `antipode.asgi.Middleware(app, answers_waits=Tru
 
 from __future__ import annotations
 
+import io
 import json
 import secrets
+import socket
+import time
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
-from http.client import HTTPConnection, HTTPException, HTTPSConnection
-from typing import ClassVar, Final
+from functools import partial
+from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
+from typing import Any, ClassVar, Final
 from urllib.parse import urlsplit
 
 from antipode import logs
@@ -29,6 +33,7 @@ from antipode.writeid import WriteId
 __all__ = ["register"]
 
 _MOST_TOLD: Final = 64 * MOST_OCTETS
+_MOST_WORDS: Final = 200
 _CURES: Final = {
     403: "the owner does not believe this service",
     404: "the owner answers no waits: Middleware(app, answers_waits=True)",
@@ -96,7 +101,8 @@ class DelegatedShim(Shim):
         text = outgoing_text(Lineage(ids).serialize(), trust, Purpose.REQUEST)
         nonce = secrets.token_hex(16)
         question = {"lineage": text, "timeout_ms": min(int(timeout * 1000), MOST_MS), "nonce": nonce}
-        told = self._post(server, json.dumps(question).encode(), timeout)
+        until = time.monotonic() + server.ask_timeout + timeout
+        told = self._post(server, json.dumps(question).encode(), until)
         try:
             answer = json.loads(told)
             visible, waiting, refused = answer["visible"], dict(answer["not_yet"]), dict(answer["unproven"])
@@ -118,25 +124,27 @@ class DelegatedShim(Shim):
             if write_id in shown.of_store(write_id.store):
                 found.append(VISIBLE)
             elif alone in refused:
-                found.append(unproven(str(refused[alone])))
+                found.append(unproven(_words(refused[alone])))
             elif alone in waiting:
-                found.append(not_yet(str(waiting[alone])))
+                found.append(not_yet(_words(waiting[alone])))
             else:
                 found.append(NOT_YET)
         return found
 
-    def _post(self, server: Server, body: bytes, timeout: float) -> bytes:
+    def _post(self, server: Server, body: bytes, until: float) -> bytes:
+        """Return the body of the answer, which is there by `until`, however slowly it comes (DELEG-13)."""
         url = urlsplit(server.target)
         connection = server.session
         is_fresh = not isinstance(connection, HTTPConnection)
         if is_fresh:
             kind = HTTPSConnection if url.scheme == "https" else HTTPConnection
             connection = server.session = kind(url.hostname or "", url.port)
-        limit = server.ask_timeout + timeout
-        connection.timeout = limit
-        if connection.sock is not None:
-            connection.sock.settimeout(limit)
+        connection.response_class = partial(_TimedResponse, until=until)
         try:
+            connection.timeout = _left(until)
+            if connection.sock is None:
+                connection.connect()
+            connection.sock.settimeout(_left(until))
             headers = {"content-type": "application/json"}
             connection.request("POST", url.path.rstrip("/") + PATH, body, headers)
             response = connection.getresponse()
@@ -144,7 +152,7 @@ class DelegatedShim(Shim):
         except BaseException as error:
             self.close(server)
             if not is_fresh and isinstance(error, ConnectionError | HTTPException):
-                return self._post(server, body, timeout)  # the owner had ended a connection that was idle
+                return self._post(server, body, until)  # the owner had ended a connection that was idle
             raise
         if not response.isclosed():
             self.close(server)
@@ -156,8 +164,44 @@ class DelegatedShim(Shim):
             raise OSError(f"the answer of {server.address} was cut short")
         if response.status == 200:
             return told
-        cure = _CURES.get(response.status, logs.shown(told[:200].decode("utf-8", "replace")))
+        cure = _CURES.get(response.status, _words(told[:_MOST_WORDS].decode("utf-8", "replace")))
         raise _Refused(f"{server.address} answers {response.status}: {cure}")
+
+
+def _words(told: object) -> str:
+    """Return what the other side says, as it may stand in ours (DELEG-13)."""
+    return logs.escaped(str(told)[:_MOST_WORDS])
+
+
+def _left(until: float) -> float:
+    left = until - time.monotonic()
+    if left <= 0:
+        raise TimeoutError("the owner's answer did not come in time")
+    return left
+
+
+class _TimedBytes(io.RawIOBase):
+    """What a socket receives until a time: a socket's own time limit is one of each receiving."""
+
+    def __init__(self, raw: io.RawIOBase, sock: socket.socket, until: float) -> None:
+        self._raw, self._sock, self._until = raw, sock, until
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int | None:
+        self._sock.settimeout(_left(self._until))
+        return self._raw.readinto(buffer)
+
+    def close(self) -> None:
+        self._raw.close()
+        super().close()
+
+
+class _TimedResponse(HTTPResponse):
+    def __init__(self, sock: socket.socket, *arguments: Any, until: float, **named: Any) -> None:
+        super().__init__(sock, *arguments, **named)
+        self.fp = io.BufferedReader(_TimedBytes(self.fp.detach(), sock, until))
 
 
 def _parts(ids: list[WriteId]) -> Iterator[list[WriteId]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from antipode import announcement, fallback, logs, recorder, records, settings
+from antipode import announcement, answering, fallback, logs, recorder, records, settings
 from antipode.scope_context import after_fork as leave_scopes
 from antipode.store import registry
 
@@ -16,6 +16,7 @@ def _after_fork_in_child() -> None:
     records.after_fork()
     recorder.after_fork()
     fallback.after_fork()
+    answering.after_fork()
     settings.after_fork()
     registry().after_fork()
 

@@ -81,12 +81,17 @@ class Middleware:
         return Question(body, _caller(environ, came), edge=self._edge).answer()
 
 
-_STATUS: Final = {200: "200 OK", 400: "400 Bad Request", 403: "403 Forbidden", 405: "405 Method Not Allowed"}
+_STATUS: Final = {
+    200: "200 OK",
+    400: "400 Bad Request",
+    403: "403 Forbidden",
+    405: "405 Method Not Allowed",
+    429: "429 Too Many Requests",
+}
 
 
 def _reply(start_response: StartResponse, answer: Answer) -> list[bytes]:
-    headers = [("Content-Type", "application/json"), ("Content-Length", str(len(answer.body)))]
-    start_response(_STATUS.get(answer.status, "413 Content Too Large"), headers)
+    start_response(_STATUS.get(answer.status, "413 Content Too Large"), answer.headers)
     return [answer.body]
 
 
