@@ -189,8 +189,11 @@ public final class Antipode {
   }
 
   /**
-   * Reads here after a barrier, or by the fallback (from the primary) where the barrier does not pass in time (BAR-46).
+   * Reads here after a barrier, or by the fallback (from the primary) where the barrier does not pass in time (BAR-46). The
+   * other place is judged, too: each read of a wrapped client in the fallback first waits until the writes are there, as
+   * inside {@link #reading(Lineage)}; what the fallback asks of a plain client nobody judges.
    *
+   * @throws BarrierUnprovenException where a store is unproven, without the second read, unless {@code onUnproven(PROCEED)}
    * @throws BarrierTimeoutException where {@code max_fallbacks} fallbacks run already
    * @throws Exception what the read throws that was run
    */
@@ -199,7 +202,10 @@ public final class Antipode {
     return Fallback.readOrFallback(read, fallback, options);
   }
 
-  /** {@link #readOrFallback} without a thread that waits; a fallback runs until what it returned completes. */
+  /**
+   * {@link #readOrFallback} without a thread that waits; a fallback runs until what it returned completes. Judged are the reads
+   * that the supplier itself issues, not those that depend on them.
+   */
   public static <T> CompletableFuture<T> readOrFallbackAsync(
       Supplier<? extends CompletionStage<T>> read,
       Supplier<? extends CompletionStage<T>> fallback,

@@ -95,7 +95,7 @@ final class Enforcement {
     return told + ".\n  " + cure;
   }
 
-  private static String unprovenWords(BarrierResult result, List<String> names) {
+  static String unprovenWords(BarrierResult result, List<String> names) {
     String told = names.stream()
         .map(name -> name + ": " + result.store(name).reason())
         .collect(Collectors.joining("; "));

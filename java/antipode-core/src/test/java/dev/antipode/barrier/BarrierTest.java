@@ -467,6 +467,20 @@ class BarrierTest {
     }
   }
 
+  /** BAR-46: an unproven store fails without the second read, unless the call says otherwise. */
+  @Test
+  void anUnprovenStoreHasNoFallback() throws Exception {
+    FakeShim.store("lost", server("a", Visibility.unproven("gone")));
+    BarrierOptions options = BarrierOptions.defaults().lineage(object("lost")).timeout(LONG);
+    assertThatThrownBy(() -> Antipode.readOrFallback(() -> "here", () -> "there", options))
+        .isInstanceOf(BarrierUnprovenException.class);
+    assertThat(Antipode.readOrFallback(
+        () -> null, () -> Reading.current().after().orElseThrow(), options.onUnproven(Policy.PROCEED)))
+        .isEqualTo(object("lost"));
+    assertThatThrownBy(() -> Antipode.readOrFallback(() -> "here", () -> "there", options.onUnproven(Policy.REDELIVER)))
+        .isInstanceOf(ConfigurationException.class);
+  }
+
   /** BAR-58: also where nothing has to be waited for; a long deadline is said once a site. */
   @Test
   void deadlinesAboveAnHourAreRefusedAndLongOnesAreSaid() {

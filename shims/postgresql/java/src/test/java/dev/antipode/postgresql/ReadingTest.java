@@ -296,4 +296,25 @@ class ReadingTest extends QuietRegion {
     }
     return found.toString();
   }
+
+  /** BAR-46: after a failover the primary itself may have lost the write: then the fallback's read says so. */
+  @Test
+  void theFallbackIsJudgedToo() throws Exception {
+    DataSource primary = region().wrap("a", options().timeout(Duration.ofMillis(300)));
+    BarrierOptions brief = BarrierOptions.defaults().timeout(Duration.ofMillis(100));
+    region().lab().partition(Region.KIND, "b1");
+    String key = newKey();
+    Lineage there = write(key);
+    assertThat(Antipode.readOrFallback(() -> "standby", () -> at(primary, key), brief.lineage(there))).isEqualTo("v");
+    Ordered now = (Ordered) there.ofStore(STORE).get(0).version();
+    Lineage lost = Lineage.of(WriteId.position(STORE, now.epoch(), now.counter() + (1L << 40)));
+    assertThatThrownBy(() -> Antipode.readOrFallback(() -> "standby", () -> at(primary, key), brief.lineage(lost)))
+        .isInstanceOf(BarrierException.class);
+  }
+
+  private static String at(DataSource source, String key) throws SQLException {
+    try (Connection connection = source.getConnection()) {
+      return Region.shows(connection, key);
+    }
+  }
 }

@@ -278,4 +278,23 @@ class ReadsTest extends WithClients {
       }
     }
   }
+
+  /** After a failover the primary itself may have lost the write: then the fallback's read says so. */
+  @Test
+  void theFallbackIsJudgedToo_BAR_46() throws Exception {
+    TestClient posts = posts(options().timeout(Duration.ofMillis(300)));
+    BarrierOptions brief = BarrierOptions.defaults().timeout(Duration.ofMillis(100));
+    servers.lab().partition("redis", SERVER);
+    try {
+      Lineage there = written(posts, "k", "v");
+      Object found = Antipode.readOrFallback(() -> "replica", () -> posts.call("GET", "k"), brief.lineage(there));
+      assertThat(found).isEqualTo("v");
+      Ordered position = (Ordered) there.ids().get(0).version();
+      Lineage lost = Lineage.of(WriteId.position(STORE, position.epoch(), position.counter() + 1_000_000));
+      assertThatThrownBy(() -> Antipode.readOrFallback(() -> "replica", () -> posts.call("GET", "k"), brief.lineage(lost)))
+          .isInstanceOf(BarrierException.class);
+    } finally {
+      servers.lab().heal("redis", SERVER);
+    }
+  }
 }
