@@ -269,3 +269,15 @@ def test_a_fork_knows_what_was_known() -> None:
     store.after_fork()
     assert not judge(0.1).satisfied
     assert pool.asked
+
+
+def test_a_server_that_a_wrapped_client_reaches_is_taken_away_all_the_same(often: None) -> None:
+    """BAR-54: that client may still read there."""
+    left, stays = Target("left", always(NOT_YET)), Target("stays", always(VISIBLE))
+    listed = Listed(left, stays)
+    store = join_store("posts", FakeShim, StoreOptions(replicas=listed))
+    store.use_server(left)
+    listed.targets = [stays]
+    until(lambda: judge(1.0).satisfied)
+    assert judge().stores["posts"].left_out == ("left",)
+    assert not judge(0.05, reach="replica").satisfied

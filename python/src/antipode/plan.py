@@ -226,7 +226,7 @@ def _taken_apart(lineage: Lineage, names: Collection[str] | None, *, own: bool, 
             group = apart.recorded if enforcing and mode is Mode.DRY_RUN else apart.asked
             waits = enforcing and group is apart.asked
             servers = store.servers(own=own, stale=not waits)
-            group.append(Asked(store, lineage.of_store(name), servers, store.gone() if waits else ()))
+            group.append(Asked(store, lineage.of_store(name), servers, store.gone(own=own) if waits else ()))
     return apart
 
 

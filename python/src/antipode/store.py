@@ -106,8 +106,8 @@ class Store:
         self._own: dict[str, Server] = {}
         self._listed: dict[str, Server] = {}
         self._discoveries: dict[Hashable, Discovery] = {}
-        self._gone: dict[str, float] = {}
-        """When an address was taken away by discovery."""
+        self._gone: dict[tuple[bool, str], float] = {}
+        """When an address was taken away by discovery: of wrapped clients, or of the region."""
         self._envelopes: list[str | None] = []
         """Which keys hold envelopes, once a wrap has said it."""
         self._dry_run: tuple[bool, int, StoreOptions | None] = (False, -1, None)
@@ -236,22 +236,28 @@ class Store:
             if source.once:
                 self._own.update(found)
                 self._discoveries.pop(id(source), None)
+            still = self._own if source.own else self._listed
+            others = [each.servers for each in self._discoveries.values() if each.own is source.own]
             for address in before:
-                if self.server_at(address) is None:
-                    self._gone[address] = now
+                if not any(address in servers for servers in (still, *others)):
+                    self._gone[source.own, address] = now
             for address in found:
-                self._gone.pop(address, None)
+                self._gone.pop((source.own, address), None)
             self.generation += before.keys() != found.keys() or not source.is_known(now)
         return found
 
-    def gone(self) -> Sequence[str]:
-        """The addresses that discovery took away within `left_server`: a connection may still lead there (BAR-54)."""
+    def gone(self, *, own: bool = False) -> Sequence[str]:
+        """The addresses of such servers that discovery took away within `left_server`: a connection may still lead
+        there (BAR-54)."""
         if not self._gone:
             return ()
-        since = time.monotonic() - settings().left_server
+        now = time.monotonic()
+        since = now - settings().left_server
         with self.lock:
-            self._gone = {address: at for address, at in self._gone.items() if at > since}
-        return tuple(self._gone)
+            self._gone = {each: at for each, at in self._gone.items() if at > since}
+            left = list(self._gone)
+        asked = own if self._named(now, True, own=own) else not own
+        return tuple(address for of_clients, address in left if of_clients is asked)
 
     def _add(self, group: dict[str, Server], target: Any, address: str | None) -> Server:
         address = address or self.shim.address(target)

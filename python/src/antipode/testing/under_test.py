@@ -148,6 +148,11 @@ class StoreUnderTest(ABC):
         """A transaction of the wrapped client: commits at the block's end, rolls back where the block raises."""
         raise NotPossible("transaction")
 
+    def wrap_unused(self, server: str) -> object | None:
+        """Wraps a client of one server, under `self.name` and without `replicas=`, and does not use it: a pool that is
+        not opened, an engine without a connection. Returns it; None where a client connects when it is made."""
+        return None
+
     # Links and servers
 
     def set_lag(self, replica: str, seconds: float) -> None:

@@ -15,6 +15,7 @@ from antipode_lab import Lab
 from antipode_lab.stores.postgresql import PostgresqlStore
 from antipode_lab.under_test import LabUnderTest
 from pg_regions import prepare, shows
+from psycopg_pool import ConnectionPool
 
 UPSERT = "INSERT INTO posts (key, value) VALUES (%s, %s) ON CONFLICT (key) DO UPDATE SET value = excluded.value"
 
@@ -140,6 +141,9 @@ class PostgresqlUnderTest(LabUnderTest):
             with self.lab.connect(self.primary, database="app") as connection:
                 connection.execute("DROP OWNED BY plain")
                 connection.execute("DROP ROLE plain")
+
+    def wrap_unused(self, server: str) -> object:
+        return antipode_postgresql.wrap(ConnectionPool(self.lab.url(server), open=False), store=self.name)
 
     def wrap_unfit(self) -> None:
         options = {"postgresql": {"config": {"wal_level": "minimal", "max_wal_senders": "0"}, "alone": True}}

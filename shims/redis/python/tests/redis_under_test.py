@@ -114,6 +114,9 @@ class RedisUnderTest(LabUnderTest):
         with antipode_redis.wrap(redis.Redis.from_url(url), store=self.name) as client:
             client.hset(key, FIELD, value)
 
+    def wrap_unused(self, server: str) -> object:
+        return antipode_redis.wrap(redis.Redis.from_url(self.lab.url(server)), store=self.name)
+
     def wrap_unfit(self) -> None:
         with tempfile.TemporaryDirectory() as folder:
             socket = Path(folder) / "cluster.sock"

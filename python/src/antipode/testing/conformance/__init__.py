@@ -14,6 +14,7 @@ from antipode.testing.conformance.cases import spoils
 from antipode.testing.conformance.failovers import Failovers
 from antipode.testing.conformance.links import Links
 from antipode.testing.conformance.reads import Reads
+from antipode.testing.conformance.servers import Servers
 from antipode.testing.conformance.values import Values
 from antipode.testing.conformance.waiting import Waiting
 from antipode.testing.conformance.writers import Writers
@@ -22,5 +23,5 @@ from antipode.testing.under_test import NotPossible, StoreUnderTest, Transaction
 __all__ = ["NotPossible", "ShimConformance", "StoreUnderTest", "Transaction", "spoils"]
 
 
-class ShimConformance(Values, Reads, Links, Failovers, Writers, Waiting):
+class ShimConformance(Values, Reads, Links, Servers, Failovers, Writers, Waiting):
     """All cases. A subclass gives the fixture `under_test`."""
