@@ -249,3 +249,34 @@ def test_transactions_of_two_phases(any_posts: Posts, opened: Open, how: str) ->
         assert covers(scope, any_posts.last())
         if how in ("one phase", "two phases"):
             assert scope.marked().is_complete()
+
+
+LEFT: dict[str, str] = {"rows": "SELECT i FROM things", "several": "CALL two_sets()"}
+
+
+@pytest.mark.parametrize("left", LEFT)
+@pytest.mark.parametrize("streaming", [False, True], ids=["buffered", "streaming"])
+@pytest.mark.parametrize("then", [INSERT, "COMMIT", "ROLLBACK"])
+@pytest.mark.filterwarnings("ignore:Previous unbuffered result")
+def test_what_is_left_unread_holds_nothing_up(any_posts: Posts, left: str, streaming: bool, then: str) -> None:
+    """SHIM-2, SCOPE-25: the next statement reads it to its end, as in the client."""
+    any_posts.lab.run(
+        "a",
+        f"CREATE PROCEDURE IF NOT EXISTS two_sets() BEGIN {INSERT}; COMMIT; SELECT 1 UNION SELECT 2; SELECT 3; "
+        f"{INSERT}; END",
+        INSERT,
+    )
+    client = any_posts.wrap(any_posts.pymysql("a", autocommit=then == INSERT, read_timeout=20))
+    all_of(client, INSERT, "COMMIT")
+    with antipode.scope() as scope, antipode.reading() as seen:
+        cursor = client.cursor(pymysql.cursors.SSCursor if streaming else None)
+        cursor.execute(LEFT[left])
+        assert cursor.fetchone()
+        if then == INSERT:
+            run(client, INSERT)
+        else:
+            client.commit() if then == "COMMIT" else client.rollback()
+        if left == "several" or then == INSERT:
+            assert covers(scope, any_posts.last())
+        assert seen.lineage.of_store(STORE) or not seen.lineage.is_complete()
+    client.close()

@@ -209,6 +209,9 @@ class ConnectorDriving(Driving):
         connection: Any = self
         return self._antipode_due or bool(connection.unread_result) or bool(connection._have_next_result)
 
+    async def _antipode_drain(self) -> None:
+        await self._antipode_consume()
+
     def _antipode_warnings(self) -> int:
         return self._antipode_warned
 

@@ -65,6 +65,10 @@ class Driving:
         """Whether more of the statement's answer is to be read."""
 
     @abstractmethod
+    async def _antipode_drain(self) -> None:
+        """Does what the client does before its next statement with what is left; raises what it raises."""
+
+    @abstractmethod
     def _antipode_warnings(self) -> int:
         """How many warnings the last answer spoke of."""
 
@@ -118,6 +122,8 @@ class Driving:
 
     async def _antipode_settle(self) -> None:
         """Whatever the application has left unread of the statement before is over."""
+        if self._antipode_call is not None and self._antipode_call.sent and self._antipode_left():
+            await self._antipode_drain()
         call = self._antipode_call
         if call is not None and not call.asks and not self._antipode_left():
             await self._antipode_finish(call)
@@ -201,8 +207,8 @@ class Driving:
         limit = connection._read_timeout
         connection._read_timeout = min(limit or _LEAVE_S, _LEAVE_S)
         try:
-            await self._antipode_settle()
-            if self._antipode_call is None and not self._antipode_left():
+            if not self._antipode_left():
+                await self._antipode_settle()
                 recorder.over(_only(await self._antipode_ask(recorder.flavour.question)))
         except Exception:
             recorder.unknown()

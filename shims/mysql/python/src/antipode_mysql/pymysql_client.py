@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+import warnings
 from functools import cache
 from typing import Any, Final
 
@@ -173,7 +174,7 @@ class RecordingConnection(BlockingDriving, _Plain):  # type: ignore[misc]
     def next_result(self, unbuffered: bool = False) -> Any:
         count = super().next_result(unbuffered)
         call = self._antipode_call
-        if call is not None and not self._antipode_left():
+        if call is not None and call.sent and not self._antipode_left():
             at_once(self._antipode_finish(call))
         return count
 
@@ -181,7 +182,7 @@ class RecordingConnection(BlockingDriving, _Plain):  # type: ignore[misc]
         """The last row of a result has been read."""
         self._antipode.flags = status & 3
         call = self._antipode_call
-        if call is not None and result.unbuffered_active and not result.has_next:
+        if call is not None and call.sent and result.unbuffered_active and not result.has_next:
             result.unbuffered_active = False
             at_once(self._antipode_finish(call))
 
@@ -213,6 +214,14 @@ class RecordingConnection(BlockingDriving, _Plain):  # type: ignore[misc]
     def _antipode_left(self) -> bool:
         result = self._result
         return result is not None and (bool(result.unbuffered_active) or bool(result.has_next))
+
+    async def _antipode_drain(self) -> None:
+        connection: Any = self  # whose result changes with each step
+        if connection._result.unbuffered_active:
+            warnings.warn("Previous unbuffered result was left incomplete", stacklevel=6)
+            connection._result._finish_unbuffered_query()
+        while connection._result.has_next:
+            self.next_result()
 
     def _antipode_warnings(self) -> int:
         return self._antipode_warned
