@@ -43,6 +43,8 @@ def test_lineages(tmp_path: Path) -> None:
     assert len(lengths) == 1
     assert lengths.pop() < 80
     assert figures["bytes_after_10000_writes"]["beside"]["json_bytes"] > 500_000
+    assert figures["hostile_request"]["value"] < 200  # the target is 20; text by text it was thousands
+    assert figures["hostile_growth"]["value"] < 3
 
 
 def test_barriers(tmp_path: Path) -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator
 from urllib.parse import quote_plus, unquote_plus
 
 from antipode.carriers import read, with_member
 from antipode.lineage import EMPTY, Lineage
+from antipode.propagation import Inbound
 from antipode.writeid import Opaque, WriteId
 
 from antipode_benchmarks.micro import naive
@@ -101,6 +103,7 @@ def figures(rounds: int) -> Iterator[Figure]:
     yield _join(rounds)
     yield from _carriers(rounds)
     yield from _sizes()
+    yield from _hostile(rounds)
 
 
 def _faster(name: str, what: str, pair: Pair, at_least: float | None) -> Figure:
@@ -204,3 +207,28 @@ def _sizes() -> Iterator[Figure]:
             at_most=79,
             beside={"json_bytes": other},
         )
+
+
+def _hostile(rounds: int) -> Iterator[Figure]:
+    """The worst of requests that are made to cost much, of 32 and of 64 KiB (WIRE-42)."""
+    made = {
+        "distinct texts and hops": lambda size: [
+            ("antipode-lineage", ",".join(f"{number:04x}" for number in range(size // 10))),
+            ("x-forwarded-for", "10.0.0.1," * (size // 18) + "203.0.113.9"),
+        ],
+        "encoded members": lambda size: [("baggage", "%61ntipode=%31," * (size // 15))],
+        "encoded texts": lambda size: [("antipode-lineage", "%31%7e," * (size // 7))],
+        "empty members": lambda size: [("baggage", "%=," * (size // 3))],
+    }
+    cost: dict[int, float] = {}
+    for size in (32_768, 65_536):
+        for headers in (make(size) for make in made.values()):
+            seen = []
+            for _ in range(max(rounds // 10, 3)):
+                began = time.process_time_ns()
+                Inbound(read(headers), "10.0.0.7")
+                seen.append((time.process_time_ns() - began) / 1e6)
+            cost[size] = max(cost.get(size, 0.0), spread_of(seen, 50)["p50"])
+    yield Figure("hostile_request", "the worst hostile request of 64 KiB, judged", "ms", cost[65_536], at_most=20)
+    ratio = cost[65_536] / cost[32_768]
+    yield Figure("hostile_growth", "that request against one of half its length", "times", ratio, at_most=2.3)
