@@ -21,6 +21,7 @@ import antipode.wsgi
 import jsonschema
 import pytest
 from antipode import Lineage, WriteId, following, records
+from antipode.carriers import read
 from antipode.propagation import Inbound
 from antipode.record_writer import FILES_KEPT, RecordWriter
 from antipode.scope import activate
@@ -340,3 +341,15 @@ def test_a_keys_file_that_all_may_read_is_warned_about(tmp_path: Path, caplog: p
     keys.chmod(0o644)
     antipode.configure(keys_file=str(keys), region="b")
     assert "chmod o-r" in caplog.text
+
+
+@pytest.mark.parametrize("kind", ["request", "message"])
+def test_what_cannot_be_read_is_of_the_scope_that_it_came_to(folder: Path, kind: str) -> None:
+    """REC-17: no task's, though the scope is opened after it was read."""
+    if kind == "request":
+        Inbound(read({"antipode-lineage": "1~"}), "127.0.0.1").close()
+    else:
+        with antipode.message_scope("1~"):
+            pass
+    record = wait_for(folder, "incomplete")
+    assert (record["reason"], record["origin"]["scope"]) == ("malformed", kind)

@@ -58,6 +58,8 @@ _CLUSTER_SUFFIXES: Final = (".local", ".internal", ".svc", ".cluster.local", ".l
 _LABELS: Final = re.compile(r"[a-z0-9_-]+(?:\.[a-z0-9_-]+)*", re.ASCII)
 _NUMBER_LABEL: Final = re.compile(r"(?:[0-9]+|0x[0-9a-f]*)", re.ASCII)
 _HOST_PORT: Final = re.compile(r"([^:\[\]]+):([0-9]{0,5})", re.ASCII)
+_TARGET: Final = re.compile(r"(?!https?:)[a-z][a-z0-9+.-]*://[^/\s]*/[^/\s]+", re.ASCII)
+"""A gRPC target of a scheme whose resolver may lead anywhere (TRUST-35)."""
 _LONGEST_HOST: Final = 512
 LEEWAY_S: Final = 30.0
 """For how long after its expiry a lineage's seal is valid still: clocks differ (TRUST-20)."""
@@ -130,7 +132,7 @@ class Peers:
             text = lower(item).rstrip(".")
             if text == "*":
                 self._everyone = True
-            elif "://" in text:  # a gRPC target of a scheme that is not known (TRUST-35)
+            elif _TARGET.fullmatch(text) is not None:
                 names.add(text)
             elif "/" in text or parse_address(text) is not None:
                 networks.append(_network(text, item))
