@@ -81,6 +81,8 @@ class RecordingConnection(ConnectorDriving, BlockingDriving, _Plain):  # type: i
         finally:
             self._antipode_renew()
 
+    disconnect = close
+
     def shutdown(self) -> None:
         try:
             super().shutdown()
