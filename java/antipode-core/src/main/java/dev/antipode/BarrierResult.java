@@ -91,9 +91,9 @@ public final class BarrierResult {
     List<String> lines = new ArrayList<>();
     lines.add(toString());
     stores().forEach((name, result) -> lines.add("  %s: %s%s (%s)".formatted(
-        name, result.verdict(), result.kind() == null ? "" : ", " + result.kind(), result.reason())));
+        Logs.shown(name), result.verdict(), result.kind() == null ? "" : ", " + result.kind(), result.reason())));
     for (Gap gap : gaps) {
-      lines.add("  incomplete: %s %s %s".formatted(gap.reason(), gap.store(), gap.detail()).stripTrailing());
+      lines.add("  incomplete: %s %s %s".formatted(gap.reason(), Logs.shown(gap.store()), gap.detail()).stripTrailing());
     }
     return String.join("\n", lines);
   }
@@ -105,7 +105,17 @@ public final class BarrierResult {
       return "switched off (mode=off): nothing was looked at or waited for";
     }
     List<String> told = new ArrayList<>();
-    stores().forEach((name, result) -> told.add(shortly(name, result)));
+    List<String> elsewhere = new ArrayList<>(); // names that only came over the wire
+    stores().forEach((name, result) -> {
+      if (result.verdict() == Verdict.ELSEWHERE) {
+        elsewhere.add(name);
+      } else {
+        told.add(shortly(name, result));
+      }
+    });
+    if (!elsewhere.isEmpty()) {
+      told.add(Logs.shown(elsewhere) + " elsewhere (not registered in this process)");
+    }
     off.forEach(name -> told.add(name + " switched off (its mode), not looked at"));
     String how = dryRun
         ? "dry run, nothing was waited for"
@@ -115,7 +125,6 @@ public final class BarrierResult {
 
   private static String shortly(String name, StoreResult result) {
     return switch (result.verdict()) {
-      case ELSEWHERE -> name + " elsewhere (not registered in this process)";
       case VISIBLE -> {
         List<String> left = result.leftOut();
         yield name + " visible" + (left.isEmpty() ? "" : left.stream().collect(Collectors.joining(", ", " (", " left out)")));

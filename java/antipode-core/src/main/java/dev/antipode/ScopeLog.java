@@ -20,7 +20,7 @@ public final class ScopeLog {
     }
     Logs.warn(
         "orphan " + where,
-        "a write to " + store + " was made outside any scope, so nothing can wait for it. Open one with a middleware or "
+        "a write to " + Logs.shown(store) + " was made outside any scope, so nothing can wait for it. Open one with a middleware or "
             + "Antipode.scope(); in a thread use Antipode.carry(). site=" + where);
   }
 
@@ -33,7 +33,7 @@ public final class ScopeLog {
     }
     Logs.warn(
         "closed-scope " + where,
-        "dropped a write to " + (store.isEmpty() ? "a store" : store) + ": its scope (" + scopesSite + ") has ended. For "
+        "dropped a write to " + (store.isEmpty() ? "a store" : Logs.shown(store)) + ": its scope (" + scopesSite + ") has ended. For "
             + "work that outlives the request use Antipode.detachedScope(). site=" + where);
   }
 

@@ -99,7 +99,7 @@ class ScopeTest {
       Application.appendTo(scope, at(1));
       scope.transfer(Lineage.of(at(2)));
       assertThat(scope.lineage()).isEqualTo(Lineage.EMPTY);
-      assertThat(observed.count("antipode.write.lost", Map.of("reason", "closed", "store", "posts"))).isEqualTo(2);
+      assertThat(observed.count("antipode.write.lost", Map.of("reason", "closed", "store", "other"))).isEqualTo(2);
       assertThat(observed.linesWith("has ended")).first().asString()
           .contains("dropped a write to posts").contains("site=app/Application.java:").contains("detachedScope");
     }
@@ -112,7 +112,7 @@ class ScopeTest {
       Application.append(at(1));
       Application.append(at(2));
       Antipode.transfer(Lineage.of(at(3)));
-      assertThat(observed.count("antipode.write.lost", Map.of("reason", "orphan", "store", "posts"))).isEqualTo(3);
+      assertThat(observed.count("antipode.write.lost", Map.of("reason", "orphan", "store", "other"))).isEqualTo(3);
       assertThat(observed.linesWith("outside any scope")).hasSizeBetween(1, 2); // one a site and minute (OBS-7)
       assertThat(observed.linesWith("site=app/Application.java:")).hasSize(1);
     }
@@ -320,7 +320,7 @@ class ScopeTest {
       scope.sent();
       scope.append(at(2));
       assertThat(scope.lineage().serialize()).isEqualTo("1~posts..e.2");
-      assertThat(observed.count("antipode.write.late", Map.of("store", "posts"))).isEqualTo(1);
+      assertThat(observed.count("antipode.write.late", Map.of("store", "other"))).isEqualTo(1);
     }
   }
 

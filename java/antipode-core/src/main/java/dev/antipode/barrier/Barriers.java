@@ -171,7 +171,7 @@ public final class Barriers {
         ("a barrier judged nothing: the lineage has writes to %s; registered in this process: %s. If these are one "
                 + "store, give it one name. site=%s")
             .formatted(
-                String.join(", ", plan.elsewhere()), String.join(", ", Registry.current().names()), site));
+                Logs.shown(plan.elsewhere()), String.join(", ", Registry.current().names()), site));
   }
 
   /** Waits for nothing and enforces nothing: what is not visible is followed in the background and recorded. */

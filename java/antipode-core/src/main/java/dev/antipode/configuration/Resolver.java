@@ -2,6 +2,7 @@ package dev.antipode.configuration;
 
 import dev.antipode.ConfigurationException;
 import dev.antipode.Mode;
+import dev.antipode.Logs;
 import dev.antipode.Settings;
 import dev.antipode.StoreSettings;
 import dev.antipode.Trust;
@@ -12,6 +13,7 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.InvalidPathException;
 import java.nio.file.Path;
+import java.nio.file.attribute.PosixFilePermission;
 import java.time.Duration;
 import java.util.Arrays;
 import java.util.Comparator;
@@ -77,7 +79,12 @@ final class Resolver {
     if (settings.keys().isEmpty() && !settings.keysFile().isEmpty()) {
       String where = Setting.KEYS_FILE.variable() + "=" + settings.keysFile();
       try {
-        String text = Files.readString(Path.of(settings.keysFile()), StandardCharsets.UTF_8);
+        Path file = Path.of(settings.keysFile());
+        String text = Files.readString(file, StandardCharsets.UTF_8);
+        if (Files.getFileStore(file).supportsFileAttributeView("posix")
+            && Files.getPosixFilePermissions(file).contains(PosixFilePermission.OTHERS_READ)) {
+          Logs.warn("keys file", where + " may be read by every user of this machine: chmod o-r it.");
+        }
         settings = settings.keys(Keys.parse(text, where));
       } catch (IOException | InvalidPathException e) {
         throw new ConfigurationException(where + " cannot be read: " + e);

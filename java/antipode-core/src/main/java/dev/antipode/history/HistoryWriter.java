@@ -5,12 +5,9 @@ import dev.antipode.Logs;
 import dev.antipode.configuration.ProcessSettings;
 import dev.antipode.records.Json;
 import dev.antipode.records.LineWriter;
+import dev.antipode.records.PrivateFile;
 import java.io.IOException;
-import java.io.Writer;
-import java.nio.charset.StandardCharsets;
-import java.nio.file.Files;
 import java.nio.file.Path;
-import java.nio.file.StandardOpenOption;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -23,7 +20,7 @@ final class HistoryWriter extends LineWriter {
 
   private static final String BRANCHES = "antipode-branches"; // the store whose entries are open branches, no writes
 
-  private final Path file;
+  private final PrivateFile file;
   private final GapLine gap;
   private long told; // this and the next in the writer's thread
   private boolean full;
@@ -34,7 +31,7 @@ final class HistoryWriter extends LineWriter {
   }
 
   HistoryWriter(Path file, GapLine gap) {
-    this.file = file;
+    this.file = new PrivateFile(file);
     this.gap = gap;
   }
 
@@ -44,14 +41,13 @@ final class HistoryWriter extends LineWriter {
       count(recorded.size());
       return;
     }
-    Files.createDirectories(file.getParent());
     long untold = dropped() - told;
     List<Map<String, Object>> lines = new ArrayList<>(recorded.size() + 1);
     long most = ProcessSettings.inForce().recordsMaxMib() * (long) FILES_KEPT << 20;
-    if (Files.exists(file) && Files.size(file) > most) {
+    if (file.size() > most) {
       full = true;
-      lines.add(gap.of("full: " + file.getFileName() + " has the size that it may have", untold + recorded.size()));
-      Logs.warn("history", "the history is full: " + file + " (ANTIPODE_RECORDS_MAX_MIB).", "dropped");
+      lines.add(gap.of("full: " + file.path().getFileName() + " has the size that it may have", untold + recorded.size()));
+      Logs.warn("history", "the history is full: " + file.path() + " (ANTIPODE_RECORDS_MAX_MIB).", "dropped");
     } else {
       if (untold > 0) {
         lines.add(gap.of("not written", untold));
@@ -60,10 +56,7 @@ final class HistoryWriter extends LineWriter {
     }
     StringBuilder text = new StringBuilder();
     lines.forEach(line -> text.append(Json.line(spelled(line))).append('\n'));
-    try (Writer out = Files.newBufferedWriter(
-        file, StandardCharsets.UTF_8, StandardOpenOption.CREATE, StandardOpenOption.APPEND)) {
-      out.append(text);
-    }
+    file.append(text);
     told += untold;
   }
 

@@ -4,12 +4,9 @@ import dev.antipode.Logs;
 import dev.antipode.Settings;
 import dev.antipode.configuration.ProcessSettings;
 import java.io.IOException;
-import java.io.Writer;
-import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
-import java.nio.file.StandardOpenOption;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
@@ -19,13 +16,13 @@ import java.util.function.Supplier;
 final class RecordWriter extends LineWriter {
   private static volatile long dueEvery = TimeUnit.MINUTES.toNanos(1);
 
-  private final String name;
+  private PrivateFile file;
   private final Supplier<List<Map<String, Object>>> due;
   private long askedAt = System.nanoTime(); // in the writer's thread
 
   /** A writer of a file of this name; {@code due} is what else is to be written, asked about once a minute. */
   RecordWriter(String name, Supplier<List<Map<String, Object>>> due) {
-    this.name = name;
+    this.file = new PrivateFile(Path.of(name + ".jsonl"));
     this.due = due;
   }
 
@@ -46,25 +43,22 @@ final class RecordWriter extends LineWriter {
   @Override
   protected void append(List<Map<String, Object>> records) throws IOException {
     Settings now = ProcessSettings.inForce();
-    Path folder = Files.createDirectories(Path.of(now.records()));
-    Path file = folder.resolve(name + ".jsonl");
-    if (Files.exists(file) && Files.size(file) > now.recordsMaxMib() * 1024L * 1024L) {
-      rotate(folder);
+    file = file.in(Path.of(now.records()));
+    if (file.size() > now.recordsMaxMib() * 1024L * 1024L) {
+      rotate(file.path());
     }
     StringBuilder lines = new StringBuilder();
     records.forEach(record -> lines.append(Json.line(record)).append('\n'));
-    try (Writer out = Files.newBufferedWriter(
-        file, StandardCharsets.UTF_8, StandardOpenOption.CREATE, StandardOpenOption.APPEND)) {
-      out.append(lines);
-    }
+    file.append(lines);
   }
 
   /** {@code x.jsonl} becomes {@code x.1.jsonl}, and so on; four files are kept. */
-  private void rotate(Path folder) throws IOException {
+  private static void rotate(Path path) throws IOException {
+    String name = path.getFileName().toString().replaceFirst("\\.jsonl$", "");
     for (int number = FILES_KEPT - 2; number >= 0; number--) {
-      Path older = folder.resolve(name + (number == 0 ? "" : "." + number) + ".jsonl");
+      Path older = path.resolveSibling(name + (number == 0 ? "" : "." + number) + ".jsonl");
       if (Files.exists(older)) {
-        Files.move(older, folder.resolve(name + "." + (number + 1) + ".jsonl"), StandardCopyOption.REPLACE_EXISTING);
+        Files.move(older, path.resolveSibling(name + "." + (number + 1) + ".jsonl"), StandardCopyOption.REPLACE_EXISTING);
       }
     }
   }

@@ -3,6 +3,7 @@ package dev.antipode.telemetry;
 import dev.antipode.Mode;
 import dev.antipode.configuration.ProcessSettings;
 import dev.antipode.records.Findings;
+import dev.antipode.shim.Registry;
 import io.opentelemetry.api.OpenTelemetry;
 import io.opentelemetry.api.common.AttributeKey;
 import io.opentelemetry.api.common.Attributes;
@@ -96,6 +97,14 @@ public final class Telemetry {
     return SITES.size() < MOST_SITES && SITES.add(site) ? site : SITES.contains(site) ? site : CallSite.UNKNOWN;
   }
 
+  /** A store as an attribute: names come over the wire, so that of one that is unknown here is {@code other} (OBS-13). */
+  private static String known(String store) {
+    boolean isKnown = store.isEmpty()
+        || Registry.current().get(store) != null
+        || ProcessSettings.inForce().stores().contains(store);
+    return isKnown ? store : CallSite.UNKNOWN;
+  }
+
   /** Forgets instruments and counts (tests). */
   public static void reset() {
     synchronized (Telemetry.class) {
@@ -124,7 +133,7 @@ public final class Telemetry {
 
   /** The same where something else is recorded: the write itself that is pending. */
   public static void incompleteAlone(String reason, String store) {
-    instruments().lineageIncomplete.add(1, Attributes.of(REASON, reason, STORE, store));
+    instruments().lineageIncomplete.add(1, Attributes.of(REASON, reason, STORE, known(store)));
   }
 
   /** A lineage of so many bytes went in this direction. */
@@ -134,12 +143,12 @@ public final class Telemetry {
 
   /** A write was appended outside any scope ({@code orphan}) or after its scope had ended ({@code closed}). */
   public static void writeLost(String reason, String store, String site) {
-    instruments().writeLost.add(1, Attributes.of(REASON, reason, STORE, store, SITE, bounded(site)));
+    instruments().writeLost.add(1, Attributes.of(REASON, reason, STORE, known(store), SITE, bounded(site)));
   }
 
   /** A write was made after the response's header had left. */
   public static void writeLate(String store, String site) {
-    instruments().writeLate.add(1, Attributes.of(STORE, store, SITE, bounded(site)));
+    instruments().writeLate.add(1, Attributes.of(STORE, known(store), SITE, bounded(site)));
   }
 
   /** Dry-run found something: {@code behind}, {@code stale}, {@code published_before_commit}. */

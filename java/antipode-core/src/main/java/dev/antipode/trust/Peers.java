@@ -7,12 +7,15 @@ import java.util.List;
 import java.util.Set;
 import java.util.regex.Pattern;
 
-/** What {@code ANTIPODE_PEERS} lists: host names, {@code .suffixes}, addresses, CIDR ranges, {@code *} (TRUST-16). */
+/** What {@code ANTIPODE_PEERS} lists: host names, {@code .suffixes}, addresses, CIDR ranges, targets, {@code *} (TRUST-16). */
 public final class Peers {
   /** Nobody. */
   public static final Peers NONE = new Peers(List.of());
 
   static final Pattern LABELS = Pattern.compile("[a-z0-9_-]+(?:\\.[a-z0-9_-]+)*+");
+
+  /** A target of gRPC's with the scheme of its resolver; an address of the web is none. */
+  private static final Pattern TARGET = Pattern.compile("(?!https?:)[a-z][a-z0-9+.-]*://[!-~]+");
 
   private final Set<String> names = new HashSet<>();
   private final List<String> suffixes = new ArrayList<>();
@@ -36,6 +39,8 @@ public final class Peers {
     String text = withoutDots(Hosts.lower(item));
     if (text.equals("*")) {
       everyone = true;
+    } else if (TARGET.matcher(text).matches()) {
+      names.add(text);
     } else if (text.indexOf('/') >= 0 || Address.parse(text) != null) {
       Address.Network network = text.indexOf('/') >= 0 ? Address.parseNetwork(text) : only(Address.parse(text));
       if (network == null) {

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.antipode.Antipode;
+import dev.antipode.BarrierResult;
 import dev.antipode.Gap;
 import dev.antipode.Lineage;
 import dev.antipode.LineageScope;
@@ -13,16 +14,19 @@ import dev.antipode.OnPending;
 import dev.antipode.Ordered;
 import dev.antipode.PendingWrite;
 import dev.antipode.PendingWriteException;
+import dev.antipode.Policy;
 import dev.antipode.Settings;
 import dev.antipode.Trust;
 import dev.antipode.WriteId;
 import dev.antipode.propagation.Carriers.Formats;
+import dev.antipode.memory.MemoryStore;
 import dev.antipode.testing.AntipodeIsolated;
 import dev.antipode.trust.Keys;
 import io.opentelemetry.api.GlobalOpenTelemetry;
 import io.opentelemetry.api.OpenTelemetry;
 import io.opentelemetry.api.baggage.propagation.W3CBaggagePropagator;
 import io.opentelemetry.context.propagation.ContextPropagators;
+import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -245,7 +249,7 @@ class PropagationTest {
       assertThat(sent()).isEqualTo(Map.of("baggage", "antipode=" + ANSWER + "~_.i"));
       assertThat(scope.lineage().isComplete()).isTrue();
       assertThat(observed.linesWith("ANTIPODE_BUDGET_BYTES")).hasSize(1);
-      assertThat(observed.count("antipode.lineage.incomplete", Map.of("reason", "budget", "store", "blog-posts")))
+      assertThat(observed.count("antipode.lineage.incomplete", Map.of("reason", "budget", "store", "other")))
           .isEqualTo(1);
     }
   }
@@ -276,7 +280,7 @@ class PropagationTest {
         Antipode.append(new WriteId("big", "%050d".formatted(number), new Ordered("", 1)));
       }
       assertThat(sent()).isEqualTo(Map.of("baggage", "antipode=" + ANSWER + (budget < 100 ? "~_.i" : "~_.i.big")));
-      assertThat(observed.count("antipode.lineage.incomplete", Map.of("reason", "budget", "store", "big"))).isEqualTo(1);
+      assertThat(observed.count("antipode.lineage.incomplete", Map.of("reason", "budget", "store", "other"))).isEqualTo(1);
     }
   }
 
@@ -331,7 +335,7 @@ class PropagationTest {
       assertThat(answer(Map.of())).isEqualTo(Map.of("antipode-lineage", TEXT));
       Antipode.append(AFTER);
       assertThat(answer(Map.of())).isEqualTo(Map.of("antipode-lineage", ANSWER));
-      assertThat(observed.count("antipode.write.late", Map.of("store", "user-acl"))).isEqualTo(1);
+      assertThat(observed.count("antipode.write.late", Map.of("store", "other"))).isEqualTo(1);
     }
   }
 
@@ -396,6 +400,29 @@ class PropagationTest {
           assertThat(found).isEqualTo(text == null ? List.of() : List.of(text));
         }
       }
+    }
+  }
+
+  /** OBS-12, OBS-13: names that came over the wire are few, short and printable in logs and results, and one in metrics. */
+  @Test
+  void namesFromTheWire() {
+    String nasty = "a\n2026 ERROR root payment failed\u001b[31m";
+    List<WriteId> ids = new ArrayList<>();
+    for (int number = 0; number < 40; number++) {
+      ids.add(WriteId.position(nasty + number, "e", 1));
+    }
+    Antipode.configure(Settings.defaults().budgetBytes(60).onVacuous(Policy.PROCEED));
+    MemoryStore.named("posts").client("a");
+    try (Observed observed = new Observed(); LineageScope scope = Antipode.scope(Lineage.of(ids))) {
+      sent();
+      BarrierResult result = Antipode.barrier();
+      scope.close();
+      scope.append(ids);
+      assertThat(observed.lines()).hasSizeBetween(3, 5).allMatch(line -> line.matches("\\p{Print}+") && line.length() < 1000);
+      assertThat(observed.linesWith("and 35 more")).hasSize(2);
+      assertThat(result.toString()).matches("\\p{Print}+").contains("and 35 more elsewhere");
+      assertThat(result.explain().lines()).allMatch(line -> line.matches("\\p{Print}+"));
+      assertThat(observed.count("antipode.lineage.incomplete", Map.of("reason", "budget", "store", "other"))).isEqualTo(40);
     }
   }
 }

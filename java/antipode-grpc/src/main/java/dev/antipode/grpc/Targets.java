@@ -4,16 +4,19 @@ import dev.antipode.trust.Judgement;
 import dev.antipode.trust.TrustSettings;
 import java.util.Arrays;
 import java.util.List;
-import java.util.Set;
+import java.util.regex.Pattern;
 
 /** The host that a channel's target names, as trust judges it. */
 final class Targets {
   private static final String LOOPBACK = "127.0.0.1";
-  private static final Set<String> NAMED = Set.of("dns", "passthrough");
+  private static final Pattern SCHEME = Pattern.compile("[A-Za-z][A-Za-z0-9+.-]*");
 
   private Targets() {}
 
-  /** The host, with its port; of several addresses one that is not inside. A Unix socket counts as loopback. */
+  /**
+   * The host, with its port; of several addresses one that is not inside. A Unix socket counts as loopback. Where a resolver that we
+   * do not know leads, its target does not say: that stands for itself (TRUST-35).
+   */
   static String host(String target) {
     int colon = target.indexOf(':');
     if (colon < 0) {
@@ -32,6 +35,14 @@ final class Targets {
           .findFirst()
           .orElse(addresses.get(0));
     }
-    return rest.startsWith("/") || NAMED.contains(scheme) ? rest.substring(rest.lastIndexOf('/') + 1) : target;
+    if (scheme.equals("dns")) {
+      return rest.substring(rest.lastIndexOf('/') + 1);
+    }
+    return SCHEME.matcher(scheme).matches() && rest.contains("/") ? withAuthority(scheme, rest) : target;
+  }
+
+  /** In the form that {@code ANTIPODE_PEERS} lists: {@code xds:///posts}. */
+  private static String withAuthority(String scheme, String rest) {
+    return scheme + (rest.startsWith("//") ? ":" : "://") + rest;
   }
 }

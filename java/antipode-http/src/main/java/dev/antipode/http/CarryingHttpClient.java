@@ -11,6 +11,7 @@ import java.io.IOException;
 import java.net.Authenticator;
 import java.net.CookieHandler;
 import java.net.ProxySelector;
+import java.net.URI;
 import java.net.http.HttpClient;
 import java.net.http.HttpHeaders;
 import java.net.http.HttpRequest;
@@ -85,8 +86,9 @@ final class CarryingHttpClient extends HttpClient {
   private static void answered(LineageScope scope, HttpResponse<?> response, String host) {
     List<String> values = response.headers().allValues(Carriers.LINEAGE_HEADER);
     if (!values.isEmpty()) {
-      String answered = response.uri() == null ? null : response.uri().getHost(); // of another client's redirect, too
-      Propagation.mergeResponse(scope, values, answered == null ? host : answered);
+      URI asked = response.request() == null ? null : response.request().uri();
+      boolean isOther = asked != null && !asked.equals(response.uri()); // a client that follows redirects all the same
+      Propagation.mergeResponse(scope, values, isOther ? AntipodeClientInterceptor.hostOf(response.uri()) : host);
     }
   }
 
@@ -97,9 +99,8 @@ final class CarryingHttpClient extends HttpClient {
     }
   }
 
-  private static String host(HttpRequest request) {
-    String host = request.uri().getHost();
-    return host == null ? "" : host;
+  private String host(HttpRequest request) {
+    return Proxies.judgedHost(request.uri(), inner.proxy().orElse(ProxySelector.getDefault()));
   }
 
   private static HttpRequest changed(HttpRequest request, Outgoing outgoing) {

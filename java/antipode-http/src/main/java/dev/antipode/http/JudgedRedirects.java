@@ -3,6 +3,7 @@ package dev.antipode.http;
 import dev.antipode.ConfigurationException;
 import java.io.IOException;
 import java.lang.reflect.Field;
+import java.net.ProxySelector;
 import java.net.URI;
 import java.net.http.HttpClient;
 import org.springframework.http.HttpMethod;
@@ -28,6 +29,7 @@ public final class JudgedRedirects implements ClientHttpRequestFactory {
   private static final int MOST = 20;
 
   private final ClientHttpRequestFactory single;
+  private final HttpClient client;
   private final int most;
 
   /**
@@ -41,7 +43,9 @@ public final class JudgedRedirects implements ClientHttpRequestFactory {
   }
 
   private JudgedRedirects(ClientHttpRequestFactory single, int most) {
-    if (followsByItself(single)) {
+    this.client = clientOf(single);
+    boolean follows = client != null && client.followRedirects() != HttpClient.Redirect.NEVER;
+    if (follows || single.getClass() == SimpleClientHttpRequestFactory.class) {
       throw new ConfigurationException(
           single.getClass().getSimpleName() + " follows redirects by itself, and takes a lineage along to a host that nobody has "
               + "judged: want new JdkClientHttpRequestFactory(HttpClient.newBuilder().followRedirects(Redirect.NEVER).build())");
@@ -59,28 +63,23 @@ public final class JudgedRedirects implements ClientHttpRequestFactory {
     return new JudgedRedirects(single, 0);
   }
 
-  private static boolean followsByItself(ClientHttpRequestFactory factory) {
-    if (factory.getClass() == SimpleClientHttpRequestFactory.class) {
-      return true;
-    }
+  /** The JDK's client beneath; null where there is another, or it cannot be seen: then the caller's word stands. */
+  private static HttpClient clientOf(ClientHttpRequestFactory factory) {
     try {
-      Field field = factory.getClass() == JdkClientHttpRequestFactory.class ? field("httpClient") : null;
-      return field != null
-          && field.get(factory) instanceof HttpClient client
-          && client.followRedirects() != HttpClient.Redirect.NEVER;
+      if (factory.getClass() == JdkClientHttpRequestFactory.class) {
+        Field field = JdkClientHttpRequestFactory.class.getDeclaredField("httpClient");
+        field.setAccessible(true);
+        return (HttpClient) field.get(factory);
+      }
     } catch (ReflectiveOperationException | RuntimeException elsewhere) {
-      return false; // the caller's word stands
+      return null;
     }
-  }
-
-  private static Field field(String name) throws NoSuchFieldException {
-    Field field = JdkClientHttpRequestFactory.class.getDeclaredField(name);
-    field.setAccessible(true);
-    return field;
+    return null;
   }
 
   @Override
   public ClientHttpRequest createRequest(URI uri, HttpMethod method) throws IOException {
-    return new RedirectedRequest(single, most, uri, method);
+    ProxySelector own = client == null ? null : client.proxy().orElse(null);
+    return new RedirectedRequest(single, own == null ? ProxySelector.getDefault() : own, most, uri, method);
   }
 }

@@ -6,6 +6,7 @@ import io.opentelemetry.context.Scope;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.io.OutputStream;
+import java.net.ProxySelector;
 import java.net.URI;
 import java.util.List;
 import java.util.Locale;
@@ -25,6 +26,7 @@ final class RedirectedRequest extends AbstractClientHttpRequest implements Strea
       List.of(HttpHeaders.AUTHORIZATION, HttpHeaders.PROXY_AUTHORIZATION, HttpHeaders.COOKIE, HttpHeaders.HOST);
 
   private final ClientHttpRequestFactory single;
+  private final ProxySelector proxies;
   private final int most;
   private final URI uri;
   private final HttpMethod method;
@@ -33,8 +35,9 @@ final class RedirectedRequest extends AbstractClientHttpRequest implements Strea
   private Body body; // null for none
   private ByteArrayOutputStream written; // of whom writes one by itself
 
-  RedirectedRequest(ClientHttpRequestFactory single, int most, URI uri, HttpMethod method) {
+  RedirectedRequest(ClientHttpRequestFactory single, ProxySelector proxies, int most, URI uri, HttpMethod method) {
     this.single = single;
+    this.proxies = proxies;
     this.most = most;
     this.uri = uri;
     this.method = method;
@@ -104,7 +107,7 @@ final class RedirectedRequest extends AbstractClientHttpRequest implements Strea
     if (call == null) {
       return send(headers);
     }
-    call.leadsTo(AntipodeClientInterceptor.hostOf(at));
+    call.leadsTo(Proxies.judgedHost(at, proxies));
     Outgoing outgoing = SpringHeaders.judge(headers, call.host());
     try (Scope approved = Propagation.approved(outgoing.text())) {
       return send(headers);

@@ -11,6 +11,7 @@ import dev.antipode.Gap;
 import dev.antipode.Lineage;
 import dev.antipode.LineageScope;
 import dev.antipode.Logs;
+import dev.antipode.Settings;
 import dev.antipode.WriteId;
 import dev.antipode.testing.AntipodeIsolated;
 import dev.antipode.testing.CapturedLogs;
@@ -22,6 +23,8 @@ import java.net.ProxySelector;
 import java.net.SocketAddress;
 import java.net.URI;
 import java.net.http.HttpClient;
+import java.net.http.HttpRequest;
+import java.net.http.HttpResponse;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Collections;
@@ -284,6 +287,32 @@ class RedirectsTest {
       Logs.reset();
       assertThatThrownBy(() -> new JudgedRedirects(factory))
           .isInstanceOf(ConfigurationException.class).hasMessageContaining("Redirect.NEVER");
+    }
+  }
+
+  /** TRUST-35: a proxy outside reads what goes through it, and may answer itself; by TLS it cannot. */
+  @Test
+  void aProxyThatIsNotOurs() throws Exception {
+    ProxySelector outside = ProxySelector.of(InetSocketAddress.createUnresolved("proxy.example.com", 1));
+    assertThat(Proxies.judgedHost(URI.create("http://posts.internal/"), outside)).isEqualTo("proxy.example.com");
+    assertThat(Proxies.judgedHost(URI.create("https://posts.internal/"), outside)).isEqualTo("posts.internal");
+    assertThat(Proxies.judgedHost(URI.create("http://posts.internal/"), new ToTheServer())).isEqualTo("posts.internal");
+    Antipode.configure(Settings.defaults().peers("far.example.com"));
+    InetSocketAddress there = new InetSocketAddress(InetAddress.getByAddress("proxy.example.com", new byte[] {127, 0, 0, 1}),
+        server.getAddress().getPort());
+    HttpClient plain = HttpClient.newBuilder().proxy(ProxySelector.of(there)).build();
+    RestTemplate spring = new RestTemplate(new JudgedRedirects(new JdkClientHttpRequestFactory(plain)));
+    spring.getInterceptors().add(new AntipodeClientInterceptor());
+    try (LineageScope scope = Antipode.scope(Lineage.of(BEFORE))) {
+      spring.getForObject(FAR + "/end", String.class);
+      AntipodeHttp.wrap(plain).send(
+          HttpRequest.newBuilder(URI.create(FAR + "/end")).build(), HttpResponse.BodyHandlers.discarding());
+      assertThat(scope.lineage()).isEqualTo(Lineage.of(BEFORE));
+      assertThat(came).hasSize(2).extracting(Came::lineage).containsOnly(Lineage.EMPTY);
+      AntipodeHttp.wrap(client).send(
+          HttpRequest.newBuilder(URI.create(FAR + "/end")).build(), HttpResponse.BodyHandlers.discarding());
+      assertThat(came.get(2).lineage()).as("by a proxy of ours").isEqualTo(Lineage.of(BEFORE));
+      assertThat(scope.lineage()).isEqualTo(Lineage.of(BEFORE, SECOND));
     }
   }
 

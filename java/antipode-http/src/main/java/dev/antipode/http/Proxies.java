@@ -1,0 +1,34 @@
+package dev.antipode.http;
+
+import dev.antipode.trust.Judgement;
+import dev.antipode.trust.TrustSettings;
+import java.net.InetSocketAddress;
+import java.net.Proxy;
+import java.net.ProxySelector;
+import java.net.URI;
+import java.util.List;
+
+/** HTTP proxies, which read a request in plain text and may answer it themselves (TRUST-35). */
+final class Proxies {
+  private Proxies() {}
+
+  /** The host by which a request is judged: the target's, or that of a proxy on the way that is not approved. */
+  static String judgedHost(URI uri, ProxySelector selector) {
+    String host = AntipodeClientInterceptor.hostOf(uri);
+    if (selector == null || !"http".equalsIgnoreCase(uri.getScheme())) {
+      return host;
+    }
+    try {
+      List<Proxy> proxies = selector.select(uri);
+      for (Proxy proxy : proxies == null ? List.<Proxy>of() : proxies) {
+        if (proxy.type() == Proxy.Type.HTTP && proxy.address() instanceof InetSocketAddress address
+            && !Judgement.requestOut(address.getHostString(), TrustSettings.inForce()).accepted()) {
+          return address.getHostString();
+        }
+      }
+    } catch (IllegalArgumentException noProxyForThat) {
+      return host; // the client will say so
+    }
+    return host;
+  }
+}
