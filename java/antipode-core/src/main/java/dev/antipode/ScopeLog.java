@@ -20,8 +20,8 @@ public final class ScopeLog {
     }
     Logs.warn(
         "orphan " + where,
-        "a write to " + Logs.shown(store) + " was made outside any scope, so nothing can wait for it. Open one with a middleware or "
-            + "Antipode.scope(); in a thread use Antipode.carry(). site=" + where);
+        "a write to " + Logs.shown(store) + " was made outside any scope, so nothing can wait for it. Open one with a middleware "
+            + "or Antipode.scope(); in a thread use Antipode.carry(). site=" + where);
   }
 
   /** A write to a scope that has ended (SCOPE-4). */
@@ -33,8 +33,8 @@ public final class ScopeLog {
     }
     Logs.warn(
         "closed-scope " + where,
-        "dropped a write to " + (store.isEmpty() ? "a store" : Logs.shown(store)) + ": its scope (" + scopesSite + ") has ended. For "
-            + "work that outlives the request use Antipode.detachedScope(). site=" + where);
+        "dropped a write to " + (store.isEmpty() ? "a store" : Logs.shown(store)) + ": its scope (" + scopesSite + ") has ended. "
+            + "For work that outlives the request use Antipode.detachedScope(). site=" + where);
   }
 
   /** A write after the response's header had left (PROP-16). */

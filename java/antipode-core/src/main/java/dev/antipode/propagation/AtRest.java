@@ -1,6 +1,7 @@
 package dev.antipode.propagation;
 
 import dev.antipode.Lineage;
+import dev.antipode.LineageScope;
 import dev.antipode.trust.Decision;
 import dev.antipode.trust.Direction;
 import dev.antipode.trust.Judgement;
@@ -54,6 +55,7 @@ public final class AtRest {
         each -> Judgement.valueIn(each, trust, now),
         Direction.VALUE_IN,
         "a value of " + store);
+    taken.tell(LineageScope.current());
     return taken.isMalformed() ? taken.lineage().vouched().markedIncomplete(store) : taken.lineage();
   }
 }

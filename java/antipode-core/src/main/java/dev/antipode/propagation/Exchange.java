@@ -38,6 +38,7 @@ final class Exchange {
     private Lineage lineage = Lineage.EMPTY;
     private final List<String> messages = new ArrayList<>(); // what the texts are called in a recorded history
     private final List<String[]> gaps = new ArrayList<>();
+    private final List<String> missing = new ArrayList<>(); // why it is incomplete, to be counted once its scope is known
 
     Lineage lineage() {
       return lineage;
@@ -56,9 +57,15 @@ final class Exchange {
         }
       }
       gaps.forEach(gap -> scope.noteGap(gap[0], "", gap[1]));
+      tell(scope);
       if (gaps.isEmpty() && ProcessSettings.inForce().mode() == Mode.DRY_RUN) {
         lineage.incomplete().forEach(store -> Findings.received(store, scope));
       }
+    }
+
+    /** Counts what is missing, as of this scope; null: of none (OBS-2, REC-17). */
+    void tell(LineageScope scope) {
+      missing.forEach(reason -> Telemetry.incomplete(reason, "", scope));
     }
 
     private void gap(String reason, String detail) {
@@ -117,7 +124,7 @@ final class Exchange {
       String from = sender == null || sender.isEmpty() ? "a local peer" : Logs.shown(sender);
       String detail = "a lineage from " + from + " (" + words(direction) + ") could not be read";
       taken.gap("malformed", detail);
-      Telemetry.incomplete("malformed", "");
+      taken.missing.add("malformed");
       Logs.warn("malformed " + direction, detail + ": what it held is missing.", "dropped");
       taken.lineage = taken.lineage.markedIncomplete();
     } else if (taken.lineage.hasContent()) {
@@ -131,7 +138,7 @@ final class Exchange {
     if (decision.reason() == Reason.SEAL) {
       String state = Seal.State.valueOf(decision.about()).word();
       taken.gap("seal", "a lineage (" + words(direction) + ") was dropped: " + state);
-      Telemetry.incomplete("seal", "");
+      taken.missing.add("seal");
       taken.lineage = taken.lineage.markedIncomplete();
     } else {
       taken.gap("untrusted", "a lineage (" + words(direction) + ") was dropped: " + decision.reason().words());

@@ -179,6 +179,7 @@ public final class Propagation {
       taken.noteIn(scope);
       scope.merge(taken.lineage());
     } else {
+      taken.tell(null);
       Lineage lost = taken.lineage();
       lost.stores().forEach(ScopeLog::orphan);
     }

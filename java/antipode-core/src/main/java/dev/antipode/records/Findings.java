@@ -53,17 +53,13 @@ public final class Findings {
     often(record);
   }
 
-  /** The current scope's lineage became incomplete at this site. */
-  public static void incomplete(String reason, String store, String site) {
-    incomplete(reason, store, site, LineageScope.current());
-  }
-
   /** A lineage came in incomplete, for this scope. */
   public static void received(String store, LineageScope scope) {
     incomplete("received", store, "", scope);
   }
 
-  private static void incomplete(String reason, String store, String site, LineageScope scope) {
+  /** A scope's lineage became incomplete at this site; null: that of none. */
+  public static void incomplete(String reason, String store, String site, LineageScope scope) {
     Map<String, Object> record = Records.head("incomplete");
     if (!site.isEmpty()) {
       record.put("site", site);

@@ -78,7 +78,8 @@ public final class PrivateFile {
     Files.createDirectories(folder, only("rwx------"));
     long most = ProcessSettings.inForce().recordsFolderMib();
     if (sizeOf(folder) >= most << 20) {
-      throw new IOException("the folder " + folder + " holds " + most + " MiB (ANTIPODE_RECORDS_FOLDER_MIB): no new file is begun");
+      throw new IOException(
+          "the folder " + folder + " holds " + most + " MiB (ANTIPODE_RECORDS_FOLDER_MIB): no new file is begun");
     }
     SeekableByteChannel made;
     try {

@@ -1,5 +1,6 @@
 package dev.antipode.telemetry;
 
+import dev.antipode.LineageScope;
 import dev.antipode.Mode;
 import dev.antipode.configuration.ProcessSettings;
 import dev.antipode.records.Findings;
@@ -125,8 +126,13 @@ public final class Telemetry {
 
   /** A lineage became incomplete in this process; dry-run writes a record of it, too (REC-17). */
   public static void incomplete(String reason, String store) {
+    incomplete(reason, store, LineageScope.current());
+  }
+
+  /** The same of this scope; null: of none. */
+  public static void incomplete(String reason, String store, LineageScope scope) {
     if (ProcessSettings.inForce().mode() == Mode.DRY_RUN) {
-      Findings.incomplete(reason, store, CallSite.current());
+      Findings.incomplete(reason, store, CallSite.current(), scope);
     }
     incompleteAlone(reason, store);
   }

@@ -13,7 +13,9 @@ import dev.antipode.ScopeKind;
 import dev.antipode.WriteId;
 import dev.antipode.memory.MemoryClient;
 import dev.antipode.memory.MemoryStore;
+import dev.antipode.propagation.HeaderCarrier;
 import dev.antipode.propagation.Propagation;
+import dev.antipode.propagation.RequestScope;
 import dev.antipode.shim.Registry;
 import dev.antipode.shim.Write;
 import dev.antipode.testing.AntipodeIsolated;
@@ -150,6 +152,16 @@ class RecordsTest {
     assertThat(records).allMatch(each -> each.get("store").asText().equals("posts"));
     assertThat(records).extracting(each -> each.get("origin").get("scope").asText()).containsExactly("root", "message");
     assertThat(records.get(0).has("site")).isTrue();
+  }
+
+  /** REC-17: what could not be read is missing from the scope that was opened for it, not from the one outside. */
+  @Test
+  void aMalformedRequestIsOfItsOwnScope() {
+    HeaderCarrier headers = HeaderCarrier.of(Map.of("antipode-lineage", "malformed"));
+    try (RequestScope request = Propagation.extractRequest(headers, "127.0.0.1")) {
+      assertThat(request.scope().lineage().isComplete()).isFalse();
+    }
+    assertThat(lines.of("incomplete")).extracting(each -> each.get("origin").get("scope").asText()).containsExactly("request");
   }
 
   /** REC-17. */
