@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from datetime import UTC, datetime
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import jsonschema
 import pytest
-from antipode_benchmarks.micro import naive
+from antipode_benchmarks.micro import naive, report
 from antipode_benchmarks.micro.figures import Figure, paired, rank, rounded
 
 COMMAND = [sys.executable, "-m", "antipode_benchmarks.micro", "--quick"]
@@ -89,3 +90,20 @@ def test_ranks_are_values_that_occurred() -> None:
 def test_the_naive_list_keeps_every_write() -> None:
     ids = [["s", "k", "1"], ["s", "k", "1"]]
     assert naive.load(naive.dump(ids)) == ids
+
+
+def test_a_figure_that_is_worse_by_more_than_a_fifth_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(report, "KEPT", tmp_path / "micro.json")
+    assert report.worsened({"a": 1.0}, {"a": False}) == {}, "nothing is kept"
+    report.keep({"comparable": {"a": 10.0, "faster": 6.0, "gone": 1.0}})
+    report.keep({"comparable": {"a": 1.0}})
+    more_is_better = {"a": False, "faster": True, "new": False}
+    assert report.worsened({"a": 1.19, "faster": 5.1, "new": 9.0}, more_is_better) == {}
+    assert report.worsened({"a": 1.3, "faster": 4.0}, more_is_better) == {"a": 1.3, "faster": 1.5}
+
+
+def test_figures_in_time_are_compared_by_the_loop_of_plain_python() -> None:
+    figures = {"g": [Figure("hop", "what", "us", 30.0), Figure("release_x", "what", "ms", 1.0)]}
+    now = datetime.now(UTC)
+    assert report.result(now, figures, {}, (0.0, 0.0), 10.0)["comparable"] == {"hop": 3.0, "release_x": 100.0}
+    assert report.result(now, figures, {}, (1e9, 0.0), 10.0)["comparable"] == {"hop": 3.0}, "the machine was busy"

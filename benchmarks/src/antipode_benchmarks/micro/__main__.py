@@ -14,7 +14,7 @@ from antipode_lab.errors import LabError
 from rich.console import Console
 
 from antipode_benchmarks.micro import barriers, lineages, report
-from antipode_benchmarks.micro.figures import Figure
+from antipode_benchmarks.micro.figures import Figure, loop_us
 
 GROUPS = {
     "lineages": "Lineages, beside a naive JSON list of write identifiers (processor time)",
@@ -22,7 +22,7 @@ GROUPS = {
     "redis": "Redis: the shim's overhead, and waiting",
 }
 MISSED, FAILED = 1, 4
-"""Exit codes: a target was missed, with --strict; a group could not run."""
+"""Exit codes: a figure worsened by more than a fifth, or a target was missed, with --strict; a group could not run."""
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
 
@@ -33,6 +33,7 @@ def main(
         list[str] | None, typer.Option(help="lineages, barriers or redis; may be repeated [default: all]")
     ] = None,
     quick: Annotated[bool, typer.Option(help="a tenth of the rounds: for a look, not for figures")] = False,
+    keep: Annotated[bool, typer.Option(help="keep the figures, for others to be compared with")] = False,
     strict: Annotated[bool, typer.Option(help="exit code 1 where a target is missed")] = False,
     json_file: Annotated[
         Path | None, typer.Option("--json", help="where the result goes [default: results/micro-….json]")
@@ -41,7 +42,8 @@ def main(
     """What single operations of Antipode cost: lineage hops, sizes, barriers, the Redis shim, wake-up delays.
 
     Operations that have a naive counterpart are measured in turns with it, in one run, and given as ratios. The last
-    line names the JSON file with the result. Exit code 0; with --strict 1 where a target is missed; 4: a group failed.
+    line names the JSON file with the result. Exit code 0; 1 where a figure is worse by more than a fifth than the one
+    kept in benchmarks/micro.json (not with --quick), with --strict also where a target is missed; 4: a group failed.
     """
     for name in group or ():
         if name not in GROUPS:
@@ -50,6 +52,7 @@ def main(
     console = Console(highlight=False, width=None if sys.stdout.isatty() else 140)
     figures: dict[str, list[Figure]] = {}
     skipped: dict[str, str] = {}
+    loops = [loop_us()]
     for name, title in GROUPS.items():
         if group and name not in group:
             continue
@@ -60,14 +63,19 @@ def main(
             skipped[name] = str(error)
             continue
         report.show(console, title, figures[name])
-    found = report.result(started, figures, skipped, (load, os.getloadavg()[0]))
+    loops.append(loop_us())
+    found = report.result(started, figures, skipped, (load, os.getloadavg()[0]), min(loops))
+    if quick:
+        found["worsened"] = {}
+    if keep:
+        report.keep(found)
     report.close(console, found)
     path = json_file or Path("results") / f"micro-{started.strftime('%Y%m%dT%H%M%SZ')}.json"
     report.save(found, path)
     print(f"result: {path}", flush=True)
     if skipped:
         raise typer.Exit(FAILED)
-    if strict and found["missed"]:
+    if found["worsened"] or (strict and found["missed"]):
         raise typer.Exit(MISSED)
 
 

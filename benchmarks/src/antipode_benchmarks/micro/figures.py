@@ -72,6 +72,20 @@ def spread_of(values: Sequence[float], *shares: int) -> dict[str, float]:
     return {f"p{share}": rank(values, share / 100) for share in shares}
 
 
+def loop_us() -> float:
+    """Return what a loop of plain Python takes here, in microseconds: figures of two machines compare by it."""
+
+    def once() -> float:
+        start = time.thread_time_ns()
+        counts: dict[str, int] = {}
+        for number in range(20_000):
+            key = f"k{number & 63}"
+            counts[key] = counts.get(key, 0) + len(key)
+        return (time.thread_time_ns() - start) / 1000
+
+    return rank([once() for _ in range(15)], 0.5)
+
+
 @dataclass(frozen=True, slots=True)
 class Pair:
     """Times of the same work done in two ways, round by round, in microseconds a call."""
