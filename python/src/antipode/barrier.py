@@ -140,7 +140,7 @@ def _begin(
     if plan.dry_run:
         return _record_only(plan)
     if plan.recorded:
-        records.follow(replace(plan, asked=plan.recorded), call_site())
+        records.follow(replace(plan, asked=list(plan.recorded)), call_site())
     return plan
 
 

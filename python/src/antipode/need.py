@@ -104,7 +104,7 @@ class Group:
         self._release = release
         self._lock = threading.Lock()
         self._over = False
-        self._places: list[tuple[Store, int]] = []
+        self._places: tuple[tuple[Store, int], ...] = ()
         self._left = 1  # one for the barrier itself, until it has parked everything
 
     def add(self, write_id: WriteId, server: Server) -> Need:
@@ -148,13 +148,13 @@ class Group:
             if not store.take_place(limit, count, tasks=self.loop is not None):
                 self.give_places_back()
                 return False
-            self._places.append((store, count))
+            self._places = (*self._places, (store, count))
         return True
 
     def give_places_back(self) -> None:
         """Give back what it has taken, once."""
         with self._lock:
-            places, self._places = self._places, []
+            places, self._places = self._places, ()
         for store, count in places:
             store.give_place_back(count, tasks=self.loop is not None)
 

@@ -61,15 +61,15 @@ class Plan:
     scope: Scope | None
     lineage: Lineage
     asked: list[Asked]
-    elsewhere: list[str]
+    elsewhere: Sequence[str]
     """Stores of the lineage that this process has not registered."""
-    expected: list[str]
+    expected: Sequence[str]
     """Those of them that `ANTIPODE_STORES` says it will register: unproven until then."""
-    recorded: list[Asked]
+    recorded: Sequence[Asked]
     """Stores in dry-run while the process enforces: followed and recorded, not waited for (BAR-49)."""
-    switched_off: list[str]
+    switched_off: Sequence[str]
     """Stores in mode off: not judged, so that the result is not complete (BAR-49)."""
-    branches: list[WriteId]
+    branches: Sequence[WriteId]
     """Entries of `antipode-branches`: open branches, to be resolved first (BRANCH-12)."""
     branches_unknown: bool
     """In dry-run: some of them cannot be looked up here (BRANCH-18)."""
@@ -158,11 +158,11 @@ def make_plan(
         scope=scope,
         lineage=lineage,
         asked=apart.asked,
-        elsewhere=apart.elsewhere,
-        expected=apart.expected,
-        recorded=apart.recorded,
-        switched_off=apart.switched_off,
-        branches=apart.branches,
+        elsewhere=tuple(apart.elsewhere),
+        expected=tuple(apart.expected),
+        recorded=tuple(apart.recorded),
+        switched_off=tuple(apart.switched_off),
+        branches=tuple(apart.branches),
         branches_unknown=apart.branches_unknown,
         branches_unjudged=apart.branches_unjudged,
         timeout=_deadline(timeout, scope, apart.asked),
@@ -184,11 +184,11 @@ def planned_anew(plan: Plan, lineage: Lineage) -> Plan:
         plan,
         lineage=lineage,
         asked=apart.asked,
-        elsewhere=apart.elsewhere,
-        expected=apart.expected,
-        recorded=apart.recorded,
-        switched_off=apart.switched_off,
-        branches=[],
+        elsewhere=tuple(apart.elsewhere),
+        expected=tuple(apart.expected),
+        recorded=tuple(apart.recorded),
+        switched_off=tuple(apart.switched_off),
+        branches=(),
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -130,6 +131,7 @@ def _release_tasks(count: int) -> Figure:
             if time.monotonic() > deadline:
                 raise BarrierTimeout("the barriers were not parked in time")
             await asyncio.sleep(0.01)
+        gc.collect()  # at a known time: a full collection takes longer than the release, and falls anywhere
         with _noting_releases() as released:
             # From a thread of its own, as a push comes: the event loop is idle then.
             pushed = await asyncio.to_thread(_heal, store)
