@@ -26,6 +26,8 @@
 
 namespace antipode {
 
+class Ages;
+
 /// Servers as a shim knows them: URLs (`std::string`) or clients.
 using Targets = std::vector<std::any>;
 
@@ -140,10 +142,13 @@ class Store {
 
   // What the engine calls
 
-  /// Takes one of the places of parked barriers, for a thread or a task; false where all are taken (BAR-39).
-  bool TakePlace(std::int64_t limit, bool tasks);
+  /// Takes one of the places of parked barriers, for a thread or a task, and of its entries; false where all are taken (BAR-39,
+  /// BAR-60).
+  bool TakePlace(std::int64_t limit, bool tasks, std::int64_t entries);
   /// The barrier is parked no more.
-  void GivePlaceBack(bool tasks);
+  void GivePlaceBack(bool tasks, std::int64_t entries);
+  /// When its positions were first seen anywhere (BAR-57).
+  Ages& ages() noexcept { return *ages_; }
   /// Barriers that are parked now.
   std::int64_t parked() const noexcept { return parked_threads_.load() + parked_tasks_.load(); }
   /// Grows when the set of servers changes.
@@ -188,6 +193,7 @@ class Store {
   const Capabilities capabilities_;
   std::atomic<std::int64_t> parked_threads_{0};
   std::atomic<std::int64_t> parked_tasks_{0};
+  std::atomic<std::int64_t> parked_entries_{0};
   std::atomic<std::uint64_t> generation_{0};
   std::atomic<std::int64_t> refreshed_at_{0};
   std::atomic<std::int64_t> known_until_{0};  // until then every last answer stands
@@ -203,6 +209,7 @@ class Store {
   std::map<std::string, TimePoint> gone_;  // when discovery took it away
   std::optional<std::optional<std::string>> envelopes_;  // which keys hold envelopes, once a wrap has said it
   std::unique_ptr<std::thread> refresher_;
+  const std::unique_ptr<Ages> ages_;
 };
 
 /// Registers a store, or joins the one of that name: what every shim's `Wrap` and `Register` do. Fails (kConfiguration) for

@@ -284,7 +284,8 @@ std::optional<bool> Asker::Question(bool wanted) {
     inside_.reach.Answered();
     if (inside_.proofs.Overtaken()) return std::nullopt;
     if (inside_.proofs.epoch().empty()) inside_.proofs.Answered(Clock::now());
-    released = inside_.waiters.Answer(ids, answers.answers(), inside_.proofs.applied(), Clock::now());
+    released = inside_.waiters.Answer(ids, answers.answers(), inside_.proofs.applied(), Clock::now(),
+                                      inside_.proofs.epoch(), inside_.LagOf(inside_.proofs.epoch(), Clock::now()));
     moved = !released.empty() || HasMoved(epoch, applied);
   }
   ReleaseAll(released);

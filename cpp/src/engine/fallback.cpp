@@ -1,6 +1,7 @@
 #include "antipode/fallback.h"
 
 #include <mutex>
+#include <utility>
 
 #include "engine/in_force.h"
 #include "engine/measures.h"
@@ -35,6 +36,22 @@ FallbackPlace::~FallbackPlace() {
   if (!taken_) return;
   const std::lock_guard<std::mutex> lock(TheRunning().mutex);
   --TheRunning().count;
+}
+
+FallbackReading::FallbackReading(Lineage after)
+    : outer_(CurrentReading()), reading_(ReadingOptions{std::move(after), false}) {}
+
+FallbackReading::~FallbackReading() {
+  if (outer_) outer_->Saw({}, reading_.lineage());
+}
+
+std::optional<Error> FallbackUnproven(const BarrierResult& result) {
+  for (const auto& [name, store] : result.stores()) {
+    if (store.verdict != Verdict::kUnproven) continue;
+    return Error{ErrorCode::kUnproven, "no fallback, for " + name + " may have lost the write there, too\n" + result.Explain(),
+                 std::make_shared<const BarrierResult>(result)};
+  }
+  return std::nullopt;
 }
 
 Error FallbackRefused(const BarrierResult& result) {

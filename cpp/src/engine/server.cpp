@@ -29,6 +29,8 @@ void Server::Applied(const std::string& instance, const std::string& epoch, cons
   const TimePoint now = Clock::now();
   const std::lock_guard<std::mutex> lock(inside_->mutex);
   inside_->proofs.Take(instance, epoch, positions, now, inside_->waiters);
+  const auto own = positions.find(epoch);
+  inside_->store.ages().Note(epoch, own == positions.end() ? 0 : own->second, now);
 }
 
 void Server::Reset() {
@@ -62,21 +64,21 @@ void Server::Park(Need& need) {
       need.group.Settle(need, answer ? &*answer : nullptr);
       return;
     }
-    rides_along = inside_->waiters.Add(need);
+    rides_along = inside_->waiters.Add(need, inside_->LagOf(need.epoch, now));
   }
   if (!rides_along) inside_->asker.Poke();
 }
 
 void Server::GiveUp(Need& need) {
   const std::lock_guard<std::mutex> lock(inside_->mutex);
-  inside_->waiters.GiveUp(need);
+  inside_->waiters.GiveUp(need, Clock::now());
 }
 
 void Server::Refuse(Need& need, const Visibility& answer) {
   const std::lock_guard<std::mutex> lock(inside_->mutex);
   if (need.done.load(std::memory_order_relaxed)) return;
   need.answer = answer;
-  inside_->waiters.GiveUp(need);
+  inside_->waiters.GiveUp(need, Clock::now());
 }
 
 void Server::CopyTo(Need& copy, const Need& need) const {
@@ -157,7 +159,13 @@ std::optional<Visibility> Server::Inside::AtOnce(Need& need, TimePoint now) {
     need.left_out = true;
     return std::nullopt;
   }
-  return waiters.Lagging(need, now, proofs.Position());
+  return std::nullopt;
+}
+
+Duration Server::Inside::LagOf(const std::string& epoch, TimePoint now) const {
+  if (epoch.empty() || epoch != proofs.epoch()) return Duration::zero();
+  const auto own = proofs.applied().find(epoch);
+  return store.ages().Lag(epoch, own == proofs.applied().end() ? 0 : own->second, now);
 }
 
 void Server::Inside::AfterFork() {

@@ -9,11 +9,13 @@
 #include "antipode/logs.h"
 #include "engine/threads.h"
 #include "engine/time.h"
+#include "engine/waiters.h"
 
 namespace antipode {
 namespace {
 
 constexpr Duration kRefresh = std::chrono::seconds(5);
+constexpr std::int64_t kMostEntries = 100'000;               // parked at once (BAR-60)
 constexpr Duration kRetry = std::chrono::milliseconds(500);  // while no answer stands
 constexpr Duration kStands = std::chrono::seconds(30);       // so long the last answer does (BAR-53)
 
@@ -54,7 +56,8 @@ Store::Store(const ShimType& type, StoreOptions options)
       type_(type.type),
       shim_(type.make()),
       capabilities_(shim_->capabilities()),
-      options_(std::make_shared<const StoreOptions>(std::move(options))) {}
+      options_(std::make_shared<const StoreOptions>(std::move(options))),
+      ages_(std::make_unique<Ages>()) {}
 
 Store::~Store() {
   if (refresher_) refresher_->join();
@@ -295,14 +298,16 @@ void Store::Retire() {
 
 // Places
 
-bool Store::TakePlace(std::int64_t limit, bool tasks) {
+bool Store::TakePlace(std::int64_t limit, bool tasks, std::int64_t entries) {
   std::atomic<std::int64_t>& parked = tasks ? parked_tasks_ : parked_threads_;
-  if (parked.fetch_add(1, std::memory_order_acq_rel) < limit) return true;
-  parked.fetch_sub(1, std::memory_order_acq_rel);
+  const bool is_free = parked.fetch_add(1, std::memory_order_acq_rel) < limit;
+  if (parked_entries_.fetch_add(entries, std::memory_order_acq_rel) + entries <= kMostEntries && is_free) return true;
+  GivePlaceBack(tasks, entries);
   return false;
 }
 
-void Store::GivePlaceBack(bool tasks) {
+void Store::GivePlaceBack(bool tasks, std::int64_t entries) {
+  parked_entries_.fetch_sub(entries, std::memory_order_acq_rel);
   (tasks ? parked_tasks_ : parked_threads_).fetch_sub(1, std::memory_order_acq_rel);
 }
 
@@ -323,6 +328,7 @@ void Store::AfterForkInChild() {
   refreshing_.store(false);
   parked_threads_.store(0);
   parked_tasks_.store(0);
+  parked_entries_.store(0);
   for (const auto& server : EveryServer()) server->AfterForkInChild();
   mutex_.unlock();
 }

@@ -8,13 +8,26 @@ namespace antipode {
 namespace {
 
 constexpr std::size_t kMostObjects = 200;
-constexpr int kFailedInARow = 5;
+constexpr int kInARow = 5;
+constexpr std::size_t kMostKept = 1000;  // unknown epochs, and keys and epochs that timed out; the oldest are forgotten first
+constexpr std::size_t kMostAges = 128;
+constexpr Duration kAgeStep = std::chrono::milliseconds(100);
 std::atomic<Duration::rep> linger{std::chrono::duration_cast<Duration>(std::chrono::seconds(10)).count()};
 
 std::string KeyOf(const WriteId& write_id) {
   const std::string key = std::to_string(write_id.key().size()) + ":" + write_id.key();
   if (const Ordered* ordered = write_id.ordered()) return key + ordered->epoch + "." + std::to_string(ordered->counter);
   return key + "_." + write_id.opaque()->mark;
+}
+
+// What its time-outs count by: the epoch of a position, the key of an object (BAR-40).
+std::string CountedBy(const Need& need) { return need.is_position ? "e" + need.epoch : "k" + need.write_id.key(); }
+
+// Forgets the oldest past the bound.
+template <class Map>
+void Bound(Map& map) {
+  if (map.size() <= kMostKept) return;
+  map.erase(std::min_element(map.begin(), map.end(), [](const auto& a, const auto& b) { return a.second.last < b.second.last; }));
 }
 
 std::string OneDecimal(double value) {
@@ -42,35 +55,67 @@ bool Waiters::awaited() const {
   });
 }
 
-std::optional<Visibility> Waiters::Lagging(const Need& need, TimePoint now, const std::string& position) const {
-  if (!need.is_position) {
-    std::size_t crowd = 0;
-    for (const Others& others : others_) crowd += others.needs.size();
-    // Nobody waits for what is only recorded, and a record is of what the server said (REC-13).
-    if (timeouts_in_a_row_ < kFailedInARow || crowd == 0 || need.group.follows) return std::nullopt;
-    return Visibility::NotYet(std::to_string(timeouts_in_a_row_) + " waits in a row timed out there");
+void Ages::Note(const std::string& epoch, std::uint64_t counter, TimePoint now) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (epoch != epoch_) {
+    epoch_ = epoch;
+    seen_.clear();
   }
-  const auto probe = probes_.find(need.epoch);
-  const bool looking = need.group.timeout == Duration::zero();  // nobody would wait anyway
-  if (looking || probe == probes_.end() || probe->second.counter > need.counter || unknown_.count(need.epoch) > 0) {
-    return std::nullopt;
-  }
-  const Duration behind = now - probe->second.since;
-  if (behind <= need.group.timeout) return std::nullopt;
-  return Visibility::NotYet("at " + position + ", wanted " + std::to_string(need.counter) + "; it lags by more than " +
-                            OneDecimal(Seconds(behind)) + " s, longer than the deadline");
+  if (!seen_.empty() && (counter <= seen_.back().first || now - seen_.back().second < kAgeStep)) return;
+  seen_.emplace_back(counter, now);
+  if (seen_.size() > kMostAges) seen_.pop_front();
 }
 
-bool Waiters::Add(Need& need) {
+Duration Ages::Lag(const std::string& epoch, std::uint64_t counter, TimePoint now) const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (epoch != epoch_) return Duration::zero();
+  const auto next = std::find_if(seen_.begin(), seen_.end(), [counter](const auto& each) { return each.first > counter; });
+  return next == seen_.end() ? Duration::zero() : now - next->second;
+}
+
+bool Waiters::Add(Need& need, Duration lag) {
   need.parked = true;
   bool rides_along = need.late = Keep(need);
   need.first_round = rounds_ + 1;
-  if (need.group.timeout == Duration::zero()) {
+  if (need.group.timeout == Duration::zero() || !Overload(need, lag, need.since).empty()) {
     looks_.push_back(Hold(need));
     rides_along = false;
   }
   Count(need, 1);
   return rides_along;
+}
+
+// Why waiting on is known to be in vain; empty where it is not.
+std::string Waiters::Overload(const Need& need, Duration lag, TimePoint now) const {
+  // In dry-run nobody waits, and a record is of what the server said (REC-13). An unknown epoch is waited for (EPOCH-13).
+  if (need.group.follows || unknown_.count(need.epoch) > 0) return {};
+  const Duration timeout = need.group.timeout;
+  if (lag > timeout) return "it lags by " + OneDecimal(Seconds(lag)) + " s, longer than the deadline";
+  const auto found = stuck_.find(CountedBy(need));
+  if (found == stuck_.end()) return {};
+  const Stuck& stuck = found->second;
+  if (stuck.times < kInARow || timeout > 2 * stuck.shortest || now - stuck.last > Linger()) return {};
+  return std::to_string(stuck.times) + " waits in a row timed out there";
+}
+
+void Waiters::NoteTimeout(const Need& need, TimePoint now) {
+  const Group& group = need.group;
+  if (group.follows || group.cancelled.load(std::memory_order_relaxed) || group.overloaded) return;
+  if (group.timeout == Duration::zero() || need.since < moved_at_ || unknown_.count(need.epoch) > 0) return;
+  if (now - need.since < group.timeout / 2) return;
+  const auto [found, is_new] = stuck_.try_emplace(CountedBy(need), Stuck{0, group.timeout, now});
+  Stuck& stuck = found->second;
+  if (!is_new && now - stuck.last > Linger()) stuck = {0, group.timeout, now};
+  stuck = {stuck.times + 1, std::min(stuck.shortest, group.timeout), now};
+  Bound(stuck_);
+}
+
+// Unknown epochs are kept while somebody waits for them, and ten seconds longer (BAR-60).
+void Waiters::ForgetOld(TimePoint now) {
+  Bound(unknown_);
+  for (auto each = unknown_.begin(); each != unknown_.end();) {
+    each = now - each->second.last > Linger() ? unknown_.erase(each) : std::next(each);
+  }
 }
 
 void Waiters::Count(const Need& need, int change) {
@@ -96,15 +141,16 @@ bool Waiters::Keep(Need& need) {
   return rides_along;
 }
 
-void Waiters::GiveUp(Need& need) {
+void Waiters::GiveUp(Need& need, TimePoint now) {
   if (need.done.load(std::memory_order_relaxed)) return;
   need.group.Settle(need, nullptr);
+  if (!need.parked) return;  // the deadline came before its turn
   Count(need, -1);
-  if (need.group.timeout == Duration::zero()) {  // what is kept would keep the server, too, while that does not answer
+  if (!looks_.empty()) {  // what is kept would keep the server, too, while that does not answer
     looks_.erase(std::remove_if(looks_.begin(), looks_.end(), [&](const NeedPtr& each) { return each.get() == &need; }),
                  looks_.end());
   }
-  if (!need.group.follows) ++timeouts_in_a_row_;
+  NoteTimeout(need, now);
   if (!need.is_position) {
     ForgetOther(need);
     return;
@@ -133,6 +179,7 @@ void Waiters::ForgetOther(Need& need) {
 
 std::vector<WriteId> Waiters::Choose(TimePoint now, TimePoint wanted_at) {
   ++rounds_;
+  ForgetOld(now);
   std::vector<WriteId> chosen;
   for (auto queue = ordered_.begin(); queue != ordered_.end();) {
     const Need* first = queue->second.First();
@@ -166,8 +213,13 @@ Need* Waiters::First(const std::string& epoch) {
 }
 
 Groups Waiters::Answer(const std::vector<WriteId>& ids, const std::vector<Visibility>& answers, const Ends& applied,
-                       TimePoint now) {
+                       TimePoint now, const std::string& current, Duration lag) {
   Groups released;
+  if (applied != applied_) {
+    applied_ = applied;
+    moved_at_ = now;
+    stuck_.clear();
+  }
   for (std::size_t place = 0; place < ids.size(); ++place) {
     if (ids[place].is_position()) {
       AnswerPosition(ids[place], answers[place], now, released);
@@ -183,7 +235,7 @@ Groups Waiters::Answer(const std::vector<WriteId>& ids, const std::vector<Visibi
     }
     DropProbe(epoch, counter);
   }
-  if (!looks_.empty()) EndLooks(released);
+  if (!looks_.empty()) EndLooks(released, current, lag, now);
   return released;
 }
 
@@ -218,8 +270,8 @@ std::vector<NeedPtr> Waiters::TakeAll() {
   return needs;
 }
 
-// Who only looks (a timeout of 0) is answered by the first question that was asked for it (BAR-29).
-void Waiters::EndLooks(Groups& released) {
+// By the first question that was asked for it is answered who only looks (BAR-29), or waits in vain (BAR-40).
+void Waiters::EndLooks(Groups& released, const std::string& epoch, Duration lag, TimePoint now) {
   std::vector<NeedPtr> looks;
   looks.swap(looks_);
   for (NeedPtr& need : looks) {
@@ -227,6 +279,11 @@ void Waiters::EndLooks(Groups& released) {
     if (need->first_round > rounds_ || !need->answer) {  // not asked for, or not answered yet
       looks_.push_back(std::move(need));
       continue;
+    }
+    if (need->group.timeout > Duration::zero()) {
+      const std::string why = Overload(*need, need->epoch == epoch ? lag : Duration::zero(), now);
+      if (why.empty()) continue;  // it waits on
+      need->answer = Visibility::NotYet((need->answer->reason.empty() ? "" : need->answer->reason + "; ") + why);
     }
     Count(*need, -1);
     ForgetOther(*need);
@@ -254,7 +311,9 @@ void Waiters::AnswerPosition(const WriteId& write_id, const Visibility& answer, 
     for (const NeedPtr& need : queue.Reached(counter)) Settle(*need, &answer, released);
     DropProbe(epoch, counter);
   } else if (answer.unknown_epoch) {
-    const TimePoint since = unknown_.emplace(epoch, first != nullptr ? first->since : now).first->second;
+    const TimePoint since = unknown_.try_emplace(epoch, Unknown{first != nullptr ? first->since : now, now}).first->second.since;
+    unknown_[epoch].last = now;
+    Bound(unknown_);
     const Visibility never = Visibility::Unproven("unknown epoch: " + answer.reason, UnprovenKind::kHistory);
     for (const NeedPtr& need : queue.All()) {
       need->answer = answer;
@@ -289,7 +348,7 @@ void Waiters::AnswerOther(const WriteId& write_id, const Visibility& answer, Gro
 void Waiters::Settle(Need& need, const Visibility* answer, Groups& released) {
   if (need.done.load(std::memory_order_relaxed)) return;
   Count(need, -1);
-  timeouts_in_a_row_ = 0;
+  if (!stuck_.empty()) stuck_.erase(CountedBy(need));
   need.late = need.late || rounds_ > need.first_round;
   if (need.group.Settle(need, answer)) released.push_back(need.group.shared_from_this());
 }

@@ -2,12 +2,24 @@
 /// Who waits at one server, what it is to be asked for them, and what an answer settles (spec BAR, EPOCH).
 ///
 /// Nothing here asks or sleeps: `Server` does, and holds its lock round every call.
+///
+/// When a barrier is told *too late* before its deadline (BAR-40, BAR-57):
+/// 1. Never without a look. Whoever comes is parked, and asked for in the next question. Only behind an answer `not_yet` to that may
+///    it be given up early, where the reason stands even then.
+/// 2. Lag: a position's age counts from when any server of the store was seen past it (`Ages`), so that only servers make lag, never
+///    what somebody asks for. A server's lag is the age of its newest position; it counts above the deadline.
+/// 3. Stuck: five waits for one key (an object) or epoch (a position) timed out in a row. Each began after the server last moved,
+///    and none was much shorter than the deadline now. Any growth of the server's position, a write of the key or epoch that is
+///    seen, and ten seconds without another time-out end it. What was cancelled, refused a place or only recorded does not count,
+///    nor an unknown epoch.
 #ifndef ANTIPODE_ENGINE_WAITERS_H_
 #define ANTIPODE_ENGINE_WAITERS_H_
 
 #include <cstdint>
+#include <deque>
 #include <list>
 #include <map>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
@@ -18,6 +30,20 @@
 #include "engine/position_queue.h"
 
 namespace antipode {
+
+/// When a store's positions were first seen at any of its servers: what a server's lag is told from. Any thread.
+class Ages {
+ public:
+  /// A server was seen to have applied so much of the epoch that it is in.
+  void Note(const std::string& epoch, std::uint64_t counter, TimePoint now);
+  /// For how long a server that is at this position has been behind another; zero where it is not.
+  Duration Lag(const std::string& epoch, std::uint64_t counter, TimePoint now) const;
+
+ private:
+  mutable std::mutex mutex_;
+  std::string epoch_;
+  std::deque<std::pair<std::uint64_t, TimePoint>> seen_;
+};
 
 /// The needs that are parked at one server: positions by epoch, least first, and all others by write.
 class Waiters {
@@ -48,14 +74,12 @@ class Waiters {
 
   // Coming and going
 
-  /// The overload rule: where the known lag exceeds the deadline nobody parks, one prober goes on (BAR-40).
-  std::optional<Visibility> Lagging(const Need& need, TimePoint now, const std::string& position) const;
-
-  /// Parks a need; true where an earlier one of the same epoch has to be seen first.
-  bool Add(Need& need);
+  /// Parks a need; true where an earlier one of the same epoch has to be seen first. `lag`: the server's, where the need is for the
+  /// epoch that it is in, else zero.
+  bool Add(Need& need, Duration lag);
 
   /// The barrier's deadline has passed, or it was cancelled; a prober goes on for the least position.
-  void GiveUp(Need& need);
+  void GiveUp(Need& need, TimePoint now);
 
   /// The server or its epoch is another one: what it did not know, it may know now.
   void ForgetUnknown() { unknown_.clear(); }
@@ -71,8 +95,9 @@ class Waiters {
   // Answers; each returns the groups that are over
 
   /// Settles what the answers decide, and the proofs that came with them: the server has applied so much.
-  Groups Answer(const std::vector<WriteId>& ids, const std::vector<Visibility>& answers, const Ends& applied,
-                TimePoint now);
+  /// `lag`: the server's, after this answer, for needs of the epoch that it is in.
+  Groups Answer(const std::vector<WriteId>& ids, const std::vector<Visibility>& answers, const Ends& applied, TimePoint now,
+                const std::string& epoch, Duration lag);
 
   /// One answer for whoever waits.
   Groups AnswerAll(const Visibility& answer);
@@ -81,6 +106,17 @@ class Waiters {
   Groups LeaveOut();
 
  private:
+  // Waits in a row that timed out for one key or epoch.
+  struct Stuck {
+    int times;
+    Duration shortest;
+    TimePoint last;
+  };
+  // An epoch that the server does not know: since when, and when it last said so.
+  struct Unknown {
+    TimePoint since;
+    TimePoint last;
+  };
   struct Others {
     WriteId write_id;
     std::vector<NeedPtr> needs;
@@ -93,7 +129,10 @@ class Waiters {
   void AnswerPosition(const WriteId& write_id, const Visibility& answer, TimePoint now, Groups& released);
   void AnswerOther(const WriteId& write_id, const Visibility& answer, Groups& released);
   void DropProbe(const std::string& epoch, std::uint64_t applied);
-  void EndLooks(Groups& released);
+  void EndLooks(Groups& released, const std::string& epoch, Duration lag, TimePoint now);
+  std::string Overload(const Need& need, Duration lag, TimePoint now) const;
+  void NoteTimeout(const Need& need, TimePoint now);
+  void ForgetOld(TimePoint now);
   void Settle(Need& need, const Visibility* answer, Groups& released);
   std::vector<NeedPtr> TakeAll();
 
@@ -105,8 +144,10 @@ class Waiters {
   std::list<Others> others_;  // in the order in which they are asked for
   std::map<std::string, std::list<Others>::iterator> by_write_;
   std::uint64_t rounds_ = 0;
-  std::map<std::string, TimePoint> unknown_;
-  int timeouts_in_a_row_ = 0;
+  std::map<std::string, Unknown> unknown_;
+  std::map<std::string, Stuck> stuck_;
+  Ends applied_;
+  TimePoint moved_at_ = kNever;
 };
 
 /// How long a server is asked on after the last barrier.

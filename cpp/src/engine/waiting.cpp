@@ -3,6 +3,7 @@
 #include "antipode/wait_on_read.h"
 
 #include <algorithm>
+#include <map>
 
 #include "engine/in_force.h"
 
@@ -11,12 +12,16 @@ namespace antipode {
 bool Places::Take(Group& group) {
   const auto now = InForce();
   const std::int64_t limit = tasks_ ? now->max_tasks : now->max_waiters;
+  std::map<Server*, std::int64_t> at_server;
+  std::map<Store*, std::int64_t> at_store;
   for (const Need& need : group.needs) {
-    Store* const store = &need.server->store();
     if (need.done.load(std::memory_order_acquire)) continue;
-    if (std::find(taken_.begin(), taken_.end(), store) != taken_.end()) continue;
-    if (store->TakePlace(limit, tasks_)) {
-      taken_.push_back(store);
+    std::int64_t& most = at_store[&need.server->store()];
+    most = std::max(most, ++at_server[need.server.get()]);
+  }
+  for (const auto& [store, entries] : at_store) {
+    if (store->TakePlace(limit, tasks_, entries)) {
+      taken_.emplace_back(store, entries);
       continue;
     }
     GiveBack();
@@ -29,12 +34,16 @@ bool Places::Take(Group& group) {
 }
 
 void Places::GiveBack() {
-  for (Store* store : taken_) store->GivePlaceBack(tasks_);
+  for (const auto& [store, entries] : taken_) store->GivePlaceBack(tasks_, entries);
   taken_.clear();
 }
 
 bool ParkAll(Group& group, const WantedWrites& wanted) {
-  for (const auto& [server, write_id] : wanted) server->Park(group.Add(*write_id, server));
+  const TimePoint deadline = DeadlineOf(group);  // it holds meanwhile, too (BAR-60)
+  for (const auto& [server, write_id] : wanted) {
+    Need& need = group.Add(*write_id, server);
+    if (Clock::now() < deadline) server->Park(need);
+  }
   return group.Parked();
 }
 

@@ -3,6 +3,7 @@
 #ifndef ANTIPODE_ENGINE_WAITING_H_
 #define ANTIPODE_ENGINE_WAITING_H_
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <utility>
@@ -34,7 +35,7 @@ class Places {
 
  private:
   const bool tasks_;
-  std::vector<Store*> taken_;
+  std::vector<std::pair<Store*, std::int64_t>> taken_;  // and how many entries
 };
 
 /// Parks every write at its server; true where something is to be waited for.

@@ -294,6 +294,36 @@ TEST_F(BarrierTest, ReadOrFallbackReadsHereOrThere) {
   ASSERT_NE(refused.error().result, nullptr);
 }
 
+// BAR-46: the place that it falls back to is judged, and what is unproven may be lost there, too.
+TEST_F(BarrierTest, AFallbackIsJudgedAndNotTriedWhereSomethingIsUnproven) {
+  MakeFakeStore("lost", {MakeFake("lost", Always(Visibility::Unproven("its epoch has ended", UnprovenKind::kHistory)))});
+  MakeFakeStore("late", {MakeFake("late", Always(Visibility::NotYet()))});
+  std::optional<Lineage> after;
+  const auto read = [&](BarrierOptions options) {
+    return ReadOrFallback([] { return 1; },
+                          [&] {
+                            after = CurrentReading()->after();
+                            CurrentReading()->Saw({At("seen", "e", 1)});
+                            return 2;
+                          },
+                          options);
+  };
+  {
+    const Scope scope(Lineage(At("lost", "e", 1)));
+    const auto refused = read(BarrierOptions().Timeout(20s));
+    ASSERT_FALSE(refused.ok());
+    EXPECT_EQ(refused.error().code, ErrorCode::kUnproven);
+    EXPECT_FALSE(after);
+    EXPECT_EQ(read(BarrierOptions().Timeout(20s).OnUnproven(Policy::kProceed)).value(), 2);
+  }
+  const Lineage lineage(At("late", "e", 1));
+  const Scope scope(lineage);
+  const Reading outer;
+  EXPECT_EQ(read(BarrierOptions().Timeout(20ms)).value(), 2);
+  EXPECT_EQ(after, lineage);
+  EXPECT_EQ(outer.lineage(), Lineage(At("seen", "e", 1)));
+}
+
 // BAR-50, BAR-48.
 TEST_F(BarrierTest, AReadThatWaitsObeysTheModeAndThePolicy) {
   for (const Mode mode : {Mode::kEnforce, Mode::kDryRun}) {

@@ -11,21 +11,77 @@
 namespace antipode::testing {
 namespace {
 
-// BAR-40.
-TEST_F(LogTest, TheKnownLagAnswersAtOnceWhileAProberGoesOn) {
-  EXPECT_FALSE(Barrier(Upto(5), Proceeding(200ms)).satisfied());
+// BAR-40, BAR-57: behind another server by more than the deadline: looked at, and then answered, while a prober goes on.
+TEST_F(LogTest, ALagAboveTheDeadlineAnswersBehindALook) {
+  const auto ahead = std::make_shared<FakeLog>();
+  MakeFakeStore<LogShim>("log", {MakeFake("ahead", [ahead](Span<const WriteId> ids, Server& at) { return ahead->Judge(ids, at); })});
+  ahead->Move(5);
+  EXPECT_FALSE(Barrier(Upto(5), Proceeding(300ms)).satisfied());  // from now on the lag is known
   Until([&] {
-    const auto since = server_->ProbedSince("e1");
-    return since && Clock::now() - *since > 200ms;
+    const TimePoint began = Clock::now();
+    const BarrierResult result = Barrier(Upto(5), Proceeding(200ms));
+    EXPECT_EQ(result.store("log").verdict, Verdict::kTimedOut);
+    return Clock::now() - began < 150ms && result.store("log").reason.find("lags by") != std::string::npos;
   });
+  log_->Move(5);
+  EXPECT_TRUE(Barrier(Upto(5), Proceeding(200ms)).satisfied()) << "what has come is seen by the look";
+}
+
+// BAR-57: what somebody wishes for makes no lag.
+TEST_F(LogTest, AWishIsNoLag) {
+  EXPECT_FALSE(Barrier(Upto(7), Proceeding(100ms)).satisfied());
+  std::thread mover([&] {
+    std::this_thread::sleep_for(150ms);
+    log_->Move(7);
+  });
+  EXPECT_TRUE(Barrier(Upto(7), Proceeding(20s)).satisfied());
+  mover.join();
+  EXPECT_FALSE(Barrier(Upto(UINT64_MAX), Proceeding(50ms)).satisfied());
   const TimePoint began = Clock::now();
-  const BarrierResult result = Barrier(Upto(6), Proceeding(200ms));
-  EXPECT_LT(Clock::now() - began, 150ms);
-  EXPECT_EQ(result.store("log").verdict, Verdict::kTimedOut);
-  EXPECT_NE(result.store("log").reason.find("lags"), std::string::npos) << result.Explain();
-  EXPECT_TRUE(Barrier(Upto(0), Proceeding(20s)).satisfied()) << "a smaller position is judged by itself";
-  log_->Move(6);
-  Until([&] { return Barrier(Upto(6), Proceeding(200ms)).satisfied(); });
+  EXPECT_FALSE(Barrier(Upto(8), Proceeding(100ms)).satisfied());
+  EXPECT_GE(Clock::now() - began, 100ms) << "nobody knows of a lag: it is waited for";
+}
+
+// BAR-40: waits that timed out for one key say nothing of another, and nothing without a look.
+TEST_F(EngineTest, TimeoutsOfOneKeyDoNotCountAgainstAnother) {
+  std::atomic<bool> is_there{false};
+  const FakePtr fake = MakeFake("objects", [&](Span<const WriteId> ids, Server&) {
+    std::vector<Visibility> answers;
+    for (const WriteId& id : ids) {
+      const bool shown = id.key() == "good" || is_there;
+      answers.push_back(shown ? Visibility::Visible() : Visibility::NotYet());
+    }
+    return Answers(answers);
+  });
+  MakeFakeStore("s", {fake});
+  const auto judge = [](const char* key, Duration timeout) { return Barrier(Lineage(Object("s", key)), Proceeding(timeout)); };
+  for (int n = 0; n < 6; ++n) EXPECT_FALSE(judge("never", 50ms).satisfied());
+  const BarrierResult early = judge("never", 90ms);
+  EXPECT_NE(early.store("s").reason.find("in a row timed out"), std::string::npos) << early.Explain();
+  EXPECT_TRUE(judge("good", 50ms).complete());
+  is_there = true;
+  EXPECT_TRUE(judge("never", 50ms).complete()) << "it is looked up before it is refused";
+}
+
+// BAR-60: parking is not the dearer the more wait, the deadline holds meanwhile, and so many park at most.
+TEST_F(EngineTest, AHostileLineageIsNoOutage) {
+  MakeFakeStore("s", {MakeFake("none", Always(Visibility::NotYet()))});
+  std::vector<WriteId> ids;
+  for (int n = 0; n < 20'000; ++n) ids.push_back(Object("s", "no" + std::to_string(n)));
+  const Lineage lineage(ids);
+  const TimePoint began = Clock::now();
+  std::vector<std::future<BarrierResult>> all;
+  for (int n = 0; n < 6; ++n) all.push_back(BarrierAsync(lineage, Proceeding(2s)));
+  int refused = 0;
+  for (auto& each : all) {
+    const BarrierResult result = each.get();
+    EXPECT_FALSE(result.satisfied());
+    refused += result.store("s").reason.find("overloaded") != std::string::npos ? 1 : 0;
+  }
+  EXPECT_GE(refused, 1);
+  EXPECT_LT(Clock::now() - began, 30s);
+  MakeFakeStore("t", {MakeFake("well", Always(Visibility::Visible()))});
+  EXPECT_TRUE(Barrier(Lineage(Object("t", "k")), Proceeding(20s)).complete());
 }
 
 TEST_F(LogTest, AnImpossiblePositionDoesNotStopOthers) {

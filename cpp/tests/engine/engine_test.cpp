@@ -4,6 +4,8 @@
 #include <future>
 #include <set>
 
+#include "antipode/scope.h"
+#include "antipode/writing.h"
 #include "engine/log_test.h"
 
 namespace antipode::testing {
@@ -161,6 +163,27 @@ TEST_F(EngineTest, AShimWithAPaceOfItsOwnIsCalledWithoutBackOff) {
   Until([&] { return fake->asked >= 40; }, 14s);
   fake->Set(Always(Visibility::Visible()));
   EXPECT_TRUE(waiting.get().satisfied());
+}
+
+// SCOPE-24: a write that several scopes share, and a version that no lineage can hold: it has happened all the same.
+TEST_F(EngineTest, WhatBecomesOfAWriteIsOfEachOfItsScopes) {
+  const auto store = MakeFakeStore<LogShim>("log", {});
+  for (const std::string& epoch : {std::string("e1"), std::string(5000, 'x')}) {
+    const Scope outer;
+    Writing write(store);
+    const Scope inner;
+    write.JoinScope();
+    write.JoinScope();
+    EXPECT_EQ(inner->pending().size(), 1U);
+    EXPECT_FALSE(inner->Marked().IsComplete({"log"}));
+    EXPECT_TRUE(write.Beside().IsComplete({"log"})) << "its own is no other write";
+    write.RecordUpperBound(Ordered{epoch, 1});
+    for (const Scope* scope : {&outer, &inner}) {
+      EXPECT_TRUE((*scope)->pending().empty());
+      EXPECT_EQ((*scope)->lineage().IsComplete({"log"}), epoch == "e1");
+      EXPECT_EQ((*scope)->lineage().size(), epoch == "e1" ? 1U : 0U);
+    }
+  }
 }
 
 }  // namespace

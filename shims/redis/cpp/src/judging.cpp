@@ -6,20 +6,20 @@
 namespace antipode::redis {
 namespace {
 
-std::string Short(const std::string& epoch) { return epoch.substr(0, 4) + "…"; }
-
-std::string At(const std::string& epoch, std::uint64_t counter) { return Short(epoch) + "." + std::to_string(counter); }
+// The history that it continued, as its own word has it, which is believed while it still holds data of that history without a
+// break: a full copy that failed behind its flush leaves the word and takes the data (EPOCH-33).
+Ends Before(const Replication& now) {
+  if (now.before.empty() || now.before_end == 0 || !now.backlog) return {};
+  return {{now.before, now.before_end - 1}};
+}
 
 }  // namespace
 
 Ends Seen::Proved() const {
   Ends proved = marks;
-  const auto raise = [&](const std::string& epoch, std::uint64_t counter) {
-    const auto [place, added] = proved.emplace(epoch, counter);
-    if (!added) place->second = std::max(place->second, counter);
-  };
-  raise(replication.epoch, replication.offset);
-  if (!replication.before.empty() && replication.before_end > 0) raise(replication.before, replication.before_end - 1);
+  Ends own = Before(replication);
+  own[replication.epoch] = std::max(own[replication.epoch], replication.offset);
+  for (const auto& [epoch, counter] : own) proved[epoch] = std::max(proved[epoch], counter);
   return proved;
 }
 
@@ -29,25 +29,15 @@ Visibility Judge(const WriteId& write_id, const Seen& seen) {
     return Visibility::Unproven(write_id.Section() + " is no Redis position");
   }
   const Replication& now = seen.replication;
-  const Ends proved = seen.Proved();
-  const auto reached = proved.find(version->epoch);
-  if (reached != proved.end() && version->counter <= reached->second) return Visibility::Visible();
+  const Ends before = Before(now);
+  Visibility answer = JudgePosition(version->epoch, version->counter, {now.epoch, now.offset, &seen.marks, &before});
+  if (answer.verdict == Verdict::kVisible) return answer;
   if (version->epoch == now.epoch) {
-    return Visibility::NotYet("at " + At(now.epoch, now.offset) + ", wanted " + std::to_string(version->counter) +
-                              (now.link ? "" : ", its link to the primary is down"));
+    if (!now.link) answer.reason += ", its link to the primary is down";
+  } else if (!seen.marks_known) {
+    return Visibility::UnknownEpoch(answer.reason + ", and " + seen.why_no_marks);
   }
-  if (!seen.marks_known) return Visibility::UnknownEpoch("in epoch " + Short(now.epoch) + ", and " + seen.why_no_marks);
-  const auto mark = seen.marks.find(version->epoch);
-  if (mark != seen.marks.end() && seen.IsPast()) {
-    return Visibility::Unproven("epoch " + Short(version->epoch) + " has ended here, and no mark covers " +
-                                std::to_string(version->counter) + ": " + std::to_string(mark->second) +
-                                " is the last that is known to be here");
-  }
-  if (reached != proved.end()) {
-    return Visibility::NotYet("in epoch " + Short(now.epoch) + ", has " + Short(version->epoch) + " up to " +
-                              std::to_string(reached->second) + ", and no mark of its own epoch yet");
-  }
-  return Visibility::UnknownEpoch("in epoch " + Short(now.epoch) + ", and does not know " + Short(version->epoch));
+  return answer;
 }
 
 }  // namespace antipode::redis

@@ -18,9 +18,6 @@ struct Seen {
   bool marks_known = true;  // false where the marks could not be read
   std::string why_no_marks;
 
-  // Whether a mark written in the server's own current epoch was applied: older epochs have ended here.
-  bool IsPast() const { return marks.find(replication.epoch) != marks.end(); }
-
   // Per epoch, up to where everything is here.
   Ends Proved() const;
 };

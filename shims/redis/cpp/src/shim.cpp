@@ -52,7 +52,10 @@ Answers RedisShim::Visible(Span<const WriteId> ids, Server& server) {
   auto session = SessionOf(server);
   if (!session.ok()) {
     const Failure& failure = session.failure();
-    return failure.by_server ? Answers::Refused(failure.words) : Answers::Unreachable(failure.words);
+    if (!failure.by_server) return Answers::Unreachable(failure.words);
+    const std::string_view code = failure.Code();
+    const bool is_login = code == "NOAUTH" || code == "WRONGPASS";
+    return Answers::Refused(failure.words, is_login ? UnprovenKind::kConnection : UnprovenKind::kOther);
   }
   std::set<std::string> epochs;
   for (const WriteId& write_id : ids) {
@@ -64,11 +67,12 @@ Answers RedisShim::Visible(Span<const WriteId> ids, Server& server) {
     const Failure& failure = seen.failure();
     if (!failure.by_server) return Answers::Unreachable(failure.words);
     if (failure.Code() != "NOPERM") return Answers::Refused(failure.words);
-    const auto refused = Visibility::Unproven("its user may not ask where it is (" + failure.words + "). " + Grant(key));
+    const auto refused = Visibility::Unproven("its user may not ask where it is (" + failure.words + "). " + Grant(key),
+                                             UnprovenKind::kRight);
     return std::vector<Visibility>(ids.size(), refused);
   }
   if ((*session)->cluster()) {
-    return std::vector<Visibility>(ids.size(), Visibility::Unproven("it " + std::string(kCluster)));
+    return std::vector<Visibility>(ids.size(), Visibility::Unproven("it " + std::string(kCluster), UnprovenKind::kUnfit));
   }
   server.Applied((*session)->run_id(), seen->replication.epoch, seen->Proved());
   std::vector<Visibility> answers;

@@ -79,6 +79,9 @@ Result<Facts> Ask(const Target& target, const Options& options) {
 Result<Connection> Wrap(redisContext* context, const Options& options) {
   std::unique_ptr<redisContext, Free> owned(context);
   if (context == nullptr) return Refuse(ErrorCode::kConfiguration, "Wrap(): there is no connection: hiredis gave a null pointer");
+  if (context->err != 0) {
+    return Refuse(ErrorCode::kConfiguration, std::string("the connection to wrap is not open: ") + context->errstr);
+  }
   if ((context->flags & REDIS_BLOCK) == 0) {
     return Refuse(ErrorCode::kConfiguration, "Wrap() takes a blocking connection: redisConnect, not redisConnectNonBlock");
   }

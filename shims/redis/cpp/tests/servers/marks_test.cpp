@@ -156,5 +156,21 @@ print(antipode.barrier(antipode.Lineage.deserialize(sys.argv[4]), timeout=10).sa
   EXPECT_EQ(said, "True");
 }
 
+// BAR-46: what the new primary has lost is not read there silently, whatever the barrier says at first.
+TEST_F(MarksTest, AFallbackAfterAFailoverThatLostWritesIsNotSilent) {
+  Connection first = Wrapped("a");
+  Connection second = Wrapped("b1");
+  ASSERT_TRUE(Look(Written(first, "kept")).satisfied());
+  Lineage lost;
+  TheLab().PromoteLosing("redis", "b1", [&] { lost = Written(first, "lost"); });
+  ASSERT_TRUE(Until([&] { return Look(Written(second, "second term")).satisfied(); }));
+  const Scope scope(lost);
+  for (const auto timeout : {0ms, 1ms, 5000ms}) {
+    const auto read = [&] { return static_cast<bool>(second.Command("GET lost")); };
+    const Result<bool> silent = ReadOrFallback(read, read, BarrierOptions().Timeout(timeout));
+    EXPECT_TRUE(!silent.ok() || !*silent);
+  }
+}
+
 }  // namespace
 }  // namespace antipode::redis

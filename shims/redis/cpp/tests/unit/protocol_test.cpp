@@ -146,6 +146,17 @@ TEST(Judging, ByTheHistoryThatItContinuedAndByMarks) {  // EPOCH-10, EPOCH-11
   EXPECT_TRUE(Judge(At(kEpochB, 61), seen).unknown_epoch);
 }
 
+TEST(Judging, NotByTheWordOnAHistoryWhoseDataMayBeGone) {  // EPOCH-33: a full copy that failed behind its flush
+  Seen seen = Somewhere();
+  seen.replication.before = kEpochB;
+  seen.replication.before_end = 50;
+  seen.replication.backlog = false;
+  const Visibility answer = Judge(At(kEpochB, 49), seen);
+  EXPECT_EQ(answer.verdict, Verdict::kNotYet);
+  EXPECT_TRUE(answer.unknown_epoch);
+  EXPECT_EQ(seen.Proved().count(kEpochB), 0U);
+}
+
 TEST(Marks, OnlyAPositionAndANumberAreAMark) {
   EXPECT_EQ(PositionOfMark("18446744073709551615 3"), 18446744073709551615U);
   for (const char* text : {"", "5", "5 3 1", "x 3", "-1 3", "18446744073709551616 1"}) {
