@@ -306,7 +306,7 @@ def test_at_an_edge_nothing_comes_in_or_goes_back_and_its_own_calls_work() -> No
 
 @pytest.mark.parametrize("call", [requests_plain, requests_instrumented_first, httpx_plain, httpx_wrapped_first])
 def test_a_redirect_to_a_host_that_is_not_ours_takes_no_lineage_along(call: Call) -> None:
-    """TRUST-26: the second hop is judged anew, by its name."""
+    """TRUST-26, TRUST-34: the second hop is judged anew, by its name."""
     outside: list[dict[str, str]] = []
 
     async def end(incoming: Request) -> Response:
