@@ -155,6 +155,8 @@ public final class AntipodePostgres {
         if (!why.isEmpty() && options.onUnfit() == OnUnfit.RAISE) {
           throw new UnfitStoreException(why + ". StoreOptions.onUnfit(UNPROVEN) lets the service start");
         }
+        BaseConnection asked = physical;
+        binding.unsure(shim.unsure.computeIfAbsent(place, first -> Unsure.of(Asking.ask(asked, Unsure.QUESTION))));
         unfit.put(target.address(), why);
       }
       return RecordingConnection.of(connection, new Flow(binding, physical, why, isPlainChain(connection)));

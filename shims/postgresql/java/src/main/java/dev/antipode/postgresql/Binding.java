@@ -7,6 +7,7 @@ import dev.antipode.configuration.ProcessSettings;
 import dev.antipode.shim.Capabilities.Rest;
 import dev.antipode.shim.RegisteredStore;
 import java.time.Duration;
+import java.util.List;
 import java.util.Properties;
 import javax.sql.DataSource;
 
@@ -22,6 +23,7 @@ final class Binding {
   private volatile int generation = -1;
   private volatile Mode mode = Mode.ENFORCE;
   private volatile boolean merges;
+  private volatile Unsure unsure = Unsure.of(List.of());
 
   /** {@code plain} is the wrapped client; null for a connection. */
   Binding(RegisteredStore store, StoreOptions options, DataSource plain) {
@@ -42,6 +44,16 @@ final class Binding {
       generation = now;
     }
     return this;
+  }
+
+  /** What its database has that makes texts unsure. */
+  void unsure(Unsure found) {
+    unsure = found;
+  }
+
+  /** What a statement may do; null: nobody knows its text. */
+  Kind classify(String text) {
+    return unsure.classify(text);
   }
 
   RegisteredStore store() {

@@ -37,6 +37,9 @@ public final class PostgresqlShim extends Shim {
   /** By user and server address: why positions prove nothing; found out when a client was wrapped. */
   final Map<String, String> fitness = new ConcurrentHashMap<>();
 
+  /** By user and address: what the database has that makes texts unsure. */
+  final Map<String, Unsure> unsure = new ConcurrentHashMap<>();
+
   private volatile Properties credentials = new Properties();
 
   /** A shim that serves no store yet. */

@@ -105,7 +105,7 @@ final class RecordingConnection extends Proxies.Handler {
       case "getQueryExecutor":
         return RecordingExecutor.of((QueryExecutor) plainly(method, args), flow);
       case "execSQLUpdate", "execSQLQuery":
-        Kind kind = Statements.classify((String) args[0]);
+        Kind kind = flow.binding().classify((String) args[0]);
         flow.session().sent(kind, (String) args[0]);
         return NotedStatement.around(
             flow,

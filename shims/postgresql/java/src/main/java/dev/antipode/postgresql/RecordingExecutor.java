@@ -28,7 +28,7 @@ final class RecordingExecutor extends Proxies.Handler {
             NotedStatement.ANYTHING,
             () -> Reads.around(flow, Kind.MAYBE, () -> flow.run(Kind.MAYBE, false, () -> plainly(method, args))));
       case "startCopy":
-        Kind kind = Statements.classify((String) args[0]);
+        Kind kind = flow.binding().classify((String) args[0]);
         Copy copy = new Copy(flow, kind);
         return NotedStatement.around( // which writes it shows nobody knows, whenever its rows come
             flow,
@@ -73,6 +73,12 @@ final class RecordingExecutor extends Proxies.Handler {
         case "writeToCopy", "flushCopy":
           flow.joinScopes(Collections.singleton(LineageScope.current()));
           return flow.guarded(Kind.WRITE, () -> plainly(method, args));
+        case "readFromCopy":
+          Object row = flow.guarded(Kind.WRITE, () -> plainly(method, args));
+          if (row == null) { // its end
+            flow.finished(Kind.MAYBE, false);
+          }
+          return row;
         default:
           return plainly(method, args);
       }

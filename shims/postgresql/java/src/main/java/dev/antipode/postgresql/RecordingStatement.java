@@ -42,7 +42,7 @@ final class RecordingStatement extends Proxies.Handler {
       case "execute", "executeQuery", "executeUpdate", "executeLargeUpdate", "executeWithFlags":
         String sent = args != null && args.length > 0 && args[0] instanceof String own ? own : text;
         last = sent;
-        return executed(sent == null ? Kind.MAYBE : Statements.classify(sent), sent, method, args);
+        return executed(flow.binding().classify(sent), sent, method, args);
       case "executeBatch", "executeLargeBatch":
         Kind all = batch;
         List<LineageScope> scopes = List.copyOf(batchScopes);
@@ -140,7 +140,7 @@ final class RecordingStatement extends Proxies.Handler {
   }
 
   private void addToBatch(String sent) {
-    Kind kind = sent == null ? Kind.MAYBE : Statements.classify(sent);
+    Kind kind = flow.binding().classify(sent);
     flow.session().sent(kind, sent);
     if (kind == Kind.READ) {
       return;

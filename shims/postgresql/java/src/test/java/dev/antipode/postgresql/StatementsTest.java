@@ -9,6 +9,7 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.MethodSource;
@@ -43,5 +44,27 @@ class StatementsTest {
 
   static List<String> unended() {
     return List.of("SELECT 'open", "SELECT /* open", "SELECT /* /* */ open", "SELECT $x$ open", "SELECT \"open");
+  }
+
+  private static JsonNode all() throws IOException {
+    return new ObjectMapper().readTree(Path.of("..", "statements.json").toFile());
+  }
+
+  @Test
+  void theDatabaseIsAskedWhatEachLanguageAsks_SHIM_43() throws IOException {
+    List<String> lines = new ArrayList<>();
+    all().get("unsure_question").forEach(line -> lines.add(line.asText()));
+    assertThat(Unsure.QUESTION.strip()).isEqualTo(String.join("\n", lines).strip());
+  }
+
+  @Test
+  void whatTheDatabaseHasMakesTextsUnsure_SHIM_43() throws IOException {
+    for (JsonNode each : all().get("unsure")) {
+      List<String[]> rows = new ArrayList<>();
+      each.get("has").forEach(row -> rows.add(new String[] {row.get(0).asText(), row.get(1).asText()}));
+      Unsure unsure = Unsure.of(rows);
+      each.get("unsure").forEach(text -> assertThat(unsure.classify(text.asText())).as(text.asText()).isEqualTo(Kind.MAYBE));
+      each.get("sure").forEach(text -> assertThat(unsure.classify(text.asText())).as(text.asText()).isEqualTo(Kind.READ));
+    }
   }
 }

@@ -6,6 +6,8 @@ import dev.antipode.Antipode;
 import dev.antipode.BarrierOptions;
 import dev.antipode.Lineage;
 import dev.antipode.LineageScope;
+import dev.antipode.StoreOptions;
+import java.io.StringWriter;
 import java.nio.charset.StandardCharsets;
 import java.sql.Connection;
 import java.sql.PreparedStatement;
@@ -14,6 +16,7 @@ import java.sql.Statement;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import javax.sql.DataSource;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -185,5 +188,34 @@ class TransactionsTest extends QuietRegion {
     } catch (SQLException gone) {
       return false;
     }
+  }
+
+  /** Nothing of them shows in the text. */
+  @ParameterizedTest
+  @ValueSource(strings = {"SELECT * FROM own_view", "SELECT 1 ==> 2", "SELECT replace(1, 'x')", "COPY (SELECT * FROM own_view) TO STDOUT"})
+  void whatTheDatabaseMakesOfATextIsRecorded_SHIM_43(String text) throws SQLException {
+    try (Connection other = region().plain("a", "postgres").getConnection(); Statement statement = other.createStatement()) {
+      statement.execute("CREATE TABLE IF NOT EXISTS own_log (at text)");
+      statement.execute("GRANT ALL ON own_log TO PUBLIC");
+      statement.execute("CREATE OR REPLACE FUNCTION own_write(a int, b int) RETURNS int LANGUAGE sql VOLATILE AS"
+          + " $$ INSERT INTO own_log VALUES ('x') RETURNING 1 $$");
+      statement.execute("CREATE OR REPLACE FUNCTION replace(a int, b text) RETURNS int LANGUAGE sql VOLATILE AS"
+          + " $$ INSERT INTO own_log VALUES ('x') RETURNING 1 $$");
+      statement.execute("CREATE OR REPLACE VIEW own_view AS SELECT own_write(1, 2)");
+      statement.execute("GRANT SELECT ON own_view TO PUBLIC");
+      statement.execute("DROP OPERATOR IF EXISTS ==> (int, int)");
+      statement.execute("CREATE OPERATOR ==> (LEFTARG = int, RIGHTARG = int, FUNCTION = own_write)");
+    }
+    DataSource fresh = region().wrap("a", StoreOptions.named("own-" + newKey()));
+    Lineage lineage = Region.inScope(fresh, connection -> {
+      if (text.startsWith("COPY")) {
+        connection.unwrap(PGConnection.class).getCopyAPI().copyOut(text, new StringWriter());
+      } else {
+        try (Statement statement = connection.createStatement()) {
+          statement.executeQuery(text).close();
+        }
+      }
+    });
+    assertThat(lineage.ids()).as(text).hasSize(1);
   }
 }

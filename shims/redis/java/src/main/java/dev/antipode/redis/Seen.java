@@ -49,7 +49,7 @@ record Seen(Replication replication, Map<String, Long> marks, String whyNoMarks)
       return answer;
     }
     if (epoch.equals(here)) {
-      return replication.link() ? answer : Visibility.notYet(answer.reason() + ", its link to the primary is down");
+      return replication.link() ? answer : Visibility.notYet(answer.reason() + "; its link to the primary is down");
     }
     return whyNoMarks == null
         ? answer
