@@ -5,7 +5,6 @@ import dev.antipode.shim.RegisteredStore;
 import dev.antipode.telemetry.CallSite;
 import dev.antipode.telemetry.Telemetry;
 import io.opentelemetry.context.Context;
-import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Executor;

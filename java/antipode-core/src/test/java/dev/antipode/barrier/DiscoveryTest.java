@@ -38,6 +38,8 @@ class DiscoveryTest {
       .lineage(ONE).timeout(Duration.ofSeconds(60)).onTimeout(Policy.PROCEED).onUnproven(Policy.PROCEED);
   private static final BarrierOptions HASTY = PATIENT.timeout(Duration.ofMillis(200));
 
+  private static volatile Fake late;
+
   private final Fake here = new Fake("here", FakeShim.always(Visibility.VISIBLE));
   private final Fake there = new Fake("there", FakeShim.always(Visibility.VISIBLE));
   private volatile Collection<?> named = List.of(here, there);
@@ -139,18 +141,17 @@ class DiscoveryTest {
     RegisteredStore store = FakeShim.store(FakeShim::new, StoreOptions.named("s"));
     store.useServer(here);
     Object pool = new Object();
-    volatileTarget = null;
-    Discovery expected = store.expectServer("a pool", pool, whose -> volatileTarget == null ? List.of() : List.of(volatileTarget));
+    late = null;
+    Discovery expected =
+        store.expectServer("a pool", pool, whose -> late == null ? List.of() : List.of(late));
     assertUnproven(barrier(HASTY), UnprovenKind.NOT_OPENED);
     CompletableFuture<BarrierResult> waiting = Antipode.barrierAsync(PATIENT);
-    volatileTarget = there;
+    late = there;
     assertThat(waiting.join().complete()).isTrue();
     assertThat(judged(waiting.join().store("s"))).containsExactly("here", "there");
     assertThat(expected.isDue(Ticks.now())).as("asked no more").isFalse();
     assertThat(pool).isNotNull();
   }
-
-  private static volatile Fake volatileTarget;
 
   @Test
   void aClientThatIsGoneIsWaitedForNoMore_BAR_52() {

@@ -27,11 +27,6 @@ final class Commands {
     boolean mayWrite() {
       return this == WRITE || this == MAYBE;
     }
-
-    /** Whether it may return what others wrote, so that it waits (SHIM-44). */
-    boolean mayRead() {
-      return this == READ || this == MAYBE;
-    }
   }
 
   private static final String READS = """
@@ -66,9 +61,16 @@ final class Commands {
       DISCARD
       """;
 
+  /** Writes whose reply holds data. */
+  private static final Set<String> ANSWERING = Set.of(
+      ("BITFIELD BLMOVE BLMPOP BLPOP BRPOP BRPOPLPUSH BZMPOP BZPOPMAX BZPOPMIN DECR DECRBY GETDEL GETEX GETSET HINCRBY "
+          + "HINCRBYFLOAT INCR INCRBY INCRBYFLOAT LMOVE LMPOP LPOP RPOP RPOPLPUSH SETBIT SPOP XAUTOCLAIM XCLAIM XREADGROUP "
+          + "ZINCRBY ZMPOP ZPOPMAX ZPOPMIN").split(" "));
+
   // Flagged as writes, and reads unless they say where to store.
   private static final Set<String> STORING = Set.of("SORT", "GEORADIUS", "GEORADIUSBYMEMBER");
-  private static final Set<String> FUNCTION_READS = Set.of("DUMP", "HELP", "KILL", "LIST", "STATS");
+  private static final Set<String> FUNCTION_READS = Set.of("DUMP", "LIST");
+  private static final Set<String> FUNCTION_OTHERS = Set.of("HELP", "KILL", "STATS");
   private static final Map<String, Kind> KINDS = new HashMap<>();
 
   static {
@@ -101,9 +103,21 @@ final class Commands {
       return sub.equals("HELP") ? Kind.OTHER : Kind.WRITE;
     }
     if (name.equals("FUNCTION")) {
-      return FUNCTION_READS.contains(sub) ? Kind.OTHER : Kind.WRITE;
+      if (FUNCTION_READS.contains(sub)) {
+        return Kind.READ;
+      }
+      return FUNCTION_OTHERS.contains(sub) ? Kind.OTHER : Kind.WRITE;
     }
     return Kind.MAYBE;
+  }
+
+  /** Whether a command of this kind may return what others wrote, so that it waits; what is unsure does (SHIM-44). */
+  static boolean mayRead(Kind kind, Words command) {
+    if (kind != Kind.WRITE) {
+      return kind == Kind.READ || kind == Kind.MAYBE;
+    }
+    String name = name(command);
+    return ANSWERING.contains(name) || (name.equals("SET") && command.size() > 3 && has(command, "GET"));
   }
 
   /** The command's first word in capitals. */

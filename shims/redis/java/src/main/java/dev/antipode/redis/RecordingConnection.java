@@ -210,7 +210,7 @@ final class RecordingConnection<K, V> extends StatefulRedisConnectionImpl<K, V> 
       }
     } else if (records) {
       WriteCall call = new WriteCall(binding, kind == Commands.Kind.WRITE).with(words);
-      ReadCall read = kind.mayRead() ? ReadCall.of(binding) : null;
+      ReadCall read = Commands.mayRead(kind, words) ? ReadCall.of(binding) : null;
       LettuceLooks<K, V> first = read == null ? null : new LettuceLooks<>(binding, line, read);
       try {
         return LettuceWrite.start(first, line, command, call, mayMulti(), looks -> sendAsked(new LettuceWrite<>(
@@ -339,7 +339,7 @@ final class RecordingConnection<K, V> extends StatefulRedisConnectionImpl<K, V> 
     Commands.Kind kind = Commands.classify(words);
     boolean writes = kind.mayWrite();
     WriteCall write = writes ? open.writes(kind, words) : null;
-    ReadCall read = kind.mayRead() ? open.reads() : null;
+    ReadCall read = Commands.mayRead(kind, words) ? open.reads() : null;
     open.queued(words, writes);
     if (!binding.beside().concerns(words)) {
       super.dispatch(command);

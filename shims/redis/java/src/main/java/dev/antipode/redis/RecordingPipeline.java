@@ -54,7 +54,7 @@ public final class RecordingPipeline extends AbstractPipeline {
       write.begins();
       write.with(words);
     }
-    ReadCall read = kind.mayRead() ? reads.of(binding, this::waitFirst) : null;
+    ReadCall read = Commands.mayRead(kind, words) ? reads.of(binding, this::waitFirst) : null;
     if (kind == Commands.Kind.READ && !hasReads && binding.follows()) { // the batch's first is followed for all of them
       followed = FollowedRead.of(binding.store());
     }

@@ -90,7 +90,7 @@ public final class RecordingTransaction extends AbstractTransaction {
       }
       write.with(words);
     }
-    ReadCall read = kind.mayRead() ? reads.of(binding, first -> {}) : null;
+    ReadCall read = Commands.mayRead(kind, words) ? reads.of(binding, first -> {}) : null;
     hasReads |= kind == Commands.Kind.READ;
     Response<T> response = new Response<>(command.getBuilder());
     queued.add(new Queued(words, writes, kind == Commands.Kind.READ, read, binding.beside().wire(words, write), response));
@@ -115,7 +115,7 @@ public final class RecordingTransaction extends AbstractTransaction {
             Exchange.execute(
                 binding,
                 connection,
-                new Exchange.Recorded<>(command, call, kind.mayRead() ? ReadCall.of(binding) : null),
+                new Exchange.Recorded<>(command, call, Commands.mayRead(kind, words) ? ReadCall.of(binding) : null),
                 false));
       } catch (RuntimeException | Error error) {
         Exchange.failed(call, error);

@@ -250,9 +250,16 @@ class ReadsTest extends WithClients {
     Ordered now = here().position();
     try (LineageScope scope = Antipode.scope()) {
       scope.append(WriteId.position(STORE, now.epoch(), now.counter() + 1_000_000));
-      assertThatThrownBy(() -> posts.call("EVAL", "return redis.call('SET', KEYS[1], 'v')", "1", "k"))
-          .isInstanceOf(BarrierException.class);
-      assertThat(scope.pending()).isEmpty();
+      Object[][] refused = {
+          {"EVAL", "return redis.call('SET', KEYS[1], 'v')", "1", "k"},
+          {"INCR", "k"},
+          {"GETSET", "k", "v"},
+          {"SET", "k", "v", "GET"}
+      };
+      for (Object[] command : refused) {
+        assertThatThrownBy(() -> posts.call(command)).isInstanceOf(BarrierException.class);
+        assertThat(scope.pending()).isEmpty();
+      }
     }
     assertThat(plain.get("k")).isNull();
   }
