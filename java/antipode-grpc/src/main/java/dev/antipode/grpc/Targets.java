@@ -14,8 +14,8 @@ final class Targets {
   private Targets() {}
 
   /**
-   * The host, with its port; of several addresses one that is not inside. A Unix socket counts as loopback. Where a resolver that we
-   * do not know leads, its target does not say: that stands for itself (TRUST-35).
+   * The host, with its port; of several addresses one that is not inside. A Unix socket counts as loopback. Where a resolver that
+   * we do not know leads, its target does not say: that stands for itself (TRUST-35).
    */
   static String host(String target) {
     int colon = target.indexOf(':');
