@@ -16,8 +16,7 @@ import antipode
 import antipode.memory
 import pytest
 from antipode import Lineage, WriteId, telemetry
-from antipode.messages import outgoing_message
-from antipode.propagation import extract_request
+from antipode.propagation import extract_request, inject_request
 from antipode.seal import Keys
 from antipode.settings import settings
 from antipode.shim import Server, Visibility
@@ -132,10 +131,10 @@ def test_each_of_several_texts_is_judged_by_its_own_seal() -> None:
     """TRUST-24: one that bears none is dropped, and does not take the other with it nor come in by it."""
     antipode.configure(keys=Keys({"k1": b"0" * 32}))
     with antipode.scope(Lineage([FIRST])):
-        sealed = outgoing_message()
-    assert sealed is not None
+        sent: dict[str, str] = {}
+        inject_request(sent, "localhost")
     forged = Lineage([WriteId.position("acl", "e", 7)]).serialize()
-    headers = [("antipode-lineage", forged), ("baggage", f"antipode={sealed}")]
+    headers = [("antipode-lineage", forged), ("baggage", sent["baggage"])]
     for lines in (headers, headers[::-1]):
         with extract_request(lines, "10.0.0.7") as scope:
             assert list(scope.lineage) == [FIRST]
