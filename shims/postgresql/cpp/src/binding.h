@@ -12,7 +12,9 @@
 #include "antipode/settings.h"
 #include "antipode/store.h"
 #include "shim.h"
+#include "statements.h"
 #include "targets.h"
+#include "unsure.h"
 
 namespace antipode::postgresql {
 
@@ -30,6 +32,14 @@ struct Binding {
   AsyncCommits async_commits;
   bool rests;         // whether lineages rest beside rows
   std::string unfit;  // why positions of this client prove nothing; empty where they do
+
+  UnsureNames unsure;  // what of the database makes texts unsure that look like reads
+
+  // What a statement may do, by its text and by what its database has (SHIM-43).
+  Kind KindOf(std::string_view text) const {
+    const Kind kind = Classify(text);
+    return kind == Kind::kRead && unsure.AreIn(text) ? Kind::kMaybe : kind;
+  }
 
   bool records = true;
   bool merges = false;

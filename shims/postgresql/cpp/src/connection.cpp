@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "tables.h"
@@ -46,14 +47,14 @@ Statement Connection::Inside::StatementIn(const char* text) {
   if (text == nullptr) return {Kind::kRead, false};  // libpq refuses it
   if (!prepared_.empty() && MayRename(text)) prepared_.clear();
   binding_.Refresh();
-  const Kind kind = Classify(text);
+  const Kind kind = binding_.KindOf(text);
   repeating_.Says(kind, text);
   const bool follows = kind == Kind::kRead && binding_.store->mode() == Mode::kDryRun;
-  return {kind, follows && ReadsData(text), binding_.notes ? TablesRead(text) : std::vector<std::string>()};
+  return {kind, MayRead(kind, text), follows && ReadsData(text), binding_.notes ? TablesRead(text) : std::vector<std::string>()};
 }
 
 const Statement& Connection::Inside::PreparedStatement(const char* name, Sent& sent) {
-  static const auto& unknown = *new Statement{Kind::kMaybe, false, {std::string()}};  // outlives all connections
+  static const auto& unknown = *new Statement{Kind::kMaybe, true, false, {std::string()}};  // outlives all connections
   const auto found = name == nullptr ? prepared_.end() : prepared_.find(name);
   if (found == prepared_.end()) return unknown;
   PreparedText& prepared = found->second;
@@ -73,9 +74,9 @@ Connection::Inside::Followed Connection::Inside::Follow(const Statement& stateme
 }
 
 void Connection::Inside::Prepared(const char* name, const char* text, int count, const Oid* types) {
-  const Kind kind = Classify(text);
+  const Kind kind = binding_.KindOf(text);
   repeating_.Says(kind, text);
-  PreparedText prepared{{kind, kind == Kind::kRead && ReadsData(text)}, text, {}};
+  PreparedText prepared{{kind, MayRead(kind, text), kind == Kind::kRead && ReadsData(text)}, text, {}};
   if (types != nullptr && count > 0) prepared.types.assign(types, types + count);
   prepared_[name] = std::move(prepared);
   flow_.set_client_prepares();
@@ -147,7 +148,7 @@ Reply Connection::Inside::Run(const Statement& statement, const Sent& sent, cons
   if (status == PQTRANS_IDLE) has_snapshot_ = false;
   const bool known = status == PQTRANS_IDLE || status == PQTRANS_INTRANS;
   if (!binding_.records && !flow_.writes()) return Plain(run);
-  ReadCall read(binding_, plain(), kind, has_snapshot_, site);
+  ReadCall read(binding_, plain(), statement, has_snapshot_, site);
   if (known) {
     Result<void> waited = read.Wait();
     if (!waited.ok()) {
@@ -198,13 +199,21 @@ int Connection::Inside::Start(const Statement& statement, const Sent& sent, cons
   auto noted = NotedStatement::Begin(binding_, statement);
   const PGTransactionStatusType status = PQtransactionStatus(plain());
   if (status == PQTRANS_IDLE && !InPipeline()) has_snapshot_ = false;
-  ReadCall read(binding_, plain(), kind, has_snapshot_, site);
-  if (!InPipeline() && (status == PQTRANS_IDLE || status == PQTRANS_INTRANS)) {
+  ReadCall read(binding_, plain(), statement, has_snapshot_, site);
+  if (status == PQTRANS_IDLE || status == PQTRANS_INTRANS) {
     const Result<void> waited = read.Wait();
     if (!waited.ok()) {
       error_ = std::make_shared<const Error>(waited.error());
       return 0;
     }
+    awaited_ = read.Wanted();
+  } else if (InPipeline() && !IsAwaited(read.Wanted())) {
+    error_ = std::make_shared<const Error>(Error{
+        ErrorCode::kConfiguration,
+        binding_.store->name() + ": a read in a pipeline waits where nothing is on its way: take the results first, or begin the "
+                                 "pipeline with the scope's read",
+        nullptr});
+    return 0;
   }
   const bool wrote = flow_.writes();
   if (binding_.records) flow_.Begins(kind, site);
@@ -237,6 +246,13 @@ int Connection::Inside::Start(const Statement& statement, const Sent& sent, cons
     noted_ = std::move(noted);
   }
   return 1;
+}
+
+// Whether this was waited for when the pipeline was last quiet.
+bool Connection::Inside::IsAwaited(const std::vector<WriteId>& wanted) const {
+  return std::all_of(wanted.begin(), wanted.end(), [this](const WriteId& id) {
+    return std::find(awaited_.begin(), awaited_.end(), id) != awaited_.end();
+  });
 }
 
 void Connection::Inside::Refuse(const PGresult* refusal, bool wrote) {

@@ -80,6 +80,7 @@ class Connection::Inside {
   Followed Follow(const Statement& statement, const Sent& sent, const Site& site);
   // Reads what is under way to its end and throws it away, which libpq's own waiting calls do first.
   void End();
+  bool IsAwaited(const std::vector<WriteId>& wanted) const;
   // Our telling what is to rest beside was refused, so that what follows it is not sent.
   void Refuse(const PGresult* refusal, bool wrote);
   PGresult* ResultOfTheirs();
@@ -110,6 +111,7 @@ class Connection::Inside {
   std::unique_ptr<NotedStatement> noted_;
 
   // A pipeline.
+  std::vector<WriteId> awaited_;  // by the read that was sent when it was last quiet
   int unsynced_ = 0;  // commands sent since the last synchronisation point
   int syncs_ = 0;     // synchronisation points that have not come back
   // What is still to come back, in order, where lineages rest beside rows: for then some of it is ours.

@@ -48,10 +48,12 @@ Visibility JudgeIn(const Epoch& epoch, std::uint64_t wanted, const History& hist
     return Visibility::UnknownEpoch("on timeline " + now + ", wanted timeline " + then);
   }
   const std::optional<std::uint64_t> end = history.EndOf(epoch.timeline);
-  if (!end) return Visibility::Unproven("timeline " + then + " is no part of the history of its timeline " + now);
+  if (!end) return Visibility::Unproven("timeline " + then + " is no part of the history of its timeline " + now,
+                                          UnprovenKind::kHistory);
   if (wanted > *end) {
     return Visibility::Unproven("timeline " + then + " ended there at " + LsnOf(*end) + ", wanted " + LsnOf(wanted) +
-                                ": it may be lost");
+                                    ": it may be lost",
+                                UnprovenKind::kHistory);
   }
   if (auto other = OtherBranch(epoch, wanted, seen)) return *other;
   if (seen.reached >= wanted) return Visibility::Visible();
@@ -119,7 +121,7 @@ Visibility JudgeAt(const std::string& name, std::uint64_t wanted, const Seen& se
         "it is another system (a logical replica, a restored dump, a cluster of its own): positions of " + name +
         " mean nothing there");
   }
-  if (seen.histories.empty()) return Visibility::Unproven("its timeline cannot be known: " + seen.why_hidden);
+  if (seen.histories.empty()) return Visibility::Unproven("its timeline cannot be known: " + seen.why_hidden, UnprovenKind::kRight);
   std::optional<Visibility> bad;
   bool all_bad = true;
   for (const History& history : seen.histories) {

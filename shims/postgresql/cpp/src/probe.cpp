@@ -2,6 +2,7 @@
 
 #include "antipode/logs.h"
 #include "schema.h"
+#include "unsure.h"
 
 namespace antipode::postgresql {
 namespace {
@@ -53,6 +54,7 @@ Facts Probe(const Target& target, Session::Timeout timeout) {
   facts.wal_level = row.at(3).value_or("replica");
   facts.user = row.at(4).value_or("");
   facts.marks = row.at(5) == "t";
+  for (const Row& each : session.Run(kUnsureQuestion)) facts.unsure.emplace_back(each.at(0).value_or(""), each.at(1).value_or(""));
   if (backend != std::to_string(session.backend())) facts.pooler = PoolerMode(target, session, backend, timeout);
   return facts;
 }

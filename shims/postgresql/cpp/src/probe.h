@@ -3,6 +3,8 @@
 #define ANTIPODE_POSTGRESQL_SRC_PROBE_H_
 
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "session.h"
 #include "targets.h"
@@ -17,6 +19,7 @@ struct Facts {
   std::string wal_level = "replica";
   std::string user;
   bool marks = false;
+  std::vector<std::pair<std::string, std::string>> unsure;  // what makes texts unsure that look like reads
   std::string pooler;  // the mode of a pooler, `session`, `transaction` or `statement`; empty where there is none
 
   // Why positions from here would prove nothing; empty where they do.

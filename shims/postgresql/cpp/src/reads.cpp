@@ -30,10 +30,10 @@ bool HasRow(const Results& results) {
 
 }  // namespace
 
-ReadCall::ReadCall(Binding& binding, PGconn* connection, Kind kind, bool has_snapshot, const Site& site)
+ReadCall::ReadCall(Binding& binding, PGconn* connection, const Statement& statement, bool has_snapshot, const Site& site)
     : binding_(binding),
       connection_(connection),
-      reads_(kind == Kind::kRead || IsUnsure(kind)),
+      reads_(statement.may_read),
       has_snapshot_(has_snapshot),
       site_(site) {
   if (!reads_) return;
@@ -42,15 +42,23 @@ ReadCall::ReadCall(Binding& binding, PGconn* connection, Kind kind, bool has_sna
   merges_ = binding.merges && scope_ != nullptr;
 }
 
-Result<void> ReadCall::Wait() {
+std::vector<WriteId> ReadCall::Wanted() const {
   const bool after = reading_ && reading_->after();
   if (!reads_ || binding_.store->mode() != Mode::kEnforce || (!after && !(binding_.waits && scope_))) return {};
-  const Lineage wanted = after ? *reading_->after() : scope_->lineage();
-  if (wanted.OfStore(binding_.store->name()).empty()) return {};
+  return (after ? *reading_->after() : scope_->lineage()).OfStore(binding_.store->name());
+}
+
+Result<void> ReadCall::Wait() {
+  if (Wanted().empty()) return {};
   const auto began = std::chrono::steady_clock::now();
   std::string life;
   if (PQtransactionStatus(connection_) == PQTRANS_IDLE || PQtransactionStatus(connection_) == PQTRANS_INTRANS) {
-    const Results facts = Simple(connection_, kLife);
+    Results facts;
+    if (PQpipelineStatus(connection_) == PQ_PIPELINE_OFF) {
+      facts = Simple(connection_, kLife);
+    } else if (auto piped = Piped(connection_, {{Asked(connection_, kLife)}}).commands; !piped.empty()) {
+      facts = std::move(piped.front());
+    }
     if (HasRow(facts)) {
       life = ValueOf(facts.back().get(), 0);
       const std::string isolation(ValueOf(facts.back().get(), 1));

@@ -20,7 +20,10 @@ namespace antipode::postgresql {
 class ReadCall {
  public:
   // `has_snapshot`: whether the open transaction has run a statement.
-  ReadCall(Binding& binding, PGconn* connection, Kind kind, bool has_snapshot, const Site& site);
+  ReadCall(Binding& binding, PGconn* connection, const Statement& statement, bool has_snapshot, const Site& site);
+
+  // What it is to show; empty where it waits for nothing.
+  std::vector<WriteId> Wanted() const;
 
   // Waits until the connection's own server has what it is to show; fails by the policies.
   Result<void> Wait();

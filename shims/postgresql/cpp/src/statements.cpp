@@ -143,6 +143,15 @@ Kind Classify(std::string_view text) {
   return Kind::kMayCommit;  // it depends on a setting
 }
 
+bool MayRead(Kind kind, std::string_view text) {
+  if (kind != Kind::kWrite) return kind == Kind::kRead || IsUnsure(kind);
+  const std::vector<Token> tokens = Divide(text, false).all;
+  return std::any_of(tokens.begin(), tokens.end(),
+                     [](const Token& token) { return token.IsWord("returning") || token.IsWord("select"); });
+}
+
+bool IsHarmless(std::string_view name) { return IsOneOf(kHarmless, name); }
+
 bool ReadsData(std::string_view text) {
   const std::vector<Token> tokens = Divide(text, false).all;
   return std::any_of(tokens.begin(), tokens.end(), [](const Token& token) { return token.IsWord("from"); });

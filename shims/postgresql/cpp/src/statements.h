@@ -30,12 +30,19 @@ constexpr bool IsUnsure(Kind kind) { return kind == Kind::kMaybe || kind == Kind
 // A statement, as far as anybody asks about it.
 struct Statement {
   Kind kind = Kind::kMaybe;
+  bool may_read = true;     // it may give data: it waits, where reads do (SHIM-44)
   bool reads_data = false;  // it reads, and from something: no setting, no expression
   std::vector<std::string> tables = {};  // for a recorded history: which it reads, as `TablesRead` has them
 };
 
 // What a statement may do.
 Kind Classify(std::string_view text);
+
+// Whether it may give data. Of plain writes those that return something, or read what they write.
+bool MayRead(Kind kind, std::string_view text);
+
+// Whether a call of a function of this name, in lower case, is taken for one that changes nothing.
+bool IsHarmless(std::string_view name);
 
 // Whether one that is a read reads from something.
 bool ReadsData(std::string_view text);

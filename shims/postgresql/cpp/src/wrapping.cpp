@@ -87,7 +87,9 @@ Result<Connection> Wrap(PGconn* connection, Options options) {
   if (!joined.ok()) return joined.error();
   const Target target = TargetOf(connection);
   Binding binding(*joined, (*joined)->UseServer(target, target.address), options);
-  const std::string unfit = FactsAt(*binding.store, target).Unfit();
+  const Facts facts = FactsAt(*binding.store, target);
+  binding.unsure = UnsureNames(facts.unsure);
+  const std::string unfit = facts.Unfit();
   if (!unfit.empty()) {
     binding.unfit = target.address + " " + unfit;
     if (options.store.on_unfit.value_or(OnUnfit::kRaise) == OnUnfit::kRaise) {
@@ -179,7 +181,7 @@ int Connection::SendPrepare(const char* name, const char* query, int count, cons
   // Whether it will be prepared is not known yet: what a named one does when run is not, either.
   if (IsUnnamed(name) && query != nullptr) inside_->PreparedUnnamed(query, count, types);
   if (!IsUnnamed(name)) inside_->Forget(name, query);
-  return inside_->Start({Kind::kRead, false}, Sent(), [&] { return PQsendPrepare(get(), name, query, count, types); }, Site());
+  return inside_->Start({Kind::kRead, false, false}, Sent(), [&] { return PQsendPrepare(get(), name, query, count, types); }, Site());
 }
 
 int Connection::SendQueryPrepared(const char* name, int count, const char* const* values, const int* lengths,

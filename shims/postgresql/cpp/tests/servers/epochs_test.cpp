@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 
+#include "antipode/fallback.h"
 #include "antipode/logs.h"
 #include "antipode/settings.h"
 #include "positions.h"
@@ -197,6 +198,13 @@ TEST(Failover, WhatWasLostNeverPasses) {
   EXPECT_FALSE(verdict.satisfied());
   EXPECT_EQ(verdict.store(kStore).verdict, Verdict::kUnproven) << verdict.Explain();
   EXPECT_FALSE(regions.Shows("b2", "lost"));
+  // BAR-46: what the new primary has lost is not read there silently, whatever the barrier says at first.
+  const Scope reads(lost);
+  for (const auto timeout : {0ms, 1ms, 5000ms}) {
+    const auto read = [&] { return second.Exec("SELECT value FROM posts WHERE key = 'lost'").error() == nullptr; };
+    const Result<bool> silent = ReadOrFallback(read, read, BarrierOptions().Timeout(timeout));
+    EXPECT_TRUE(!silent.ok() || !*silent);
+  }
 }
 
 }  // namespace

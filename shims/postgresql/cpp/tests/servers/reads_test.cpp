@@ -49,6 +49,40 @@ TEST_F(Reads, WaitInASessionWithATimeZoneOfItsOwn) {
   EXPECT_EQ(PQntuples(found.get()), 1);
 }
 
+// SHIM-44: a pipeline's read waits where nothing is on its way, and is refused where that would be too late.
+TEST_F(Reads, InAPipelineWaitOrAreRefused) {
+  regions_.lab().Lag("postgresql", "b1", "100ms");
+  Connection reader = regions_.Wrapped("b1", Waiting);
+  const Scope scope;
+  Write("piped");
+  ASSERT_EQ(reader.EnterPipelineMode(), 1);
+  const auto send = [&] {
+    return reader.SendQueryParams("SELECT value FROM posts WHERE key = 'piped'", 0, nullptr, nullptr, nullptr, nullptr, 0);
+  };
+  ASSERT_EQ(send(), 1) << reader.ErrorMessage();
+  ASSERT_EQ(send(), 1) << "what it waits for was waited for";
+  Write("later");
+  EXPECT_EQ(send(), 0);
+  ASSERT_NE(reader.LastError(), nullptr);
+  EXPECT_EQ(reader.LastError()->code, ErrorCode::kConfiguration);
+  ASSERT_EQ(reader.PipelineSync(), 1);
+  for (int command = 0; command < 2; ++command) {
+    EXPECT_EQ(PQntuples(reader.GetResult().get()), 1);
+    EXPECT_EQ(reader.GetResult().get(), nullptr);
+  }
+  EXPECT_EQ(reader.GetResult().status(), PGRES_PIPELINE_SYNC);
+  EXPECT_EQ(reader.ExitPipelineMode(), 1);
+}
+
+TEST_F(Reads, WhatAWriteReturnsIsWaitedForToo) {  // SHIM-44
+  Connection writer = regions_.Wrapped("a", [](Options& options) { options.store.WaitOnRead(true).Timeout(200ms); });
+  const Scope scope(Lineage(*WriteId::Position(kStore, "0000000000000001.1", 1)));
+  const Reply returning = writer.Exec("INSERT INTO posts VALUES ('returned', 'v') RETURNING value");
+  ASSERT_NE(returning.error(), nullptr);
+  EXPECT_FALSE(regions_.Shows("a", "returned"));
+  EXPECT_EQ(writer.Exec("INSERT INTO posts VALUES ('plain', 'v')").status(), PGRES_COMMAND_OK);
+}
+
 TEST_F(Reads, OneThatWaitedInVainSendsNothingAndSaysWhy) {
   regions_.lab().Partition("postgresql", "b1");
   Connection reader = regions_.Wrapped("b1", [](Options& options) { options.store.WaitOnRead(true).Timeout(200ms); });

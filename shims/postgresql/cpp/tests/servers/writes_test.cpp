@@ -196,6 +196,32 @@ TEST_F(Writes, WhatItsTextDoesNotShow) {
   EXPECT_FALSE(scope.lineage().IsComplete({kStore})) << "a part may have been committed";
 }
 
+// SHIM-43: what the text does not show, and the server has told when the connection was wrapped.
+TEST_F(Writes, WhatLooksLikeARead) {
+  regions_.Ask("a",
+               "CREATE FUNCTION noted(key text) RETURNS boolean LANGUAGE sql AS "
+               "$$ INSERT INTO posts VALUES (key, 'v') RETURNING true $$");
+  regions_.Ask("a", "CREATE VIEW logged AS SELECT noted('by a view') AS done");
+  regions_.Ask("a", "CREATE FUNCTION version(key text) RETURNS boolean LANGUAGE sql AS $$ SELECT noted(key) $$");
+  regions_.Ask("a", "CREATE FUNCTION noted_too(a text, b text) RETURNS boolean LANGUAGE sql AS $$ SELECT noted(a || b) $$");
+  regions_.Ask("a", "CREATE OPERATOR === (LEFTARG = text, RIGHTARG = text, FUNCTION = noted_too)");
+  Connection writer = regions_.Wrapped("a", {}, "asked-anew");
+  const auto lineage_of = [&](const char* text) {
+    const Scope scope;
+    EXPECT_EQ(writer.Exec(text).status(), PGRES_TUPLES_OK) << writer.ErrorMessage();
+    return scope.lineage();
+  };
+  for (const auto& [text, key] : {std::pair("SELECT * FROM logged", "by a view"), std::pair("SELECT version('overload')", "overload"),
+                                  std::pair("SELECT 'oper'::text === 'ator'::text", "operator")}) {
+    EXPECT_EQ(lineage_of(text).OfStore("asked-anew").size(), 1U) << text;
+    EXPECT_TRUE(regions_.Shows("a", key)) << text;
+  }
+  EXPECT_TRUE(lineage_of("SELECT * FROM posts").empty());
+  regions_.Ask("a", "DROP FUNCTION noted(text) CASCADE");
+  regions_.Ask("a", "DROP FUNCTION version(text)");
+  regions_.Ask("a", "DROP FUNCTION noted_too(text, text) CASCADE");
+}
+
 TEST_F(Writes, Copy) {
   const Scope scope;
   ASSERT_EQ(Do("COPY posts (key, value) FROM STDIN"), PGRES_COPY_IN);

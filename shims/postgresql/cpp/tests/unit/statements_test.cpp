@@ -8,6 +8,9 @@
 #include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
+#include <vector>
+
+#include "unsure.h"
 
 namespace antipode::postgresql {
 namespace {
@@ -73,6 +76,34 @@ TEST(Statements, LiteralsOfSeveralLines) {
 TEST(Statements, EndsOfTransactionsAreTold) {
   EXPECT_EQ(Classify("COMMIT PREPARED 'a'"), Kind::kCommitPrepared);
   EXPECT_EQ(Classify("rollback prepared 'a'"), Kind::kRollbackPrepared);
+}
+
+// SHIM-43: a text that looks like a read, and names what may write.
+TEST(Statements, ThatADatabaseMakesUnsure) {
+  std::ifstream file(ANTIPODE_STATEMENTS);
+  const nlohmann::json all = nlohmann::json::parse(file);
+  std::string question;
+  for (const std::string line : all.at("unsure_question")) question += (question.empty() ? "" : "\n") + line;
+  EXPECT_EQ(question, kUnsureQuestion);
+  for (const auto& vector : all.at("unsure")) {
+    const UnsureNames names(vector.at("has").get<std::vector<std::pair<std::string, std::string>>>());
+    for (const std::string text : vector.at("unsure")) {
+      EXPECT_EQ(Classify(text), Kind::kRead) << text;
+      EXPECT_TRUE(names.AreIn(text)) << text;
+    }
+    for (const std::string text : vector.at("sure")) EXPECT_FALSE(names.AreIn(text)) << text;
+  }
+}
+
+// SHIM-44: whatever may give data waits.
+TEST(Statements, ThatMayGiveData) {
+  for (const char* text : {"SELECT 1", "SELECT f()", "UPDATE a SET b = 1 RETURNING b", "INSERT INTO a SELECT b FROM c",
+                           "WITH x AS (DELETE FROM a) SELECT * FROM b", "COPY a TO STDOUT", "FETCH ALL FROM c", "CALL p()"}) {
+    EXPECT_TRUE(MayRead(Classify(text), text)) << text;
+  }
+  for (const char* text : {"INSERT INTO a VALUES (1)", "COMMIT", "ROLLBACK", "SET x = 1"}) {
+    EXPECT_FALSE(MayRead(Classify(text), text)) << text;
+  }
 }
 
 TEST(Statements, PreparedNamesMayComeToMeanAnother) {
