@@ -1,11 +1,13 @@
 #include "antipode/logs.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <unordered_map>
+#include <utility>
 
 #include "fork.h"
 
@@ -20,8 +22,11 @@ constexpr std::size_t kMostKinds = 1000;  // kinds may name call sites
 struct Log {
   std::mutex mutex;
   std::shared_ptr<const LogSink> sink;
-  std::unordered_map<std::string, Clock::time_point> last;
-  std::unordered_map<std::string, long> held;
+  struct Kind {
+    Clock::time_point last;
+    long held = 0;
+  };
+  std::unordered_map<std::string, Kind> kinds;
 };
 
 Log& TheLog() { return ForkSafe<Log, LockOrder::kInner>(); }
@@ -31,18 +36,19 @@ std::optional<long> Admit(const std::string& kind) {
   Log& log = TheLog();
   const auto now = Clock::now();
   const std::lock_guard<std::mutex> lock(log.mutex);
-  const auto last = log.last.find(kind);
-  if (last != log.last.end() && now - last->second < kPeriod) {
-    ++log.held[kind];
+  const auto found = log.kinds.find(kind);
+  if (found != log.kinds.end() && now - found->second.last < kPeriod) {
+    ++found->second.held;
     return std::nullopt;
   }
-  if (log.last.size() > kMostKinds) log.last.clear();
-  log.last[kind] = now;
-  const auto held = log.held.find(kind);
-  if (held == log.held.end()) return 0;
-  const long count = held->second;
-  log.held.erase(held);
-  return count;
+  if (found == log.kinds.end() && log.kinds.size() >= kMostKinds) {  // the one that was said longest ago goes
+    log.kinds.erase(std::min_element(log.kinds.begin(), log.kinds.end(), [](const auto& a, const auto& b) {
+      return a.second.last < b.second.last;
+    }));
+  }
+  Log::Kind& admitted = log.kinds[kind];
+  admitted.last = now;
+  return std::exchange(admitted.held, 0);
 }
 
 void SayOnceAMinute(LogLevel level, const std::string& kind, const std::string& message, std::string_view count_as) {
@@ -99,8 +105,7 @@ void Info(const std::string& kind, const std::string& message, std::string_view 
 void Reset() {
   Log& log = TheLog();
   const std::lock_guard<std::mutex> lock(log.mutex);
-  log.last.clear();
-  log.held.clear();
+  log.kinds.clear();
 }
 
 }  // namespace logs

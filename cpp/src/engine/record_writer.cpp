@@ -6,13 +6,13 @@
 #include <chrono>
 #include <exception>
 #include <filesystem>
-#include <fstream>
 #include <new>
 #include <system_error>
 #include <utility>
 
 #include "antipode/logs.h"
 #include "engine/in_force.h"
+#include "engine/private_file.h"
 #include "engine/threads.h"
 #include "fork.h"
 
@@ -159,26 +159,25 @@ void RecordWriter::Run() {
 }
 
 void RecordWriter::WriteNow(const std::vector<std::string>& lines) {
-  if (!Append(lines)) Drop("the folder " + Folder() + " cannot be written", lines.size());
+  const std::string refused = Append(lines);
+  if (!refused.empty()) Drop(refused, lines.size());
 }
 
-std::string RecordWriter::Folder() const { return InForce()->records; }
-
-bool RecordWriter::Append(const std::vector<std::string>& lines) {
+std::string RecordWriter::Append(const std::vector<std::string>& lines) {
   const auto now = InForce();
   const ProcessName process = ThisProcess();
-  std::error_code failed;
-  const fs::path folder(now->records);
-  fs::create_directories(folder, failed);
-  if (failed) return false;
-  const fs::path path = folder / (process.host + "-" + std::to_string(process.pid) + "-" + std::to_string(process.start) +
-                                  ".jsonl");
-  const auto size = fs::file_size(path, failed);
-  if (!failed && size > static_cast<std::uintmax_t>(now->records_max_mib) << 20U) Rotate(path);
-  std::ofstream file(path, std::ios::app | std::ios::binary);
-  for (const std::string& line : lines) file << line << '\n';
-  file.flush();
-  return file.good();
+  const std::string name =
+      process.host + "-" + std::to_string(process.pid) + "-" + std::to_string(process.start) + ".jsonl";
+  const auto most = static_cast<std::uintmax_t>(now->records_folder_mib) << 20U;
+  auto file = std::make_unique<PrivateFile>(now->records, name, most);
+  if (file->refused().empty() && file->size() > static_cast<std::uintmax_t>(now->records_max_mib) << 20U) {
+    Rotate(file->path());
+    file = std::make_unique<PrivateFile>(now->records, name, most);
+  }
+  if (!file->refused().empty()) return file->refused();
+  std::string octets;
+  for (const std::string& line : lines) octets.append(line).append(1, '\n');
+  return file->Append(octets) ? std::string() : "the folder " + now->records + " cannot be written";
 }
 
 void RecordWriter::Drop(const std::string& why, std::uint64_t count) {

@@ -57,10 +57,8 @@ class RecordWriter {
   bool Queue(std::string& line);
   /// Counts lines that are not written, and says so.
   void Drop(const std::string& why, std::uint64_t count);
-  /// Writes these lines to the file, on the writer's own thread; false where the disk failed.
-  virtual bool Append(const std::vector<std::string>& lines);
-  /// The folder of the file.
-  virtual std::string Folder() const;
+  /// Writes these lines to the file, on the writer's own thread; why not, where that failed.
+  virtual std::string Append(const std::vector<std::string>& lines);
   /// Says that lines are not written.
   virtual void SayDropped(const std::string& why) const;
 

@@ -26,8 +26,7 @@ class Writer : public RecordWriter {
   void PutLine(std::string line);
 
  protected:
-  bool Append(const std::vector<std::string>& lines) override;
-  std::string Folder() const override { return folder_; }
+  std::string Append(const std::vector<std::string>& lines) override;
   void SayDropped(const std::string& why) const override;
 
  private:
