@@ -16,6 +16,8 @@ constexpr std::string_view kBlank = " \t";
 constexpr std::string_view kSpace = " \t\n\r\f\v";
 constexpr std::string_view kDigits = "0123456789";
 constexpr int kGreatestPort = 65535;
+constexpr std::size_t kMostHops = 64;
+constexpr std::size_t kMostForwardedOctets = 4096;
 
 const std::vector<Network>& PrivateNetworks() {
   static const auto* const networks = [] {
@@ -84,7 +86,6 @@ bool IsPrivateText(std::string_view text) {
   return address && IsPrivate(*address);
 }
 
-// Stricter than for a peer: a header that says `testclient` names nobody's test client.
 bool IsPrivateHop(std::string_view text) { return text == "unix:" || IsPrivateText(text); }
 
 bool IsTokenCharacter(char c) {
@@ -220,11 +221,23 @@ bool IsPrivate(const Address& address) {
 }
 
 bool IsPrivatePeer(std::string_view peer) {
-  if (peer.empty() || peer == "unix" || peer == "testclient") return true;
+  if (peer == "unix") return true;
   for (const std::string_view start : {"unix:", "unix-abstract:", "/", "@"}) {
     if (StartsWith(peer, start)) return true;
   }
   return IsPrivateText(peer);
+}
+
+bool AreTooLong(const std::vector<Line>& headers) {
+  std::size_t hops = 0;
+  std::size_t octets = 0;
+  for (const auto& [name, value] : headers) {
+    if (!EqualsIgnoringCase(name, "x-forwarded-for") && !EqualsIgnoringCase(name, "forwarded")) continue;
+    octets += value.size();
+    if (octets > kMostForwardedOctets) return true;
+    for (const std::string_view hop : SplitAt(value, ',')) hops += Trim(hop, kBlank).empty() ? 0 : 1;
+  }
+  return hops > kMostHops;
 }
 
 std::optional<Line> PublicAddressIn(const std::vector<Line>& headers) {

@@ -40,9 +40,12 @@ std::optional<Network> ParseNetwork(std::string_view text);
 
 bool IsPrivate(const Address& address);
 
-// Whether a peer's address as text is private; what cannot be parsed is public (TRUST-8). No peer at all, a Unix socket and
-// a test client count as loopback (TRUST-9).
+// Whether a peer's address as text is private; what cannot be parsed is public (TRUST-8), and so is no peer at all. A Unix
+// socket counts as loopback (TRUST-9).
 bool IsPrivatePeer(std::string_view peer);
+
+// Whether these lines have more hops or octets than are looked at (TRUST-32).
+bool AreTooLong(const std::vector<Line>& headers);
 
 // The first address in `X-Forwarded-For` and `Forwarded` lines that is not private: header and address (TRUST-10 to 12).
 std::optional<Line> PublicAddressIn(const std::vector<Line>& headers);

@@ -53,9 +53,7 @@ struct Found {
 
   void AddTo(std::vector<std::string>& texts) const {
     if (values.empty()) return;
-    for (std::string& text : wire::UnwrapHeader(values)) {
-      if (std::find(texts.begin(), texts.end(), text) == texts.end()) texts.push_back(std::move(text));
-    }
+    for (std::string& text : wire::UnwrapHeader(values)) texts.push_back(std::move(text));
   }
 };
 
@@ -80,7 +78,7 @@ Arrived ReadCarrier(const Carrier& headers) {
   Arrived arrived;
   std::vector<std::string> lines;  // what is kept of the lines: views of a visit do not live on
   std::vector<std::pair<std::size_t, std::size_t>> places;
-  enum : std::size_t { kBaggage, kOwn, kJms, kJaeger, kKinds };
+  enum : std::size_t { kBaggage, kOwn, kJaeger, kKinds };
   headers.ForEach([&](std::string_view name, std::string_view value) {
     const auto keep = [&](std::size_t kind, std::string_view text) {
       places.emplace_back(kind, lines.size());
@@ -93,8 +91,6 @@ Arrived ReadCarrier(const Carrier& headers) {
       }
     } else if (IsSameHeader(name, kLineageHeader)) {
       keep(kOwn, value);
-    } else if (IsSameHeader(name, kJmsProperty)) {
-      keep(kJms, value);
     } else if (IsSameHeader(name, kJaegerHeader)) {
       keep(kJaeger, value);
     } else if (IsSameHeader(name, "x-forwarded-for") || IsSameHeader(name, "forwarded")) {

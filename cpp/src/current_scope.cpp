@@ -10,6 +10,7 @@
 #include "findings.h"
 #include "history/recorder.h"
 #include "hooks.h"
+#include "quote.h"
 #include "telemetry.h"
 
 namespace antipode {
@@ -57,6 +58,7 @@ Scope DetachedScope(Site site) {
   const ScopePtr outer = CurrentScope();
   Lineage lineage = outer == nullptr ? Lineage() : outer->Marked();
   auto scope = std::make_shared<LineageScope>(std::move(lineage), ScopeKind::kDetached, std::nullopt, site);
+  if (outer != nullptr) scope->set_changed(outer->changed());
   history::Joined(outer, scope);
   return Scope(std::move(scope));
 }
@@ -93,7 +95,7 @@ void CountOrphan(const std::string& store, const Site& site) {
   const std::string where = site.ToString();
   telemetry::WriteLost("orphan", store, where);
   if (CurrentSettings()->mode == Mode::kDryRun) findings::Orphan(where, store);
-  logs::Warn("orphan " + where, "a write to " + store + " was made outside any scope, so nothing can wait for it. Open "
+  logs::Warn("orphan " + where, "a write to " + Shown(store) + " was made outside any scope, so nothing can wait for it. Open "
                                 "one with a middleware or antipode::Scope; in a thread use antipode::Carry(). site=" +
                                     where);
 }

@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 #include <tuple>
+#include <unordered_set>
 
 #include "antipode/logs.h"
 #include "antipode/settings.h"
@@ -11,6 +12,8 @@
 #include "findings.h"
 #include "history/recorder.h"
 #include "history/spelling.h"
+#include "lineage_rep.h"
+#include "quote.h"
 #include "telemetry.h"
 
 namespace antipode {
@@ -20,8 +23,9 @@ void CountOrphans(const Lineage& lineage, const Site& site) {
   for (const std::string& store : lineage.stores()) CountOrphan(store, site);
 }
 
-void Refuse(Taken& taken, const Decision& decision, Direction direction, std::string_view sender) {
+void Tell(Taken& taken, const Decision& decision, Direction direction, std::string_view sender) {
   Report(decision, direction, sender);
+  if (decision.accepted) return;  // late, and genuine
   const std::string dropped = "a lineage (" + Words(direction) + ") was dropped: ";
   if (decision.reason == Reason::kSeal) {
     taken.gaps.emplace_back("seal", dropped + decision.about);
@@ -30,6 +34,22 @@ void Refuse(Taken& taken, const Decision& decision, Direction direction, std::st
   } else {
     taken.gaps.emplace_back("untrusted", dropped + std::string(ToString(decision.reason)));
   }
+}
+
+// Something of a receipt is missing, and what was to be read of it has been.
+void Lose(Taken& taken, const std::string& reason, Direction direction, const std::string& detail) {
+  taken.gaps.emplace_back(reason, detail);
+  telemetry::Incomplete(reason, "");
+  logs::Warn(reason + " " + Words(direction), detail + ": what it held is missing.", "dropped");
+  taken.lineage = taken.lineage.MarkedIncomplete();
+}
+
+constexpr std::size_t kMostTexts = 16;
+constexpr std::size_t kMostOctets = 16384;
+
+Direction OutwardOf(Purpose purpose) {
+  if (purpose == Purpose::kRequest) return Direction::kRequestOut;
+  return purpose == Purpose::kResponse ? Direction::kResponseOut : Direction::kMessageOut;
 }
 
 }  // namespace
@@ -53,61 +73,82 @@ void Taken::NoteIn(LineageScope& scope, const std::string& site) const {
 
 Taken Take(const std::vector<std::string>& texts, const Judge& judge, Direction direction, std::string_view sender) {
   Taken taken;
-  std::map<std::tuple<Reason, std::string, std::string>, Decision> refused;
-  bool malformed = false;
+  std::map<std::tuple<Reason, std::string, std::string>, Decision> told;
+  std::unordered_set<std::string_view> seen;
+  std::size_t octets = 0;
+  bool oversize = false;
   for (const std::string& text : texts) {
-    Decision decision = judge(text);
-    if (!decision.accepted) {
-      auto kind = std::make_tuple(decision.reason, decision.about, decision.header);
-      refused.insert_or_assign(std::move(kind), std::move(decision));
-      continue;
+    if (seen.find(text) != seen.end()) continue;
+    octets += text.size();
+    if (seen.size() == kMostTexts || octets > kMostOctets) {
+      oversize = true;
+      break;
     }
-    if (Result<Lineage> lineage = Lineage::Deserialize(decision.text); lineage) {
+    seen.insert(text);
+    Decision decision = judge(text);
+    const bool accepted = decision.accepted;
+    const bool by_seal = decision.reason == Reason::kSeal;
+    std::string body = std::move(decision.text);
+    if (decision.reason != Reason::kNone) {
+      auto kind = std::make_tuple(decision.reason, decision.about, decision.header);
+      told.insert_or_assign(std::move(kind), std::move(decision));
+    }
+    if (!accepted && !by_seal) break;  // the caller is not believed, whatever else it sent
+    if (!accepted) continue;
+    if (Result<Lineage> lineage = Lineage::Deserialize(body); lineage) {
       history::Came came = history::MessagesOf(*lineage);
+      Lineage joined = taken.lineage | came.lineage;
+      if (LineageAccess::EntryCount(joined) > wire::kMaxEntries) {
+        oversize = true;
+        continue;
+      }
       taken.messages.insert(taken.messages.end(), came.messages.begin(), came.messages.end());
-      taken.lineage |= came.lineage;
+      taken.lineage = std::move(joined);
     } else {
-      malformed = true;
+      ++taken.malformed;
       telemetry::Dropped("malformed", ToString(direction));
     }
   }
-  for (const auto& [kind, decision] : refused) Refuse(taken, decision, direction, sender);
-  if (malformed) {
-    const std::string detail = "a lineage from " + std::string(sender.empty() ? "a local peer" : sender) + " (" +
-                               Words(direction) + ") could not be read";
-    taken.gaps.emplace_back("malformed", detail);
-    telemetry::Incomplete("malformed", "");
-    logs::Warn("malformed " + Words(direction), detail + ": what it held is missing.", "dropped");
-    taken.lineage = taken.lineage.MarkedIncomplete();
-  } else if (!taken.lineage.empty()) {
+  for (const auto& [kind, decision] : told) Tell(taken, decision, direction, sender);
+  const std::string from = sender.empty() ? std::string("a local peer") : Shown(sender);
+  const std::string way = " (" + Words(direction) + ")";
+  if (taken.malformed > 0) Lose(taken, "malformed", direction, "a lineage from " + from + way + " could not be read");
+  if (oversize) {
+    telemetry::Dropped("oversize", ToString(direction));
+    Lose(taken, "oversize", direction,
+         "what " + from + " sent" + way + " has more than 16 texts, 16,384 octets or 512 writes");
+  }
+  if (!taken.lineage.empty() && taken.malformed == 0) {
     telemetry::Size(ToString(direction), taken.lineage.Serialize().size());
   }
   return taken;
 }
 
-std::optional<std::string> Give(const Lineage& given, const TrustSettings& trust, Direction direction, LineageScope* sender,
-                                const std::optional<Lineage>& told) {
+std::optional<std::string> Give(const Lineage& given, const TrustSettings& trust, Purpose purpose, LineageScope* sender,
+                                const std::vector<std::string>& changed, const std::optional<Lineage>& told) {
+  const Direction direction = OutwardOf(purpose);
   history::Recorder* const recording = sender == nullptr ? nullptr : history::Recorder::InForce();
   if (given.empty() && (recording == nullptr || !told)) return std::nullopt;
   const std::string message = recording == nullptr ? std::string() : recording->NewMessage();
   const Lineage lineage = recording == nullptr ? given : history::Named(given, message);
   const auto budget = static_cast<std::size_t>(CurrentSettings()->budget_bytes);
   const std::size_t seal = std::min(trust.SealLength(), budget);
-  const Lineage fitted = lineage.Fit(budget - seal);
+  const Lineage fitted = lineage.Fit(budget - seal, changed);
   if (!fitted.IsSame(lineage)) {
     const std::vector<std::string> before = lineage.incomplete();
+    std::vector<std::string> missing;
     for (const std::string& store : fitted.incomplete()) {
       if (std::find(before.begin(), before.end(), store) != before.end()) continue;
+      missing.push_back(store);
       telemetry::Incomplete("budget", store);
       FoundIncomplete("budget", store);
-      logs::Warn("budget " + store, "a lineage of " + std::to_string(lineage.Serialize().size()) +
-                                        " bytes passes the budget: what it holds of " +
-                                        (store.empty() ? "some stores" : store) + " was left out (" + Words(direction) +
-                                        "). Raise ANTIPODE_BUDGET_BYTES (" + std::to_string(budget) + " now).");
     }
+    logs::Warn("budget", "a lineage of " + std::to_string(lineage.Serialize().size()) +
+                             " bytes passes the budget: what it holds of " + ShownList(missing) + " was left out (" +
+                             Words(direction) + "). Raise ANTIPODE_BUDGET_BYTES (" + std::to_string(budget) + " now).");
   }
   if (recording != nullptr) recording->Sent(*sender, message, told ? fitted | *told : fitted);
-  std::string text = OutgoingText(fitted.Serialize(), trust, UnixTime());
+  std::string text = OutgoingText(fitted.Serialize(), trust, purpose, UnixTime());
   telemetry::Size(ToString(direction), text.size());
   return text;
 }

@@ -22,6 +22,7 @@ struct Taken {
   Lineage lineage;
   std::vector<std::pair<std::string, std::string>> gaps;  // reason and detail
   std::vector<std::string> messages;                      // what the texts are called in a recorded history
+  int malformed = 0;                                      // how many of the texts that were read are none
 
   bool HasGap(std::string_view reason) const;
   // Keeps the reasons for the gaps of this scope's barriers (TRUST-27); a recorded history has the receipt.
@@ -29,7 +30,8 @@ struct Taken {
   void NoteIn(LineageScope& scope, const std::string& site) const;
 };
 
-// Judges each text and reads what is believed (TRUST-1, WIRE-25).
+// Judges each text of one receipt and reads what is believed, within the bounds of a receipt (TRUST-1, WIRE-25, WIRE-40 to
+// WIRE-42).
 //
 // What cannot be read makes the result incomplete anywhere; what is not believed does so only under `key`, or anybody could
 // switch strict barriers off from outside (TRUST-28).
@@ -39,8 +41,9 @@ Taken Take(const std::vector<std::string>& texts, const Judge& judge, Direction 
 //
 // `sender`: whose message it leaves with, for a recorded history; null for what rests beside a value. `told`: what that says of it,
 // where it is more than leaves.
-std::optional<std::string> Give(const Lineage& lineage, const TrustSettings& trust, Direction direction, LineageScope* sender,
-                                const std::optional<Lineage>& told = std::nullopt);
+// `changed`: the scope's stores that changed, for the budget.
+std::optional<std::string> Give(const Lineage& lineage, const TrustSettings& trust, Purpose purpose, LineageScope* sender,
+                                const std::vector<std::string>& changed, const std::optional<Lineage>& told = std::nullopt);
 
 // The scope's lineage as it may leave now; writes in flight are marked in the copy and counted (SCOPE-16).
 Result<Lineage> Leaving(const LineageScope& scope, const Site& site);

@@ -352,11 +352,11 @@ Lineage Lineage::Vouched() const {
 
 // Size
 
-Lineage Lineage::Fit(std::size_t budget) const {
+Lineage Lineage::Fit(std::size_t budget, const std::vector<std::string>& changed) const {
   if (rep_ == nullptr) return *this;
   budget = std::min(budget, wire::kMaxBytes);
   if (rep_->text.size() <= budget && LineageAccess::EntryCount(*this) <= wire::kMaxEntries) return *this;
-  return LineageAccess::Fitted(*this, budget);
+  return LineageAccess::Fitted(*this, budget, changed);
 }
 
 std::ostream& operator<<(std::ostream& out, const Lineage& lineage) { return out << lineage.Serialize(); }

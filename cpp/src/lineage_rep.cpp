@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <unordered_map>
 #include <utility>
 
 #include "antipode/wire.h"
@@ -14,6 +15,8 @@ using Rep = LineageAccess::Rep;
 
 // What an anonymous flag adds to a text: `~_.i`.
 constexpr std::size_t kAnywhereLength = 4;
+// Names in the flag may take this part of the budget.
+constexpr std::size_t kShareOfFlag = 8;
 
 // The flag as an extension.
 std::string FlagText(const std::vector<std::string>& incomplete) {
@@ -130,36 +133,62 @@ Lineage LineageAccess::Subtract(const Lineage& a, const Lineage& b, std::vector<
   return Make(sections, std::move(incomplete), std::move(extensions));
 }
 
-Lineage LineageAccess::Fitted(const Lineage& lineage, std::size_t budget) {
+namespace {
+
+// The sections in the order in which they are left out, the last one first (WIRE-33). `alone`: the room that one would have
+// without the others; what does not fit into it goes first, however new it is.
+std::vector<std::string_view> ByWorth(std::vector<std::string_view> sections, const std::vector<std::string>& changed,
+                                      std::size_t alone) {
+  std::unordered_map<std::string, std::size_t> age;  // of spelled stores: the greater, the newer
+  for (const std::string& store : changed) age[wire::Spell(store)] = age.size() + 1;
+  std::vector<std::pair<std::size_t, std::string_view>> aged;
+  aged.reserve(sections.size());
+  for (const std::string_view section : sections) {
+    const auto found = age.find(std::string(section.substr(0, section.find('.'))));
+    const bool counts = found != age.end() && section.size() < alone && CountEntries(section) <= wire::kMaxEntries;
+    aged.emplace_back(counts ? found->second : 0, section);
+  }
+  std::sort(aged.begin(), aged.end(), [](const auto& a, const auto& b) {
+    if (a.first != b.first) return a.first > b.first;
+    return a.second.size() != b.second.size() ? a.second.size() < b.second.size() : a.second < b.second;
+  });
+  for (std::size_t i = 0; i < aged.size(); ++i) sections[i] = aged[i].second;
+  return sections;
+}
+
+// What the flag takes in the text, `~` included.
+std::size_t FlagSize(const std::vector<std::string>& incomplete) {
+  return incomplete.empty() ? 0 : FlagText(incomplete).size() + 1;
+}
+
+}  // namespace
+
+Lineage LineageAccess::Fitted(const Lineage& lineage, std::size_t budget, const std::vector<std::string>& changed) {
   const Rep& rep = *lineage.rep_;
-  std::vector<std::string_view> by_length = Sections(lineage);
   std::vector<std::string> incomplete = rep.incomplete;
   std::size_t rest = wire::kEmptyText.size();
   for (const std::string& extension : rep.extensions) rest += extension.size() + 1;
-  std::size_t flag = incomplete.empty() ? 0 : FlagText(incomplete).size() + 1;
+  const std::size_t least = std::min(rest + kAnywhereLength, budget);
+  std::vector<std::string_view> kept = ByWorth(Sections(lineage), changed, budget - least);
+  std::size_t flag = FlagSize(incomplete);
   std::size_t size = 0;
-  for (const std::string_view section : by_length) size += section.size() + 1;
+  for (const std::string_view section : kept) size += section.size() + 1;
   std::size_t entries = EntryCount(lineage);
-  std::sort(by_length.begin(), by_length.end(), [](std::string_view a, std::string_view b) {
-    return a.size() != b.size() ? a.size() < b.size() : a < b;
-  });
-  const bool anywhere = IsAnywhere(incomplete);
-  const std::vector<std::string> known = incomplete;
-  while (!by_length.empty() && (rest + size + flag > budget || entries > wire::kMaxEntries)) {
-    const std::string_view section = by_length.back();
-    by_length.pop_back();
+  while (!kept.empty() && (rest + size + flag > budget || entries > wire::kMaxEntries)) {
+    const std::string_view section = kept.back();
+    kept.pop_back();
     size -= section.size() + 1;
     entries -= CountEntries(section);
-    const std::string store(section.substr(0, section.find('.')));
-    if (!anywhere && !std::binary_search(known.begin(), known.end(), store)) {
-      incomplete.push_back(store);
-      flag = (flag == 0 ? kAnywhereLength : flag) + store.size() + 1;
+    incomplete = JoinIncomplete(incomplete, {std::string(section.substr(0, section.find('.')))});
+    flag = FlagSize(incomplete);
+    if (flag > budget / kShareOfFlag) {  // names of what is missing would push out what is there (WIRE-34)
+      incomplete = {std::string()};
+      flag = kAnywhereLength;
     }
   }
   if (rest + size + flag <= budget) {
-    std::sort(incomplete.begin(), incomplete.end());
-    std::sort(by_length.begin(), by_length.end());
-    return Make(by_length, std::move(incomplete), rep.extensions);
+    std::sort(kept.begin(), kept.end());
+    return Make(kept, std::move(incomplete), rep.extensions);
   }
   if (rest + kAnywhereLength <= budget) return Make({}, {std::string()}, rep.extensions);
   return Make({}, {std::string()}, {});

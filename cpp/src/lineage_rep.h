@@ -54,7 +54,7 @@ struct LineageAccess {
                           std::vector<std::string> extensions);
 
   // Leaves sections out until the text fits (WIRE-33 to WIRE-35).
-  static Lineage Fitted(const Lineage& lineage, std::size_t budget);
+  static Lineage Fitted(const Lineage& lineage, std::size_t budget, const std::vector<std::string>& changed);
 
   static std::vector<std::string_view> Sections(const Lineage& lineage);
   static std::size_t EntryCount(const Lineage& lineage);

@@ -32,7 +32,7 @@ std::vector<std::string> TextsIn(std::string_view text) {
 // Whether lineages of these messages count here at all; only then is one that lacks a loss (TRUST-28).
 bool IsTaken(const MessageOptions& options) {
   const Decision decision =
-      JudgeMessageIn(Lineage().Serialize(), *CurrentTrust(), options.lineage_in, UnixTime());
+      JudgeMessageIn(Lineage().Serialize(), *CurrentTrust(), options.lineage_in, Purpose::kMessage, UnixTime());
   return decision.accepted || decision.reason == Reason::kSeal;
 }
 
@@ -46,7 +46,7 @@ void ReceiveTexts(LineageScope& scope, const std::vector<std::string>& texts, co
   const std::shared_ptr<const TrustSettings> trust = CurrentTrust();
   const double now = UnixTime();
   const Taken taken = Take(
-      texts, [&](std::string_view text) { return JudgeMessageIn(text, *trust, options.lineage_in, now); },
+      texts, [&](std::string_view text) { return JudgeMessageIn(text, *trust, options.lineage_in, Purpose::kMessage, now); },
       Direction::kMessageIn, options.sender);
   scope.Receive(taken.lineage);
   taken.NoteIn(scope, scope.site());
@@ -60,7 +60,8 @@ Scope OpenMessage(const std::vector<std::string>& texts, const MessageOptions& o
 }
 
 // The text that leaves with a message of this scope, or (null) rests beside a value, if any may.
-std::optional<std::string> Given(const Lineage& lineage, std::optional<bool> lineage_out, LineageScope* sender) {
+std::optional<std::string> Given(const Lineage& lineage, std::optional<bool> lineage_out, Purpose purpose,
+                                 LineageScope* sender) {
   if (lineage.empty()) return std::nullopt;
   const std::shared_ptr<const TrustSettings> trust = CurrentTrust();
   const Decision decision = JudgeMessageOut(*trust, lineage_out);
@@ -68,7 +69,8 @@ std::optional<std::string> Given(const Lineage& lineage, std::optional<bool> lin
     Report(decision, Direction::kMessageOut);
     return std::nullopt;
   }
-  return Give(lineage, *trust, Direction::kMessageOut, sender);
+  const ScopePtr scope = CurrentScope();
+  return Give(lineage, *trust, purpose, sender, scope == nullptr ? std::vector<std::string>() : scope->changed());
 }
 
 std::vector<std::string> BetweenWhiteSpace(std::string_view text) {
@@ -101,7 +103,7 @@ Result<std::optional<std::string>> OutgoingMessage(std::optional<bool> lineage_o
   if (scope == nullptr) return std::optional<std::string>();
   const Result<Lineage> leaving = Leaving(*scope, site);
   if (!leaving) return leaving.error();
-  return Given(*leaving, lineage_out, scope.get());
+  return Given(*leaving, lineage_out, Purpose::kMessage, scope.get());
 }
 
 Result<std::optional<std::string>> StampedText(const Stamp& stamp, Site site) {
@@ -113,11 +115,11 @@ Result<std::optional<std::string>> StampedText(const Stamp& stamp, Site site) {
     lineage |= *leaving;
   }
   if (stamp.own) lineage = lineage.Including(*stamp.own);
-  std::optional<std::string> text = Given(lineage, stamp.lineage_out, scope.get());
+  std::optional<std::string> text = Given(lineage, stamp.lineage_out, Purpose::kMessage, scope.get());
   if (text || !stamp.stamped || scope == nullptr || !lineage.empty()) return text;
   const std::shared_ptr<const TrustSettings> trust = CurrentTrust();
   if (!JudgeMessageOut(*trust, stamp.lineage_out).accepted) return text;
-  return std::optional<std::string>(OutgoingText(Lineage().Serialize(), *trust, UnixTime()));
+  return std::optional<std::string>(OutgoingText(Lineage().Serialize(), *trust, Purpose::kMessage, UnixTime()));
 }
 
 bool IsLineageText(std::string_view value) {
@@ -128,7 +130,7 @@ bool IsLineageText(std::string_view value) {
 }
 
 std::string TextAtRest(const Lineage& lineage, bool lineage_out) {
-  return Given(lineage, lineage_out ? std::nullopt : std::optional<bool>(false), nullptr).value_or(std::string());
+  return Given(lineage, lineage_out ? std::nullopt : std::optional<bool>(false), Purpose::kValue, nullptr).value_or(std::string());
 }
 
 Lineage LineageAtRest(std::string_view text, const std::string& store, bool lineage_in) {
@@ -137,7 +139,7 @@ Lineage LineageAtRest(std::string_view text, const std::string& store, bool line
   const std::shared_ptr<const TrustSettings> trust = CurrentTrust();
   const double now = UnixTime();
   const Taken taken = Take(
-      texts, [&](std::string_view each) { return JudgeMessageIn(each, *trust, std::nullopt, now); },
+      texts, [&](std::string_view each) { return JudgeMessageIn(each, *trust, std::nullopt, Purpose::kValue, now); },
       Direction::kMessageIn, "a value of " + store);
   return taken.HasGap("malformed") ? taken.lineage.Vouched().MarkedIncomplete({store}) : taken.lineage;
 }

@@ -134,6 +134,7 @@ void LineageScope::Written(const PendingPtr& write, const WriteId& id, Site site
         AddGap({"implausible", id.store(), implausible});
       }
       lineage_ = lineage_.Including(id);
+      NoteChange(id.store());
     }
     pending_.erase(std::remove(pending_.begin(), pending_.end(), write), pending_.end());
     late = sent_;

@@ -17,10 +17,11 @@ namespace {
 void AnswerWith(Carrier& headers, LineageScope& scope, std::optional<bool> is_public) {
   const std::shared_ptr<Inbound> inbound = scope.inbound();
   if (inbound == nullptr) return;
-  const std::optional<std::string> text = inbound->ResponseText(scope, is_public.value_or(IsPublic(headers)));
+  const bool shared = is_public.value_or(IsPublic(headers));
+  const std::optional<std::string> text = inbound->ResponseText(scope, shared);
   if (text) {
     headers.Set(kLineageHeader, *text);
-  } else if (!inbound->MayAnswer()) {
+  } else if (shared || !inbound->MayAnswer()) {  // also what an earlier call wrote (PROP-16)
     headers.Remove(kLineageHeader);
   }
 }
@@ -34,9 +35,10 @@ ScopePtr Inbound::Open(const Arrived& came, std::string_view peer, std::optional
   Announce();
   const TrustSettings trust = CurrentTrust()->AtEdge(edge);
   const double now = UnixTime();
+  // A request without a lineage judges nobody; one with many texts judges its caller once (TRUST-32).
+  const Decision caller = came.texts.empty() ? Decision() : JudgeCaller(peer, came.forwarded, trust);
   const Taken taken = Take(
-      came.texts,
-      [&](std::string_view text) { return JudgeRequestIn(peer, came.forwarded, text, trust, now); },
+      came.texts, [&](std::string_view text) { return JudgeRequestText(caller, text, trust, now); },
       Direction::kRequestIn, peer);
   auto scope = std::make_shared<LineageScope>(taken.lineage, ScopeKind::kRequest, std::nullopt, site);
   taken.NoteIn(*scope, {});
@@ -65,7 +67,7 @@ std::optional<std::string> Inbound::ResponseText(LineageScope& scope, bool is_pu
     Report(decision, Direction::kResponseOut);
     return std::nullopt;
   }
-  return Give(fresh, trust, Direction::kResponseOut, &scope, told);
+  return Give(fresh, trust, Purpose::kResponse, &scope, scope.changed(), told);
 }
 
 bool Inbound::MayAnswer() const {
@@ -94,7 +96,7 @@ Result<std::optional<std::string>> TextForRequest(std::string_view host, Site si
   const Result<Lineage> leaving = Leaving(*scope, site);
   if (!leaving) return leaving.error();
   if (CurrentSettings()->mode == Mode::kDryRun) findings::PassedOn(*scope, host, site.ToString());
-  return Give(*leaving, *trust, Direction::kRequestOut, scope.get());
+  return Give(*leaving, *trust, Purpose::kRequest, scope.get(), scope->changed());
 }
 
 std::optional<Error> InjectRequest(Carrier& headers, std::string_view host, Site site) {

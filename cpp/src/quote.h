@@ -4,6 +4,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace antipode {
 
@@ -12,6 +13,9 @@ std::string Quoted(std::string_view text);
 
 // As it is where it is short and printable, else cut at 64 characters and quoted.
 std::string Shown(std::string_view text);
+
+// Names from outside: five at most, and how many more (OBS-12).
+std::string ShownList(const std::vector<std::string>& names);
 
 }  // namespace antipode
 

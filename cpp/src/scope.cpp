@@ -10,6 +10,7 @@
 #include "findings.h"
 #include "history/recorder.h"
 #include "hooks.h"
+#include "quote.h"
 #include "telemetry.h"
 
 namespace antipode {
@@ -77,6 +78,18 @@ Lineage LineageScope::Additions() const {
   return marked.IsSame(inbound_lineage_) ? Lineage() : marked.AddedTo(inbound_lineage_);
 }
 
+std::vector<std::string> LineageScope::changed() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return changed_;
+}
+
+// Under the lock. A request writes to few stores, most often to the one that it wrote to last.
+void LineageScope::NoteChange(const std::string& store) {
+  if (!changed_.empty() && changed_.back() == store) return;
+  changed_.erase(std::remove(changed_.begin(), changed_.end(), store), changed_.end());
+  changed_.push_back(store);
+}
+
 std::optional<std::chrono::steady_clock::time_point> LineageScope::deadline() const {
   const std::lock_guard<std::mutex> lock(mutex_);
   return deadline_;
@@ -141,7 +154,10 @@ void LineageScope::Append(const std::vector<WriteId>& ids, Site site) {
     const std::lock_guard<std::mutex> lock(mutex_);
     closed = closed_;
     late = sent_;
-    if (!closed) lineage_ = lineage_.Including(ids);
+    if (!closed) {
+      lineage_ = lineage_.Including(ids);
+      for (const WriteId& id : ids) NoteChange(id.store());
+    }
   }
   if (closed) {
     TooLate(ids.front().store(), site);
@@ -173,8 +189,12 @@ void LineageScope::Join(const Lineage& lineage, bool filtered, const Site& site)
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     closed = closed_;
-    const Lineage brought = lineage.WithoutExtensionsOfBranches();
-    if (!closed) lineage_ |= filtered ? Filtered(brought) : brought;
+    Lineage brought = lineage.WithoutExtensionsOfBranches();
+    if (filtered) brought = Filtered(std::move(brought));
+    if (!closed) {
+      for (const std::string& store : brought.AddedTo(lineage_).stores()) NoteChange(store);
+      lineage_ |= brought;
+    }
   }
   if (closed) TooLate(FirstStore(lineage), site);
 }
@@ -277,7 +297,7 @@ void LineageScope::TooLate(const std::string& store, const Site& site) const {
   const std::string where = site.ToString();
   telemetry::WriteLost("closed", store, where);
   if (IsDryRun()) findings::LateWrite(where, store, "closed");
-  logs::Warn("closed-scope " + where, "dropped a write to " + (store.empty() ? "a store" : store) + ": its scope (" +
+  logs::Warn("closed-scope " + where, "dropped a write to " + (store.empty() ? "a store" : Shown(store)) + ": its scope (" +
                                           site_ + ") has ended. For work that outlives the request use "
                                           "antipode::DetachedScope(). site=" + where);
 }

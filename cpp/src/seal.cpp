@@ -15,7 +15,15 @@ constexpr auto kNone = std::string_view::npos;
 constexpr std::string_view kDigits = "0123456789";
 constexpr std::size_t kLongestExpiry = 19;
 
-std::string MacOf(std::string_view key, std::string_view claim) { return Hex(HmacSha256(key, claim), kMacBytes); }
+// A clock that is behind or ahead costs nobody a lineage.
+constexpr double kLeeway = 30;
+
+std::string MacOf(std::string_view key, Purpose purpose, std::string_view claim) {
+  const Digest derived = HmacSha256(key, ToString(purpose));
+  return Hex(HmacSha256({reinterpret_cast<const char*>(derived.data()), derived.size()}, claim), kMacBytes);
+}
+
+bool MayBeWithoutEnd(Purpose purpose) { return purpose == Purpose::kMessage || purpose == Purpose::kValue; }
 
 struct Fields {
   std::string_view id;
@@ -60,6 +68,20 @@ bool IsAlphanumeric(char c) {
 
 }  // namespace
 
+std::string_view ToString(Purpose purpose) {
+  switch (purpose) {
+    case Purpose::kRequest:
+      return "antipode request";
+    case Purpose::kResponse:
+      return "antipode response";
+    case Purpose::kMessage:
+      return "antipode message";
+    case Purpose::kValue:
+      return "antipode value";
+  }
+  return "antipode request";
+}
+
 std::string_view ToString(SealState state) {
   switch (state) {
     case SealState::kValid:
@@ -76,15 +98,15 @@ std::string_view ToString(SealState state) {
   return "bad";
 }
 
-std::string Seal(std::string_view text, const Keys& keys, std::int64_t expiry) {
+std::string Seal(std::string_view text, const Keys& keys, Purpose purpose, std::int64_t expiry) {
   const auto& [id, key] = *keys.signer();
   std::string claim(StripSeal(text));
   claim.append(kSealMark).append(".").append(id).append(".").append(std::to_string(expiry));
-  const std::string mac = MacOf(key, claim);
+  const std::string mac = MacOf(key, purpose, claim);
   return claim + "." + mac;
 }
 
-OpenedSeal OpenSeal(std::string_view text, const Keys& keys, double now) {
+OpenedSeal OpenSeal(std::string_view text, const Keys& keys, Purpose purpose, double now) {
   const std::size_t mark = text.rfind(kSealMark);
   if (mark == kNone) return {text, SealState::kMissing};
   const std::string_view body = text.substr(0, mark);
@@ -97,9 +119,11 @@ OpenedSeal OpenSeal(std::string_view text, const Keys& keys, double now) {
   }
   const std::string* key = keys.Spelled(fields.id);
   if (key == nullptr) return {body, SealState::kUnknownKey};
-  const std::string mac = MacOf(*key, text.substr(0, text.size() - fields.mac.size() - 1));
+  const std::string mac = MacOf(*key, purpose, text.substr(0, text.size() - fields.mac.size() - 1));
   if (!EqualInConstantTime(mac, fields.mac)) return {body, SealState::kBad};
-  return {body, now < static_cast<double>(CounterOf(fields.expiry)) ? SealState::kValid : SealState::kExpired};
+  if (fields.expiry == "0") return {body, MayBeWithoutEnd(purpose) ? SealState::kValid : SealState::kBad};
+  const bool valid = now < static_cast<double>(CounterOf(fields.expiry)) + kLeeway;
+  return {body, valid ? SealState::kValid : SealState::kExpired};
 }
 
 std::string_view StripSeal(std::string_view text) {

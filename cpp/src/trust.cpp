@@ -19,9 +19,14 @@ Decision Refused(Reason reason, std::string_view about = {}) { return {false, {}
 
 Decision Accepted(std::string_view text = {}) { return {true, std::string(text), Reason::kNone, {}, {}}; }
 
-Decision JudgeCaller(std::string_view peer, const std::vector<Line>& forwarded, const TrustSettings& trust) {
-  if (!IsPrivatePeer(peer)) return Refused(Reason::kPeer, peer);
+Decision JudgeAddresses(std::string_view peer, const std::vector<Line>& forwarded, const TrustSettings& trust) {
+  if (peer.empty()) {
+    if (!trust.unix_peers) return Refused(Reason::kNoPeer);
+  } else if (!IsPrivatePeer(peer)) {
+    return Refused(Reason::kPeer, peer);
+  }
   if (!trust.ignore_forwarded) {
+    if (AreTooLong(forwarded)) return Refused(Reason::kTooLong, peer);
     if (auto found = PublicAddressIn(forwarded)) {
       return {false, {}, Reason::kForwarded, std::move(found->second), std::move(found->first)};
     }
@@ -29,10 +34,17 @@ Decision JudgeCaller(std::string_view peer, const std::vector<Line>& forwarded, 
   return Accepted();
 }
 
-Decision JudgeSeal(std::string_view text, const TrustSettings& trust, double now) {
-  const OpenedSeal opened = OpenSeal(text, trust.keys, now);
-  if (opened.state == SealState::kValid) return Accepted(opened.text);
-  return Refused(Reason::kSeal, ToString(opened.state));
+Decision JudgeSeal(std::string_view text, const TrustSettings& trust, Purpose purpose, double now) {
+  const OpenedSeal opened = OpenSeal(text, trust.keys, purpose, now);
+  if (opened.state != SealState::kValid && opened.state != SealState::kExpired) {
+    return Refused(Reason::kSeal, ToString(opened.state));
+  }
+  Decision decision = Accepted(opened.text);
+  if (opened.state == SealState::kExpired) {
+    decision.reason = Reason::kSeal;
+    decision.about = ToString(opened.state);
+  }
+  return decision;
 }
 
 std::string_view CureOf(Reason reason) {
@@ -43,10 +55,14 @@ std::string_view CureOf(Reason reason) {
     case Reason::kPeer:
       return "If this is the edge set ANTIPODE_EDGE=true; if callers inside have public addresses, seal lineages with "
              "ANTIPODE_KEYS_FILE.";
+    case Reason::kNoPeer:
+      return "If it listens on a Unix socket set ANTIPODE_TRUST_UNIX=true.";
+    case Reason::kTooLong:
+      return "If this is the edge set ANTIPODE_EDGE=true; else do not copy those headers from hop to hop.";
     case Reason::kHost:
       return "If it is one of yours add it to ANTIPODE_PEERS.";
     case Reason::kSeal:
-      return "Give this service and its callers the same keys: ANTIPODE_KEYS_FILE.";
+      return "Give this service and its callers the same keys (ANTIPODE_KEYS_FILE) and the right time.";
     default:
       return {};  // the operator asked for exactly this
   }
@@ -54,7 +70,9 @@ std::string_view CureOf(Reason reason) {
 
 std::string_view SealWords(std::string_view state) {
   if (state == ToString(SealState::kMissing)) return "it has no seal";
-  if (state == ToString(SealState::kExpired)) return "its seal has expired (ANTIPODE_SEAL_TTL_S)";
+  if (state == ToString(SealState::kExpired)) {
+    return "its seal has expired (ANTIPODE_SEAL_TTL_S, ANTIPODE_SEAL_REST_TTL_S)";
+  }
   if (state == ToString(SealState::kUnknownKey)) return "its seal is by a key that is not known here";
   return "its seal is not right";
 }
@@ -101,6 +119,10 @@ std::string_view ToString(Reason reason) {
       return "the peer's address is public";
     case Reason::kForwarded:
       return "a forwarding header has a public address";
+    case Reason::kNoPeer:
+      return "the server names no peer";
+    case Reason::kTooLong:
+      return "the forwarding headers have more than 64 hops or 4,096 octets";
     case Reason::kHost:
       return "the host is not approved";
     case Reason::kOption:
@@ -120,8 +142,16 @@ TrustSettings TrustSettings::AtEdge(std::optional<bool> also) const {
 Result<TrustSettings> TrustOf(const Settings& settings) {
   Result<Peers> peers = Peers::Make(settings.peers);
   if (!peers) return peers.error();
-  return TrustSettings{settings.trust,    settings.edge, settings.forwarded == Forwarded::kIgnore, *std::move(peers),
-                       settings.keys, settings.seal_ttl};
+  TrustSettings trust;
+  trust.trust = settings.trust;
+  trust.edge = settings.edge;
+  trust.ignore_forwarded = settings.forwarded == Forwarded::kIgnore;
+  trust.peers = *std::move(peers);
+  trust.keys = settings.keys;
+  trust.seal_ttl = settings.seal_ttl;
+  trust.seal_rest_ttl = settings.seal_rest_ttl;
+  trust.unix_peers = settings.trust_unix;
+  return trust;
 }
 
 std::shared_ptr<const TrustSettings> CurrentTrust() {
@@ -132,8 +162,11 @@ std::shared_ptr<const TrustSettings> CurrentTrust() {
   thread_local Seen seen;
   const std::shared_ptr<const Settings> now = CurrentSettings();
   if (seen.settings != now) {
+    TrustSettings nobody;
+    nobody.trust = Trust::kNone;
+    nobody.edge = true;
     // Peers that are none were refused when the settings were made.
-    seen.trust = std::make_shared<const TrustSettings>(TrustOf(*now).value_or(TrustSettings{Trust::kNone, true, false, {}, {}, {}}));
+    seen.trust = std::make_shared<const TrustSettings>(TrustOf(*now).value_or(std::move(nobody)));
     seen.settings = now;
   }
   return seen.trust;
@@ -143,21 +176,21 @@ double UnixTime() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
-Decision JudgeRequestIn(std::string_view peer, const std::vector<Line>& forwarded, std::string_view text,
-                        const TrustSettings& trust, double now) {
+Decision JudgeCaller(std::string_view peer, const std::vector<Line>& forwarded, const TrustSettings& trust) {
   if (trust.edge) return Refused(Reason::kEdge);
-  if (trust.trust == Trust::kAll) return Accepted(StripSeal(text));
-  if (trust.trust == Trust::kKey) return JudgeSeal(text, trust, now);
   if (trust.trust == Trust::kNone) return Refused(Reason::kOff);
-  Decision decision = JudgeCaller(peer, forwarded, trust);
-  return decision.accepted ? Accepted(StripSeal(text)) : decision;
+  if (trust.trust != Trust::kPrivate) return Accepted();  // under `key` each text's seal decides
+  return JudgeAddresses(peer, forwarded, trust);
+}
+
+Decision JudgeRequestText(const Decision& caller, std::string_view text, const TrustSettings& trust, double now) {
+  if (!caller.accepted) return caller;
+  return trust.trust == Trust::kKey ? JudgeSeal(text, trust, Purpose::kRequest, now) : Accepted(StripSeal(text));
 }
 
 Decision JudgeResponseOut(std::string_view peer, const std::vector<Line>& forwarded, const TrustSettings& trust) {
-  if (trust.edge) return Refused(Reason::kEdge);
-  if (trust.trust == Trust::kAll) return Accepted();
-  if (trust.trust == Trust::kNone) return Refused(Reason::kOff);
-  return JudgeCaller(peer, forwarded, trust);
+  const Decision decision = JudgeCaller(peer, forwarded, trust);
+  return decision.accepted && trust.trust == Trust::kKey ? JudgeAddresses(peer, forwarded, trust) : decision;
 }
 
 Decision JudgeRequestOut(std::string_view host, const TrustSettings& trust) {
@@ -168,15 +201,16 @@ Decision JudgeRequestOut(std::string_view host, const TrustSettings& trust) {
 
 Decision JudgeResponseIn(std::string_view host, std::string_view text, const TrustSettings& trust, double now) {
   Decision decision = JudgeRequestOut(host, trust);
-  if (trust.trust == Trust::kKey && !(trust.edge && !decision.accepted)) return JudgeSeal(text, trust, now);
+  if (trust.trust == Trust::kKey && !(trust.edge && !decision.accepted)) return JudgeSeal(text, trust, Purpose::kResponse, now);
   return decision.accepted ? Accepted(StripSeal(text)) : decision;
 }
 
-Decision JudgeMessageIn(std::string_view text, const TrustSettings& trust, std::optional<bool> allowed, double now) {
+Decision JudgeMessageIn(std::string_view text, const TrustSettings& trust, std::optional<bool> allowed, Purpose purpose,
+                        double now) {
   if (allowed && !*allowed) return Refused(Reason::kOption);
   if (trust.trust == Trust::kNone) return Refused(Reason::kOff);
   if (trust.edge && !allowed) return Refused(Reason::kEdge);
-  return trust.trust == Trust::kKey ? JudgeSeal(text, trust, now) : Accepted(StripSeal(text));
+  return trust.trust == Trust::kKey ? JudgeSeal(text, trust, purpose, now) : Accepted(StripSeal(text));
 }
 
 Decision JudgeMessageOut(const TrustSettings& trust, std::optional<bool> allowed) {
@@ -189,10 +223,13 @@ bool IsApproved(std::string_view host, const TrustSettings& trust) {
   return read && (IsInside(*read) || trust.peers.Lists(read->name));
 }
 
-std::string OutgoingText(std::string text, const TrustSettings& trust, double now) {
+std::string OutgoingText(std::string text, const TrustSettings& trust, Purpose purpose, double now) {
   if (trust.trust != Trust::kKey) return text;
-  const double expiry = std::floor(now + std::chrono::duration<double>(trust.seal_ttl).count());
-  return Seal(text, trust.keys, static_cast<std::int64_t>(expiry));
+  const bool rests = purpose == Purpose::kMessage || purpose == Purpose::kValue;
+  const Duration life = rests ? trust.seal_rest_ttl : trust.seal_ttl;
+  if (rests && life == Duration::zero()) return Seal(text, trust.keys, purpose, 0);
+  const double expiry = std::floor(now + std::chrono::duration<double>(life).count());
+  return Seal(text, trust.keys, purpose, static_cast<std::int64_t>(expiry));
 }
 
 void Report(const Decision& decision, Direction direction, std::string_view sender) {
@@ -205,7 +242,8 @@ void Report(const Decision& decision, Direction direction, std::string_view send
   std::string reason(ToString(decision.reason));
   if (decision.reason == Reason::kForwarded) reason = decision.header + " has a public address";
   if (by_seal) reason = SealWords(decision.about);
-  const std::string verb = IsOutward(direction) ? "did not send a lineage to " : "dropped a lineage from ";
+  std::string verb = IsOutward(direction) ? "did not send a lineage to " : "dropped a lineage from ";
+  if (decision.accepted) verb = "took an old lineage from ";
   // The kind leaves the address out: an attacker with many of them must not fill the log.
   const std::string kind =
       "trust " + Words(direction) + " " + std::string(ToString(decision.reason)) + " " + decision.header;

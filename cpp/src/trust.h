@@ -14,6 +14,7 @@
 #include "antipode/keys.h"
 #include "antipode/result.h"
 #include "antipode/settings.h"
+#include "seal.h"
 
 namespace antipode {
 
@@ -26,11 +27,12 @@ std::string_view ToString(Direction direction);
 std::string Words(Direction direction);
 
 // Why a lineage was not taken or not sent.
-enum class Reason { kNone, kOff, kEdge, kPeer, kForwarded, kHost, kOption, kSeal };
+enum class Reason { kNone, kOff, kEdge, kPeer, kNoPeer, kForwarded, kTooLong, kHost, kOption, kSeal };
 
 std::string_view ToString(Reason reason);
 
-// Whether a lineage passes. `text` is it without its seal, and may be parsed only where `accepted`.
+// Whether a lineage passes. `text` is it without its seal, and may be parsed only where `accepted`; one whose seal is genuine
+// and has expired is accepted with a reason, which is said (TRUST-37).
 struct Decision {
   bool accepted = false;
   std::string text;
@@ -63,6 +65,8 @@ struct TrustSettings {
   Peers peers;
   Keys keys;
   Duration seal_ttl = std::chrono::seconds(300);
+  Duration seal_rest_ttl{0};  // 0: as long as the key is known
+  bool unix_peers = false;    // a request without a peer came by a Unix socket (TRUST-9)
 
   // These, with what one middleware was told; an edge that the operator declared stays one.
   TrustSettings AtEdge(std::optional<bool> also) const;
@@ -80,21 +84,23 @@ Result<TrustSettings> TrustOf(const Settings& settings);
 // Seconds since 1970.
 double UnixTime();
 
-// Judging: the table of TRUST-3.
-Decision JudgeRequestIn(std::string_view peer, const std::vector<Line>& forwarded, std::string_view text,
-                        const TrustSettings& trust, double now);
+// Judging: the table of TRUST-3. The caller is judged once a request, and each text behind it by its own seal (TRUST-32).
+Decision JudgeCaller(std::string_view peer, const std::vector<Line>& forwarded, const TrustSettings& trust);
+Decision JudgeRequestText(const Decision& caller, std::string_view text, const TrustSettings& trust, double now);
 Decision JudgeResponseOut(std::string_view peer, const std::vector<Line>& forwarded, const TrustSettings& trust);
 Decision JudgeRequestOut(std::string_view host, const TrustSettings& trust);
 Decision JudgeResponseIn(std::string_view host, std::string_view text, const TrustSettings& trust, double now);
 // `allowed` is `lineage_in` or `lineage_out` of the client; nothing where it was not said.
-Decision JudgeMessageIn(std::string_view text, const TrustSettings& trust, std::optional<bool> allowed, double now);
+// `purpose`: of a message, or of a value at rest.
+Decision JudgeMessageIn(std::string_view text, const TrustSettings& trust, std::optional<bool> allowed, Purpose purpose,
+                        double now);
 Decision JudgeMessageOut(const TrustSettings& trust, std::optional<bool> allowed);
 
 // Whether a host is inside, by its name or literal address alone (TRUST-15 to TRUST-17).
 bool IsApproved(std::string_view host, const TrustSettings& trust);
 
-// The lineage text as it leaves: sealed under `key` (TRUST-23).
-std::string OutgoingText(std::string text, const TrustSettings& trust, double now);
+// The lineage text as it leaves: sealed under `key` for its purpose (TRUST-23).
+std::string OutgoingText(std::string text, const TrustSettings& trust, Purpose purpose, double now);
 
 // Counts a lineage that did not pass, and says once a minute which setting would change that (TRUST-27, TRUST-29).
 void Report(const Decision& decision, Direction direction, std::string_view sender = {});

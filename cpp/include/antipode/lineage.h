@@ -117,8 +117,11 @@ class Lineage {
 
   // Size
 
-  /// This lineage in at most `budget` bytes: whole sections are left out, greatest first, and marked (WIRE-33 to WIRE-35).
-  Lineage Fit(std::size_t budget) const;
+  /// This lineage in at most `budget` bytes: whole sections are left out and marked (WIRE-33 to WIRE-35), first the longest of
+  /// those that only passed through, then of the stores in `changed` the one whose change is oldest.
+  ///
+  /// `changed`: names of stores that changed in the scope, the oldest change first.
+  Lineage Fit(std::size_t budget, const std::vector<std::string>& changed = {}) const;
   /// Whether both are the very same value, not only equal; cheap.
   bool IsSame(const Lineage& other) const { return rep_ == other.rep_; }
 

@@ -69,6 +69,9 @@ class Inbound {
 };
 
 /// Opens the scope of a request that came in with these headers; it is current, and closes, with the object returned.
+///
+/// `peer`: the socket's own address, as the server itself received it, never one that a proxy's header names (TRUST-33);
+/// `unix:` for a Unix socket. A request without a peer is public, unless ANTIPODE_TRUST_UNIX says otherwise (TRUST-9).
 Scope ExtractRequest(const Carrier& headers, std::string_view peer = {}, std::optional<bool> edge = std::nullopt,
                      Site site = Site());
 

@@ -134,6 +134,10 @@ class LineageScope : public std::enable_shared_from_this<LineageScope> {
   Result<Lineage> Outgoing(Site site = Site()) const;
   /// What this scope has beyond what it was opened with: what a response carries back (PROP-13).
   Lineage Additions() const;
+  /// The stores whose part of the lineage changed here, the oldest change first (WIRE-33).
+  std::vector<std::string> changed() const;
+  /// For a copy of a scope, before anybody else has it.
+  void set_changed(std::vector<std::string> stores) { changed_ = std::move(stores); }
   /// When the request itself gives up; tightens every barrier in it (BAR-28).
   std::optional<std::chrono::steady_clock::time_point> deadline() const;
   void set_deadline(std::chrono::steady_clock::time_point deadline);
@@ -244,6 +248,7 @@ class LineageScope : public std::enable_shared_from_this<LineageScope> {
   bool DropImplausible(const PendingWrite& write, const WriteId& id, std::string& detail);
   void AddGap(Gap gap);
   Lineage Now() const;  // with the mark of open streams; under the lock
+  void NoteChange(const std::string& store);
 
   const ScopeKind kind_;
   const std::optional<Delivery> delivery_;
@@ -251,6 +256,7 @@ class LineageScope : public std::enable_shared_from_this<LineageScope> {
   mutable std::mutex mutex_;
   Lineage lineage_;
   Lineage inbound_lineage_;
+  std::vector<std::string> changed_;
   Lineage removed_;
   std::vector<std::string> removed_stores_;
   std::vector<PendingPtr> pending_;

@@ -62,7 +62,9 @@ struct Settings {
   std::vector<std::string> peers;
   std::string keys_file;
   Keys keys;
+  bool trust_unix = false;
   Duration seal_ttl = std::chrono::seconds(300);
+  Duration seal_rest_ttl{0};
   std::int64_t budget_bytes = 1024;
   bool hash_keys = false;
   bool auto_merge = false;
@@ -78,6 +80,7 @@ struct Settings {
   Duration session_ttl = std::chrono::seconds(300);
   std::string records = "antipode-records";
   std::int64_t records_max_mib = 64;
+  std::int64_t records_folder_mib = 1024;
   double sample = 0.01;
   bool repeat_reads = true;
   std::string history;
@@ -100,7 +103,9 @@ struct SettingWords {
   std::optional<std::vector<std::string>> peers;
   std::optional<std::string> keys_file;
   std::optional<Keys> keys;
+  std::optional<bool> trust_unix;
   std::optional<Duration> seal_ttl;
+  std::optional<Duration> seal_rest_ttl;
   std::optional<std::int64_t> budget_bytes;
   std::optional<bool> hash_keys;
   std::optional<bool> auto_merge;
@@ -116,6 +121,7 @@ struct SettingWords {
   std::optional<Duration> session_ttl;
   std::optional<std::string> records;
   std::optional<std::int64_t> records_max_mib;
+  std::optional<std::int64_t> records_folder_mib;
   std::optional<double> sample;
   std::optional<bool> repeat_reads;
   std::optional<std::string> history;

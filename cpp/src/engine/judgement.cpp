@@ -7,6 +7,7 @@
 
 #include "engine/branches.h"
 #include "engine/in_force.h"
+#include "quote.h"
 #include "text.h"
 
 namespace antipode {
@@ -253,7 +254,7 @@ std::optional<Error> Enforce(const Plan& plan, const BarrierResult& result) {
   }
   if (result.vacuous() && plan.on_vacuous == Policy::kRaise) {
     return Error{ErrorCode::kIncomplete,
-                 "a barrier judged nothing: " + Joined(plan.elsewhere, ", ") + " not registered in this process", nullptr};
+                 "a barrier judged nothing: " + ShownList(plan.elsewhere) + " not registered in this process", nullptr};
   }
   if (plan.require_complete && !result.complete()) {
     return Error{ErrorCode::kIncomplete, "require_complete: something was left unjudged\n" + result.Explain(), nullptr};

@@ -9,6 +9,7 @@
 #include "engine/branches.h"
 #include "engine/in_force.h"
 #include "engine/registry.h"
+#include "quote.h"
 #include "text.h"
 
 namespace antipode {
@@ -31,7 +32,7 @@ std::string Plain(std::string_view name) {
 Result<void> CheckName(const std::string& name, const std::vector<std::shared_ptr<Store>>& registered) {
   for (const auto& store : registered) {
     if (Plain(store->name()) == Plain(name)) {
-      return Mistake("the lineage names store \"" + name + "\", this process has registered \"" + store->name() +
+      return Mistake("the lineage names store \"" + Shown(name) + "\", this process has registered \"" + store->name() +
                      "\": the same name but for case, - and _. A store has one name in every service.");
     }
   }
@@ -226,7 +227,7 @@ Result<Plan> MakePlan(ScopePtr scope, const Lineage* lineage, const BarrierOptio
 
 void WarnVacuous(const Plan& plan) {
   logs::Warn("vacuous " + plan.site,
-             "a barrier judged nothing: the lineage has writes to " + Joined(plan.elsewhere, ", ") +
+             "a barrier judged nothing: the lineage has writes to " + ShownList(plan.elsewhere) +
                  "; registered in this process: " + Joined(NamesOf(CurrentRegistry()->All()), ", ") +
                  ". If these are one store, give it one name. site=" + plan.site);
 }

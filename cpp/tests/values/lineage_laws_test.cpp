@@ -129,17 +129,22 @@ RC_GTEST_PROP(Reader, NeverFailsOtherwise_WIRE_25, (const std::string& text)) {
   static_cast<void>(Lineage::Deserialize(text));
 }
 
-RC_GTEST_PROP(Seals, AreValidUntilTheyExpire_TRUST_19_TRUST_21, (const Lineage& a)) {
+RC_GTEST_PROP(Seals, AreValidUntilTheyExpireForTheirPurpose_TRUST_19_TRUST_21, (const Lineage& a)) {
   const Keys keys = *Keys::Make({{"k-1", std::string(16, 'k')}});
-  const std::string sealed = Seal(a.Serialize(), keys, 1000);
-  RC_ASSERT(OpenSeal(sealed, keys, 999.9).state == SealState::kValid);
-  RC_ASSERT(OpenSeal(sealed, keys, 999.9).text == a.Serialize());
-  RC_ASSERT(OpenSeal(sealed, keys, 1000).state == SealState::kExpired);
+  const std::string sealed = Seal(a.Serialize(), keys, Purpose::kRequest, 1000);
+  RC_ASSERT(OpenSeal(sealed, keys, Purpose::kRequest, 1029.9).state == SealState::kValid);
+  RC_ASSERT(OpenSeal(sealed, keys, Purpose::kRequest, 1029.9).text == a.Serialize());
+  RC_ASSERT(OpenSeal(sealed, keys, Purpose::kRequest, 1030).state == SealState::kExpired);
+  RC_ASSERT(OpenSeal(sealed, keys, Purpose::kMessage, 0).state == SealState::kBad);  // TRUST-36
+  const std::string kept = Seal(a.Serialize(), keys, Purpose::kValue, 0);
+  RC_ASSERT(OpenSeal(kept, keys, Purpose::kValue, 1e12).state == SealState::kValid);
+  const std::string endless = Seal(a.Serialize(), keys, Purpose::kRequest, 0);
+  RC_ASSERT(OpenSeal(endless, keys, Purpose::kRequest, 0).state == SealState::kBad);
   RC_ASSERT(StripSeal(sealed) == a.Serialize());
   std::string changed = sealed;
   const auto at = *rc::gen::inRange<std::size_t>(0, changed.size());
   changed[at] = changed[at] == 'a' ? 'b' : 'a';
-  RC_ASSERT(OpenSeal(changed, keys, 999.9).state != SealState::kValid);
+  RC_ASSERT(OpenSeal(changed, keys, Purpose::kRequest, 1029.9).state != SealState::kValid);
 }
 
 TEST(Lineage, GrowsWithStoresAndNotWithWrites_LIN_11) {

@@ -224,7 +224,7 @@ TEST(ResponseStreams, OutsideAnyScopeAreCounted_PROP_28_SCOPE_9) {
   const Scope other;  // opened later: not the call's
   stream.End(HeaderCarrier(kTrailer));
   EXPECT_TRUE(other.lineage().empty());
-  EXPECT_EQ(Isolation::Counted("antipode.write.lost", {"reason=orphan", "store=posts"}), 1U);
+  EXPECT_EQ(Isolation::Counted("antipode.write.lost", {"reason=orphan", "store=other"}), 1U);
 }
 
 TEST(ResponseStreams, BelongToTheScopeWhereTheyWereMade_PROP_28) {

@@ -48,7 +48,7 @@ TEST(Scopes, ThatAreClosedDropAndCount_SCOPE_4) {
   }
   kept->Append(At("posts", 1));
   EXPECT_TRUE(kept->lineage().empty());
-  EXPECT_EQ(Isolation::Counted("antipode.write.lost", {"reason=closed", "store=posts"}), 1U);
+  EXPECT_EQ(Isolation::Counted("antipode.write.lost", {"reason=closed", "store=other"}), 1U);
   EXPECT_TRUE(isolation.Said("dropped a write to posts: its scope (values/scope_test.cpp:"));
 }
 
@@ -184,7 +184,7 @@ TEST(Late, WritesAfterTheHeaderLeftAreCounted_PROP_16) {
   scope->NoteSent();
   Append(At("posts", 1));
   scope->Written(scope->Begin("posts"), At("posts", 2));
-  EXPECT_EQ(Isolation::Counted("antipode.write.late", {"store=posts"}), 2U);
+  EXPECT_EQ(Isolation::Counted("antipode.write.late", {"store=other"}), 2U);
   EXPECT_EQ(scope.lineage().Serialize(), "1~posts..e.2");
 }
 

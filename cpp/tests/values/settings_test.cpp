@@ -100,7 +100,7 @@ TEST(Settings, SayWhereTheyCameFromAndShowNoKey_CONF_8_CONF_11) {
   EXPECT_EQ(CurrentSettings()->trust, Trust::kKey);
   std::map<std::string, SettingOrigin> origins;
   for (const SettingOrigin& origin : SettingOrigins()) origins.emplace(origin.word, origin);
-  EXPECT_EQ(origins.size(), 34U);
+  EXPECT_EQ(origins.size(), 37U);
   EXPECT_EQ(origins.at("trust").origin, "keys are set");
   EXPECT_EQ(origins.at("keys").value, "k1, old");
   EXPECT_EQ(origins.at("keys").origin, "environment (ANTIPODE_KEYS_FILE)");

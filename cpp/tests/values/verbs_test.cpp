@@ -85,7 +85,7 @@ TEST(Judgements, AreOfEachTextByItsOwnSeal_TRUST_24) {
   words.keys = *Keys::Make({{"k", std::string(16, 'k')}});
   ASSERT_TRUE(Configure(words).ok());
   const auto later = static_cast<std::int64_t>(UnixTime()) + 60;
-  const std::string sealed = Seal("1~a..e.1", *words.keys, later);
+  const std::string sealed = Seal("1~a..e.1", *words.keys, Purpose::kRequest, later);
   const Headers headers{{"baggage", "antipode=" + sealed}, {"antipode-lineage", "1~b..e.1"}};
   const Scope scope = ExtractRequest(HeaderCarrier(headers), "203.0.113.9");
   EXPECT_EQ(scope.lineage().Serialize(), "1~a..e.1~_.i");

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "antipode/wire.h"
+#include "exchange.h"
 #include "parse.h"
 #include "vectors.h"
 
@@ -117,7 +118,8 @@ TEST(WireVectors, Hop) {
 TEST(WireVectors, Budget) {
   RunVectors("wire-budget", [](const Json& vector) {
     const Lineage lineage = Read(vector.at("text").get<std::string>());
-    const Lineage fitted = lineage.Fit(vector.at("budget").get<std::size_t>());
+    const auto changed = vector.value("changed", std::vector<std::string>());
+    const Lineage fitted = lineage.Fit(vector.at("budget").get<std::size_t>(), changed);
     EXPECT_EQ(fitted.Serialize(), vector.at("result"));
     std::vector<std::string> left_out;
     const std::vector<std::string> kept = fitted.stores();
@@ -143,21 +145,17 @@ TEST(WireVectors, SerializeLimits) {
 TEST(WireVectors, Header) {
   RunVectors("wire-header", [](const Json& vector) {
     const std::vector<std::string> values = vector.at("values");
-    int malformed = 0;
-    Lineage joined;
-    for (const std::string& text : wire::UnwrapHeader({values.begin(), values.end()})) {
-      if (const Result<Lineage> lineage = Lineage::Deserialize(text); lineage) {
-        joined |= *lineage;
-      } else {
-        ++malformed;
-      }
-    }
-    EXPECT_EQ(malformed, vector.at("malformed").get<int>());
-    if (malformed > 0) joined = joined.MarkedIncomplete();
+    const Taken taken = Take(
+        wire::UnwrapHeader({values.begin(), values.end()}),
+        [](std::string_view text) { return JudgeRequestText({true, {}, Reason::kNone, {}, {}}, text, TrustSettings(), 0); },
+        Direction::kRequestIn, {});
+    EXPECT_EQ(taken.malformed, vector.at("malformed").get<int>());
+    Lineage whole = taken.lineage;  // a recorded history has taken its messages' names out
+    for (const std::string& message : taken.messages) whole |= Read("1~_.msg." + message);
     if (vector.at("text").is_null()) {
-      EXPECT_TRUE(values.empty() && joined.empty());
+      EXPECT_TRUE(values.empty() && whole.empty());
     } else {
-      EXPECT_EQ(CanonicalWhole(joined), vector.at("text"));
+      EXPECT_EQ(CanonicalWhole(whole), vector.at("text"));
     }
   });
 }
