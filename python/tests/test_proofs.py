@@ -154,7 +154,7 @@ def test_what_is_said_of_a_position_says_nothing_of_those_before_it() -> None:
 
     def parked(counter: int) -> Need:
         need = Group(0.1, lambda: None, None).add(WriteId.position(STORE, "e1", counter), server)
-        waiters.add(need)
+        waiters.add(need, 0.0)
         return need
 
     late = time.monotonic() + 60

@@ -407,7 +407,12 @@ def test_a_cookie_of_another_subject_is_dropped(counts: Counts) -> None:
 def test_log_out_forgets(browser: Browser, monkeypatch: pytest.MonkeyPatch) -> None:
     """SESS-15: its cookies end with the response, also one that is no good, and what was written is not kept."""
     value = (cookie_of(browser.get("/7")) or "").split(";")[0]
-    monkeypatch.setattr(browser, "write", lambda number: (antipode.append(block(9)), antipode.session.forget()))
+
+    def log_out(number: int) -> None:
+        antipode.append(block(number))
+        antipode.session.forget()
+
+    monkeypatch.setattr(browser, "write", log_out)
     answer = browser.get("/9", f"{NAME}={value}; {NAME}.x=nonsense")
     ended = [line for name, line in answer.headers.items() if name.lower() == "set-cookie"]
     assert sum(line.count("Max-Age=0") for line in ended) == 2

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from urllib.parse import quote_plus, unquote_plus
 
 from antipode.carriers import read, with_member
@@ -211,7 +211,7 @@ def _sizes() -> Iterator[Figure]:
 
 def _hostile(rounds: int) -> Iterator[Figure]:
     """The worst of requests that are made to cost much, of 32 and of 64 KiB (WIRE-42)."""
-    made = {
+    made: dict[str, Callable[[int], list[tuple[str, str]]]] = {
         "distinct texts and hops": lambda size: [
             ("antipode-lineage", ",".join(f"{number:04x}" for number in range(size // 10))),
             ("x-forwarded-for", "10.0.0.1," * (size // 18) + "203.0.113.9"),

@@ -16,7 +16,6 @@ import redis
 from antipode import UnprovenKind, discovery
 from antipode.testing import isolated
 from antipode_lab.stores.redis import RedisStore
-from antipode_redis import targets
 from redis.sentinel import MasterNotFoundError, Sentinel, SlaveNotFoundError
 from regions import STORE, until
 
@@ -122,9 +121,7 @@ def sentinels(redis_lab: RedisStore, monkeypatch: pytest.MonkeyPatch) -> Sentine
     said = Sentinels(*(redis_lab.server(name).port for name in ("a", "b1", "b2")))
     for name in ("discover_master", "discover_slaves"):
         asked = getattr(said, name)
-        monkeypatch.setattr(
-            targets.sync_sentinel.Sentinel, name, lambda finder, service, asked=asked: asked(finder, service)
-        )
+        monkeypatch.setattr(Sentinel, name, lambda finder, service, asked=asked: asked(finder, service))
     monkeypatch.setattr(discovery, "REFRESH_S", 0.0)
     return said
 

@@ -406,11 +406,12 @@ async def test_an_asyncio_script_waits_too(posts: Posts) -> None:
     async with redis.asyncio.Redis.from_url(posts.lab.url("b1")) as plain:
         reader: Any = antipode_redis.wrap(plain, store=STORE, wait_on_read=True, timeout=0.3)
         with antipode.scope(lineage):
-            for ask in (
+            asks: list[Callable[[], Any]] = [
                 lambda: reader.eval(GET, 1, "k"),
                 lambda: reader.pipeline(transaction=False).eval(GET, 1, "k").execute(),
                 lambda: reader.pipeline(transaction=True).eval(GET, 1, "k").execute(),
-            ):
+            ]
+            for ask in asks:
                 with pytest.raises(antipode.BarrierTimeout):
                     await ask()
             posts.lab.heal("b1")
@@ -425,11 +426,12 @@ def test_a_write_whose_reply_holds_data_is_not_sent_where_it_waited_in_vain(post
     posts.lab.promote("b1", lose=lambda _: lost.append(posts.write("k", "lost")))
     client: Any = waiting(posts.lab, "b1", timeout=0.3)
     with antipode.scope(lost[0]) as scope:
-        for ask in (
+        asks: list[Callable[[], Any]] = [
             lambda: client.getset("k", "mine"),
             lambda: client.set("k", "mine", get=True),
             lambda: client.pipeline().getset("k", "mine").execute(),
-        ):
+        ]
+        for ask in asks:
             with pytest.raises(antipode.BarrierError):
                 ask()
             assert not scope.pending
