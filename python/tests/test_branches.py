@@ -95,7 +95,7 @@ def test_what_cannot_be_announced_is_the_programmers_mistake(world: World) -> No
     antipode.configure(branches=None)
     with antipode.scope(), pytest.raises(ConfigurationError, match="configure\\(branches"):
         antipode.branch(within=1).__enter__()
-    with pytest.raises(UnknownStoreError, match='"orders"'):
+    with pytest.raises(UnknownStoreError, match="Did you mean orders"):
         antipode.configure(branches="order")
     with pytest.raises(ConfigurationError, match="wrapped client"):
         antipode.configure(branches=object())

@@ -80,7 +80,9 @@ def _lineage_texts(given: str) -> list[str]:
     for line in given.splitlines():
         match = _HEADER.fullmatch(line)
         if match is not None:
-            headers.append((match[1], match[2].strip()))
+            # A person may paste a message's property, too, which no request carries (PROP-18).
+            name = carriers.LINEAGE_HEADER if match[1].lower() == carriers.JMS_PROPERTY else match[1]
+            headers.append((name, match[2].strip()))
         elif "=" in line.partition(";")[0].partition("~")[0]:  # baggage members, not the properties behind a lineage
             headers.append((carriers.BAGGAGE_HEADER, line.strip()))
         elif line.strip() and line[0] not in "<>*":  # what `curl -v` prints beside headers
