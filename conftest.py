@@ -43,8 +43,8 @@ def pytest_configure(config: pytest.Config) -> None:
     """
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
-    if os.environ.get("ANTIPODE_OUTCOMES") and not hasattr(config, "workerinput"):
-        config.pluginmanager.register(_Outcomes(Path(os.environ["ANTIPODE_OUTCOMES"]), config))
+    if os.environ.get("TEST_OUTCOMES") and not hasattr(config, "workerinput"):
+        config.pluginmanager.register(_Outcomes(Path(os.environ["TEST_OUTCOMES"]), config))
     config.addinivalue_line(
         "markers", "servers(*stores): the stores whose servers a test needs; none: as its parameters say"
     )

@@ -123,7 +123,7 @@ def test_a_run_of_pytest_records_its_outcome(tmp_path: Path) -> None:
     root = Path(__file__).parents[2]
     (tmp_path / "conftest.py").write_text((root / "conftest.py").read_text())
     (tmp_path / "test_two.py").write_text("def test_right(): pass\ndef test_wrong(): assert False\n")
-    environment = {**os.environ, "ANTIPODE_OUTCOMES": str(tmp_path / "outcomes")}
+    environment = {**os.environ, "TEST_OUTCOMES": str(tmp_path / "outcomes")}
     environment = {name: value for name, value in environment.items() if not name.startswith("PYTEST")}
     command = [
         sys.executable,
