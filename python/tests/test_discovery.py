@@ -53,6 +53,12 @@ def primary_alone() -> Store:
     return store
 
 
+def test_an_empty_list_of_replicas_is_a_mistake() -> None:
+    """BAR-53: the client's own server would be judged in their place, and the barrier pass on it alone."""
+    with pytest.raises(antipode.ConfigurationError, match="names no server"):
+        join_store("posts", FakeShim, StoreOptions(replicas=[]))
+
+
 def test_the_servers_that_are_known_are_not_judged_alone() -> None:
     """BAR-52: a process that has not used its replica's pool yet."""
     pool = with_pool(primary_alone())

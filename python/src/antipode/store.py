@@ -188,8 +188,13 @@ class Store:
             raise ConfigurationError("replicas= takes a list of servers, not one text: replicas=[…]")
         if callable(replicas):
             self._join_source("replicas=", replicas, own=False, key=id(replicas)).ask()
+        elif not (targets := list(replicas)):  # the client's own server would be judged in their place (BAR-53)
+            raise ConfigurationError(
+                "replicas=[] names no server: name those that readers of this region may use, or leave it out for the "
+                "client's own"
+            )
         else:
-            for target in replicas:
+            for target in targets:
                 self._add(self._listed, target, None)
 
     def discover(self, name: str, ask: Callable[[], Sequence[Any]], *, own: bool, key: Hashable) -> None:

@@ -59,7 +59,12 @@ public final class StoreOptions {
   /** The servers that readers of this region may use: URLs or clients, or one collection of them (BAR-22). */
   public StoreOptions replicas(Object... servers) {
     boolean isOneList = servers.length == 1 && servers[0] instanceof Collection<?>;
-    return with(REPLICAS, List.copyOf(isOneList ? (Collection<?>) servers[0] : Arrays.asList(servers)));
+    List<?> named = List.copyOf(isOneList ? (Collection<?>) servers[0] : Arrays.asList(servers));
+    if (named.isEmpty()) { // the client's own server would be judged in their place (BAR-53)
+      throw new ConfigurationException("replicas() names no server: name those that readers of this region may use, or"
+          + " leave it out for the client's own");
+    }
+    return with(REPLICAS, named);
   }
 
   /** The servers that readers of this region may use, asked for again every 5 s (BAR-22). */

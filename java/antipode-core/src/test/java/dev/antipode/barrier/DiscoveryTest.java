@@ -1,10 +1,12 @@
 package dev.antipode.barrier;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.antipode.Antipode;
 import dev.antipode.BarrierOptions;
 import dev.antipode.BarrierResult;
+import dev.antipode.ConfigurationException;
 import dev.antipode.Lineage;
 import dev.antipode.Ordered;
 import dev.antipode.Policy;
@@ -64,6 +66,13 @@ class DiscoveryTest {
   private static void assertUnproven(StoreResult result, UnprovenKind kind) {
     assertThat(result.verdict()).isEqualTo(Verdict.UNPROVEN);
     assertThat(result.kind()).isEqualTo(kind);
+  }
+
+  @Test
+  void anEmptyListInCodeIsAMistake_BAR_53() {
+    StoreOptions options = StoreOptions.named("s");
+    assertThatThrownBy(() -> options.replicas(List.of())).isInstanceOf(ConfigurationException.class)
+        .hasMessageContaining("names no server");
   }
 
   @Test
