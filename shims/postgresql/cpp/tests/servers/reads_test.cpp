@@ -353,7 +353,9 @@ TEST_F(Resting, APipelinedWriteInATransactionInErrorHasItsWords) {
   EXPECT_EQ(writer_.GetResult().status(), PGRES_PIPELINE_SYNC);
   ASSERT_EQ(writer_.ExitPipelineMode(), 1);
   Run("ROLLBACK");
-  EXPECT_EQ(scope.lineage(), other_);
+  // A synchronization point may have committed something: what came before is covered, and nothing is pending (SCOPE-25).
+  EXPECT_EQ(scope.lineage().WithoutStore("blog-posts"), other_);
+  EXPECT_TRUE(scope->pending().empty());
 }
 
 // What an earlier connection said last is no word of the next one.
@@ -398,7 +400,10 @@ TEST_F(Resting, WhatTakesTheSettingBackTakesNoLineageFromTheNextRow) {
     const Reply beside = writer_.Exec("SELECT antipode FROM posts WHERE key = 'behind'");
     EXPECT_EQ(PQgetvalue(beside.get(), 0, 0), other_.Serialize()) << back;
     Run("ROLLBACK");
-    EXPECT_EQ(scope.lineage(), other_) << back;
+    // Several statements in one text may have committed something: what came before is covered (SCOPE-25).
+    const bool several = back.find(';') != std::string::npos;
+    EXPECT_EQ(several ? scope.lineage().WithoutStore("blog-posts") : scope.lineage(), other_) << back;
+    EXPECT_TRUE(scope->pending().empty());
   }
 }
 

@@ -44,12 +44,17 @@ class FakeShim extends Shim {
     return (ids, server) -> Collections.nCopies(ids.size(), visibility);
   }
 
+  private static StoreOptions options(String name, Fake... servers) {
+    StoreOptions options = StoreOptions.named(name);
+    return servers.length == 0 ? options : options.replicas(Arrays.asList(servers));
+  }
+
   static RegisteredStore store(String name, Fake... servers) {
-    return store(FakeShim::new, StoreOptions.named(name).replicas(Arrays.asList(servers)));
+    return store(FakeShim::new, options(name, servers));
   }
 
   static RegisteredStore store(String name, Mode mode, Fake... servers) {
-    return store(FakeShim::new, StoreOptions.named(name).replicas(Arrays.asList(servers)).mode(mode));
+    return store(FakeShim::new, options(name, servers).mode(mode));
   }
 
   static RegisteredStore store(Supplier<? extends Shim> shim, StoreOptions options) {
