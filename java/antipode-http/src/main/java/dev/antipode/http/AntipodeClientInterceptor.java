@@ -9,7 +9,6 @@ import dev.antipode.trust.Direction;
 import dev.antipode.trust.TrustSettings;
 import io.opentelemetry.context.Scope;
 import java.io.IOException;
-import java.net.URI;
 import org.springframework.http.HttpRequest;
 import org.springframework.http.client.ClientHttpRequestExecution;
 import org.springframework.http.client.ClientHttpRequestInterceptor;
@@ -42,7 +41,7 @@ public final class AntipodeClientInterceptor implements ClientHttpRequestInterce
   @Override
   public ClientHttpResponse intercept(HttpRequest request, byte[] body, ClientHttpRequestExecution execution)
       throws IOException {
-    String host = hostOf(request.getURI());
+    String host = Proxies.hostOf(request.getURI());
     SpringHeaders.strip(request.getHeaders());
     try (JudgedCall call = new JudgedCall(host)) {
       try (Scope nothing = Propagation.approved(null)) {
@@ -77,10 +76,5 @@ public final class AntipodeClientInterceptor implements ClientHttpRequestInterce
         "redirects unjudged",
         words + ". Give it one that follows none, as new JudgedRedirects(factory), or JudgedRedirects.withoutFollowing(factory).",
         "dropped");
-  }
-
-  /** The host that a URI names; empty for none. */
-  static String hostOf(URI uri) {
-    return uri.getHost() == null ? "" : uri.getHost();
   }
 }

@@ -88,7 +88,7 @@ final class CarryingHttpClient extends HttpClient {
     if (!values.isEmpty()) {
       URI asked = response.request() == null ? null : response.request().uri();
       boolean isOther = asked != null && !asked.equals(response.uri()); // a client that follows redirects all the same
-      Propagation.mergeResponse(scope, values, isOther ? AntipodeClientInterceptor.hostOf(response.uri()) : host);
+      Propagation.mergeResponse(scope, values, isOther ? Proxies.hostOf(response.uri()) : host);
     }
   }
 

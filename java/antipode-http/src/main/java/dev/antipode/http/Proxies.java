@@ -12,9 +12,14 @@ import java.util.List;
 final class Proxies {
   private Proxies() {}
 
+  /** Return the host that a URI names; empty for none. */
+  static String hostOf(URI uri) {
+    return uri.getHost() == null ? "" : uri.getHost();
+  }
+
   /** The host by which a request is judged: the target's, or that of a proxy on the way that is not approved. */
   static String judgedHost(URI uri, ProxySelector selector) {
-    String host = AntipodeClientInterceptor.hostOf(uri);
+    String host = hostOf(uri);
     if (selector == null || !"http".equalsIgnoreCase(uri.getScheme())) {
       return host;
     }
