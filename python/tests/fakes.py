@@ -47,7 +47,7 @@ def down(ids: Sequence[WriteId], server: Server) -> Sequence[Visibility]:
 
 
 def fake_store(name: str, *targets: Target, shim: type[Shim] = FakeShim, mode: str | None = None) -> Store:
-    return join_store(name, shim, StoreOptions(replicas=list(targets), mode=mode))
+    return join_store(name, shim, StoreOptions(replicas=list(targets) or None, mode=mode))
 
 
 class Pushing:
