@@ -221,7 +221,6 @@ bool IsPrivate(const Address& address) {
 }
 
 bool IsPrivatePeer(std::string_view peer) {
-  if (peer == "unix") return true;
   for (const std::string_view start : {"unix:", "unix-abstract:", "/", "@"}) {
     if (StartsWith(peer, start)) return true;
   }

@@ -93,14 +93,15 @@ def take(texts: Iterable[str], judge: Judge, direction: Direction, sender: str) 
             malformed += 1
             telemetry.dropped("malformed", direction.value)
             continue
+        messages: list[str] = []
         if lineage.extensions:
             lineage, messages = messages_of(lineage)
-            taken.messages += messages
         joined = lineage if taken.lineage is EMPTY else taken.lineage | lineage
         if joined is not lineage and joined.most_entries() > MAX_ENTRIES and len(joined) > MAX_ENTRIES:
             oversize = True
         else:
             taken.lineage = joined
+            taken.messages += messages
     for decision in told.values():
         _tell(taken, decision, direction, sender)
     if malformed:

@@ -156,7 +156,7 @@ class PrivateFile:
         folder = self.path.parent
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         most = settings().records_folder_mib
-        if sum(entry.stat(follow_symlinks=False).st_size for entry in os.scandir(folder)) >= most * 2**20:
+        if _octets_in(folder) >= most * 2**20:
             raise OSError(f"the folder {folder} holds {most} MiB (ANTIPODE_RECORDS_FOLDER_MIB): no new file is begun")
         try:
             opened = os.open(self.path, flags | os.O_CREAT | os.O_EXCL, 0o600)
@@ -165,6 +165,16 @@ class PrivateFile:
             opened = os.open(self.path, flags | os.O_CREAT | os.O_EXCL, 0o600)
         self._made = self.path
         return opened
+
+
+def _octets_in(folder: Path) -> int:
+    """Return the size of all files of a folder, whose other writers may rotate theirs meanwhile."""
+    octets = 0
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            with suppress(FileNotFoundError):
+                octets += entry.stat(follow_symlinks=False).st_size
+    return octets
 
 
 def _rotate(path: Path) -> None:

@@ -116,6 +116,7 @@ final class Exchange {
       String detail = "more lineage came (" + words(direction)
           + ") than is read of one receipt: 16 texts, 16384 octets, 512 entries";
       taken.gap("oversize", detail);
+      taken.missing.add("oversize");
       Telemetry.dropped("oversize", direction.word());
       Logs.warn("oversize " + direction, detail + ". The rest is missing.", "dropped");
       taken.lineage = taken.lineage.markedIncomplete();
