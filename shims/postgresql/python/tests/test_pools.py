@@ -160,7 +160,21 @@ def told_when_asked(url: str) -> Any:
     words = conninfo_to_dict(url)
     several = {**words, "host": f"{words['host']},127.0.0.1", "port": f"{words['port']},1"}
     conninfo = make_conninfo("", **several, target_session_attrs="read-write")
+
+    class Elsewhere(psycopg.Connection[Any]):
+        @classmethod
+        def connect(cls, conninfo: str = "", **options: Any) -> Any:
+            return super().connect(url, **options)
+
+    class ElsewhereToo(psycopg.AsyncConnection[Any]):
+        @classmethod
+        async def connect(cls, conninfo: str = "", **options: Any) -> Any:
+            return await super().connect(url, **options)
+
+    nowhere = "postgresql://nowhere.invalid/app"
     return {
+        "class": lambda: ConnectionPool(nowhere, connection_class=Elsewhere, open=False),
+        "asyncio's class": lambda: AsyncConnectionPool(nowhere, connection_class=ElsewhereToo, open=False),
         "callable": lambda: ConnectionPool(lambda: url, open=False),
         "asyncio's callable": lambda: AsyncConnectionPool(lambda: asyncio.sleep(0, url), open=False),
         "several hosts": lambda: ConnectionPool(conninfo, open=False),
@@ -181,7 +195,17 @@ def hooked(engine: Any, url: str) -> Any:
 
 
 @pytest.mark.parametrize(
-    "kind", ["callable", "asyncio's callable", "several hosts", "creator", "hook", "asyncio's hook"]
+    "kind",
+    [
+        "callable",
+        "asyncio's callable",
+        "class",
+        "asyncio's class",
+        "several hosts",
+        "creator",
+        "hook",
+        "asyncio's hook",
+    ],
 )
 def test_a_client_of_which_only_connecting_tells(quiet_lab: PostgresqlStore, kind: str) -> None:
     """BAR-52: it is asked for by whoever waits, on a connection of its own."""

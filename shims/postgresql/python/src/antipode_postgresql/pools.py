@@ -6,9 +6,11 @@ import asyncio
 import inspect
 from typing import Any
 
+from psycopg import AsyncConnection, Connection
+
 from antipode_postgresql.connections import record
 from antipode_postgresql.recording import recording_class
-from antipode_postgresql.targets import Target, reached_by, targets_of
+from antipode_postgresql.targets import Target, reached_by, target_of, targets_of
 
 SLOTS = ("_antipode_join", "_antipode_plain")
 
@@ -61,7 +63,7 @@ class AsyncRecordingPool:
 
 def targets_of_pool(pool: Any) -> list[Target] | None:
     """The servers that a pool's connections lead to; None where only connecting can tell."""
-    if callable(pool.conninfo) or callable(pool.kwargs):
+    if callable(pool.conninfo) or callable(pool.kwargs) or not _connects_plainly(pool):
         return None
     return targets_of(pool.conninfo or "", pool.kwargs or {})
 
@@ -70,7 +72,28 @@ def ask_pool(pool: Any) -> list[Target]:
     """The servers as one more connection's words tell them, beside the pool. Raises what asking and opening raise."""
     words = (pool._resolve_conninfo(), pool._resolve_kwargs())
     conninfo, more = [asyncio.run(each) if inspect.iscoroutine(each) else each for each in words]
+    if not _connects_plainly(pool):
+        return [_opened(pool.connection_class, conninfo, more)]
     return targets_of(conninfo, more) or reached_by(conninfo, more)
+
+
+def _connects_plainly(pool: Any) -> bool:
+    """Whether the pool's class of connections opens them as psycopg does: its own way may lead to another server."""
+    opens = getattr(pool.connection_class.connect, "__func__", None)
+    return opens in (Connection.connect.__func__, AsyncConnection.connect.__func__)  # type: ignore[attr-defined]
+
+
+def _opened(kind: Any, conninfo: str, more: Any) -> Target:
+    """The server that a connection of this class reaches. Raises what its opening raises."""
+    if issubclass(kind, AsyncConnection):
+        return asyncio.run(_opened_async(kind, conninfo, more))
+    with kind.connect(conninfo, **more) as connection:
+        return target_of(connection)
+
+
+async def _opened_async(kind: Any, conninfo: str, more: Any) -> Target:
+    async with await kind.connect(conninfo, **more) as connection:
+        return target_of(connection)
 
 
 def record_pool(plain: Any, join: Any, *, is_async: bool) -> Any:
