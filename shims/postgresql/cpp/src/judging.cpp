@@ -24,21 +24,25 @@ std::optional<Visibility> OtherBranch(const Epoch& epoch, std::uint64_t wanted, 
     if (!word.empty() || epoch.timeline == 1 || seen.unique_timelines) return std::nullopt;
     return Visibility::Unproven("nothing tells timeline " + number +
                                 " from another one of that number: run antipode init, or say unique_timelines=True "
-                                "where all servers share one archive of the log");
+                                "where all servers share one archive of the log",
+                                UnprovenKind::kRight);
   }
   if (epoch.word.empty()) {
     if (epoch.timeline == 1 || seen.unique_timelines) return std::nullopt;
-    return Visibility::Unproven("written before the table of epochs was there, in timeline " + number);
+    return Visibility::Unproven("written before the table of epochs was there, in timeline " + number,
+                                UnprovenKind::kHistory);
   }
   if (!word.empty()) {
-    return Visibility::Unproven("its timeline " + number + " is another one: they were promoted apart");
+    return Visibility::Unproven("its timeline " + number + " is another one: they were promoted apart",
+                                UnprovenKind::kHistory);
   }
   if (seen.reached < wanted || !seen.words_fresh) {
     return Visibility::NotYet("at " + LsnOf(seen.reached) + ", wanted " + LsnOf(wanted));
   }
   return Visibility::Unproven("the row of " + epoch.Name() +
                               " in antipode.epochs is not there: it is on another branch, or without that table "
-                              "(antipode init)");
+                              "(antipode init)",
+                              UnprovenKind::kHistory);
 }
 
 Visibility JudgeIn(const Epoch& epoch, std::uint64_t wanted, const History& history, const Seen& seen) {

@@ -87,13 +87,13 @@ final class Judging {
       }
       return Visibility.unproven("nothing tells timeline " + epoch.timeline()
           + " from another one of that number: run antipode init, or say unique_timelines=True where all servers share"
-          + " one archive of the log");
+          + " one archive of the log", UnprovenKind.RIGHT);
     }
     if (epoch.word().isEmpty()) {
       return certain
           ? null
           : Visibility.unproven(
-              "written before the table of epochs was there, in timeline " + epoch.timeline());
+              "written before the table of epochs was there, in timeline " + epoch.timeline(), UnprovenKind.HISTORY);
     }
     if (!word.isEmpty()) {
       return Visibility.unproven(
