@@ -5,8 +5,10 @@
 
 #include <memory>
 #include <optional>
+#include <string>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "antipode/barrier.h"
 #include "antipode/lineage.h"
@@ -29,10 +31,11 @@ class FallbackPlace {
   bool taken_;
 };
 
-/// As `Reading(after)`; an outer block of reads sees what is read in it, too.
+/// As `Reading(after)` of what the barrier was asked about; an outer block of reads is waited for and told, too.
 class FallbackReading {
  public:
-  explicit FallbackReading(Lineage after);
+  /// `judged`: the lineage of the barrier. `stores`: those that it named; nothing where it asked for all.
+  FallbackReading(const Lineage& judged, const std::optional<std::vector<std::string>>& stores);
   FallbackReading(const FallbackReading&) = delete;
   FallbackReading& operator=(const FallbackReading&) = delete;
   ~FallbackReading();
@@ -44,8 +47,9 @@ class FallbackReading {
 
 Error FallbackRefused(const BarrierResult& result);
 
-/// Why the second read is not run: what is unproven here may be lost there, too; nothing where nothing is unproven.
-std::optional<Error> FallbackUnproven(const BarrierResult& result);
+/// Why the second read is not run: a branch is open, whose writes nobody knows, or a store is unproven and the caller does not
+/// go on for that (`proceeds`); nothing where it is run.
+std::optional<Error> FallbackUnproven(const BarrierResult& result, bool proceeds);
 
 }  // namespace detail
 
@@ -67,10 +71,10 @@ auto ReadOrFallback(Read&& read, Fallback&& fallback, BarrierOptions options = {
   const BarrierResult result = Barrier(options.OnTimeout(Policy::kProceed).OnUnproven(Policy::kProceed), site);
   if (result.error() != nullptr) return *result.error();
   if (result.satisfied()) return std::forward<Read>(read)();
-  if (auto unproven = detail::FallbackUnproven(result); unproven && !proceeds) return *std::move(unproven);
+  if (auto unproven = detail::FallbackUnproven(result, proceeds)) return *std::move(unproven);
   const detail::FallbackPlace place;
   if (!place.taken()) return detail::FallbackRefused(result);
-  const detail::FallbackReading reading(judged);
+  const detail::FallbackReading reading(judged, options.stores());
   return std::forward<Fallback>(fallback)();
 }
 

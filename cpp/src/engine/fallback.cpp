@@ -1,9 +1,13 @@
 #include "antipode/fallback.h"
 
 #include <mutex>
+#include <string>
 #include <utility>
+#include <vector>
 
+#include "engine/branches.h"
 #include "engine/in_force.h"
+#include "engine/judgement.h"
 #include "engine/measures.h"
 #include "fork.h"
 
@@ -19,6 +23,20 @@ struct Running {
 };
 
 Running& TheRunning() { return ForkSafe<Running, LockOrder::kInner>(); }
+
+// What each read of the fallback first waits for: what was asked about, and what the block around it waits for anyway.
+Lineage WaitedFor(const Lineage& judged, const std::optional<std::vector<std::string>>& stores, const ReadingBlock* outer) {
+  Lineage after = judged;
+  if (stores) {
+    std::vector<WriteId> ids;
+    for (const std::string& store : *stores) {
+      const std::vector<WriteId> of_store = judged.OfStore(store);
+      ids.insert(ids.end(), of_store.begin(), of_store.end());
+    }
+    after = Lineage(ids);
+  }
+  return outer != nullptr && outer->after() ? after | *outer->after() : after;
+}
 
 }  // namespace
 
@@ -38,20 +56,26 @@ FallbackPlace::~FallbackPlace() {
   --TheRunning().count;
 }
 
-FallbackReading::FallbackReading(Lineage after)
-    : outer_(CurrentReading()), reading_(ReadingOptions{std::move(after), false}) {}
+FallbackReading::FallbackReading(const Lineage& judged, const std::optional<std::vector<std::string>>& stores)
+    : outer_(CurrentReading()), reading_(ReadingOptions{WaitedFor(judged, stores, outer_.get()), false}) {}
 
 FallbackReading::~FallbackReading() {
   if (outer_) outer_->Saw({}, reading_.lineage());
 }
 
-std::optional<Error> FallbackUnproven(const BarrierResult& result) {
+std::optional<Error> FallbackUnproven(const BarrierResult& result, bool proceeds) {
+  const auto with = [&result](ErrorCode code, const std::string& words) {
+    return Error{code, words, std::make_shared<const BarrierResult>(result)};
+  };
+  std::vector<std::string> unproven;
   for (const auto& [name, store] : result.stores()) {
-    if (store.verdict != Verdict::kUnproven) continue;
-    return Error{ErrorCode::kUnproven, "no fallback, for " + name + " may have lost the write there, too\n" + result.Explain(),
-                 std::make_shared<const BarrierResult>(result)};
+    if (name == kBranches) {
+      return with(ErrorCode::kTimedOut, "no fallback: what open branches write is known nowhere\n" + result.Explain());
+    }
+    if (store.verdict == Verdict::kUnproven) unproven.push_back(name);
   }
-  return std::nullopt;
+  if (unproven.empty() || proceeds) return std::nullopt;
+  return with(ErrorCode::kUnproven, UnprovenWords(result, unproven));
 }
 
 Error FallbackRefused(const BarrierResult& result) {

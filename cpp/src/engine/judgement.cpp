@@ -178,6 +178,8 @@ std::string CureOf(UnprovenKind kind, const std::string& store) {
   return "antipode doctor URL says what is unproven at a server, and what cures it.";
 }
 
+}  // namespace
+
 std::string UnprovenWords(const BarrierResult& result, const std::vector<std::string>& names) {
   std::vector<std::string> told;
   std::map<UnprovenKind, std::string> first;
@@ -190,6 +192,8 @@ std::string UnprovenWords(const BarrierResult& result, const std::vector<std::st
   for (const auto& [kind, name] : first) words += "\n  " + CureOf(kind, name);
   return words;
 }
+
+namespace {
 
 // What this policy makes of an error; nothing where it lets the application go on.
 std::optional<Error> Applied(Policy policy, Error error) {

@@ -313,8 +313,25 @@ TEST_F(BarrierTest, AFallbackIsJudgedAndNotTriedWhereSomethingIsUnproven) {
     const auto refused = read(BarrierOptions().Timeout(20s));
     ASSERT_FALSE(refused.ok());
     EXPECT_EQ(refused.error().code, ErrorCode::kUnproven);
+    EXPECT_NE(refused.error().message.find("antipode epoch settle lost"), std::string::npos);
     EXPECT_FALSE(after);
     EXPECT_EQ(read(BarrierOptions().Timeout(20s).OnUnproven(Policy::kProceed)).value(), 2);
+  }
+  {  // what an open branch writes is known nowhere, so that no place can be judged
+    const auto ends = std::chrono::duration_cast<std::chrono::milliseconds>(
+        (std::chrono::system_clock::now() + 1min).time_since_epoch());
+    const std::string branch = "1~antipode-branches.orders_2F" + std::string(32, 'a') + ".." + std::to_string(ends.count());
+    const Scope scope(*Lineage::Deserialize(branch));
+    const auto refused = read(BarrierOptions().Timeout(20ms).OnUnproven(Policy::kProceed));
+    ASSERT_FALSE(refused.ok());
+    EXPECT_EQ(refused.error().code, ErrorCode::kTimedOut);
+  }
+  {  // the block around it is waited for all the same, and a store that was not asked for is not
+    const Lineage around(At("around", "e", 1));
+    const Reading outer(ReadingOptions{around, false});
+    const Scope scope(Lineage({At("late", "e", 1), At("lost", "e", 1)}));
+    EXPECT_EQ(read(BarrierOptions().Timeout(20ms).Stores({"late"})).value(), 2);
+    EXPECT_EQ(after, around | Lineage(At("late", "e", 1)));
   }
   const Lineage lineage(At("late", "e", 1));
   const Scope scope(lineage);
