@@ -103,7 +103,7 @@ def _is_private_cached(text: str) -> bool:
 
 
 def peer_of(connection: Any) -> str | None:
-    """The address of a socket's peer, `unix:` for a Unix socket; None where it cannot be told."""
+    """Return the address of a socket's peer, `unix:` for a Unix socket; None where it cannot be told."""
     try:
         if connection.family == getattr(socket, "AF_UNIX", None):
             return "unix:"
@@ -113,7 +113,7 @@ def peer_of(connection: Any) -> str | None:
 
 
 def is_too_long(headers: Iterable[tuple[str, str]]) -> bool:
-    """Whether forwarding headers are longer than what is judged; nothing of them is parsed (TRUST-32)."""
+    """Return whether forwarding headers are longer than what is judged; nothing of them is parsed (TRUST-32)."""
     values = [value for name, value in headers if name.lower() in _FORWARDING]
     if sum(map(len, values)) > MOST_HOP_OCTETS:
         return True
@@ -121,7 +121,7 @@ def is_too_long(headers: Iterable[tuple[str, str]]) -> bool:
 
 
 def is_hop(address: str, headers: Sequence[tuple[str, str]]) -> bool:
-    """Whether forwarding headers name this address, maybe spelled otherwise, or are too long to tell."""
+    """Return whether forwarding headers name this address, maybe spelled otherwise, or are too long to tell."""
     if is_too_long(headers):
         return True
     wanted = parse_address(address)

@@ -38,7 +38,7 @@ class Answer(NamedTuple):
 
     @property
     def headers(self) -> list[tuple[str, str]]:
-        """What goes with it."""
+        """Return the headers that go with it."""
         named = [("content-type", "application/json"), ("content-length", str(len(self.body)))]
         return [*named, ("retry-after", "1")] if self.status == _BUSY.status else named
 

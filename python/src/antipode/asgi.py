@@ -152,7 +152,7 @@ def _endpoint(scope: AsgiScope) -> str:
 
 
 def _caller(scope: AsgiScope, receive: Receive, came: Arrived) -> Caller:
-    """Who sends the request: the socket's peer, and what the server or a middleware shows in its place (TRUST-33).
+    """Return who sends the request: the socket's peer, and what a server or middleware shows in its place (TRUST-33).
 
     Servers that trust a proxy put a forwarding header's address there. Where the server's connection cannot be seen
     (behind a middleware that has a `receive` of its own), an address that a header names is not believed.

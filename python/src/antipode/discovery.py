@@ -51,7 +51,7 @@ class Discovery(Server):
 
     @property
     def kind(self) -> UnprovenKind:
-        """What a store without this answer is unproven for."""
+        """Return what a store without this answer is unproven for."""
         return UnprovenKind.NOT_OPENED if self.once else UnprovenKind.DISCOVERY
 
     def is_known(self, now: float) -> bool:

@@ -169,7 +169,7 @@ def give(
 
 
 def fitted(lineage: Lineage, room: int, direction: Direction, scope: Scope | None) -> Lineage:
-    """The lineage as far as it fits the budget and this room, in bytes; what is left out is marked and counted.
+    """Return the lineage as far as it fits the budget and this room, in bytes; what is left out is marked and counted.
 
     `scope`: whose changes stay longest (WIRE-33).
     """

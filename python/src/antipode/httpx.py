@@ -95,7 +95,7 @@ class _AsyncTransport(httpx.AsyncBaseTransport):
 
 
 def _judged(transport: Any, url: httpx.URL) -> str:
-    """The host that decides on a request: through a proxy that reads it, in plain text, the proxy's may (TRUST-35)."""
+    """Return the host that decides on a request: where a proxy reads it in plain text, maybe the proxy (TRUST-35)."""
     proxy = getattr(getattr(transport, "_pool", None), "_proxy_url", None) if url.scheme == "http" else None
     return judged_host(url.host, None if proxy is None else proxy.host.decode("ascii"))
 

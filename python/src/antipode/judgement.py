@@ -77,7 +77,7 @@ def _judge_store(asked: Asked, needs: list[Need], waited: float, *, looked: bool
 
 
 def _first(kinds: Iterable[UnprovenKind | None]) -> UnprovenKind | None:
-    """The kind that counts where several servers are unproven (BAR-59)."""
+    """Return the kind that counts where several servers are unproven (BAR-59)."""
     return min((kind for kind in kinds if kind is not None), key=lambda kind: kind.rank, default=None)
 
 

@@ -392,7 +392,7 @@ class Lineage:
         return 1 + sum(map(len, texts)) + len(texts) + wire.flag_length(parts.incomplete)
 
     def most_entries(self) -> int:
-        """The number of its writes as its sections are spelled: there may be fewer, never more."""
+        """Return the number of its writes as its sections are spelled: there may be fewer, never more."""
         return sum(text.count(".") // 3 for text in self._sections.values())
 
     def __str__(self) -> str:

@@ -40,7 +40,7 @@ class Need:
 
     @property
     def key(self) -> str | bytes:
-        """What its time-outs count by: the epoch of a position, the key of an object (BAR-40)."""
+        """Return what its time-outs count by: the epoch of a position, the key of an object (BAR-40)."""
         return self.epoch if self.counter >= 0 else self.write_id.key
 
     def __init__(self, write_id: WriteId, server: Server, group: Group) -> None:
@@ -160,7 +160,7 @@ class Group:
 
     @property
     def is_abandoned(self) -> bool:
-        """Whether nobody can be woken any more: its event loop was closed while it was parked."""
+        """Return whether nobody can be woken any more: its event loop was closed while it was parked."""
         return self.loop is not None and self.loop.is_closed()
 
     def abandon(self) -> None:

@@ -107,7 +107,7 @@ class _Adapter(BaseAdapter):
 
 
 def _proxy(url: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str | None:
-    """The host of the proxy that reads a request in plain text, if there is one; past TLS it sees nothing."""
+    """Return the host of the proxy that reads a request in plain text, if there is one; past TLS it sees nothing."""
     proxies = kwargs.get("proxies", args[4] if len(args) > 4 else None)
     proxy = select_proxy(url, proxies) if url.lower().startswith("http:") else None
     return urlsplit(proxy if "://" in proxy else f"//{proxy}").hostname or "" if proxy else None

@@ -443,7 +443,7 @@ class Scope:
 
     @property
     def has_pending(self) -> bool:
-        """Whether a write is in flight, or of unknown outcome; without the lock, for who looks often."""
+        """Return whether a write is in flight, or of unknown outcome; without the lock, for who looks often."""
         return bool(self._pending)
 
     def published_before_commit(self) -> tuple[PendingWrite, ...]:

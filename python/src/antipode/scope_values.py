@@ -38,7 +38,7 @@ MOST_CHANGES = 64
 
 
 def in_order(changes: list[Change]) -> list[Change]:
-    """The names of the stores whose sections changed, the oldest change first (WIRE-33)."""
+    """Return the names of the stores whose sections changed, the oldest change first (WIRE-33)."""
     stores: dict[Change, None] = {}
     for change in changes:
         if isinstance(change, str):

@@ -47,7 +47,7 @@ class Purpose(StrEnum):
 
     @property
     def is_rest(self) -> bool:
-        """Whether what is sealed rests somewhere, and may be read long after (TRUST-21)."""
+        """Return whether what is sealed rests somewhere, and may be read long after (TRUST-21)."""
         return self in {Purpose.MESSAGE, Purpose.VALUE}
 
 

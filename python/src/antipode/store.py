@@ -213,7 +213,7 @@ class Store:
         return found
 
     def expect_server(self, client: Any, ask: Callable[[Any], Any], name: str) -> Discovery:
-        """The server of a wrapped client that has none yet: a pool or an engine before its first connection (BAR-52).
+        """Return the server of a wrapped client that has none yet: a pool before its first connection (BAR-52).
 
         Until it is known no barrier passes on the other servers. `ask(client)` returns the target, or None while nobody
         knows it, and may raise; threads of Antipode's own call it while somebody waits. Where it becomes known
@@ -232,7 +232,7 @@ class Store:
         return expected
 
     def take_answer(self, source: Discovery, targets: Sequence[Any]) -> Mapping[str, Server]:
-        """The servers that a source names, by address; those that nobody names any more are gone (BAR-54)."""
+        """Return the servers that a source names, by address; those that nobody names any more are gone (BAR-54)."""
         named = {self.shim.address(target): target for target in targets}
         now = time.monotonic()
         with self.lock:
@@ -252,8 +252,7 @@ class Store:
         return found
 
     def gone(self, *, own: bool = False) -> Sequence[str]:
-        """The addresses of such servers that discovery took away within `left_server`: a connection may still lead
-        there (BAR-54)."""
+        """Return the addresses that discovery took away within `left_server`: clients may still go there (BAR-54)."""
         if not self._gone:
             return ()
         now = time.monotonic()
@@ -276,7 +275,7 @@ class Store:
         return server
 
     def servers(self, *, own: bool = False, stale: bool = False) -> list[Server]:
-        """The servers of reach `region`; with `own=True` those of wrapped clients (reach `replica`).
+        """Return the servers of reach `region`; with `own=True` those of wrapped clients (reach `replica`).
 
         Where somebody else has still to name some, a `Discovery` stands for them: who waits there waits for that, too.
         `stale`: an answer stands however old it is (for records, which nobody relies on).
@@ -298,7 +297,7 @@ class Store:
         return list(found.values())
 
     def wrapped_servers(self) -> list[Server]:
-        """The servers of wrapped clients alone: those that this process may write to. Asks where none is known."""
+        """Return the servers of wrapped clients alone: this process may write to them. Asks where none is known."""
         found: dict[str, Server] = {}
         for each in list(self._discoveries.values()):
             if each.own and not each.servers:
@@ -309,7 +308,7 @@ class Store:
         return list({**self._own, **found}.values())
 
     def discovery_due(self, now: float) -> bool:
-        """Whether what names the servers is to be asked again, or its answer does not stand any more (BAR-22)."""
+        """Return whether what names the servers is to be asked again, or its answer stands no more (BAR-22)."""
         return any(each.is_due(now) or not each.is_known(now) for each in list(self._discoveries.values()))
 
     def take_place(self, limit: int, entries: int, *, tasks: bool) -> bool:

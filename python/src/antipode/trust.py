@@ -253,7 +253,7 @@ class Caller:
         self._decision: Decision | None = None
 
     def judge(self, trust: TrustSettings) -> Decision:
-        """Whether the caller is inside, by its addresses alone (TRUST-9 to TRUST-13, TRUST-32, TRUST-33)."""
+        """Return whether the caller is inside, by its addresses alone (TRUST-9 to TRUST-13, TRUST-32, TRUST-33)."""
         if self._decision is None:
             self._decision = self._judged(trust)
         return self._decision
@@ -280,7 +280,7 @@ class Caller:
         return Decision(True)
 
     def judge_request(self, text: str, trust: TrustSettings, now: float | None = None) -> Decision:
-        """Whether a lineage of this caller's request is taken: by its seal where seals are asked for."""
+        """Return whether a lineage of this caller's request is taken: by its seal where seals are asked for."""
         if trust.edge:
             return Decision(False, reason=Reason.EDGE)
         if trust.trust is not Trust.PRIVATE:
@@ -294,7 +294,7 @@ class Caller:
         return Decision(True, strip_seal(text)) if decision.accepted else decision
 
     def judge_response(self, trust: TrustSettings) -> Decision:
-        """Whether a response may carry what the scope added: to a caller inside, even if it sent no lineage."""
+        """Return whether a response may carry what the scope added: to a caller inside, even if it sent no lineage."""
         if trust.edge:
             return Decision(False, reason=Reason.EDGE)
         if trust.trust is Trust.ALL:
@@ -314,7 +314,7 @@ def judge_request_in(
 
 
 def judge_response_out(peer: str | None, forwarded: Iterable[tuple[str, str]], trust: TrustSettings) -> Decision:
-    """Whether a response to this caller may carry what the scope added."""
+    """Return whether a response to this caller may carry what the scope added."""
     return Caller(peer, forwarded).judge_response(trust)
 
 
@@ -336,7 +336,7 @@ def judge_response_in(
     now: float | None = None,
     purpose: Purpose | None = Purpose.RESPONSE,
 ) -> Decision:
-    """Whether what a response from this host brought back is taken. `purpose`: None where `trust` has its keys."""
+    """Return whether what this host's response brought back is taken. `purpose`: None where `trust` has its keys."""
     decision = judge_request_out(host, trust)
     if trust.trust is Trust.KEY and not (trust.edge and not decision.accepted):
         return _judge_seal(text, trust, now, purpose)
@@ -368,7 +368,7 @@ def judge_message_out(trust: TrustSettings, allowed: bool | None = None) -> Deci
 
 
 def outgoing_text(text: str, trust: TrustSettings, purpose: Purpose | None, now: float | None = None) -> str:
-    """The lineage text as it leaves: sealed under `key` (TRUST-23). `purpose`: None where `trust` has its keys."""
+    """Return the lineage text to send: sealed under `key` (TRUST-23). `purpose`: None where `trust` has its keys."""
     if trust.trust is not Trust.KEY:
         return text
     ttl = (trust.seal_rest_ttl or None) if purpose is not None and purpose.is_rest else trust.seal_ttl
@@ -387,7 +387,7 @@ def _judge_seal(text: str, trust: TrustSettings, now: float | None, purpose: Pur
 
 
 def judged_host(host: str, proxy: str | None) -> str:
-    """The host that decides on a request in plain text: its own, or that of the proxy which reads it (TRUST-35)."""
+    """Return the host that decides on a request in plain text: its own, or the one of the proxy (TRUST-35)."""
     trust = trust_settings()
     return host if proxy is None or not is_approved(host, trust) or is_approved(proxy, trust) else proxy
 

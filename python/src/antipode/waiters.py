@@ -126,7 +126,7 @@ class Waiters:
         return rides_along
 
     def _overload(self, need: Need, lag: float, now: float) -> str:
-        """Why waiting on is known to be in vain; empty where it is not."""
+        """Return why waiting on is known to be in vain; empty where it is not."""
         if need.branch or need.group.follows or need.epoch in self._unknown:
             # A task that is slow says nothing of the replica (BRANCH-14). In dry-run nobody waits, and a record is of
             # what the server said (REC-13). An unknown epoch is waited for (EPOCH-13).

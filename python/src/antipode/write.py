@@ -47,7 +47,7 @@ class Write(PendingWrite):
 
     @property
     def parts(self) -> tuple[Write, ...]:
-        """The pending writes of all its scopes, this one among them."""
+        """Return the pending writes of all its scopes, this one among them."""
         return (self, *(self._others or ()))
 
     def _take_others(self) -> list[Write]:

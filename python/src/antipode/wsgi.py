@@ -102,7 +102,7 @@ def _endpoint(environ: WSGIEnvironment) -> str:
 
 
 def _caller(environ: WSGIEnvironment, came: Arrived) -> Caller:
-    """Who sends the request: the socket's peer, and what a server or middleware shows in its place (TRUST-33).
+    """Return who sends the request: the socket's peer, and what a server or middleware shows in its place (TRUST-33).
 
     Gunicorn and werkzeug show their socket, and werkzeug's ProxyFix what it has replaced. Elsewhere an address that a
     forwarding header names is not believed.

@@ -210,7 +210,7 @@ def _sizes() -> Iterator[Figure]:
 
 
 def _hostile(rounds: int) -> Iterator[Figure]:
-    """The worst of requests that are made to cost much, of 32 and of 64 KiB (WIRE-42)."""
+    """Yield the worst of requests that are made to cost much, of 32 and of 64 KiB (WIRE-42)."""
     made: dict[str, Callable[[int], list[tuple[str, str]]]] = {
         "distinct texts and hops": lambda size: [
             ("antipode-lineage", ",".join(f"{number:04x}" for number in range(size // 10))),

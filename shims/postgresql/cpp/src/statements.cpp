@@ -147,7 +147,7 @@ bool MayRead(Kind kind, std::string_view text) {
   if (kind != Kind::kWrite) return kind == Kind::kRead || IsUnsure(kind);
   const std::vector<Token> tokens = Divide(text, false).all;
   return std::any_of(tokens.begin(), tokens.end(),
-                     [](const Token& token) { return token.IsWord("returning") || token.IsWord("select"); });
+                     [](const Token& token) { return token.IsWord("returning") || token.IsWord("select") || token.IsWord("with"); });
 }
 
 bool IsHarmless(std::string_view name) { return IsOneOf(kHarmless, name); }

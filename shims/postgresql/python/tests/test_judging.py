@@ -13,7 +13,7 @@ from antipode import Verdict
 from antipode.errors import ConfigurationError
 from antipode_postgresql.judging import FOR_EVER, History, Seen, judge, parse_history
 from antipode_postgresql.positions import Epoch, epoch_of, lsn_of, number_of
-from antipode_postgresql.statements import Kind, classify
+from antipode_postgresql.statements import Kind, classify, may_read
 from antipode_postgresql.targets import target_of
 from antipode_postgresql.unsure import QUESTION, pattern_of, unsure_words
 from hypothesis import given
@@ -104,6 +104,14 @@ def test_what_a_statement_may_do(text: str, kind: Kind) -> None:
     """SHIM-6."""
     assert classify(text.encode()) is kind
     assert classify(text.upper().encode() if kind is not Kind.MAYBE else text.encode()) is kind
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"), [(text, name) for name in ("may_read", "blind") for text in STATEMENTS[name]]
+)
+def test_what_may_read(text: str, expected: str) -> None:
+    """SHIM-44: what may return data, or write what it has read."""
+    assert may_read(text.encode()) is (expected == "may_read")
 
 
 @pytest.mark.parametrize("case", STATEMENTS["unsure"])

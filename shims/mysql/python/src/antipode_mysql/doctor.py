@@ -258,7 +258,7 @@ def _of_replication(session: Session, facts: Facts) -> Iterator[Finding]:
 
 
 def _of_channels(session: Session) -> Iterator[Finding]:
-    """What a replica receives and applies, and its lag; nothing of a server that is none."""
+    """Yield what a replica receives and applies, and its lag; nothing for a server that is none."""
     ours, theirs = ("Replica", "Source") if session.flavour is MYSQL else ("Slave", "Master")
     try:
         channels = session.mappings("SHOW REPLICA STATUS" if session.flavour is MYSQL else "SHOW ALL SLAVES STATUS")

@@ -70,7 +70,7 @@ class Driving:
 
     @abstractmethod
     def _antipode_warnings(self) -> int:
-        """How many warnings the last answer spoke of."""
+        """Return how many warnings the last answer spoke of."""
 
     # Around a statement
 

@@ -252,7 +252,7 @@ class Recorder:
             self.committed(row)
 
     def _is_as_before(self, row: Sequence[bytes | None] | None) -> bool:
-        """Whether the session has logged nothing since it was asked last, as far as the answer knows."""
+        """Return whether the session has logged nothing since it was asked last, as far as the answer knows."""
         answer = answer_of(self.flavour, row)
         if answer is None or answer.session != self.session or not answer.logs or self.told:
             return False
@@ -281,7 +281,7 @@ class Recorder:
             self.mark, self.mark_known = answer.mark, True
 
     def _covers(self, answer: Answer | None) -> Sequence[Ordered]:
-        """What covers all that this session has committed by now."""
+        """Return what covers all that this session has committed by now."""
         if answer is None:
             return ()
         return (answer.last,) if answer.last is not None else answer.own

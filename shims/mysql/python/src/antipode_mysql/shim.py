@@ -53,7 +53,7 @@ class MySQLShim(Shim, BranchTable):
 
     @property
     def relaxed_durability(self) -> bool:
-        """The operator's statement that a server that crashed is rebuilt before it serves readers (SHIM-45)."""
+        """Return the operator's statement that a server that crashed is rebuilt before it serves readers (SHIM-45)."""
         return bool(self.store.options.extra.get("relaxed_durability", False))
 
     def _look(self, session: Session) -> Look:

@@ -98,7 +98,7 @@ def register(
 
 
 def _extra(**statements: bool) -> dict[str, Any]:
-    """The operator's statements that are made."""
+    """Return the operator's statements that are made."""
     return {name: True for name, made in statements.items() if made}
 
 
@@ -127,7 +127,7 @@ def _wrapped(client: Any, store: str, options: StoreOptions) -> Any:
 
 
 def _target_behind(opens: Callable[[Any], Any]) -> Target:
-    """Where the connections of an engine lead, by one of them."""
+    """Return where the connections of an engine lead, by one of them."""
     connection = opens(None)
     try:
         return target_of(connection)

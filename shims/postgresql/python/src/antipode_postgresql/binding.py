@@ -59,7 +59,7 @@ class Binding:
         return timeout_of(self.store.name, self.options.timeout)
 
     def kind_of(self, text: bytes) -> Kind:
-        """What a statement may do, by its text and by what its database has."""
+        """Return what a statement may do, by its text and by what its database has."""
         kind = classify(text)
         if kind is Kind.READ and self.unsure is not None and self.unsure.search(text):
             return Kind.MAYBE

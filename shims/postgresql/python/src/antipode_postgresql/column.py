@@ -52,7 +52,7 @@ class BesideRows:
             self.beside = None
 
     def text_beside(self) -> str:
-        """The lineage that may rest beside what is written now: other writes in flight are marked in it."""
+        """Return the lineage that may rest beside what is written now: other writes in flight are marked in it."""
         scope = current_scope()
         if scope is None:
             return ""

@@ -12,17 +12,17 @@ from antipode_postgresql.targets import Target, reached_by, targets_of
 
 
 def is_database(client: Any) -> bool:
-    """Whether this is one of `django.db.connections`, and one of PostgreSQL's."""
+    """Return whether this is one of `django.db.connections`, and one of PostgreSQL's."""
     return isinstance(client, DatabaseWrapper)
 
 
 def targets_of_database(database: Any) -> list[Target] | None:
-    """The servers that the alias leads to; None where only connecting can tell."""
+    """Return the servers that the alias leads to; None where only connecting can tell."""
     return targets_of("", database.get_connection_params())
 
 
 def ask_database(database: Any) -> list[Target]:
-    """The server that one more connection of the alias reaches. Raises what libpq says."""
+    """Return the server that one more connection of the alias reaches. Raises what libpq says."""
     return reached_by("", database.get_connection_params())
 
 

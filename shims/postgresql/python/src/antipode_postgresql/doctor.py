@@ -48,7 +48,7 @@ def _server(facts: Facts) -> list[Finding]:
 
 
 def _link(facts: Facts) -> Finding:
-    """What comes to a standby, and how far behind it is."""
+    """Return what comes to a standby, and how far behind it is."""
     behind = "" if facts.lag is None else f", replays what is {facts.lag:.1f} s old" if facts.lag else ", all replayed"
     if not facts.receives:
         return Finding(
@@ -160,7 +160,7 @@ def _history(place: Target, facts: Facts) -> list[Finding]:
 
 
 def _ownership(session: Session, init: str) -> list[Finding]:
-    """What an earlier release, or somebody else, left unsafe in the schema (SHIM-46)."""
+    """Return what an earlier release, or somebody else, left unsafe in the schema (SHIM-46)."""
     found = [
         Finding(
             Level.UNPROVEN,

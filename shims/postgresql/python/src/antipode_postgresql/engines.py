@@ -53,7 +53,7 @@ def is_engine(client: Any) -> bool:
 
 
 def targets_of_engine(engine: Any) -> list[Target] | None:
-    """The servers that an engine's connections lead to; None where the application's own code opens them."""
+    """Return the servers that an engine's connections lead to; None where the application's own code opens them."""
     inner = getattr(engine, "sync_engine", engine)
     creator = inner.pool._creator
     if getattr(creator, "__module__", "") != create_engine.__module__ or list(inner.dialect.dispatch.do_connect):
@@ -63,7 +63,7 @@ def targets_of_engine(engine: Any) -> list[Target] | None:
 
 
 def ask_engine(engine: Any) -> list[Target]:
-    """The server to which one more connection leads, beside the engine's pool. Raises what its opening raises."""
+    """Return the server to which one more connection leads, beside the engine's pool. Raises what opening it raises."""
     inner = getattr(engine, "sync_engine", engine)
     if inner is engine:
         return _opened(inner.pool._creator())

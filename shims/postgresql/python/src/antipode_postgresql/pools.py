@@ -62,14 +62,14 @@ class AsyncRecordingPool:
 
 
 def targets_of_pool(pool: Any) -> list[Target] | None:
-    """The servers that a pool's connections lead to; None where only connecting can tell."""
+    """Return the servers that a pool's connections lead to; None where only connecting can tell."""
     if callable(pool.conninfo) or callable(pool.kwargs) or not _connects_plainly(pool):
         return None
     return targets_of(pool.conninfo or "", pool.kwargs or {})
 
 
 def ask_pool(pool: Any) -> list[Target]:
-    """The servers as one more connection's words tell them, beside the pool. Raises what asking and opening raise."""
+    """Return the servers that one more connection tells of, beside the pool. Raises what asking and opening raise."""
     words = (pool._resolve_conninfo(), pool._resolve_kwargs())
     conninfo, more = [asyncio.run(each) if inspect.iscoroutine(each) else each for each in words]
     if not _connects_plainly(pool):
@@ -78,13 +78,13 @@ def ask_pool(pool: Any) -> list[Target]:
 
 
 def _connects_plainly(pool: Any) -> bool:
-    """Whether the pool's class of connections opens them as psycopg does: its own way may lead to another server."""
+    """Return whether the pool's class of connections opens them as psycopg does: another way may lead elsewhere."""
     opens = getattr(pool.connection_class.connect, "__func__", None)
     return opens in (Connection.connect.__func__, AsyncConnection.connect.__func__)  # type: ignore[attr-defined]
 
 
 def _opened(kind: Any, conninfo: str, more: Any) -> Target:
-    """The server that a connection of this class reaches. Raises what its opening raises."""
+    """Return the server that a connection of this class reaches. Raises what its opening raises."""
     if issubclass(kind, AsyncConnection):
         return asyncio.run(_opened_async(kind, conninfo, more))
     with kind.connect(conninfo, **more) as connection:

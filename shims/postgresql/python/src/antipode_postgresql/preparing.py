@@ -29,7 +29,7 @@ _GRANTS: Final = "without it the writes of that login are unproven after a failo
 
 
 def preparations(url: str, wanted: Wanted) -> Sequence[Step]:
-    """The schema, its rights, and the column of a table, as one transaction at the primary, for it is replicated."""
+    """Return the steps for the schema, its rights and a table's column: one transaction at the primary, replicated."""
     target_of(url)  # raises where it is no address
     user = wanted.user
     if user is not None and (not user or "\x00" in user):

@@ -58,7 +58,7 @@ class Facts:
     """What makes texts unsure that look like reads: what it is, and its name."""
 
     def unfit(self, *, relaxed_durability: bool) -> str:
-        """Why positions from here would prove nothing; empty where they do (SHIM-3, SHIM-45)."""
+        """Return why positions from here would prove nothing; empty where they do (SHIM-3, SHIM-45)."""
         if self.pooler not in ("", "session"):
             return POOLER.format(mode=self.pooler)
         if self.reached and self.wal_level == "minimal":
@@ -69,7 +69,7 @@ class Facts:
 
 
 def relaxed_setting(fsync: str | None, full_page_writes: str | None) -> str:
-    """Which of the two settings is off; empty where none is."""
+    """Return which of the two settings is off; empty where none is."""
     return "fsync" if fsync == "off" else "full_page_writes" if full_page_writes == "off" else ""
 
 

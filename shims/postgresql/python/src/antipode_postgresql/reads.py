@@ -74,7 +74,7 @@ class ReadCall:
     # Waiting
 
     def learn_gen(self, pipeline: Any) -> Any:
-        """Which life of which server this connection reaches, and whether its transaction keeps a snapshot.
+        """Return which life of which server this connection reaches, and whether its transaction keeps a snapshot.
 
         In a pipeline it is asked in its place among the commands, and what was sent before is heard first.
         """

@@ -49,11 +49,11 @@ class PostgresqlShim(Shim, BranchTable):
 
     @property
     def relaxed_durability(self) -> bool:
-        """Whether the operator has said that a server that crashed is rebuilt before it serves readers (SHIM-45)."""
+        """Return whether the operator says that a server that crashed is rebuilt before it serves readers (SHIM-45)."""
         return bool(self.store.options.extra.get("relaxed_durability", False))
 
     def kind_of(self, error: Exception) -> UnprovenKind:
-        """What kept a refused question from proving anything (BAR-59)."""
+        """Return what kept a refused question from proving anything (BAR-59)."""
         is_right = isinstance(error, Refused) and error.code in ("42501", "42883", "3F000", "42P01", "")
         return UnprovenKind.RIGHT if is_right else UnprovenKind.OTHER
 

@@ -145,14 +145,14 @@ def _query(first: bytes, body: bytes) -> Kind:
 
 
 def may_read(text: bytes) -> bool:
-    """Whether a statement may return data, or depend on them: another question than whether it writes (SHIM-43)."""
+    """Return whether a statement may return data, or depend on them; it may write, too (SHIM-43, SHIM-44)."""
     kind = classify(text)
     returns = kind is Kind.WRITE and _RETURNS.search(text) is not None
     return kind is Kind.READ or kind is Kind.MAYBE or returns
 
 
 def may_commit_within(text: bytes) -> bool:
-    """Whether a text that may write may commit, and leave another transaction open: several statements, AND CHAIN."""
+    """Return whether a text that may write may commit, and leave a transaction open: several statements, AND CHAIN."""
     several = b";" in text.rstrip().rstrip(b";") or b"chain" in text.lower()
     return several and _COMMITS.search(text) is not None
 

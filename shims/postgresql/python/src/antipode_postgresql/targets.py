@@ -55,7 +55,7 @@ def target_of(what: Any) -> Target:
 
 
 def targets_of(conninfo: str, more: Mapping[str, Any]) -> list[Target] | None:
-    """The servers that connections made by these words lead to; None where only libpq can tell, by connecting.
+    """Return the servers that connections made by these words lead to; None where only libpq can tell, by connecting.
 
     Of several hosts all where any of them may serve. `more`: keywords of psycopg's connect, its own among them.
     """
@@ -80,7 +80,7 @@ def targets_of(conninfo: str, more: Mapping[str, Any]) -> list[Target] | None:
 
 
 def reached_by(conninfo: str, more: Mapping[str, Any]) -> list[Target]:
-    """The server that one more connection by these words reaches. Raises what libpq says."""
+    """Return the server that one more connection by these words reaches. Raises what libpq says."""
     known = {option.keyword.decode() for option in pq.Conninfo.get_defaults()}
     words = {key: value for key, value in more.items() if key in known}
     with Connection.connect(conninfo, **{"connect_timeout": 2, **words}) as connection:

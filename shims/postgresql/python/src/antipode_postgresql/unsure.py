@@ -45,7 +45,7 @@ def unsure_words(rows: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...]
 
 
 def pattern_of(words: Iterable[tuple[str, str]]) -> re.Pattern[bytes] | None:
-    """What finds one of them in a text; None where there are none."""
+    """Return what finds one of them in a text; None where there are none."""
     parts = [
         escaped if what == "operator" else rb"(?<![\w$\x80-\xff])" + escaped + rb"(?![\w$\x80-\xff])"
         for what, name in words

@@ -83,7 +83,7 @@ def wrap(
     joined = join_store(store, PostgresqlShim, options)
 
     def ask_one(plain: Any) -> Target:
-        """What libpq reaches by the client's words; of several servers the others join the store at once."""
+        """Return what libpq reaches by the client's words; of several servers the others join the store at once."""
         *others, last = ask(plain)
         for other in others:
             joined.use_server(other, other.address)
@@ -143,7 +143,7 @@ def _extra(**said: bool) -> dict[str, Any]:
 
 
 def _maker(client: Any) -> tuple[Callable[[Join], Any], list[Target] | None, Callable[[Any], list[Target]]]:
-    """How a client is wrapped; the servers that it leads to, None where only connecting can tell; how to ask then.
+    """Return how a client is wrapped, its servers (None where only connecting can tell), and how to ask for them then.
 
     Pools and SQLAlchemy are only looked at where the application has imported them.
     """

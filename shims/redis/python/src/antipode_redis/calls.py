@@ -192,7 +192,7 @@ class WriteCall(Write):
         self.record_incomplete(reason, detail)
 
     def lineage_beside(self) -> Lineage:
-        """What may rest beside this write's value: its scopes as they are now, other writes in flight marked."""
+        """Return what may rest beside this write's value: its scopes as they are now, other writes in flight marked."""
         parts = self.parts
         lineage = EMPTY
         for scope in dict.fromkeys([current_scope(), *(part._scope for part in parts)]):

@@ -204,7 +204,7 @@ def read_call(binding: Binding) -> ReadCall | None:
 
 
 def wait_of(call: WriteCall, args: Sequence[Any]) -> ReadCall | None:
-    """What a command that may write has to wait for, because its reply may hold data; None where it has not."""
+    """Return what a command that may write has to wait for, because its reply may hold data; None where it has not."""
     if not (call.binding.waits or call.read) or not answers(args):
         return None
     found = read_call(call.binding)

@@ -217,7 +217,7 @@ class Batch:
 
 
 def may_answer(args: Sequence[Any]) -> bool:
-    """Whether the reply to a queued command may hold data, so that its pipeline waits (SHIM-44)."""
+    """Return whether the reply to a queued command may hold data, so that its pipeline waits (SHIM-44)."""
     kind = classify(args)
     return kind is Kind.READ or (kind in (Kind.WRITE, Kind.MAYBE) and answers(args))
 

@@ -92,7 +92,7 @@ class Source(NamedTuple):
 
 
 def source_of(client: Any) -> Source | None:
-    """What names the servers of a client of `Sentinel.master_for` or `slave_for`; None for other clients."""
+    """Return what names the servers of a client of `Sentinel.master_for` or `slave_for`; None for other clients."""
     pool = client.connection_pool
     service = getattr(pool, "service_name", None)
     if service is None:

@@ -16,7 +16,7 @@ final class Removals {
     stores.add(store);
   }
 
-  /** What of this may come in. */
+  /** Return what of this may come in. */
   Lineage filter(Lineage other) {
     Lineage rest = other;
     for (String store : stores) {

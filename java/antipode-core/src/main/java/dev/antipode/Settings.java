@@ -235,7 +235,7 @@ public final class Settings {
     return with(Setting.KEYS, keys);
   }
 
-  /** Whether a request without a peer came by a Unix socket (TRUST-9). */
+  /** Return whether a request without a peer came by a Unix socket (TRUST-9). */
   public boolean trustUnix() {
     return (Boolean) get(Setting.TRUST_UNIX);
   }
@@ -245,7 +245,7 @@ public final class Settings {
     return with(Setting.TRUST_UNIX, trustUnix);
   }
 
-  /** How long a seal of a message or value holds; zero: as long as its key is known (TRUST-21). */
+  /** Return how long a seal of a message or value holds; zero: as long as its key is known (TRUST-21). */
   public Duration sealRestTtl() {
     return (Duration) get(Setting.SEAL_REST_TTL);
   }
@@ -255,7 +255,7 @@ public final class Settings {
     return with(Setting.SEAL_REST_TTL, sealRestTtl);
   }
 
-  /** How long a seal of a request or response holds (TRUST-21). */
+  /** Return how long a seal of a request or response holds (TRUST-21). */
   public Duration sealTtl() {
     return (Duration) get(Setting.SEAL_TTL);
   }
@@ -321,7 +321,7 @@ public final class Settings {
   }
 
   /**
-   * How old the connection to a server may grow while barriers come, which is then made anew: its address may lead to
+   * Return how old the connection to a server may grow while barriers come, which is then made anew: its address may lead to
    * another server by then (BAR-55).
    */
   public Duration reconnect() {
@@ -333,7 +333,7 @@ public final class Settings {
     return with(Setting.RECONNECT, reconnect);
   }
 
-  /** How long a server that discovery took away is named as left out: a connection may still lead there (BAR-54). */
+  /** Return how long a server that discovery took away is named as left out: a connection may still lead there (BAR-54). */
   public Duration leftServer() {
     return (Duration) get(Setting.LEFT_SERVER);
   }

@@ -32,7 +32,7 @@ public enum UnprovenKind {
     return name().toLowerCase(Locale.ROOT);
   }
 
-  /** What cures it, in a sentence. */
+  /** Return what cures it, in a sentence. */
   public String cure(String store) {
     return cure.formatted(store);
   }

@@ -58,12 +58,12 @@ public final class Discovery extends ServerEngine {
 
   // What the store asks
 
-  /** Whether it names a wrapped client's own server, and not those of the region. */
+  /** Return whether it names a wrapped client's own server, and not those of the region. */
   public boolean isOwn() {
     return once;
   }
 
-  /** Whether nobody can need its answer any more. */
+  /** Return whether nobody can need its answer any more. */
   public boolean isOver() {
     return client.get() == null;
   }
@@ -73,12 +73,12 @@ public final class Discovery extends ServerEngine {
     return servers;
   }
 
-  /** Whether its answer stands. */
+  /** Return whether its answer stands. */
   public boolean isKnown(long now) {
     return givenAt != Ticks.LONG_AGO && (once || now - givenAt <= stands);
   }
 
-  /** Whether it is to be asked again. */
+  /** Return whether it is to be asked again. */
   public boolean isDue(long now) {
     return now - askedAt > refresh && !(once && givenAt != Ticks.LONG_AGO);
   }

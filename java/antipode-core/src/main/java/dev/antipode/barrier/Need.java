@@ -55,7 +55,7 @@ final class Need {
     }
   }
 
-  /** What its time-outs count by: the epoch of a position, the key of an object (BAR-40). */
+  /** Return what its time-outs count by: the epoch of a position, the key of an object (BAR-40). */
   Object key() {
     return isPosition ? epoch : writeId.key();
   }

@@ -234,7 +234,7 @@ public class ServerEngine implements Server {
     }
   }
 
-  /** How many epochs it does not know, of those that were asked for of late. */
+  /** Return how many epochs it does not know, of those that were asked for of late. */
   int unknownEpochs() {
     inside.lock.lock();
     try {

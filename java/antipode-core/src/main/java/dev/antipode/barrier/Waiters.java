@@ -95,7 +95,7 @@ final class Waiters {
     return probes.get(epoch);
   }
 
-  /** How many epochs are kept that the server does not know. */
+  /** Return how many epochs are kept that the server does not know. */
   int unknownEpochs() {
     return unknown.size();
   }
@@ -120,7 +120,7 @@ final class Waiters {
     return ridesAlong;
   }
 
-  /** Why waiting on is known to be in vain; null where it is not. */
+  /** Return why waiting on is known to be in vain; null where it is not. */
   private String overload(Need need, long lag, long now) {
     if (need.group.follows || unknown.containsKey(need.epoch)) {
       return null; // in dry-run nobody waits, and a record is of what the server said (REC-13); unknown: EPOCH-13

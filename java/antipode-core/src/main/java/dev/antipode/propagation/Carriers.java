@@ -56,7 +56,7 @@ public final class Carriers {
     /** No header of ours. */
     public static final Arrived NOTHING = new Arrived(List.of(), false, List.of());
 
-    /** Whether a lineage came at all. */
+    /** Return whether a lineage came at all. */
     public boolean hasLineage() {
       return isCut || !texts.isEmpty();
     }

@@ -78,7 +78,7 @@ public final class Inbound implements AutoCloseable {
     return TrustSettings.inForce().atEdge(edge);
   }
 
-  /** What trust says of the caller: once, unless the settings change meanwhile (TRUST-32). */
+  /** Return what trust says of the caller: once, unless the settings change meanwhile (TRUST-32). */
   private synchronized Decision judged(TrustSettings trust) {
     if (!trust.equals(judgedBy)) {
       judged = Judgement.responseOut(sender, trust);

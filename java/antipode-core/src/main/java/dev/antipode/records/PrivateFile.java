@@ -45,7 +45,7 @@ public final class PrivateFile {
     return folder.equals(path.getParent()) ? this : new PrivateFile(folder.resolve(path.getFileName()));
   }
 
-  /** Where it is. */
+  /** Return where it is. */
   public Path path() {
     return path;
   }

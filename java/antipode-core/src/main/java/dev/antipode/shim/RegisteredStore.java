@@ -302,7 +302,7 @@ public final class RegisteredStore implements Store {
     return List.copyOf(found);
   }
 
-  /** Whether what names the servers is to be asked again, or its answer does not stand any more. */
+  /** Return whether what names the servers is to be asked again, or its answer does not stand any more. */
   public boolean isDiscoveryDue(long now) {
     for (Discovery each : discoveries) {
       if (each.isDue(now) || !each.isKnown(now)) {

@@ -85,14 +85,14 @@ public abstract class Shim {
   }
 
   /**
-   * Whether the engine gives up its connection every {@code reconnect}, and asks by a new one: an address may lead to another
+   * Return whether the engine connects anew every {@code reconnect}: an address may lead to another
    * server by then (BAR-55). Not where what was seen on a connection is seen once, as at a tap.
    */
   public boolean reconnects() {
     return true;
   }
 
-  /** What an error that {@link #visible} threw says of why nothing is proved; not asked of {@link #unreachable} ones. */
+  /** Return what an error that {@link #visible} threw says of why nothing is proved; not asked of {@link #unreachable} ones. */
   public UnprovenKind kindOf(Exception error) {
     return UnprovenKind.OTHER;
   }

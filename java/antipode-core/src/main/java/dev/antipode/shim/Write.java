@@ -138,7 +138,7 @@ public final class Write implements AutoCloseable {
     }
   }
 
-  /** What may rest beside what is written next: the current scope as it is now, stores with other writes in flight marked. */
+  /** Return what may rest beside the next value: the current scope as it is now, stores with other writes in flight marked. */
   public Lineage lineageBeside() {
     Part part = current();
     LineageScope scope = part.scope;

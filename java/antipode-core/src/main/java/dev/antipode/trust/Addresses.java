@@ -34,7 +34,7 @@ public final class Addresses {
   public record Hop(String header, String address) {}
 
   /**
-   * Whether a socket's peer is private: a Unix socket is, and what cannot be parsed is not (TRUST-8, TRUST-9).
+   * Return whether a socket's peer is private: a Unix socket is, and what cannot be parsed is not (TRUST-8, TRUST-9).
    *
    * @param byUnix whether a request without a peer (null, empty) came by a Unix socket
    */
@@ -56,7 +56,7 @@ public final class Addresses {
     return text.equals("unix:") || isPrivate(text);
   }
 
-  /** Whether two texts name one address; what cannot be read is the same only where the texts are. */
+  /** Return whether two texts name one address; what cannot be read is the same only where the texts are. */
   static boolean areSame(String one, String other) {
     if (Objects.equals(one, other)) {
       return true;

@@ -34,7 +34,7 @@ public enum Direction {
     return word;
   }
 
-  /** What its seals are for. */
+  /** Return what its seals are for. */
   public Purpose purpose() {
     return purpose;
   }

@@ -9,7 +9,7 @@ public final class Judgement {
   private Judgement() {}
 
   /**
-   * Whether a request's lineage is taken: by caller and seal.
+   * Return whether a request's lineage is taken: by caller and seal.
    *
    * @param caller what {@link #responseOut} says of the caller, once for all texts of a request (TRUST-32)
    */
@@ -52,12 +52,12 @@ public final class Judgement {
     return decision.accepted() ? Decision.yes(Seal.strip(text)) : decision;
   }
 
-  /** Whether a message's lineage is taken; {@code allowed} is its client's option, null if unsaid. */
+  /** Return whether a message's lineage is taken; {@code allowed} is its client's option, null if unsaid. */
   public static Decision messageIn(String text, TrustSettings trust, Boolean allowed, Instant now) {
     return restIn(text, trust, Purpose.MESSAGE, allowed, now);
   }
 
-  /** Whether the lineage that rests beside a value is taken. */
+  /** Return whether the lineage that rests beside a value is taken. */
   public static Decision valueIn(String text, TrustSettings trust, Instant now) {
     return restIn(text, trust, Purpose.VALUE, null, now);
   }

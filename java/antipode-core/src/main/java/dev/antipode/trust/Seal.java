@@ -46,7 +46,7 @@ public final class Seal {
       this.label = label;
     }
 
-    /** Whether its seals may be without an end (TRUST-21). */
+    /** Return whether its seals may be without an end (TRUST-21). */
     boolean mayRest() {
       return this == MESSAGE || this == VALUE;
     }

@@ -64,7 +64,7 @@ public record TrustSettings(
         : this;
   }
 
-  /** How long seals of this purpose hold; zero: without end (TRUST-21). */
+  /** Return how long seals of this purpose hold; zero: without end (TRUST-21). */
   public Duration lifeOf(Seal.Purpose purpose) {
     return purpose.mayRest() ? sealRestTtl : sealTtl;
   }

@@ -152,7 +152,7 @@ public final class AntipodeFilter implements Filter {
   }
 
   /**
-   * Who sent it. Containers tell one address, which their own reading of the headers beside it may have put in the peer's place;
+   * Return who sent it. Containers tell one address, which their reading of the headers may have put in the peer's place;
    * Tomcat's valve says that it looked, and takes the headers out.
    */
   private static Caller caller(HttpServletRequest request, HttpServletRequest received, Arrived came) {

@@ -33,7 +33,7 @@ final class JudgedCall implements AutoCloseable {
     }
   }
 
-  /** Whether a factory of ours has made the call: it judges each host, and nothing beneath it follows redirects. */
+  /** Return whether a factory of ours has made the call: it judges each host, and nothing beneath it follows redirects. */
   boolean isJudged() {
     return reached != null;
   }

@@ -51,7 +51,7 @@ final class Binding {
     unsure = found;
   }
 
-  /** What a statement may do; null: nobody knows its text. */
+  /** Return what a statement may do; null: nobody knows its text. */
   Kind classify(String text) {
     return unsure.classify(text);
   }

@@ -1,6 +1,6 @@
 package dev.antipode.postgresql;
 
-import java.util.Locale;
+import java.util.regex.Pattern;
 
 /** What becomes of data by a statement. */
 enum Kind {
@@ -21,10 +21,11 @@ enum Kind {
   /** COMMIT PREPARED, ROLLBACK PREPARED. */
   END_PREPARED;
 
-  /** Whether it may return data (SHIM-44). */
+  private static final Pattern READS = Pattern.compile("(?i)returning|\\b(?:with|select)\\b");
+
+  /** Return whether it may return data, or write what it has read (SHIM-44). */
   boolean mayRead(String text) {
-    boolean isReturning = this == WRITE && text != null && text.toLowerCase(Locale.ROOT).contains("returning");
-    return this == READ || this == MAYBE || isReturning;
+    return this == READ || this == MAYBE || (this == WRITE && text != null && READS.matcher(text).find());
   }
 
   /** Whether it may change data. */

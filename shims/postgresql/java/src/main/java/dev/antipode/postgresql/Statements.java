@@ -59,12 +59,12 @@ final class Statements {
     return KNOWN.of(text);
   }
 
-  /** Whether a call of this name changes nothing, unless the database has a function of its own of that name. */
+  /** Return whether a call of this name changes nothing, unless the database has a function of its own of that name. */
   static boolean isHarmless(String name) {
     return HARMLESS.contains(name.toLowerCase(Locale.ROOT));
   }
 
-  /** Whether a text of this kind may commit, and leave another transaction open: several statements, AND CHAIN (SCOPE-25). */
+  /** Return whether a text of this kind may commit, and leave a transaction open: several statements, AND CHAIN (SCOPE-25). */
   static boolean mayCommitWithin(Kind kind, String text) {
     if (kind != Kind.MAYBE || text == null) {
       return kind == Kind.MAYBE;

@@ -47,12 +47,12 @@ final class Unsure {
     this.pattern = pattern;
   }
 
-  /** What an answer to the question says; where there is none, any text may write. */
+  /** Return what an answer to the question says; where there is none, any text may write. */
   static Unsure of(Answers answers) {
     return answers.error() != null || answers.rows(0) == null ? OF_ALL : of(answers.rows(0));
   }
 
-  /** What these rows say. */
+  /** Return what these rows say. */
   static Unsure of(List<String[]> rows) {
     List<String> parts = new ArrayList<>();
     for (String[] row : rows) {
@@ -67,7 +67,7 @@ final class Unsure {
     return new Unsure(parts.isEmpty() ? null : Pattern.compile(String.join("|", parts), letters));
   }
 
-  /** What a statement may do, by its text (null: nobody knows it) and by what its database has. */
+  /** Return what a statement may do, by its text (null: nobody knows it) and by what its database has. */
   Kind classify(String text) {
     Kind kind = text == null ? Kind.MAYBE : Statements.classify(text);
     boolean isUnsure = kind == Kind.READ && pattern != null && pattern.matcher(text).find();

@@ -51,6 +51,14 @@ class StatementsTest {
   }
 
   @Test
+  void whatMayReturnDataOrWriteWhatItHasReadWaits_SHIM_44() throws IOException {
+    all().get("may_read").forEach(text ->
+        assertThat(Statements.classify(text.asText()).mayRead(text.asText())).as(text.asText()).isTrue());
+    all().get("blind").forEach(text ->
+        assertThat(Statements.classify(text.asText()).mayRead(text.asText())).as(text.asText()).isFalse());
+  }
+
+  @Test
   void theDatabaseIsAskedWhatEachLanguageAsks_SHIM_43() throws IOException {
     List<String> lines = new ArrayList<>();
     all().get("unsure_question").forEach(line -> lines.add(line.asText()));

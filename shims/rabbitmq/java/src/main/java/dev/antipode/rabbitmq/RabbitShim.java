@@ -59,7 +59,7 @@ public final class RabbitShim extends Shim {
     return "rabbitmq";
   }
 
-  /** What a tap has shown is shown once (BAR-55). */
+  /** Return false: a tap shows each message once, so a new connection would not show it again (BAR-55). */
   @Override
   public boolean reconnects() {
     return false;

@@ -23,7 +23,7 @@ final class Commands {
     /** A script, a module's or an unknown command: may write, also where it ends with an error, and may read. */
     MAYBE;
 
-    /** Whether it may change data (SHIM-43). */
+    /** Return whether it may change data (SHIM-43). */
     boolean mayWrite() {
       return this == WRITE || this == MAYBE;
     }
@@ -111,7 +111,7 @@ final class Commands {
     return Kind.MAYBE;
   }
 
-  /** Whether a command of this kind may return what others wrote, so that it waits; what is unsure does (SHIM-44). */
+  /** Return whether a command of this kind may return what others wrote, so that it waits; what is unsure does (SHIM-44). */
   static boolean mayRead(Kind kind, Words command) {
     if (kind != Kind.WRITE) {
       return kind == Kind.READ || kind == Kind.MAYBE;
