@@ -47,7 +47,7 @@ public final class Antipode {
   /** A copy of the current scope, for work that outlives the request (SCOPE-7); {@link #carry} keeps it open. */
   public static LineageScope detachedScope() {
     LineageScope outer = LineageScope.current();
-    LineageScope copy = LineageScope.open(outer == null ? Lineage.EMPTY : outer.marked(), ScopeKind.DETACHED);
+    LineageScope copy = LineageScope.open(outer == null ? Lineage.EMPTY : outer.lineage(), ScopeKind.DETACHED);
     Recorder.noteCopy(outer, copy);
     return copy;
   }

@@ -101,8 +101,24 @@ public final class LineageScope implements AutoCloseable, ImplicitContextKeyed {
 
   // Reading it
 
-  /** The lineage as it is now; incomplete anywhere while a response stream brings messages before it (PROP-28). */
+  /**
+   * The lineage as it is now, to put beside data, to send or to wait for: stores with a write in flight, or one of unknown
+   * outcome, are marked (SCOPE-20). Never throws, and is no finding.
+   */
   public Lineage lineage() {
+    if (pending.isEmpty()) {
+      return held();
+    }
+    synchronized (lock) {
+      return pending.isEmpty() ? held() : held().markedIncomplete(pendingStores());
+    }
+  }
+
+  /**
+   * The lineage without the marks of writes in flight, for what Antipode decides itself: never to be handed out. It is
+   * incomplete anywhere while a response stream brings messages before it (PROP-28).
+   */
+  public Lineage held() {
     boolean streaming = isStreaming(); // asked before: a stream's lineage is joined before the stream goes
     Lineage now = lineage;
     return streaming ? now.markedIncomplete() : now;
@@ -132,32 +148,21 @@ public final class LineageScope implements AutoCloseable, ImplicitContextKeyed {
     }
   }
 
-  /** The lineage as a copy of it may rest beside a value: stores with a write in flight are marked (SCOPE-16). */
-  public Lineage marked() {
-    if (pending.isEmpty()) {
-      return lineage();
-    }
-    synchronized (lock) {
-      return pending.isEmpty() ? lineage() : lineage().markedIncomplete(pendingStores());
-    }
-  }
-
   /**
    * The lineage as it may leave with a request, message or response: marked, and {@code on_pending} applied.
    *
    * @throws PendingWriteException with {@code on_pending=raise} where a write of this very task has not been committed
    */
   public Lineage outgoing() {
-    if (pending.isEmpty()) {
-      return lineage();
+    if (!pending.isEmpty()) {
+      ScopeLog.leaving(publishedBeforeCommit(), pending());
     }
-    ScopeLog.leaving(publishedBeforeCommit(), pending());
-    return marked();
+    return lineage();
   }
 
   /** What this scope has beyond what it was opened with: what a response carries back (PROP-13). */
   public Lineage additions() {
-    Lineage now = marked();
+    Lineage now = lineage();
     Lineage before;
     synchronized (lock) {
       before = inbound;

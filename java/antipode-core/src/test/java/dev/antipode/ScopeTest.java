@@ -233,13 +233,34 @@ class ScopeTest {
       scope.begin(write);
       assertThat(Antipode.serialize()).isEqualTo("1~acl..e.1~_.i.posts");
       assertThat(scope.additions().serialize()).isEqualTo("1~_.i.posts");
-      assertThat(text()).isEqualTo("1~acl..e.1");
+      assertThat(scope.held().serialize()).isEqualTo("1~acl..e.1");
       scope.written(write, at(7));
       assertThat(Antipode.serialize()).isEqualTo("1~acl..e.1~posts..e.7");
       PendingWrite rolledBack = new PendingWrite("posts");
       scope.begin(rolledBack);
       scope.end(rolledBack);
       assertThat(Antipode.serialize()).isEqualTo("1~acl..e.1~posts..e.7");
+    }
+  }
+
+  /** SCOPE-20: the value may be put beside data, or be waited for; handing it out is no finding and never throws. */
+  @Test
+  void aLineageThatIsHandedOutIsMarked() {
+    Antipode.configure(Settings.defaults().onPending(OnPending.RAISE));
+    try (Observed observed = new Observed(); LineageScope scope = Antipode.scope(Lineage.of(at(1, "acl")))) {
+      PendingWrite write = new PendingWrite("posts");
+      scope.begin(write);
+      assertThat(scope.lineage().serialize()).isEqualTo("1~acl..e.1~_.i.posts");
+      assertThat(Antipode.currentScope().orElseThrow().lineage().isComplete()).isFalse();
+      assertThat(scope.held().serialize()).isEqualTo("1~acl..e.1");
+      scope.written(write, at(7));
+      assertThat(scope.lineage().serialize()).isEqualTo("1~acl..e.1~posts..e.7");
+      assertThat(scope.lineage()).isSameAs(scope.held());
+      assertThat(observed.count("antipode.finding.count", Map.of())).isZero();
+      PendingWrite lost = new PendingWrite("posts");
+      scope.begin(lost);
+      lost.outcomeUnknown();
+      assertThat(scope.lineage().incomplete()).containsExactly("posts");
     }
   }
 

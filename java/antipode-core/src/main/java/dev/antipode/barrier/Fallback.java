@@ -88,7 +88,7 @@ public final class Fallback {
   /** Has each read inside wait for the lineage first; what is read counts for the caller's own reading, too. */
   private static <T> T judged(BarrierOptions options, Callable<T> fallback) throws Exception {
     LineageScope scope = LineageScope.current();
-    Lineage given = options.lineage() != null ? options.lineage() : scope == null ? Lineage.EMPTY : scope.lineage();
+    Lineage given = options.lineage() != null ? options.lineage() : scope == null ? Lineage.EMPTY : scope.held();
     Lineage wanted = given;
     if (options.stores() != null) {
       wanted = Lineage.of(options.stores().stream().flatMap(store -> given.ofStore(store).stream()).toList());

@@ -42,7 +42,7 @@ final class FreePath {
     LineageScope scope = LineageScope.current();
     if (scope == null
         || !(scope.proof() instanceof Proof proof)
-        || proof.lineage != scope.lineage()
+        || proof.lineage != scope.held()
         || !scope.pending().isEmpty()
         || proof.registryGeneration != Registry.current().generation()
         || proof.settingsGeneration != ProcessSettings.generation()
@@ -94,7 +94,7 @@ final class FreePath {
     if (scope == null
         || plan.names() != null
         || plan.reach() != Reach.REGION
-        || plan.lineage() != scope.lineage()
+        || plan.lineage() != scope.held()
         || plan.isVacuous()
         || !plan.inDoubt().isEmpty()
         || !plan.recorded().isEmpty()) {

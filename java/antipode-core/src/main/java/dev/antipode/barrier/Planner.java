@@ -43,7 +43,7 @@ final class Planner {
                 + "open Antipode.scope(), or give it a lineage. (site: " + CallSite.current() + ")");
       }
       inDoubt = scope.pending(); // before the lineage: what ends in between is in doubt once too often, not once too few
-      lineage = scope.lineage();
+      lineage = scope.held();
     }
     Registry known = Registry.current();
     if (known.all().isEmpty() && now.stores().isEmpty()) {

@@ -150,7 +150,7 @@ public final class Recorder {
   }
 
   private NotedRead read(LineageScope scope, RegisteredStore store) {
-    Step step = begun(scope, scope.lineage());
+    Step step = begun(scope, scope.held());
     return step == null ? null : new NotedRead(this, store, step);
   }
 

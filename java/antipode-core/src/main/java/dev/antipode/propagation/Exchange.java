@@ -165,7 +165,7 @@ final class Exchange {
    * history is told the whole, also where nothing is new (HIST-30).
    */
   static String giveBack(Lineage fresh, TrustSettings trust, Direction direction, LineageScope sender) {
-    Lineage whole = Recorder.isOn() ? sender.marked() : Lineage.EMPTY;
+    Lineage whole = Recorder.isOn() ? sender.lineage() : Lineage.EMPTY;
     return fresh.hasContent() || whole.hasContent() && Recorder.current() != null
         ? given(fresh, trust, direction, sender, whole)
         : null;

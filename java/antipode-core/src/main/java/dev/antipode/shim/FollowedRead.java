@@ -93,7 +93,7 @@ public final class FollowedRead {
     if (reading != null && reading.after().isPresent()) {
       lineage = reading.after().get();
     } else if (scope != null) {
-      lineage = scope.lineage();
+      lineage = scope.held();
     } else {
       return null;
     }

@@ -38,7 +38,7 @@ public final class WaitOnRead {
     if (reading != null && reading.after().isPresent()) {
       lineage = reading.after().get();
     } else if (waits && scope != null) {
-      lineage = scope.lineage();
+      lineage = scope.held();
     } else {
       return;
     }

@@ -145,7 +145,7 @@ public final class Write implements AutoCloseable {
     if (scope == null) {
       return Lineage.EMPTY;
     }
-    Lineage lineage = scope.lineage();
+    Lineage lineage = scope.held();
     List<String> others = scope.pending().stream()
         .filter(each -> each != part.pending).map(PendingWrite::store).distinct().sorted().toList();
     return others.isEmpty() ? lineage : lineage.markedIncomplete(others);

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.antipode.Antipode;
+import dev.antipode.BarrierOptions;
 import dev.antipode.ConfigurationException;
 import dev.antipode.Lineage;
 import dev.antipode.LineageScope;
@@ -60,7 +61,9 @@ class MemoryStoreTest {
     store.loseNextAnswer();
     try (LineageScope scope = Antipode.scope()) {
       assertThatThrownBy(() -> a.set("k", "v")).isInstanceOf(UncheckedIOException.class);
-      assertThat(scope.marked().incomplete()).containsExactly("s");
+      assertThat(scope.lineage().incomplete()).containsExactly("s");
+      Lineage handedOut = scope.lineage(); // SCOPE-20: who waits for it knows nothing of the write
+      assertThat(Antipode.barrier(BarrierOptions.defaults().lineage(handedOut)).complete()).isFalse();
     }
     assertThat(store.look("a", "k")).isEqualTo("v");
     MemoryClient b = store.client("b");

@@ -86,7 +86,7 @@ class ShimsTest {
     RegisteredStore store = Shims.register(StoreOptions.named("s").replicas("url-test://b1"));
     try (LineageScope scope = Antipode.scope()) {
       try (Write write = store.begin(Key.of("k"))) {
-        assertThat(scope.marked().incomplete()).containsExactly("s");
+        assertThat(scope.lineage().incomplete()).containsExactly("s");
         write.record(new Ordered("", 7));
       }
       assertThat(scope.pending()).isEmpty();
@@ -94,7 +94,7 @@ class ShimsTest {
       try (Write write = store.begin(Key.of("refused"))) {
         write.abandon();
       }
-      assertThat(scope.marked().isComplete()).isTrue();
+      assertThat(scope.lineage().isComplete()).isTrue();
       try (Write write = store.begin(Key.of("without rights"))) {
         write.recordIncomplete("rights", "no right to the position");
       }

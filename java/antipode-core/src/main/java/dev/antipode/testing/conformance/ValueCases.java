@@ -199,7 +199,7 @@ public interface ValueCases extends ConformanceCases {
     try (LineageScope opened = Antipode.scope()) {
       store.writeNothing();
       check(opened.pending().isEmpty(), "it stays pending");
-      lineage = opened.marked();
+      lineage = opened.lineage();
     }
     check(lineage.isComplete(), "it is incomplete");
     check(store.judge(lineage).satisfied(), "no pass");

@@ -155,7 +155,7 @@ public interface WriterCases extends ConformanceCases {
           Abort.class);
       check(opened.pending().isEmpty(), "it stays pending");
       check(!opened.lineage().hasContent(), "it left something");
-      check(opened.marked().isComplete(), "it stays marked");
+      check(opened.lineage().isComplete(), "it stays marked");
     }
     check(store.look(key, store.primary()) == null, "it was not rolled back");
   }
@@ -167,10 +167,10 @@ public interface WriterCases extends ConformanceCases {
     try (LineageScope opened = Antipode.scope()) {
       Checks.thrown(() -> store.writeWithUnknownOutcome(store.newKey(), "v"), RuntimeException.class);
       check(opened.pending().size() == 1 && opened.pending().get(0).isUnknown(), "its outcome is not unknown");
-      checkEquals(Set.of(store.name()), opened.marked().incomplete(), "what is marked");
+      checkEquals(Set.of(store.name()), opened.lineage().incomplete(), "what is marked");
       checkEquals(Set.of(store.name()), leaving().incomplete(), "what leaves marked");
       store.until(this::writes, "the store is usable again");
-      checkEquals(Set.of(store.name()), opened.marked().incomplete(), "what is marked afterwards");
+      checkEquals(Set.of(store.name()), opened.lineage().incomplete(), "what is marked afterwards");
     }
   }
 
@@ -190,7 +190,7 @@ public interface WriterCases extends ConformanceCases {
     try (LineageScope opened = Antipode.scope()) {
       Checks.thrown(() -> store.writeRefused(store.newKey()), RuntimeException.class);
       check(opened.pending().isEmpty(), "it stays pending");
-      check(opened.marked().isComplete(), "it is marked");
+      check(opened.lineage().isComplete(), "it is marked");
     }
   }
 
@@ -270,7 +270,7 @@ public interface WriterCases extends ConformanceCases {
         checkEquals("v", store.look(key, store.primary()), "the write itself is allowed");
         store.until(() -> logs.text().contains(cure), "a log line holds the grant");
         told.set(logs.text());
-        Lineage lineage = opened.marked();
+        Lineage lineage = opened.lineage();
         check(
             !lineage.ofStore(store.name()).isEmpty() || lineage.incomplete().equals(Set.of(store.name())),
             "a write without a position looks like none");

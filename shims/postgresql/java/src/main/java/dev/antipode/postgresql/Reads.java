@@ -111,7 +111,7 @@ final class Reads {
     if (!waits) {
       return;
     }
-    Lineage wanted = reading != null && reading.after().isPresent() ? reading.after().get() : scope.lineage();
+    Lineage wanted = reading != null && reading.after().isPresent() ? reading.after().get() : scope.held();
     String store = binding.store().name();
     if (wanted.ofStore(store).isEmpty()) {
       return;

@@ -121,7 +121,7 @@ class PoolsTest extends QuietRegion {
         assertThat(scope.pendingStores()).containsExactly(STORE);
       }
       assertThat(scope.lineage().ofStore(STORE)).isEmpty();
-      assertThat(scope.marked().isComplete()).isFalse(); // nobody knows what became of it
+      assertThat(scope.lineage().isComplete()).isFalse(); // nobody knows what became of it
     }
     assertThat(shows("a", key)).isNull();
   }

@@ -54,7 +54,7 @@ class RecordingTest extends QuietRegion {
       LineageScope scope = LineageScope.current();
       assertThat(scope.lineage().isComplete()).isTrue();
       assertThat(scope.pendingStores()).containsExactly(STORE);
-      assertThat(scope.marked().isComplete()).isFalse();
+      assertThat(scope.lineage().isComplete()).isFalse();
       connection.commit();
       assertThat(scope.pendingStores()).isEmpty();
     });
@@ -313,7 +313,7 @@ class RecordingTest extends QuietRegion {
         other.rollback();
       }
       assertThat(LineageScope.current().pendingStores()).containsExactly(STORE);
-      assertThat(LineageScope.current().marked().isComplete()).isFalse();
+      assertThat(LineageScope.current().lineage().isComplete()).isFalse();
     });
     assertThat(lineage.ofStore(STORE)).isEmpty();
   }

@@ -33,7 +33,7 @@ class TransactionsTest extends QuietRegion {
 
   private static void assertPending(LineageScope scope) {
     assertThat(scope.pendingStores()).containsExactly(STORE);
-    assertThat(scope.marked().isComplete()).isFalse();
+    assertThat(scope.lineage().isComplete()).isFalse();
   }
 
   @Test

@@ -124,7 +124,7 @@ final class Consuming {
 
   /** What the message's coming itself proves. */
   private void note(LineageScope scope, AMQP.BasicProperties properties, Long tag) {
-    if (store.mode() != Mode.OFF && scope.lineage().sectionText(store.name()) != null) {
+    if (store.mode() != Mode.OFF && scope.held().sectionText(store.name()) != null) {
       String mark = Marks.of(properties);
       if (mark != null) {
         arrived.accept(tag, mark);

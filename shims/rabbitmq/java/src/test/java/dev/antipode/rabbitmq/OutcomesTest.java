@@ -77,14 +77,14 @@ class OutcomesTest extends WithBroker {
       publish(channel, "", queue, false);
       assertThat(scope.pending()).hasSize(1);
       assertThat(scope.lineage().isEmpty()).isTrue();
-      assertThat(scope.marked().incomplete()).isEqualTo(Set.of(STORE));
+      assertThat(scope.lineage().incomplete()).isEqualTo(Set.of(STORE));
       Antipode.configure(Settings.defaults().onPending(OnPending.RAISE));
       assertThat(Antipode.serialize()).as("no transaction of this task is open").isEqualTo("1~_.i." + STORE);
       link.heal();
       assertThat(channel.waitForConfirms(CONFIRM_MILLIS)).isTrue();
       assertThat(scope.pending()).as("the client's own wait is enough").isEmpty();
       assertThat(scope.lineage().ofStore(STORE)).hasSize(1);
-      assertThat(scope.marked().isComplete()).isTrue();
+      assertThat(scope.lineage().isComplete()).isTrue();
     }
   }
 
@@ -98,7 +98,7 @@ class OutcomesTest extends WithBroker {
     try (scope) {
       link.silence();
       publish(channel, "", a.queue(), false);
-      assertThat(scope.marked().incomplete()).isEqualTo(Set.of(STORE));
+      assertThat(scope.lineage().incomplete()).isEqualTo(Set.of(STORE));
     }
     link.heal();
     assertThat(channel.waitForConfirms(CONFIRM_MILLIS)).isTrue();
@@ -172,7 +172,7 @@ class OutcomesTest extends WithBroker {
       assertThat(channel.waitForConfirms(CONFIRM_MILLIS)).isTrue();
       assertThat(scope.pending()).isEmpty();
       assertThat(scope.lineage().isEmpty()).isTrue();
-      assertThat(scope.marked().isComplete()).isTrue();
+      assertThat(scope.lineage().isComplete()).isTrue();
     }
   }
 
@@ -187,7 +187,7 @@ class OutcomesTest extends WithBroker {
       assertThat(channel.waitForConfirms(CONFIRM_MILLIS)).isFalse();
       assertThat(isUnknown(scope)).isTrue();
       assertThat(scope.lineage().ofStore(STORE)).hasSize(1);
-      assertThat(scope.marked().incomplete()).isEqualTo(Set.of(STORE));
+      assertThat(scope.lineage().incomplete()).isEqualTo(Set.of(STORE));
     }
   }
 
@@ -259,7 +259,7 @@ class OutcomesTest extends WithBroker {
       publish(channel, "", queue, false);
       channel.txSelect();
       publish(channel, "", queue, false);
-      assertThat(scope.marked().incomplete()).isEqualTo(Set.of(STORE));
+      assertThat(scope.lineage().incomplete()).isEqualTo(Set.of(STORE));
       channel.txRollback();
       assertThat(scope.pending()).isEmpty();
       assertThat(scope.lineage().ofStore(STORE)).as("the first message's alone").hasSize(1);
@@ -299,7 +299,7 @@ class OutcomesTest extends WithBroker {
       committing.join(20_000);
       assertThat(thrown).hasSize(1);
       assertThat(isUnknown(scope)).isTrue();
-      assertThat(scope.marked().incomplete()).isEqualTo(Set.of(STORE));
+      assertThat(scope.lineage().incomplete()).isEqualTo(Set.of(STORE));
     }
   }
 
@@ -311,7 +311,7 @@ class OutcomesTest extends WithBroker {
       publish(channel, "", a.queue(), false);
       channel.close();
       until(() -> scope.pending().isEmpty(), "the broker drops it");
-      assertThat(scope.marked().isComplete()).isTrue();
+      assertThat(scope.lineage().isComplete()).isTrue();
     }
   }
 }

@@ -51,7 +51,7 @@ final class ReadCall {
     if (reading != null && reading.after().isPresent()) {
       after = reading.after().get();
     } else if (waits && scope != null) {
-      after = scope.lineage();
+      after = scope.held();
     }
     List<WriteId> ids =
         after == null || binding.follows() ? List.of() : after.ofStore(binding.store().name()); // REC-12: nothing waits then

@@ -257,7 +257,7 @@ class WritesTest extends WithClients {
 
   private static void assertPending(LineageScope scope) {
     assertThat(scope.pendingStores()).containsExactly(STORE);
-    assertThat(scope.marked().isComplete()).isFalse();
+    assertThat(scope.lineage().isComplete()).isFalse();
   }
 
   private static void assertWritten(LineageScope scope) {
