@@ -120,7 +120,7 @@ ATTRIBUTES = {
     "Lineage": "incomplete",
     "Scope": "lineage",
     "BarrierResult": "satisfied complete waited stores gaps vacuous",
-    "StoreResult": "verdict reason waited kind",
+    "StoreResult": "verdict reason waited kind code",
     "Store": "kind replicas capabilities",
     "Reading": "lineage",
 }

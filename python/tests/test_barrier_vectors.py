@@ -30,6 +30,8 @@ def cases(kind: str) -> list[Any]:
 
 def register(case: dict[str, Any]) -> None:
     antipode.configure(stores=case["expected"], on_replica_out=case["on_replica_out"], replica_out_after=0.05)
+    if "max_waiters" in case:
+        antipode.configure(max_waiters=case["max_waiters"])
     for name, answers in case["registered"].items():
         targets = [Target(f"{name}{n}", ANSWERS.get(word, down)) for n, word in enumerate(answers)]
         fake_store(name, *targets, mode="off" if name in case.get("off", ()) else None)
@@ -75,6 +77,11 @@ def test_barrier_result(case: dict[str, Any]) -> None:
         result = barrier()
     found = {name: store.kind for name, store in result.stores.items() if store.kind is not None}
     assert found == case.get("kinds", {})  # BAR-59
+    assert {name: store.code for name, store in result.stores.items()} == case["codes"]  # OBS-15
+    told = result.explain().splitlines()
+    for name, code in case["codes"].items():
+        [line] = [line for line in told if line.startswith(f"  {name}: ")]
+        assert line.endswith(f") [{code}]" if code else ")")
     asked = set(case.get("pending", {})) & set(case["registered"] if case["ask"] is None else case["ask"])
     assert {gap.store for gap in result.gaps if gap.reason == "pending"} == asked  # BAR-56
     assert {name: store.verdict for name, store in result.stores.items()} == case["verdicts"]

@@ -107,6 +107,7 @@ def late(lineage: Lineage, seconds: float) -> str:
     """The reason why a barrier timed out."""
     [store] = antipode.barrier(lineage, timeout=seconds, on_timeout="proceed").stores.values()
     assert store.verdict is Verdict.TIMED_OUT
+    assert store.code == ("AP205" if "in a row" in store.reason or "it lags by" in store.reason else "AP201")  # OBS-15
     return store.reason
 
 

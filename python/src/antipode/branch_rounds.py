@@ -75,6 +75,7 @@ class _Rounds:
         self._left: list[tuple[Verdict, str]] = []
         self._unjudged = ""
         self._parked = False
+        self._overloaded = False
 
     def run(self) -> Steps:
         self._meet(branches_of(self._plan.lineage))
@@ -85,6 +86,7 @@ class _Rounds:
                 group = yield self._wanted(overdue), 0.0
                 self._take(group, overdue)
                 if group.overloaded:
+                    self._overloaded = True
                     self._give_up_all(_OVERLOADED)
                     break
                 for branch in self._still(overdue):
@@ -100,6 +102,7 @@ class _Rounds:
             group = yield self._wanted(live), max(wait, 0.0 if looks else _LEAST_S)
             self._take(group, live)
             if looks or group.overloaded:
+                self._overloaded = group.overloaded
                 self._give_up_all(_OVERLOADED if group.overloaded else "")
         return self._resolution()
 
@@ -227,7 +230,8 @@ class _Rounds:
                 more = len(self._left) - min(len(reasons), _MOST_TOLD)
                 told = "; ".join(reasons[:_MOST_TOLD]) + (f"; and {more} more" if more else "")
                 kind = UnprovenKind.OTHER if verdict is Verdict.UNPROVEN else None
-                return StoreResult(verdict, told, time.monotonic() - self._since, kind=kind)
+                waited = time.monotonic() - self._since
+                return StoreResult(verdict, told, waited, kind=kind, overloaded=self._overloaded)
         return None
 
 

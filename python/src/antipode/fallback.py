@@ -99,7 +99,8 @@ def _asked_for(options: Mapping[str, Any], on_unproven: str) -> Callable[[], Lin
 
 def _check(result: BarrierResult, on_unproven: str) -> None:
     if BRANCHES in result.stores:
-        raise BarrierTimeout(f"no fallback: what open branches write is known nowhere\n{result.explain()}", result)
+        words = f"no fallback: what open branches write is known nowhere\n{result.explain()}"
+        raise BarrierTimeout(words, result, code="AP210")
     lost = [name for name, store in result.stores.items() if store.verdict is Verdict.UNPROVEN]
     if lost and on_unproven == "raise":
         raise unproven_error(result, lost)
@@ -119,7 +120,8 @@ def _judged(after: Callable[[], Lineage]) -> Iterator[None]:
 
 
 def _refused(result: BarrierResult) -> Exception:
-    return BarrierTimeout(f"no fallback: {settings().max_fallbacks} run already\n{result.explain()}", result)
+    words = f"no fallback: {settings().max_fallbacks} run already\n{result.explain()}"
+    return BarrierTimeout(words, result, code="AP114")
 
 
 def after_fork() -> None:

@@ -69,7 +69,8 @@ def _judge_store(asked: Asked, needs: list[Need], waited: float, *, looked: bool
             reason = "; ".join(server.reason for server in bad)
             if there:
                 reason += f" ({', '.join(there)} {'is' if len(there) == 1 else 'are'} there)"
-            return StoreResult(verdict, reason, waited, tuple(servers), _first(server.kind for server in bad))
+            kind, overloaded = _first(server.kind for server in bad), any(server.overloaded for server in bad)
+            return StoreResult(verdict, reason, waited, tuple(servers), kind, overloaded)
     reason = f"{len(judged)} of {len(servers)} {'replica' if len(servers) == 1 else 'replicas'} at {_wanted(asked)}"
     if left:
         reason += f"; left out: {', '.join(f'{server.address} ({server.reason})' for server in left)}"
@@ -107,7 +108,9 @@ def _judge_server(address: str, needs: list[Need], *, looked: bool) -> ServerRes
     for need in needs:
         if need.answer is not None and need.answer.verdict is Verdict.VISIBLE:
             continue
-        return ServerResult(address, Verdict.NOT_YET if looked else Verdict.TIMED_OUT, _missing(need))
+        overloaded = need.answer is not None and need.answer.overloaded
+        verdict = Verdict.NOT_YET if looked else Verdict.TIMED_OUT
+        return ServerResult(address, verdict, _missing(need), overloaded=overloaded)
     return ServerResult(address, Verdict.VISIBLE)
 
 
@@ -128,7 +131,9 @@ def enforce(plan: Plan, result: BarrierResult) -> None:
         _enforce_satisfied(plan, result)
     if result.vacuous and plan.on_vacuous == "raise":
         raise BarrierIncomplete(
-            f"a barrier judged nothing: {', '.join(plan.elsewhere)} not registered in this process", result
+            f"a barrier judged nothing: {', '.join(plan.elsewhere)} not registered in this process",
+            result,
+            code="AP604",
         )
     if plan.require_complete and not result.complete:
         raise BarrierIncomplete(f"require_complete: something was left unjudged\n{result.explain()}", result)
@@ -144,20 +149,22 @@ def _enforce_satisfied(plan: Plan, result: BarrierResult) -> None:
     lost = [name for name, store in result.stores.items() if store.verdict is Verdict.UNPROVEN]
     if lost and plan.on_unproven != "as_timeout":
         _apply(plan.on_unproven, unproven_error(result, lost), result)
-    as_timeout = late + (lost if plan.on_unproven == "as_timeout" else [])
-    if as_timeout:
-        error = BarrierTimeout(_timeout_words(plan, result, late), result) if late else unproven_error(result, lost)
-        _apply(plan.on_timeout, error, result)
+        lost = []
+    if late:
+        _apply(plan.on_timeout, _timeout_error(plan, result, late, lost), result)
+    elif lost:
+        _apply(plan.on_timeout, unproven_error(result, lost), result)
 
 
 def _apply(policy: str, error: BarrierError, result: BarrierResult) -> None:
     if policy == "raise":
         raise error
     if policy == "redeliver":
-        raise Redeliver(f"give the message back: {error}", result) from error
+        raise Redeliver(f"give the message back: {error.args[0]}", result, code=error.code) from error
 
 
-def _timeout_words(plan: Plan, result: BarrierResult, names: list[str]) -> str:
+def _timeout_error(plan: Plan, result: BarrierResult, names: list[str], lost: list[str]) -> BarrierTimeout:
+    """Return the error for these stores that are late, and those unproven ones that count as such."""
     region = f" in region {settings().region}" if settings().region else ""
     told = "; ".join(
         f"{name} is not visible{region} after {result.waited * 1000:.0f} ms: {result.stores[name].reason}"
@@ -170,19 +177,26 @@ def _timeout_words(plan: Plan, result: BarrierResult, names: list[str]) -> str:
         cure = f"Raise timeout= (it was {plan.timeout * 1000:.0f} ms), or read the primary with read_or_fallback()."
     else:
         cure = "It was given up early, so a longer timeout= does not help: read_or_fallback() can read the primary."
-    return f"{told}.\n  {cure}"
+    words, cures = _told_unproven(result, lost) if lost else ("", [])
+    text = "\n  ".join([f"{'; '.join(filter(None, (words, told)))}.", *cures, cure])
+    return BarrierTimeout(text, result, code=result.stores[(lost or names)[0]].code)
 
 
 def unproven_error(result: BarrierResult, names: list[str]) -> BarrierUnproven:
     """Return the error that says why these stores are unproven, and what cures that."""
+    words, cures = _told_unproven(result, names)
+    return BarrierUnproven("\n  ".join([f"{words}.", *cures]), result, code=result.stores[names[0]].code)
+
+
+def _told_unproven(result: BarrierResult, names: list[str]) -> tuple[str, list[str]]:
+    """Return why these stores are unproven, and what cures that."""
     told = "; ".join(f"{name}: {result.stores[name].reason}" for name in names)
     if names == [BRANCHES]:
-        cure = "What that task was to write may be missing: run it again, or remove(antipode-branches)."
-        return BarrierUnproven(f"{told}.\n  {cure}", result)
+        return told, ["What that task was to write may be missing: run it again, or remove(antipode-branches)."]
     kinds = {name: result.stores[name].kind or UnprovenKind.OTHER for name in names}
     cures = [
         _CURES[kind].format(store=next(name for name in names if kinds[name] is kind))
         for kind in UnprovenKind
         if kind in kinds.values()
     ]
-    return BarrierUnproven("\n  ".join([f"{told}.", *cures]), result)
+    return told, cures

@@ -5,11 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import NoReturn
+from typing import Final, NoReturn
 
+from antipode.errors import with_code
 from antipode.logs import escaped, listed, shown
 from antipode.scope_values import Gap
 from antipode.verdict import UnprovenKind, Verdict
+
+_UNPROVEN_CODES: Final[Mapping[UnprovenKind, str]] = {
+    UnprovenKind.HISTORY: "AP202",
+    UnprovenKind.RIGHT: "AP203",
+    UnprovenKind.CONNECTION: "AP204",
+    UnprovenKind.NOT_OPENED: "AP104",
+    UnprovenKind.DISCOVERY: "AP207",
+    UnprovenKind.UNFIT: "AP208",
+    UnprovenKind.OWN_FAULT: "AP209",
+    UnprovenKind.OTHER: "AP299",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +35,8 @@ class ServerResult:
     """It does not answer, or is not listed any more, and the pass does not speak of it."""
     kind: UnprovenKind | None = None
     """Where it is unproven: what kept it from being proved."""
+    overloaded: bool = False
+    """Where it is late: overload answered, before the deadline."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +49,8 @@ class StoreResult:
     servers: tuple[ServerResult, ...] = ()
     kind: UnprovenKind | None = None
     """Where it is unproven: what kept it from being proved (BAR-59)."""
+    overloaded: bool = False
+    """Where it is late: overload answered, before the deadline (BAR-39, BAR-40)."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "reason", escaped(self.reason))  # it may tell what a lineage holds (OBS-12)
@@ -43,6 +59,17 @@ class StoreResult:
     def left_out(self) -> tuple[str, ...]:
         """The servers that did not answer and of which a pass does not speak."""
         return tuple(server.address for server in self.servers if server.left_out)
+
+    @property
+    def code(self) -> str:
+        """The message code of the verdict, as `AP201`; empty where all is visible (spec OBS-15)."""
+        if self.verdict is Verdict.VISIBLE:
+            return "AP206" if self.left_out else ""
+        if self.verdict is Verdict.ELSEWHERE:
+            return "AP103"
+        if self.verdict is Verdict.UNPROVEN:
+            return _UNPROVEN_CODES[self.kind or UnprovenKind.OTHER]
+        return "AP205" if self.overloaded else "AP201"
 
 
 @dataclass(frozen=True)
@@ -74,11 +101,12 @@ class BarrierResult:
         return self.satisfied and not self._left_unjudged
 
     def explain(self) -> str:
-        """The outcome in sentences, one line a store."""
-        lines = [str(self)]
+        """The outcome in sentences, one line a store, each with its message code."""
+        is_empty = self._off is not None and not (self.stores or self._off)
+        lines = [with_code(str(self), "AP102" if is_empty else "")]
         for name, result in self.stores.items():
             kind = f", {result.kind}" if result.kind is not None else ""
-            lines.append(f"  {shown(name)}: {result.verdict}{kind} ({result.reason})")
+            lines.append(with_code(f"  {shown(name)}: {result.verdict}{kind} ({result.reason})", result.code))
         lines += [f"  incomplete: {gap.reason} {gap.store} {gap.detail}".rstrip() for gap in self.gaps]
         return "\n".join(lines)
 

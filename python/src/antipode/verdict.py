@@ -70,18 +70,22 @@ class Visibility(NamedTuple):
     """With `not_yet`: the server was in no state to answer (throttled, recovering), and said nothing of the write."""
     kind: UnprovenKind = UnprovenKind.OTHER
     """With `unproven`: what kept it from being proved."""
+    overloaded: bool = False
+    """With `not_yet`: so many wait, or in vain, that nobody waited to the deadline (BAR-39, BAR-40)."""
 
 
 VISIBLE: Final = Visibility(Verdict.VISIBLE)
 NOT_YET: Final = Visibility(Verdict.NOT_YET)
 
 
-def not_yet(reason: str, *, unknown_epoch: bool = False, unanswered: bool = False) -> Visibility:
+def not_yet(
+    reason: str, *, unknown_epoch: bool = False, unanswered: bool = False, overloaded: bool = False
+) -> Visibility:
     """Not visible at this server now; it may become so.
 
     `unanswered`: the question was put off, and nothing was said of the write: dry-run finds nothing there (REC-13).
     """
-    return Visibility(Verdict.NOT_YET, reason, unknown_epoch, unanswered=unanswered)
+    return Visibility(Verdict.NOT_YET, reason, unknown_epoch, unanswered=unanswered, overloaded=overloaded)
 
 
 def unproven(reason: str, kind: UnprovenKind = UnprovenKind.OTHER) -> Visibility:

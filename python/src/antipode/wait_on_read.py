@@ -52,8 +52,8 @@ def waited_in_vain(store: str, words: str, waited: float, scope: Scope | None, *
     words = f"{words} (wait on read)"
     answer = StoreResult(Verdict.UNPROVEN if unproven else Verdict.TIMED_OUT, words, waited)
     result = BarrierResult(satisfied=False, waited=waited, _judge=lambda: {store: answer})
-    error: BarrierError = BarrierUnproven(words, result) if unproven else BarrierTimeout(words, result)
+    error: BarrierError = (BarrierUnproven if unproven else BarrierTimeout)(words, result, code=answer.code)
     if policy == "redeliver" and scope is not None and scope.delivery is not None:
-        raise Redeliver(f"give the message back: {error}", result) from error
+        raise Redeliver(f"give the message back: {words}", result, code=error.code) from error
     if policy != "proceed":
         raise error

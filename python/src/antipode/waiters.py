@@ -316,7 +316,7 @@ class Waiters:
                 why = self._overload(need, lag if need.epoch == epoch else 0.0, now)
                 if not why:
                     continue  # it waits on
-                need.answer = not_yet("; ".join(filter(None, (answer.reason, why))))
+                need.answer = not_yet("; ".join(filter(None, (answer.reason, why))), overloaded=True)
             self._count(need, -1)
             self._forget_other(need)
             if need.group.settle(need, None):

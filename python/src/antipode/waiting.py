@@ -90,7 +90,7 @@ def _overloaded(group: Group) -> None:
     group.overloaded = True
     for need in group.end():
         need.server.give_up(need)  # first: what is over, no answer changes any more
-        need.answer = not_yet("overloaded: as many barriers wait for it as this process allows")
+        need.answer = not_yet("overloaded: as many barriers wait for it as this process allows", overloaded=True)
 
 
 # One store, one server: what a shim's wait on read uses
