@@ -56,7 +56,8 @@ def page(entries: list[dict[str, Any]]) -> str:
             chapter = entry["code"][2]
             parts.append(f"## {CHAPTERS[chapter]}\n")
         parts.append(f"### {entry['code']} · `{entry['words'].replace('`', '')}`\n")
-        parts.append(f"*{FORMS[entry['form']]}* {entry['meaning']}\n")
+        form = f"An error, `{entry['raises']}`." if "raises" in entry else FORMS[entry["form"]]
+        parts.append(f"*{form}* {entry['meaning']}\n")
         parts.append("\n".join(f"- {cure}" for cure in entry["cure"]) + "\n")
         if "check" in entry:
             parts.append(f"**Check:** {entry['check']}\n")

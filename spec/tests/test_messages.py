@@ -30,7 +30,7 @@ def test_codes_are_unique_and_in_order() -> None:
 
 def test_entries_have_all_their_parts() -> None:
     for entry in ENTRIES:
-        assert entry.keys() - {"check"} == {"code", "name", "form", "words", "meaning", "cure"}, entry["code"]
+        assert entry.keys() - {"check", "raises"} == {"code", "name", "form", "words", "meaning", "cure"}, entry["code"]
         assert entry["form"] in {"error", "result", "reason", "log", "finding"}
         assert entry["words"]
         assert entry["meaning"].endswith(".")

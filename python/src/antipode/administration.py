@@ -48,6 +48,8 @@ class Finding:
     """What follows from it, in a sentence."""
     cure: str = ""
     """The command, setting or grant that changes it."""
+    code: str = ""
+    """Its message code (OBS-14); empty where all is as it should be."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,8 +196,8 @@ def administration_of(url: str) -> Administration:
                 return offered
     there = ", ".join(f"{name}://" for name in known) or "none; install a shim, such as antipode-redis"
     if not scheme:
-        raise ConfigurationError(f"want a URL with a scheme; known here: {there}")
-    raise ConfigurationError(f"no installed shim knows {scheme}:// addresses; known here: {there}")
+        raise ConfigurationError(f"want a URL with a scheme; known here: {there}", code="AP502")
+    raise ConfigurationError(f"no installed shim knows {scheme}:// addresses; known here: {there}", code="AP502")
 
 
 def without_credentials(url: str) -> str:

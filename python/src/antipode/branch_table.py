@@ -81,7 +81,9 @@ def row_text(branch: BranchId, lineage: Lineage, lineage_out: bool, life: float)
     trust = trust_settings()
     decision = judge_message_out(trust, None if lineage_out else False)
     if not decision.accepted:
-        raise ConfigurationError(f"{branch} cannot be closed: its lineage may not rest there ({decision.reason})")
+        raise ConfigurationError(
+            f"{branch} cannot be closed: its lineage may not rest there ({decision.reason})", code="AP404"
+        )
     if not trust.keys:
         return lineage.serialize()
     keys = _keys(trust, branch)
@@ -114,12 +116,14 @@ def checked_store(value: Any) -> str:
     store = registry().need(value) if isinstance(value, str) else value if isinstance(value, Store) else _behind(value)
     if not isinstance(store, Store):
         raise ConfigurationError(
-            f"configure(branches={type(value).__name__}): want a wrapped client, or the name of its store"
+            f"configure(branches={type(value).__name__}): want a wrapped client, or the name of its store",
+            code="AP301",
         )
     table = table_of(store)
     if table is None:
         raise ConfigurationError(
-            f"configure(branches={store.name!r}): a store of the kind {store.kind} has no table of branches"
+            f"configure(branches={store.name!r}): a store of the kind {store.kind} has no table of branches",
+            code="AP511",
         )
     table.check_branches()
     return store.name

@@ -80,7 +80,8 @@ class RowWriter:
             raise failure
         raise ConfigurationError(
             f"no server of {self._store.name} that this process has wrapped takes writes: branches are closed at its "
-            f"primary; wrap a client of that. {refused}".rstrip()
+            f"primary; wrap a client of that. {refused}".rstrip(),
+            code="AP512",
         )
 
     def each(self, ask: Callable[[Any, Server], None]) -> None:
@@ -99,6 +100,7 @@ class RowWriter:
                 logs.info(
                     f"branches {server.address}",
                     f"{server.address} does not answer yet ({error}); whether it can hold branches shows later",
+                    code="AP507",
                 )
 
     def end(self) -> None:

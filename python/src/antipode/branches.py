@@ -97,17 +97,20 @@ def branch(*, within: float | timedelta) -> Iterator[Branch]:
     """
     seconds = within.total_seconds() if isinstance(within, timedelta) else within
     if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 < seconds <= LONGEST_LEASE_S:
-        raise ConfigurationError(f"branch(within={within!r}): want more than 0 and at most 24 hours, in seconds")
+        raise ConfigurationError(
+            f"branch(within={within!r}): want more than 0 and at most 24 hours, in seconds", code="AP111"
+        )
     scope = current_scope()
     if scope is None:
-        raise ConfigurationError(f"antipode.branch() was called outside any scope. (site: {call_site()})")
+        raise ConfigurationError(f"antipode.branch() was called outside any scope. (site: {call_site()})", code="AP101")
     name = settings().branches
     if settings().mode is Mode.OFF:
         name = ""
     elif not name:
         raise ConfigurationError(
             "antipode.branch() has no store to keep branches in: antipode.configure(branches=orders), a wrapped "
-            f"client. (site: {call_site()})"
+            f"client. (site: {call_site()})",
+            code="AP511",
         )
     elif (store := registry().get(name)) is not None and store.mode is Mode.OFF:
         name = ""
@@ -153,13 +156,14 @@ def close_carried(scope: Scope) -> None:
         logs.warn(
             f"branch {scope.site}",
             f"a carried function ended, and its branch could not be closed: barriers will find it abandoned. {error}",
+            code="AP210",
         )
 
 
 def _needed_scope() -> Scope:
     scope = current_scope()
     if scope is None:
-        raise ConfigurationError(f"antipode.close() was called outside any scope. (site: {call_site()})")
+        raise ConfigurationError(f"antipode.close() was called outside any scope. (site: {call_site()})", code="AP101")
     return scope
 
 
@@ -180,16 +184,19 @@ def _write(branch: BranchId, lineage: Lineage) -> None:
     life = row_life(branch)
     text = row_text(branch, lineage, store.options.lineage_out, life)
     if not table.close_branch(branch.id, text, life):
-        logs.info("branch twice", f"{logs.shown(str(branch))} was closed before: the first close stands.")
+        logs.info("branch twice", f"{logs.shown(str(branch))} was closed before: the first close stands.", code="AP118")
 
 
 def _table(branch: BranchId) -> tuple[Store, BranchTable]:
     store: Any = registry().get(branch.store)
     if store is None:
-        raise ConfigurationError(f"{branch} cannot be closed: this process has not wrapped a client of {branch.store}")
+        raise ConfigurationError(
+            f"{branch} cannot be closed: this process has not wrapped a client of {branch.store}", code="AP106"
+        )
     table = table_of(store)
     if table is None:
         raise ConfigurationError(
-            f"{branch} cannot be closed: {branch.store} is a store of the kind {store.kind} here, without branches"
+            f"{branch} cannot be closed: {branch.store} is a store of the kind {store.kind} here, without branches",
+            code="AP511",
         )
     return store, table

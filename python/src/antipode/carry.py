@@ -80,7 +80,8 @@ def _task(function: Callable[_P, _R], scope: Scope) -> Callable[_P, _R]:
     def begin() -> None:
         if not next(begun, False):
             raise ConfigurationError(
-                "a function carried in a branch() is one task and runs once: carry it anew for each run"
+                "a function carried in a branch() is one task and runs once: carry it anew for each run",
+                code="AP117",
             )
 
     if inspect.iscoroutinefunction(function):

@@ -57,14 +57,17 @@ def register(store: str, *, owner: str, timeout: float | timedelta | None = None
     except ValueError:
         port = -1
     if url.scheme not in ("http", "https") or not url.hostname or url.query or url.fragment or port == -1:
-        raise ConfigurationError(f"owner={owner!r}: want the base URL of a service, as in http://post-storage:8080")
+        raise ConfigurationError(
+            f"owner={owner!r}: want the base URL of a service, as in http://post-storage:8080", code="AP501"
+        )
     if url.username or url.password:
         raise ConfigurationError(
-            "owner=: a URL without a name and password; whom the owner believes is a matter of trust"
+            "owner=: a URL without a name and password; whom the owner believes is a matter of trust",
+            code="AP501",
         )
     decision = judge_request_out(url.hostname, trust_settings())
     if not decision.accepted:
-        raise ConfigurationError(f"owner={owner!r}: {decision.reason}; add it to ANTIPODE_PEERS")
+        raise ConfigurationError(f"owner={owner!r}: {decision.reason}; add it to ANTIPODE_PEERS", code="AP404")
     return join_store(store, DelegatedShim, StoreOptions(replicas=[owner.rstrip("/")], timeout=timeout))
 
 

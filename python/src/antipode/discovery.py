@@ -154,7 +154,7 @@ class Discovery(Server):
         self._words = words
         now = time.monotonic()
         if not self.once:
-            logs.warn(f"servers {self.store.name}", f"{self.store.name}: {self.address}: {words}")
+            logs.warn(f"servers {self.store.name}", f"{self.store.name}: {self.address}: {words}", code="AP207")
         if self._given_at is not None and not self.is_known(now):
             self._failed_at = now
             self._settle_all(self._missing())

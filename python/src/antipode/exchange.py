@@ -105,11 +105,12 @@ def take(texts: Iterable[str], judge: Judge, direction: Direction, sender: str) 
     for decision in told.values():
         _tell(taken, decision, direction, sender)
     if malformed:
-        _lose(taken, "malformed", direction, f"a lineage from {_shown(sender)} ({direction.words}) could not be read")
+        detail = f"a lineage from {_shown(sender)} ({direction.words}) could not be read"
+        _lose(taken, "malformed", direction, detail, "AP405")
     if oversize:
         telemetry.dropped("oversize", direction.value)
         detail = f"what {_shown(sender)} sent ({direction.words}) has more than 16 texts, 16,384 octets or 512 writes"
-        _lose(taken, "oversize", direction, detail)
+        _lose(taken, "oversize", direction, detail, "AP408")
     if taken.lineage and not malformed:
         telemetry.size(direction.value, len(taken.lineage.serialize()))
     return taken
@@ -119,11 +120,11 @@ def _shown(sender: str) -> str:
     return logs.shown(sender) if sender else "a local peer"
 
 
-def _lose(taken: Taken, reason: str, direction: Direction, detail: str) -> None:
+def _lose(taken: Taken, reason: str, direction: Direction, detail: str, code: str) -> None:
     """Something of a receipt is missing, and what was to be read of it has been."""
     taken.gaps.append((reason, detail))
     taken.missing.append(reason)
-    logs.warn(f"{reason} {direction}", f"{detail}: what it held is missing.", count_as="dropped")
+    logs.warn(f"{reason} {direction}", f"{detail}: what it held is missing.", count_as="dropped", code=code)
     taken.lineage = taken.lineage.marked_incomplete()
 
 
@@ -184,6 +185,7 @@ def fitted(lineage: Lineage, room: int, direction: Direction, scope: Scope | Non
             "budget",
             f"a lineage of {len(lineage.serialize())} bytes passes the budget: what it holds of "
             f"{logs.listed(left_out)} was left out ({direction.words}). Raise ANTIPODE_BUDGET_BYTES ({budget} now).",
+            code="AP406",
         )
     return fits
 

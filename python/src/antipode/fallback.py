@@ -86,7 +86,7 @@ async def read_or_fallback_async(
 def _asked_for(options: Mapping[str, Any], on_unproven: str) -> Callable[[], Lineage]:
     """Return what gives the lineage that is judged, once the barrier is over: it may have resolved branches."""
     if on_unproven not in ("raise", "proceed"):
-        raise ConfigurationError(f"read_or_fallback(on_unproven={on_unproven!r}): want raise or proceed")
+        raise ConfigurationError(f"read_or_fallback(on_unproven={on_unproven!r}): want raise or proceed", code="AP111")
     given, names = options.get("lineage"), options.get("stores")
 
     def after() -> Lineage:

@@ -59,7 +59,7 @@ def quietly(function: Callable[_P, _R]) -> Callable[_P, _R | None]:
         try:
             return function(*args, **options)
         except Exception:
-            logs.warn("followed read", f"a read could not be followed: {traceback.format_exc(limit=-2)}")
+            logs.warn("followed read", f"a read could not be followed: {traceback.format_exc(limit=-2)}", code="AP603")
             return None
 
     return call

@@ -148,7 +148,7 @@ class Followed:
         try:
             missing()
         except Exception:  # never an exception into the engine's thread
-            logs.logger.exception("a read could not be compared")
+            logs.logger.exception("a read could not be compared [AP603]")
 
     def end(self) -> None:
         """Everything is seen, or nobody follows it any more."""
@@ -162,7 +162,7 @@ class Followed:
         try:
             self._over(self.writes)
         except Exception:  # never an exception into the engine's thread
-            logs.logger.exception("a dry-run record could not be made")
+            logs.logger.exception("a dry-run record could not be made [AP601]")
         with _lock:
             _followed.pop(self, None)
         self._told.set()
@@ -218,7 +218,9 @@ def follow(wanted: Iterable[tuple[Server, WriteId]], over: Over, missing: Missin
         followed.start()
     except Exception:  # no thread, no file: the application goes on
         followed.forget()
-        logs.warn("following", f"what dry-run looks at could not be followed: {traceback.format_exc(limit=-2)}")
+        logs.warn(
+            "following", f"what dry-run looks at could not be followed: {traceback.format_exc(limit=-2)}", code="AP603"
+        )
         return None
     return followed
 

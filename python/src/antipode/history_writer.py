@@ -38,14 +38,17 @@ class HistoryWriter(RecordWriter):
             self._full = True
             lines = [self._gap(f"full: {self._file.path.name} has the size that it may have", untold + len(records))]
             logs.warn(
-                "history", f"the history is full: {self._file.path} (ANTIPODE_RECORDS_MAX_MIB).", count_as="dropped"
+                "history",
+                f"the history is full: {self._file.path} (ANTIPODE_RECORDS_MAX_MIB).",
+                count_as="dropped",
+                code="AP602",
             )
         self._file.write(json.dumps(_spelled(line), separators=(",", ":")) + "\n" for line in lines)
         self._told += untold
 
     def _drop(self, why: str, count: int = 1) -> None:
         self.dropped += count
-        logs.warn("history", f"operations are missing from the history: {why}.", count_as="dropped")
+        logs.warn("history", f"operations are missing from the history: {why}.", count_as="dropped", code="AP602")
 
 
 def _spelled(line: Line) -> Line:

@@ -110,6 +110,7 @@ class HybridClock:
             "clock",
             f"refused a version {ahead / (TICKS_PER_MS * 1000):.0f} s ahead of this machine's time: it is forged, or "
             "the clock of this machine or of the writer's is wrong.",
+            code="AP413",
         )
         return False
 

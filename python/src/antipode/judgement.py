@@ -69,8 +69,9 @@ def _judge_store(asked: Asked, needs: list[Need], waited: float, *, looked: bool
             reason = "; ".join(server.reason for server in bad)
             if there:
                 reason += f" ({', '.join(there)} {'is' if len(there) == 1 else 'are'} there)"
-            kind, overloaded = _first(server.kind for server in bad), any(server.overloaded for server in bad)
-            return StoreResult(verdict, reason, waited, tuple(servers), kind, overloaded)
+            overloaded = any(server.overloaded for server in bad)
+            worst = _first(server.kind for server in bad)
+            return StoreResult(verdict, reason, waited, tuple(servers), worst, overloaded)
     reason = f"{len(judged)} of {len(servers)} {'replica' if len(servers) == 1 else 'replicas'} at {_wanted(asked)}"
     if left:
         reason += f"; left out: {', '.join(f'{server.address} ({server.reason})' for server in left)}"

@@ -27,6 +27,7 @@ def orphan(store: str) -> None:
         f"orphan {site}",
         f"a write to {logs.shown(store)} was made outside any scope, so nothing can wait for it. Open one with a "
         f"middleware or antipode.scope(); in a thread use antipode.carry(). site={site}",
+        code="AP401",
     )
 
 
@@ -40,6 +41,7 @@ def of_closed_scope(store: str, opened_by: str) -> None:
         f"closed-scope {site}",
         f"dropped a write to {logs.shown(store) or 'a store'}: its scope ({opened_by}) has ended. For work "
         f"that outlives the request use antipode.detached_scope(). site={site}",
+        code="AP402",
     )
 
 

@@ -84,7 +84,9 @@ def serialize() -> str:
     """
     current = current_scope()
     if current is None:
-        raise ConfigurationError(f"antipode.serialize() was called outside any scope. (site: {call_site()})")
+        raise ConfigurationError(
+            f"antipode.serialize() was called outside any scope. (site: {call_site()})", code="AP101"
+        )
     lineage = current.outgoing()
     handing_over = current_block(current)
     return (lineage if handing_over is None else handing_over.hand_over(lineage)).serialize()

@@ -100,4 +100,5 @@ def apply_on_pending(uncommitted: tuple[PendingWrite, ...]) -> None:
             f"pending {site}",
             f"sent a lineage before the commit of {names}: readers cannot wait for it. Publish after commit. "
             f"site={site}",
+            code="AP115",
         )

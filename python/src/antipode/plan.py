@@ -135,7 +135,8 @@ def make_plan(
         if scope is None:
             raise ConfigurationError(
                 "antipode.barrier() was called outside any scope, so there is no lineage to wait for. Add a "
-                f"middleware, open antipode.scope(), or give it a lineage. (site: {call_site()})"
+                f"middleware, open antipode.scope(), or give it a lineage. (site: {call_site()})",
+                code="AP101",
             )
         pending = scope.pending  # before the lineage: what ends in between is in doubt once too often, not once too few
         lineage = scope.lineage
@@ -143,7 +144,8 @@ def make_plan(
     if not known.all() and not now.stores:
         raise ConfigurationError(
             "antipode.barrier() was called in a process that has registered no store: wrap a client, or register() "
-            f"the store that it should wait for. (site: {call_site()})"
+            f"the store that it should wait for. (site: {call_site()})",
+            code="AP108",
         )
     announce()
     names = None if stores is None else _checked_names(stores)
@@ -258,9 +260,11 @@ def _follow_branch(apart: _Apart, store: Store, write_id: WriteId) -> None:
 
 def _checked_names(stores: Sequence[str]) -> tuple[str, ...]:
     if isinstance(stores, str):
-        raise ConfigurationError(f"stores= takes a list of names: stores=[{stores!r}]")
+        raise ConfigurationError(f"stores= takes a list of names: stores=[{stores!r}]", code="AP111")
     if not stores:
-        raise ConfigurationError("stores=[] asks for nothing, and would always pass: name stores, or leave stores= out")
+        raise ConfigurationError(
+            "stores=[] asks for nothing, and would always pass: name stores, or leave stores= out", code="AP112"
+        )
     for name in stores:
         registry().need(name)
     return tuple(stores)
@@ -270,12 +274,15 @@ def _checked_reach(reach: Reach | str | None) -> Reach:
     if reach is None:
         return Reach.REGION
     if reach not in set(Reach):
-        raise ConfigurationError(f"reach={reach!r}: want session, replica or region.{did_you_mean(reach, Reach)}")
+        raise ConfigurationError(
+            f"reach={reach!r}: want session, replica or region.{did_you_mean(reach, Reach)}", code="AP111"
+        )
     wanted = Reach(reach)
     if wanted is Reach.SESSION:
         raise ConfigurationError(
             'reach="session" speaks of one connection, which a barrier does not have: use reading(after=lineage) or '
-            "wrap(…, wait_on_read=True)"
+            "wrap(…, wait_on_read=True)",
+            code="AP111",
         )
     return wanted
 
@@ -284,7 +291,7 @@ def _deadline(timeout: Timeout | _Default, scope: Scope | None, asked: list[Aske
     if isinstance(timeout, _Default):
         seconds = max((each.store.timeout for each in asked), default=timeout_of())
     elif timeout is None:
-        raise ConfigurationError("timeout=None: there is no infinite wait to ask for; give seconds")
+        raise ConfigurationError("timeout=None: there is no infinite wait to ask for; give seconds", code="AP109")
     else:
         seconds = timeout_of(None, timeout)
     if seconds > _LONG_S:
@@ -294,6 +301,7 @@ def _deadline(timeout: Timeout | _Default, scope: Scope | None, asked: list[Aske
             f"a barrier may wait for {seconds:g} s: timeout= is in seconds, variables are in milliseconds. site={site}",
         )
     if scope is not None and scope.deadline is not None:
+            code="AP110",
         seconds = min(seconds, max(scope.deadline - time.monotonic(), 0.0))
     return seconds
 
@@ -315,14 +323,16 @@ def _on_unproven(word: OnUnproven, scope: Scope | None) -> OnUnproven:
 def _check_redeliver(scope: Scope | None) -> None:
     delivery = None if scope is None else scope.delivery
     if delivery is None:
-        raise ConfigurationError('on_timeout="redeliver" needs a message to give back: this is not a consumer\'s scope')
+        raise ConfigurationError(
+            'on_timeout="redeliver" needs a message to give back: this is not a consumer\'s scope', code="AP113"
+        )
     if not delivery.can_redeliver:
-        raise ConfigurationError(f'on_timeout="redeliver": the message cannot go back: {delivery.detail}')
+        raise ConfigurationError(f'on_timeout="redeliver": the message cannot go back: {delivery.detail}', code="AP113")
 
 
 def _one_of(name: str, word: str, words: tuple[str, ...]) -> str:
     if word not in words:
-        raise ConfigurationError(f"{name}={word!r}: want {', '.join(words)}.{did_you_mean(word, words)}")
+        raise ConfigurationError(f"{name}={word!r}: want {', '.join(words)}.{did_you_mean(word, words)}", code="AP111")
     return word
 
 
@@ -338,7 +348,8 @@ def check_name(name: str, generation: int) -> None:
         if store.name != name and _plain(store.name) == _plain(name):
             raise ConfigurationError(
                 f'the lineage names store "{logs.shown(name)}", this process has registered "{store.name}": the same '
-                "name but for case, - and _. A store has one name in every service."
+                "name but for case, - and _. A store has one name in every service.",
+                code="AP107",
             )
 
 
@@ -350,3 +361,4 @@ def warn_vacuous(plan: Plan, site: str) -> None:
         f"a barrier judged nothing: the lineage has writes to {logs.listed(plan.elsewhere)}; registered in this "
         f"process: {here}. If these are one store, give it one name. site={site}",
     )
+        code="AP604",

@@ -198,6 +198,7 @@ def _approved_text(context: otel.Context) -> str | None:
             "goes. Wrap the client (antipode.requests.wrap, antipode.httpx.wrap), use "
             "antipode.propagation.approve(host) round the call, or set ANTIPODE_TRUST=all.",
             count_as="dropped",
+            code="AP404",
         )
     return None
 

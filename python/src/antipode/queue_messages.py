@@ -74,7 +74,9 @@ def redeliver_seconds(given: float | timedelta | None) -> float | None:
     """A queue's own `redeliver_delay` in seconds; raises ConfigurationError for what is none."""
     delay = given.total_seconds() if isinstance(given, timedelta) else given
     if delay is not None and not 0 <= delay < _DAY_S:
-        raise ConfigurationError(f"redeliver_delay={given!r}: want seconds, at least 0 and less than a day")
+        raise ConfigurationError(
+            f"redeliver_delay={given!r}: want seconds, at least 0 and less than a day", code="AP111"
+        )
     return delay
 
 
@@ -133,11 +135,12 @@ def _has_lineage(headers: Mapping[Any, Any]) -> bool:
 def say_redelivery(options: QueueOptions, error: Redeliver, seconds: float) -> None:
     """Logs that a message goes back after so many seconds, and counts it."""
     name = options.store.name
-    words = str(error).partition("\n")[0]
+    words = str(error.args[0]).partition("\n")[0]
     logs.info(
         f"redeliver {name}",
         f"a message of {name} goes back to its queue in {seconds:g} s: {words}",
         count_as="redelivered",
+        code=error.code,
     )
 
 

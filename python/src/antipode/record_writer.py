@@ -107,7 +107,7 @@ class RecordWriter:
         try:
             return [] if self._due is None else self._due()
         except Exception:  # the thread goes on for the other records
-            logs.logger.exception("a dry-run summary could not be made")
+            logs.logger.exception("a dry-run summary could not be made [AP601]")
             return []
 
     def _append(self, records: list[dict[str, Any]]) -> None:
@@ -118,7 +118,7 @@ class RecordWriter:
 
     def _drop(self, why: str, count: int = 1) -> None:
         self.dropped += count
-        logs.warn("records", f"dry-run records cannot be written: {why}.", count_as="dropped")
+        logs.warn("records", f"dry-run records cannot be written: {why}.", count_as="dropped", code="AP601")
 
 
 class PrivateFile:

@@ -209,7 +209,7 @@ class Recorder:
 
     def failed(self, words: str) -> None:
         """An operation is missing; `words` say to a log what went wrong. Never raises."""
-        logs.warn("history recorder", f"an operation could not be recorded: {words}")
+        logs.warn("history recorder", f"an operation could not be recorded: {words}", code="AP602")
         try:
             self._writer.put(self._gap("an operation could not be recorded", 1))
         except Exception:
@@ -441,7 +441,7 @@ def _open(folder: str) -> Recorder | None:
                 _current = Recorder(folder)
                 _current.look_at_stores()
             except Exception:
-                logs.warn("history recorder", f"no history is recorded: {traceback.format_exc(limit=-2)}")
+                logs.warn("history recorder", f"no history is recorded: {traceback.format_exc(limit=-2)}", code="AP602")
                 return None
         return _current
 

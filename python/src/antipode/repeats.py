@@ -45,7 +45,7 @@ class _Repeat:
         try:
             self._over(found)
         except Exception:
-            logs.logger.exception("a dry-run record could not be made")
+            logs.logger.exception("a dry-run record could not be made [AP601]")
 
 
 _waiting: queue.Queue[_Repeat] = queue.Queue(MOST_WAITING)

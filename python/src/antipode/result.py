@@ -107,7 +107,8 @@ class BarrierResult:
         for name, result in self.stores.items():
             kind = f", {result.kind}" if result.kind is not None else ""
             lines.append(with_code(f"  {shown(name)}: {result.verdict}{kind} ({result.reason})", result.code))
-        lines += [f"  incomplete: {gap.reason} {gap.store} {gap.detail}".rstrip() for gap in self.gaps]
+        for gap in self.gaps:
+            lines.append(with_code(f"  incomplete: {gap.reason} {gap.store} {gap.detail}".rstrip(), gap.code))
         return "\n".join(lines)
 
     def __str__(self) -> str:

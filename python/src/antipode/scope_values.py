@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from antipode.lineage import Lineage
 from antipode.writeid import WriteId
@@ -15,6 +16,28 @@ class Gap(NamedTuple):
     reason: str
     store: str
     detail: str
+
+    @property
+    def code(self) -> str:
+        """The message code of the reason (OBS-14)."""
+        return _CODES.get(self.reason, "AP517")
+
+
+_CODES: Final[Mapping[str, str]] = {
+    "branch": "AP210",
+    "budget": "AP510",
+    "implausible": "AP407",
+    "malformed": "AP405",
+    "oversize": "AP408",
+    "pending": "AP411",
+    "rights": "AP506",
+    "seal": "AP403",
+    "streaming": "AP416",
+    "unanswered": "AP417",
+    "unfit": "AP208",
+    "untrusted": "AP403",
+}
+"""The others are words of a shim: a write whose version it could not tell."""
 
 
 class Removed(NamedTuple):

@@ -70,11 +70,15 @@ class Keys(Mapping[str, bytes]):
         self._keys = dict(keys)
         for name, key in self._keys.items():
             if not 0 < len(spell_name(name)) <= _LONGEST_ID:
-                raise ConfigurationError(f"a seal key's id has 1 to {_LONGEST_ID} characters: {name!r}")
+                raise ConfigurationError(f"a seal key's id has 1 to {_LONGEST_ID} characters: {name!r}", code="AP304")
             if not isinstance(key, bytes | bytearray):
-                raise ConfigurationError(f"the seal key {name!r} is no octets but {type(key).__name__}: want bytes")
+                raise ConfigurationError(
+                    f"the seal key {name!r} is no octets but {type(key).__name__}: want bytes", code="AP304"
+                )
             if len(key) < _LEAST_KEY:
-                raise ConfigurationError(f"the seal key {name!r} has {len(key)} octets; at least {_LEAST_KEY}")
+                raise ConfigurationError(
+                    f"the seal key {name!r} has {len(key)} octets; at least {_LEAST_KEY}", code="AP304"
+                )
         self._spelled = {spell_name(name): key for name, key in self._keys.items()}
         self._made: dict[Purpose, Keys] = {}
 
@@ -135,20 +139,20 @@ def parse_keys(text: str, origin: str) -> Keys:
         if not fields or fields[0].startswith("#"):
             continue
         if len(fields) != 2:
-            raise ConfigurationError(f"{origin}, line {number}: want `id base64`")
+            raise ConfigurationError(f"{origin}, line {number}: want `id base64`", code="AP304")
         name, encoded = fields
         if name in keys:
-            raise ConfigurationError(f"{origin}, line {number}: the key id {name!r} stands twice")
+            raise ConfigurationError(f"{origin}, line {number}: the key id {name!r} stands twice", code="AP304")
         try:
             keys[name] = base64.b64decode(encoded, validate=True)
         except binascii.Error as error:
-            raise ConfigurationError(f"{origin}, line {number}: the key {name!r} is no base64") from error
+            raise ConfigurationError(f"{origin}, line {number}: the key {name!r} is no base64", code="AP304") from error
     if not keys:
-        raise ConfigurationError(f"{origin} holds no key; want one `id base64` a line")
+        raise ConfigurationError(f"{origin} holds no key; want one `id base64` a line", code="AP304")
     try:
         return Keys(keys)
     except ConfigurationError as error:
-        raise ConfigurationError(f"{origin}: {error}") from None
+        raise ConfigurationError(f"{origin}: {error}", code="AP304") from None
 
 
 def seal(text: str, keys: Keys, now: float, ttl: float | None) -> str:
@@ -158,7 +162,7 @@ def seal(text: str, keys: Keys, now: float, ttl: float | None) -> str:
     """
     signer = keys.signer
     if signer is None:
-        raise ConfigurationError("no key to seal with: set ANTIPODE_KEYS_FILE")
+        raise ConfigurationError("no key to seal with: set ANTIPODE_KEYS_FILE", code="AP303")
     name, key = signer
     text = strip_seal(text)
     claim = f"{text}{_MARK}.{name}.{0 if ttl is None else int(now + ttl)}"

@@ -256,7 +256,7 @@ class Server:
             try:
                 self._turn(wake[0], pace)
             except Exception as error:  # our own fault: the barriers keep their deadlines, and are told why
-                logs.logger.exception("the thread that asks %s failed", self.address)
+                logs.logger.exception("the thread that asks %s failed [AP209]", self.address)
                 self._failed(error, time.monotonic())
 
     def _idle(self) -> bool:
@@ -390,7 +390,7 @@ class Server:
             self._watch = shim.watch(self, self.on_change)
         except NotImplementedError as error:
             self._watchable = False
-            logs.info(f"no-push {self.address}", f"{self.address} cannot push, so it is polled: {error}")
+            logs.info(f"no-push {self.address}", f"{self.address} cannot push, so it is polled: {error}", code="AP515")
 
     def _refused(self, error: Exception) -> None:
         """The server is there and does not answer the question: whoever waits is told so at once (BAR-13)."""

@@ -99,16 +99,18 @@ class Cookie(Session):
         if name is None:
             name = f"{_HOST_PREFIX}antipode" if is_host_only else "antipode"
         if name.lower().startswith(_HOST_PREFIX.lower()) and not is_host_only:
-            raise ConfigurationError(f"{name}: browsers take a {_HOST_PREFIX} cookie with secure, path=/ and no domain")
+            raise ConfigurationError(
+                f"{name}: browsers take a {_HOST_PREFIX} cookie with secure, path=/ and no domain", code="AP306"
+            )
         if not name or not _TOKEN.issuperset(name):
-            raise ConfigurationError(f"no name of a cookie: {name!r}")
+            raise ConfigurationError(f"no name of a cookie: {name!r}", code="AP306")
         for part in (path, domain or ""):
             if not part.isascii() or not part.isprintable() or ";" in part:
-                raise ConfigurationError(f"no path or domain of a cookie: {part!r}")
+                raise ConfigurationError(f"no path or domain of a cookie: {part!r}", code="AP306")
         if same_site not in ("Lax", "Strict", "None"):
-            raise ConfigurationError(f"same_site={same_site!r}: want Lax, Strict or None")
+            raise ConfigurationError(f"same_site={same_site!r}: want Lax, Strict or None", code="AP306")
         if same_site == "None" and not secure:
-            raise ConfigurationError('same_site="None" without secure: browsers refuse such a cookie')
+            raise ConfigurationError('same_site="None" without secure: browsers refuse such a cookie', code="AP306")
         self._bind = bind
         self._name = name
         self._attributes = f"; Path={path}" + (f"; Domain={domain}" if domain else "")
@@ -123,7 +125,12 @@ class Cookie(Session):
                 found |= _parsed(text)
             elif state is not SealState.EXPIRED:
                 telemetry.dropped("seal", Direction.SESSION_IN)
-                logs.warn("session", f"a session's lineage was dropped, for its seal is {state}.", count_as="dropped")
+                logs.warn(
+                    "session",
+                    f"a session's lineage was dropped, for its seal is {state}.",
+                    count_as="dropped",
+                    code="AP410",
+                )
         return found
 
     def keep(self, arrival: Arrival, came: Lineage, lineage: Lineage) -> list[str]:
@@ -195,7 +202,9 @@ class Entry(Session):
         """As the base says."""
         kept = self._kept(arrival.request)
         if kept is None:
-            logs.warn("session", "what a request wrote was not kept: it has no session.", count_as="dropped")
+            logs.warn(
+                "session", "what a request wrote was not kept: it has no session.", count_as="dropped", code="AP410"
+            )
         else:
             _keep(kept, lineage | _load(kept).added_to(came), arrival.scope)
         return []
@@ -206,7 +215,8 @@ def _asked(function: Callable[[Any], _T], request: Request) -> _T:
         return function(request)
     except KeyError as error:
         raise ConfigurationError(
-            f"the request has no {error} yet: put the middleware that makes the session outside of antipode's"
+            f"the request has no {error} yet: put the middleware that makes the session outside of antipode's",
+            code="AP306",
         ) from error
 
 
@@ -217,7 +227,9 @@ def forget() -> None:
     """
     scope = current_scope()
     if scope is None:
-        raise ConfigurationError("no scope whose session to forget: add a middleware, or open antipode.scope()")
+        raise ConfigurationError(
+            "no scope whose session to forget: add a middleware, or open antipode.scope()", code="AP101"
+        )
     _forgotten.add(scope)
 
 
@@ -225,7 +237,9 @@ def join_from(kept: Mapping[str, Any]) -> None:
     """Joins what an application's session has into the current scope (SESS-2, SESS-13)."""
     scope = current_scope()
     if scope is None:
-        raise ConfigurationError("no scope to join a session into: add a middleware, or open antipode.scope()")
+        raise ConfigurationError(
+            "no scope to join a session into: add a middleware, or open antipode.scope()", code="AP101"
+        )
     if settings().mode is not Mode.OFF:
         came = _load(kept)
         scope.session_came |= came
@@ -236,7 +250,9 @@ def keep_in(kept: MutableMapping[str, Any]) -> None:
     """Keeps what the current scope has added in an application's session, beside what others have (SESS-3, SESS-14)."""
     scope = current_scope()
     if scope is None:
-        raise ConfigurationError("no scope whose additions to keep: add a middleware, or open antipode.scope()")
+        raise ConfigurationError(
+            "no scope whose additions to keep: add a middleware, or open antipode.scope()", code="AP101"
+        )
     if settings().mode is not Mode.OFF and scope in _forgotten:
         kept.pop(_ENTRY, None)
     elif settings().mode is not Mode.OFF:
@@ -277,6 +293,7 @@ class Visit:
                 "what a request wrote was not kept for its session: shared caches may keep the response "
                 "(Cache-Control: public).",
                 count_as="dropped",
+                code="AP410",
             )
             return []
         self._kept, self._is_scattered = lineage, False
@@ -293,7 +310,9 @@ def _session_keys(subject: str = "") -> Keys:
     """Those of lineages, made others: what a browser has is worth nothing as a lineage's seal (SESS-8)."""
     keys = trust_settings().keys
     if not keys:
-        raise ConfigurationError("no key to seal sessions with: set ANTIPODE_KEYS_FILE, and ANTIPODE_TRUST as it was")
+        raise ConfigurationError(
+            "no key to seal sessions with: set ANTIPODE_KEYS_FILE, and ANTIPODE_TRUST as it was", code="AP303"
+        )
     return keys.for_purpose(_PURPOSE + subject.encode("utf-8", "surrogatepass"))
 
 
@@ -303,7 +322,12 @@ def _parsed(text: str) -> Lineage:
     except MalformedLineageError:
         telemetry.dropped("malformed", Direction.SESSION_IN)
         telemetry.incomplete("malformed", "")
-        logs.warn("session", "a session's lineage could not be read: what it held is missing.", count_as="dropped")
+        logs.warn(
+            "session",
+            "a session's lineage could not be read: what it held is missing.",
+            count_as="dropped",
+            code="AP410",
+        )
         return EMPTY.marked_incomplete()
     if lineage:
         telemetry.size(Direction.SESSION_IN, len(text))

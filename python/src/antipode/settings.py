@@ -199,7 +199,9 @@ def configure(**words: Unpack[SettingsWords]) -> Settings:
         for name, value in words.items():
             word = WORDS.get(name)
             if word is None:
-                raise ConfigurationError(f"configure({name}=…): no such setting.{did_you_mean(name, WORDS)}")
+                raise ConfigurationError(
+                    f"configure({name}=…): no such setting.{did_you_mean(name, WORDS)}", code="AP302"
+                )
             if value is None:
                 code.pop(name, None)
             else:
@@ -312,7 +314,7 @@ def _resolve(code: Mapping[str, Any]) -> _Resolved:
     known = [word.variable for word in WORDS.values() if word.variable]
     unknown = {name: did_you_mean(name, known) for name in environment if not name.startswith(_TOOLS)}
     for name, hint in unknown.items():
-        logs.warn(f"variable {name}", f"the variable {name} is not known and does nothing.{hint}")
+        logs.warn(f"variable {name}", f"the variable {name} is not known and does nothing.{hint}", code="AP302")
     return _Resolved(_with_keys(Settings(**values), origins), origins, stores, unknown)
 
 
@@ -324,16 +326,18 @@ def _with_keys(now: Settings, origins: dict[str, str]) -> Settings:
         try:
             keys = parse_keys(Path(now.keys_file).read_text("utf-8"), where)
             if Path(now.keys_file).stat().st_mode & stat.S_IROTH and os.name == "posix":
-                logs.warn("keys file", f"{where} may be read by every user of this machine: chmod o-r it.")
+                logs.warn(
+                    "keys file", f"{where} may be read by every user of this machine: chmod o-r it.", code="AP307"
+                )
         except (OSError, UnicodeDecodeError) as error:
-            raise ConfigurationError(f"{where} cannot be read: {error}") from error
+            raise ConfigurationError(f"{where} cannot be read: {error}", code="AP304") from error
         origins["keys"] = origins["keys_file"]
     trust = now.trust
     if keys and origins["trust"] == DEFAULT:
         trust = Trust.KEY
         origins["trust"] = "keys are set"
     if trust is Trust.KEY and not keys:
-        raise ConfigurationError("trust=key needs keys: set ANTIPODE_KEYS_FILE, or configure(keys=…)")
+        raise ConfigurationError("trust=key needs keys: set ANTIPODE_KEYS_FILE, or configure(keys=…)", code="AP303")
     return replace(now, keys=keys, trust=trust)
 
 
@@ -362,14 +366,14 @@ def _read(word: Word, text: str, where: str) -> Any:
         return word.check(word.read(text))
     except (ValueError, TypeError) as error:
         wanted = str(error) if str(error).startswith("want") else "want a number"
-        raise ConfigurationError(f"{where}={text!r}: {wanted}") from None
+        raise ConfigurationError(f"{where}={text!r}: {wanted}", code="AP301") from None
 
 
 def _checked(word: Word, value: Any, where: str) -> Any:
     try:
         return word.check(value)
     except (ValueError, TypeError) as error:
-        raise ConfigurationError(f"{where}: {error}") from None
+        raise ConfigurationError(f"{where}: {error}", code="AP301") from None
 
 
 def _shown(name: str, value: object) -> str:

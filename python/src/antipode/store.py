@@ -88,7 +88,8 @@ class Store:
         WriteId(name, b"check", Ordered("", 0))  # refuses a name that the wire cannot carry
         if name == BRANCHES:
             raise ConfigurationError(
-                f"{name} is the name under which branches travel (BRANCH-1): name the store otherwise"
+                f"{name} is the name under which branches travel (BRANCH-1): name the store otherwise",
+                code="AP501",
             )
         self.name = name
         self.options = options
@@ -168,7 +169,8 @@ class Store:
         if said != keys:
             raise ConfigurationError(
                 f"{self.name} was wrapped with envelope_keys={said!r} before, and now with {keys!r}: one would "
-                "misread the other's values. Give every wrap of this store, in every process, the same envelope_keys="
+                "misread the other's values. Give every wrap of this store, in every process, the same envelope_keys=",
+                code="AP503",
             )
 
     # Servers
@@ -185,13 +187,14 @@ class Store:
         if replicas is None:
             return
         if isinstance(replicas, str):  # its letters would be taken for servers
-            raise ConfigurationError("replicas= takes a list of servers, not one text: replicas=[…]")
+            raise ConfigurationError("replicas= takes a list of servers, not one text: replicas=[…]", code="AP501")
         if callable(replicas):
             self._join_source("replicas=", replicas, own=False, key=id(replicas)).ask()
         elif not (targets := list(replicas)):  # the client's own server would be judged in their place (BAR-53)
             raise ConfigurationError(
                 "replicas=[] names no server: name those that readers of this region may use, or leave it out for the "
-                "client's own"
+                "client's own",
+                code="AP501",
             )
         else:
             for target in targets:
@@ -427,7 +430,8 @@ class Registry:
             elif not isinstance(store.shim, shim):
                 raise ConfigurationError(
                     f"store {name!r} is registered as {store.kind} already; it cannot be {shim.kind}, too. "
-                    "Give one of them another name."
+                    "Give one of them another name.",
+                    code="AP503",
                 )
             else:
                 store.options = store.options.joined_with(options)

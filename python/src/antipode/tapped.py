@@ -124,9 +124,9 @@ def check_tap(
         words = f"the tap of {store} cannot be read: {what} at {address}.\n  {cure}"
         if on_unfit == "raise":
             raise UnfitStoreError(f'{words} Until then wrap(…, on_unfit="unproven") lets the service start.') from error
-        logs.warn(f"unfit {address}", words)
+        logs.warn(f"unfit {address}", words, code="AP208")
     except OSError as error:
-        logs.warn(f"unfit {address}", f"the tap of {store} at {address} does not answer now: {error}")
+        logs.warn(f"unfit {address}", f"the tap of {store} at {address} does not answer now: {error}", code="AP507")
 
 
 class TappedShim(Shim):

@@ -137,7 +137,9 @@ class Peers:
             elif "/" in text or parse_address(text) is not None:
                 networks.append(_network(text, item))
             elif _LABELS.fullmatch(text.removeprefix(".")) is None:
-                raise ConfigurationError(f"ANTIPODE_PEERS: not a name, .suffix, address, range or *: {item!r}")
+                raise ConfigurationError(
+                    f"ANTIPODE_PEERS: not a name, .suffix, address, range or *: {item!r}", code="AP305"
+                )
             elif text.startswith("."):
                 suffixes.add(text)
             else:
@@ -170,11 +172,11 @@ def lower(name: str) -> str:
 
 def _network(text: str, item: str) -> IPv4Network | IPv6Network:
     if "/" in text and not text.rpartition("/")[2].isdecimal():  # a mask
-        raise ConfigurationError(f"ANTIPODE_PEERS: {item!r} is no range: want it as in 10.0.0.0/8")
+        raise ConfigurationError(f"ANTIPODE_PEERS: {item!r} is no range: want it as in 10.0.0.0/8", code="AP305")
     try:
         return ip_network(text if "/" in text else str(parse_address(text)))
     except ValueError as error:
-        raise ConfigurationError(f"ANTIPODE_PEERS: {item!r}: {error}") from None
+        raise ConfigurationError(f"ANTIPODE_PEERS: {item!r}: {error}", code="AP305") from None
 
 
 _NO_PEERS: Final = Peers()
@@ -446,7 +448,17 @@ def report(decision: Decision, direction: Direction, sender: str = "") -> None:
         f"trust {direction} {decision.reason} {decision.header}",
         f"{verb} {where or 'a peer without a name'} ({direction.words}): {reason}. {cure}",
         count_as="dropped",
+        code=_code_of(decision, outward=outward),
     )
+
+
+def _code_of(decision: Decision, *, outward: bool) -> str:
+    """Return the message code of a lineage that did not pass, or came late (OBS-14)."""
+    if outward:
+        return "AP404"
+    if decision.accepted:
+        return "AP409"
+    return "AP412" if decision.reason is Reason.HIDDEN else "AP403"
 
 
 _CURES: Final[Mapping[Reason, str]] = {
@@ -492,4 +504,5 @@ def warn_of_forwarded(host: str, headers: Iterable[tuple[str, str]], trust: Trus
             f"({logs.shown(address)}): the receiver drops it. Do not copy that header, or set "
             "ANTIPODE_FORWARDED=ignore at the receiver and here.",
             count_as="sent",
+            code="AP414",
         )

@@ -41,10 +41,13 @@ def wait_first(server: Server, timeout: float, reading: Reading | None, scope: S
     waited_in_vain(store.name, words, time.monotonic() - began, scope, unproven=verdict is Verdict.UNPROVEN)
 
 
-def waited_in_vain(store: str, words: str, waited: float, scope: Scope | None, *, unproven: bool) -> None:
+def waited_in_vain(
+    store: str, words: str, waited: float, scope: Scope | None, *, unproven: bool, is_past: bool = False
+) -> None:
     """Raises what the policies say of a read that waited `waited` seconds in vain; returns where it goes on.
 
-    `words`: the store and server, where it is, and how long the read waited. Raises BarrierTimeout, BarrierUnproven,
+    `words`: the store and server, where it is, and how long the read waited. `is_past`: what is to be read is of a
+    moment that is past, so that no wait could help (SHIM-48). Raises BarrierTimeout, BarrierUnproven,
     or Redeliver in the scope of a message.
     """
     now = settings()
@@ -52,7 +55,8 @@ def waited_in_vain(store: str, words: str, waited: float, scope: Scope | None, *
     words = f"{words} (wait on read)"
     answer = StoreResult(Verdict.UNPROVEN if unproven else Verdict.TIMED_OUT, words, waited)
     result = BarrierResult(satisfied=False, waited=waited, _judge=lambda: {store: answer})
-    error: BarrierError = (BarrierUnproven if unproven else BarrierTimeout)(words, result, code=answer.code)
+    code = "AP514" if is_past else answer.code
+    error: BarrierError = (BarrierUnproven if unproven else BarrierTimeout)(words, result, code=code)
     if policy == "redeliver" and scope is not None and scope.delivery is not None:
         raise Redeliver(f"give the message back: {words}", result, code=error.code) from error
     if policy != "proceed":

@@ -177,6 +177,7 @@ class Write(PendingWrite):
                     f"implausible {self._store.name}",
                     f"dropped an impossible entry of {self._store.name}: {detail}. It is forged, or the store was "
                     "rolled back.",
+                    code="AP407",
                 )
 
     def __enter__(self) -> Write:

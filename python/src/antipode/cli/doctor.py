@@ -12,7 +12,7 @@ from rich.text import Text
 from antipode.administration import Finding, Level, administration_of, without_credentials
 from antipode.cli.asking import ask_all
 from antipode.cli.output import Exit, fail, printable, say
-from antipode.errors import ConfigurationError
+from antipode.errors import ConfigurationError, with_code
 
 _STYLE: Final = {Level.OK: "green", Level.WARNING: "yellow", Level.UNPROVEN: "bold red", Level.UNKNOWN: "bold magenta"}
 _WIDTH: Final = max(len(level) for level in Level)
@@ -41,6 +41,7 @@ def doctor(
                     f"not examined: {answer.error}",
                     "nobody knows what would be unproven here",
                     "see that the address, the user and the server's state are right, and ask again",
+                    code="AP706",
                 )
             ]
         say(printable(without_credentials(answer.url)))
@@ -57,7 +58,8 @@ def doctor(
 def _show(finding: Finding) -> None:
     line = Text("  ")
     line.append(f"{finding.level.value:{_WIDTH}}", style=_STYLE[finding.level])
-    line.append(f"  {_one_line(finding.what)}")
+    code = "" if finding.level is Level.OK else finding.code
+    line.append(f"  {with_code(_one_line(finding.what), code)}")
     say(line)
     if finding.why:
         say(f"  {'':{_WIDTH}}  {_one_line(finding.why)}")

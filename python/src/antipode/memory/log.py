@@ -41,13 +41,15 @@ class ReplicatedLog:
         seed: int = 0,
     ) -> None:
         if len(set(regions)) != len(regions) or not regions:
-            raise ConfigurationError(f"regions={regions!r}: want different names, the primary's first")
+            raise ConfigurationError(f"regions={regions!r}: want different names, the primary's first", code="AP501")
         if versions not in ("position", "object", "opaque"):
-            raise ConfigurationError(f"versions={versions!r}: want position, object or opaque")
+            raise ConfigurationError(f"versions={versions!r}: want position, object or opaque", code="AP501")
         if monkey and lag:
-            raise ConfigurationError("lag with monkey=True: there is no clock, each read chooses how stale it is")
+            raise ConfigurationError(
+                "lag with monkey=True: there is no clock, each read chooses how stale it is", code="AP501"
+            )
         if seed and monkey is not True:
-            raise ConfigurationError(f"seed={seed}: want monkey=True with it")
+            raise ConfigurationError(f"seed={seed}: want monkey=True with it", code="AP501")
         self.name = name
         self.versions = versions
         self._monkey = Monkey(Seeded(seed, regions) if monkey is True else monkey) if monkey else None
@@ -73,7 +75,7 @@ class ReplicatedLog:
     def set_lag(self, region: str, lag: float | timedelta) -> None:
         """From now on writes reach this region after `lag` seconds."""
         if self._monkey is not None:
-            raise ConfigurationError("set_lag with monkey=True: there is no clock")
+            raise ConfigurationError("set_lag with monkey=True: there is no clock", code="AP501")
         with self._lock:
             self._node(region).lag = _seconds(lag)
 
@@ -100,13 +102,13 @@ class ReplicatedLog:
             self._catch_up()
             node = self._node(region)
             if node is self._primary:
-                raise ConfigurationError(f"{region} is the primary already")
+                raise ConfigurationError(f"{region} is the primary already", code="AP501")
             log = list(self._primary.log)
             kept = len(log)
             if lose:
                 writes = [place for place, entry in enumerate(log) if entry.mark is None]
                 if len(writes) < lose:
-                    raise ConfigurationError(f"lose={lose}: only {len(writes)} writes were made")
+                    raise ConfigurationError(f"lose={lose}: only {len(writes)} writes were made", code="AP501")
                 kept = writes[-lose]
             node.log = log[:kept]
             node.frozen = False
@@ -126,7 +128,7 @@ class ReplicatedLog:
             upstream: Node | None = origin
             while upstream is not None:
                 if upstream is node:
-                    raise ConfigurationError(f"{source} replicates from {region}: that would be a circle")
+                    raise ConfigurationError(f"{source} replicates from {region}: that would be a circle", code="AP501")
                 upstream = upstream.source
             node.follow(origin)
         self._tick()
@@ -168,7 +170,9 @@ class ReplicatedLog:
         try:
             return self._nodes[region]
         except KeyError:
-            raise ConfigurationError(f"no region {region!r} in {self.name}: {', '.join(self._nodes)}") from None
+            raise ConfigurationError(
+                f"no region {region!r} in {self.name}: {', '.join(self._nodes)}", code="AP501"
+            ) from None
 
     def _begin_epoch(self) -> None:
         """A history with one writer begins; the mark of the one before lies behind all that survived of it."""

@@ -49,7 +49,7 @@ class Seeded:
 
     def __init__(self, seed: int, regions: Sequence[str]) -> None:
         if not 0 <= seed <= _MASK:
-            raise ConfigurationError(f"seed={seed}: want 0 to 2^64-1")
+            raise ConfigurationError(f"seed={seed}: want 0 to 2^64-1", code="AP501")
         root = SplitMix64(seed)
         self._generators = {region: SplitMix64(root.next()) for region in regions}
 
@@ -69,5 +69,7 @@ class Monkey:
             return 0
         behind = self._choose(read)
         if not isinstance(behind, int) or not 0 <= behind <= read.most:
-            raise ConfigurationError(f"monkey: {read}: got {behind!r}, want 0 (the newest) to {read.most}")
+            raise ConfigurationError(
+                f"monkey: {read}: got {behind!r}, want 0 (the newest) to {read.most}", code="AP501"
+            )
         return behind

@@ -77,7 +77,7 @@ class _AnyMemoryShim(Shim, BranchTable):
         for server in self.store.servers(own=True):
             target: Target = server.target
             return target.store.close_row(_ROW + branch.encode(), text.encode(), life)
-        raise ConfigurationError(f"no server of {self.store.name} is known here: make a client of it")
+        raise ConfigurationError(f"no server of {self.store.name} is known here: make a client of it", code="AP512")
 
     def visible(self, ids: Sequence[WriteId], server: Server) -> Sequence[Visibility]:
         target: Target = server.target
