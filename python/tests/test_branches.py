@@ -174,7 +174,7 @@ def test_what_a_task_sends_on_is_not_within_its_branch(world: World) -> None:
     task, mine = world.hand_over()
     with antipode.message_scope(task) as scope:
         world.posts_a.set("p", "1")
-        sent = [str(outgoing_message()), antipode.serialize(), leaving(scope).serialize(), scope.marked().serialize()]
+        sent = [str(outgoing_message()), antipode.serialize(), leaving(scope).serialize(), scope.lineage.serialize()]
         sent.append(scope.additions().serialize())
     for text in sent:
         assert not antipode.deserialize(text).extensions

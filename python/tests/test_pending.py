@@ -34,7 +34,9 @@ def test_a_write_in_flight_marks_what_leaves_and_not_the_scope() -> None:
         with store.writing() as write:
             assert antipode.serialize() == "1~acl..e.1~_.i.posts"
             assert scope.additions().serialize() == "1~_.i.posts"
-            assert text() == "1~acl..e.1"
+            assert text() == "1~acl..e.1~_.i.posts"
+            assert not antipode.barrier(scope.lineage, timeout=0, on_timeout="proceed", on_unproven="proceed").complete
+            assert scope.recorded_lineage.serialize() == "1~acl..e.1"
             write.record(Ordered("e", 7))
         assert antipode.serialize() == "1~acl..e.1~posts..e.7"
 

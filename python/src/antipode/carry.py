@@ -28,7 +28,7 @@ def carry(function: Callable[_P, _R]) -> Callable[_P, _R]:
     scope = current_scope()
     block = None if scope is None else current_block(scope)
     if scope is not None and isinstance(block, Branch):
-        taken = block.take(scope.marked())
+        taken = block.take(scope.lineage)
         if taken is not None:
             own = Scope(taken[1], kind="detached")
             own.be_task_of(taken[0])

@@ -90,7 +90,7 @@ def _handed_over(caller: Scope) -> str | None:
     try:
         return outgoing_message(scope=caller)
     except PendingWriteError:
-        return caller.marked().serialize()
+        return caller.lineage.serialize()
 
 
 def _is_ours(task: Any) -> bool:

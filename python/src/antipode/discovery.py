@@ -30,11 +30,14 @@ class Discovery(Server):
     proves nothing: without an answer the store is unproven at the deadline, or at once where an answer was known.
     """
 
-    def __init__(self, store: Store, name: str, ask: Callable[[], Sequence[Any]], *, own: bool, once: bool) -> None:
-        """`ask` returns the servers known now, and may raise. `own`: they are those of a wrapped client, not of
-        `replicas=`. `once`: the first answer is the last."""
+    def __init__(
+        self, store: Store, name: str, ask: Callable[[], Sequence[Any]], *, own: bool, region: bool, once: bool
+    ) -> None:
+        """`ask` returns the servers known now, and may raise. `own`: they are those of a wrapped client; `region`:
+        readers of this region may use them (BAR-22). `once`: the first answer is the last."""
         super().__init__(store, name, None)
         self.own = own
+        self.region = region
         self.once = once
         self.servers: Mapping[str, Server] = {}
         """By address: those of the last answer that was not empty."""
@@ -53,6 +56,10 @@ class Discovery(Server):
     def kind(self) -> UnprovenKind:
         """Return what a store without this answer is unproven for."""
         return UnprovenKind.NOT_OPENED if self.once else UnprovenKind.DISCOVERY
+
+    def names(self, *, own: bool) -> bool:
+        """Return whether it names servers of wrapped clients (`own`), or of the region."""
+        return self.own if own else self.region
 
     def is_known(self, now: float) -> bool:
         """Return whether its answer stands, at `now` (`time.monotonic()`)."""

@@ -200,7 +200,7 @@ def leaving(scope: Scope, *, answered: bool = False, target: str = "") -> Lineag
     lineage = scope.outgoing()
     if scope.streaming:
         telemetry.incomplete("streaming", "")
-    if lineage is not scope.lineage:
+    if lineage is not scope.recorded_lineage:
         for store in sorted({write.store for write in scope.pending}):
             telemetry.incomplete("pending", store, recorded=False)  # there is a record of the pending write itself
     if answered and settings().mode is Mode.DRY_RUN:

@@ -83,7 +83,7 @@ def followed_read(
     if reading is not None and reading.after is not None:
         lineage: Lineage = reading.after
     elif scope is not None:
-        lineage = scope.lineage
+        lineage = scope.recorded_lineage
     else:
         return None
     ids = lineage.of_store(store.name)

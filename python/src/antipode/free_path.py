@@ -42,7 +42,7 @@ def free(timeout: Timeout | _Default, *policies: str | None) -> BarrierResult | 
     if (
         proof is None
         or scope is None
-        or proof.lineage is not scope.lineage
+        or proof.lineage is not scope.recorded_lineage
         or scope.has_pending
         or proof.registry_generation != registry().generation
         or proof.settings_generation != settings_generation()
@@ -66,7 +66,12 @@ def free(timeout: Timeout | _Default, *policies: str | None) -> BarrierResult | 
 def remember(plan: Plan, result: BarrierResult) -> None:
     """Keeps the proof of a whole pass over positions in the scope, where the next barrier finds it."""
     scope = plan.scope
-    if scope is None or plan.names is not None or plan.reach is not Reach.REGION or plan.lineage is not scope.lineage:
+    if (
+        scope is None
+        or plan.names is not None
+        or plan.reach is not Reach.REGION
+        or plan.lineage is not scope.recorded_lineage
+    ):
         return
     needs: list[tuple[Server, str, int]] = []
     for asked in plan.asked:

@@ -33,6 +33,12 @@ class Order(StrEnum):
     CONCURRENT = "concurrent"
 
 
+def check_lineage(value: object, call: str) -> None:
+    """Raise TypeError, with the cure, where the argument of `call` is no lineage."""
+    if not isinstance(value, Lineage):
+        raise TypeError(f"{call} takes a Lineage, not {type(value).__name__}: antipode.deserialize(text) reads a text")
+
+
 class Lineage:
     """An immutable set of write identifiers, with the stores in which something is missing.
 

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from opentelemetry import context as otel
 
 from antipode.errors import ConfigurationError
-from antipode.lineage import EMPTY, Lineage
+from antipode.lineage import EMPTY, Lineage, check_lineage
 from antipode.lost_writes import orphan
 from antipode.recorder import note_arrival, recorder
 from antipode.scope import Scope, current_block, current_scope, in_context, open_scope
@@ -29,7 +29,7 @@ def scope(lineage: Lineage = EMPTY) -> Iterator[Scope]:
 def detached_scope() -> Iterator[Scope]:
     """A copy of the current scope, for work that outlives the request (with `carry`)."""
     outer = current_scope()
-    lineage = EMPTY if outer is None else outer.marked()
+    lineage = EMPTY if outer is None else outer.lineage
     with open_scope(lineage, kind="detached") as opened:
         recording = None if outer is None else recorder()
         if recording is not None and outer is not None:
@@ -69,7 +69,8 @@ def remove(what: WriteId | str | Lineage | None = None, *, incomplete: bool = Fa
 
 
 def transfer(lineage: Lineage) -> None:
-    """Makes the current scope depend on a lineage (paper table 2)."""
+    """Make the current scope depend on a lineage (paper table 2); outside a scope it counts as an orphan (SCOPE-9)."""
+    check_lineage(lineage, "antipode.transfer()")
     current = current_scope()
     if current is not None:
         current.transfer(lineage)

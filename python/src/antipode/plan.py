@@ -14,7 +14,7 @@ from antipode.announcement import announce
 from antipode.branch_ids import BRANCHES, BranchId
 from antipode.branch_table import table_of
 from antipode.errors import ConfigurationError
-from antipode.lineage import Lineage
+from antipode.lineage import Lineage, check_lineage
 from antipode.pending import PendingWrite
 from antipode.scope import Scope
 from antipode.server import Server
@@ -139,7 +139,9 @@ def make_plan(
                 code="AP101",
             )
         pending = scope.pending  # before the lineage: what ends in between is in doubt once too often, not once too few
-        lineage = scope.lineage
+        lineage = scope.recorded_lineage
+    else:
+        check_lineage(lineage, "antipode.barrier()")
     known = registry()
     if not known.all() and not now.stores:
         raise ConfigurationError(
@@ -299,9 +301,9 @@ def _deadline(timeout: Timeout | _Default, scope: Scope | None, asked: list[Aske
         logs.warn(
             f"timeout {site}",
             f"a barrier may wait for {seconds:g} s: timeout= is in seconds, variables are in milliseconds. site={site}",
+            code="AP110",
         )
     if scope is not None and scope.deadline is not None:
-            code="AP110",
         seconds = min(seconds, max(scope.deadline - time.monotonic(), 0.0))
     return seconds
 
@@ -360,5 +362,5 @@ def warn_vacuous(plan: Plan, site: str) -> None:
         f"vacuous {site}",
         f"a barrier judged nothing: the lineage has writes to {logs.listed(plan.elsewhere)}; registered in this "
         f"process: {here}. If these are one store, give it one name. site={site}",
-    )
         code="AP604",
+    )

@@ -145,7 +145,7 @@ class Inbound:
         self._reported = added
         told = None  # what the caller has already is not said again, and is what it depends on all the same (HIST-30)
         if settings().history and self.scope.lineage:
-            told = self.scope.marked()
+            told = self.scope.lineage
         if (not new and told is None) or public:
             return None
         trust = self._trust()

@@ -9,7 +9,7 @@ from typing import Final
 
 from opentelemetry import context as otel
 
-from antipode.lineage import EMPTY, Lineage
+from antipode.lineage import EMPTY, Lineage, check_lineage
 from antipode.otel_context import current_context
 from antipode.scope import current_scope
 from antipode.writeid import WriteId
@@ -59,6 +59,8 @@ def reading(after: Lineage | None = None, *, merge: bool = False) -> Iterator[Re
     `after`: each read first waits until this lineage's writes to its own store are visible on its own connection.
     `merge`: at the end the current scope is made to depend on what was read.
     """
+    if after is not None:
+        check_lineage(after, "antipode.reading(after=)")
     seen = Reading(after)
     token = otel.attach(otel.set_value(_READING, seen))
     try:

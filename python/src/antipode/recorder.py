@@ -135,7 +135,7 @@ class Recorder:
 
     def read(self, scope: Scope, store: Store) -> NotedRead | None:
         """A read is about to be sent."""
-        step = self._begin(scope, scope.lineage)
+        step = self._begin(scope, scope.recorded_lineage)
         return None if step is None else NotedRead(self, store, step)
 
     @_safely
@@ -353,7 +353,7 @@ def note_write(scope: Scope | None, store: Store, lineage: Lineage | None = None
     if found is None:
         return None
     if lineage is None:
-        lineage = EMPTY if scope is None else scope.lineage
+        lineage = EMPTY if scope is None else scope.recorded_lineage
     return found.write(scope, store, lineage)
 
 

@@ -100,7 +100,19 @@ class Scope:
 
     @property
     def lineage(self) -> Lineage:
-        """The lineage as it is now; incomplete anywhere while a response stream brings messages before it (PROP-28)."""
+        """Return the lineage to hand on or to store: a store with a write in flight is marked (SCOPE-20)."""
+        if not self._pending:
+            return self.recorded_lineage
+        with self._lock:
+            stores = sorted({write.store for write in self._pending.values()})
+            return self.recorded_lineage.marked_incomplete(*stores) if stores else self.recorded_lineage
+
+    @property
+    def recorded_lineage(self) -> Lineage:
+        """Return the recorded writes, for Antipode itself: nothing says here that others are in flight.
+
+        It is incomplete anywhere while a response stream brings messages before it (PROP-28).
+        """
         if self._streams and self.streaming:  # asked before: a stream's lineage is joined before the stream goes
             with self._lock:
                 return self._lineage.marked_incomplete()
@@ -135,26 +147,18 @@ class Scope:
         open_now = (Gap("streaming", "", stream.detail) for stream in self._streams if stream.holds)
         return (*self._gaps, *open_now)
 
-    def marked(self) -> Lineage:
-        """The lineage as a copy of it may rest beside a value: stores with a write in flight are marked (SCOPE)."""
-        if not self._pending:
-            return self.lineage
-        with self._lock:
-            stores = sorted({write.store for write in self._pending.values()})
-            return self.lineage.marked_incomplete(*stores) if stores else self.lineage
-
     def outgoing(self) -> Lineage:
         """The lineage as it may leave with a request, message or response: marked, and `on_pending` applied.
 
         Raises PendingWriteError with `on_pending=raise` where a write of this very task has not been committed.
         """
         if not self._pending:
-            return self.lineage
+            return self.recorded_lineage
         uncommitted = self.published_before_commit()
         if uncommitted:
             apply_on_pending(uncommitted)
         lost_writes.in_flight(write for write in self.pending if write not in uncommitted)
-        return self.marked()
+        return self.lineage
 
     def changed_stores(self) -> tuple[str, ...]:
         """Return the stores whose sections changed here, the oldest change first (WIRE-33)."""
@@ -171,8 +175,8 @@ class Scope:
 
     def additions(self) -> Lineage:
         """What this scope has beyond what it was opened with: what a response carries back (PROP)."""
-        marked = self.marked()
-        return EMPTY if marked is self._inbound else marked.added_to(self._inbound)
+        lineage = self.lineage
+        return EMPTY if lineage is self._inbound else lineage.added_to(self._inbound)
 
     # Changing it
 

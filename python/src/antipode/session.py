@@ -302,7 +302,7 @@ class Visit:
 
 def _with_additions(scope: Scope, came: Lineage) -> Lineage:
     """What the session had, but for what the scope removed since, and what the scope has added (SESS-3)."""
-    removed = came.beyond(scope.marked())
+    removed = came.beyond(scope.lineage)
     return came.added_to(removed) | scope.additions()
 
 

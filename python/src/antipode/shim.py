@@ -151,7 +151,7 @@ def wrapper(shim: type[Shim], *, client: type[_C], wrapped: type[_C]) -> Callabl
         if not isinstance(plain, client):
             raise TypeError(f"wrap() takes a {client.__name__}, not {type(plain).__name__}")
         joined = join_store(store, shim, StoreOptions(replicas=replicas, **options))
-        joined.use_server(plain)
+        joined.use_server(plain, listed=replicas is not None)
         result = copy.copy(plain)
         result.__class__ = wrapped
         result._store = joined  # type: ignore[attr-defined]

@@ -105,7 +105,9 @@ class Store:
         """Grows when the set of servers changes."""
         self.ages = Ages()
         self._own: dict[str, Server] = {}
-        self._listed: dict[str, Server] = {}
+        """Those of wrapped clients."""
+        self._region: dict[str, Server] = {}
+        """Those that readers of this region may use: listed, or a client's own where its wrap has no list (BAR-22)."""
         self._discoveries: dict[Hashable, Discovery] = {}
         self._gone: dict[tuple[bool, str], float] = {}
         """When an address was taken away by discovery: of wrapped clients, or of the region."""
@@ -175,12 +177,23 @@ class Store:
 
     # Servers
 
-    def use_server(self, target: Any, address: str | None = None) -> Server:
-        """A wrapped client's own server joins the store."""
+    def use_server(self, target: Any, address: str | None = None, *, listed: bool = False) -> Server:
+        """Let a wrapped client's own server join the store, and the region where the client may read there (BAR-22).
+
+        Args:
+            target: What the shim knows the server by.
+            address: Its address, where the shim has it at hand.
+            listed: The client's wrap names the region's servers, or nobody can read there (a broker's publisher).
+        """
+        if not self._is_listed(listed):
+            self._add(self._region, target, address)
         return self._add(self._own, target, address)
 
+    def _is_listed(self, listed: bool) -> bool:
+        return listed or bool(store_settings(self.name).replicas)
+
     def list_replicas(self, replicas: Replicas) -> None:
-        """Servers that readers of this region may use; with a list, a wrapped client's own is not added.
+        """Let servers that readers of this region may use join.
 
         A callable is asked now and, while barriers come, every 5 s; what it raises now is raised.
         """
@@ -189,7 +202,7 @@ class Store:
         if isinstance(replicas, str):  # its letters would be taken for servers
             raise ConfigurationError("replicas= takes a list of servers, not one text: replicas=[…]", code="AP501")
         if callable(replicas):
-            self._join_source("replicas=", replicas, own=False, key=id(replicas)).ask()
+            self._join_source("replicas=", replicas, own=False, region=True, key=id(replicas)).ask()
         elif not (targets := list(replicas)):  # the client's own server would be judged in their place (BAR-53)
             raise ConfigurationError(
                 "replicas=[] names no server: name those that readers of this region may use, or leave it out for the "
@@ -198,29 +211,36 @@ class Store:
             )
         else:
             for target in targets:
-                self._add(self._listed, target, None)
+                self._add(self._region, target, None)
 
-    def discover(self, name: str, ask: Callable[[], Sequence[Any]], *, own: bool, key: Hashable) -> None:
-        """Servers that `ask` names, now and again every 5 s: those of a wrapped client, or of the region (BAR-53).
+    def discover(self, name: str, ask: Callable[[], Sequence[Any]], *, key: Hashable, listed: bool = False) -> None:
+        """Let the servers of a wrapped client join that `ask` names, now and again every 5 s (BAR-53).
 
         `ask` returns targets; an empty answer and what it raises are a fault of it. `key`: what has one key is asked
-        once for all.
+        once for all. `listed`: as `use_server` has it.
         """
+        region = not self._is_listed(listed)
         if key not in self._discoveries:
-            self._join_source(name, ask, own=own, key=key).attempt()
+            self._join_source(name, ask, own=True, region=region, key=key).attempt()
+        elif region and not self._discoveries[key].region:
+            self._discoveries[key].region = True
+            self.generation += 1
 
-    def _join_source(self, name: str, ask: Callable[[], Sequence[Any]], *, own: bool, key: Hashable) -> Discovery:
-        found = self._discoveries.get(key) or Discovery(self, name, ask, own=own, once=False)
+    def _join_source(
+        self, name: str, ask: Callable[[], Sequence[Any]], *, own: bool, region: bool, key: Hashable
+    ) -> Discovery:
+        found = self._discoveries.get(key) or Discovery(self, name, ask, own=own, region=region, once=False)
         self._discoveries[key] = found
         self.generation += 1
         return found
 
-    def expect_server(self, client: Any, ask: Callable[[Any], Any], name: str) -> Discovery:
+    def expect_server(self, client: Any, ask: Callable[[Any], Any], name: str, *, listed: bool = False) -> Discovery:
         """Return the server of a wrapped client that has none yet: a pool before its first connection (BAR-52).
 
         Until it is known no barrier passes on the other servers. `ask(client)` returns the target, or None while nobody
         knows it, and may raise; threads of Antipode's own call it while somebody waits. Where it becomes known
         otherwise, the shim calls `found([target])` of what is returned. A client that is gone is waited for no more.
+        `listed`: as `use_server` has it.
         """
         gone = weakref.ref(client, lambda _: self._discoveries.pop(id(expected), None))
 
@@ -229,7 +249,7 @@ class Store:
             target = None if alive is None else ask(alive)
             return () if target is None else (target,)
 
-        expected = Discovery(self, name, servers, own=True, once=True)
+        expected = Discovery(self, name, servers, own=True, region=not self._is_listed(listed), once=True)
         self._discoveries[id(expected)] = expected
         self.generation += 1
         return expected
@@ -242,15 +262,19 @@ class Store:
             found = {address: self.server_at(address) or Server(self, address, named[address]) for address in named}
             before, source.servers = source.servers, found
             if source.once:
-                self._own.update(found)
                 self._discoveries.pop(id(source), None)
-            still = self._own if source.own else self._listed
-            others = [each.servers for each in self._discoveries.values() if each.own is source.own]
-            for address in before:
-                if not any(address in servers for servers in (still, *others)):
-                    self._gone[source.own, address] = now
-            for address in found:
-                self._gone.pop((source.own, address), None)
+            for own in (True, False):
+                if not source.names(own=own):
+                    continue
+                still = self._own if own else self._region
+                if source.once:
+                    still.update(found)
+                others = [each.servers for each in self._discoveries.values() if each.names(own=own)]
+                for address in before:
+                    if not any(address in servers for servers in (still, *others)):
+                        self._gone[own, address] = now
+                for address in found:
+                    self._gone.pop((own, address), None)
             self.generation += before.keys() != found.keys() or not source.is_known(now)
         return found
 
@@ -274,6 +298,7 @@ class Store:
                 server = Server(self, address, target)
             if address not in group:
                 group[address] = server
+                self._gone.pop((group is self._own, address), None)
                 self.generation += 1
         return server
 
@@ -287,9 +312,9 @@ class Store:
         return self._named(now, stale, own=own) or self._named(now, stale, own=not own)
 
     def _named(self, now: float, stale: bool, *, own: bool) -> list[Server]:
-        found = dict(self._own if own else self._listed)
+        found = dict(self._own if own else self._region)
         for each in list(self._discoveries.values()):
-            if each.own is not own:
+            if not each.names(own=own):
                 continue
             if each.is_due(now):
                 each.refresh()
@@ -338,7 +363,7 @@ class Store:
 
     def server_at(self, address: str) -> Server | None:
         """The server with this address."""
-        found = self._own.get(address) or self._listed.get(address)
+        found = self._own.get(address) or self._region.get(address)
         if found is None:
             for each in list(self._discoveries.values()):
                 found = found or each.servers.get(address)
@@ -348,7 +373,7 @@ class Store:
         sources = list(self._discoveries.values())
         return [
             *self._own.values(),
-            *self._listed.values(),
+            *self._region.values(),
             *sources,
             *(s for each in sources for s in each.servers.values()),
         ]

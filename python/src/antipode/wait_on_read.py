@@ -24,7 +24,7 @@ def wait_first(server: Server, timeout: float, reading: Reading | None, scope: S
     if reading is not None and reading.after is not None:
         lineage = reading.after
     elif waits and scope is not None:
-        lineage = scope.lineage
+        lineage = scope.recorded_lineage
     else:
         return
     store = server.store

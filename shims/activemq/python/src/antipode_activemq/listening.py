@@ -33,7 +33,9 @@ def scope_of(frame: Any, *, connection: Any = None) -> AbstractContextManager[Sc
         return _foreign(frame)
     wrapping: Wrapping | None = getattr(connection, "_antipode", None)
     if wrapping is None:
-        raise ConfigurationError("scope_of(connection=…) takes a connection that antipode_activemq.wrap() has returned")
+        raise ConfigurationError(
+            "scope_of(connection=…) takes a connection that antipode_activemq.wrap() has returned", code="AP501"
+        )
     return message(wrapping, frame)
 
 
@@ -110,7 +112,7 @@ def _note(wrapping: Wrapping, scope: Scope, headers: Mapping[str, Any]) -> None:
     if store.mode is Mode.OFF:
         return
     note_unstamped(options, scope, headers)
-    if scope.lineage.section_text(store.name) is not None:
+    if scope.recorded_lineage.section_text(store.name) is not None:
         mark = mark_of(headers)
         if mark is not None:
             wrapping.arrived(mark)

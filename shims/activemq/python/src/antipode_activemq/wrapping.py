@@ -65,9 +65,13 @@ def wrap(
     plain = plain_of(connection)
     delay = redeliver_seconds(redeliver_delay)
     if max_redeliveries is not None and max_redeliveries < 0:
-        raise ConfigurationError(f"max_redeliveries={max_redeliveries!r}: want a number from 0 on, or None")
+        raise ConfigurationError(
+            f"max_redeliveries={max_redeliveries!r}: want a number from 0 on, or None", code="AP501"
+        )
     if max_redeliveries is not None and not hasattr(plain, "nack"):
-        raise ConfigurationError("max_redeliveries needs NACK, which STOMP 1.0 has not: use stomp.Connection12")
+        raise ConfigurationError(
+            "max_redeliveries needs NACK, which STOMP 1.0 has not: use stomp.Connection12", code="AP501"
+        )
     joined = _join(
         store,
         tap,
@@ -81,7 +85,7 @@ def wrap(
             on_replica_out=on_replica_out,
         ),
     )
-    joined.use_server(Broker(addresses_of(plain)))
+    joined.use_server(Broker(addresses_of(plain)), listed=True)
     options = ConnectionOptions(
         store=joined,
         track=track,

@@ -49,9 +49,9 @@ class Binding:
     def observe_scope(self) -> None:
         """The clock passes every version of this store that the scope depends on (SHIM-26)."""
         scope = current_scope()
-        if scope is None or scope.lineage is EMPTY:
+        if scope is None or scope.recorded_lineage is EMPTY:
             return
-        for write_id in scope.lineage.of_store(self.store.name):
+        for write_id in scope.recorded_lineage.of_store(self.store.name):
             if isinstance(write_id.version, Ordered) and not write_id.version.epoch:
                 self.clock.observe(write_id.version.counter)
 

@@ -48,7 +48,7 @@ class Read:
         self._reading = current_reading() if binding.records else None
         self._scope = current_scope() if binding.records else None
         self._merged = Reading() if binding.merges and self._scope is not None else None
-        self.depends = self._scope is not None and bool(self._after(self._scope.lineage))
+        self.depends = self._scope is not None and bool(self._after(self._scope.recorded_lineage))
         """Whether the scope depends on writes to this store."""
         self.noted = noting.begin(binding) if settings().history else None
         """What a recorded history is told of it."""

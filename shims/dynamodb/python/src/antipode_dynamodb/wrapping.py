@@ -60,9 +60,11 @@ def wrap(
     A server that does not answer now is no error.
     """
     if rest not in ("none", "field"):
-        raise ConfigurationError(f"rest={rest!r}: want field or none")
+        raise ConfigurationError(f"rest={rest!r}: want field or none", code="AP501")
     if consistent_reads not in ("dependent", "always", "never"):
-        raise ConfigurationError(f"consistent_reads={consistent_reads!r}: want dependent, always or never")
+        raise ConfigurationError(
+            f"consistent_reads={consistent_reads!r}: want dependent, always or never", code="AP501"
+        )
     if not is_client(client) and not is_resource(client):
         raise TypeError(f"wrap() takes a boto3 client, resource or table of DynamoDB, not {type(client).__name__}")
     own = client if is_client(client) else cast(Any, client).meta.client
@@ -82,7 +84,7 @@ def wrap(
     if tables is None and hasattr(client, "table_name"):
         tables = [str(cast(Any, client).table_name)]
     elif isinstance(tables, str):
-        raise ConfigurationError("tables= takes a list of names, not one text: tables=[…]")
+        raise ConfigurationError("tables= takes a list of names, not one text: tables=[…]", code="AP501")
     low = low_level(plain)
     met = Tables(low, store, with_tombstones=tombstones is not False)
     target = target_of(plain)
@@ -98,7 +100,7 @@ def wrap(
     )
     binding = Binding(
         store=joined,
-        server=joined.use_server(target, target.address),
+        server=joined.use_server(target, target.address, listed=replicas is not None),
         low=low,
         conversion=None if is_client(client) else Conversion(plain),
         tables=met,
@@ -129,20 +131,26 @@ def _examine(met: Tables, name: str, store: str, on_unfit: str) -> Table | None:
     try:
         return met.get(name)
     except ClientError as error:
-        code = error_code(error)
-        if code == "ResourceNotFoundException":
+        refusal = error_code(error)
+        if refusal == "ResourceNotFoundException":
+            code = "AP519"
             words = f"{store}: there is no table {name} in this region ({met.region}): a wrong region or account, or "
             words += "no replica of it here; add one, or correct region_name="
-        elif code == "AccessDeniedException":
+        elif refusal == "AccessDeniedException":
+            code = "AP203"
             words = f"{store}: the key of {name} cannot be asked ({error}). {GRANT}"
         else:
             return None
     except BotoCoreError as error:
-        logs.info(f"probe {store} {name}", f"{store}: {name} cannot be examined yet ({error}); it is when first used")
+        logs.info(
+            f"probe {store} {name}",
+            f"{store}: {name} cannot be examined yet ({error}); it is when first used",
+            code="AP507",
+        )
         return None
     if on_unfit == "raise":
-        raise UnfitStoreError(f"{words}. wrap(…, on_unfit='unproven') lets the service start")
-    logs.warn(f"unfit {store} {name}", words)
+        raise UnfitStoreError(f"{words}. wrap(…, on_unfit='unproven') lets the service start", code=code)
+    logs.warn(f"unfit {store} {name}", words, code=code)
     return None
 
 
@@ -151,7 +159,8 @@ def _need_tombstones(tables: Sequence[Table], store: str) -> None:
         if table.ttl is None:
             raise UnfitStoreError(
                 f"{store}: {table.name} has no time to live, so nothing would take tombstones away. "
-                f"{ttl_cure(table.name)}. Without tombstones=True deletions there are unproven."
+                f"{ttl_cure(table.name)}. Without tombstones=True deletions there are unproven.",
+                code="AP213",
             )
 
 

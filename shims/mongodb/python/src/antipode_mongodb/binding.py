@@ -95,7 +95,7 @@ class Binding:
                 if self.on_unfit == "raise":
                     raise
                 self.unfit = str(error)
-                logs.warn(f"unfit {self.store.name}", self.unfit)
+                logs.warn(f"unfit {self.store.name}", self.unfit, code="AP208")
                 self.flavour = Flavour("MongoDB", why_none=self.unfit)
                 self._view = view
             except PyMongoError as error:
@@ -103,6 +103,7 @@ class Binding:
                     f"probe {self.store.name}",
                     f"{self.store.name}: {self.target.address} cannot be examined yet ({type(error).__name__}); it is "
                     "when first used",
+                    code="AP507",
                 )
                 return False
             finally:
@@ -137,9 +138,9 @@ class Binding:
     def observe_scope(self) -> None:
         """The clock passes every version of this store that the scope depends on (SHIM-26)."""
         scope = current_scope()
-        if scope is None or scope.lineage is EMPTY:
+        if scope is None or scope.recorded_lineage is EMPTY:
             return
-        for write_id in scope.lineage.of_store(self.store.name):
+        for write_id in scope.recorded_lineage.of_store(self.store.name):
             if isinstance(write_id.version, Ordered) and not write_id.version.epoch:
                 self.clock.observe(write_id.version.counter)
 

@@ -53,7 +53,7 @@ def wrap(
     does not answer now is no error.
     """
     if rest not in ("none", "field"):
-        raise ConfigurationError(f"rest={rest!r}: want field or none")
+        raise ConfigurationError(f"rest={rest!r}: want field or none", code="AP501")
     if isinstance(client, Collection | AsyncCollection):
         owner: Any = client.database.client
     elif isinstance(client, Database | AsyncDatabase):
@@ -78,7 +78,11 @@ def wrap(
     joined = join_store(store, MongoShim, options)
     seeds = sorted(plain._topology_settings.seeds)
     own = member(plain, seeds[0])
-    server = joined.use_server(own, own.address) if len(seeds) == 1 else joined.servers()[0]
+    server = (
+        joined.use_server(own, own.address, listed=options.replicas is not None)
+        if len(seeds) == 1
+        else joined.servers()[0]
+    )
     binding = Binding(
         joined,
         server,
@@ -133,7 +137,8 @@ def _need_tombstones(binding: Binding, part: Any) -> None:
     if not found:
         raise UnfitStoreError(
             f"{binding.store.name}: {database} has no collection for tombstones, so deletions there are unproven. In "
-            f"mongosh: {burying.cure(database)}"
+            f"mongosh: {burying.cure(database)}",
+            code="AP213",
         )
 
 

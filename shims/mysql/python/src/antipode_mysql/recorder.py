@@ -140,7 +140,8 @@ class Recorder:
     def came(self, followed: FollowedRead, sql: bytes) -> None:
         """What it read has come."""
         store, target, settings = self.binding.store, self.binding.target, self.settings
-        server = store.server_at(target.address) or store.use_server(target, target.address)
+        listed = self.binding.options.replicas is not None
+        server = store.server_at(target.address) or store.use_server(target, target.address, listed=listed)
         again = None
         if not settings.changed:
             again = own_reads(target, settings.database, self.flavour, sql, server.ask_timeout)
@@ -162,7 +163,7 @@ class Recorder:
         if not self.binding.rests or statement.kind is not Kind.WRITE:
             return None
         scope = current_scope()
-        lineage = scope.lineage if scope is not None else Lineage()
+        lineage = scope.recorded_lineage if scope is not None else Lineage()
         if scope is not None:
             own = {id(write) for _, write in self.writes}
             others = sorted({write.store for write in scope.pending if id(write) not in own})
@@ -326,7 +327,7 @@ class Recorder:
             self.mark, self.mark_known = tuple(sorted({**known, **dict(told)}.items())), True
         unfit = self.binding.unfit
         if unfit:
-            self.binding.say("unfit", f"writes are recorded as incomplete: {unfit}")
+            self.binding.say("unfit", f"writes are recorded as incomplete: {unfit}", code="AP208")
         for scope, write in writes:
             if unfit:
                 write.record_incomplete("unfit", unfit)
@@ -351,12 +352,12 @@ class Recorder:
     def _unfit(self, answer: Answer) -> tuple[str, str]:
         """Why the answer is worth nothing: reason and detail."""
         if answer.session != self.session:
-            self.binding.say("proxy", f"writes are recorded as incomplete: {MULTIPLEXED}")
+            self.binding.say("proxy", f"writes are recorded as incomplete: {MULTIPLEXED}", code="AP517")
             return "proxy", MULTIPLEXED
         if not answer.logs:
             return "unlogged", "the session has sql_log_bin=0, so no replica will ever have it"
         if self.binding.unfit:
-            self.binding.say("unfit", f"writes are recorded as incomplete: {self.binding.unfit}")
+            self.binding.say("unfit", f"writes are recorded as incomplete: {self.binding.unfit}", code="AP208")
             return "unfit", self.binding.unfit
         return "", ""
 

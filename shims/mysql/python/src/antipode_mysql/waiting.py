@@ -27,6 +27,10 @@ Ask = Callable[[bytes], Awaitable[Sequence[Sequence[bytes | None]]]]
 """Asks a question on the read's own connection; the rows."""
 Pause = Callable[[float], Awaitable[None]]
 """Waits for so many seconds."""
+_PAST: Final = unproven(
+    "the open transaction reads what was there when it began, and that is older than what the read depends on. COMMIT "
+    "or ROLLBACK before reading"
+)
 
 
 class Snapshot:
@@ -94,12 +98,7 @@ class ReadCall:
             if snapshot is not None and not snapshot.taken:
                 snapshot.proved = seen.proved()
             elif snapshot is not None and repeats and not snapshot.covers(self.ids):
-                missing = [
-                    unproven(
-                        "the open transaction reads what was there when it began, and that is older than what the "
-                        "read depends on. COMMIT or ROLLBACK before reading"
-                    )
-                ]
+                missing = [_PAST]
             if not missing:
                 return
             left = self._deadline - time.monotonic()
@@ -181,7 +180,8 @@ class ReadCall:
             f"{binding.timeout * 1000:.0f} ms at most"
         )
         is_unproven = trouble.verdict is Verdict.UNPROVEN or trouble.unknown_epoch
-        waited_in_vain(name, words, time.monotonic() - self._began, self._scope, unproven=is_unproven)
+        waited = time.monotonic() - self._began
+        waited_in_vain(name, words, waited, self._scope, unproven=is_unproven, is_past=trouble is _PAST)
 
 
 def read_call(binding: Binding, flavour: Flavour) -> ReadCall | None:
@@ -194,7 +194,7 @@ def read_call(binding: Binding, flavour: Flavour) -> ReadCall | None:
     if reading is not None and reading.after is not None and not binding.follows:
         after = reading.after
     elif binding.waits and scope is not None:
-        after = scope.lineage
+        after = scope.recorded_lineage
     ids = after.of_store(binding.store.name)
     merges = binding.merges and scope is not None
     if reading is None and not ids and not merges:

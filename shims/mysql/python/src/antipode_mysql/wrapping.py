@@ -54,7 +54,7 @@ def wrap(
     Raises ConfigurationError for options that cannot be, UnfitStoreError for servers that answer now and are unfit.
     """
     if rest not in ("none", "native"):
-        raise ConfigurationError(f"rest={rest!r}: want none or native")
+        raise ConfigurationError(f"rest={rest!r}: want none or native", code="AP501")
     options = StoreOptions(
         replicas=replicas,
         wait_on_read=wait_on_read,
@@ -114,7 +114,9 @@ def _wrapped(client: Any, store: str, options: StoreOptions) -> Any:
         if leads_to is not None:
             _bind(target_of(leads_to), store, options)
         else:  # only connecting tells (BAR-52)
-            join_store(store, MySQLShim, options).expect_server(plain, lambda _: _target_behind(opens), "an Engine")
+            joined = join_store(store, MySQLShim, options)
+            listed = options.replicas is not None
+            joined.expect_server(plain, lambda _: _target_behind(opens), "an Engine", listed=listed)
         return plain
     try:
         from antipode_mysql import connectors
@@ -152,7 +154,9 @@ def _bind(target: Target, store: str, options: StoreOptions) -> Binding:
         _refuse_unfit(joined, [target])
     else:
         facts_of(joined, target)
-    return Binding(joined, target, joined.use_server(target, target.address), options)
+    return Binding(
+        joined, target, joined.use_server(target, target.address, listed=options.replicas is not None), options
+    )
 
 
 def _refuse_unfit(store: Store, own: Sequence[Target]) -> None:

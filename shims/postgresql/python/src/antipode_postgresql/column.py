@@ -56,7 +56,7 @@ class BesideRows:
         scope = current_scope()
         if scope is None:
             return ""
-        lineage = scope.lineage
+        lineage = scope.recorded_lineage
         own = () if self.write is None else self.write.parts
         stores = sorted({write.store for write in scope.pending if write not in own})
         if stores:

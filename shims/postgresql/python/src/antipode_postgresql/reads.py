@@ -7,27 +7,38 @@ from typing import Any, Final
 
 from antipode.at_rest import lineage_at_rest
 from antipode.followed_reads import FollowedRead, followed_read, quietly
-from antipode.lineage import Lineage
+from antipode.lineage import EMPTY, Lineage
 from antipode.otel_context import current_context
 from antipode.reading import Reading, reading_in
 from antipode.scope import Scope, current_scope
 from antipode.server import Server
 from antipode.verdict import Verdict
 from antipode.wait_on_read import waited_in_vain
-from antipode.waiting import wait_for_server, wait_for_server_async
+from antipode.waiting import LOOK_S, wait_for_server, wait_for_server_async
 from antipode.writeid import WriteId
 from psycopg import OperationalError, pq
 
+from antipode_postgresql.binding import Binding
 from antipode_postgresql.column import COLUMN
 from antipode_postgresql.flow import INTRANS, Flow
 from antipode_postgresql.looking import STARTED, Look
-from antipode_postgresql.packets import Results, asked, record_end, simple
+from antipode_postgresql.packets import Late, Results, asked, bounded, record_end, simple
 from antipode_postgresql.positions import Epoch, number_of, position_in
 from antipode_postgresql.repeating import own_reads
 from antipode_postgresql.riding import Heard
 from antipode_postgresql.statements import Kind, classify, may_read
 from antipode_postgresql.targets import Target, target_of
 
+TICK_S: Final = 0.02
+"""How often a question before a read is looked after while its answer is on its way."""
+_UNPROVED: Final = "the server was not proved to have what the read depends on"
+_PAST: Final = (
+    f"what it fetches is of a moment that is past, when {_UNPROVED}: send the query again, or open the cursor again, by "
+    "connection.cursor(name) or a DECLARE of its own"
+)
+_SNAPSHOT: Final = (
+    f"its {{}} transaction reads from a snapshot of a moment that is past, when {_UNPROVED}: begin another one"
+)
 UNKNOWN: Final = b"CALL"
 """Stands for a text that nobody knows: it may do anything."""
 _LIFE: Final = f"SELECT {STARTED}; SHOW transaction_isolation".encode()
@@ -56,8 +67,12 @@ class ReadCall:
         self.timeout = self.binding.timeout
         self.trouble = ""
         self.unproven = False
+        self.past: Lineage | None = None
+        """What was proved when the data to be fetched was taken (SHIM-48); None where it is read now."""
         self._life = ""
+        self._proved_life = ""
         self._isolation = ""
+        self._is_late = False
         self._scope = scope
         self._merged: Reading | None = Reading() if merges else None
         self.covers: WriteId | None = None
@@ -73,20 +88,52 @@ class ReadCall:
 
     # Waiting
 
+    def is_settled(self) -> bool:
+        """Return whether waiting is of no use: its moment is past, and what it wants was proved then, or was not."""
+        if self.past is None and not self.in_snapshot:
+            return False
+        proved = self.flow.known.moments.proved if self.past is None else self.past
+        if Lineage(self.ids) <= proved:
+            return True
+        if self.past is not None:
+            self.trouble = _PAST
+        return self.past is not None
+
+    @property
+    def in_snapshot(self) -> bool:
+        """Return whether the transaction may show a moment that is past; its isolation, which decides, is asked for."""
+        pgconn = self.flow.pgconn
+        return self.flow.has_snapshot and bool(pgconn.transaction_status == INTRANS or pgconn.pipeline_status)
+
     def learn_gen(self, pipeline: Any) -> Any:
         """Return which life of which server this connection reaches, and whether its transaction keeps a snapshot.
 
-        In a pipeline it is asked in its place among the commands, and what was sent before is heard first.
+        In a pipeline it is asked in its place among the commands, and what was sent before is heard first. What has
+        not come by the deadline is waited for no more: `drop` closes the connection then (SHIM-47).
         """
         pgconn = self.flow.pgconn
         if pgconn.transaction_status == pq.TransactionStatus.INERROR:
             return
-        if pipeline is None:
-            self._hear((yield from simple(pgconn, _LIFE)))
-            return
-        pipeline.command_queue.append(asked(pgconn, _LIFE_IN_ONE))
-        pipeline.result_queue.append((Heard(self._hear), None))
-        yield from pipeline._fetch_gen(flush=True)
+        is_held = self.in_snapshot
+        until = max(self._began + self.timeout, time.monotonic() + LOOK_S)
+        try:
+            if pipeline is None:
+                self._hear((yield from bounded(simple(pgconn, _LIFE), until)))
+            else:
+                pipeline.command_queue.append(asked(pgconn, _LIFE_IN_ONE))
+                pipeline.result_queue.append((Heard(self._hear), None))
+                yield from bounded(pipeline._communicate_gen(), until)  # sends what is queued
+                yield from bounded(pipeline._fetch_gen(flush=True), until)
+        except Late:
+            self._is_late = True
+            self.trouble = "the server did not answer on this connection, which is closed"
+        if is_held and self._isolation not in ("", "read committed", "read uncommitted"):
+            self.trouble = _SNAPSHOT.format(self._isolation)
+
+    def drop(self) -> None:
+        """Close the connection where the question is open on it still: the next query would take its answer."""
+        if self._is_late:
+            self.flow.pgconn.finish()
 
     def _hear(self, results: Results) -> None:
         rows = [result for result in results if result.status == pq.ExecStatus.TUPLES_OK]
@@ -94,43 +141,48 @@ class ReadCall:
         if len(values) == 2:
             self._life, self._isolation = values
 
-    def _kept_snapshot(self) -> bool:
-        pgconn = self.flow.pgconn
-        held = (pgconn.transaction_status == INTRANS or pgconn.pipeline_status) and self.flow.has_snapshot
-        return bool(held) and self._isolation not in ("", "read committed", "read uncommitted")
-
     def wait(self) -> None:
         """Waits until the connection's own server has the writes."""
         server = _server(self.flow)
-        if self._waits_in_vain():
-            return
-        verdict = wait_for_server(server, Lineage(self.ids), self.timeout)
-        self._judge(verdict, server)
+        self._judge(wait_for_server(server, Lineage(self.ids), self._left), server)
 
     async def wait_async(self) -> None:
         """`wait`, for asyncio."""
         server = _server(self.flow)
-        if self._waits_in_vain():
-            return
-        verdict = await wait_for_server_async(server, Lineage(self.ids), self.timeout)
-        self._judge(verdict, server)
+        self._judge(await wait_for_server_async(server, Lineage(self.ids), self._left), server)
 
-    def _waits_in_vain(self) -> bool:
-        if self._kept_snapshot():
-            self.trouble = f"its {self._isolation} transaction reads from a snapshot taken before: begin another one"
-            return True
-        return False
+    @property
+    def _left(self) -> float:
+        return max(self._began + self.timeout - time.monotonic(), 0.0)
 
     def _judge(self, verdict: Verdict, server: Any) -> None:
         if verdict is Verdict.VISIBLE:
             look = server.session
-            life = look.instance.rpartition("/")[0] if isinstance(look, Look) else ""
-            if life and self._life and life != self._life:
-                self.trouble = f"{server.address} leads to several servers: name them one by one"
-                self.unproven = True
+            self._proved_life = look.instance.rpartition("/")[0] if isinstance(look, Look) else ""
             return
         self.unproven = verdict is Verdict.UNPROVEN
         self.trouble = f"it is at {server.position}, and has not got {', '.join(map(str, self.ids[:3]))}"
+
+    def waited(self) -> None:
+        """The wait is over: what it proved counts from now on, if it was this connection's server that was asked."""
+        if self.trouble:
+            return
+        if self._proved_life and self._life and self._proved_life != self._life:
+            self.trouble = f"{_server(self.flow).address} leads to several servers: name them one by one"
+            self.unproven = True
+            return
+        moments = self.flow.known.moments
+        moments.proved |= Lineage(self.ids)
+
+    def refuse(self) -> None:
+        """Raise what the policies say of a wait in vain, before the read is sent."""
+        if not self.trouble:
+            return
+        binding = self.binding
+        name = binding.store.name
+        words = f"{name}: {self.trouble}. The read waited for it {self.timeout * 1000:.0f} ms at most"
+        waited = time.monotonic() - self._began
+        waited_in_vain(name, words, waited, self._scope, unproven=self.unproven, is_past=_PAST in self.trouble)
 
     # Covering
 
@@ -155,7 +207,9 @@ class ReadCall:
         answer = results[-1]
         if answer.status != pq.ExecStatus.TUPLES_OK:
             self.binding.say(
-                "cover", f"what is read from {self.binding.store.name} cannot be covered: run antipode init"
+                "cover",
+                f"what is read from {self.binding.store.name} cannot be covered: run antipode init",
+                code="AP203",
             )
             self.missed()
             return
@@ -193,7 +247,7 @@ class ReadCall:
                         reading.saw(lineage=beside)
 
     def begin_uncovered(self) -> None:
-        """It is about to read what nobody can cover, bit by bit: marked, and refused where it waited in vain."""
+        """It is about to read what nobody can cover, bit by bit: marked."""
         self.missed()
         self.finish()
 
@@ -206,15 +260,9 @@ class ReadCall:
     # The end
 
     def finish(self) -> None:
-        """The read is over: automatic merging, then what the policies say of a wait in vain."""
+        """The read is over: automatic merging."""
         if self._merged is not None and self._scope is not None:
             self._scope.transfer_read(self._merged.lineage)
-        if not self.trouble:
-            return
-        binding = self.binding
-        name = binding.store.name
-        words = f"{name}: {self.trouble}. The read waited for it {self.timeout * 1000:.0f} ms at most"
-        waited_in_vain(name, words, time.monotonic() - self._began, self._scope, unproven=self.unproven)
 
 
 def read_call(flow: Flow, query: Any) -> ReadCall | None:
@@ -224,19 +272,68 @@ def read_call(flow: Flow, query: Any) -> ReadCall | None:
     reading = reading_in(current_context())
     if reading is None and not binding.waits and not binding.merges:
         return None
-    if not may_read(text_of(query)):
+    text = text_of(query)
+    if not may_read(text):
         return None
     scope = current_scope()
-    after: Lineage | None = None
-    if reading is not None and reading.after is not None:
-        after = reading.after
-    elif binding.waits and scope is not None:
-        after = scope.lineage
-    ids = [] if after is None or not binding.records or binding.follows else after.of_store(binding.store.name)
+    ids = wanted(binding).of_store(binding.store.name)
     merges = binding.merges and scope is not None
     if reading is None and not ids and not merges:
         return None
-    return ReadCall(flow, reading, list(ids), scope, merges)
+    call = ReadCall(flow, reading, list(ids), scope, merges)
+    if ids:
+        call.past = flow.known.moments.of_text(text)
+    return call
+
+
+def waits_gen(call: ReadCall, pipeline: Any) -> Any:
+    """Wait within a generator of psycopg's, blocking; raise what the policies say of a wait in vain."""
+    if not call.is_settled():
+        asks_first = call.in_snapshot
+        if asks_first:
+            yield from call.learn_gen(pipeline)
+        if not call.trouble:
+            call.wait()
+        if not call.trouble and not asks_first:
+            yield from call.learn_gen(pipeline)
+        call.drop()
+        call.waited()
+    call.refuse()
+
+
+def wanted(binding: Binding) -> Lineage:
+    """Return what a read of this client has to see here, as the scope and `reading()` are now."""
+    if not binding.records or binding.follows:
+        return EMPTY
+    reading = reading_in(current_context())
+    if reading is not None and reading.after is not None:
+        return reading.after
+    scope = current_scope() if binding.waits else None
+    return EMPTY if scope is None else scope.recorded_lineage
+
+
+class Fetching:
+    """Data that was taken at one moment, and is fetched by and by."""
+
+    def __init__(self, flow: Flow, proved: Lineage) -> None:
+        self._flow = flow
+        self._proved = proved
+        self._checked = EMPTY
+
+    def goes_on(self) -> None:
+        """Raise what the policies say where something is to be seen by now that was not proved then (SHIM-48)."""
+        binding = self._flow.binding
+        if binding.reads_plainly():
+            return
+        lineage = wanted(binding)
+        if lineage is self._checked:
+            return
+        ids = lineage.of_store(binding.store.name)
+        if ids and not Lineage(ids) <= self._proved:
+            call = ReadCall(self._flow, None, ids, current_scope(), False)
+            call.trouble = _PAST
+            call.refuse()
+        self._checked = lineage
 
 
 def follow(flow: Flow, query: Any) -> FollowedRead | None:
@@ -266,8 +363,10 @@ def _server(flow: Flow) -> Server:
 
 
 def _server_at(flow: Flow, target: Target) -> Server:
-    store = flow.binding.store
-    return store.server_at(target.address) or store.use_server(target, target.address)
+    store, options = flow.binding.store, flow.binding.options
+    return store.server_at(target.address) or store.use_server(
+        target, target.address, listed=options.replicas is not None
+    )
 
 
 def text_of(query: Any) -> bytes:

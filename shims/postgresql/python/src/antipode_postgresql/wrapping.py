@@ -64,9 +64,9 @@ def wrap(
     pooler in transaction mode, wal_level = minimal, fsync = off). A server that does not answer now is no error.
     """
     if rest not in ("none", "column"):
-        raise ConfigurationError(f"rest={rest!r}: want none or column")
+        raise ConfigurationError(f"rest={rest!r}: want none or column", code="AP501")
     if async_commits not in ("flush", "incomplete"):
-        raise ConfigurationError(f"async_commits={async_commits!r}: want flush or incomplete")
+        raise ConfigurationError(f"async_commits={async_commits!r}: want flush or incomplete", code="AP501")
     options = StoreOptions(
         replicas=replicas,
         wait_on_read=wait_on_read,
@@ -81,23 +81,25 @@ def wrap(
     )
     make, targets, ask = _maker(client)
     joined = join_store(store, PostgresqlShim, options)
+    listed = replicas is not None
 
     def ask_one(plain: Any) -> Target:
         """Return what libpq reaches by the client's words; of several servers the others join the store at once."""
         *others, last = ask(plain)
         for other in others:
-            joined.use_server(other, other.address)
+            joined.use_server(other, other.address, listed=listed)
         return last
 
     for each in targets or ():
-        joined.use_server(each, each.address)
+        joined.use_server(each, each.address, listed=listed)
     plain = getattr(client, "_antipode_plain", client)
-    expected = joined.expect_server(plain, ask_one, f"a {type(client).__name__}") if targets is None else None
+    name = f"a {type(client).__name__}"
+    expected = joined.expect_server(plain, ask_one, name, listed=listed) if targets is None else None
 
     def join(connection: Any) -> Binding:
         """The binding of a connection, of which nobody knows its server before it is there."""
         target = target_of(connection)
-        server = joined.use_server(target, target.address)
+        server = joined.use_server(target, target.address, listed=listed)
         if isinstance(server.target, Target) and server.target.guessed:
             server.target = target
         if expected is not None and not expected.servers:
@@ -186,6 +188,7 @@ def _facts(store: Store, target: Target) -> Facts:
         logs.info(
             f"probe {store.name} {target.address}",
             f"{store.name}: {target.address} does not answer yet ({error}); its rights are asked when it does",
+            code="AP507",
         )
         return Facts()
     shim.facts[place] = facts
@@ -193,5 +196,5 @@ def _facts(store: Store, target: Target) -> Facts:
     if not facts.marks:
         words = NO_TABLE.format(store=store.name, user=facts.user)
         note_marks(store.name, f"{target.address}: {words}")
-        logs.warn(f"marks {store.name} {target.address}", f"{store.name}: {words}")
+        logs.warn(f"marks {store.name} {target.address}", f"{store.name}: {words}", code="AP508")
     return facts

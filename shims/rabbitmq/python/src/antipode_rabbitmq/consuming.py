@@ -39,7 +39,9 @@ def scope_of(
         return _foreign(method, method if properties is None else properties)
     wrapping: Wrapping | None = getattr(channel, "_antipode", None)
     if wrapping is None:
-        raise ConfigurationError("scope_of(channel=…) takes a channel that antipode_rabbitmq.wrap() has returned")
+        raise ConfigurationError(
+            "scope_of(channel=…) takes a channel that antipode_rabbitmq.wrap() has returned", code="AP501"
+        )
     if properties is None and hasattr(method, "processed"):
         from antipode_rabbitmq.aio_consuming import scope_of_message  # the application has aio-pika
 
@@ -103,7 +105,7 @@ def note(
     if store.mode is Mode.OFF:
         return
     note_unstamped(options, scope, headers)
-    if scope.lineage.section_text(store.name) is not None:
+    if scope.recorded_lineage.section_text(store.name) is not None:
         mark = mark_of(properties)
         if mark is not None:
             arrived(mark)

@@ -62,7 +62,7 @@ def wrap(
     aio = _aio(channel)
     plain = plain_of(channel) if aio is None else aio.plain_of(channel)
     if on_no_room not in {"send", "raise"}:
-        raise ConfigurationError(f"on_no_room={on_no_room!r}: want send, raise")
+        raise ConfigurationError(f"on_no_room={on_no_room!r}: want send, raise", code="AP501")
     delay = redeliver_seconds(redeliver_delay)
     joined = _join(
         store,
@@ -79,7 +79,7 @@ def wrap(
     )
     parameters = getattr(plain, "_impl", plain).connection.params if aio is None else aio.parameters_of(plain)
     broker = Broker(address_of(parameters))
-    joined.use_server(broker)
+    joined.use_server(broker, listed=True)
     shim = cast("RabbitMQShim", joined.shim)
     options = ChannelOptions(
         store=joined,

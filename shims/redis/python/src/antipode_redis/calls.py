@@ -82,7 +82,7 @@ class WriteCall(Write):
         try:
             self._done(response)
         except Exception as error:
-            logs.logger.exception("a write to %s was executed, and could not be recorded", self.store)
+            logs.logger.exception("a write to %s was executed, and could not be recorded [AP517]", self.store)
             self.record_incomplete("pending", f"it could not be recorded: {error!r}")
 
     def _done(self, response: Any) -> None:
@@ -184,6 +184,7 @@ class WriteCall(Write):
                 "backlog",
                 f"writes to {name} get no position and are recorded as incomplete: {self.binding.target.address} has "
                 "no replica and no backlog yet. Attach a replica.",
+                code="AP516",
             )
             self._incomplete("backlog", "the primary has no replication backlog, so its offset stands still")
         return None
@@ -198,7 +199,7 @@ class WriteCall(Write):
         for scope in dict.fromkeys([current_scope(), *(part._scope for part in parts)]):
             if scope is not None:
                 stores = sorted({write.store for write in scope.pending if not any(write is part for part in parts)})
-                lineage |= scope.lineage.marked_incomplete(*stores) if stores else scope.lineage
+                lineage |= scope.recorded_lineage.marked_incomplete(*stores) if stores else scope.recorded_lineage
         return lineage
 
 

@@ -195,7 +195,7 @@ def read_call(binding: Binding) -> ReadCall | None:
     if reading is not None and reading.after is not None:
         after = reading.after
     elif binding.waits and scope is not None:
-        after = scope.lineage
+        after = scope.recorded_lineage
     ids = [] if after is None or not binding.records or binding.follows else after.of_store(binding.store.name)
     merges = binding.merges and scope is not None
     if reading is None and not ids and not merges:

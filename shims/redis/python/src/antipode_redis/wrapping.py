@@ -12,7 +12,7 @@ import redis.asyncio.client
 import redis.client
 from antipode import logs
 from antipode.errors import ConfigurationError, UnfitStoreError
-from antipode.settings import Mode, store_settings
+from antipode.settings import Mode
 from antipode.shim import Replicas, Store, StoreOptions, join_store
 
 from antipode_redis import marks
@@ -65,9 +65,9 @@ def wrap(
     """
     _check_client(client)
     if rest not in ("none", "field", "envelope"):
-        raise ConfigurationError(f"rest={rest!r}: want none, field or envelope")
+        raise ConfigurationError(f"rest={rest!r}: want none, field or envelope", code="AP501")
     if (rest == "envelope") != bool(envelope_keys):
-        raise ConfigurationError("rest='envelope' and envelope_keys='post:*' (as for KEYS) go together")
+        raise ConfigurationError("rest='envelope' and envelope_keys='post:*' (as for KEYS) go together", code="AP501")
     plain: Any = getattr(client, "_antipode_plain", None) or client
     target = target_of(plain)
     options = StoreOptions(
@@ -90,12 +90,12 @@ def wrap(
     joined = join_store(store, RedisShim, options)
     joined.agree_on_envelopes(envelope_keys)
     source = source_of(plain)
+    listed = replicas is not None
     if source is None:
-        server = joined.use_server(target, target.address)
+        server = joined.use_server(target, target.address, listed=listed)
     else:
         server = None
-        listed = replicas is not None or bool(store_settings(store).replicas)
-        joined.discover(source.name, source.ask, own=source.primary or listed, key=source.key)
+        joined.discover(source.name, source.ask, key=source.key, listed=listed)
     own_marker = marker(joined, target, marks_key)
     if facts.reached:
         own_marker.facts = facts
@@ -126,7 +126,9 @@ def _extra(marks_key: str) -> dict[str, Any]:
 
 def _check_client(client: Any) -> None:
     if isinstance(client, redis.client.Pipeline | redis.asyncio.client.Pipeline):
-        raise ConfigurationError("wrap() takes a client, not a pipeline: make the pipeline of the wrapped client")
+        raise ConfigurationError(
+            "wrap() takes a client, not a pipeline: make the pipeline of the wrapped client", code="AP501"
+        )
     if isinstance(client, redis.Redis | redis.asyncio.Redis):
         return
     kind = type(client).__name__
@@ -143,6 +145,7 @@ def _probe(target: Target, store: str, key: str) -> Facts:
         logs.info(
             f"probe {store} {target.address}",
             f"{store}: {target.address} does not answer yet ({error}); its rights are asked when it does",
+            code="AP507",
         )
         return Facts()
     try:

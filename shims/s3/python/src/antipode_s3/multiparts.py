@@ -101,11 +101,11 @@ def abort(client: Any, binding: Binding, operation: str, params: dict[str, Any])
 def _overtaken(binding: Binding, key: bytes, counter: int) -> bool:
     """Whether the scope holds a greater version of the key than this one: it would absorb it, and came before it."""
     scope = current_scope()
-    if scope is None or binding.store.name not in scope.lineage.stores:
+    if scope is None or binding.store.name not in scope.recorded_lineage.stores:
         return False
     octets = binding.store.write_id(key, Ordered("", 0)).key
     return any(
         isinstance(known.version, Ordered) and known.version.counter > counter
-        for known in scope.lineage.of_store(binding.store.name)
+        for known in scope.recorded_lineage.of_store(binding.store.name)
         if known.key == octets
     )

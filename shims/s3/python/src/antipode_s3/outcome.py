@@ -45,7 +45,7 @@ class Versioned:
         lineage = outgoing() if beside is None else beside
         scope = current_scope()
         self._binding = binding
-        self.counter, self._greater = binding.next_counter(key, EMPTY if scope is None else scope.lineage)
+        self.counter, self._greater = binding.next_counter(key, EMPTY if scope is None else scope.recorded_lineage)
         self.metadata = metadata.with_rest(
             given,
             self.counter,

@@ -60,11 +60,12 @@ def wrap(
     if plain is None:
         raise TypeError(f"wrap() takes a boto3 client or resource of S3, not {type(client).__name__}")
     if rest not in ("native", "none"):
-        raise ConfigurationError(f"rest={rest!r}: want native or none")
+        raise ConfigurationError(f"rest={rest!r}: want native or none", code="AP501")
     if hash_keys:
         raise ConfigurationError(
             "hash_keys=True: S3 is asked for objects by their keys, so that hashed ones prove nothing. Leave it out, "
-            "or use keys that tell nothing"
+            "or use keys that tell nothing",
+            code="AP501",
         )
     target = _own_target(client, plain, bucket)
     options = StoreOptions(
@@ -87,9 +88,10 @@ def wrap(
             f"rights {store}",
             f"{store}: {target.address}: its user may not ask for the bucket's settings, so that nothing is known of "
             f"versioning and replication. {grant(target.bucket, *facts.refused)}",
+            code="AP506",
         )
     joined = join_store(store, S3Shim, options)
-    server = joined.use_server(target, target.address)
+    server = joined.use_server(target, target.address, listed=replicas is not None)
     wrapped: _C = _copy(client, plain, Binding(joined, target, server, options, facts))
     return wrapped
 
@@ -112,12 +114,13 @@ def _own_target(given: Any, plain: Any, bucket: str | None) -> Target:
     if not own and given is not plain:
         own = str(getattr(given, "name", None) or "")
     if bucket is not None and own and bucket != own:
-        raise ConfigurationError(f"bucket={bucket!r} for a resource of bucket {own!r}")
+        raise ConfigurationError(f"bucket={bucket!r} for a resource of bucket {own!r}", code="AP501")
     name = bucket or own
     if not name:
         raise ConfigurationError(
             "wrap(client, store=…) needs bucket=…: the bucket of this store in this client's region. A store is one "
-            "bucket; wrap the client again for another one"
+            "bucket; wrap the client again for another one",
+            code="AP501",
         )
     return target_of(plain, name)
 
@@ -131,6 +134,7 @@ def _probe(target: Target, store: str) -> Facts:
         logs.info(
             f"probe {store} {target.address}",
             f"{store}: {target.address} does not answer yet ({error}); what it allows is asked when it does",
+            code="AP507",
         )
         return Facts()
     finally:

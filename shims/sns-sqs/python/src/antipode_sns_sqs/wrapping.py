@@ -69,10 +69,12 @@ def wrap(
         raise TypeError(f"wrap() takes a boto3 client or resource of SNS or SQS, not {type(client).__name__}")
     plain = getattr(given, "_antipode_plain", given)
     if on_no_room not in {"send", "raise"}:
-        raise ConfigurationError(f"on_no_room={on_no_room!r}: want send, raise")
+        raise ConfigurationError(f"on_no_room={on_no_room!r}: want send, raise", code="AP501")
     delay = redeliver_seconds(redeliver_delay)
     if delay is not None and delay > _LONGEST_INVISIBLE_S:
-        raise ConfigurationError(f"redeliver_delay={redeliver_delay!r}: want seconds, at most 12 hours, as SQS has it")
+        raise ConfigurationError(
+            f"redeliver_delay={redeliver_delay!r}: want seconds, at most 12 hours, as SQS has it", code="AP501"
+        )
     options = StoreOptions(
         timeout=timeout,
         hash_keys=hash_keys,
@@ -84,7 +86,7 @@ def wrap(
     )
     joined = _join(store, tap, options)
     region = Region(plain.meta.endpoint_url)
-    joined.use_server(region)
+    joined.use_server(region, listed=True)
     shim = cast("SnsSqsShim", joined.shim)
     binding = Binding(
         store=joined,
