@@ -53,7 +53,7 @@ def diagnose(url: str) -> Sequence[Finding]:
         reader = probe(tap)
     except TapRefusedError as error:
         what, cure = cure_of(tap, error)
-        return [Finding(Level.UNPROVEN, what, "Tracked messages are unproven here.", cure)]
+        return [Finding(Level.UNPROVEN, what, "Tracked messages are unproven here.", cure, code="AP208")]
     return [
         Finding(Level.OK, f"tap: {tap.topic} at {reader.server} keeps its past and can be read"),
         Finding(
@@ -62,6 +62,7 @@ def diagnose(url: str) -> Sequence[Finding]:
             "A connector that carries the tap's topic is noticed only when another broker's tap is read too; what came "
             "that way has not arrived here.",
             f"Make sure that each has, in activemq.xml: {configuration.exclusion()}",
+            code="AP709",
         ),
     ]
 
@@ -72,7 +73,7 @@ def _diagnose_broker(url: str) -> Sequence[Finding]:
         reader.connect(PROBE_S)
     except TapRefusedError as error:
         what, cure = cure_of(Tap(url, f"{PREFIX}none"), error)
-        return [Finding(Level.UNPROVEN, what, "Nothing can be sent or consumed.", cure)]
+        return [Finding(Level.UNPROVEN, what, "Nothing can be sent or consumed.", cure, code="AP208")]
     finally:
         reader.close()
         reader.join(PROBE_S)
@@ -83,5 +84,6 @@ def _diagnose_broker(url: str) -> Sequence[Finding]:
             "tap: none named",
             "Messages that are sent with track=True are unproven where no tap is read; without track nothing is.",
             f"Name it behind #: antipode doctor stomp://broker:61613#{PREFIX}NAME",
+            code="AP708",
         ),
     ]

@@ -45,7 +45,8 @@ def _check_topic(options: ConnectionOptions, destination: str) -> None:
     raise ConfigurationError(
         f"a tracked message to {destination} may be lost for good while the link between the brokers is down: topics "
         "keep nothing for those who are away. Send to a queue; or let a composite topic put it into a queue for the "
-        "link (shims/activemq/README.md), and say wrap(…, stored_topics=True)."
+        "link (shims/activemq/README.md), and say wrap(…, stored_topics=True).",
+        code="AP501",
     )
 
 
@@ -57,6 +58,7 @@ def _stamped(options: ConnectionOptions, headers: Mapping[str, Any], own: WriteI
             f"foreign header {options.store.name}",
             f"a message to {options.store.name} has a header {JMS_HEADER} that is no lineage; it is left as it is, so "
             "the message carries no lineage. Give the application's header another name.",
+            code="AP405",
         )
         return headers
     text = text_to_send(options, carried, own)

@@ -108,7 +108,7 @@ class Returns:
             except (StompException, OSError) as error:
                 _log.debug("the connection ended before a message went back; the broker gives it back: %s", error)
             except Exception:
-                _log.exception("a message could not be given back; it stays unacknowledged")
+                _log.exception("a message could not be given back; it stays unacknowledged [AP518]")
 
     def _return(self, delivery: BrokerDelivery) -> None:
         plain, headers = self._plain, delivery.headers
@@ -126,6 +126,7 @@ class Returns:
                 f"redeliver refused {store}",
                 f"a message of {store} cannot go back to its queue, and is tried again: {error}. Who redelivers must "
                 "be allowed to write to the queue that it consumes.",
+                code="AP518",
             )
             self.give_back(delivery, max(self._options.redeliver_delay, 1.0))
             return

@@ -35,7 +35,8 @@ class Tap:
         if not self.topic.startswith(PREFIX) or len(self.topic) == len(PREFIX):
             raise ConfigurationError(
                 f"the tap {self.topic!r} is no topic of its own: let the broker copy messages to a topic "
-                f"{PREFIX}NAME (antipode init STORE --at {self.broker} prints how), and name that"
+                f"{PREFIX}NAME (antipode init STORE --at {self.broker} prints how), and name that",
+                code="AP501",
             )
 
     @classmethod
@@ -47,7 +48,8 @@ class Tap:
         if not topic or urlsplit(url).scheme.lower() != "stomp" or not urlsplit(url).hostname:
             raise ConfigurationError(
                 f"a tap is a STOMP URL with its topic behind #, such as stomp://broker:{PORT}#{PREFIX}notifications, "
-                "or antipode_activemq.Tap(url, topic)"
+                "or antipode_activemq.Tap(url, topic)",
+                code="AP502",
             )
         return cls(url, unquote(topic))
 
@@ -88,7 +90,9 @@ def host_and_port(url: str) -> tuple[str, int]:
     except ValueError:
         host, port = None, None
     if not host:
-        raise ConfigurationError("a STOMP URL names a host, and a port that is a number: stomp://broker:61613")
+        raise ConfigurationError(
+            "a STOMP URL names a host, and a port that is a number: stomp://broker:61613", code="AP502"
+        )
     return host, port or PORT
 
 

@@ -30,7 +30,11 @@ def diagnose(target: Any) -> list[Finding]:
     try:
         names = client.list_tables(Limit=_MOST_TABLES)["TableNames"]
     except ClientError as error:
-        return [Finding(Level.UNKNOWN, f"may not list its tables: {error}", "nothing can be said of them", GRANT)]
+        return [
+            Finding(
+                Level.UNKNOWN, f"may not list its tables: {error}", "nothing can be said of them", GRANT, code="AP203"
+            )
+        ]
     except BotoCoreError as error:
         return [
             Finding(
@@ -38,6 +42,7 @@ def diagnose(target: Any) -> list[Finding]:
                 f"does not answer: {error}",
                 "barriers leave it out and are not complete",
                 "see that the address, the credentials and the network are right, and ask again",
+                code="AP706",
             )
         ]
     findings = [Finding(Level.OK, f"region {found.region}, number {place_number(found.region)} in versions")]
@@ -48,6 +53,7 @@ def diagnose(target: Any) -> list[Finding]:
                 "no table here",
                 "writes are waited for in vain: a wrong region or account, or no replica in this region",
                 "add a replica of the table in this region, or correct the address",
+                code="AP519",
             )
         )
     tables = Tables(client, found.address)
@@ -60,7 +66,9 @@ def _of_table(client: Any, tables: Tables, name: str) -> Iterator[Finding]:
     try:
         table = tables.get(name)
     except (ClientError, BotoCoreError) as error:
-        yield Finding(Level.UNPROVEN, f"{name}: cannot be described ({error})", "its writes are incomplete", GRANT)
+        yield Finding(
+            Level.UNPROVEN, f"{name}: cannot be described ({error})", "its writes are incomplete", GRANT, code="AP203"
+        )
         return
     yield _of_reading(client, table)
     if table.ttl is None:
@@ -69,6 +77,7 @@ def _of_table(client: Any, tables: Tables, name: str) -> Iterator[Finding]:
             f"{name}: no time to live",
             "deletions leave no tombstone there, and are unproven elsewhere",
             ttl_cure(name),
+            code="AP213",
         )
     elif table.ttl == TOMBSTONE:
         yield Finding(Level.OK, f"{name}: time to live by {table.ttl}, so deletions leave tombstones")
@@ -85,6 +94,7 @@ def _of_table(client: Any, tables: Tables, name: str) -> Iterator[Finding]:
                     f"{name}: {other} and {region} have one number in versions",
                     "wrap() refuses that: two writers could give one version",
                     f"wrap(…, places={{'{region}': NUMBER}}), the same in every service",
+                    code="AP208",
                 )
     else:
         yield Finding(
@@ -92,6 +102,7 @@ def _of_table(client: Any, tables: Tables, name: str) -> Iterator[Finding]:
             f"{name}: no replica that DynamoDB knows of",
             "what is written here is visible here at once; elsewhere only if something of your own replicates it",
             "add replicas: aws dynamodb update-table --table-name " + name + " --replica-updates …",
+            code="AP516",
         )
 
 
@@ -102,7 +113,11 @@ def _of_reading(client: Any, table: Table) -> Finding:
         client.batch_get_item(RequestItems=request)
     except ClientError as error:
         if error_code(error) == "AccessDeniedException":
-            return Finding(Level.UNPROVEN, f"{table.name}: may not be read ({error})", "waits are unproven", GRANT)
+            return Finding(
+                Level.UNPROVEN, f"{table.name}: may not be read ({error})", "waits are unproven", GRANT, code="AP203"
+            )
     except BotoCoreError as error:
-        return Finding(Level.UNKNOWN, f"{table.name}: {error}", "it cannot be told whether it may be read")
+        return Finding(
+            Level.UNKNOWN, f"{table.name}: {error}", "it cannot be told whether it may be read", code="AP706"
+        )
     return Finding(Level.OK, f"{table.name}: may be described and read")

@@ -211,7 +211,9 @@ class DynamoDbShim(Shim):
     @classmethod
     def settle(cls, target: Any, epoch: str, position: int | None = None) -> None:
         """Refused: there is no epoch that could have ended."""
-        raise ConfigurationError("DynamoDB has versions of items, which are of no epoch: there is nothing to settle")
+        raise ConfigurationError(
+            "DynamoDB has versions of items, which are of no epoch: there is nothing to settle", code="AP513"
+        )
 
     @classmethod
     def preparations(cls, url: str, wanted: Wanted) -> Sequence[Step]:

@@ -106,6 +106,7 @@ class Tables:
                 f"ttl {self._store} {name}",
                 f"{self._store}: it cannot be told whether {name} has time to live ({error}), so deletions there leave "
                 "no tombstone and are unproven. Allow dynamodb:DescribeTimeToLive.",
+                code="AP213",
             )
             return None, False
         if found.get("TimeToLiveStatus") in {"ENABLED", "ENABLING"}:
@@ -114,6 +115,7 @@ class Tables:
             f"ttl {self._store} {name}",
             f"{self._store}: {name} has no time to live, so deletions there leave no tombstone and are unproven. "
             f"{ttl_cure(name)}",
+            code="AP213",
         )
         return None, True
 

@@ -45,7 +45,7 @@ def target_of(what: Any) -> Target:
         return _by_url(what)
     client = what.meta.client if is_resource(what) else what
     if not is_client(client):
-        raise ConfigurationError(f"no DynamoDB client, table or URL: {type(what).__name__}")
+        raise ConfigurationError(f"no DynamoDB client, table or URL: {type(what).__name__}", code="AP501")
     client = getattr(client, "_antipode_plain", client)
     return Target(address_of(client.meta.endpoint_url, client.meta.region_name), client.meta.region_name, client)
 
@@ -69,7 +69,8 @@ def _by_url(url: str) -> Target:
     if parts.scheme not in SCHEMES or not region or parse_qs(parts.query):
         raise ConfigurationError(
             f"no address of DynamoDB: {parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}; want "
-            "dynamodb://REGION, or dynamodb+https://HOST:PORT/REGION for another endpoint"
+            "dynamodb://REGION, or dynamodb+https://HOST:PORT/REGION for another endpoint",
+            code="AP502",
         )
     endpoint = None if plain else f"{parts.scheme.rpartition('+')[2]}://{parts.netloc.rpartition('@')[2]}"
     given: dict[str, Any] = {"region_name": region, "endpoint_url": endpoint}

@@ -65,7 +65,8 @@ def native(binding: Binding, operation: str, params: Mapping[str, Any], reason: 
     except BaseException as error:
         settle([write], error)
         raise
-    logs.warn(f"{reason} {binding.store.name}", f"{binding.store.name}: {detail}")
+    code = "AP506" if reason == "rights" else "AP517"
+    logs.warn(f"{reason} {binding.store.name}", f"{binding.store.name}: {detail}", code=code)
     write.record_incomplete(reason, detail)
     return result
 
@@ -80,6 +81,7 @@ def known_table(binding: Binding, name: str) -> Table | None:
                 f"rights {binding.store.name} {name}",
                 f"{binding.store.name}: writes to {name} are recorded as incomplete, for its key cannot be asked "
                 f"({error}). Allow dynamodb:DescribeTable and dynamodb:DescribeTimeToLive on it.",
+                code="AP506",
             )
         return None
     except Exception:  # the write itself will say what is the matter

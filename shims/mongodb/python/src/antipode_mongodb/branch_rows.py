@@ -147,7 +147,9 @@ def check(client: Any, store: str, address: str) -> None:
     """
     try:
         if not is_there(client):
-            raise UnfitStoreError(f"{store} cannot hold branches at {address}: no collection {TABLE}. {cure(store)}")
+            raise UnfitStoreError(
+                f"{store} cannot hold branches at {address}: no collection {TABLE}. {cure(store)}", code="AP511"
+            )
         find(client, [_CHECK])
         now = datetime.now(UTC)
         _rows(client).update_one({"_id": _CHECK}, {"$set": {TEXT: "1", ENDS: now}}, upsert=True)
@@ -162,7 +164,7 @@ def check(client: Any, store: str, address: str) -> None:
         if judging.refused(error).verdict is Verdict.NOT_YET:
             raise OSError(str(error)) from error
         how = f". {cure(store)}" if error.code in _UNAUTHORIZED else ""
-        raise UnfitStoreError(f"{store} cannot hold branches at {address}: {error}{how}") from error
+        raise UnfitStoreError(f"{store} cannot hold branches at {address}: {error}{how}", code="AP511") from error
 
 
 class Rows:
@@ -198,6 +200,7 @@ class Rows:
                     f"branches {target.address}",
                     f"{target.address} does not answer yet ({type(error).__name__}); whether it can hold branches "
                     "shows later",
+                    code="AP507",
                 )
             finally:
                 client.close()
@@ -226,7 +229,8 @@ class Rows:
             raise failure
         raise ConfigurationError(
             f"no server of {self._store.name} that this process has wrapped takes writes: branches are closed at its "
-            f"primary; wrap a client of that. {refused}".rstrip()
+            f"primary; wrap a client of that. {refused}".rstrip(),
+            code="AP512",
         )
 
     def _ask(self, target: Target, ask: Callable[[Any], bool]) -> bool:

@@ -27,14 +27,16 @@ def diagnose(target: Any) -> list[Finding]:
         try:
             flavour = examine(client, "the store")
         except UnfitStoreError as error:
-            return [Finding(Level.UNPROVEN, str(error), "wrap() refuses it", "see there")]
+            return [Finding(Level.UNPROVEN, str(error), "wrap() refuses it", "see there", code="AP208")]
         except OperationFailure as error:
-            return [Finding(Level.UNKNOWN, f"may not be asked: {error}", "nothing can be said of it", GRANT)]
+            return [
+                Finding(Level.UNKNOWN, f"may not be asked: {error}", "nothing can be said of it", GRANT, code="AP203")
+            ]
         return [*_of_server(client, flavour), *_of_databases(client, flavour), _of_branches(client)]
     except (OSError, PyMongoError) as error:
         why = "barriers leave it out and are not complete"
         words = str(error) if isinstance(error, NotReadyError) else f"does not answer: {type(error).__name__}"
-        return [Finding(Level.UNKNOWN, words, why, _ASK_AGAIN)]
+        return [Finding(Level.UNKNOWN, words, why, _ASK_AGAIN, code="AP706")]
     finally:
         client.close()
 
@@ -60,6 +62,7 @@ def _of_server(client: Any, flavour: Flavour) -> Iterator[Finding]:
             "they may be rolled back under their position, so they are recorded as incomplete",
             'w="majority" in the client\'s URL, or db.adminCommand({setDefaultRWConcern: 1, defaultWriteConcern: '
             '{w: "majority"}})',
+            code="AP509",
         )
     if judging._committed_time(client, None, 0) is None:
         yield Finding(
@@ -67,6 +70,7 @@ def _of_server(client: Any, flavour: Flavour) -> Iterator[Finding]:
             "a majority read has no operationTime",
             "positions cannot be judged here",
             "wait until the server has caught up, and ask again",
+            code="AP706",
         )
 
 
@@ -76,7 +80,9 @@ def _of_databases(client: Any, flavour: Flavour) -> Iterator[Finding]:
     try:
         names = [name for name in client.list_database_names() if name not in _OWN][:_MOST_DATABASES]
     except OperationFailure as error:
-        yield Finding(Level.UNKNOWN, f"may not list its databases: {error}", "nothing is known of tombstones", GRANT)
+        yield Finding(
+            Level.UNKNOWN, f"may not list its databases: {error}", "nothing is known of tombstones", GRANT, code="AP203"
+        )
         return
     for name in names:
         if tombstones.are_on(client, name):
@@ -87,6 +93,7 @@ def _of_databases(client: Any, flavour: Flavour) -> Iterator[Finding]:
                 f"{name}: no collection for tombstones",
                 "deletions there are unproven at other servers",
                 tombstones.cure(name),
+                code="AP213",
             )
 
 

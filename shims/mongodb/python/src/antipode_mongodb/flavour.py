@@ -107,7 +107,8 @@ def _of_replica_set(client: Any, store: str, product: str) -> Flavour:
         if error.code in _UNAUTHORIZED:
             raise UnfitStoreError(
                 f"{store}: the login may not ask for the replica set's id, which names the history of its positions "
-                f"({error.details.get('codeName') if error.details else error.code}). {GRANT}"
+                f"({error.details.get('codeName') if error.details else error.code}). {GRANT}",
+                code="AP203",
             ) from error
         if error.code == _NOT_INITIALIZED:
             raise NotReadyError(str(error)) from error

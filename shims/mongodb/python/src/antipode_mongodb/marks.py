@@ -43,12 +43,14 @@ def settle(target: Target, epoch: str, position: int | None) -> None:
     if not _EPOCH.fullmatch(epoch):
         raise ConfigurationError(
             f"{epoch!r} is no epoch of MongoDB: it is a replica set's id, 24 hexadecimal digits. Versions of documents "
-            "are of none"
+            "are of none",
+            code="AP513",
         )
     if position is None or not 0 < position < SETTLED:
         raise ConfigurationError(
             f"the replica set {epoch} may be written on elsewhere, or again, so say up to where it is settled: "
-            "--position N, the greatest counter that barriers name"
+            "--position N, the greatest counter that barriers name",
+            code="AP513",
         )
     client = target.connect(_TIMEOUT_S)
     try:
@@ -56,13 +58,16 @@ def settle(target: Target, epoch: str, position: int | None) -> None:
         if not flavour.positions:
             raise ConfigurationError(
                 f"{target} gives no positions ({flavour.why_none}): versions of documents are of no epoch, and there "
-                "is nothing to settle"
+                "is nothing to settle",
+                code="AP513",
             )
         if epoch == flavour.epoch:  # a set's id stays as long as the set, so it is this one's when the mark is written
-            raise ConfigurationError(f"{target} is written in this epoch now: only one that has ended can be settled")
+            raise ConfigurationError(
+                f"{target} is written in this epoch now: only one that has ended can be settled", code="AP513"
+            )
         marks = client[DATABASE].get_collection(COLLECTION, write_concern=_MAJORITY)
         marks.update_one({"_id": epoch}, {"$max": {_COUNTER: stored(position)}}, upsert=True)
     except NotPrimaryError as error:
-        raise ConfigurationError(f"{target} is a secondary: settle an epoch at the primary") from error
+        raise ConfigurationError(f"{target} is a secondary: settle an epoch at the primary", code="AP512") from error
     finally:
         client.close()

@@ -85,7 +85,7 @@ def failure_in(reply: Any) -> PyMongoError | None:
 
 def incomplete(writes: Iterable[Write], store: str, reason: str, detail: str) -> None:
     """The writes happened, and no version of them can be had."""
-    logs.warn(f"{reason} {store}", f"{store}: writes are recorded as incomplete: {detail}")
+    logs.warn(f"{reason} {store}", f"{store}: writes are recorded as incomplete: {detail}", code="AP517")
     for write in writes:
         write.record_incomplete(reason, detail)
 

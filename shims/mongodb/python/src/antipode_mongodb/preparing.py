@@ -7,7 +7,7 @@ from functools import partial
 from typing import Final
 
 from antipode.administration import Step, Wanted
-from antipode.errors import UnfitStoreError
+from antipode.errors import ConfigurationError, UnfitStoreError
 from pymongo.errors import NotPrimaryError, OperationFailure
 
 from antipode_mongodb import branch_rows, tombstones
@@ -71,7 +71,7 @@ def _make(target: Target, database: str) -> str:
             client[database][tombstones.COLLECTION].create_index(tombstones.EXPIRES, expireAfterSeconds=0)
         except OperationFailure as error:
             if "recovery" in str(error) or error.code == 10107:
-                raise ValueError(_PRIMARY) from error
+                raise ConfigurationError(_PRIMARY, code="AP512") from error
             raise
         return "created"
     finally:
@@ -83,7 +83,7 @@ def _make_rows(target: Target) -> str:
     try:
         return branch_rows.create(client)
     except (branch_rows.ReadOnlyError, NotPrimaryError) as error:
-        raise ValueError(_PRIMARY) from error
+        raise ConfigurationError(_PRIMARY, code="AP512") from error
     finally:
         client.close()
 
@@ -93,7 +93,7 @@ def _is_replica_set(target: Target) -> bool:
     try:
         return examine(client, "the store").positions
     except UnfitStoreError as error:
-        raise ValueError(str(error)) from error
+        raise ConfigurationError(str(error.args[0]), code=error.code) from error
     finally:
         client.close()
 
@@ -106,7 +106,7 @@ def _grant(target: Target, user: str, role: Mapping[str, str]) -> str:
         if error.code == _NOT_FOUND:
             return "not needed: this server has no such right"
         if error.code == 11:
-            raise ValueError(f"there is no user {user}") from error
+            raise ConfigurationError(f"there is no user {user}", code="AP707") from error
         raise
     finally:
         client.close()

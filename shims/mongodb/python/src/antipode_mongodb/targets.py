@@ -53,12 +53,13 @@ def target_of(what: Any) -> Target:
         return _by_url(what)
     client = getattr(what, "client", what) if not is_client(what) else what
     if not is_client(client):
-        raise ConfigurationError(f"no client or URL of MongoDB: {type(what).__name__}")
+        raise ConfigurationError(f"no client or URL of MongoDB: {type(what).__name__}", code="AP501")
     seeds = sorted(client._topology_settings.seeds)
     if len(seeds) != 1:
         raise ConfigurationError(
             "a client of several servers does not say which of them reads use: name each in replicas=[…], as "
-            "mongodb://HOST:PORT"
+            "mongodb://HOST:PORT",
+            code="AP501",
         )
     return member(client, seeds[0])
 
@@ -135,12 +136,14 @@ def _with_host(url: str, host: str, port: int | None) -> str:
 def _by_url(url: str) -> Target:
     shown = without_credentials(url)
     if urlsplit(url).scheme.lower() not in SCHEMES:
-        raise ConfigurationError(f"no address of MongoDB: {shown}; want mongodb://HOST:PORT")
+        raise ConfigurationError(f"no address of MongoDB: {shown}; want mongodb://HOST:PORT", code="AP502")
     try:
         probe: Any = pymongo.MongoClient(url, connect=False)
     except (PyMongoError, ValueError, TypeError) as error:
-        raise ConfigurationError(f"no address of MongoDB: {shown} ({type(error).__name__})") from None
+        raise ConfigurationError(f"no address of MongoDB: {shown} ({type(error).__name__})", code="AP502") from None
     seeds = sorted(probe._topology_settings.seeds)
     if len(seeds) != 1:
-        raise ConfigurationError(f"{shown} names {len(seeds)} servers: name each by itself, replicas=[…, …]")
+        raise ConfigurationError(
+            f"{shown} names {len(seeds)} servers: name each by itself, replicas=[…, …]", code="AP502"
+        )
     return member(probe, seeds[0])

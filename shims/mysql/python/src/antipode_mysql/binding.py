@@ -70,9 +70,9 @@ class Binding:
         unfit = facts_of(self.store, self.target, fresh=False).unfit(relaxed_durability=shim.relaxed_durability)
         return f"{self.target.address}: {unfit}" if unfit else ""
 
-    def say(self, kind: str, words: str) -> None:
-        """One line a minute."""
-        logs.warn(f"{kind} {self.store.name}", f"{self.store.name}: {words}")
+    def say(self, kind: str, words: str, *, code: str) -> None:
+        """Log one line a minute, with its message code (OBS-14)."""
+        logs.warn(f"{kind} {self.store.name}", f"{self.store.name}: {words}", code=code)
 
 
 def facts_of(store: Store, target: Target, *, fresh: bool = True) -> Facts:
@@ -93,6 +93,7 @@ def facts_of(store: Store, target: Target, *, fresh: bool = True) -> Facts:
         logs.info(
             f"probe {store.name} {target.address}",
             f"{store.name}: {target.address} does not answer yet ({error}); its settings are asked for when it does",
+            code="AP507",
         )
         return facts
     shim.facts[target.address] = (time.monotonic(), facts)

@@ -92,7 +92,9 @@ def check(connection: Any, server: Server, store: str) -> None:
         cure = ""
         if isinstance(understood, MissingError):
             cure = f". Run: antipode init {store} --at URL-OF-THE-PRIMARY --user USER --set branches=yes --run"
-        raise UnfitStoreError(f"{store} cannot hold branches at {server.address}: {error}{cure}") from error
+        raise UnfitStoreError(
+            f"{store} cannot hold branches at {server.address}: {error}{cure}", code="AP511"
+        ) from error
 
 
 def refusal(rows: Callable[..., Sequence[tuple[Any, ...]]]) -> tuple[bool, str]:

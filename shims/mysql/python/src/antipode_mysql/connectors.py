@@ -35,7 +35,7 @@ def wrap(client: Any, bind: Callable[[Target], Binding]) -> Any:
     if isinstance(client, MySQLConnectionPool):
         settled = client._cnx_config
         if settled.get("use_pure") is False:
-            raise ConfigurationError(_C_EXTENSION)
+            raise ConfigurationError(_C_EXTENSION, code="AP501")
         return pools.wrap_pool(client, bind(target_of(settled)))
     if isinstance(client, aio.connection.MySQLConnection):
         return connector_aio.wrap_connection(client, bind(target_of(client)))
@@ -50,4 +50,4 @@ def wrap(client: Any, bind: Callable[[Target], Binding]) -> Any:
 
 def _refuse(client: Any) -> None:
     if isinstance(client, MySQLConnectionAbstract) and not isinstance(client, MySQLConnection):
-        raise ConfigurationError(_C_EXTENSION)
+        raise ConfigurationError(_C_EXTENSION, code="AP501")

@@ -83,11 +83,12 @@ def settle(target: Target, epoch: str, position: int | None) -> None:
     with _session(target) as session:
         if not session.flavour.is_epoch(epoch):
             words = session.flavour.epoch_words
-            raise ConfigurationError(f"{epoch!r} is no {session.flavour.name} epoch: it is {words}")
+            raise ConfigurationError(f"{epoch!r} is no {session.flavour.name} epoch: it is {words}", code="AP513")
         if session.flavour is MYSQL and (position is None or not 0 < position <= GREATEST):
             raise ConfigurationError(
                 f"an epoch of MySQL may be written again, when its server comes back, so say up to where {epoch} is "
-                "settled: --position N, the greatest number that barriers call lost"
+                "settled: --position N, the greatest number that barriers call lost",
+                code="AP513",
             )
         wanted = SETTLED if position is None else position
         condition, word = (_settled_set if session.flavour is MYSQL else _settled_log)(session, target, epoch)
@@ -103,7 +104,8 @@ def settle(target: Target, epoch: str, position: int | None) -> None:
             )
         except pymysql.err.ProgrammingError as error:
             raise ConfigurationError(
-                f"there is no table {MARKS} at {target}; run: antipode init STORE --at URL --run ({error.args[-1]})"
+                f"there is no table {MARKS} at {target}; run: antipode init STORE --at URL --run ({error.args[-1]})",
+                code="AP508",
             ) from error
 
 
@@ -111,9 +113,11 @@ def _settled_set(session: Session, target: Target, epoch: str) -> tuple[str, str
     """Refuses what must not be settled at a MySQL server; a condition to write under, and its word."""
     [(read_only,)] = session.rows("SELECT @@GLOBAL.read_only")
     if int(read_only) or _follows(session, target):
-        raise ConfigurationError(f"{target} is a replica: settle an epoch at the primary")
+        raise ConfigurationError(f"{target} is a replica: settle an epoch at the primary", code="AP512")
     if server_of(epoch) in (_members(session).server, _members(session).writer):
-        raise ConfigurationError(f"{target} is written in this epoch now: only one that has ended can be settled")
+        raise ConfigurationError(
+            f"{target} is written in this epoch now: only one that has ended can be settled", code="AP513"
+        )
     return "LEFT(REPLACE(@@GLOBAL.server_uuid, '-', ''), 16) <> %s", server_of(epoch)
 
 
@@ -124,7 +128,8 @@ def _follows(session: Session, target: Target) -> bool:
     except pymysql.err.OperationalError as error:
         raise ConfigurationError(
             f"this login may not see whether {target} is a replica. Settle as an operator, or GRANT REPLICATION CLIENT "
-            f"ON *.* TO it ({error.args[-1]})"
+            f"ON *.* TO it ({error.args[-1]})",
+            code="AP203",
         ) from error
     words = ("Replica_IO_Running", "Replica_SQL_Running")
     return any(channel[word] != "No" for channel in channels for word in words)
@@ -139,10 +144,12 @@ def _settled_log(session: Session, target: Target, epoch: str) -> tuple[str, int
         "information_schema.GLOBAL_STATUS WHERE VARIABLE_NAME = 'SLAVES_RUNNING')"
     )
     if int(read_only) or str(running) != "0":
-        raise ConfigurationError(f"{target} is a replica: settle an epoch at the primary")
+        raise ConfigurationError(f"{target} is a replica: settle an epoch at the primary", code="AP512")
     last = _state(session).last(named[0])
     if named[1] == int(server_id) or (last is not None and last.server == named[1]):
-        raise ConfigurationError(f"{target} is written in this epoch now: only one that has ended can be settled")
+        raise ConfigurationError(
+            f"{target} is written in this epoch now: only one that has ended can be settled", code="AP513"
+        )
     return "@@GLOBAL.server_id <> %s", named[1]
 
 
@@ -168,6 +175,7 @@ def diagnose(target: Target) -> list[Finding]:
                 str(error) if isinstance(error, LoginRefusedError) else f"does not answer: {error}",
                 "barriers leave it out and are not complete",
                 "see that the address, the user and the server's state are right, and ask again",
+                code="AP706",
             )
         ]
 
@@ -178,7 +186,13 @@ def _of_facts(facts: Facts) -> Iterator[Finding]:
     for unfit in (facts.unfit(relaxed_durability=True), facts.flavour.relaxed(facts.settings)):
         what, _, cure = unfit.partition(". ")
         if what:
-            yield Finding(Level.UNPROVEN, what, "writes are recorded as incomplete there, and waits are unproven", cure)
+            yield Finding(
+                Level.UNPROVEN,
+                what,
+                "writes are recorded as incomplete there, and waits are unproven",
+                cure,
+                code="AP208",
+            )
     if facts.flavour is MYSQL:
         yield from _of_settings(facts)
     elif not facts.is_on("gtid_strict_mode"):
@@ -187,6 +201,7 @@ def _of_facts(facts: Facts) -> Iterator[Finding]:
             "gtid_strict_mode=OFF",
             "a server with transactions of its own rejoins silently, and its numbers no longer only grow",
             "SET GLOBAL gtid_strict_mode=ON, and in its configuration, too",
+            code="AP709",
         )
 
 
@@ -197,6 +212,7 @@ def _of_settings(facts: Facts) -> Iterator[Finding]:
             "this login may not see whether replication is filtered",
             "what a filter left out would pass without being there",
             "ask again as an operator, or GRANT REPLICATION CLIENT ON *.* TO it",
+            code="AP203",
         )
 
 
@@ -217,6 +233,7 @@ def _of_mysql(session: Session, facts: Facts) -> Iterator[Finding]:
             f"it has numbers of {', '.join(sorted(holes))} behind holes",
             "positions behind a hole that stays are unproven there",
             "build it anew from a whole copy, or settle the epoch: antipode epoch settle … --position N",
+            code="AP709",
         )
     if seen.executed.ambiguous:
         yield Finding(
@@ -224,6 +241,7 @@ def _of_mysql(session: Session, facts: Facts) -> Iterator[Finding]:
             f"uuids of two servers begin with {', '.join(sorted(seen.executed.ambiguous))}",
             "positions of both are unproven",
             "give the newer one another server_uuid (remove its auto.cnf while it is stopped)",
+            code="AP208",
         )
     yield Finding(Level.OK, f"settled by hand: {len(marks(session))} epochs in {MARKS}")
 
@@ -244,6 +262,7 @@ def _of_replication(session: Session, facts: Facts) -> Iterator[Finding]:
             "no replica is connected to it",
             "there is nothing to wait for but the server itself, and a failover would lose what it has",
             "attach a replica with CHANGE MASTER TO … MASTER_USE_GTID=slave_pos",
+            code="AP516",
         )
     writers = sorted({server for _, server in _state(session)})
     if len(writers) > 1:
@@ -253,6 +272,7 @@ def _of_replication(session: Session, facts: Facts) -> Iterator[Finding]:
             "what is proved holds only if no server id was used for two terms",
             "give every server that is rebuilt or rejoins a server_id that no server had, and say "
             "wrap(…, fresh_server_ids=True)",
+            code="AP709",
         )
     yield Finding(Level.OK, f"settled by hand: {len(marks(session))} epochs in {MARKS}")
 
@@ -266,7 +286,13 @@ def _of_channels(session: Session) -> Iterator[Finding]:
         right = "REPLICATION CLIENT" if session.flavour is MYSQL else "SLAVE MONITOR"
         why = "one that is cut off from its primary gets older and older, and barriers time out there"
         cure = f"ask again as an operator, or GRANT {right} ON *.* TO it"
-        yield Finding(Level.WARNING, "this login may not see whether the server is a replica, and its lag", why, cure)
+        yield Finding(
+            Level.WARNING,
+            "this login may not see whether the server is a replica, and its lag",
+            why,
+            cure,
+            code="AP203",
+        )
         return
     for channel in channels:
         receives, applies = channel[f"{ours}_IO_Running"], channel[f"{ours}_SQL_Running"]
@@ -282,6 +308,7 @@ def _of_channels(session: Session) -> Iterator[Finding]:
             f"it {what} its primary {source} (receiver {receives}, applier {applies}{f': {said}' if said else ''})",
             "it gets older and older, and barriers time out there",
             f"see that it reaches its primary, and START {ours.upper()}; or take it away from the readers",
+            code="AP705",
         )
 
 
@@ -299,6 +326,7 @@ def _of_views(session: Session) -> Iterator[Finding]:
             f"views call functions that may write: {', '.join(f'{schema}.{name}' for schema, name in rows[:5])}",
             "a SELECT from them counts as a read, and what it writes may go unrecorded",
             "declare the functions READS SQL DATA where they only read; else call them by name, not by a view",
+            code="AP709",
         )
 
 
@@ -308,7 +336,9 @@ def _of_branches(session: Session) -> Finding:
     cure = "antipode init STORE --at URL-OF-THE-PRIMARY --user USER --set branches=yes --run"
     if refused:
         why = "this login cannot close branches"
-        return Finding(Level.WARNING, f"branches: {branch_rows.TABLE} may not be used ({refused})", why, cure)
+        return Finding(
+            Level.WARNING, f"branches: {branch_rows.TABLE} may not be used ({refused})", why, cure, code="AP511"
+        )
     if there:
         return Finding(Level.OK, f"branches: {branch_rows.TABLE} is there, and may be used")
     why = "configure(branches=…) refuses this store, and branches are unproven"

@@ -36,7 +36,8 @@ def hook(engine: Any, wrapped: Callable[[Any], Any]) -> tuple[Mapping[str, Any] 
         )
     if engine.dialect.driver not in _DRIVERS:
         raise ConfigurationError(
-            f"an engine over {engine.dialect.driver}; want one over {' or '.join(_DRIVERS)}: mysql+pymysql://…"
+            f"an engine over {engine.dialect.driver}; want one over {' or '.join(_DRIVERS)}: mysql+pymysql://…",
+            code="AP501",
         )
     pool: Any = engine.pool
     known = getattr(pool._creator, "_antipode_plain", None)

@@ -35,7 +35,7 @@ def steps(url: str, wanted: Wanted) -> list[Step]:
     ]
     name = wanted.user or "USER"
     if not re.fullmatch(r"[^'\\\x00]{1,80}", name):
-        raise ConfigurationError(f"{name!r} is no user")
+        raise ConfigurationError(f"{name!r} is no user", code="AP707")
     grant = f"GRANT SELECT ON {MARKS} TO '{name}'@'%';"
     run = None if wanted.user is None else _runner(target, grant)
     found.append(Step("mysql", grant, "services cannot see what was settled", run))
@@ -47,7 +47,7 @@ def steps(url: str, wanted: Wanted) -> list[Step]:
     if "table" in wanted.options:
         table = wanted.options["table"]
         if not _NAME.fullmatch(table):
-            raise ConfigurationError(f"{table!r} is no table's name")
+            raise ConfigurationError(f"{table!r} is no table's name", code="AP707")
         why = "lineages cannot rest beside the rows of this table"
         found += [_step(target, statement, why) for statement in column.statements(table)]
     return found
@@ -82,4 +82,4 @@ def _refuse_replica(cursor: Any) -> None:
     cursor.execute("SELECT @@GLOBAL.read_only")
     rows: Sequence[tuple[Any, ...]] = cursor.fetchall()
     if int(rows[0][0]):
-        raise ConfigurationError("it is read-only, so a replica: run this at the primary")
+        raise ConfigurationError("it is read-only, so a replica: run this at the primary", code="AP512")

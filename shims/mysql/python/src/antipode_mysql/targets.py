@@ -84,7 +84,9 @@ def target_of(what: Any) -> Target:
         return _of_pymysql(what)
     if hasattr(what, "cmd_query"):  # mysql-connector-python, which need not be installed
         return _of_connector(what)
-    raise ConfigurationError(f"no server: {type(what).__name__}; want a URL such as mysql://user@host:3306")
+    raise ConfigurationError(
+        f"no server: {type(what).__name__}; want a URL such as mysql://user@host:3306", code="AP502"
+    )
 
 
 def _of_url(url: str) -> Target:
@@ -93,10 +95,10 @@ def _of_url(url: str) -> Target:
         parts = urlsplit(url)
         port = parts.port or _PORT
     except ValueError:  # neither its words nor itself as the cause: they may hold a part of the password
-        raise ConfigurationError(f"no server's URL: {shown!r}; want mysql://user@host:3306") from None
+        raise ConfigurationError(f"no server's URL: {shown!r}; want mysql://user@host:3306", code="AP502") from None
     scheme, _, driver = parts.scheme.partition("+")
     if scheme not in SCHEMES or driver not in DRIVERS or not (parts.hostname or parts.query):
-        raise ConfigurationError(f"no server's URL: {shown!r}; want mysql://user@host:3306")
+        raise ConfigurationError(f"no server's URL: {shown!r}; want mysql://user@host:3306", code="AP502")
     query = {word: values[-1] for word, values in parse_qs(parts.query).items()}
     return Target(
         host=parts.hostname or "localhost",

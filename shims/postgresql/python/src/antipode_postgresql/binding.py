@@ -65,6 +65,6 @@ class Binding:
             return Kind.MAYBE
         return kind
 
-    def say(self, kind: str, words: str) -> None:
-        """One line a minute."""
-        logs.warn(f"{kind} {self.store.name}", words)
+    def say(self, kind: str, words: str, *, code: str) -> None:
+        """Log one line a minute, with its message code (OBS-14)."""
+        logs.warn(f"{kind} {self.store.name}", words, code=code)

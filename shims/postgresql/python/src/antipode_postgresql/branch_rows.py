@@ -91,4 +91,6 @@ def check(session: Session, server: Server, store: str) -> None:
         cure = ""
         if error.code in _MISSING:
             cure = f". Run: antipode init {store} --at URL-OF-THE-PRIMARY --user USER --set branches=yes --run"
-        raise UnfitStoreError(f"{store} cannot hold branches at {server.address}: {error}{cure}") from error
+        raise UnfitStoreError(
+            f"{store} cannot hold branches at {server.address}: {error}{cure}", code="AP511"
+        ) from error

@@ -42,6 +42,7 @@ def _server(facts: Facts) -> list[Finding]:
                 "standbys that follow it: none",
                 "Barriers elsewhere wait for servers that get nothing.",
                 "Make a standby (pg_basebackup -R). A logical subscriber is none: its positions are its own.",
+                code="AP516",
             )
         )
     return found
@@ -56,11 +57,16 @@ def _link(facts: Facts) -> Finding:
             f"log: it is cut off from its primary, or replays from an archive{behind}",
             "Barriers wait here in vain for what does not come.",
             "Look at primary_conninfo, at the primary, and at the server's log.",
+            code="AP705",
         )
     if facts.silent > _SILENT_S:
         what = f"log: nothing has come from its primary for {facts.silent:.0f} s{behind}"
         return Finding(
-            Level.UNPROVEN, what, "It may be cut off.", "Look at the network between them, and at the primary."
+            Level.UNPROVEN,
+            what,
+            "It may be cut off.",
+            "Look at the network between them, and at the primary.",
+            code="AP705",
         )
     return Finding(Level.OK, f"log: comes from its primary{behind}")
 
@@ -75,6 +81,7 @@ def _settings(facts: Facts) -> list[Finding]:
                 f"a pooler in {facts.pooler} mode is before it",
                 "A statement and the question for its position may go to different servers." if bad else "",
                 "pool_mode = session for this database, or connect to the server." if bad else "",
+                code="AP208",
             )
         )
     if facts.relaxed:
@@ -84,6 +91,7 @@ def _settings(facts: Facts) -> list[Finding]:
                 f"{facts.relaxed}: off",
                 "After a crash it may say that it has what it lost: it is refused, but with relaxed_durability=True.",
                 f"{facts.relaxed} = on.",
+                code="AP208",
             )
         )
     if facts.unsure:
@@ -97,7 +105,13 @@ def _settings(facts: Facts) -> list[Finding]:
         )
     if facts.wal_level == "minimal":
         found.append(
-            Finding(Level.UNPROVEN, "wal_level: minimal", "No standby can follow it.", "wal_level = replica, restart.")
+            Finding(
+                Level.UNPROVEN,
+                "wal_level: minimal",
+                "No standby can follow it.",
+                "wal_level = replica, restart.",
+                code="AP208",
+            )
         )
     else:
         found.append(Finding(Level.OK, f"wal_level: {facts.wal_level}"))
@@ -108,6 +122,7 @@ def _settings(facts: Facts) -> list[Finding]:
                 "synchronous_commit: off",
                 "A crash may lose what was committed: each recorded write is flushed by a small commit behind it.",
                 f"ALTER ROLE {facts.user} SET synchronous_commit = on, or wrap(async_commits='incomplete').",
+                code="AP509",
             )
         )
     else:
@@ -124,11 +139,15 @@ def _history(place: Target, facts: Facts) -> list[Finding]:
             seen = look.look()
         except Refused as error:
             words = f"timeline: {error}"
-            return [*found, Finding(Level.UNPROVEN, words, "Nothing can be proved here.", f"Run: {init}")]
+            return [*found, Finding(Level.UNPROVEN, words, "Nothing can be proved here.", f"Run: {init}", code="AP203")]
         if not seen.histories:
             found.append(
                 Finding(
-                    Level.UNPROVEN, "timeline: hidden from this user", "Nothing can be proved here.", f"Run: {init}"
+                    Level.UNPROVEN,
+                    "timeline: hidden from this user",
+                    "Nothing can be proved here.",
+                    f"Run: {init}",
+                    code="AP203",
                 )
             )
         elif len(seen.histories) > 1:
@@ -138,6 +157,7 @@ def _history(place: Target, facts: Facts) -> list[Finding]:
                     "timeline: not certain, its receiver is down",
                     "Only what holds on every timeline that it may follow is proved.",
                     "Look at primary_conninfo and at the primary.",
+                    code="AP705",
                 )
             )
         else:
@@ -152,6 +172,7 @@ def _history(place: Target, facts: Facts) -> list[Finding]:
                     "epochs: no table, or no right to it",
                     "After a failover positions of its user are unproven.",
                     f"Run: {init}",
+                    code="AP508",
                 )
             )
         return [*found, _branches(branch_rows.usable(look.session), facts)]
@@ -167,6 +188,7 @@ def _ownership(session: Session, init: str) -> list[Finding]:
             f"schema antipode: {line}",
             "An earlier release made it: whoever can run SQL here may take the rights of its owner, and forge epochs.",
             f"Run: {init}",
+            code="AP703",
         )
         for [line] in session.run(ownership.EARLIER)[0]
     ]
@@ -174,7 +196,7 @@ def _ownership(session: Session, init: str) -> list[Finding]:
     if not found and strange:
         why = "It would meet the rights of the functions in the schema, or can forge epochs."
         cure = f"Look at it, drop it (DROP SCHEMA antipode CASCADE). Then run: {init}"
-        found = [Finding(Level.UNPROVEN, f"schema antipode: {line}", why, cure) for [line] in strange]
+        found = [Finding(Level.UNPROVEN, f"schema antipode: {line}", why, cure, code="AP702") for [line] in strange]
     return found
 
 
@@ -191,4 +213,5 @@ def _branches(usable: bool | None, facts: Facts) -> Finding:
         "branches: no right to the table",
         "This user can neither close nor look up branches.",
         f"Run: {init}",
+        code="AP511",
     )

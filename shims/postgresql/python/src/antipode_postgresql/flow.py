@@ -460,5 +460,7 @@ class Flow(BesideRows):
         if is_cancelled(results):
             self._incomplete("pending", f"the question for its position was cancelled: {words}")
             return
-        self.binding.say("rights", f"a write to {self.binding.store.name} is recorded as incomplete: {words}")
+        self.binding.say(
+            "rights", f"a write to {self.binding.store.name} is recorded as incomplete: {words}", code="AP506"
+        )
         self._incomplete("rights", words)

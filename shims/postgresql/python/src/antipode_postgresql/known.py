@@ -97,11 +97,12 @@ def learn_gen(binding: Binding, pgconn: Any, known: Known, timeline: int) -> Any
             note_marks(binding.store.name, None)
         else:
             note_marks(binding.store.name, refusal_of([marked]))
-            binding.say("marks", f"the epochs of {binding.store.name} cannot be marked: {refusal_of([marked])}")
+            words = refusal_of([marked])
+            binding.say("marks", f"the epochs of {binding.store.name} cannot be marked: {words}", code="AP508")
     else:
         words = NO_TABLE.format(store=binding.store.name, user=pgconn.user.decode())
         note_marks(binding.store.name, words)
-        binding.say("marks", f"{binding.store.name}: {words}")
+        binding.say("marks", f"{binding.store.name}: {words}", code="AP508")
     known.timeline = timeline
     known.epoch = str(Epoch(known.system, timeline, word))
     known.spelled = b"%08X" % timeline

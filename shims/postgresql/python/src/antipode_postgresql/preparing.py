@@ -8,6 +8,7 @@ from functools import partial
 from typing import Final
 
 from antipode.administration import Step, Wanted
+from antipode.errors import ConfigurationError
 
 from antipode_postgresql import branch_rows, ownership, schema
 from antipode_postgresql.session import Refused, Session
@@ -33,12 +34,13 @@ def preparations(url: str, wanted: Wanted) -> Sequence[Step]:
     target_of(url)  # raises where it is no address
     user = wanted.user
     if user is not None and (not user or "\x00" in user):
-        raise ValueError(f"{user!r} is no name of a role")
+        raise ConfigurationError(f"{user!r} is no name of a role", code="AP707")
     quoted = "" if user is None else '"' + user.replace('"', '""') + '"'
     branches = wanted.options.get("branches", "no") not in ("", "no")
     table = wanted.options.get("table", "")
     if "table" in wanted.options and not _NAME.fullmatch(table):
-        raise ValueError(f"{table!r} is no name of a table; write schema.table, without quotes")
+        words = f"{table!r} is no name of a table; write schema.table, without quotes"
+        raise ConfigurationError(words, code="AP707")
     statements = schema.statements(quoted, branches=branches, table=table)
     steps = [Step("psql", _text(statements), _WHY, partial(_run, url, statements, user))]
     if user is None:
@@ -56,9 +58,10 @@ def _run(url: str, statements: Sequence[str], user: str | None) -> str:
     try:
         recovering, allowed = session.run(f"SELECT pg_is_in_recovery(); {ownership.RIGHTS}")
         if recovering[0][0] == "t":
-            raise ValueError("it is a standby: prepare the primary, and it is replicated")
+            raise ConfigurationError("it is a standby: prepare the primary, and it is replicated", code="AP512")
         if allowed[0][0] != "t":
-            raise ValueError(f"this role may not: run it {ownership.ADMINISTRATOR}. Nothing was changed")
+            words = f"this role may not: run it {ownership.ADMINISTRATOR}. Nothing was changed"
+            raise ConfigurationError(words, code="AP701")
         [me] = session.row("SELECT current_user::text")
         users = [name for name in (me, user) if name]
         # Once before anything is changed; and again when nobody else may change it any more.
@@ -69,16 +72,18 @@ def _run(url: str, statements: Sequence[str], user: str | None) -> str:
         session.run(commit)
         return "done"
     except Refused as error:
-        raise ValueError(f"{error}. Nothing was changed. Run it {ownership.ADMINISTRATOR}") from error
+        words = f"{error}. Nothing was changed. Run it {ownership.ADMINISTRATOR}"
+        raise ConfigurationError(words, code="AP701") from error
     finally:
         session.close()
 
 
 def _refuse(strange: Sequence[Sequence[str | None]]) -> None:
-    """Raises ValueError where something in the schema is not as we make it."""
+    """Raise ConfigurationError where something in the schema is not as we make it."""
     if strange:
         told = "; ".join(str(line) for [line] in strange[:_TOLD])
-        raise ValueError(
+        raise ConfigurationError(
             f"{told}: that is not of antipode init's making, and would meet more rights than its owner has. "
-            "Look at it, drop it (DROP SCHEMA antipode CASCADE), and run this again. Nothing was changed"
+            "Look at it, drop it (DROP SCHEMA antipode CASCADE), and run this again. Nothing was changed",
+            code="AP702",
         )

@@ -123,4 +123,5 @@ def say_what_lacks(store: str, target: Target, facts: Facts) -> None:
             f"async {store}",
             f"{store}: {target.address} commits asynchronously (synchronous_commit = off): each recorded write is "
             "flushed by a small commit behind it. Set it on, or async_commits='incomplete'",
+            code="AP509",
         )

@@ -64,7 +64,8 @@ class RecordingBaseConnection:
             if call.ids and isinstance(self, AsyncConnection):
                 raise ConfigurationError(
                     "a cursor that was made by hand on an asyncio connection cannot wait for what it is to read: make "
-                    "it by connection.cursor(), or call antipode.barrier_async() before"
+                    "it by connection.cursor(), or call antipode.barrier_async() before",
+                    code="AP504",
                 )
             if call.ids:
                 yield from call.learn_gen(self._pipeline)  # type: ignore[attr-defined]

@@ -48,7 +48,9 @@ def target_of(what: Any) -> Target:
             words = {key: value for key, value in conninfo_to_dict(what).items() if value is not None}
         except ProgrammingError:  # neither its words nor itself as the cause: they may hold a part of the password
             shown = without_credentials(what) if "://" in what else "…"
-            raise ConfigurationError(f"no server's URL: {shown!r}; want postgresql://host:5432/database") from None
+            raise ConfigurationError(
+                f"no server's URL: {shown!r}; want postgresql://host:5432/database", code="AP502"
+            ) from None
         kept = {key: value for key, value in words.items() if key not in _DROPPED}
         return Target(_address(kept, str(kept.get("host", "")), str(kept.get("port", ""))), kept)
     return _connected(what)

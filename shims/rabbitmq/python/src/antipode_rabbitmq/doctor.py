@@ -60,7 +60,7 @@ def diagnose(url: str) -> Sequence[Finding]:
         probe(tap)
     except TapRefusedError as error:
         what, cure = cure_of(tap, error)
-        return [Finding(Level.UNPROVEN, what, "Tracked messages are unproven here.", cure)]
+        return [Finding(Level.UNPROVEN, what, "Tracked messages are unproven here.", cure, code="AP208")]
     return [Finding(Level.OK, f"tap: {tap.queue} is a stream and can be read")]
 
 
@@ -81,5 +81,6 @@ def _diagnose_broker(url: str) -> Sequence[Finding]:
             "tap: none named",
             "Messages that are published with track=True are unproven where no tap is read; without track nothing is.",
             "Name it behind #: antipode doctor amqp://broker/vhost#queue",
+            code="AP708",
         ),
     ]

@@ -134,6 +134,7 @@ def _stamped(options: ChannelOptions, properties: Any, own: WriteId | None, fram
             f"foreign header {options.store.name}",
             f"a message to {options.store.name} has a header {HEADER} that is no lineage; it is left as it is, so the "
             "message carries no lineage. Give the application's header another name.",
+            code="AP405",
         )
         return properties
     text = text_to_send(options, carried, own)
@@ -199,9 +200,11 @@ def _no_room(options: ChannelOptions, properties: Any, stamped: Any, rest: dict[
         f"a message to {options.store.name} has no room for its lineage: its headers fill a frame of {frame_max} bytes"
     )
     if options.on_no_room == "raise":
-        raise ConfigurationError(f'{words}. Put less into its headers, raise frame_max, or say on_no_room="send".')
+        raise ConfigurationError(
+            f'{words}. Put less into its headers, raise frame_max, or say on_no_room="send".', code="AP510"
+        )
     telemetry.incomplete("budget", options.store.name)
-    logs.warn(f"no room {options.store.name}", f"{words}; it is sent without. Put less into its headers.")
+    logs.warn(f"no room {options.store.name}", f"{words}; it is sent without. Put less into its headers.", code="AP510")
     # Where there is room for that much, what was lost does not look empty.
     lost = outgoing_text(EMPTY.marked_incomplete().serialize(), trust_settings(), Purpose.MESSAGE)
     stamped.headers = {**rest, HEADER: lost}

@@ -36,7 +36,8 @@ class Tap:
         if not queue or not url.lower().startswith(("amqp://", "amqps://")):
             raise ConfigurationError(
                 "a tap is an AMQP URL with its stream queue behind #, such as amqp://broker/%2F#notifications.tap, or "
-                "antipode_rabbitmq.Tap(url, queue)"
+                "antipode_rabbitmq.Tap(url, queue)",
+                code="AP502",
             )
         return cls(url, unquote(queue))
 

@@ -108,7 +108,8 @@ class Binding:
         if envelopes is not None and self.open and connection in self.open and envelopes.concerns(args):
             raise ConfigurationError(
                 f"{command_name(args)} with a key of envelope_keys= cannot stand in a MULTI that is sent by hand: "
-                "use pipeline(transaction=True)"
+                "use pipeline(transaction=True)",
+                code="AP505",
             )
 
     def began(self, connection: Any) -> None:
@@ -154,6 +155,7 @@ class Binding:
             "rights",
             f"writes to {self.store.name} are recorded as incomplete: its user may not ask where they are ({words}). "
             f"{grant(self.key)}",
+            code="AP506",
         )
 
     @property
@@ -173,6 +175,6 @@ class Binding:
         facts = self.marker.facts
         return f"{self.target.address} {CLUSTER}" if facts is not None and facts.cluster else ""
 
-    def say(self, kind: str, words: str) -> None:
-        """One line a minute."""
-        logs.warn(f"{kind} {self.store.name}", words)
+    def say(self, kind: str, words: str, *, code: str) -> None:
+        """Log one line a minute, with its message code (OBS-14)."""
+        logs.warn(f"{kind} {self.store.name}", words, code=code)

@@ -49,7 +49,7 @@ def close(session: Session, branch: str, text: str, life: float) -> bool:
 def check(session: Session, server: Server, store: str) -> None:
     """Asks for the rights by using them, on a key that stands for nothing."""
     if session.hello.get("mode") == "cluster":
-        raise UnfitStoreError(f"{server.address} {CLUSTER}")
+        raise UnfitStoreError(f"{server.address} {CLUSTER}", code="AP511")
     try:
         _command(session, "MGET", _CHECK)
         _command(session, "SET", _CHECK, "1", "NX", "PX", 1)
@@ -57,7 +57,7 @@ def check(session: Session, server: Server, store: str) -> None:
         return
     except ServerError as error:
         cure = f". Grant it at every server: {GRANT}" if error.code == "NOPERM" else ""
-        raise UnfitStoreError(f"{store} cannot hold branches: {error}{cure}") from error
+        raise UnfitStoreError(f"{store} cannot hold branches: {error}{cure}", code="AP511") from error
 
 
 def wanted(*, primary: bool) -> list[tuple[str | int, ...]]:

@@ -18,8 +18,8 @@ from antipode_redis.targets import target_of
 
 _TIMEOUT_S: Final = 5.0
 _REFUSED: Final = {
-    "replica": "is a replica: settle an epoch at the primary",
-    "current": "is written in this epoch now: only one that has ended can be settled",
+    "replica": ("is a replica: settle an epoch at the primary", "AP512"),
+    "current": ("is written in this epoch now: only one that has ended can be settled", "AP513"),
 }
 
 
@@ -50,7 +50,8 @@ def settle(target: Any, epoch: str, position: int, key: str) -> None:
         answer = session.command("EVAL", marks.SETTLE, 1, key, *words)
         word = answer.decode() if isinstance(answer, bytes) else str(answer)
         if word != "OK":
-            raise ConfigurationError(f"{target_of(target).address} {_REFUSED.get(word, word)}")
+            refusal, code = _REFUSED.get(word, (word, "AP513"))
+            raise ConfigurationError(f"{target_of(target).address} {refusal}", code=code)
 
 
 def diagnose(target: Any, key: str) -> list[Finding]:
@@ -74,6 +75,7 @@ def diagnose(target: Any, key: str) -> list[Finding]:
                 f"does not answer: {error}",
                 "barriers leave it out and are not complete",
                 "see that the address, the user and the server's state are right, and ask again",
+                code="AP706",
             )
         ]
 
@@ -81,7 +83,7 @@ def diagnose(target: Any, key: str) -> list[Finding]:
 def _of_facts(facts: Facts, key: str) -> Iterator[Finding]:
     yield Finding(Level.OK, f"Redis {facts.version or 'of unknown version'}")
     if facts.cluster:
-        yield Finding(Level.UNPROVEN, "cluster mode", f"it {CLUSTER}", "use a primary with replicas")
+        yield Finding(Level.UNPROVEN, "cluster mode", f"it {CLUSTER}", "use a primary with replicas", code="AP208")
     now = facts.replication
     if now is None:
         yield Finding(
@@ -89,6 +91,7 @@ def _of_facts(facts: Facts, key: str) -> Iterator[Finding]:
             f"rights: its user may not ask where it is ({facts.refusal})",
             "writes are recorded as incomplete, waits are unproven",
             grant(key),
+            code="AP203",
         )
     else:
         yield from _of_replication(now)
@@ -98,6 +101,7 @@ def _of_facts(facts: Facts, key: str) -> Iterator[Finding]:
             f"rights: its user may not read the marks ({facts.marks_refusal})",
             "positions of older epochs are unproven",
             grant(key),
+            code="AP203",
         )
     if facts.policy.startswith("allkeys"):
         yield Finding(
@@ -105,6 +109,7 @@ def _of_facts(facts: Facts, key: str) -> Iterator[Finding]:
             f"maxmemory-policy {facts.policy}",
             f"it may evict the marks in {key}, and older epochs are then unproven",
             "CONFIG SET maxmemory-policy volatile-lru (or noeviction)",
+            code="AP508",
         )
 
 
@@ -117,6 +122,7 @@ def _of_replication(now: Replication) -> Iterator[Finding]:
             "no replica and no backlog",
             "its offset stands still, so writes get no position and are recorded as incomplete",
             "attach a replica; to keep the backlog without one: CONFIG SET repl-backlog-ttl 0",
+            code="AP516",
         )
     if not now.primary and not now.link:
         yield Finding(
@@ -124,6 +130,7 @@ def _of_replication(now: Replication) -> Iterator[Finding]:
             "its link to the primary is down",
             "waits for newer writes time out",
             "see INFO replication there, and the network between them",
+            code="AP705",
         )
     if not now.primary and not now.read_only:
         yield Finding(
@@ -131,6 +138,7 @@ def _of_replication(now: Replication) -> Iterator[Finding]:
             "it is a replica that takes writes of its own",
             "no replication carries them: they get no position",
             "CONFIG SET replica-read-only yes",
+            code="AP709",
         )
 
 
@@ -138,7 +146,7 @@ def _of_marks(session: Session, now: Replication, key: str) -> Iterator[Finding]
     reply = session.ask(pack("HGETALL", key))[0]
     if isinstance(reply, ServerError):
         what = f"rights: its user may not list the marks ({reply})"
-        yield Finding(Level.WARNING, what, "what they say is not shown here", grant(key))
+        yield Finding(Level.WARNING, what, "what they say is not shown here", grant(key), code="AP203")
         return
     known = marks.read_marks(reply)
     own = [mark for mark in known if mark.epoch == now.epoch]
@@ -151,6 +159,7 @@ def _of_marks(session: Session, now: Replication, key: str) -> Iterator[Finding]
             f"{listed}, and the current one is not among them",
             "after a failover or restart its positions may be unproven, and older epochs do not end here until it is",
             "any process with a wrapped client of the primary marks it within two seconds",
+            code="AP508",
         )
 
 
@@ -186,6 +195,7 @@ def _of_marking(target: Any, key: str) -> Iterator[Finding]:
             f"rights: its user may not write marks ({refused})",
             "unless another process marks this store, positions of an epoch that ends are unproven",
             grant(key),
+            code="AP203",
         )
 
 
@@ -205,5 +215,5 @@ def _of_tracking(session: Session) -> Finding:
         session.track()
     except ServerError as error:
         what, why = f"no client-side tracking ({error})", "barriers poll instead, and wake up later"
-        return Finding(Level.WARNING, what, why, "Redis 6 or later, and the right +client|tracking")
+        return Finding(Level.WARNING, what, why, "Redis 6 or later, and the right +client|tracking", code="AP515")
     return Finding(Level.OK, "client-side tracking: waits wake up at once")

@@ -60,7 +60,8 @@ class Envelopes:
             raise ConfigurationError(
                 f"{command_name(args)} cannot be used with {key!r}: keys that match {self._pattern!r} hold the value "
                 "and its lineage in an envelope (rest='envelope'). Read the value and SET it, or leave the key out of "
-                "envelope_keys="
+                "envelope_keys=",
+                code="AP505",
             )
 
     def _refused(self, name: str, args: Sequence[Any]) -> Iterator[Any]:
@@ -133,6 +134,7 @@ class Envelopes:
                 f"a value of {self.store} is {opened.fault}: the application gets it as it stands, and what it depends "
                 "on is missing.",
                 count_as="dropped",
+                code="AP405",
             )
         return self.decoded(opened.value, decode)
 

@@ -90,7 +90,7 @@ class Marker:
                 except RuntimeError as error:  # never the application's, whose write was executed (SHIM-2)
                     self._thread, self.dirty = None, False
                     words = f"no thread could be started to mark the epochs of {self.store} ({error}): tried again"
-                    logs.warn(f"marker {self.store}", words)
+                    logs.warn(f"marker {self.store}", words, code="AP209")
 
     # The thread
 
@@ -167,6 +167,7 @@ class Marker:
             f"marks {self.store} {self.target.address}",
             f"the epochs of {self.store} cannot be marked at {self.target.address}: {error}. Positions are given, and "
             f"a failover or restart makes older ones unproven. {grant(self.key)}",
+            code="AP508",
         )
         return _REFUSED_S
 

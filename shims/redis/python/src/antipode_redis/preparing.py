@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any, Final
 
 from antipode.administration import Step, Wanted
+from antipode.errors import ConfigurationError
 
 from antipode_redis import branch_rows, marks
 from antipode_redis.probe import RIGHTS
@@ -26,10 +27,10 @@ def preparations(url: str, wanted: Wanted) -> Sequence[Step]:
     target_of(url)  # raises where it is no address
     user = wanted.user
     if user is not None and (not user or any(character.isspace() for character in user)):
-        raise ValueError(f"{user!r} is no name of a Redis user")
+        raise ConfigurationError(f"{user!r} is no name of a Redis user", code="AP707")
     key = wanted.options.get("marks_key", marks.DEFAULT_KEY)
     if not key or any(character.isspace() for character in key):
-        raise ValueError(f"{key!r} is no key of marks: white space cannot stand in a user's rule")
+        raise ConfigurationError(f"{key!r} is no key of marks: white space cannot stand in a user's rule", code="AP707")
     words = ("ACL", "SETUSER", user or _NAMELESS, *RIGHTS.split(), f"~{key}")
     rows = ("ACL", "SETUSER", user or _NAMELESS, *branch_rows.RIGHTS.split(), f"~{branch_rows.PREFIX}*")
     for_branches = [
@@ -64,7 +65,9 @@ def _grant(url: str, words: Sequence[str]) -> str:
     try:
         before = session.command("ACL", "GETUSER", user)
         if before is None:
-            raise ValueError(f"there is no user {user}; create it first, with its password and its own rights")
+            raise ConfigurationError(
+                f"there is no user {user}; create it first, with its password and its own rights", code="AP707"
+            )
         # Redis refuses a further pattern beside the one of all keys.
         rules = words[3:-1] if _patterns(before) & {b"~*", b"*"} else (*words[3:-1], pattern)
         session.command("ACL", "SETUSER", user, *rules)

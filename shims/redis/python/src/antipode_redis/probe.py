@@ -36,12 +36,14 @@ def probe(session: Session, store: str, key: str) -> Facts:
             f"rights {store}",
             f"writes to {store} are recorded as incomplete: its user may not ask where they are ({facts.refusal}). "
             f"{grant(key)}",
+            code="AP506",
         )
     if facts.policy.startswith("allkeys"):
         logs.warn(
             f"policy {store}",
             f"{store} has maxmemory-policy {facts.policy}, which may evict the marks in {key}: older epochs are then "
             "unproven. Set a volatile-* policy or noeviction.",
+            code="AP508",
         )
     return facts
 

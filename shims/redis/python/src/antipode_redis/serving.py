@@ -153,7 +153,7 @@ class Batch:
         """redis-py sends commands of its own before these."""
         found = any(command_name(args) == "HIMPORT" for args in self.commands)
         if found and (self._closes or any(self._opens)):
-            raise ConfigurationError("HIMPORT and keys of envelope_keys= cannot be in one pipeline")
+            raise ConfigurationError("HIMPORT and keys of envelope_keys= cannot be in one pipeline", code="AP505")
         return found
 
     def wire(self, commands: Sequence[Any]) -> Sequence[Any]:

@@ -123,7 +123,9 @@ class RedisShim(Shim, BranchTable):
         Raises ConfigurationError for what is no epoch or has not ended, or at a server that is not the primary.
         """
         if not epoch or len(epoch) > 32 or set(epoch) - set("0123456789abcdef"):
-            raise ConfigurationError(f"{epoch!r} is no Redis epoch: it is the first 16 hex digits of a replication id")
+            raise ConfigurationError(
+                f"{epoch!r} is no Redis epoch: it is the first 16 hex digits of a replication id", code="AP513"
+            )
         doctor.settle(target, epoch, marks.ALL if position is None else position, key)
 
     @classmethod

@@ -70,7 +70,7 @@ def target_of(what: Any) -> Target:
             url: dict[str, Any] = sync_connection.parse_url(what)  # type: ignore[no-untyped-call]
         except ValueError:  # neither its words nor itself as the cause: they may hold a part of the password
             shown = without_credentials(what)
-            raise ConfigurationError(f"no server's URL: {shown!r}; want redis://host:6379") from None
+            raise ConfigurationError(f"no server's URL: {shown!r}; want redis://host:6379", code="AP502") from None
         return _fixed(url.pop("connection_class", sync_connection.Connection), url)
     pool = what.connection_pool
     service = getattr(pool, "service_name", None)

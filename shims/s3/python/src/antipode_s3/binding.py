@@ -84,4 +84,8 @@ class Binding:
     def warn_before_writing(self) -> None:
         """Says, at most once a minute, what keeps the writes of this client from readers elsewhere."""
         for what, cure in shortcomings(self.facts, self.target.bucket):
-            logs.warn(f"replication {self.store.name}", f"{self.store.name}: {self.target.address}: {what}. {cure}")
+            logs.warn(
+                f"replication {self.store.name}",
+                f"{self.store.name}: {self.target.address}: {what}. {cure}",
+                code="AP516",
+            )

@@ -52,6 +52,7 @@ class RecordingS3(_Base):  # type: ignore[misc]
                     f"bucket {params['Bucket']}",
                     f"a wrapped client writes to bucket {params['Bucket']}, which no store has: not recorded. Wrap the "
                     "client for it, too: wrap(client, store=…, bucket=…)",
+                    code="AP415",
                 )
             return super()._make_api_call(operation, params)
         if not binding.records:
@@ -109,6 +110,7 @@ def _outside(what: str) -> None:
     logs.info(
         f"presigned {site}",
         f"{what} with a presigned URL is not recorded: whoever uses the URL writes without Antipode. site={site}",
+        code="AP415",
     )
 
 

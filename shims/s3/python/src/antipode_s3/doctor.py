@@ -47,7 +47,7 @@ def _findings(client: Any, place: Target) -> Iterator[Finding]:
     facts = probe(client, place.bucket, place.address, reads=False)
     if facts.unfit:
         what, _, cure = facts.unfit.partition(". ")
-        yield Finding(Level.UNPROVEN, what, "what is waited for at this bucket is unproven", cure)
+        yield Finding(Level.UNPROVEN, what, "what is waited for at this bucket is unproven", cure, code="AP208")
         return
     if "s3:GetBucketVersioning" in facts.refused:
         yield Finding(
@@ -55,12 +55,15 @@ def _findings(client: Any, place: Target) -> Iterator[Finding]:
             "rights: its user may not ask whether versioning is on",
             "without versioning, an overwritten object cannot be told from one that never came",
             grant(place.bucket, "s3:GetBucketVersioning"),
+            code="AP203",
         )
     else:
         yield Finding(Level.OK, "versioning is on")
     if unreadable := may_read(client, place.bucket, place.address):
         what, _, cure = unreadable.partition(". ")
-        yield Finding(Level.UNPROVEN, f"rights: {what}", "barriers that wait at this bucket are unproven", cure)
+        yield Finding(
+            Level.UNPROVEN, f"rights: {what}", "barriers that wait at this bucket are unproven", cure, code="AP203"
+        )
     else:
         yield Finding(Level.OK, "rights: its user may see which objects and versions are there")
     if facts.replicates is None:
@@ -69,11 +72,14 @@ def _findings(client: Any, place: Target) -> Iterator[Finding]:
             "rights: its user may not ask for the replication rules",
             "whether what is written here reaches other regions is not known",
             grant(place.bucket, "s3:GetReplicationConfiguration"),
+            code="AP203",
         )
     found = shortcomings(facts, place.bucket)
     for what, cure in found:
         level = Level.WARNING if facts.replicates is False else Level.UNPROVEN  # without rules it may be a replica
-        yield Finding(level, f"replication: {what.partition(':')[0]}", what.partition(":")[2].strip(), cure)
+        yield Finding(
+            level, f"replication: {what.partition(':')[0]}", what.partition(":")[2].strip(), cure, code="AP516"
+        )
     if facts.replicates and not found:
         yield Finding(Level.OK, "replication: a rule sends every object and delete marker on")
     yield from _of_lifecycle(client, place)
@@ -90,6 +96,7 @@ def _of_lifecycle(client: Any, place: Target) -> Iterator[Finding]:
                 f"lifecycle: its rules cannot be asked for ({code_of(error)})",
                 "rules that remove old versions and delete markers take proofs with them",
                 grant(place.bucket, "s3:GetLifecycleConfiguration"),
+                code="AP203",
             )
         return
     enabled = [rule for rule in rules if rule.get("Status") == "Enabled"]
@@ -102,6 +109,7 @@ def _of_lifecycle(client: Any, place: Target) -> Iterator[Finding]:
             "lifecycle: old versions or delete markers are removed",
             "lineages that are older than that, and speak of what was superseded or deleted, time out",
             "keep them as long as lineages rest: messages, sessions, objects that were written with them",
+            code="AP709",
         )
 
 
@@ -109,7 +117,7 @@ def preparations(url: str, wanted: Wanted) -> Sequence[Step]:
     """Versioning, the user's rights, and replication; S3 needs no schema."""
     place = target_of(url)
     if unknown := set(wanted.options) - set(OPTIONS):
-        raise ConfigurationError(f"s3 takes {', '.join(OPTIONS)}, not {', '.join(sorted(unknown))}")
+        raise ConfigurationError(f"s3 takes {', '.join(OPTIONS)}, not {', '.join(sorted(unknown))}", code="AP707")
     actions = (*READING, *SETTINGS, *_WRITING)
     role = wanted.options.get("role", "ROLE_ARN")
     rule = {

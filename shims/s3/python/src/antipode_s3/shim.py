@@ -84,7 +84,8 @@ class S3Shim(Shim):
     def settle(cls, target: Any, epoch: str, position: int | None = None) -> None:
         """Raises ConfigurationError: there is nothing to settle."""
         raise ConfigurationError(
-            f"S3 has no epochs, so there is no {epoch!r} to settle: objects have versions of their own"
+            f"S3 has no epochs, so there is no {epoch!r} to settle: objects have versions of their own",
+            code="AP513",
         )
 
     @classmethod

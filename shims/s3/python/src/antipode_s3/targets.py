@@ -57,7 +57,8 @@ def target_of(given: Any, bucket: str = "") -> Target:
     if client is None or not name:
         raise ConfigurationError(
             f"{type(given).__name__} names no bucket of a store: give a URL ({_FORMS}), a pair (client, bucket), or a "
-            "Bucket of a boto3 resource"
+            "Bucket of a boto3 resource",
+            code="AP501",
         )
     plain = getattr(client, "_antipode_plain", None) or client
     return Target(name, f"{client.meta.endpoint_url}/{name}", client=plain)
@@ -94,19 +95,21 @@ class _Parts:
 def _parse(url: str) -> _Parts:
     scheme, separator, _ = url.partition("://")
     if not separator or scheme.lower() not in SCHEMES:
-        raise ConfigurationError(f"{without_credentials(url)!r} is no address of a bucket: want {_FORMS}")
+        raise ConfigurationError(f"{without_credentials(url)!r} is no address of a bucket: want {_FORMS}", code="AP502")
     split = urlsplit(url)
     options = {name: values[-1] for name, values in parse_qs(split.query).items()}
     unknown = set(options) - {"region", "endpoint", "profile"}
     if unknown:
-        raise ConfigurationError(f"s3 addresses take region, endpoint and profile, not {', '.join(sorted(unknown))}")
+        raise ConfigurationError(
+            f"s3 addresses take region, endpoint and profile, not {', '.join(sorted(unknown))}", code="AP502"
+        )
     if scheme.lower() == "s3":
         bucket, endpoint = split.netloc.rpartition("@")[2], options.get("endpoint")
     else:
         bucket = split.path.strip("/")
         endpoint = f"{scheme[3:]}://{split.netloc.rpartition('@')[2]}"
     if not bucket:
-        raise ConfigurationError(f"{without_credentials(url)!r} names no bucket: want {_FORMS}")
+        raise ConfigurationError(f"{without_credentials(url)!r} names no bucket: want {_FORMS}", code="AP502")
     login = split.netloc.rpartition("@")[0]
     key, _, secret = login.partition(":")
     return _Parts(bucket, endpoint, unquote(key) or None, unquote(secret) or None, options)

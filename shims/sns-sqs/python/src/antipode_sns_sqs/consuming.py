@@ -81,7 +81,9 @@ def scope_of(message: Any, *, client: Any = None, queue_url: str | None = None) 
     if client is not None:
         plain = getattr(getattr(client, "meta", None), "client", client)  # of a resource
         if getattr(plain, "_antipode", None) is None:
-            raise ConfigurationError("scope_of(client=…) takes a client that antipode_sns_sqs.wrap() has returned")
+            raise ConfigurationError(
+                "scope_of(client=…) takes a client that antipode_sns_sqs.wrap() has returned", code="AP501"
+            )
         queue_url = queue_url or (receipt.queue_url if receipt is not None else None)
         receipt = Receipt(plain, queue_url or "")
     found = carried(message)

@@ -26,12 +26,15 @@ def declare_tap(sns: Any, sqs: Any, topic_arn: str, queue: str | None = None, *,
     topic = topic_arn.rpartition(":")[2]
     queue = queue or f"{topic.removesuffix('.fifo')}-tap"
     if queue.endswith(".fifo"):
-        raise ConfigurationError(f"{queue}: a tap is a standard queue, also beside a FIFO topic. Give another name")
+        raise ConfigurationError(
+            f"{queue}: a tap is a standard queue, also beside a FIFO topic. Give another name", code="AP501"
+        )
     url, fresh = _queue(sqs, queue)
     if not fresh and sqs.list_queue_tags(QueueUrl=url).get("Tags", {}).get(TAG) != TAG_VALUE:
         raise ConfigurationError(
             f"there is a queue {queue} already, and it is no tap: reading it would take messages from its consumers. "
-            "Give another name"
+            "Give another name",
+            code="AP501",
         )
     sqs.tag_queue(QueueUrl=url, Tags={TAG: TAG_VALUE})
     arn = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]

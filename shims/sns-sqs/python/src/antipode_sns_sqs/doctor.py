@@ -21,7 +21,7 @@ def diagnose(url: str) -> Sequence[Finding]:
     try:
         attributes = probe(tap, PROBE_S)
     except TapRefusedError as error:
-        return [Finding(Level.UNPROVEN, error.what, "Tracked messages are unproven here.", error.cure)]
+        return [Finding(Level.UNPROVEN, error.what, "Tracked messages are unproven here.", error.cure, code="AP208")]
     found = [Finding(Level.OK, f"tap: {tap.queue} can be read")]
     topics = topics_of(attributes)
     if not topics:
@@ -31,6 +31,7 @@ def diagnose(url: str) -> Sequence[Finding]:
                 f"tap: the policy of {tap.queue} lets no topic send to it",
                 "Then nothing arrives there, and every barrier on a tracked message ends at its deadline.",
                 f"antipode_sns_sqs.declare_tap(sns, sqs, TOPIC_ARN, {tap.queue!r})",
+                code="AP516",
             )
         )
     else:
@@ -42,6 +43,7 @@ def diagnose(url: str) -> Sequence[Finding]:
                 f"tap: {tap.queue} has a dead-letter queue",
                 "What a second process reads meanwhile may end there, and then it is not seen here.",
                 f"aws sqs set-queue-attributes --queue-url {tap.queue_url} --attributes RedrivePolicy=",
+                code="AP709",
             )
         )
     waiting = int(attributes.get("ApproximateNumberOfMessages", 0))
@@ -53,6 +55,7 @@ def diagnose(url: str) -> Sequence[Finding]:
                 "Nobody reads it. Whoever begins to wait has to read all of them first.",
                 f"aws sqs set-queue-attributes --queue-url {tap.queue_url} --attributes "
                 f"MessageRetentionPeriod={_SHORT_S}",
+                code="AP709",
             )
         )
     return found

@@ -161,6 +161,7 @@ class TapReader:
                     f"delete {self._tap.address}",
                     f"what was read from the tap {self._tap.address} cannot be deleted, and is read again: {refused} "
                     f"It needs {grant(self._tap)['Action']}.",
+                    code="AP203",
                 )
 
     def _tell(self) -> None:

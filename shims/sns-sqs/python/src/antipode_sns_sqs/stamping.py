@@ -61,6 +61,7 @@ def stamp(binding: Binding, entry: Mapping[str, Any], room: Room, own: WriteId |
             f"foreign attribute {store}",
             f"a message to {store} has an attribute {ATTRIBUTE} that is no lineage; it is left as it is, so the "
             "message carries no lineage. Give the application's attribute another name.",
+            code="AP405",
         )
         return Stamp(dict(entry), False)
     text = text_to_send(binding, ours, own)
@@ -104,6 +105,6 @@ def _no_room(binding: Binding, why: str, cure: str) -> None:
     store = binding.store.name
     words = f"a message to {store} has no room for its lineage: {why}"
     if binding.on_no_room == "raise":
-        raise ConfigurationError(f'{words}. {cure}, or say on_no_room="send".')
+        raise ConfigurationError(f'{words}. {cure}, or say on_no_room="send".', code="AP510")
     telemetry.incomplete("budget", store)
-    logs.warn(f"no room {store}", f"{words}; it is sent without. {cure}.")
+    logs.warn(f"no room {store}", f"{words}; it is sent without. {cure}.", code="AP510")

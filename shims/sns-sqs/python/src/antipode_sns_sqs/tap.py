@@ -49,7 +49,9 @@ class Tap:
         if not isinstance(target, str):
             client, url = client_of(target, "sqs"), getattr(target, "url", None)
             if client is None or not isinstance(url, str):
-                raise ConfigurationError(f"{type(target).__name__} is no tap: give {_FORMS}, or (client, queue URL)")
+                raise ConfigurationError(
+                    f"{type(target).__name__} is no tap: give {_FORMS}, or (client, queue URL)", code="AP502"
+                )
             return cls(url, client)
         _parts(target)
         return cls(target)
@@ -134,5 +136,5 @@ def _parts(url: str) -> Any:
     parts = urlsplit(url)
     known = (*SCHEMES, "http", "https")
     if parts.scheme.lower() not in known or not parts.netloc or parts.path.count("/") != 2 or parts.path[-1] == "/":
-        raise ConfigurationError(f"a tap is {_FORMS}, or antipode_sns_sqs.Tap(url, client)")
+        raise ConfigurationError(f"a tap is {_FORMS}, or antipode_sns_sqs.Tap(url, client)", code="AP502")
     return parts
