@@ -56,7 +56,7 @@ ScopePtr CurrentScope() {
 
 Scope DetachedScope(Site site) {
   const ScopePtr outer = CurrentScope();
-  Lineage lineage = outer == nullptr ? Lineage() : outer->Marked();
+  Lineage lineage = outer == nullptr ? Lineage() : outer->lineage();
   auto scope = std::make_shared<LineageScope>(std::move(lineage), ScopeKind::kDetached, std::nullopt, site);
   if (outer != nullptr) scope->set_changed(outer->changed());
   history::Joined(outer, scope);

@@ -45,8 +45,6 @@ PendingWrite::PendingWrite(std::string store, Lineage lineage, std::string site)
       site_(std::move(site)),
       thread_(std::this_thread::get_id()) {}
 
-Lineage LineageScope::Marked() const { return MarkedBut(nullptr); }
-
 Lineage LineageScope::MarkedBut(const PendingPtr& own) const {
   const std::lock_guard<std::mutex> lock(mutex_);
   std::vector<std::string> stores;
@@ -67,7 +65,7 @@ Result<Lineage> LineageScope::Outgoing(Site site) const {
   if (!uncommitted.empty()) {
     if (auto allowed = ApplyOnPending(uncommitted, site); !allowed) return allowed.error();
   }
-  return Marked();
+  return lineage();
 }
 
 PendingPtr LineageScope::Begin(const std::string& store, Site site) {

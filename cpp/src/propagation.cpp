@@ -58,7 +58,7 @@ std::optional<std::string> Inbound::ResponseText(LineageScope& scope, bool is_pu
   }
   // What the caller has already is not said again, and is what it depends on all the same (HIST-30).
   std::optional<Lineage> told;
-  if (history::IsRecorded()) told = scope.Marked();
+  if (history::IsRecorded()) told = scope.lineage();
   if (told && told->empty()) told.reset();
   if ((fresh.empty() && !told) || is_public) return std::nullopt;
   const TrustSettings trust = CurrentTrust()->AtEdge(edge_);

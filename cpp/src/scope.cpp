@@ -53,7 +53,7 @@ LineageScope::LineageScope(Lineage lineage, ScopeKind kind, std::optional<Delive
 
 // Reading it
 
-Lineage LineageScope::lineage() const {
+Lineage LineageScope::Known() const {
   const std::lock_guard<std::mutex> lock(mutex_);
   return Now();
 }
@@ -73,7 +73,7 @@ std::vector<Gap> LineageScope::gaps() const {
 }
 
 Lineage LineageScope::Additions() const {
-  const Lineage marked = Marked();
+  const Lineage marked = lineage();
   const std::lock_guard<std::mutex> lock(mutex_);
   return marked.IsSame(inbound_lineage_) ? Lineage() : marked.AddedTo(inbound_lineage_);
 }

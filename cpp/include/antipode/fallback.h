@@ -67,7 +67,7 @@ auto ReadOrFallback(Read&& read, Fallback&& fallback, BarrierOptions options = {
     -> Result<std::invoke_result_t<Read>> {
   const bool proceeds = options.on_unproven() == Policy::kProceed;
   const ScopePtr scope = CurrentScope();
-  const Lineage judged = scope ? scope->lineage() : Lineage();
+  const Lineage judged = scope ? scope->Known() : Lineage();
   const BarrierResult result = Barrier(options.OnTimeout(Policy::kProceed).OnUnproven(Policy::kProceed), site);
   if (result.error() != nullptr) return *result.error();
   if (result.satisfied()) return std::forward<Read>(read)();

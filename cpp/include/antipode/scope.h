@@ -118,15 +118,17 @@ class LineageScope : public std::enable_shared_from_this<LineageScope> {
   /// Where it was opened.
   const std::string& site() const { return site_; }
   const std::optional<Delivery>& delivery() const { return delivery_; }
-  /// The lineage as it is now; incomplete anywhere while a response stream brings messages before it (PROP-28).
-  Lineage lineage() const;
+  /// The lineage as it is now, marked as a copy that leaves is: stores with a write in flight or of unknown outcome are
+  /// incomplete (SCOPE-16, SCOPE-20), and it is so anywhere while a response stream brings messages before it (PROP-28).
+  /// No finding, and never an error: nothing leaves by it.
+  Lineage lineage() const { return MarkedBut(nullptr); }
+  /// The same without marks of writes in flight: for barriers and waits, which say themselves what is in doubt (BAR-56).
+  Lineage Known() const;
   /// Whether it has ended.
   bool closed() const;
   /// Why its lineage is not complete, as far as this process knows.
   std::vector<Gap> gaps() const;
-  /// The lineage as a copy of it may rest beside a value: stores with a write in flight are marked (SCOPE-16).
-  Lineage Marked() const;
-  /// The same beside the value that this write of its own writes, which is not marked.
+  /// The lineage as it may rest beside the value that this write of its own writes, which is not marked.
   Lineage MarkedBut(const PendingPtr& own) const;
   /// The lineage as it may leave with a request, message or response: marked, and `on_pending` applied.
   ///
@@ -294,6 +296,7 @@ class [[nodiscard]] Scope {
   LineageScope* operator->() const { return scope_.get(); }
   LineageScope& operator*() const { return *scope_; }
   const ScopePtr& shared() const { return scope_; }
+  /// The scope's lineage, marked for its writes in flight (SCOPE-20).
   Lineage lineage() const { return scope_->lineage(); }
 
   /// Puts what this request's scope added into the response's headers, before they leave (PROP-13).

@@ -206,7 +206,7 @@ std::unique_ptr<FollowedRead> FollowedRead::Begin(const std::shared_ptr<Store>& 
     if (reading && reading->after()) {
       lineage = *reading->after();
     } else if (scope) {
-      lineage = scope->lineage();
+      lineage = scope->Known();
     }
     std::vector<WriteId> ids = lineage.OfStore(store->name());
     if (keys) {

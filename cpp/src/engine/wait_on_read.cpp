@@ -18,7 +18,7 @@ Result<void> WaitFirst(const std::shared_ptr<Server>& server, Duration timeout,
   if (reading && reading->after()) {
     lineage = *reading->after();
   } else if (waits && scope) {
-    lineage = scope->lineage();
+    lineage = scope->Known();
   } else {
     return {};
   }

@@ -174,7 +174,7 @@ std::unique_ptr<NotedRead> NoteRead(const Store& store, const ScopePtr& scope) n
       found->NotRead(store);
       return nullptr;
     }
-    auto operation = Begin(*found, store, scope.get(), scope->lineage());
+    auto operation = Begin(*found, store, scope.get(), scope->Known());
     return operation == nullptr ? nullptr : std::make_unique<NotedRead>(std::move(operation));
   } catch (...) {
     found->Failed();

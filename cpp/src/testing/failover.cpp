@@ -192,7 +192,7 @@ class Played {
     {
       const Scope scope;
       driver_.Write(server, one.key, one.value);
-      one.lineage = scope->Marked();
+      one.lineage = scope->lineage();
     }
     ++tally_.writes;
     if (Versions(one).empty()) {

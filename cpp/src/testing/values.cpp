@@ -167,8 +167,8 @@ void NoOpWrite(Store& store) {
   const Scope scope;
   store.WriteNothing();
   Store::Check(scope->pending().empty(), "pending");
-  Store::Check(scope->Marked().IsComplete(), "marked incomplete");
-  Store::Check(store.Passes(scope->Marked()), "no pass");
+  Store::Check(scope->lineage().IsComplete(), "marked incomplete");
+  Store::Check(store.Passes(scope->lineage()), "no pass");
 }
 
 }  // namespace

@@ -45,6 +45,19 @@ TEST_F(BarrierTest, WaitsUntilTheWriteIsVisibleInTheRegion) {
   EXPECT_NE(result.ToString().find("blog-posts visible"), std::string::npos);
 }
 
+// SCOPE-20, BAR-15: what a scope hands out in an open transaction says so where it is waited for.
+TEST_F(BarrierTest, ALineageThatAScopeHandedOutBeforeTheCommitIsNotComplete) {
+  MemoryStore store("blog-posts", {"a", "b"});
+  MemoryClient writer = store.Client("a");
+  const Scope scope;
+  Done(writer.Set("post:42", "hi"));
+  const PendingPtr open = scope->Begin("blog-posts");
+  const BarrierResult before = Barrier(scope.lineage(), Proceeding(20s));
+  EXPECT_TRUE(before.satisfied() && !before.complete()) << before.Explain();
+  scope->End(open);
+  EXPECT_TRUE(Barrier(scope.lineage(), Proceeding(20s)).complete());
+}
+
 // BAR-13: nobody can be asked, so nothing is proved.
 TEST_F(BarrierTest, AStoreWithoutAnyServerNeverPasses) {
   MakeFakeStore("nowhere", {});

@@ -175,7 +175,7 @@ TEST_F(EngineTest, WhatBecomesOfAWriteIsOfEachOfItsScopes) {
     write.JoinScope();
     write.JoinScope();
     EXPECT_EQ(inner->pending().size(), 1U);
-    EXPECT_FALSE(inner->Marked().IsComplete({"log"}));
+    EXPECT_FALSE(inner->lineage().IsComplete({"log"}));
     EXPECT_TRUE(write.Beside().IsComplete({"log"})) << "its own is no other write";
     write.RecordUpperBound(Ordered{epoch, 1});
     for (const Scope* scope : {&outer, &inner}) {

@@ -37,7 +37,7 @@ std::vector<std::string> Reasons(const LineageScope& scope) {
 void ExpectOpen(const Scope& scope) {
   EXPECT_EQ(scope.lineage().Serialize(), "1~_.i");
   EXPECT_EQ(*Serialize(), "1~_.i");
-  EXPECT_EQ(scope->Marked().Serialize(), "1~_.i");
+  EXPECT_EQ(scope->lineage().Serialize(), "1~_.i");
   EXPECT_EQ(Reasons(*scope), std::vector<std::string>{"streaming"});
 }
 
@@ -95,7 +95,7 @@ TEST(ResponseStreams, MarkEveryCopyThatLeavesOrRests_PROP_28) {
   EXPECT_EQ(**TextForRequest("inside"), "1~acl..e.3~_.i");
   const PendingPtr write = scope->Begin("posts");
   EXPECT_EQ(scope->MarkedBut(write).Serialize(), "1~acl..e.3~_.i");  // what rests beside this write's own value
-  EXPECT_EQ(scope->Marked().Serialize(), "1~acl..e.3~_.i");          // anywhere says more than a store
+  EXPECT_EQ(scope->lineage().Serialize(), "1~acl..e.3~_.i");          // anywhere says more than a store
   scope->End(write);
   {
     const Scope detached = DetachedScope();

@@ -121,10 +121,25 @@ TEST(Pending, MarksTheCopyThatLeavesAndNotTheScope_SCOPE_14_SCOPE_16_SCOPE_20) {
   const Scope scope;
   const PendingPtr write = scope->Begin("posts");
   EXPECT_EQ(*Serialize(), "1~_.i.posts");
-  EXPECT_TRUE(scope.lineage().IsComplete());
+  EXPECT_TRUE(scope->Known().IsComplete());
   scope->Written(write, At("posts", 7));
   EXPECT_EQ(*Serialize(), "1~posts..e.7");
   EXPECT_EQ(Isolation::Counted("antipode.finding.count", {"kind=published_before_commit"}), 1U);
+}
+
+// The value may be put beside data, where nobody knows of the open transaction.
+TEST(Pending, MarksTheValueThatAScopeHandsOutAndIsNoFinding_SCOPE_20) {
+  const Isolation isolation(Variables{{"ANTIPODE_ON_PENDING", "raise"}});
+  const Scope scope;
+  const PendingPtr write = scope->Begin("posts");
+  EXPECT_EQ(scope.lineage().Serialize(), "1~_.i.posts");
+  EXPECT_EQ(CurrentScope()->lineage().Serialize(), "1~_.i.posts");
+  scope->OutcomeUnknown(scope->Begin("likes"));
+  EXPECT_EQ(scope.lineage().Serialize(), "1~_.i.likes.posts");
+  EXPECT_EQ(Isolation::Counted("antipode.finding.count", {"kind=published_before_commit"}), 0U);
+  scope->Written(write, At("posts", 7));
+  EXPECT_EQ(scope.lineage().Serialize(), "1~posts..e.7~_.i.likes");
+  EXPECT_TRUE(scope->Known().IsComplete());
 }
 
 TEST(Pending, GoesWithARollbackAndStaysWhereNobodyKnows_SCOPE_17) {

@@ -31,7 +31,7 @@ std::shared_ptr<ReadCall> ReadCall::For(Binding& binding, const Site& site) {
   if (reading != nullptr && reading->after()) {
     after = *reading->after();
   } else if (waits && call->scope_ != nullptr) {
-    after = call->scope_->lineage();
+    after = call->scope_->Known();
   }
   if (after && mode == Mode::kEnforce) call->ids_ = after->OfStore(binding.name());
   call->merges_ = merges && call->scope_ != nullptr;
@@ -88,6 +88,10 @@ bool ReadCall::Again(const std::optional<Visibility>& trouble) {
   }
   backoff_ = std::min(backoff_ * 2, kLastPause);
   return true;
+}
+
+void ReadCall::Late() {
+  trouble_ = Visibility::NotYet("no answer came on the connection of the read itself, which is closed");
 }
 
 void ReadCall::Refused(const std::string& words) {

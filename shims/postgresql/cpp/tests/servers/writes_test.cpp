@@ -21,7 +21,7 @@ TEST_F(Writes, ATransactionJoinsTheScopeWhenItsCommitHasReturned) {
   EXPECT_TRUE(scope->pending().empty()) << "it has written nothing yet";
   EXPECT_EQ(Do(Insert("1")), PGRES_COMMAND_OK);
   EXPECT_EQ(scope->pending().size(), 1U);
-  EXPECT_FALSE(scope->Marked().IsComplete({kStore}));
+  EXPECT_FALSE(scope->lineage().IsComplete({kStore}));
   const Reply committed = writer_.Exec("COMMIT");
   EXPECT_EQ(committed.status(), PGRES_COMMAND_OK);
   EXPECT_STREQ(PQcmdStatus(committed.get()), "COMMIT");
@@ -320,7 +320,7 @@ TEST_F(Writes, ATransactionOfSeveralScopes) {
   {
     const Scope inner;
     Do(Insert("inner"));
-    EXPECT_FALSE(inner->Marked().IsComplete({kStore}));
+    EXPECT_FALSE(inner->lineage().IsComplete({kStore}));
     Do("COMMIT");
     EXPECT_TRUE(inner->pending().empty());
     EXPECT_TRUE(ComesTo(regions_, inner.lineage(), "inner"));
@@ -356,7 +356,7 @@ TEST_F(Writes, APipelineOfSeveralScopes) {  // SCOPE-24
   send("outer");
   const Scope inner;
   send("inner");
-  EXPECT_FALSE(inner->Marked().IsComplete({kStore}));
+  EXPECT_FALSE(inner->lineage().IsComplete({kStore}));
   ASSERT_EQ(writer_.PipelineSync(), 1);
   Until([&] { return writer_.GetResult().status() == PGRES_PIPELINE_SYNC; });
   EXPECT_TRUE(ComesTo(regions_, inner.lineage(), "inner"));
@@ -371,7 +371,7 @@ TEST_F(Writes, ACommitInsideAnOpenTransaction) {
     Do("BEGIN");
     Do(Insert(commits));
     Do(commits);
-    EXPECT_FALSE(scope->Marked().IsComplete({kStore}));
+    EXPECT_FALSE(scope->lineage().IsComplete({kStore}));
     EXPECT_EQ(Do("ROLLBACK"), PGRES_COMMAND_OK);
     EXPECT_TRUE(scope->pending().empty());
     EXPECT_EQ(scope.lineage().OfStore(kStore).size(), 1U);
@@ -382,7 +382,7 @@ TEST_F(Writes, ACommitInsideAnOpenTransaction) {
       for (const char* text : {"BEGIN", "INSERT INTO posts VALUES ('given up', 'v')", commits}) (void)short_lived.Exec(text);
     }
     EXPECT_TRUE(regions_.Shows("a", "given up"));
-    EXPECT_FALSE(given_up->Marked().IsComplete({kStore})) << "nobody can tell";
+    EXPECT_FALSE(given_up->lineage().IsComplete({kStore})) << "nobody can tell";
     regions_.Ask("a", "DELETE FROM posts");
   }
   const Scope scope;
@@ -496,7 +496,7 @@ TEST_F(Lost, InAutocommitModeTheOutcomeIsUnknown) {  // SCOPE-17
   const Scope scope;
   EndWhileItWaits([&] { EXPECT_EQ(Do(Insert("1")), PGRES_FATAL_ERROR); });
   EXPECT_EQ(scope->pending().size(), 1U);
-  EXPECT_FALSE(scope->Marked().IsComplete({kStore}));
+  EXPECT_FALSE(scope->lineage().IsComplete({kStore}));
 }
 
 TEST_F(Lost, BeforeItsCommitATransactionIsRolledBack) {

@@ -263,7 +263,7 @@ TEST_F(PublishingTest, TransactionsArePendingUntilTheirCommit) {  // SHIM-11
   ASSERT_TRUE(mq.BasicPublish(1, "", queue, "before").ok());
   ASSERT_TRUE(mq.TxSelect(1).ok());
   ASSERT_TRUE(mq.BasicPublish(1, "", queue, "dropped").ok());
-  EXPECT_THAT(scope->Marked().incomplete(), ElementsAre(kStore));
+  EXPECT_THAT(scope->lineage().incomplete(), ElementsAre(kStore));
   ASSERT_TRUE(mq.TxRollback(1).ok());
   EXPECT_TRUE(scope->pending().empty());
   EXPECT_EQ(scope->lineage().size(), 1U);
@@ -287,7 +287,7 @@ TEST_F(PublishingTest, ACommitInDoubtStaysPending) {  // SCOPE-17
   link.Silence();
   EXPECT_FALSE(mq->TxCommit(1).ok());
   EXPECT_EQ(scope->pending().size(), 1U);
-  EXPECT_THAT(scope->Marked().incomplete(), ElementsAre(kStore));
+  EXPECT_THAT(scope->lineage().incomplete(), ElementsAre(kStore));
 }
 
 TEST_F(PublishingTest, ATransactionThatEndsWithItsConnectionLeavesNothing) {

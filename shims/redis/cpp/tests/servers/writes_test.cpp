@@ -165,7 +165,7 @@ TEST_F(WritesTest, ATransactionOfSeveralScopes) {
   posts.Command("SET k:outer 1");
   Scope inner;
   posts.Command("SET k:inner 1");
-  EXPECT_FALSE(inner->Marked().IsComplete({kStore}));
+  EXPECT_FALSE(inner->lineage().IsComplete({kStore}));
   ASSERT_TRUE(posts.Command("EXEC"));
   for (const Scope* scope : {&outer, &inner}) {
     EXPECT_TRUE((*scope)->pending().empty());
