@@ -353,3 +353,32 @@ def test_what_cannot_be_read_is_of_the_scope_that_it_came_to(folder: Path, kind:
             pass
     record = wait_for(folder, "incomplete")
     assert (record["reason"], record["origin"]["scope"]) == ("malformed", kind)
+
+
+def test_a_service_that_enforces_counts_its_barriers_where_records_are_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """REC-26: those that judged a store and passed; no records where nobody asked for any."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(records, "_writer", RecordWriter(records._due, records.end))
+    antipode.configure(mode=None, records=None)
+    late = Target("late", always(NOT_YET))
+    fake_store("posts", Target("p", always(VISIBLE)))
+    fake_store("late", late)
+
+    def judge_some() -> None:
+        for store in ("posts", "posts", "late"):
+            with antipode.scope(Lineage([WriteId(store, "k", antipode.Ordered("", 1))])):
+                antipode.barrier(timeout=0, on_timeout="proceed", on_vacuous="proceed")
+        with antipode.scope():
+            antipode.barrier()  # nothing to wait for proves nothing
+
+    judge_some()
+    records.end()
+    assert not list(tmp_path.iterdir())
+    records.forget()
+    antipode.configure(records=tmp_path / "records")
+    judge_some()
+    records.end()
+    summary = wait_for(tmp_path / "records", "summary")
+    assert summary["counts"] == [{"what": "enforced_barriers", "count": 2}]

@@ -168,6 +168,8 @@ def _finish(plan: Plan, group: Group, found: Resolution | None = None, *, given:
         left_out = _left_out(verdicts)
         result = _result(plan, satisfied, waited, lambda: verdicts, left_out=left_out, found=found)
     _tell(plan, result, group, parked=found is not None and found.parked)
+    if result.satisfied and plan.asked and not left_out:
+        records.count_enforced()
     if result.satisfied and not left_out and found is None:
         remember(plan, result)
     enforce(plan, result)

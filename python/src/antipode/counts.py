@@ -18,6 +18,7 @@ class Counted(NamedTuple):
 
 REQUESTS: Final = Counted("requests")
 MESSAGES: Final = Counted("messages")
+ENFORCED: Final = Counted("enforced_barriers")
 OF_SCOPES: Final = {"request": REQUESTS, "message": MESSAGES}
 """By the kind of a scope."""
 

@@ -21,7 +21,7 @@ from antipode.need import Need
 from antipode.plan import Plan
 from antipode.record_writer import RecordWriter
 from antipode.scope import Scope, current_scope
-from antipode.settings import settings
+from antipode.settings import is_said, settings
 from antipode.site import call_site
 from antipode.store import Store, registry
 from antipode.verdict import Verdict
@@ -84,6 +84,13 @@ def put(record: Record) -> None:
 def start() -> None:
     """The process is in dry-run: from now on there are summaries."""
     _writer.start()
+
+
+def count_enforced() -> None:
+    """Count a barrier that waited for all it was asked for, and passed (REC-26)."""
+    counts.add(counts.ENFORCED)
+    if not _writer.used and is_said("records"):
+        start()
 
 
 def published_before_commit(site: str, store: str, written_at: str) -> None:

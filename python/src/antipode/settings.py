@@ -247,6 +247,11 @@ def stores_in_environment() -> Mapping[str, StoreSettings]:
     return _resolved.stores
 
 
+def is_said(word: str) -> bool:
+    """Return whether the environment or code says this setting, so that it is not the default's."""
+    return _resolved.origins.get(word, DEFAULT) != DEFAULT
+
+
 def unknown_variables() -> Mapping[str, str]:
     """The `ANTIPODE_*` variables that are set and do nothing, each with a hint at the nearest known one or empty."""
     settings()

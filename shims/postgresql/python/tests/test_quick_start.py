@@ -72,10 +72,12 @@ def status(port: int, method: str, path: str) -> int:
         connection.close()
 
 
-def printed(folder: Path, environment: dict[str, str], module: str, first: int) -> str:
-    """Sends the orders to a shop; what its two programs print."""
+def printed(folder: Path, environment: dict[str, str], module: str, first: int, **web_alone: str) -> str:
+    """Send the orders to a shop; return what its two programs print. `web_alone`: variables of the web service."""
     port = free_port()
-    web = program(folder, environment, "uvicorn", f"{module}:api", "--port", str(port), "--log-level", "warning")
+    web = program(
+        folder, environment | web_alone, "uvicorn", f"{module}:api", "--port", str(port), "--log-level", "warning"
+    )
     words = ("celery", "-A", f"{module}:tasks", "worker", "-P", "threads", "-c", "4", "-l", "INFO")
     with web as said, program(folder, environment, *words) as worked:
         until(lambda: status(port, "GET", "/docs") == 200, 180)
@@ -114,3 +116,10 @@ def test_no_order_is_missed(module_lab_factory: LabFactory, tmp_path: Path) -> N
     assert ": MISSED" not in text
     assert len(set(re.findall(r"order (\d+): shipped", text))) == ORDERS
     assert "retry" not in text.lower(), "at the first try"
+    environment["ANTIPODE_RECORDS"] = str(tmp_path / "records")
+    text = printed(tmp_path, environment, "shop_with_antipode", 2 * ORDERS + 1, ANTIPODE_MODE="dry-run")
+    assert len(set(re.findall(r"order (\d+): shipped", text))) == ORDERS
+    checked = subprocess.run(
+        [command, "check", tmp_path / "records"], check=False, capture_output=True, text=True, timeout=60
+    )
+    assert (checked.returncode, checked.stdout.startswith("clean: ")) == (0, True), checked.stdout

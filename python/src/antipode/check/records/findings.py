@@ -148,7 +148,7 @@ class Report:
     last: float | None
     findings: list[Finding]
     judged: int
-    """Looks of barriers and followed reads that were judged."""
+    """Looks of barriers and followed reads that were judged, and barriers that waited and passed (REC-26)."""
     requests: int
     """Requests and messages, as the summaries count them; 0 where there are none."""
     notes: list[str] = field(default_factory=list)
@@ -227,7 +227,7 @@ def report(rows: Table, taken: Taken, *, pictures: bool = False) -> Report:
         first,
         last,
         findings,
-        judged + sums.total("followed_reads") - sum(each.count for each in unjudged),
+        judged + sums.total("followed_reads") + sums.total("enforced_barriers") - sum(each.count for each in unjudged),
         sums.total("requests") + sums.total("messages"),
         [*notes, *sums.unfollowed()],
         lost=_lost(sums, analysis.barriers(rows), reads),
