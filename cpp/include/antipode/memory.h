@@ -114,6 +114,8 @@ class MemoryStore {
   /// A client of one region's server, recorded and waited for under the store's name in this process.
   MemoryClient Client(std::string_view region) { return Client(region, StoreOptions(name())); }
   MemoryClient Client(std::string_view region, StoreOptions options);
+  /// The servers of these regions, for `StoreOptions::ReplicaTargets`: of a client that only writes elsewhere (BAR-22).
+  Targets TargetsOf(const std::vector<std::string>& regions) const;
   /// This process waits for the servers of these regions, and never reads.
   void Register(const std::vector<std::string>& regions);
   /// Has another shim answer for this store: for tests of what catches a broken one.

@@ -170,6 +170,9 @@ class Shim {
   /// A name for the server behind a client or URL, for results and errors; without credentials.
   virtual std::string Address(const std::any& target) const;
 
+  /// Whether a listed server's answers speak for a wrapped client's own one (BAR-22): by default where they have one address.
+  virtual bool SpeaksFor(const std::any& listed, const std::any& own) const { return Address(listed) == Address(own); }
+
   /// For stores that neither push nor block: the shim itself spaces its questions, object by object, and `Visible` answers
   /// between them from the last one. It is called so often while somebody waits, without back-off (BAR-38).
   virtual std::chrono::nanoseconds OwnPace() const noexcept { return std::chrono::nanoseconds::zero(); }

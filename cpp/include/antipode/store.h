@@ -45,7 +45,9 @@ struct StoreOptions {
   StoreOptions(const char* store) : name(store) {}
 
   std::string name;                                ///< The store's logical name, the same in every service.
-  std::optional<Targets> replicas;                 ///< The servers that readers of this region may use.
+  /// The servers that readers of this region may use. Without it, and without `list_replicas`, a wrap adds its client's own server to
+  /// those that other wraps of the store name (BAR-22): a process that only writes at a distant primary names them there, too.
+  std::optional<Targets> replicas;
   ListTargets list_replicas;                       ///< Or what lists them.
   std::optional<bool> wait_on_read;                ///< Each read waits first for the scope's writes (BAR-50).
   std::optional<std::chrono::nanoseconds> timeout; ///< A barrier's deadline on this store.
@@ -125,14 +127,15 @@ class Store {
 
   // Servers
 
-  /// A wrapped client's own server joins the store.
-  std::shared_ptr<Server> UseServer(const std::any& target, std::string address = {});
+  /// A wrapped client's own server joins the store; and the region, where that wrap's options name no replicas and no setting
+  /// does (BAR-22).
+  std::shared_ptr<Server> UseServer(const StoreOptions& options, const std::any& target, std::string address = {});
 
   /// The servers of reach `region`; with `own` those of wrapped clients (reach `replica`).
   std::vector<std::shared_ptr<Server>> Servers(bool own = false);
 
-  /// The addresses that discovery took away lately: an open connection may still lead there (BAR-54).
-  std::vector<std::string> Gone();
+  /// The addresses that discovery took away lately and that are not judged: an open connection may still lead there (BAR-54).
+  std::vector<std::string> Gone(bool own = false);
 
   /// Why nobody knows the servers of this reach, whom a list function has to name; empty where somebody does (BAR-53).
   std::string Undiscovered(bool own = false) const;
@@ -157,6 +160,8 @@ class Store {
   bool RefreshDue(std::chrono::steady_clock::time_point now) const noexcept;
   /// Another wrap or registration under the same name.
   Result<void> Join(const ShimType& type, const StoreOptions& options);
+  /// From now on this alone names the region's servers (for tests of discovery).
+  Result<void> ListBy(ListTargets list);
   /// Its servers' threads end, with their channels; they begin again where somebody waits.
   void Retire();
 
@@ -181,6 +186,7 @@ class Store {
   std::shared_ptr<Server> Known(const std::any& target, std::string address);
   Result<void> ListReplicas(const StoreOptions& options);
   ServersByAddress Listed() const;
+  ServersByAddress Judged(bool own) const;
   Result<void> Refresh();
   void Take(Source& source, const Targets& targets);
   void RefreshLater();
@@ -203,6 +209,7 @@ class Store {
   mutable std::mutex mutex_;
   std::shared_ptr<const StoreOptions> options_;
   ServersByAddress own_;
+  ServersByAddress unlisted_;  // those of them whose wraps name no replicas
   ServersByAddress listed_;
   ServersByAddress former_;  // no longer listed; their threads end by themselves
   std::vector<std::shared_ptr<Source>> sources_;

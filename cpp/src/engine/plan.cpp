@@ -137,7 +137,7 @@ Result<void> TakeApart(Plan& plan, const Registry& registry, const Settings& now
       const bool is_own = plan.reach == Reach::kReplica;
       group.push_back({store, plan.lineage.OfStore(name), store->Servers(is_own)});
       if (!enforcing || &group == &plan.recorded) continue;  // records are of the servers that are known
-      group.back().gone = store->Gone();
+      group.back().gone = store->Gone(is_own);
       group.back().undiscovered = store->Undiscovered(is_own);
     }
   }
@@ -184,7 +184,7 @@ Result<Plan> MakePlan(ScopePtr scope, const Lineage* lineage, const BarrierOptio
   if (lineage == nullptr) {  // before the lineage: what ends in between is in doubt once too often, not once too few
     for (auto& each : scope->InDoubt()) plan.in_doubt.insert(std::move(each));
   }
-  plan.lineage = lineage != nullptr ? *lineage : scope->lineage();
+  plan.lineage = lineage != nullptr ? *lineage : scope->Known();
   plan.scope = std::move(scope);
   const std::shared_ptr<Registry> registry = CurrentRegistry();
   if (registry->All().empty() && now->stores.empty()) {

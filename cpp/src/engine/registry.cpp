@@ -67,6 +67,12 @@ Result<std::shared_ptr<Store>> Registry::Join(const ShimType& type, const StoreO
     return Error{ErrorCode::kConfiguration,
                  options.name + ": its Timeout is " + std::to_string(Seconds(timeout)) + " s: want 0 to 3600 s", nullptr};
   }
+  if (options.replicas && options.replicas->empty()) {  // BAR-53
+    return Error{ErrorCode::kConfiguration,
+                 options.name + ": Replicas({}) names no server: name those that readers of this region may use, or leave it out "
+                                "for the client's own",
+                 nullptr};
+  }
   std::shared_ptr<Store> store;
   {
     const std::lock_guard<std::mutex> lock(mutex_);

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "antipode/wire.h"
+#include "engine/discovery.h"
 #include "engine/in_force.h"
 #include "antipode/logs.h"
 #include "engine/threads.h"
@@ -14,10 +15,7 @@
 namespace antipode {
 namespace {
 
-constexpr Duration kRefresh = std::chrono::seconds(5);
-constexpr std::int64_t kMostEntries = 100'000;               // parked at once (BAR-60)
-constexpr Duration kRetry = std::chrono::milliseconds(500);  // while no answer stands
-constexpr Duration kStands = std::chrono::seconds(30);       // so long the last answer does (BAR-53)
+constexpr std::int64_t kMostEntries = 100'000;  // parked at once (BAR-60)
 
 template <class T>
 void Take(std::optional<T>& member, const std::optional<T>& later) {
@@ -134,9 +132,23 @@ Result<void> Store::ListReplicas(const StoreOptions& options) {
   return {};
 }
 
-std::shared_ptr<Server> Store::UseServer(const std::any& target, std::string address) {
+Result<void> Store::ListBy(ListTargets list) {
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    listed_.clear();
+    unlisted_.clear();
+    sources_.clear();
+  }
+  StoreOptions options(name_);
+  return ListReplicas(options.ReplicasFrom(std::move(list)));
+}
+
+std::shared_ptr<Server> Store::UseServer(const StoreOptions& options, const std::any& target, std::string address) {
   if (address.empty()) address = shim_->Address(target);
-  return Add(own_, target, std::move(address));
+  const bool has_list = options.replicas || options.list_replicas || !SettingsOfStore(name_).replicas.empty();
+  std::shared_ptr<Server> server = Add(own_, target, address);
+  if (!has_list) Add(unlisted_, target, std::move(address));
+  return server;
 }
 
 std::shared_ptr<Server> Store::Add(ServersByAddress& group, const std::any& target, std::string address) {
@@ -169,18 +181,33 @@ std::vector<std::shared_ptr<Server>> Store::Listed() const {
 std::vector<std::shared_ptr<Server>> Store::Servers(bool own) {
   if (RefreshDue(Clock::now())) RefreshLater();
   const std::lock_guard<std::mutex> lock(mutex_);
-  if (own && !own_.empty()) return own_;
-  return listed_.empty() && sources_.empty() ? own_ : Listed();  // an empty answer never means the client's own server
+  return Judged(own);
 }
 
-std::vector<std::string> Store::Gone() {
+// The servers of a reach: those that a list names, and of each wrap without one its own (BAR-22); the lock is held.
+std::vector<std::shared_ptr<Server>> Store::Judged(bool own) const {
+  if (own && !own_.empty()) return own_;
+  const ServersByAddress listed = Listed();
+  ServersByAddress judged = listed;
+  for (const auto& server : unlisted_) {
+    const bool is_spoken_for = std::any_of(listed.begin(), listed.end(), [&](const auto& each) {
+      return each == server || shim_->SpeaksFor(each->target(), server->target());
+    });
+    if (!is_spoken_for) judged.push_back(server);
+  }
+  return judged;
+}
+
+std::vector<std::string> Store::Gone(bool own) {
   const TimePoint now = Clock::now();
   const Duration stays = InForce()->left_server;
   std::vector<std::string> addresses;
   const std::lock_guard<std::mutex> lock(mutex_);
+  if (gone_.empty()) return addresses;
+  const ServersByAddress judged = Judged(own);
   for (auto each = gone_.begin(); each != gone_.end();) {
     const bool is_over = now - each->second >= stays;
-    if (!is_over) addresses.push_back(each->first);
+    if (!is_over && !Find(judged, each->first)) addresses.push_back(each->first);
     each = is_over ? gone_.erase(each) : std::next(each);
   }
   return addresses;
@@ -191,7 +218,7 @@ std::string Store::Undiscovered(bool own) const {
   const std::lock_guard<std::mutex> lock(mutex_);
   if (own && !own_.empty()) return {};
   for (const auto& source : sources_) {
-    if (!source->given_at || now - *source->given_at > kStands) return source->words;
+    if (!source->given_at || now - *source->given_at > discovery::stands.load()) return source->words;
   }
   return {};
 }
@@ -204,12 +231,12 @@ std::shared_ptr<Server> Store::ServerAt(std::string_view address) const {
 
 bool Store::RefreshDue(TimePoint now) const noexcept {
   if (!lists_any_.load(std::memory_order_acquire)) return false;
-  return Ticks(now) - refreshed_at_.load() > kRefresh.count() || Ticks(now) > known_until_.load();
+  return Ticks(now) - refreshed_at_.load() > discovery::refresh.load().count() || Ticks(now) > known_until_.load();
 }
 
 void Store::RefreshLater() {
   const TimePoint now = Clock::now();
-  if (Ticks(now) - refreshed_at_.load() < kRetry.count() || !threads::MayStart() || refreshing_.exchange(true)) return;
+  if (Ticks(now) - refreshed_at_.load() < discovery::retry.load().count() || !threads::MayStart() || refreshing_.exchange(true)) return;
   refreshed_at_.store(Ticks(now));
   const std::lock_guard<std::mutex> lock(mutex_);
   if (refresher_) refresher_->join();  // it has ended: it was it that took `refreshing_` back
@@ -250,7 +277,7 @@ Result<void> Store::Refresh() {
   former_.erase(std::remove_if(former_.begin(), former_.end(), [](const auto& each) { return !each->Asking(); }),
                 former_.end());
   TimePoint until = TimePoint::max();
-  for (const auto& source : sources_) until = std::min(until, source->given_at ? *source->given_at + kStands : TimePoint());
+  for (const auto& source : sources_) until = std::min(until, source->given_at ? *source->given_at + discovery::stands.load() : TimePoint());
   known_until_.store(Ticks(until));
   refreshed_at_.store(Ticks(Clock::now()));
   return done;

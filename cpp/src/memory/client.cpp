@@ -88,14 +88,18 @@ MemoryClient MemoryStore::Client(std::string_view region, StoreOptions options) 
   options.name = name();
   if (!options.rest) options.RestIn("field");
   std::shared_ptr<Store> store = JoinStore(shim_, options).value();
-  std::shared_ptr<Server> server = store->UseServer(memory::Target{log_, &node});
+  std::shared_ptr<Server> server = store->UseServer(options, memory::Target{log_, &node});
   return MemoryClient(log_, node, std::move(store), std::move(server));
 }
 
-void MemoryStore::Register(const std::vector<std::string>& regions) {
+Targets MemoryStore::TargetsOf(const std::vector<std::string>& regions) const {
   Targets targets;
   for (const std::string& region : regions) targets.emplace_back(memory::Target{log_, &log_->NodeOf(region)});
-  static_cast<void>(JoinStore(shim_, StoreOptions(name()).ReplicaTargets(std::move(targets))).value());
+  return targets;
+}
+
+void MemoryStore::Register(const std::vector<std::string>& regions) {
+  static_cast<void>(JoinStore(shim_, StoreOptions(name()).ReplicaTargets(TargetsOf(regions))).value());
 }
 
 void MemoryStore::SetLag(std::string_view region, std::chrono::nanoseconds lag) { log_->SetLag(region, lag); }

@@ -5,6 +5,7 @@
 
 #include "engine/fakes.h"
 #include "engine/log_test.h"
+#include "environment.h"
 
 namespace antipode::testing {
 namespace {
@@ -14,13 +15,14 @@ class DiscoveryTest : public EngineTest {
   // The store of one wrapped client and of a function that lists servers; the function's answer may change.
   void Register() {
     const auto type = ShimType::Of<FakeShim>("fake");
-    store_ = JoinStore(type, StoreOptions("s").ReplicasFrom([this]() -> Result<Targets> {
-               ++asked_;
-               const std::lock_guard<std::mutex> lock(mutex_);
-               if (fails_) return Error{ErrorCode::kConfiguration, "the catalogue is down", nullptr};
-               return Targets(listed_.begin(), listed_.end());
-             })).value();
-    store_->UseServer(std::any(own_));
+    const StoreOptions options = StoreOptions("s").ReplicasFrom([this]() -> Result<Targets> {
+      ++asked_;
+      const std::lock_guard<std::mutex> lock(mutex_);
+      if (fails_) return Error{ErrorCode::kConfiguration, "the catalogue is down", nullptr};
+      return Targets(listed_.begin(), listed_.end());
+    });
+    store_ = JoinStore(type, options).value();
+    store_->UseServer(options, std::any(own_));
   }
   void List(std::vector<FakePtr> fakes, bool fails = false) {
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -57,6 +59,40 @@ TEST_F(DiscoveryTest, AnEmptyAnswerIsAFaultAndNotTheClientsOwnServer) {
   }
 }
 
+// BAR-53.
+TEST_F(DiscoveryTest, AnEmptyListInCodeIsAMistake) {
+  const auto joined = JoinStore(ShimType::Of<FakeShim>("fake"), StoreOptions("s").ReplicaTargets({}));
+  ASSERT_FALSE(joined.ok());
+  EXPECT_EQ(joined.error().code, ErrorCode::kConfiguration);
+  EXPECT_FALSE(FindStore("s").ok());
+}
+
+// BAR-22: its server is in nobody's list, and would be read unjudged.
+TEST_F(DiscoveryTest, AWrapWithoutReplicasAddsItsOwnServerToTheListOfAnother) {
+  const auto type = ShimType::Of<FakeShim>("fake");
+  const auto addresses = [&] { return store_->replicas(); };
+  const StoreOptions listing = StoreOptions("s").ReplicaTargets({std::any(one_)});
+  store_ = JoinStore(type, listing).value();
+  store_->UseServer(listing, std::any(two_));  // it only writes there, and says whom readers use
+  EXPECT_EQ(addresses(), std::vector<std::string>{"one"});
+  own_->Set(Always(Visibility::NotYet()));
+  EXPECT_TRUE(Judge().complete());
+  JoinStore(type, StoreOptions("s")).value()->UseServer(StoreOptions("s"), std::any(own_));
+  EXPECT_EQ(addresses(), (std::vector<std::string>{"one", "own"}));
+  EXPECT_FALSE(Barrier(Lineage(Object("s", "k")), Proceeding(50ms)).satisfied());
+  JoinStore(type, StoreOptions("s")).value()->UseServer(StoreOptions("s"), std::any(two_));
+  EXPECT_EQ(addresses(), (std::vector<std::string>{"one", "own", "two"}));
+}
+
+// BAR-22: the list of a setting is one of each wrap.
+TEST_F(DiscoveryTest, AListOfTheSettingsCountsForEachWrap) {
+  const auto type = ShimType::Of<FakeShim>("fake");
+  store_ = JoinStore(type, StoreOptions("s").ReplicaTargets({std::any(two_)})).value();
+  const Isolation isolation(Variables{{"ANTIPODE_STORE_S_REPLICAS", "one"}});
+  store_->UseServer(StoreOptions("s"), std::any(own_));
+  EXPECT_EQ(store_->replicas(), std::vector<std::string>{"two"});
+}
+
 // BAR-54.
 TEST_F(DiscoveryTest, AServerThatIsTakenAwayIsNamedForAWhile) {
   List({one_, two_});
@@ -74,6 +110,19 @@ TEST_F(DiscoveryTest, AServerThatIsTakenAwayIsNamedForAWhile) {
   words.on_replica_out = OnReplicaOut::kName;
   words.left_server = 0ms;
   Set(words);
+  EXPECT_TRUE(Judge().complete());
+}
+
+// BAR-54: also where a wrapped client's own server is taken away; a server that is judged is not left out.
+TEST_F(DiscoveryTest, AWrappedClientsOwnServerThatIsTakenAwayIsNamedUnlessItIsJudged) {
+  List({one_, own_});
+  Register();
+  EXPECT_TRUE(Judge().complete());
+  List({one_});
+  Until([&] { return !Judge().complete(); }, 60s);
+  EXPECT_EQ(Judge().store("s").LeftOut(), std::vector<std::string>{"own"});
+  EXPECT_TRUE(Barrier(Lineage(Object("s", "k")), Proceeding(2s).Reach(Reach::kReplica)).complete()) << "its own is judged";
+  store_->UseServer(StoreOptions("s"), std::any(own_));
   EXPECT_TRUE(Judge().complete());
 }
 

@@ -109,7 +109,7 @@ template <class T = FakeShim>
 std::shared_ptr<Store> MakeFakeStore(const std::string& name, const std::vector<FakePtr>& fakes,
                                      std::optional<Mode> mode = std::nullopt) {
   StoreOptions options(name);
-  options.ReplicaTargets(Targets(fakes.begin(), fakes.end()));
+  if (!fakes.empty()) options.ReplicaTargets(Targets(fakes.begin(), fakes.end()));
   options.mode = mode;
   return JoinStore(ShimType::Of<T>("fake"), options).value();
 }

@@ -109,7 +109,8 @@ Visibility RabbitMQShim::WithoutTap(const WriteId& write_id, const std::string& 
   if (WasConsumed(write_id.opaque()->mark, broker)) return Visibility::Visible();
   return Visibility::Unproven("nobody can tell whether a message to " + Words(write_id) +
                               " has arrived: this process reads no tap of " + store +
-                              "; give it one by antipode::rabbitmq::Register(Options(\"" + store + "\").Taps({…}))");
+                              " at " + broker + "; give it one by antipode::rabbitmq::Register(Options(\"" + store +
+                              "\").Taps({…})), or, where nobody reads there, give Wrap() the taps of where readers are, too");
 }
 
 Result<std::unique_ptr<Watch>> RabbitMQShim::OpenWatch(Server& server, std::function<void()> on_change) {
@@ -134,6 +135,12 @@ std::string RabbitMQShim::Address(const std::any& target) const {
   if (const auto* own = std::any_cast<OwnBroker>(&target)) return own->address;
   const Result<Tap> tap = TapOf(target);
   return tap.ok() ? tap->Address() : std::string("tap");
+}
+
+bool RabbitMQShim::SpeaksFor(const std::any& listed, const std::any& own) const {
+  const auto* const broker = std::any_cast<OwnBroker>(&own);
+  const Result<Tap> tap = TapOf(listed);
+  return broker != nullptr && tap.ok() && tap->Broker() == broker->address;
 }
 
 void RabbitMQShim::Arrived(const std::string& broker, const std::string& mark) {

@@ -101,7 +101,7 @@ Result<Connection> Wrap(amqp_connection_state_t connection, const Options& optio
   }
   auto joined = Join(options);
   if (!joined.ok()) return joined.error();
-  (*joined)->UseServer(std::any(OwnBroker{address}), address);
+  (*joined)->UseServer(options, std::any(OwnBroker{address}), address);
   auto told = std::make_shared<Told>();
   told->store = *joined;
   told->track = options.track;

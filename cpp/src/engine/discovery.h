@@ -1,0 +1,17 @@
+// When functions that list servers are asked, and how long their answers stand (BAR-22, BAR-53); tests have it sooner.
+#ifndef ANTIPODE_ENGINE_DISCOVERY_H_
+#define ANTIPODE_ENGINE_DISCOVERY_H_
+
+#include <atomic>
+
+#include "engine/time.h"
+
+namespace antipode::discovery {
+
+inline std::atomic<Duration> refresh{std::chrono::seconds(5)};
+inline std::atomic<Duration> retry{std::chrono::milliseconds(500)};  // while no answer stands
+inline std::atomic<Duration> stands{std::chrono::seconds(30)};       // so long the last one does
+
+}  // namespace antipode::discovery
+
+#endif  // ANTIPODE_ENGINE_DISCOVERY_H_
