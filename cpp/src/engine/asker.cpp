@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <ctime>
 #include <exception>
 #include <new>
@@ -53,6 +54,14 @@ Answers Asked(const Question& question) {
   }
 }
 
+// Why this process cannot open a connection; empty where it can.
+std::string OwnFault() {
+  const int tried = eventfd(0, EFD_CLOEXEC);
+  if (tried < 0) return "this process can open no connection: " + std::generic_category().message(errno);
+  close(tried);
+  return {};
+}
+
 }  // namespace
 
 Asker::~Asker() {
@@ -64,10 +73,15 @@ Asker::~Asker() {
 void Asker::Ensure() {
   if (running_ || !threads::MayStart()) return;
   if (thread_) thread_->join();  // it has given up the lock for the last time
-  if (wake_.load(std::memory_order_relaxed) < 0) wake_.store(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  thread_.reset();
+  if (wake_.load(std::memory_order_relaxed) < 0) {
+    const int wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (wake < 0) throw std::system_error(errno, std::generic_category());
+    wake_.store(wake);
+  }
   ending_.store(false, std::memory_order_relaxed);
-  running_ = true;
   thread_ = std::make_unique<std::thread>(threads::Named("antipode", [this] { Run(); }));
+  running_ = true;
 }
 
 void Asker::Poke() noexcept {
@@ -263,6 +277,10 @@ std::optional<bool> Asker::Question(bool wanted) {
   }
   const Answers answers = Ask(ids, looked_at, hurried);
   if (answers.kind() == Answers::Kind::kUnreachable) {
+    if (const std::string fault = OwnFault(); !fault.empty()) {  // which says nothing of the server
+      Refused(fault + " (" + answers.words() + ")", UnprovenKind::kOwnFault);
+      return false;
+    }
     Failed(answers.words(), asked_at);
     return false;
   }

@@ -59,7 +59,15 @@ void Server::Park(Need& need) {
     inside_->wanted_at = now;
     inside_->hurried = inside_->hurried || !need.group.follows;
     std::optional<Visibility> answer = inside_->AtOnce(need, now);
-    inside_->asker.Ensure();
+    try {
+      inside_->asker.Ensure();
+    } catch (const std::exception& error) {  // no descriptor, no thread: nothing is asked, nothing is known
+      need.left_out = false;
+      if (!answer) {
+        answer = Visibility::Unproven("this process can start nothing that asks " + inside_->address + " (" + error.what() + ")",
+                                      UnprovenKind::kOwnFault);
+      }
+    }
     if (answer || need.left_out) {
       need.group.Settle(need, answer ? &*answer : nullptr);
       return;
