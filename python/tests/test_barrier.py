@@ -451,9 +451,9 @@ def test_where_servers_are_unproven_for_several_reasons_the_first_kind_counts() 
 def test_a_text_is_no_lineage() -> None:
     """What the programmer got wrong raises at once, with the cure."""
     posts().client("a")
-    with antipode.scope(), pytest.raises(TypeError, match="antipode.deserialize"):
+    with antipode.scope(), pytest.raises(TypeError, match=r"antipode\.deserialize"):
         antipode.barrier("1~blog-posts..e.1")  # type: ignore[arg-type]
-    with antipode.scope(), pytest.raises(TypeError, match="antipode.deserialize"):
+    with antipode.scope(), pytest.raises(TypeError, match=r"antipode\.deserialize"):
         antipode.transfer("1")  # type: ignore[arg-type]
-    with pytest.raises(TypeError, match="antipode.deserialize"), antipode.reading(after="1"):  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=r"antipode\.deserialize"), antipode.reading(after="1"):  # type: ignore[arg-type]
         pass
