@@ -234,7 +234,7 @@ def test_what_was_not_sent_is_not_waited_for(b: Region) -> None:
         assert not scope.pending
         with pytest.raises(ChannelClosedByBroker):
             channel.basic_publish("no-such-exchange", "", b"")
-        assert not scope.lineage
+        assert not scope.recorded_lineage
         assert scope.pending[0].unknown, "nobody can say what became of it"
         assert not scope.outgoing().is_complete(["notifications"])
 
