@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from typing import Any, ClassVar
+from urllib.parse import urlsplit
 
-from antipode.testing.under_test import StoreUnderTest
+from antipode.testing.under_test import NotPossible, StoreUnderTest
 
+from antipode_lab.endpoint import Endpoint
 from antipode_lab.lab import Lab
 
 __all__ = ["LabLinks", "LabUnderTest"]
@@ -43,6 +46,35 @@ class LabLinks(StoreUnderTest):
     def restart(self, server: str) -> None:
         self.lab.restart(server)
 
+    # An address that moves
+
+    def list_port(self, port: int) -> None:
+        """Register `self.name` with `replicas=` a server at this port of the machine, in the store's own words."""
+        raise NotPossible("list_port")
+
+    def list_moving(self, server: str) -> Callable[[str], None]:
+        endpoint = Endpoint(self._port(server))
+        self._endpoints.append(endpoint)
+        self.list_port(endpoint.port)
+
+        def lead(other: str) -> None:
+            endpoint.leads_to = self._port(other)
+
+        return lead
+
+    def _port(self, server: str) -> int:
+        """Where clients reach a server straight, not through a link."""
+        return urlsplit(self.lab.url(server)).port or 0
+
+    @cached_property
+    def _endpoints(self) -> list[Endpoint]:
+        return []
+
+    def close_endpoints(self) -> None:
+        """End the addresses of a case."""
+        while self._endpoints:
+            self._endpoints.pop().close()
+
 
 class LabUnderTest(LabLinks):
     """A lab of its own: a primary "a" and two replicas. It is made anew after the cases that spoil it.
@@ -75,6 +107,7 @@ class LabUnderTest(LabLinks):
         self._whole.close()
 
     def recover(self, *, spoiled: bool) -> None:
+        self.close_endpoints()
         self.close_clients()
         if spoiled:
             self.close()
