@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from typing import ClassVar
 
@@ -9,7 +10,9 @@ import antipode
 import antipode.memory
 import pytest
 from antipode.memory.node import Cell, Node
-from antipode.shim import NOT_YET, VISIBLE, Server, Shim, Visibility
+from antipode.need import Need, release_all
+from antipode.scope import Scope
+from antipode.shim import NOT_YET, VISIBLE, Server, Shim, Store, Visibility, not_yet, stores
 from antipode.store import Write
 from antipode.testing.conformance import ShimConformance, StoreUnderTest
 from antipode.writeid import Ordered, WriteId
@@ -89,6 +92,88 @@ class CoversNothingRead(MemoryUnderTest):
             return super().read(key, at)
 
 
+class PatchedUnderTest(MemoryUnderTest):
+    """Changes something of Antipode itself for the length of a case."""
+
+    def patch(self, patch: pytest.MonkeyPatch) -> None:
+        raise NotImplementedError
+
+    def begin(self) -> None:
+        super().begin()
+        self._patch = pytest.MonkeyPatch()
+        self.patch(self._patch)
+
+    def recover(self, *, spoiled: bool) -> None:
+        self._patch.undo()
+        super().recover(spoiled=spoiled)
+
+
+class StaysConnected(MemoryUnderTest):
+    """What it asks by, it never gives up."""
+
+    def list_moving(self, server: str) -> Callable[[str], None]:
+        lead = super().list_moving(server)
+        next(one for one in stores() if one.name == self.name).shim.close = lambda server: None  # type: ignore[method-assign]
+        return lead
+
+
+class JudgesWhatIsListed(PatchedUnderTest):
+    """Where a wrap has a list, a client without one is not judged."""
+
+    def patch(self, patch: pytest.MonkeyPatch) -> None:
+        patch.setattr(Store, "_is_listed", lambda self, listed: True)
+
+
+class ReadsAtOnce(PatchedUnderTest):
+    """A read waits for nothing."""
+
+    def patch(self, patch: pytest.MonkeyPatch) -> None:
+        patch.setattr("antipode.memory.client.wait_first", lambda *_, **__: None)
+
+
+class ReadsForever(PatchedUnderTest):
+    """A read waits for a server that does not answer for as long as that takes."""
+
+    def patch(self, patch: pytest.MonkeyPatch) -> None:
+        patch.setattr("antipode.memory.client.wait_first", lambda *_, **__: time.sleep(self.slack + 1))
+
+
+class HidesItsDoubts(PatchedUnderTest):
+    """A scope's own barrier says nothing of writes that the scope does not know."""
+
+    def patch(self, patch: pytest.MonkeyPatch) -> None:
+        patch.setattr(Scope, "pending", property(lambda self: ()))
+
+
+class RefusesUnasked(PatchedUnderTest):
+    """Behind waits in vain nobody is asked for."""
+
+    def patch(self, patch: pytest.MonkeyPatch) -> None:
+        def at_once(self: Server, need: Need, now: float) -> Visibility | None:
+            why = self.waiters._overload(need, 0.0, now)
+            return not_yet(why, overloaded=True) if why else None
+
+        patch.setattr(Server, "_at_once", at_once)
+
+
+class LeavesOutForItsOwnFaults(PatchedUnderTest):
+    """An exception of its own counts as a server's silence."""
+
+    def patch(self, patch: pytest.MonkeyPatch) -> None:
+        patch.setattr(Server, "_refused", lambda self, error: self._failed(error, time.monotonic()))
+
+
+class PassesInTrouble(PatchedUnderTest):
+    """What could not be asked for passes."""
+
+    def patch(self, patch: pytest.MonkeyPatch) -> None:
+        def answered(self: Server, *_: object) -> None:
+            release_all(self.waiters.answer_all(VISIBLE))
+
+        patch.setattr(Server, "_refused", answered)
+        patch.setattr(Server, "_failed", answered)
+
+
 class HasStaleExceptions(MemoryUnderTest):
     """A case is listed that passes, and one that there is not."""
 
@@ -129,6 +214,38 @@ class TestRepeatsVersions(_Conformance):
 
 class TestCoversNothingRead(_Conformance):
     kind = CoversNothingRead
+
+
+class TestStaysConnected(_Conformance):
+    kind = StaysConnected
+
+
+class TestJudgesWhatIsListed(_Conformance):
+    kind = JudgesWhatIsListed
+
+
+class TestReadsAtOnce(_Conformance):
+    kind = ReadsAtOnce
+
+
+class TestReadsForever(_Conformance):
+    kind = ReadsForever
+
+
+class TestHidesItsDoubts(_Conformance):
+    kind = HidesItsDoubts
+
+
+class TestRefusesUnasked(_Conformance):
+    kind = RefusesUnasked
+
+
+class TestLeavesOutForItsOwnFaults(_Conformance):
+    kind = LeavesOutForItsOwnFaults
+
+
+class TestPassesInTrouble(_Conformance):
+    kind = PassesInTrouble
 
 
 class TestHasStaleExceptions(_Conformance):

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import antipode.memory
 from antipode.lineage import Lineage
-from antipode.shim import Shim
+from antipode.memory.node import Node
+from antipode.memory.shim import Target
+from antipode.shim import Server, Shim, StoreOptions, join_store
 from antipode.testing.under_test import StoreUnderTest
 
 LAGS = {"b": 0.005, "c": 0.02}
@@ -22,6 +24,9 @@ class MemoryUnderTest(StoreUnderTest):
         "transaction_over_two_scopes": "the embedded store has no transactions",
         "transaction_only_read_so_far": "the embedded store has no transactions",
         "rolled_back_transaction": "the embedded store has no transactions",
+        "barrier_in_a_transaction": "the embedded store has no transactions",
+        "commit_inside_a_transaction": "the embedded store has no transactions",
+        "past_moment": "the embedded store has no cursors: each read shows what is there now",
         "missing_rights": "the embedded store has no users",
         "unfit_topology": "the embedded store has one topology",
     }
@@ -33,9 +38,15 @@ class MemoryUnderTest(StoreUnderTest):
         self.memory = antipode.memory.Store(self.name, regions=["a", "b", "c"], lag=LAGS, versions=versions)
         self._primary = "a"
         self._writes: list[str] = []
-        self._clients = {region: self.memory.client(region) for region in "bca"}
-        self.memory.register("b", "c")
+        self._clients = {region: self._listed_client(region, "bc") for region in "bca"}
         antipode.configure(replica_out_after=0.2)
+
+    def _listed_client(self, region: str, listed: Sequence[str]) -> antipode.memory.Client:
+        """A client whose wrap names the servers that readers here may use."""
+        self.memory.register(*listed)
+        target = Target(self.memory, self.memory._node(region))
+        joined = join_store(self.name, self.shim, StoreOptions(rest="field"))
+        return antipode.memory.Client(self.memory, target.node, joined, joined.use_server(target, listed=True))
 
     def recover(self, *, spoiled: bool) -> None:
         pass  # the next case makes a store of its own
@@ -70,6 +81,28 @@ class MemoryUnderTest(StoreUnderTest):
 
     def write_nothing(self) -> None:
         self.delete(self.new_key("never there"))
+
+    # More clients
+
+    def wrap_client(self, server: str, *, replicas: Sequence[str] | None = None, wait_on_read: bool = False) -> Any:
+        if replicas is not None:
+            return self._listed_client(server, replicas)
+        return self.memory.client(server, wait_on_read=wait_on_read)
+
+    def reads(self, client: Any) -> Mapping[str, Callable[[str], object]]:
+        return {"get": lambda key: self._text(client.get(key))}
+
+    def list_moving(self, server: str) -> Callable[[str], None]:
+        target = _Moving(self.memory, server)
+        shim = join_store(self.name, self.shim, StoreOptions(replicas=[target])).shim
+        close = shim.close
+
+        def closed(server: Server) -> None:
+            target.connected = ""
+            close(server)
+
+        shim.close = closed  # type: ignore[method-assign]
+        return target.lead
 
     # Links and servers
 
@@ -116,6 +149,22 @@ class MemoryUnderTest(StoreUnderTest):
 
     def write_refused(self, key: str) -> None:
         self._clients[self.near].set(key, "v")
+
+
+class _Moving:
+    """An address of the embedded store; a connection stays at the server to which it led when that was made."""
+
+    def __init__(self, store: antipode.memory.Store, region: str) -> None:
+        self.store = store
+        self.connected = self._leads_to = region
+
+    def lead(self, region: str) -> None:
+        self._leads_to = region
+
+    @property
+    def node(self) -> Node:
+        self.connected = self.connected or self._leads_to
+        return self.store._node(self.connected)
 
 
 class ObjectsUnderTest(MemoryUnderTest):

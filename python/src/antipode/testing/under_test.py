@@ -148,6 +148,46 @@ class StoreUnderTest(ABC):
         """A transaction of the wrapped client: commits at the block's end, rolls back where the block raises."""
         raise NotPossible("transaction")
 
+    def commits_inside(self) -> Mapping[str, Callable[[str, str], None]]:
+        """Return ways to commit a write inside what the client takes for an open transaction, each by its name.
+
+        A way writes the value under the key by the wrapped client at the primary, commits in a manner that leaves a
+        transaction open (a text of several statements, a procedure, `COMMIT AND CHAIN`), and rolls that back.
+        """
+        raise NotPossible("commits_inside")
+
+    # More clients
+
+    def wrap_client(self, server: str, *, replicas: Sequence[str] | None = None, wait_on_read: bool = False) -> Any:
+        """Wrap another client of a server under `self.name`, with `replicas=` these servers, or without.
+
+        It ends with the case. A store of which nothing is read (a queue) has none.
+        """
+        raise NotPossible("wrap_client")
+
+    def reads(self, client: Any) -> Mapping[str, Callable[[str], object]]:
+        """Return ways to read a key's value by a client of `wrap_client`, each by its name.
+
+        The usual one, and those in which a shim cannot be sure that something is read: stored functions, views,
+        scripts, texts of several statements.
+        """
+        raise NotPossible("reads")
+
+    def past_moment(self, client: Any, key: str) -> AbstractContextManager[Callable[[], object]]:
+        """Open, by a client of `wrap_client`, what shows the key as it is now for as long as it is open.
+
+        A cursor at the server, a transaction's snapshot, a result that is read in parts. Gives what reads from it.
+        """
+        raise NotPossible("past_moment")
+
+    def list_moving(self, server: str) -> Callable[[str], None]:
+        """Register `self.name` with `replicas=` one address alone, which leads to this server.
+
+        Returns what makes the address lead to another server from then on; connections that are open stay where they
+        are. It ends with the case.
+        """
+        raise NotPossible("list_moving")
+
     def wrap_unused(self, server: str) -> object | None:
         """Wraps a client of one server, under `self.name` and without `replicas=`, and does not use it: a pool that is
         not opened, an engine without a connection. Returns it; None where a client connects when it is made."""

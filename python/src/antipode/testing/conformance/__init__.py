@@ -11,8 +11,10 @@ lists what it cannot do in `StoreUnderTest.exceptions`, by the case's name witho
 from __future__ import annotations
 
 from antipode.testing.conformance.cases import spoils
+from antipode.testing.conformance.doubts import Doubts
 from antipode.testing.conformance.failovers import Failovers
 from antipode.testing.conformance.links import Links
+from antipode.testing.conformance.own_reads import OwnReads
 from antipode.testing.conformance.reads import Reads
 from antipode.testing.conformance.servers import Servers
 from antipode.testing.conformance.values import Values
@@ -23,5 +25,5 @@ from antipode.testing.under_test import NotPossible, StoreUnderTest, Transaction
 __all__ = ["NotPossible", "ShimConformance", "StoreUnderTest", "Transaction", "spoils"]
 
 
-class ShimConformance(Values, Reads, Links, Servers, Failovers, Writers, Waiting):
+class ShimConformance(Values, Reads, OwnReads, Links, Servers, Failovers, Writers, Doubts, Waiting):
     """All cases. A subclass gives the fixture `under_test`."""

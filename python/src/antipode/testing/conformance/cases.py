@@ -10,6 +10,8 @@ import pytest
 from antipode.shim import Capabilities, Store, stores
 from antipode.testing import isolated
 from antipode.testing.under_test import StoreUnderTest
+from antipode.wire import MAX_COUNTER
+from antipode.writeid import Opaque, Ordered, WriteId
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
@@ -47,6 +49,14 @@ def parked(store: StoreUnderTest) -> int:
     """How many barriers wait for it now."""
     found = registered(store)
     return found.parked_threads + found.parked_tasks
+
+
+def unheard_of(write_id: WriteId) -> WriteId:
+    """Return a write like this one that nobody has made: far ahead, or under a mark of nobody's."""
+    version = write_id.version
+    if isinstance(version, Ordered):
+        return write_id._replace(version=Ordered(version.epoch, MAX_COUNTER))
+    return write_id._replace(version=Opaque("kit-unheard-of"))
 
 
 class Cases:

@@ -1,4 +1,4 @@
-"""Cases about which servers a pass speaks of, where somebody else has to say so (spec BAR-52 to BAR-54)."""
+"""Cases about which servers a pass speaks of, where somebody else has to say so (spec BAR-22, BAR-52 to BAR-55)."""
 
 from __future__ import annotations
 
@@ -11,19 +11,21 @@ from antipode import discovery
 from antipode.settings import configure
 from antipode.shim import Store
 from antipode.testing import isolated
-from antipode.testing.conformance.cases import Cases, registered
+from antipode.testing.conformance.cases import Cases, only, registered
 from antipode.testing.under_test import StoreUnderTest
 from antipode.verdict import UnprovenKind, Verdict
+
+_RECONNECT_S = 0.3
 
 
 def _ask_for_servers(store: Store, ask: Callable[[], Sequence[Any]]) -> None:
     """From now on a callable names the region's servers, as `replicas=` of a wrap does."""
-    store._listed.clear()
-    store.discover("what names the servers", ask, own=False, key="kit")
+    store._region.clear()
+    store.list_replicas(ask)
 
 
 class Servers(Cases):
-    """Discovery that fails, servers that it takes away, clients that nobody has used yet."""
+    """Discovery that fails, servers that it takes away, clients that nobody has used or listed, addresses that move."""
 
     @pytest.fixture
     def often(self, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -83,3 +85,48 @@ class Servers(Cases):
         assert not result.complete
         configure(left_server=0)
         store.until(lambda: store.judge(lineage).complete, "no connection leads there any more")
+
+    @only(queues=False)
+    @pytest.mark.parametrize("first", ["listed", "unlisted"])
+    def test_reader_in_nobodys_list(self, store: StoreUnderTest, first: str) -> None:
+        """A client that is wrapped without `replicas=` is judged also where another wrap has a list (BAR-22)."""
+        store.partition(store.far)
+        key = store.new_key()
+        lineage = store.written(key, "v")
+        store.until(lambda: store.shows(key, "v", store.near), "the write reaches the near replica")
+        with isolated():
+            listed = {"server": store.near, "replicas": [store.near]}
+            wraps: list[dict[str, Any]] = [listed, {"server": store.far}]
+            for wrap in wraps if first == "listed" else reversed(wraps):
+                store.wrap_client(**wrap)
+            result = store.judge(lineage, store.brief)
+            assert not result.satisfied
+            assert not result.complete
+            store.heal(store.far)
+            result = store.judge(lineage)
+            assert result.complete
+            assert len(result.stores[store.name].servers) == 2
+        assert store.shows(key, "v")
+
+    def test_address_that_moves(self, store: StoreUnderTest) -> None:
+        """Once an address leads to a server that is behind, the one before proves nothing any more (BAR-55)."""
+        if not store.shim.reconnects:
+            pytest.skip("what its connection has seen is not seen again: it is not given up")
+        with isolated():
+            configure(reconnect=_RECONNECT_S)
+            lead = store.list_moving(store.near)
+            store.until(lambda: store.judge(store.written(store.new_key()), 1.0).complete, "the address is judged")
+            store.partition(store.far)
+            lead(store.far)
+            store.until(
+                lambda: not store.judge(store.written(store.new_key()), store.brief).satisfied,
+                "it is asked where the address leads now",
+            )
+            for _ in range(5):
+                key = store.new_key()
+                lineage = store.written(key, "v")
+                assert not store.judge(lineage, store.brief).satisfied
+            assert store.look(key, store.far) is None, "the partition does not part"
+            store.heal(store.far)
+            store.until(lambda: store.judge(lineage, 1.0).complete, "the server behind the address has caught up")
+            assert store.shows(key, "v", store.far)

@@ -165,6 +165,6 @@ class Values(Cases):
         with scope() as opened:
             store.write_nothing()
             assert not opened.pending
-            lineage = opened.marked()
+            lineage = opened.lineage
         assert lineage.is_complete()
         assert store.judge(lineage).satisfied

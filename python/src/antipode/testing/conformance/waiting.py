@@ -1,27 +1,32 @@
-"""Cases about waiting: deadlines, cancellation, crowds, the free path (spec BAR-28 to BAR-41)."""
+"""Cases about waiting: deadlines, cancellation, crowds, the free path, own faults (spec BAR-28 to BAR-41)."""
 
 from __future__ import annotations
 
 import asyncio
+import errno
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import pytest
 
 from antipode import telemetry
 from antipode.barrier import barrier, barrier_async
 from antipode.errors import BarrierTimeout
+from antipode.lineage import Lineage
 from antipode.operations import scope
 from antipode.result import BarrierResult
 from antipode.settings import configure
 from antipode.shim import Server, Visibility
-from antipode.testing.conformance.cases import Cases, only, parked, registered
+from antipode.testing.conformance.cases import Cases, only, parked, registered, unheard_of
 from antipode.testing.under_test import StoreUnderTest
 from antipode.verdict import Verdict
 from antipode.writeid import WriteId
 
 _CROWD = 2000
 _LINEAGES = 20
+_IN_VAIN = 7
+_FAULTS = [RuntimeError("no thread"), MemoryError("no memory"), OSError(errno.EMFILE, "no descriptor")]
 
 
 class _Questions:
@@ -129,6 +134,62 @@ class Waiting(Cases):
         store.heal(store.near)
         thread.join(store.patience + store.slack)
         assert [result.satisfied for result in results] == [True]
+
+    def test_reopened_need(self, store: StoreUnderTest) -> None:
+        """Behind waits in vain for a key or epoch what is there is found, and what comes in time passes (BAR-40)."""
+        configure(free_path_ttl=0)
+        key, deadline = store.new_key(), 2 * store.brief
+        there = store.written(key, "v")
+        store.until(lambda: store.shows(key, "v"), "the write arrives")
+        never = Lineage(unheard_of(write_id) for write_id in there.of_store(store.name))
+        for _ in range(_IN_VAIN):
+            assert not store.judge(never, deadline).satisfied
+        result = store.judge(there, deadline)
+        assert result.satisfied, result.explain()
+        store.partition(store.near)
+        late_key = store.new_key()
+        late = store.written(late_key, "v")
+        results: list[BarrierResult] = []
+        thread = threading.Thread(target=lambda: results.append(store.judge(late)), daemon=True)
+        thread.start()
+        store.until(lambda: parked(store) or results, "the barrier waits")
+        store.heal(store.near)
+        thread.join(store.patience + store.slack)
+        assert [result.satisfied for result in results] == [True], results
+        assert store.shows(late_key, "v")
+
+    @pytest.mark.parametrize("asked", ["one server", "every server"])
+    @pytest.mark.parametrize("fault", _FAULTS, ids=lambda fault: type(fault).__name__)
+    def test_own_fault(
+        self, store: StoreUnderTest, fault: Exception, asked: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """An exception of our own while a server is asked proves nothing, and ends with its cause (BAR-13, BAR-59)."""
+        configure(free_path_ttl=0, replica_out_after=store.brief)
+        key = store.new_key()
+        assert store.judge(store.written(store.new_key())).satisfied
+        shim, [broken, *_] = registered(store).shim, registered(store).servers()
+
+        def faulty(ask: Callable[..., Any]) -> Callable[..., Any]:
+            def answer(ids: Sequence[WriteId], server: Server, *timeout: float) -> Any:
+                if asked == "every server" or server is broken:
+                    raise fault
+                return ask(ids, server, *timeout)
+
+            return answer
+
+        lineage = store.written(key, "v")
+        with monkeypatch.context() as patch:
+            for name in ("visible", "wait"):
+                patch.setattr(shim, name, faulty(getattr(shim, name)))
+            for _ in range(5):
+                result = store.judge(lineage, 2 * store.brief)
+                assert not result.complete
+                if asked == "every server" or not isinstance(fault, OSError):
+                    assert not result.satisfied, result.explain()
+                if not isinstance(fault, OSError):
+                    assert not result.stores[store.name].left_out
+        store.until(lambda: store.judge(lineage, 1.0).complete, "it is whole again")
+        assert store.shows(key, "v")
 
     @only("position")
     def test_free_path(self, store: StoreUnderTest, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -122,12 +122,12 @@ class Writers(Cases):
             second = scopes.enter_context(scope())
             transaction.write(keys[2], "v")
             for opened in (first, second):
-                assert opened.marked().incomplete == {store.name}
+                assert opened.lineage.incomplete == {store.name}
             store.partition(store.near)
             shared.__exit__(None, None, None)
             for opened in (first, second):
                 assert not opened.pending
-                assert opened.marked().is_complete()
+                assert opened.lineage.is_complete()
             lineages = [first.lineage, second.lineage]
         for lineage in lineages:
             assert lineage.of_store(store.name)
@@ -166,7 +166,7 @@ class Writers(Cases):
                 abort()
             assert not opened.pending
             assert not opened.lineage
-            assert opened.marked().is_complete()
+            assert opened.lineage.is_complete()
         assert store.look(key, store.primary) is None
 
     def test_unknown_outcome(self, store: StoreUnderTest) -> None:
@@ -175,10 +175,10 @@ class Writers(Cases):
             with pytest.raises(Exception):  # noqa: B017  # the client's own
                 store.write_with_unknown_outcome(store.new_key(), "v")
             assert [write.unknown for write in opened.pending] == [True]
-            assert opened.marked().incomplete == {store.name}
+            assert opened.lineage.incomplete == {store.name}
             assert deserialize(serialize()).incomplete == {store.name}
             store.until(lambda: self._writes(store), "the store is usable again")
-            assert opened.marked().incomplete == {store.name}
+            assert opened.lineage.incomplete == {store.name}
 
     @staticmethod
     def _writes(store: StoreUnderTest) -> bool:
@@ -194,7 +194,7 @@ class Writers(Cases):
             with pytest.raises(Exception):  # noqa: B017  # the client's own
                 store.write_refused(store.new_key())
             assert not opened.pending
-            assert opened.marked().is_complete()
+            assert opened.lineage.is_complete()
 
     @only("position")
     def test_implausible_position(self, store: StoreUnderTest) -> None:
@@ -254,7 +254,7 @@ class Writers(Cases):
                 assert store.look(key, store.primary) == "v", "the write itself is allowed"
                 store.until(lambda: store.rights_cure in caplog.text, "a log line holds the grant")
                 told = caplog.text
-                lineage = opened.marked()
+                lineage = opened.lineage
                 assert lineage.of_store(store.name) or lineage.incomplete == {store.name}
         assert store.rights_cure
         assert store.rights_cure in told

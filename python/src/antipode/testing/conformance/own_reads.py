@@ -1,0 +1,122 @@
+"""Cases about reads that wait for what their scope depends on (spec BAR-50, BAR-51, SHIM-44, SHIM-47, SHIM-48)."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from antipode.errors import BarrierTimeout, BarrierUnproven, ConfigurationError
+from antipode.lineage import Lineage
+from antipode.operations import scope
+from antipode.reading import reading
+from antipode.settings import configure
+from antipode.testing.conformance.cases import Cases, only
+from antipode.testing.under_test import StoreUnderTest
+
+_IN_VAIN = (BarrierTimeout, BarrierUnproven)
+_DEADLINE_S = 0.5
+_ASKED = pytest.mark.parametrize("asked", ["wait_on_read", "after"])
+
+
+@contextmanager
+def _behind(lineage: Lineage, asked: str) -> Iterator[None]:
+    """Reads in the block are to be no older than this lineage, as a wrap's option or `reading(after=)` says."""
+    if asked == "after":
+        with reading(after=lineage):
+            yield
+    else:
+        with scope(lineage):
+            yield
+
+
+class OwnReads(Cases):
+    """Reads under `wait_on_read` and `reading(after=…)`."""
+
+    @only(queues=False)
+    @_ASKED
+    def test_unsure_reads(self, store: StoreUnderTest, asked: str) -> None:
+        """Whatever may return data waits first, or is refused: no value is older than the scope (SHIM-44, BAR-50)."""
+        key = store.new_key()
+        assert store.judge(store.written(key, "0")).satisfied
+        client = store.wrap_client(store.near, wait_on_read=asked == "wait_on_read")
+        ways = store.reads(client)
+        for number, (way, read) in enumerate(ways.items(), 1):
+            store.partition(store.near)
+            lineage = store.written(key, f"{number}")
+            configure(timeout=store.brief)
+            with _behind(lineage, asked):
+                refused = self._refuses(way, read, key)
+            store.heal(store.near)
+            configure(timeout=store.patience)
+            with _behind(lineage, asked):
+                if refused:
+                    with pytest.raises(ConfigurationError):
+                        read(key)
+                else:
+                    assert read(key) == f"{number}", way
+
+    @staticmethod
+    def _refuses(way: str, read: Callable[[str], object], key: str) -> bool:
+        """Whether a read is refused altogether; fails where it returns though it cannot have waited."""
+        try:
+            found = read(key)
+        except ConfigurationError:
+            return True
+        except _IN_VAIN:
+            return False
+        pytest.fail(f"{way}: returned {found!r}, and the server has nothing newer")
+
+    @only(queues=False)
+    @_ASKED
+    def test_read_at_a_frozen_server(self, store: StoreUnderTest, asked: str) -> None:
+        """A wait before a read ends by its deadline also where the server answers nothing (SHIM-47)."""
+        key = store.new_key()
+        known = store.written(key, "0")
+        assert store.judge(known).satisfied
+        for number, way in enumerate(store.reads(store.wrap_client(store.far)), 1):
+            configure(timeout=store.patience)
+            read = store.reads(store.wrap_client(store.far, wait_on_read=asked == "wait_on_read"))[way]
+            with _behind(known, asked):
+                try:
+                    assert read(key) is not None
+                except ConfigurationError:
+                    continue
+            configure(timeout=_DEADLINE_S)
+            store.freeze(store.far)
+            try:
+                lineage = store.written(key, f"{number}")
+                began = time.monotonic()
+                with _behind(lineage, asked), pytest.raises(_IN_VAIN):
+                    read(key)
+                took = time.monotonic() - began
+            finally:
+                store.thaw(store.far)
+            assert took < _DEADLINE_S + store.slack, f"{way}: {took:.2f} s with a deadline of {_DEADLINE_S} s"
+            configure(timeout=store.patience)
+            again = store.reads(store.wrap_client(store.far, wait_on_read=asked == "wait_on_read"))[way]
+            with _behind(lineage, asked):
+                store.until(lambda: self._read(again, key) == f"{number}", f"{way}: it answers again")  # noqa: B023
+
+    @staticmethod
+    def _read(read: Callable[[str], object], key: str) -> object:
+        """The value, or None where the read has waited in vain: the server may count as out for a moment."""
+        try:
+            return read(key)
+        except _IN_VAIN:
+            return None
+
+    @only(queues=False)
+    @_ASKED
+    def test_past_moment(self, store: StoreUnderTest, asked: str) -> None:
+        """What shows a moment from before a write is refused behind it: waiting makes it no newer (SHIM-48)."""
+        key = store.new_key()
+        assert store.judge(store.written(key, "1")).satisfied
+        client = store.wrap_client(store.near, wait_on_read=asked == "wait_on_read")
+        with store.past_moment(client, key) as fetch:
+            lineage = store.written(key, "2")
+            assert store.judge(lineage).satisfied
+            with _behind(lineage, asked), pytest.raises((*_IN_VAIN, ConfigurationError)):
+                fetch()
