@@ -30,6 +30,7 @@ class ActiveMqUnderTest(StoreUnderTest):
         "second_promotion": NO_FAILOVER,
         "parked_across_a_promotion": NO_FAILOVER,
         "repointed_replica": NO_FAILOVER,
+        "commit_inside_a_transaction": "a commit ends the transaction that it names, and none is open behind it",
     }
     patience = 30.0
     rights_cure = "authorizationEntry"

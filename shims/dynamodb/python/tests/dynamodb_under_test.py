@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
 import antipode_dynamodb
@@ -25,6 +25,9 @@ class DynamoDbUnderTest(LabLinks):
         "transaction_over_two_scopes": _ONE_REQUEST,
         "transaction_only_read_so_far": _ONE_REQUEST,
         "rolled_back_transaction": _ONE_REQUEST,
+        "barrier_in_a_transaction": _ONE_REQUEST,
+        "commit_inside_a_transaction": _ONE_REQUEST,
+        "past_moment": "DynamoDB has no cursors over a snapshot: each page is a request that shows what is there then",
         "hashed_keys": "items are asked for by their keys, which a hash does not give back: unproven",
         "repointed_replica": "regions of a global table have no source that could be another one",
         "overwritten_without_antipode": "an item that a plain writer put has no version: it may be older or newer",
@@ -48,6 +51,7 @@ class DynamoDbUnderTest(LabLinks):
         }
 
     def recover(self, *, spoiled: bool) -> None:
+        self.close_endpoints()
         restore(self.lab)
 
     @property
@@ -74,6 +78,47 @@ class DynamoDbUnderTest(LabLinks):
     def write_nothing(self) -> None:
         self._wrapped[self.primary].delete_item(TableName=TABLE, Key=key(self.new_key("never there")))
 
+    # More clients
+
+    def wrap_client(self, server: str, *, replicas: Sequence[str] | None = None, wait_on_read: bool = False) -> Any:
+        listed = None if replicas is None else [self._plain[name] for name in replicas]
+        return antipode_dynamodb.wrap(
+            self.lab.client(server), store=self.name, tables=[TABLE], replicas=listed, wait_on_read=wait_on_read
+        )
+
+    def reads(self, client: Any) -> Mapping[str, Callable[[str], object]]:
+        def first(items: Sequence[Mapping[str, Any]]) -> object:
+            return items[0]["value"]["S"] if items else None
+
+        def queried(name: str) -> object:
+            [(attribute, value)] = key(name).items()
+            condition = {attribute: {"AttributeValueList": [value], "ComparisonOperator": "EQ"}}
+            return first(client.query(TableName=TABLE, KeyConditions=condition)["Items"])
+
+        def by_a_statement(name: str) -> object:
+            [(attribute, value)] = key(name).items()
+            text = f'SELECT * FROM "{TABLE}" WHERE "{attribute}" = ?'
+            return first(client.execute_statement(Statement=text, Parameters=[value])["Items"])
+
+        def in_a_batch(name: str) -> object:
+            return first(client.batch_get_item(RequestItems={TABLE: {"Keys": [key(name)]}})["Responses"][TABLE])
+
+        def in_a_transaction(name: str) -> object:
+            asked = [{"Get": {"TableName": TABLE, "Key": key(name)}}]
+            return first([client.transact_get_items(TransactItems=asked)["Responses"][0]["Item"]])
+
+        return {
+            "get_item": lambda name: _value(client, name),
+            "query": queried,
+            "execute_statement": by_a_statement,
+            "batch_get_item": in_a_batch,
+            "transact_get_items": in_a_transaction,
+        }
+
+    def list_port(self, port: int) -> None:
+        url = f"http://127.0.0.1:{port}"
+        antipode_dynamodb.register(self.name, replicas=[self._client(30.0, url, self.lab.region(self.near))])
+
     # Links and servers
 
     def promote(self, replica: str, lost: Callable[[], None] | None = None) -> None:
@@ -96,11 +141,11 @@ class DynamoDbUnderTest(LabLinks):
         finally:
             self.lab.thaw(self.primary)
 
-    def _client(self, timeout: float) -> Any:
+    def _client(self, timeout: float, url: str = "", region: str = "") -> Any:
         return boto3.client(
             "dynamodb",
-            region_name=self.lab.region(self.primary),
-            endpoint_url=self.lab.url(self.primary),
+            region_name=region or self.lab.region(self.primary),
+            endpoint_url=url or self.lab.url(self.primary),
             aws_access_key_id=ACCESS_KEY,
             aws_secret_access_key=ACCESS_KEY,
             config=Config(connect_timeout=timeout, read_timeout=timeout, retries={"total_max_attempts": 1}),

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from typing import Any, ClassVar
+from urllib.parse import urlsplit
 
 import antipode_mongodb
 from antipode.shim import Shim
@@ -29,6 +30,8 @@ class MongoUnderTest(LabUnderTest):
         "transaction_over_two_scopes": _NO_TRANSACTIONS,
         "transaction_only_read_so_far": _NO_TRANSACTIONS,
         "rolled_back_transaction": _NO_TRANSACTIONS,
+        "barrier_in_a_transaction": _NO_TRANSACTIONS,
+        "commit_inside_a_transaction": _NO_TRANSACTIONS,
         "hashed_keys": "a document is asked for by its name, which a hash does not give back: unproven",
         "overwritten_without_antipode": "a document that a plain writer put has no version: it may be older or newer",
         "missing_rights": "FerretDB has one role, which may do everything",
@@ -41,6 +44,7 @@ class MongoUnderTest(LabUnderTest):
 
     def begin(self) -> None:
         self._lock = threading.Lock()
+        self._more: list[Any] = []
         self._plain = {name: self.lab.client(name, timeout=10.0) for name in self.lab.servers}
         urls = [self.lab.mongo_url(name) for name in self.replicas]
         self._wrapped = {
@@ -48,7 +52,7 @@ class MongoUnderTest(LabUnderTest):
         }
 
     def close_clients(self) -> None:
-        for client in self._plain.values():
+        for client in [*self._plain.values(), *self._more]:
             with suppress(PyMongoError):
                 client.close()
 
@@ -76,6 +80,39 @@ class MongoUnderTest(LabUnderTest):
     def write_nothing(self) -> None:
         done = self._posts(self._wrapped[self.primary]).delete_one({"_id": self.new_key("never there")})
         assert done.deleted_count == 0
+
+    # More clients
+
+    def wrap_client(self, server: str, *, replicas: Sequence[str] | None = None, wait_on_read: bool = False) -> Any:
+        plain = self.lab.client(server, timeout=10.0)
+        self._more.append(plain)
+        urls = None if replicas is None else [self.lab.mongo_url(name) for name in replicas]
+        return antipode_mongodb.wrap(plain, store=self.name, replicas=urls, wait_on_read=wait_on_read)
+
+    def reads(self, client: Any) -> Mapping[str, Callable[[str], object]]:
+        posts = self._posts(client)
+        return {
+            "find_one": lambda key: _value(posts.find_one({"_id": key})),
+            "find": lambda key: _value(next(iter(posts.find({"_id": key})), None)),
+            "aggregate": lambda key: _value(next(iter(posts.aggregate([{"$match": {"_id": key}}])), None)),
+            "distinct": lambda key: next(iter(posts.distinct("value", {"_id": key})), None),
+            "command": lambda key: _value(
+                client[DATABASE].command("find", "kit", filter={"_id": key})["cursor"]["firstBatch"][0]
+            ),
+        }
+
+    @contextmanager
+    def past_moment(self, client: Any, key: str) -> Iterator[Callable[[], object]]:
+        posts = self._posts(client)
+        with posts.find({"_id": {"$lte": key}}, sort=[("_id", 1)], batch_size=1) as cursor:
+            next(cursor)
+            yield lambda: list(cursor)
+
+    def _port(self, server: str) -> int:
+        return urlsplit(self.lab.mongo_url(server)).port or 0
+
+    def list_port(self, port: int) -> None:
+        antipode_mongodb.register(self.name, replicas=[self.lab.client_url(port)])
 
     # Servers
 

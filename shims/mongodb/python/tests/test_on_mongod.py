@@ -33,6 +33,7 @@ class MongodUnderTest(MongoUnderTest):
     exceptions: ClassVar[Mapping[str, str]] = {
         "missing_rights": "the lab's replica set asks nobody for a login",
         "repointed_replica": "a member finds its source by itself",
+        "commit_inside_a_transaction": "a commit ends its transaction, and none is open behind it",
     }
 
     @property
@@ -51,6 +52,7 @@ class MongodUnderTest(MongoUnderTest):
     def begin(self) -> None:
         urls = [self.lab.mongo_url(name) for name in self.replicas]
         words = {"timeout": 10.0, "w": "majority"}
+        self._more: list[Any] = []
         self._plain = {name: self.lab.client(name, **words) for name in self.lab.servers}
         self._wrapped = {
             name: antipode_mongodb.wrap(plain, store=self.name, replicas=urls) for name, plain in self._plain.items()

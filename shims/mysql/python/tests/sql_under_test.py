@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, ClassVar
+from urllib.parse import urlsplit
 
 import antipode_mysql
 import mysql.connector
@@ -18,6 +19,14 @@ from antipode_lab.stores.mysql import MySQLStore
 from antipode_lab.under_test import LabUnderTest
 from antipode_mysql import column
 from pymysql.constants import CLIENT
+
+ROUTINES = (
+    "CREATE FUNCTION kit_value(x VARCHAR(200)) RETURNS TEXT READS SQL DATA RETURN (SELECT v FROM kit WHERE k = x)",
+    "CREATE PROCEDURE kit_read(x VARCHAR(200)) SELECT v FROM kit WHERE k = x",
+    "CREATE PROCEDURE kit_commits(x VARCHAR(200), y TEXT) BEGIN INSERT INTO kit (k, v) VALUES (x, y); COMMIT; "
+    "START TRANSACTION; INSERT INTO kit (k, v) VALUES (CONCAT(x, ' never'), y); END",
+    "CREATE VIEW kit_values AS SELECT k, v FROM kit",
+)
 
 
 class SqlUnderTest(LabUnderTest):
@@ -32,7 +41,7 @@ class SqlUnderTest(LabUnderTest):
     }
 
     def prepare(self) -> None:
-        self.lab.run("a", "CREATE TABLE kit (k VARCHAR(200) PRIMARY KEY, v TEXT)", *column.statements("kit"))
+        self.lab.run("a", "CREATE TABLE kit (k VARCHAR(200) PRIMARY KEY, v TEXT)", *column.statements("kit"), *ROUTINES)
         self.lab.wait_links()
 
     def begin(self) -> None:
@@ -64,9 +73,13 @@ class SqlUnderTest(LabUnderTest):
 
     # What a client has of its own
 
+    takes_several: ClassVar[bool] = True
+    """Whether one text may hold several statements."""
+
     def open(self, name: str, read_timeout: float) -> Any:
         """A plain autocommit connection."""
-        return self.lab.client(name, read_timeout=read_timeout, client_flag=self.client_flag)
+        flags = self.client_flag | CLIENT.MULTI_STATEMENTS
+        return self.lab.client(name, read_timeout=read_timeout, client_flag=flags)
 
     def is_open(self, client: Any) -> bool:
         """Whether the connection still serves."""
@@ -116,6 +129,68 @@ class SqlUnderTest(LabUnderTest):
             client.rollback()
             raise
         client.commit()
+
+    def commits_inside(self) -> Mapping[str, Callable[[str, str], None]]:
+        def run(*texts: str) -> Callable[[str, str], None]:
+            def write(key: str, value: str) -> None:
+                client = self._client(self.primary)
+                put = f"INSERT INTO kit (k, v) VALUES ('{key}', '{value}')"
+                never = f"INSERT INTO kit (k, v) VALUES ('{key} never', '{value}')"
+                for text in texts:
+                    _all(client, text.format(put=put, never=never))
+                client.rollback()
+
+            return write
+
+        def in_a_procedure(key: str, value: str) -> None:
+            client = self._client(self.primary)
+            _all(client, "BEGIN")
+            _all(client, f"CALL kit_commits('{key}', '{value}')")
+            client.rollback()
+
+        several = {"several statements": run("BEGIN; {put}; COMMIT; BEGIN; {never}")} if self.takes_several else {}
+        chain = run("BEGIN", "{put}", "COMMIT AND CHAIN", "{never}")
+        return {"COMMIT AND CHAIN": chain, "procedure": in_a_procedure, **several}
+
+    # More clients
+
+    def wrap_client(self, server: str, *, replicas: Sequence[str] | None = None, wait_on_read: bool = False) -> Any:
+        urls = None if replicas is None else [self.lab.url(replica) for replica in replicas]
+        plain = self.open(server, 10.0)
+        with self._lock:
+            self._opened.append(plain)
+        return self.wrap(plain, replicas=urls, rest="native", wait_on_read=wait_on_read)
+
+    def reads(self, client: Any) -> Mapping[str, Callable[[str], object]]:
+        def last(*texts: str) -> Callable[[str], object]:
+            def read(key: str) -> object:
+                found: object = None
+                for text in texts:
+                    found = _all(client, text.format(f"'{key}'"))
+                return found
+
+            return read
+
+        ways = {
+            "SELECT": last("SELECT v FROM kit WHERE k = {}"),
+            "function": last("SELECT kit_value({})"),
+            "view": last("SELECT v FROM kit_values WHERE k = {}"),
+            "procedure": last("CALL kit_read({})"),
+            "EXECUTE": last("PREPARE q FROM 'SELECT v FROM kit WHERE k = ?'", "SET @k = {}", "EXECUTE q USING @k"),
+            "SET": last("SET @v = (SELECT v FROM kit WHERE k = {})", "SELECT @v"),
+        }
+        return {**ways, "several": last("DO 1; SELECT v FROM kit WHERE k = {}")} if self.takes_several else ways
+
+    @contextmanager
+    def past_moment(self, client: Any, key: str) -> Iterator[Callable[[], object]]:
+        _all(client, "START TRANSACTION WITH CONSISTENT SNAPSHOT")
+        yield lambda: _all(client, f"SELECT v FROM kit WHERE k = '{key}'")
+        client.rollback()
+
+    def list_port(self, port: int) -> None:
+        url = urlsplit(self.lab.url(self.primary))
+        moved = url._replace(netloc=f"{url.netloc.rpartition(':')[0]}:{port}").geturl()
+        antipode_mysql.register(self.name, replicas=[moved], fresh_server_ids=True)
 
     # Links and servers
 
@@ -177,6 +252,8 @@ class AioMariaDBUnderTest(MariaDBUnderTest):
         "(SCOPE-18); test_aio.py does both in one task",
     }
 
+    takes_several = False
+
     def open(self, name: str, read_timeout: float) -> Any:
         return blocking(self.lab, name, autocommit=True, read_timeout=int(read_timeout))
 
@@ -203,3 +280,16 @@ class _Transaction:
 def _put(client: Any, key: str, value: str) -> None:
     with client.cursor() as cursor:
         cursor.execute("INSERT INTO kit (k, v) VALUES (%s, %s) ON DUPLICATE KEY UPDATE v = VALUES(v)", (key, value))
+
+
+def _all(client: Any, text: str) -> object:
+    """Runs a text, and reads all that it returns; the first column of its last row."""
+    found: object = None
+    with client.cursor() as cursor:
+        cursor.execute(text)
+        while True:
+            if cursor.description:
+                rows = cursor.fetchall()
+                found = rows[-1][0] if rows else None
+            if not cursor.nextset():
+                return found

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, ClassVar
 
@@ -12,11 +12,22 @@ import psycopg
 from antipode.shim import Shim
 from antipode.testing.under_test import Transaction
 from antipode_lab import Lab
+from antipode_lab.stores._postgresql_servers import APP_USER, DATABASE
 from antipode_lab.stores.postgresql import PostgresqlStore
 from antipode_lab.under_test import LabUnderTest
 from pg_regions import prepare, shows
 from psycopg_pool import ConnectionPool
 
+ROUTINES = """
+CREATE FUNCTION kit_value(wanted text) RETURNS text LANGUAGE sql AS 'SELECT value FROM posts WHERE key = wanted';
+CREATE VIEW kit_values AS SELECT key, value FROM posts;
+CREATE PROCEDURE kit_commits(k text, v text) LANGUAGE plpgsql AS $$ BEGIN
+    INSERT INTO posts (key, value) VALUES (k, v);
+    COMMIT;
+    INSERT INTO posts (key, value) VALUES (k || ' never', v);
+    ROLLBACK;
+END $$;
+"""
 UPSERT = "INSERT INTO posts (key, value) VALUES (%s, %s) ON CONFLICT (key) DO UPDATE SET value = excluded.value"
 
 
@@ -32,6 +43,10 @@ class PostgresqlUnderTest(LabUnderTest):
 
     def prepare(self) -> None:
         prepare(self.lab)
+        with self.lab.connect(self.primary, user="app") as connection:
+            connection.execute(ROUTINES)
+        for name in self.lab.replicas:
+            self.lab.wait_caught_up(name)
 
     def begin(self) -> None:
         self._plain: list[psycopg.Connection[Any]] = []
@@ -99,6 +114,90 @@ class PostgresqlUnderTest(LabUnderTest):
         client = self._client(self.primary)
         with client.transaction():
             yield _Transaction(client)
+
+    def commits_inside(self) -> Mapping[str, Callable[[str, str], None]]:
+        def run(*texts: str) -> Callable[[str, str], None]:
+            def write(key: str, value: str) -> None:
+                client = self._client(self.primary)
+                for text in texts:
+                    client.execute(text.format(f"INSERT INTO posts (key, value) VALUES ('{key}', '{value}')"))
+
+            return write
+
+        def in_a_block(key: str, value: str) -> None:
+            client = self._client(self.primary)
+            with client.transaction(force_rollback=True):
+                client.execute(UPSERT, (key, value))
+                client.execute("COMMIT; BEGIN")
+
+        def in_a_procedure(key: str, value: str) -> None:
+            self._client(self.primary).execute("CALL kit_commits(%s, %s)", (key, value))
+
+        return {
+            "COMMIT AND CHAIN": run("BEGIN", "{}", "COMMIT AND CHAIN", "ROLLBACK"),
+            "several statements": run("BEGIN; {}; COMMIT; BEGIN", "ROLLBACK"),
+            "one text": run("BEGIN; {}; COMMIT; BEGIN; ROLLBACK"),
+            "procedure": in_a_procedure,
+            "block": in_a_block,
+        }
+
+    # More clients
+
+    def wrap_client(
+        self, server: str, *, replicas: Sequence[str] | None = None, wait_on_read: bool = False
+    ) -> psycopg.Connection[Any]:
+        plain = psycopg.connect(self.lab.url(server), autocommit=True, connect_timeout=10)
+        self._plain.append(plain)
+        urls = None if replicas is None else [self.lab.url(replica) for replica in replicas]
+        return antipode_postgresql.wrap(plain, store=self.name, replicas=urls, rest="column", wait_on_read=wait_on_read)
+
+    def reads(self, client: Any) -> Mapping[str, Callable[[str], object]]:
+        def first(text: str) -> Callable[[str], object]:
+            def read(key: str) -> object:
+                return client.execute(text, (key,)).fetchone()[0]
+
+            return read
+
+        def among_several(key: str) -> object:
+            cursor = client.execute(f"SELECT 1; SELECT value FROM posts WHERE key = '{key}'")
+            cursor.nextset()
+            return cursor.fetchone()[0]
+
+        def prepared(key: str) -> object:
+            client.execute("DEALLOCATE ALL")
+            client.execute("PREPARE kit AS SELECT value FROM posts WHERE key = $1")
+            return client.execute(f"EXECUTE kit('{key}')").fetchone()[0]
+
+        def copied(key: str) -> object:
+            with client.cursor().copy(f"COPY (SELECT value FROM posts WHERE key = '{key}') TO STDOUT") as copy:
+                return b"".join(copy).decode().strip()
+
+        def by_a_cursor(key: str) -> object:
+            cursor = client.cursor("kit_read", withhold=True)
+            found = cursor.execute("SELECT value FROM posts WHERE key = %s", (key,)).fetchone()[0]
+            cursor.close()  # not where it waited in vain: psycopg asks the server, which may be frozen
+            return found
+
+        return {
+            "SELECT": first("SELECT value FROM posts WHERE key = %s"),
+            "function": first("SELECT kit_value(%s)"),
+            "view": first("SELECT value FROM kit_values WHERE key = %s"),
+            "VALUES": first("VALUES ((SELECT value FROM posts WHERE key = %s))"),
+            "several statements": among_several,
+            "EXECUTE": prepared,
+            "COPY": copied,
+            "cursor": by_a_cursor,
+            "stream": lambda key: next(client.cursor().stream("SELECT value FROM posts WHERE key = %s", (key,)))[0],
+        }
+
+    @contextmanager
+    def past_moment(self, client: Any, key: str) -> Iterator[Callable[[], object]]:
+        with client.cursor("kit_past", withhold=True) as cursor:
+            cursor.execute("SELECT value FROM posts WHERE key = %s", (key,))
+            yield cursor.fetchone
+
+    def list_port(self, port: int) -> None:
+        antipode_postgresql.register(self.name, replicas=[f"postgresql://{APP_USER}@127.0.0.1:{port}/{DATABASE}"])
 
     # Links and servers
 

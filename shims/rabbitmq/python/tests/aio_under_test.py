@@ -86,6 +86,15 @@ class AioRabbitUnderTest(RabbitUnderTest):
             raise
         self._await(open_one.commit())
 
+    def _commit_and_roll_back(self, key: str, value: str) -> None:
+        plain = self._await(self._connected(self.a.url, confirms=False))
+        channel = antipode_rabbitmq.wrap(plain, store=self.name, track=True)
+        for end in ("commit", "rollback"):
+            open_one = channel.transaction()
+            self._await(open_one.select())
+            self._await(self._publish(channel, key if end == "commit" else f"{key}-never", value))
+            self._await(getattr(open_one, end)())
+
     # Troubles
 
     def write_with_unknown_outcome(self, key: str, value: str) -> None:

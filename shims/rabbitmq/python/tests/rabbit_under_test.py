@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, ClassVar
 
@@ -117,6 +117,19 @@ class RabbitUnderTest(StoreUnderTest):
             channel.tx_rollback()
             raise
         channel.tx_commit()
+
+    def commits_inside(self) -> Mapping[str, Callable[[str, str], None]]:
+        return {"tx.commit": self._commit_and_roll_back}
+
+    def _commit_and_roll_back(self, key: str, value: str) -> None:
+        connection = self.lab.connection("a")
+        self._connections.append(connection)
+        channel = antipode_rabbitmq.wrap(connection.channel(), store=self.name, track=True)
+        channel.tx_select()
+        channel.basic_publish(EXCHANGE, "", f"{key}={value}".encode())
+        channel.tx_commit()  # the channel is in another transaction then
+        channel.basic_publish(EXCHANGE, "", f"{key}-never={value}".encode())
+        channel.tx_rollback()
 
     # Links and servers
 

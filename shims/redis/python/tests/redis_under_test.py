@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, ClassVar
@@ -21,6 +21,7 @@ from antipode_lab.under_test import LabUnderTest
 
 FIELD = "value"
 MARK_PERIOD_MS = 200
+_SCRIPT = f"return redis.call('hget', KEYS[1], '{FIELD}')"
 
 
 class RedisUnderTest(LabUnderTest):
@@ -29,13 +30,16 @@ class RedisUnderTest(LabUnderTest):
     kind = "redis"
     store = RedisStore
     shim: ClassVar[type[Shim]] = antipode_redis.RedisShim
-    exceptions: ClassVar[Mapping[str, str]] = {}
+    exceptions: ClassVar[Mapping[str, str]] = {
+        "past_moment": "Redis has no snapshots and no cursors over one: each reply shows what is there then"
+    }
     rights_cure = "+info"
     unfit_cure = "Redis Cluster"
 
     def begin(self) -> None:
         self._period, antipode_redis.marks.PERIOD_MS = antipode_redis.marks.PERIOD_MS, MARK_PERIOD_MS
         urls = {name: self.lab.url(name) for name in self.lab.servers}
+        self._more: list[redis.Redis] = []
         self._plain = {name: redis.Redis.from_url(url, decode_responses=True) for name, url in urls.items()}
         self._wrapped = {
             name: antipode_redis.wrap(
@@ -46,7 +50,7 @@ class RedisUnderTest(LabUnderTest):
 
     def close_clients(self) -> None:
         antipode_redis.marks.PERIOD_MS = self._period
-        for client in self._plain.values():
+        for client in [*self._plain.values(), *self._more]:
             client.close()
 
     # Data
@@ -76,6 +80,57 @@ class RedisUnderTest(LabUnderTest):
             yield opened
             if opened.wrote:
                 pipe.execute()
+
+    def commits_inside(self) -> Mapping[str, Callable[[str, str], None]]:
+        def in_a_pipeline(key: str, value: str) -> None:
+            with self._wrapped[self.primary].pipeline(transaction=True) as pipe:
+                pipe.hset(key, FIELD, value)
+                pipe.execute()
+                pipe.hset(key, FIELD, "never")
+                pipe.reset()
+
+        def in_a_block_of_ones_own(key: str, value: str) -> None:
+            wrapped: Any = self._wrapped[self.primary]
+            with wrapped.client() as client:
+                for words in (("MULTI",), ("HSET", key, FIELD, value), ("EXEC",), ("MULTI",), ("DISCARD",)):
+                    client.execute_command(*words)
+
+        return {"pipeline": in_a_pipeline, "MULTI by hand": in_a_block_of_ones_own}
+
+    # More clients
+
+    def wrap_client(
+        self, server: str, *, replicas: Sequence[str] | None = None, wait_on_read: bool = False
+    ) -> redis.Redis:
+        plain = redis.Redis.from_url(self.lab.url(server), decode_responses=True)
+        self._more.append(plain)
+        urls = None if replicas is None else [self.lab.url(replica) for replica in replicas]
+        return antipode_redis.wrap(plain, store=self.name, replicas=urls, rest="field", wait_on_read=wait_on_read)
+
+    def reads(self, client: Any) -> Mapping[str, Callable[[str], object]]:
+        script = client.register_script(_SCRIPT)
+
+        def in_a_pipeline(key: str) -> object:
+            with client.pipeline(transaction=False) as pipe:
+                return pipe.hget(key, FIELD).execute()[-1]
+
+        def in_a_transaction(key: str) -> object:
+            with client.pipeline(transaction=True) as pipe:
+                return pipe.hget(key, FIELD).execute()[-1]
+
+        return {
+            "HGET": lambda key: client.hget(key, FIELD),
+            "HSCAN": lambda key: client.hscan(key)[1].get(FIELD),
+            "EVAL": lambda key: client.eval(_SCRIPT, 1, key),
+            "EVAL_RO": lambda key: client.eval_ro(_SCRIPT, 1, key),
+            "EVALSHA": lambda key: script(keys=[key]),
+            "by its name": lambda key: client.execute_command("hget", key, FIELD),
+            "pipeline": in_a_pipeline,
+            "transaction": in_a_transaction,
+        }
+
+    def list_port(self, port: int) -> None:
+        antipode_redis.register(self.name, replicas=[f"redis://127.0.0.1:{port}"])
 
     # Links and servers
 

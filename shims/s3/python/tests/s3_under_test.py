@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import itertools
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
 import antipode_s3
@@ -28,6 +29,9 @@ class S3UnderTest(LabUnderTest):
         "transaction_over_two_scopes": "S3 has no transactions",
         "transaction_only_read_so_far": "S3 has no transactions",
         "rolled_back_transaction": "S3 has no transactions",
+        "barrier_in_a_transaction": "S3 has no transactions",
+        "commit_inside_a_transaction": "S3 has no transactions",
+        "past_moment": "S3 has no cursors: what is fetched is the object that was asked for",
         "hashed_keys": "objects are asked for by their keys, which a hash does not give back: unproven",
     }
     patience = 30.0
@@ -37,6 +41,7 @@ class S3UnderTest(LabUnderTest):
     unfit_cure = "put-bucket-versioning"
 
     def begin(self) -> None:
+        self._more: list[Any] = []
         self._plain = {name: self.lab.new_client(name) for name in self.lab.servers}
         replicas = [(self._plain[name], BUCKET) for name in self.replicas]
         self._wrapped = {
@@ -45,7 +50,7 @@ class S3UnderTest(LabUnderTest):
         }
 
     def close_clients(self) -> None:
-        for client in self._plain.values():
+        for client in [*self._plain.values(), *self._more]:
             client.close()
 
     # Data
@@ -67,6 +72,27 @@ class S3UnderTest(LabUnderTest):
 
     def write_nothing(self) -> None:
         self.delete(self.new_key("never there"))
+
+    # More clients
+
+    def wrap_client(self, server: str, *, replicas: Sequence[str] | None = None, wait_on_read: bool = False) -> Any:
+        plain = self.lab.new_client(server)
+        self._more.append(plain)
+        listed = None if replicas is None else [(self._plain[name], BUCKET) for name in replicas]
+        return antipode_s3.wrap(plain, store=self.name, bucket=BUCKET, replicas=listed, wait_on_read=wait_on_read)
+
+    def reads(self, client: Any) -> Mapping[str, Callable[[str], object]]:
+        def downloaded(key: str) -> str:
+            into = io.BytesIO()
+            client.download_fileobj(BUCKET, key, into)
+            return into.getvalue().decode()
+
+        return {"get_object": lambda key: _get(client, key), "download_fileobj": downloaded}
+
+    def list_port(self, port: int) -> None:
+        client = self.lab.new_client(self.primary, port=port)
+        self._more.append(client)
+        antipode_s3.register(self.name, replicas=[(client, BUCKET)])
 
     # Links and servers
 

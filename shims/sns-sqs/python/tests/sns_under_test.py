@@ -34,6 +34,8 @@ class SnsUnderTest(LabLinks):
         "transaction_over_two_scopes": NO_TRANSACTIONS,
         "transaction_only_read_so_far": NO_TRANSACTIONS,
         "rolled_back_transaction": NO_TRANSACTIONS,
+        "barrier_in_a_transaction": NO_TRANSACTIONS,
+        "commit_inside_a_transaction": NO_TRANSACTIONS,
     }
     lags: ClassVar[Mapping[str, int]] = LAGS
     patience = 40.0
