@@ -19,6 +19,50 @@ import java.util.function.Function;
  * nothing: without an answer the store is unproven at the deadline, or at once where an answer was known.
  */
 public final class Discovery extends ServerEngine {
+  /** Whose servers are named, and for whom. */
+  public enum Whose {
+    /** Those that a list names: barriers of the region ask them. */
+    LISTED(false, true, false),
+    /** A wrapped client's own, known once it has connected. */
+    CLIENTS(true, true, true),
+    /** The same, of a wrap that names the region's servers: barriers of reach replica alone ask it (BAR-52). */
+    CLIENTS_ALONE(true, false, true),
+    /** A wrapped client's own, which somebody else names, and may name otherwise later. */
+    NAMED(true, true, false),
+    /** The same, of a wrap that names the region's servers. */
+    NAMED_ALONE(true, false, false);
+
+    private final boolean isOwn;
+    private final boolean isOfRegion;
+    private final boolean isOnce;
+
+    Whose(boolean isOwn, boolean isOfRegion, boolean isOnce) {
+      this.isOwn = isOwn;
+      this.isOfRegion = isOfRegion;
+      this.isOnce = isOnce;
+    }
+
+    /** Return whether they are a wrapped client's own. */
+    public boolean isOwn() {
+      return isOwn;
+    }
+
+    /** Return whether barriers of the region ask them. */
+    public boolean isOfRegion() {
+      return isOfRegion;
+    }
+
+    /** Return for whom servers are named that somebody names in the place of these. */
+    public Whose again() {
+      return this == CLIENTS ? NAMED : this == CLIENTS_ALONE ? NAMED_ALONE : this;
+    }
+
+    /** Return whether the first answer is the last that is asked for. */
+    public boolean isOnce() {
+      return isOnce;
+    }
+  }
+
   private static final long FIRST_PAUSE = TimeUnit.MILLISECONDS.toNanos(50);
   private static final long LAST_PAUSE = TimeUnit.MILLISECONDS.toNanos(500);
 
@@ -27,7 +71,7 @@ public final class Discovery extends ServerEngine {
 
   private final WeakReference<Object> client;
   private final Function<Object, ? extends Collection<?>> asking;
-  private final boolean once;
+  private final Whose whose;
   private volatile Map<String, ServerEngine> servers = Map.of(); // of the last answer that was not empty
   private volatile long givenAt = Ticks.LONG_AGO;
   private volatile long askedAt = Ticks.LONG_AGO;
@@ -42,25 +86,25 @@ public final class Discovery extends ServerEngine {
    *
    * @param client whose servers they are: held weakly, and asked no more where it is gone
    * @param asking what names them; may throw, and may block, on a thread of Antipode's own
-   * @param once whether the first answer is the last: a client's own server
+   * @param whose for whom it names them
    */
   public Discovery(
       RegisteredStore store,
       String name,
       Object client,
       Function<Object, ? extends Collection<?>> asking,
-      boolean once) {
+      Whose whose) {
     super(store, name, null);
     this.client = new WeakReference<>(client);
     this.asking = asking;
-    this.once = once;
+    this.whose = whose;
   }
 
   // What the store asks
 
-  /** Return whether it names a wrapped client's own server, and not those of the region. */
-  public boolean isOwn() {
-    return once;
+  /** Return whose servers it names. */
+  public Whose whose() {
+    return whose;
   }
 
   /** Return whether nobody can need its answer any more. */
@@ -75,12 +119,12 @@ public final class Discovery extends ServerEngine {
 
   /** Return whether its answer stands. */
   public boolean isKnown(long now) {
-    return givenAt != Ticks.LONG_AGO && (once || now - givenAt <= stands);
+    return givenAt != Ticks.LONG_AGO && (whose.isOnce() || now - givenAt <= stands);
   }
 
   /** Return whether it is to be asked again. */
   public boolean isDue(long now) {
-    return now - askedAt > refresh && !(once && givenAt != Ticks.LONG_AGO);
+    return now - askedAt > refresh && !(whose.isOnce() && givenAt != Ticks.LONG_AGO);
   }
 
   @Override
@@ -95,8 +139,7 @@ public final class Discovery extends ServerEngine {
     if (targets.isEmpty()) {
       return false;
     }
-    Map<String, ServerEngine> before = servers;
-    servers = store().take(targets, before, isKnown(Ticks.now()));
+    servers = store().take(this, targets);
     givenAt = Ticks.now();
     List<Group> over = new ArrayList<>();
     synchronized (this) {
@@ -166,7 +209,7 @@ public final class Discovery extends ServerEngine {
   private void missed(String why) {
     words = why;
     long now = Ticks.now();
-    if (!once) {
+    if (!whose.isOnce()) {
       Logs.warn("servers " + store().name(), store().name() + ": " + address() + ": " + why);
     }
     if (givenAt != Ticks.LONG_AGO && !isKnown(now)) {
@@ -179,7 +222,7 @@ public final class Discovery extends ServerEngine {
 
   private Visibility missing() {
     return Visibility.unproven(
-        "its servers are not known: " + words, once ? UnprovenKind.NOT_OPENED : UnprovenKind.DISCOVERY);
+        "its servers are not known: " + words, whose.isOnce() ? UnprovenKind.NOT_OPENED : UnprovenKind.DISCOVERY);
   }
 
   private void settleAll(Visibility answer) {
@@ -234,7 +277,7 @@ public final class Discovery extends ServerEngine {
   }
 
   /** Sets how often servers are asked for, and for how long an answer stands, in nanoseconds (tests). */
-  static void hurry(long refreshNanos, long standsNanos) {
+  public static void hurry(long refreshNanos, long standsNanos) {
     refresh = refreshNanos;
     stands = standsNanos;
   }

@@ -62,6 +62,7 @@ final class Planner {
       inDoubt = inDoubt.stream().filter(write -> names.contains(write.store())).toList();
     }
     Reach reach = checkedReach(options.reach());
+    boolean isOwn = reach == Reach.REPLICA;
     List<Asked> asked = new ArrayList<>(2);
     List<String> elsewhere = new ArrayList<>(0);
     List<String> expected = new ArrayList<>(0);
@@ -94,7 +95,7 @@ final class Planner {
         switchedOff.add(name);
       } else {
         List<Asked> group = !dryRun && mode == Mode.DRY_RUN ? recorded : asked;
-        group.add(new Asked(store, lineage.ofStore(name), store.servers(reach == Reach.REPLICA), store.gone()));
+        group.add(new Asked(store, lineage.ofStore(name), store.servers(isOwn), store.gone(isOwn)));
       }
     }
     return new Plan(

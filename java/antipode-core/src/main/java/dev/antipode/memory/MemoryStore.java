@@ -138,13 +138,17 @@ public final class MemoryStore {
   public MemoryClient client(String region, StoreOptions options) {
     Target target = new Target(log, log.node(region));
     RegisteredStore joined = Shims.join(options, shim);
-    return new MemoryClient(target, joined, joined.useServer(target), options.waitOnRead());
+    return new MemoryClient(target, joined, joined.useServer(options, target), options.waitOnRead());
   }
 
   /** This process waits for the servers of these regions, and never reads. */
   public void register(String... names) {
-    List<Target> targets = Stream.of(names).map(region -> new Target(log, log.node(region))).toList();
-    Shims.join(StoreOptions.named(name).replicas(targets), shim);
+    Shims.join(StoreOptions.named(name).replicas(servers(names)), shim);
+  }
+
+  /** Return the servers of these regions, as {@link StoreOptions#replicas(Object...)} takes them. */
+  public List<Object> servers(String... names) {
+    return Stream.of(names).<Object>map(region -> new Target(log, log.node(region))).toList();
   }
 
   // Faults

@@ -10,6 +10,7 @@ import dev.antipode.Version;
 import dev.antipode.WriteId;
 import dev.antipode.barrier.Ages;
 import dev.antipode.barrier.Discovery;
+import dev.antipode.barrier.Discovery.Whose;
 import dev.antipode.barrier.ServerEngine;
 import dev.antipode.barrier.Ticks;
 import dev.antipode.configuration.ProcessSettings;
@@ -23,9 +24,11 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
+import java.util.concurrent.Callable;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Function;
+import java.util.stream.Collectors;
 
 /**
  * A registered datastore as shims and the engine see it: the servers that its readers here may use, and the writes that
@@ -47,11 +50,12 @@ public final class RegisteredStore implements Store {
 
   // Servers. The lock guards the maps; the snapshots are what barriers read.
   private final ReentrantLock lock = new ReentrantLock();
-  private final Map<String, ServerEngine> own = new LinkedHashMap<>();
-  private final Map<String, ServerEngine> listed = new LinkedHashMap<>();
+  private final Map<String, ServerEngine> own = new LinkedHashMap<>(); // of wrapped clients
+  private final Map<String, ServerEngine> region = new LinkedHashMap<>(); // listed, and of wraps without a list
+  private final Map<String, ServerEngine> aside = new LinkedHashMap<>(); // no barrier asks them
   private final Map<String, Long> gone = new HashMap<>(); // when discovery took an address away
   private volatile List<ServerEngine> ownServers = List.of();
-  private volatile List<ServerEngine> listedServers = List.of();
+  private volatile List<ServerEngine> regionServers = List.of();
   private volatile List<Discovery> discoveries = List.of();
   private volatile int generation;
 
@@ -149,17 +153,44 @@ public final class RegisteredStore implements Store {
 
   // Servers
 
-  /** A wrapped client's own server joins the store. */
-  public Server useServer(Object target) {
-    return useServer(target, shim.address(target));
+  /** A wrapped client's own server joins the store; {@code wrap} is what it was wrapped with. */
+  public Server useServer(StoreOptions wrap, Object target) {
+    return useServer(wrap, target, shim.address(target));
   }
 
-  /** A wrapped client's own server joins the store, under this address. */
-  public Server useServer(Object target, String address) {
-    return add(own, target, address);
+  /** The same under this address. Where that wrap names no servers, it joins those of the region (BAR-22). */
+  public Server useServer(StoreOptions wrap, Object target, String address) {
+    boolean isAlone = namesServers(wrap);
+    if (isNamed(target, address, isAlone ? Whose.NAMED_ALONE : Whose.NAMED)) {
+      return add(aside, target, address); // for reads that wait
+    }
+    Server server = add(own, target, address);
+    if (!isAlone) {
+      add(region, target, address);
+    }
+    return server;
   }
 
-  /** Servers that readers of this region may use; with a list, a wrapped client's own is not added (BAR-22). */
+  /** A wrapped client's broker, at which nobody reads: barriers of the region ask it only where no other server is known. */
+  public Server useServerAlone(Object target) {
+    return add(own, target, shim.address(target));
+  }
+
+  /** Return whether somebody names the servers that a target leads to, who is asked from now on. */
+  private boolean isNamed(Object target, String address, Whose whose) {
+    Callable<? extends Collection<?>> asking = shim.naming(target);
+    if (asking == null) {
+      return false;
+    }
+    discover(address, asking, whose);
+    return true;
+  }
+
+  private boolean namesServers(StoreOptions said) {
+    return said.replicas() != null || said.listing() != null || Registry.replicasInEnvironment(name) != null;
+  }
+
+  /** Servers that readers of this region may use. */
   void listReplicas(StoreOptions said, List<String> fromEnvironment) {
     List<?> servers = said.replicas();
     if (servers == null && said.listing() == null) {
@@ -167,11 +198,14 @@ public final class RegisteredStore implements Store {
     }
     if (servers != null) {
       for (Object target : servers) {
-        add(listed, target, shim.address(target));
+        String address = shim.address(target);
+        if (!isNamed(target, address, Whose.LISTED)) {
+          add(region, target, address);
+        }
       }
     }
     if (said.listing() != null) {
-      join(new Discovery(this, "replicas(…)", said.listing(), listing -> said.listing().get(), false)).ask();
+      join(new Discovery(this, "replicas(…)", said.listing(), listing -> said.listing().get(), Whose.LISTED)).ask();
     }
   }
 
@@ -179,12 +213,42 @@ public final class RegisteredStore implements Store {
    * The server of a wrapped client that has none yet: until it is known no barrier passes on the others (BAR-52). A client
    * that is gone is waited for no more.
    *
+   * @param wrap what it was wrapped with: where that names servers, barriers of the region do not wait for it
    * @param client whose server it is; it is held weakly
    * @param asking gives the target, or an empty list while nobody knows it; may throw and block. Where the server becomes
    *     known otherwise, the shim calls {@link Discovery#found}
    */
-  public Discovery expectServer(String words, Object client, Function<Object, ? extends Collection<?>> asking) {
-    return join(new Discovery(this, words, client, asking, true));
+  public Discovery expectServer(
+      StoreOptions wrap, String words, Object client, Function<Object, ? extends Collection<?>> asking) {
+    return join(new Discovery(this, words, client, asking, namesServers(wrap) ? Whose.CLIENTS_ALONE : Whose.CLIENTS));
+  }
+
+  /** Has somebody name servers, now and again every 5 s (BAR-53); wraps that say the same words share one question. */
+  private Discovery discover(String words, Callable<? extends Collection<?>> asking, Whose whose) {
+    Discovery asks = new Discovery(this, words, this, store -> asked(asking), whose);
+    lock.lock();
+    try {
+      for (Discovery each : discoveries) {
+        if (each.whose() == whose && each.address().equals(words)) {
+          return each;
+        }
+      }
+      join(asks);
+    } finally {
+      lock.unlock();
+    }
+    asks.refresh(); // what it names now may be taken away before the first barrier
+    return asks;
+  }
+
+  private static Collection<?> asked(Callable<? extends Collection<?>> asking) {
+    try {
+      return asking.call();
+    } catch (RuntimeException error) {
+      throw error;
+    } catch (Exception error) {
+      throw new IllegalStateException(error.getMessage(), error);
+    }
   }
 
   private Discovery join(Discovery asks) {
@@ -201,22 +265,23 @@ public final class RegisteredStore implements Store {
   }
 
   /**
-   * The servers that somebody has named, by address; those of {@code before} that nobody names any more are gone (BAR-54).
-   *
-   * @param stood whether the answer before still stood
+   * The servers that a source names now, by address; those that it named before are gone (BAR-54). A client that connected
+   * to another server may still have connections to the one before: both are its own.
    */
-  public Map<String, ServerEngine> take(Collection<?> targets, Map<String, ServerEngine> before, boolean stood) {
-    Map<String, ServerEngine> named = new LinkedHashMap<>();
+  public Map<String, ServerEngine> take(Discovery source, Collection<?> targets) {
+    Map<String, ServerEngine> before = source.named();
+    Map<String, ServerEngine> named = new LinkedHashMap<>(source.whose().isOnce() ? before : Map.of());
     lock.lock();
     try {
       for (Object target : targets) {
         String address = shim.address(target);
-        ServerEngine known = at(address);
+        Callable<? extends Collection<?>> asking = shim.naming(target);
+        ServerEngine known = asking != null ? discover(address, asking, source.whose().again()) : at(address);
         named.put(address, known != null ? known : new ServerEngine(this, address, target));
       }
       before.keySet().stream().filter(address -> !named.containsKey(address)).forEach(away -> gone.put(away, Ticks.now()));
       gone.keySet().removeAll(named.keySet());
-      if (!stood || !before.keySet().equals(named.keySet())) {
+      if (!source.isKnown(Ticks.now()) || !before.keySet().equals(named.keySet())) {
         generation++;
       }
     } finally {
@@ -225,8 +290,12 @@ public final class RegisteredStore implements Store {
     return named;
   }
 
-  /** The addresses that discovery took away within {@code left_server}: a connection may still lead there (BAR-54). */
-  public List<String> gone() {
+  /**
+   * The addresses that discovery took away within {@code left_server} and that are not judged: a connection may still lead
+   * there (BAR-54).
+   */
+  public List<String> gone(boolean ownAlone) {
+    List<String> left;
     lock.lock();
     try {
       if (gone.isEmpty()) {
@@ -234,10 +303,12 @@ public final class RegisteredStore implements Store {
       }
       long since = Ticks.now() - ProcessSettings.inForce().leftServer().toNanos();
       gone.values().removeIf(at -> at <= since);
-      return gone.keySet().stream().filter(address -> at(address) == null).sorted().toList();
+      left = gone.keySet().stream().sorted().toList();
     } finally {
       lock.unlock();
     }
+    Set<String> judged = servers(ownAlone).stream().map(ServerEngine::address).collect(Collectors.toSet());
+    return left.stream().filter(address -> !judged.contains(address)).toList();
   }
 
   private ServerEngine add(Map<String, ServerEngine> group, Object target, String address) {
@@ -257,7 +328,7 @@ public final class RegisteredStore implements Store {
   }
 
   private ServerEngine at(String address) {
-    ServerEngine server = own.getOrDefault(address, listed.get(address));
+    ServerEngine server = own.getOrDefault(address, region.getOrDefault(address, aside.get(address)));
     for (Discovery each : discoveries) {
       server = server != null ? server : each.named().get(address);
     }
@@ -266,7 +337,7 @@ public final class RegisteredStore implements Store {
 
   private void serversChanged() {
     ownServers = List.copyOf(own.values());
-    listedServers = List.copyOf(listed.values());
+    regionServers = List.copyOf(region.values());
     generation++; // written under the lock alone
   }
 
@@ -279,22 +350,22 @@ public final class RegisteredStore implements Store {
     return found.isEmpty() ? named(!ownAlone) : found;
   }
 
-  private List<ServerEngine> named(boolean isOwn) {
-    List<ServerEngine> servers = isOwn ? ownServers : listedServers;
+  private List<ServerEngine> named(boolean ownAlone) {
+    List<ServerEngine> servers = ownAlone ? ownServers : regionServers;
     if (discoveries.isEmpty()) {
       return servers;
     }
     Set<ServerEngine> found = new LinkedHashSet<>(servers);
     long now = Ticks.now();
     for (Discovery each : discoveries) {
-      if (each.isOwn() != isOwn || each.isOver()) {
+      if (each.isOver() || !(ownAlone ? each.whose().isOwn() : each.whose().isOfRegion())) {
         continue;
       }
       if (each.isDue(now)) {
         each.refresh();
       }
       if (each.isKnown(now)) {
-        found.addAll(each.named().values());
+        each.named().values().stream().filter(one -> !(one instanceof Discovery)).forEach(found::add); // those are asked, too
       } else {
         found.add(each);
       }
@@ -360,8 +431,14 @@ public final class RegisteredStore implements Store {
 
   /** Gives its servers up: their threads end at once, with their channels, and the shim's own (tests). */
   public void forget() {
-    List<ServerEngine> all = new ArrayList<>(ownServers);
-    all.addAll(listedServers);
+    Set<ServerEngine> all = new LinkedHashSet<>(ownServers);
+    all.addAll(regionServers);
+    lock.lock();
+    try {
+      all.addAll(aside.values());
+    } finally {
+      lock.unlock();
+    }
     discoveries.forEach(each -> all.addAll(each.named().values()));
     all.addAll(discoveries);
     all.forEach(ServerEngine::retire);

@@ -5,8 +5,10 @@ import dev.antipode.WriteId;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.time.Duration;
+import java.util.Collection;
 import java.util.List;
 import java.util.Set;
+import java.util.concurrent.Callable;
 
 /**
  * What knows one kind of store (spec SHIM). It says what its store can do and answers one question; the core does
@@ -72,6 +74,14 @@ public abstract class Shim {
   /** A name for the server behind a client or URL, for results and errors; without credentials. */
   public String address(Object target) {
     return target instanceof String text ? text : kind() + ":" + Integer.toHexString(System.identityHashCode(target));
+  }
+
+  /**
+   * Return what names the servers of a client that goes to whichever has a role, as Sentinels know it; null for a client of
+   * one server. It is asked now and again every 5 s while barriers come (BAR-52, BAR-53), on a thread of Antipode's own.
+   */
+  public Callable<? extends Collection<?>> naming(Object target) {
+    return null;
   }
 
   /** The schemes of the URLs that this shim can reach servers by: {@code redis}, {@code rediss}. */

@@ -10,6 +10,7 @@ import dev.antipode.ConfigurationException;
 import dev.antipode.Lineage;
 import dev.antipode.Ordered;
 import dev.antipode.Policy;
+import dev.antipode.Reach;
 import dev.antipode.ServerResult;
 import dev.antipode.Settings;
 import dev.antipode.StoreOptions;
@@ -25,9 +26,11 @@ import dev.antipode.testing.AntipodeIsolated;
 import java.time.Duration;
 import java.util.Collection;
 import java.util.List;
+import java.util.concurrent.Callable;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.Supplier;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
@@ -51,8 +54,13 @@ class DiscoveryTest {
     Discovery.hurry(TimeUnit.SECONDS.toNanos(5), TimeUnit.SECONDS.toNanos(30));
   }
 
+  /** A wrap that names no servers, and one that does. */
+  private static final StoreOptions PLAIN = StoreOptions.named("s");
+
+  private final StoreOptions listing = PLAIN.replicas(() -> named);
+
   private RegisteredStore listed() {
-    return FakeShim.store(FakeShim::new, StoreOptions.named("s").replicas(() -> named));
+    return FakeShim.store(FakeShim::new, listing);
   }
 
   private static List<String> judged(StoreResult result) {
@@ -78,7 +86,7 @@ class DiscoveryTest {
   @Test
   void anEmptyAnswerIsAFaultAndTheLastOneStandsForAWhile_BAR_53() {
     RegisteredStore store = listed();
-    store.useServer(new Fake("own", FakeShim.always(Visibility.VISIBLE)));
+    store.useServer(listing, new Fake("own", FakeShim.always(Visibility.VISIBLE)));
     assertThat(judged(barrier(PATIENT))).containsExactly("here", "there");
     Discovery.hurry(0, TimeUnit.SECONDS.toNanos(60));
     named = List.of();
@@ -97,7 +105,7 @@ class DiscoveryTest {
   void whoWaitsForAnAnswerThenWaitsAtEachServer_BAR_53() {
     named = List.of();
     RegisteredStore store = listed();
-    store.useServer(new Fake("own", FakeShim.always(Visibility.VISIBLE)));
+    store.useServer(listing, new Fake("own", FakeShim.always(Visibility.VISIBLE)));
     assertUnproven(barrier(HASTY), UnprovenKind.DISCOVERY);
     there.answer = FakeShim.always(Visibility.NOT_YET);
     CompletableFuture<BarrierResult> waiting = Antipode.barrierAsync(PATIENT);
@@ -146,13 +154,101 @@ class DiscoveryTest {
   }
 
   @Test
+  void aWrapWithoutAListAddsItsOwnServer_BAR_22() {
+    RegisteredStore store = FakeShim.store(FakeShim::new, PLAIN.replicas(List.of(here)));
+    store.useServer(PLAIN.replicas(List.of(here)), new Fake("writer's", FakeShim.always(Visibility.VISIBLE)));
+    assertThat(judged(barrier(PATIENT))).containsExactly("here");
+    there.answer = FakeShim.always(Visibility.NOT_YET);
+    store.useServer(PLAIN, there);
+    assertThat(judged(barrier(PATIENT.timeout(Duration.ZERO)))).containsExactly("here", "there");
+    assertThat(Antipode.barrier(PATIENT.timeout(Duration.ZERO)).satisfied()).isFalse();
+    there.answer = FakeShim.always(Visibility.VISIBLE);
+    assertThat(Antipode.barrier(PATIENT).complete()).isTrue();
+    assertThat(judged(barrier(PATIENT.reach(Reach.REPLICA)))).containsExactly("there", "writer's");
+  }
+
+  @Test
+  void aClientThatHasNotConnectedIsWaitedForBesideAList_BAR_22_BAR_52() {
+    RegisteredStore store = FakeShim.store(FakeShim::new, PLAIN.replicas(List.of(here)));
+    Discovery listedToo = store.expectServer(PLAIN.replicas(List.of(here)), "another pool", this, whose -> List.of());
+    assertThat(Antipode.barrier(PATIENT).complete()).isTrue();
+    Discovery expected = store.expectServer(PLAIN, "a pool", this, whose -> List.of());
+    assertUnproven(barrier(HASTY), UnprovenKind.NOT_OPENED);
+    assertThat(expected.found(List.of(there))).isTrue();
+    assertThat(judged(barrier(PATIENT))).containsExactly("here", "there");
+    assertThat(listedToo.whose().isOfRegion()).isFalse();
+  }
+
+  @Test
+  void aClientsOwnServerThatIsTakenAwayIsLeftOut_BAR_54() {
+    RegisteredStore store = listed();
+    store.useServer(listing, there); // its connections may still lead there
+    assertThat(Antipode.barrier(PATIENT).complete()).isTrue();
+    Discovery.hurry(0, TimeUnit.SECONDS.toNanos(60));
+    named = List.of(here);
+    EngineTest.until(() -> !Antipode.barrier(PATIENT).complete());
+    assertThat(barrier(PATIENT).leftOut()).containsExactly("there");
+    store.useServer(PLAIN, there); // and now it is judged
+    assertThat(Antipode.barrier(PATIENT).complete()).isTrue();
+    assertThat(judged(barrier(PATIENT))).containsExactly("here", "there");
+  }
+
+  /** A client of whoever has a role: others name its servers. */
+  private record Role(String name, Supplier<Collection<?>> servers) {}
+
+  private static final class NamingShim extends FakeShim {
+    @Override
+    public String address(Object target) {
+      return target instanceof Role role ? role.name() : super.address(target);
+    }
+
+    @Override
+    public Callable<Collection<?>> naming(Object target) {
+      return target instanceof Role role ? role.servers()::get : null;
+    }
+  }
+
+  @Test
+  void whoNamesAClientsOwnServersIsAskedAgain_BAR_53_BAR_54() {
+    RegisteredStore store = FakeShim.store(NamingShim::new, PLAIN);
+    named = List.of(here);
+    Role primary = new Role("primary", () -> named);
+    assertThat(store.useServer(PLAIN, primary)).isSameAs(store.useServer(PLAIN, primary));
+    assertThat(judged(barrier(PATIENT))).containsExactly("here");
+    Discovery.hurry(0, TimeUnit.SECONDS.toNanos(60));
+    named = List.of(there);
+    EngineTest.until(() -> judged(barrier(PATIENT)).equals(List.of("there")));
+    assertThat(barrier(PATIENT).leftOut()).containsExactly("here");
+    assertThat(judged(barrier(PATIENT.reach(Reach.REPLICA)))).containsExactly("there");
+    Discovery.hurry(0, 0);
+    named = List.of();
+    assertUnproven(barrier(HASTY), UnprovenKind.DISCOVERY);
+  }
+
+  @Test
+  void aRoleInAListOrFoundLaterIsAskedForItsServers_BAR_52_BAR_53() {
+    named = List.of(there);
+    Role replica = new Role("replica", () -> named);
+    RegisteredStore store = FakeShim.store(NamingShim::new, PLAIN.replicas(List.of(here, replica)));
+    assertThat(judged(barrier(PATIENT))).containsExactly("here", "there");
+    Discovery expected = store.expectServer(PLAIN, "a pool", this, whose -> List.of());
+    CompletableFuture<BarrierResult> waiting = Antipode.barrierAsync(PATIENT);
+    Fake primary = new Fake("its own", FakeShim.always(Visibility.VISIBLE));
+    expected.found(List.of(new Role("primary", () -> List.of(primary))));
+    assertThat(judged(waiting.join().store("s"))).containsExactly("here", "its own", "there");
+    assertThat(judged(barrier(PATIENT))).containsExactly("here", "its own", "there");
+    FakeShim.store(NamingShim::new, PLAIN.replicas(() -> List.of(replica)));
+    assertThat(Antipode.barrier(PATIENT).complete()).isTrue();
+  }
+
+  @Test
   void aClientWithoutAServerIsWaitedFor_BAR_52() {
     RegisteredStore store = FakeShim.store(FakeShim::new, StoreOptions.named("s"));
-    store.useServer(here);
+    store.useServer(PLAIN, here);
     Object pool = new Object();
     late = null;
     Discovery expected =
-        store.expectServer("a pool", pool, whose -> late == null ? List.of() : List.of(late));
+        store.expectServer(PLAIN, "a pool", pool, whose -> late == null ? List.of() : List.of(late));
     assertUnproven(barrier(HASTY), UnprovenKind.NOT_OPENED);
     CompletableFuture<BarrierResult> waiting = Antipode.barrierAsync(PATIENT);
     late = there;
@@ -165,8 +261,8 @@ class DiscoveryTest {
   @Test
   void aClientThatIsGoneIsWaitedForNoMore_BAR_52() {
     RegisteredStore store = FakeShim.store(FakeShim::new, StoreOptions.named("s"));
-    store.useServer(here);
-    Discovery expected = store.expectServer("a pool", new Object(), whose -> List.of());
+    store.useServer(PLAIN, here);
+    Discovery expected = store.expectServer(PLAIN, "a pool", new Object(), whose -> List.of());
     EngineTest.until(() -> {
       System.gc();
       return expected.isOver();

@@ -76,7 +76,7 @@ public final class AntipodeRabbit {
       WrappedChannel wrapped = WrappedChannel.behind(channel);
       Channel plain = wrapped == null ? channel : wrapped.plain();
       Broker broker = Broker.of(WrappedConnection.plainOf(plain.getConnection()));
-      store.useServer(broker);
+      store.useServerAlone(broker);
       return WrappedChannel.of(plain, store, options, broker);
     };
   }
@@ -100,7 +100,7 @@ public final class AntipodeRabbit {
     Connection plain = WrappedConnection.plainOf(connection);
     RegisteredStore store = join(options);
     Broker broker = Broker.of(plain);
-    store.useServer(broker);
+    store.useServerAlone(broker);
     return WrappedConnection.of(plain, channel -> WrappedChannel.of(channel, store, options, broker));
   }
 

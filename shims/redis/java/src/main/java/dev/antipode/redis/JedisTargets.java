@@ -3,7 +3,9 @@ package dev.antipode.redis;
 import dev.antipode.ConfigurationException;
 import java.io.IOException;
 import java.lang.reflect.Field;
+import java.util.Collection;
 import java.util.function.Supplier;
+import java.util.stream.Stream;
 import redis.clients.jedis.Connection;
 import redis.clients.jedis.ConnectionFactory;
 import redis.clients.jedis.DefaultJedisClientConfig;
@@ -33,30 +35,53 @@ final class JedisTargets {
       if (pool.getFactory() instanceof ConnectionFactory factory) {
         Connection.Builder builder = get(ConnectionFactory.class, "connectionBuilder", factory);
         if (builder.getSocketFactory() instanceof DefaultJedisSocketFactory sockets) {
-          HostAndPort place = sockets.getHostAndPort();
-          JedisClientConfig config = builder.getClientConfig();
-          return Target.fixed(
-              config.isSsl(),
-              place.getHost(),
-              place.getPort(),
-              dial(config, () -> place),
-              credentials(config),
-              config.getDatabase());
+          return fixed(builder.getClientConfig(), sockets.getHostAndPort());
         }
       }
     }
     if (provider instanceof SentineledConnectionProvider sentinels) {
-      JedisClientConfig config = get(SentineledConnectionProvider.class, "masterClientConfig", sentinels);
-      String service = get(SentineledConnectionProvider.class, "masterName", sentinels);
-      return new Target(
-          "sentinel://" + service + "/primary" + Target.suffix(config.getDatabase()),
-          dial(config, sentinels::getCurrentMaster),
-          credentials(config),
-          config.getDatabase());
+      return ofSentinels(sentinels);
     }
     throw new ConfigurationException(
         "where " + provider.getClass().getName() + " connects to is not known: wrap a client of a fixed server or of "
             + "Sentinels");
+  }
+
+  private static Target fixed(JedisClientConfig config, HostAndPort place) {
+    return Target.fixed(
+        config.isSsl(), place.getHost(), place.getPort(), dial(config, () -> place), credentials(config), config.getDatabase());
+  }
+
+  private static Target ofSentinels(SentineledConnectionProvider provider) {
+    JedisClientConfig config = get(SentineledConnectionProvider.class, "masterClientConfig", provider);
+    JedisClientConfig ofSentinels = get(SentineledConnectionProvider.class, "sentinelClientConfig", provider);
+    Collection<?> listeners = get(SentineledConnectionProvider.class, "sentinelListeners", provider);
+    Sentinels sentinels = new Sentinels(
+        get(SentineledConnectionProvider.class, "masterName", provider),
+        listeners.stream()
+            .map(each -> fixed(ofSentinels, JedisTargets.<HostAndPort>get(listener(), "node", each)))
+            .toList());
+    Target.Naming naming = timeoutMillis -> {
+      Sentinels.Place primary = sentinels.primary(timeoutMillis);
+      HostAndPort named = new HostAndPort(primary.host(), primary.port());
+      return Stream.of(named, provider.getCurrentMaster()) // Jedis may not have heard of it yet, and go to the one before
+          .distinct()
+          .map(place -> fixed(config, place))
+          .toList();
+    };
+    return new Target(
+        sentinels.address(config.getDatabase()),
+        dial(config, provider::getCurrentMaster),
+        credentials(config),
+        config.getDatabase(),
+        naming);
+  }
+
+  private static Class<?> listener() {
+    return Stream.of(SentineledConnectionProvider.class.getDeclaredClasses())
+        .filter(each -> each.getSimpleName().equals("SentinelListener"))
+        .findFirst()
+        .orElseThrow(() -> new ConfigurationException("this version of Jedis has no SentinelListener: Antipode was made for 8.0"));
   }
 
   private static Target.Dial dial(JedisClientConfig config, Supplier<HostAndPort> place) {

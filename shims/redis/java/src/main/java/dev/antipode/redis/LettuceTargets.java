@@ -65,27 +65,28 @@ final class LettuceTargets {
   private static Target ofPlace(RedisURI place, RedisCredentialsProvider provider, SslOptions ssl) {
     Target.Identity credentials = timeoutMillis -> credentials(provider, timeoutMillis);
     if (place.getSentinelMasterId() != null) {
-      String service = place.getSentinelMasterId();
-      List<RedisURI> sentinels = List.copyOf(place.getSentinels());
+      Sentinels sentinels = new Sentinels(
+          place.getSentinelMasterId(),
+          place.getSentinels().stream().map(each -> ofPlace(each, each.getCredentialsProvider(), ssl)).toList());
+      Target.Naming naming = timeoutMillis -> {
+        Sentinels.Place primary = sentinels.primary(timeoutMillis);
+        return List.of(fixed(place, primary.host(), primary.port(), credentials, ssl));
+      };
       return new Target(
-          "sentinel://" + service + "/primary" + Target.suffix(place.getDatabase()),
-          timeoutMillis -> {
-            RedisURI primary = primary(service, sentinels, ssl, timeoutMillis);
-            return dial(place, primary.getHost(), primary.getPort(), ssl).connect(timeoutMillis);
-          },
+          sentinels.address(place.getDatabase()),
+          timeoutMillis -> naming.servers(timeoutMillis).get(0).connect(timeoutMillis),
           credentials,
-          place.getDatabase());
+          place.getDatabase(),
+          naming);
     }
     if (place.getSocket() != null || place.getHost() == null) {
       throw new ConfigurationException("a Unix socket cannot be wrapped: want a server with a host and a port");
     }
-    return Target.fixed(
-        place.isSsl(),
-        place.getHost(),
-        place.getPort(),
-        dial(place, place.getHost(), place.getPort(), ssl),
-        credentials,
-        place.getDatabase());
+    return fixed(place, place.getHost(), place.getPort(), credentials, ssl);
+  }
+
+  private static Target fixed(RedisURI like, String host, int port, Target.Identity credentials, SslOptions ssl) {
+    return Target.fixed(like.isSsl(), host, port, dial(like, host, port, ssl), credentials, like.getDatabase());
   }
 
   private static Target.Dial dial(RedisURI like, String host, int port, SslOptions ssl) {
@@ -117,26 +118,5 @@ final class LettuceTargets {
     return found == null || !found.hasPassword()
         ? null
         : new Credentials(found.hasUsername() ? found.getUsername() : null, new String(found.getPassword()));
-  }
-
-  /** Where the primary is now, as the first Sentinel says that answers. */
-  private static RedisURI primary(String service, List<RedisURI> sentinels, SslOptions ssl, int timeoutMillis)
-      throws IOException {
-    IOException last = new IOException("no Sentinel is known");
-    for (RedisURI sentinel : sentinels) {
-      Target target = ofPlace(sentinel, sentinel.getCredentialsProvider(), ssl);
-      try (Session session = new Session(target, timeoutMillis)) {
-        Object reply = session.command("SENTINEL", "get-master-addr-by-name", service);
-        if (reply instanceof List<?> place && place.size() == 2) {
-          return RedisURI.create(Resp.text(place.get(0)), Integer.parseInt(Resp.text(place.get(1))));
-        }
-        last = new IOException(target.address() + " knows no " + service);
-      } catch (ServerError error) {
-        last = new IOException(error);
-      } catch (IOException error) {
-        last = error;
-      }
-    }
-    throw last;
   }
 }

@@ -23,7 +23,7 @@ public final class LettuceWrapping {
   LettuceWrapping(StoreOptions options) {
     this.options = options;
     RegisteredStore store = Shims.join(options, RedisShim::new);
-    this.expected = store.expectServer("connections that are wrapped later", this, pool -> List.of()); // BAR-52
+    this.expected = store.expectServer(options, "connections that are wrapped later", this, pool -> List.of()); // BAR-52
   }
 
   /**

@@ -9,10 +9,12 @@ import dev.antipode.shim.Shim;
 import dev.antipode.shim.Visibility;
 import dev.antipode.shim.Watch;
 import java.io.IOException;
+import java.util.Collection;
 import java.util.Collections;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.concurrent.Callable;
 import java.util.concurrent.ConcurrentHashMap;
 
 /**
@@ -26,6 +28,7 @@ public final class RedisShim extends Shim {
       .rest(Capabilities.Rest.FIELD, Capabilities.Rest.ENVELOPE)
       .marks(Capabilities.Marks.IN_BAND);
 
+  private static final int NAMING_MILLIS = 1000;
   private static final Set<String> LOGIN = Set.of("NOAUTH", "WRONGPASS");
 
   private final Map<String, Marker> markers = new ConcurrentHashMap<>();
@@ -56,6 +59,12 @@ public final class RedisShim extends Shim {
   @Override
   public String address(Object target) {
     return Target.of(target).address();
+  }
+
+  @Override
+  public Callable<? extends Collection<?>> naming(Object target) {
+    Target wanted = Target.of(target);
+    return wanted.moves() ? () -> wanted.naming().servers(NAMING_MILLIS) : null;
   }
 
   /** The key of the hash of marks. */

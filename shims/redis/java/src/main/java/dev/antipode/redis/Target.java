@@ -11,6 +11,7 @@ import java.nio.charset.StandardCharsets;
 import java.util.ArrayDeque;
 import java.util.Arrays;
 import java.util.Deque;
+import java.util.List;
 import javax.net.ssl.SSLParameters;
 import javax.net.ssl.SSLSocket;
 import javax.net.ssl.SSLSocketFactory;
@@ -22,9 +23,21 @@ import javax.net.ssl.SSLSocketFactory;
  * @param dial makes a new socket of our own; with Sentinels it leads to another server later
  * @param identity asked at each connecting
  * @param database its number
+ * @param naming asks whom it leads to now; null where that is one server
  */
-record Target(String address, Dial dial, Identity identity, int database) {
+record Target(String address, Dial dial, Identity identity, int database, Naming naming) {
   static final int DEFAULT_PORT = 6379;
+
+  /** One server. */
+  Target(String address, Dial dial, Identity identity, int database) {
+    this(address, dial, identity, database, null);
+  }
+
+  /** Names the servers of a role: Sentinels do. */
+  interface Naming {
+    /** The servers that have it now; throws where nobody says so within the time. */
+    List<Target> servers(int timeoutMillis) throws IOException;
+  }
 
   /** Makes a socket. */
   interface Dial {
@@ -54,7 +67,7 @@ record Target(String address, Dial dial, Identity identity, int database) {
 
   /** Whether it leads to whichever server has a role, so that each connection may reach another one. */
   boolean moves() {
-    return address.startsWith("sentinel://");
+    return naming != null;
   }
 
   /**

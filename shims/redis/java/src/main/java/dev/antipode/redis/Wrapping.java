@@ -34,7 +34,7 @@ final class Wrapping {
     }
     RegisteredStore store = Shims.join(options, RedisShim::new);
     store.agreeOnEnvelopes(options.envelopeKeys());
-    Server server = store.useServer(target, target.address());
+    Server server = store.useServer(options, target, target.address());
     Marker marker = ((RedisShim) store.shim()).marker(target);
     if (facts.reached()) {
       marker.facts(facts);

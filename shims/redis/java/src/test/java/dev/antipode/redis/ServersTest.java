@@ -2,32 +2,26 @@ package dev.antipode.redis;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import com.fasterxml.jackson.databind.JsonNode;
 import dev.antipode.Antipode;
 import dev.antipode.BarrierOptions;
 import dev.antipode.Lineage;
 import dev.antipode.LineageScope;
 import dev.antipode.StoreOptions;
 import dev.antipode.Verdict;
-import dev.antipode.lab.Lab;
 import dev.antipode.shim.Capabilities;
 import dev.antipode.shim.Registry;
 import dev.antipode.testing.AntipodeIsolated;
 import dev.antipode.testing.CapturedLogs;
 import java.time.Duration;
-import java.util.HashSet;
 import java.util.Map;
-import java.util.Set;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
 import redis.clients.jedis.DefaultJedisClientConfig;
-import redis.clients.jedis.HostAndPort;
 import redis.clients.jedis.RedisClient;
 import redis.clients.jedis.RedisProtocol;
-import redis.clients.jedis.RedisSentinelClient;
 import redis.clients.jedis.UnifiedJedis;
 
-/** Servers and clients of other kinds: without replicas, through Sentinels, in the old protocol, without tracking. */
+/** Servers and clients of other kinds: without replicas, in the old protocol, without tracking. */
 @ExtendWith(AntipodeIsolated.class)
 class ServersTest {
   private static final String STORE = "posts";
@@ -53,25 +47,6 @@ class ServersTest {
       UnifiedJedis posts =
           AntipodeRedis.wrap(plain, StoreOptions.named(STORE).onUnfit(StoreOptions.OnUnfit.UNPROVEN));
       assertThat(posts.ping()).isEqualTo("PONG");
-    }
-  }
-
-  @Test
-  void clientsOfSentinelsWriteAtThePrimary() {
-    try (Lab lab = Lab.of("redis").replicas(1).lag("5ms").sentinels().up()) {
-      Set<HostAndPort> sentinels = new HashSet<>();
-      for (JsonNode each : lab.details("redis").path("sentinels")) {
-        sentinels.add(new HostAndPort(each.path("host").asText(), each.path("port").asInt()));
-      }
-      try (RedisSentinelClient plain =
-              RedisSentinelClient.builder().masterName("antipode").sentinels(sentinels).build();
-          LineageScope scope = Antipode.scope()) {
-        UnifiedJedis posts = AntipodeRedis.wrap(
-            plain, StoreOptions.named(STORE).replicas(lab.server("redis", "b1").url()));
-        posts.set("k", "v");
-        assertThat(scope.lineage().ofStore(STORE)).hasSize(1);
-        assertThat(verdict(scope.lineage())).isEqualTo(Verdict.VISIBLE);
-      }
     }
   }
 
