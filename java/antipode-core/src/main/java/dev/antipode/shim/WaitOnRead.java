@@ -23,6 +23,8 @@ import java.util.Map;
 
 /** What a read of a wrapped client waits for, and what becomes of one that waited in vain (BAR-50, BAR-51). */
 public final class WaitOnRead {
+  private static final Duration LAST_LOOK = Duration.ofMillis(200);
+
   private WaitOnRead() {}
 
   /**
@@ -30,9 +32,10 @@ public final class WaitOnRead {
    * see of its store. In dry-run nothing waits: such reads are followed like others (REC-12).
    *
    * @param timeout tightened by the request's own deadline
+   * @return whether all of it is there; not where the policies let the read go on without
    * @throws BarrierException what a barrier throws that waited in vain, by the policies
    */
-  public static void waitFirst(
+  public static boolean waitFirst(
       Server server, Duration timeout, Reading reading, LineageScope scope, boolean waits) {
     Lineage lineage;
     if (reading != null && reading.after().isPresent()) {
@@ -40,26 +43,36 @@ public final class WaitOnRead {
     } else if (waits && scope != null) {
       lineage = scope.held();
     } else {
-      return;
+      return false;
     }
     RegisteredStore store = server.store();
     List<WriteId> ids = lineage.ofStore(store.name());
     if (ids.isEmpty() || store.mode() != Mode.ENFORCE) {
-      return;
+      return false;
     }
     Duration patience = tightened(timeout, scope);
     long began = System.nanoTime();
     Verdict verdict = ServerWait.at(server, Lineage.of(ids), patience);
     if (verdict == Verdict.VISIBLE) {
-      return;
+      return true;
     }
     String words = "%s at %s: %s. The read waited for it %d ms"
         .formatted(store.name(), server.address(), verdict, patience.toMillis());
     Duration waited = Duration.ofNanos(System.nanoTime() - began);
     waitedInVain(store.name(), words, waited, scope, verdict == Verdict.UNPROVEN);
+    return false;
   }
 
-  private static Duration tightened(Duration timeout, LineageScope scope) {
+  /**
+   * Return how long a question on the application's own connection may take: until the read's deadline, and the last one a
+   * moment more (SHIM-47). A connection on which it takes longer is to be closed.
+   */
+  public static Duration questionTimeout(Duration left) {
+    return left.compareTo(LAST_LOOK) > 0 ? left : LAST_LOOK;
+  }
+
+  /** Return the time that a read has to wait, tightened by the request's own deadline (BAR-28). */
+  public static Duration tightened(Duration timeout, LineageScope scope) {
     if (scope == null || scope.deadline().isEmpty()) {
       return timeout;
     }

@@ -10,18 +10,23 @@ import dev.antipode.shim.FollowedRead;
 import dev.antipode.shim.RegisteredStore;
 import dev.antipode.shim.Server;
 import dev.antipode.shim.WaitOnRead;
+import java.net.SocketTimeoutException;
 import java.sql.ResultSet;
 import java.sql.ResultSetMetaData;
 import java.sql.SQLException;
 import java.sql.Statement;
 import java.time.Duration;
+import java.util.List;
 import java.util.regex.Pattern;
 import org.postgresql.copy.CopyIn;
 import org.postgresql.copy.CopyOperation;
+import org.postgresql.core.BaseConnection;
+import org.postgresql.core.TransactionState;
 
 /** One read that waits, or that says what it depends on (SHIM-13, BAR-50, BAR-51). */
 final class Reads {
   private static final String COLUMN = "antipode";
+  private static final String CURSOR = "it fetches from a cursor that was opened before what it has to show was there: open it anew";
   private static final Pattern FROM = Pattern.compile("(?i)\\bfrom\\b|^\\s*table\\b");
 
   private final Flow flow;
@@ -64,7 +69,7 @@ final class Reads {
     if (read == null) {
       return call.run();
     }
-    read.await();
+    read.await(null);
     T result = call.run();
     if (result instanceof CopyIn) { // it takes rows, and gives none
       return result;
@@ -97,7 +102,7 @@ final class Reads {
     try {
       Target target = AntipodePostgres.targetOf(flow.physical(), flow.binding());
       Server known = store.serverAt(target.address());
-      Server server = known == null ? store.useServer(target, target.address()) : known;
+      Server server = known == null ? store.useServer(flow.binding().options(), target, target.address()) : known;
       followed.over(server, ReadAgain.of(flow, target, server, statement, sent, parameters));
     } catch (RuntimeException error) {
       flow.binding().say("follow", "a read of " + store.name() + " could not be followed: " + error);
@@ -106,29 +111,88 @@ final class Reads {
 
   // Waiting
 
-  /** Waits until the connection's own server has the writes. */
-  void await() throws SQLException {
+  /** Waits until the connection's own server has the writes; {@code sent} is the statement's text where that is known. */
+  void await(String sent) throws SQLException {
     if (!waits) {
       return;
     }
-    Lineage wanted = reading != null && reading.after().isPresent() ? reading.after().get() : scope.held();
-    String store = binding.store().name();
-    if (wanted.ofStore(store).isEmpty()) {
+    Lineage wanted = wanted(binding, reading, scope);
+    if (wanted.isEmpty() || !areOfThen(flow.moments().fetched(sent), wanted, CURSOR) || Moments.onlyFetches(sent)) {
       return;
     }
-    String[] facts = flow.physical().getTransactionState() == org.postgresql.core.TransactionState.FAILED
-        ? null
-        : Asking.ask(flow.physical(), Questions.LIFE).lastRow();
+    Duration patience = WaitOnRead.tightened(binding.timeout(), scope);
+    long deadline = System.nanoTime() + patience.toNanos();
+    String[] facts = flow.physical().getTransactionState() == TransactionState.FAILED ? null : life(patience);
     if (facts != null && flow.keepsSnapshot() && !facts[1].startsWith("read ")) {
-      inVain("its " + facts[1] + " transaction reads from a snapshot taken before: begin another one");
+      String words = "its " + facts[1] + " transaction reads from a snapshot taken before: begin another one";
+      if (areOfThen(List.of(flow.moments().snapshot()), wanted, words)) {
+        flow.moments().proved(wanted);
+      }
       return;
     }
     Target target = AntipodePostgres.targetOf(flow.physical(), binding);
-    Server server = binding.store().useServer(target, target.address());
-    WaitOnRead.waitFirst(server, binding.timeout(), reading, scope, binding.waits());
+    Server server = binding.store().useServer(binding.options(), target, target.address());
+    Duration left = Duration.ofNanos(Math.max(deadline - System.nanoTime(), 0));
+    boolean isThere = WaitOnRead.waitFirst(server, left, reading, scope, binding.waits());
     String life = server.session() instanceof Look look ? look.life() : "";
     if (facts != null && !life.isEmpty() && !life.equals(facts[0])) {
       inVain(server.address() + " leads to several servers: name them one by one");
+    } else if (isThere) {
+      flow.moments().proved(wanted);
+    }
+  }
+
+  private static Lineage wanted(Binding binding, Reading reading, LineageScope scope) {
+    Lineage all = reading != null && reading.after().isPresent() ? reading.after().get() : scope.held();
+    return Lineage.of(all.ofStore(binding.store().name()));
+  }
+
+  /**
+   * Asks on the application's own connection, within the read's time: one that does not answer then is closed, as the question
+   * is still open on it (SHIM-47). Asking our own connection first would not do: the server may stop answering in between.
+   */
+  private String[] life(Duration patience) throws SQLException {
+    BaseConnection connection = flow.physical();
+    int own = connection.getNetworkTimeout();
+    int most = (int) WaitOnRead.questionTimeout(patience).toMillis();
+    boolean isShorter = own == 0 || most < own;
+    if (isShorter) {
+      connection.setNetworkTimeout(Runnable::run, most);
+    }
+    Answers answers = Asking.ask(connection, Questions.LIFE);
+    if (isShorter && answers.error() != null && answers.error().getCause() instanceof SocketTimeoutException) {
+      connection.abort(Runnable::run);
+      flow.failed(Kind.READ, answers.error());
+      String name = binding.store().name();
+      WaitOnRead.waitedInVain(name, name + ": the server does not answer", patience, scope, false);
+      throw answers.error();
+    }
+    if (isShorter && !connection.isClosed()) {
+      connection.setNetworkTimeout(Runnable::run, own);
+    }
+    return answers.lastRow();
+  }
+
+  /** Return whether data of these moments show what is wanted; where not, the read has waited in vain. */
+  private boolean areOfThen(List<Lineage> moments, Lineage wanted, String words) {
+    boolean areAll = moments.stream().allMatch(each -> wanted.ids().stream().allMatch(each::covers));
+    if (!areAll) {
+      inVain(words);
+    }
+    return areAll;
+  }
+
+  /**
+   * What is fetched now is of a moment that is past: throws, as the policies say, where the scope, or what is read after, holds
+   * by now what was not proved then (SHIM-48).
+   *
+   * @param words what is fetched, and the way round
+   */
+  static void fetches(Flow flow, Lineage moment, String words) {
+    Reads read = of(flow, Kind.READ, null);
+    if (read != null && read.waits) {
+      Lineage wanted = wanted(read.binding, read.reading, read.scope);
+      read.areOfThen(List.of(moment), wanted, words);
     }
   }
 

@@ -53,6 +53,14 @@ final class LettuceLine<K, V> {
       return times;
     }
 
+    /** Closes the connection on which it was sent last; Lettuce makes another one. */
+    void close() {
+      Channel sentOn = channel;
+      if (sentOn != null) {
+        sentOn.close();
+      }
+    }
+
     /** Whether this went out behind the other one on the same connection. */
     boolean isBehind(Sent other) {
       return channel != null && channel == other.channel && order > other.order;

@@ -1,5 +1,6 @@
 package dev.antipode.redis;
 
+import dev.antipode.BarrierException;
 import dev.antipode.Lineage;
 import dev.antipode.Verdict;
 import dev.antipode.barrier.ServerWait;
@@ -25,6 +26,7 @@ final class LettuceLooks<K, V> {
   private final Binding binding;
   private final LettuceLine<K, V> line;
   private final ReadCall call;
+  private final List<RedisCommand<K, V, ?>> batched = new ArrayList<>(0); // the reads of a batch that share it
   private int rounds;
   private int tries;
   private long pause = Reads.FIRST_PAUSE;
@@ -38,6 +40,27 @@ final class LettuceLooks<K, V> {
 
   ReadCall call() {
     return call;
+  }
+
+  /** A read of a batch shares it. */
+  void sharedBy(RedisCommand<K, V, ?> read) {
+    synchronized (batched) {
+      batched.add(read);
+    }
+  }
+
+  /** The batch is about to leave: where nobody answers, its reads have waited in vain, unless the policies let them go on. */
+  void endBatched() {
+    if (!call.isUnanswered()) {
+      return;
+    }
+    try {
+      call.finish();
+    } catch (BarrierException inVain) {
+      synchronized (batched) {
+        batched.forEach(each -> each.completeExceptionally(inVain));
+      }
+    }
   }
 
   /** Whether a command that was sent so went out behind the look, on its connection; or nothing has to be looked at. */
@@ -85,17 +108,25 @@ final class LettuceLooks<K, V> {
     boolean asOne = multi && !fields.isEmpty();
     List<Words> words = Looks.questions(binding, fields, multi);
     List<LettuceLine.Sent> sent = words.stream().map(each -> new LettuceLine.Sent()).toList();
-    List<RedisCommand<K, V, ?>> questions = questions(
-        line, words, sent, replies -> guarded(() -> judge(replies, sent, fields, multi, then), then));
+    Asking<K, V> asking = questions(
+        call, line, words, sent, replies -> guarded(() -> judge(replies, sent, fields, multi, then), then));
     if (asOne) {
-      line.asOne(questions, () -> look(false, then));
+      line.asOne(asking.commands(), () -> {
+        asking.dropped();
+        look(false, then);
+      });
     } else {
-      line.askAtOnce(questions);
+      line.askAtOnce(asking.commands());
     }
   }
 
   private void judge(
       List<Object> replies, List<LettuceLine.Sent> sent, List<String> fields, boolean multi, Runnable then) {
+    if (failure(replies) == LettuceQuestion.LATE) {
+      call.unanswered();
+      then.run();
+      return;
+    }
     if (failure(replies) instanceof LettuceQuestion.Failure failed) {
       call.unasked(String.valueOf(failed.reason().getMessage()));
       then.run();
@@ -164,11 +195,43 @@ final class LettuceLooks<K, V> {
     CompletableFuture.delayedExecutor(now, TimeUnit.NANOSECONDS).execute(next);
   }
 
-  /** Commands of ours whose replies are told when the last is there. */
-  static <K, V> List<RedisCommand<K, V, ?>> questions(
+  /** Commands of ours that belong together; {@code answered} ends their time. */
+  record Asking<K, V>(List<RedisCommand<K, V, ?>> commands, CompletableFuture<Void> answered) {
+    /** They are not sent. */
+    void dropped() {
+      answered.complete(null);
+    }
+  }
+
+  /**
+   * Commands of ours whose replies are told when the last is there. Where they do not come in time, their connection is
+   * closed, as they are still open on it (SHIM-47); where the call waits for nothing, they have time.
+   */
+  static <K, V> Asking<K, V> questions(
+      ReadCall call,
+      LettuceLine<K, V> line,
+      List<Words> commands,
+      List<LettuceLine.Sent> sent,
+      Consumer<List<Object>> told) {
+    CompletableFuture<Void> answered = new CompletableFuture<>();
+    List<LettuceQuestion<K, V>> asked = questions(line, commands, sent, replies -> {
+      answered.complete(null);
+      told.accept(replies);
+    });
+    if (!call.ids().isEmpty()) {
+      answered.orTimeout(call.questionTimeout().toNanos(), TimeUnit.NANOSECONDS).exceptionallyAsync(late -> {
+        sent.forEach(LettuceLine.Sent::close);
+        asked.forEach(LettuceQuestion::late);
+        return null;
+      });
+    }
+    return new Asking<>(List.copyOf(asked), answered);
+  }
+
+  private static <K, V> List<LettuceQuestion<K, V>> questions(
       LettuceLine<K, V> line, List<Words> commands, List<LettuceLine.Sent> sent, Consumer<List<Object>> told) {
     Object[] replies = new Object[commands.size()];
-    List<RedisCommand<K, V, ?>> made = new ArrayList<>(commands.size());
+    List<LettuceQuestion<K, V>> made = new ArrayList<>(commands.size());
     for (int each = 0; each < replies.length; each++) {
       int place = each;
       made.add(new LettuceQuestion<>(line.codec(), line, sent.get(place), commands.get(place), reply -> {

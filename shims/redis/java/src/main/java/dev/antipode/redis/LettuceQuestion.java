@@ -6,6 +6,7 @@ import io.lettuce.core.protocol.ProtocolKeyword;
 import io.netty.buffer.ByteBuf;
 import java.nio.charset.StandardCharsets;
 import java.util.concurrent.CancellationException;
+import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Consumer;
 
@@ -20,6 +21,9 @@ final class LettuceQuestion<K, V> extends Command<K, V, Object> {
 
   /** No reply will come. */
   record Failure(Throwable reason) {}
+
+  /** No reply came in time, and none is waited for any more. */
+  static final Failure LATE = new Failure(new TimeoutException("the server does not answer"));
 
   private record Name(byte[] octets) implements ProtocolKeyword {
     @Override
@@ -86,6 +90,12 @@ final class LettuceQuestion<K, V> extends Command<K, V, Object> {
   public void cancel() {
     super.cancel();
     end(new Failure(new CancellationException()));
+  }
+
+  /** Its time is over: it is not sent again. */
+  void late() {
+    super.cancel();
+    end(LATE);
   }
 
   private void end(Object with) {

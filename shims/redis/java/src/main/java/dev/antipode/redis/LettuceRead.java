@@ -1,5 +1,6 @@
 package dev.antipode.redis;
 
+import dev.antipode.BarrierException;
 import dev.antipode.Lineage;
 import dev.antipode.shim.Visibility;
 import io.lettuce.core.protocol.RedisCommand;
@@ -54,6 +55,7 @@ final class LettuceRead<K, V, T> {
     LettuceLooks<K, V> ofBatch = line.inBatch(looks);
     if (ofBatch != null) {
       looks = ofBatch;
+      looks.sharedBy(command);
       send(false);
     } else if (multi && !Commands.blocks(words)) {
       together();
@@ -66,7 +68,12 @@ final class LettuceRead<K, V, T> {
     List<String> fields = call.foreign();
     List<Words> commands = Looks.together(binding, fields, asks, wire);
     List<LettuceLine.Sent> nowhere = commands.stream().map(each -> new LettuceLine.Sent()).toList();
-    line.asOne(LettuceLooks.questions(line, commands, nowhere, replies -> judge(replies, fields)), this::apart);
+    LettuceLooks.Asking<K, V> asking =
+        LettuceLooks.questions(call, line, commands, nowhere, replies -> judge(replies, fields));
+    line.asOne(asking.commands(), () -> {
+      asking.dropped();
+      apart();
+    });
   }
 
   private void judge(List<Object> replies, List<String> fields) {
@@ -88,7 +95,10 @@ final class LettuceRead<K, V, T> {
 
   private void judgeOpen(List<Object> replies, List<String> fields) {
     Object last = replies.get(replies.size() - 1);
-    if (last instanceof LettuceQuestion.Failure failed) {
+    if (last == LettuceQuestion.LATE) {
+      call.unanswered();
+      sendApart();
+    } else if (last instanceof LettuceQuestion.Failure failed) {
       fail(failed.reason());
     } else if (last instanceof List<?> whole) {
       judgeWhole(whole, fields);
@@ -175,9 +185,17 @@ final class LettuceRead<K, V, T> {
   private void sendApart() {
     if (command.isDone()) {
       end.run();
-    } else {
-      send(true);
+      return;
     }
+    if (looks.call().isUnanswered()) { // it may be long until it answers
+      try {
+        looks.call().finish();
+      } catch (BarrierException inVain) {
+        fail(inVain);
+        return;
+      }
+    }
+    send(true);
   }
 
   private void send(boolean late) {

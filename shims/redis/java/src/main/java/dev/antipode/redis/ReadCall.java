@@ -23,6 +23,7 @@ final class ReadCall {
   private final long deadline;
   private String epoch = ""; // the server's own, as last seen: whether it is marked decides whether older ones have ended
   private Visibility trouble; // why the writes are not visible, once it has given up
+  private boolean isUnanswered;
   private Lineage merged = Lineage.EMPTY;
   private WriteId covers; // the position that goes into lineages; null for none
 
@@ -81,6 +82,21 @@ final class ReadCall {
   /** Nanoseconds until the deadline. */
   long left() {
     return deadline - System.nanoTime();
+  }
+
+  /** How long a question for it may take on the application's connection (SHIM-47). */
+  Duration questionTimeout() {
+    return WaitOnRead.questionTimeout(Duration.ofNanos(left()));
+  }
+
+  /** A question was not answered in that time: the wait is over, and its connection is closed. */
+  void unanswered() {
+    isUnanswered = true;
+    trouble = Visibility.notYet("the server does not answer");
+  }
+
+  boolean isUnanswered() {
+    return isUnanswered;
   }
 
   /** The epochs whose marks are asked for, the server's own first; empty where none has to be. */

@@ -4,6 +4,7 @@ import dev.antipode.Lineage;
 import dev.antipode.Verdict;
 import dev.antipode.barrier.ServerWait;
 import dev.antipode.shim.Visibility;
+import java.net.SocketTimeoutException;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -11,7 +12,10 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 import redis.clients.jedis.CommandArguments;
 import redis.clients.jedis.Connection;
+import redis.clients.jedis.ConnectionPool;
+import redis.clients.jedis.exceptions.JedisConnectionException;
 import redis.clients.jedis.exceptions.JedisDataException;
+import redis.clients.jedis.exceptions.JedisException;
 
 /** Reads by Jedis that wait, or that say what they depend on: the question and the read in one atomic step. */
 final class Reads {
@@ -153,8 +157,46 @@ final class Reads {
   }
 
   private List<Object> ask(List<Words> commands) {
-    commands.forEach(each -> connection.sendCommand(JedisWords.arguments(each)));
-    return new ArrayList<>(connection.getMany(commands.size()));
+    int own = connection.getSoTimeout();
+    int most = (int) call.questionTimeout().toMillis();
+    boolean isShorter = !call.ids().isEmpty() && (own == 0 || most < own);
+    if (isShorter) {
+      connection.setSoTimeout(most);
+    }
+    try {
+      commands.forEach(each -> connection.sendCommand(JedisWords.arguments(each)));
+      List<Object> replies = new ArrayList<>(connection.getMany(commands.size()));
+      if (isShorter) {
+        connection.setSoTimeout(own);
+      }
+      return replies;
+    } catch (JedisConnectionException error) { // Jedis closes the connection
+      if (isShorter && error.getCause() instanceof SocketTimeoutException) {
+        giveBack();
+        call.unanswered();
+        call.finish();
+      }
+      throw error;
+    }
+  }
+
+  /** Gives a broken connection back to its pool, which makes another one then: that may take as long as it likes. */
+  private void giveBack() {
+    ConnectionPool pool = JedisTargets.get(Connection.class, "memberOf", connection);
+    if (pool != null) {
+      connection.setHandlingPool(null); // closed by whoever has it, it only ends
+      Thread giving = new Thread(
+          () -> {
+            try {
+              pool.returnBrokenResource(connection);
+            } catch (JedisException unreachable) {
+              // the pool makes another one when it is asked for one
+            }
+          },
+          "antipode-redis-broken");
+      giving.setDaemon(true);
+      giving.start();
+    }
   }
 
   /** The MULTI was refused: by the read itself, whose error the application gets, or by what we asked beside it. */

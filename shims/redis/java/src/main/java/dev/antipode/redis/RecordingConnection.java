@@ -415,7 +415,11 @@ final class RecordingConnection<K, V> extends StatefulRedisConnectionImpl<K, V> 
 
   private void flushBehind(Iterator<LettuceLooks<K, V>> waiting, Runnable flush) {
     if (waiting.hasNext() && transaction == null) { // in a transaction nothing can be asked: such reads are unproven
-      waiting.next().waitFirst(false, () -> flushBehind(waiting, flush));
+      LettuceLooks<K, V> looks = waiting.next();
+      looks.waitFirst(false, () -> {
+        looks.endBatched();
+        flushBehind(waiting, flush);
+      });
     } else {
       flush.run();
     }

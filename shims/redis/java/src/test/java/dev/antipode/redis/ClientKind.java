@@ -17,11 +17,15 @@ enum ClientKind {
 
   /** A wrapped client of a server. */
   TestClient wrap(String url, StoreOptions options) {
-    return wrap(url, Duration.ofSeconds(20), options);
+    return wrap(url, Duration.ofSeconds(20), true, options);
   }
 
-  /** A wrapped client that gives up after this long. */
+  /** A wrapped client that gives up after this long, and sends at once. */
   TestClient wrap(String url, Duration patience, StoreOptions options) {
+    return wrap(url, patience, false, options);
+  }
+
+  private TestClient wrap(String url, Duration patience, boolean tests, StoreOptions options) {
     RedisURI place = RedisURI.create(url);
     place.setTimeout(patience);
     if (this != JEDIS) {
@@ -29,7 +33,7 @@ enum ClientKind {
     }
     char[] password = place.getCredentialsProvider().resolveCredentials().block().getPassword();
     ConnectionPoolConfig pool = new ConnectionPoolConfig();
-    pool.setTestOnBorrow(patience.compareTo(Duration.ofSeconds(1)) > 0); // none of before a restart; the hasty send at once
+    pool.setTestOnBorrow(tests); // none of before a restart
     RedisClient jedis = RedisClient.builder()
         .poolConfig(pool)
         .hostAndPort(new HostAndPort(place.getHost(), place.getPort()))

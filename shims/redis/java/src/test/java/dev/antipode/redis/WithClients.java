@@ -43,6 +43,11 @@ abstract class WithClients extends WithServers {
     return kept(kind.wrap(servers.url("a"), Duration.ofSeconds(1), options()));
   }
 
+  /** A wrapped client of a server that waits long for replies. */
+  TestClient patient(String server) {
+    return kept(kind.wrap(servers.url(server), Duration.ofSeconds(20), options()));
+  }
+
   private TestClient kept(TestClient client) {
     made.add(client);
     return client;
