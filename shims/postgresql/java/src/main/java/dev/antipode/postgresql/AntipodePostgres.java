@@ -46,6 +46,12 @@ public final class AntipodePostgres {
    */
   public static final String UNIQUE_TIMELINES = "unique_timelines";
 
+  /**
+   * The word for the operator's word that a server that crashed is rebuilt before it serves readers: {@code true}; then servers
+   * with {@code fsync} or {@code full_page_writes} off are taken (SHIM-45).
+   */
+  public static final String RELAXED_DURABILITY = "relaxed_durability";
+
   private static final long PROBE_MS = 1000;
 
   private AntipodePostgres() {}
@@ -61,7 +67,7 @@ public final class AntipodePostgres {
    *
    * @throws ConfigurationException for options that cannot be
    * @throws UnfitStoreException for a server whose positions prove nothing (a pooler in transaction mode, {@code wal_level
-   *     = minimal}); the message has the cure. A server that does not answer now is no error
+   *     = minimal}, {@code fsync = off}); the message has the cure. A server that does not answer now is no error
    */
   public static DataSource wrap(DataSource dataSource, StoreOptions options) {
     checked(options);
@@ -142,14 +148,14 @@ public final class AntipodePostgres {
       Target target = Target.of(physical, shim.credentials(), plain);
       String why = unfit.get(target.address());
       if (why == null) {
-        store.useServer(target, target.address());
+        store.useServer(options, target, target.address());
         if (expected != null) {
           expected.found(List.of(target));
         }
         String place = physical.getQueryExecutor().getUser() + "@" + target.address();
         why = shim.fitness.get(place);
         if (why == null) {
-          why = Fitness.unfit(store.name(), target, physical);
+          why = Fitness.unfit(store.name(), target, physical, shim.isRelaxed());
           shim.fitness.put(place, why);
         }
         if (!why.isEmpty() && options.onUnfit() == OnUnfit.RAISE) {
@@ -204,7 +210,7 @@ public final class AntipodePostgres {
 
     /** Until its server is known, no barrier passes on the others (BAR-52). */
     private void later(String words) {
-      expected = store.expectServer(plain.getClass().getSimpleName(), this, client -> ((Joined) client).found());
+      expected = store.expectServer(options, plain.getClass().getSimpleName(), this, client -> ((Joined) client).found());
       Logs.info(
           "probe " + store.name(),
           store.name() + ": its server does not answer yet (" + words + "); its rights are asked when it does");

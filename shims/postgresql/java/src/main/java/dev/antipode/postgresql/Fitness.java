@@ -14,9 +14,10 @@ final class Fitness {
   /**
    * Why positions from a connection's server would prove nothing; empty where they do. What makes proofs dear is logged.
    *
+   * @param relaxed whether a server may lose in a crash what it has: the operator says that it is rebuilt then
    * @throws SQLException where the server does not answer
    */
-  static String unfit(String store, Target target, BaseConnection connection) throws SQLException {
+  static String unfit(String store, Target target, BaseConnection connection, boolean relaxed) throws SQLException {
     Answers answers = Asking.ask(connection, Questions.FITNESS);
     String[] row = answers.lastRow();
     if (row == null) {
@@ -47,7 +48,18 @@ final class Fitness {
       return target.address() + " has wal_level = minimal: no standby can follow it. Set wal_level = replica, and"
           + " restart it";
     }
-    return "";
+    String setting = relaxedSetting(row[7], row[8]);
+    return setting.isEmpty() || relaxed ? "" : target.address() + " " + notDurable(setting);
+  }
+
+  /** Return which of the two settings is off; empty where none is. */
+  static String relaxedSetting(String fsync, String fullPageWrites) {
+    return "off".equals(fsync) ? "fsync" : "off".equals(fullPageWrites) ? "full_page_writes" : "";
+  }
+
+  static String notDurable(String setting) {
+    return "has " + setting + " = off: after a crash it may say that it has what it lost. Set " + setting + " = on, or, where a"
+        + " server that crashed is rebuilt before it serves readers, say so: options.extra(RELAXED_DURABILITY, true)";
   }
 
   static String noTable(String store, String user) {

@@ -46,8 +46,8 @@ final class Flow {
   /** A write of a prepared transaction (two-phase commit). */
   private Write prepared;
 
-  /** Whether the open transaction has run a statement: a snapshot may be kept from then on. */
-  private boolean hasSnapshot;
+  /** Of what moments the data are that may be read later; the open transaction's from its first statement on. */
+  private final Moments moments = new Moments();
 
   /**
    * The transactions of a connection.
@@ -79,8 +79,12 @@ final class Flow {
     return session;
   }
 
+  Moments moments() {
+    return moments;
+  }
+
   boolean keepsSnapshot() {
-    return hasSnapshot && Asking.isOpen(physical);
+    return moments.snapshot() != null && Asking.isOpen(physical);
   }
 
   // A statement
@@ -117,9 +121,10 @@ final class Flow {
   /** A statement is about to be sent. */
   void begins(Kind kind) throws SQLException {
     if (Asking.isIdle(physical)) {
-      hasSnapshot = false;
+      moments.transactionOver();
       session.transactionOver();
     }
+    moments.begins();
     beside.maySet(kind);
     if (!kind.mayWrite()) {
       return;
@@ -171,7 +176,6 @@ final class Flow {
   void finished(Kind kind, boolean wasOpen) {
     beside.takeBack();
     beside.maySet(kind);
-    hasSnapshot = true;
     if (write == null || !Asking.isIdle(physical)) {
       return;
     }

@@ -36,7 +36,8 @@ final class Look implements AutoCloseable {
       + ", " + Questions.MAY_READ_EPOCHS
       + ", pg_has_role('pg_read_all_stats', 'USAGE') AND"
       + " (SELECT rolsuper OR pg_has_role('pg_read_server_files', 'USAGE') FROM pg_roles WHERE rolname = current_user),"
-      + " (SELECT rolreplication OR rolsuper FROM pg_roles WHERE rolname = current_user), current_user::text";
+      + " (SELECT rolreplication OR rolsuper FROM pg_roles WHERE rolname = current_user), current_user::text, "
+      + Questions.DURABLE;
   private static final long ROWS_NANOS = 100_000_000L;
 
   private final Target target;
@@ -48,6 +49,7 @@ final class Look implements AutoCloseable {
   private final boolean byReplication;
   private final String user;
   private final String hidden;
+  private final String relaxed;
   private final Map<Long, History> known = new TreeMap<>(Map.of(1L, History.of(1)));
 
   private Session replication;
@@ -72,6 +74,7 @@ final class Look implements AutoCloseable {
       byRight = is(rights[2]);
       byReplication = !byFunction && !byRight && is(rights[3]);
       user = rights[4];
+      relaxed = Fitness.relaxedSetting(rights[5], rights[6]);
       hidden = byFunction || byRight || byReplication ? "" : noRight();
       session.prepare(byFunction ? PLACE : PLACE_BY_RIGHT);
     } catch (IOException | Refused | RuntimeException error) {
@@ -96,6 +99,11 @@ final class Look implements AutoCloseable {
     if (replication != null) {
       replication.timeout(millis);
     }
+  }
+
+  /** Return the setting by which the server may lose what it has (SHIM-45), as it was at our connecting; empty for none. */
+  String relaxed() {
+    return relaxed;
   }
 
   /** The server's life, as far as a connection sees it: when it was started. */

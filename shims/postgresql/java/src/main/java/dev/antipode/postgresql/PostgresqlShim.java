@@ -2,6 +2,7 @@ package dev.antipode.postgresql;
 
 import dev.antipode.Ordered;
 import dev.antipode.StoreOptions;
+import dev.antipode.UnprovenKind;
 import dev.antipode.Verdict;
 import dev.antipode.WriteId;
 import dev.antipode.postgresql.Look.Wanted;
@@ -13,6 +14,7 @@ import dev.antipode.shim.Visibility;
 import java.io.IOException;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.List;
 import java.util.Map;
 import java.util.Properties;
@@ -54,6 +56,11 @@ public final class PostgresqlShim extends Shim {
     return credentials;
   }
 
+  /** Return whether the operator says that a server that crashed is rebuilt before it serves readers (SHIM-45). */
+  boolean isRelaxed() {
+    return Boolean.TRUE.equals(store().options().extra(AntipodePostgres.RELAXED_DURABILITY));
+  }
+
   @Override
   public String kind() {
     return "postgresql";
@@ -86,6 +93,10 @@ public final class PostgresqlShim extends Shim {
   @Override
   public List<Visibility> visible(List<WriteId> ids, Server server) throws IOException, Refused {
     Look look = look(server);
+    if (!look.relaxed().isEmpty() && !isRelaxed()) {
+      String words = server.address() + " " + Fitness.notDurable(look.relaxed());
+      return Collections.nCopies(ids.size(), Visibility.unproven(words, UnprovenKind.UNFIT));
+    }
     Seen seen = look.look(wanted(ids));
     List<Visibility> answers = judge(ids, seen);
     boolean isBad = answers.stream().anyMatch(one -> one.isUnproven() || one.unknownEpoch());

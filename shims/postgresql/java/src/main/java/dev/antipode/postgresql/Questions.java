@@ -26,9 +26,13 @@ final class Questions {
 
   static final String MARK = "SELECT antipode.mark()";
 
+  /** The settings by which a server loses in a crash what it has acknowledged or replayed (SHIM-45). */
+  static final String DURABLE = "current_setting('fsync'), current_setting('full_page_writes')";
+
   /** Asked when a client is wrapped (SHIM-3). */
   static final String FITNESS = "SELECT pg_is_in_recovery(), pg_backend_pid(), current_setting('synchronous_commit'),"
-      + " current_setting('wal_level'), current_setting('server_version_num'), current_user::text, " + mayCall("mark");
+      + " current_setting('wal_level'), current_setting('server_version_num'), current_user::text, " + mayCall("mark")
+      + ", " + DURABLE;
 
   /** When the server was started: a number, for the text of a time depends on the session's zone. */
   static final String STARTED = "(extract(epoch FROM pg_postmaster_start_time()) * 1000000)::bigint::text";

@@ -1,5 +1,6 @@
 package dev.antipode.postgresql;
 
+import dev.antipode.Lineage;
 import dev.antipode.LineageScope;
 import java.lang.reflect.Method;
 import java.util.Collections;
@@ -8,6 +9,11 @@ import org.postgresql.core.QueryExecutor;
 
 /** Beside the driver's executor, for COPY and the functions of large objects, which go past statements. */
 final class RecordingExecutor extends Proxies.Handler {
+  // The same in every server: they are in its catalogue from the beginning.
+  private static final int LO_OPEN = 952;
+  private static final int LOREAD = 954;
+  private static final String OBJECT = "a large object that was opened before what has to be shown was there: open it anew";
+
   private final Flow flow;
 
   private RecordingExecutor(QueryExecutor plain, Flow flow) {
@@ -23,10 +29,18 @@ final class RecordingExecutor extends Proxies.Handler {
   Object call(Object proxy, Method method, Object[] args) throws Throwable {
     switch (method.getName()) {
       case "fastpathCall":
-        return NotedStatement.around(
+        int function = (Integer) args[0];
+        if (function == LOREAD) {
+          flow.moments().objects().forEach(each -> Reads.fetches(flow, each, OBJECT));
+        }
+        Object value = NotedStatement.around(
             flow,
             NotedStatement.ANYTHING,
             () -> Reads.around(flow, Kind.MAYBE, () -> flow.run(Kind.MAYBE, false, () -> plainly(method, args))));
+        if (function == LO_OPEN) {
+          flow.moments().objectOpened();
+        }
+        return value;
       case "startCopy":
         Kind kind = flow.binding().classify((String) args[0]);
         Copy copy = new Copy(flow, kind);
@@ -47,7 +61,30 @@ final class RecordingExecutor extends Proxies.Handler {
       }
       flow.begins(kind);
       CopyOperation operation = flow.guarded(Kind.WRITE, begin);
-      return kind.mayWrite() ? Proxies.of(CopyOperation.class, operation, new Running(operation, flow)) : operation;
+      return Proxies.of(
+          CopyOperation.class, operation, kind.mayWrite() ? new Running(operation, flow) : new Sent(operation, flow));
+    }
+  }
+
+  /** Rows that come one by one, all of the moment at which the COPY began (SHIM-48). */
+  private static final class Sent extends Proxies.Handler {
+    private static final String ROWS = "more rows of a COPY that was begun before what it has to show was there: begin another one";
+
+    private final Flow flow;
+    private final Lineage moment;
+
+    Sent(CopyOperation plain, Flow flow) {
+      super(plain);
+      this.flow = flow;
+      this.moment = flow.moments().now();
+    }
+
+    @Override
+    Object call(Object proxy, Method method, Object[] args) throws Throwable {
+      if (method.getName().equals("readFromCopy")) {
+        Reads.fetches(flow, moment, ROWS);
+      }
+      return plainly(method, args);
     }
   }
 

@@ -1,5 +1,6 @@
 package dev.antipode.postgresql;
 
+import dev.antipode.Lineage;
 import dev.antipode.LineageScope;
 import dev.antipode.shim.FollowedRead;
 import java.lang.reflect.Method;
@@ -20,6 +21,8 @@ final class RecordingStatement extends Proxies.Handler {
   private Kind batch = Kind.READ;
   private final Set<LineageScope> batchScopes = new HashSet<>(2); // of those that added what may write
   private String last; // what gave the rows that are there
+  private Lineage moment = Lineage.EMPTY; // that these are of
+  private int firstRows; // of a result that is fetched in parts, those that come at once; 0: all do
   private Parameters parameters; // null where none was set while reads are followed
   private Boolean isRepeatable; // null until it was asked
 
@@ -118,10 +121,13 @@ final class RecordingStatement extends Proxies.Handler {
 
   private Object answered(Kind kind, String sent, Reads read, Method method, Object[] args) throws Throwable {
     if (read != null) {
-      read.await();
+      read.await(sent);
     }
     FollowedRead followed = Reads.follow(flow, kind, sent);
+    firstRows = flow.physical().getAutoCommit() ? 0 : plain.getFetchSize();
     Object result = flow.run(kind, Statements.mayCommitWithin(kind, sent), () -> plainly(method, args));
+    moment = flow.moments().now();
+    flow.moments().declared(sent);
     if (followed != null) { // before it is merged what the rows depend on
       boolean isPrepared = text != null && sent.equals(text);
       Parameters set = parameters == null ? new Parameters() : parameters;
@@ -154,11 +160,17 @@ final class RecordingStatement extends Proxies.Handler {
     batch = kind == Kind.WRITE ? Kind.WRITE : Kind.MAYBE;
   }
 
-  /** Rows that can be changed in place write, and read again. */
+  /** Rows that can be changed in place write, and read again; those that are fetched in parts may be too old by then. */
   private Object recording(Object result) throws SQLException {
-    if (!(result instanceof ResultSet rows) || rows.isClosed() || rows.getConcurrency() != ResultSet.CONCUR_UPDATABLE) {
+    if (!(result instanceof ResultSet rows) || rows.isClosed()) {
       return result;
     }
+    ResultSet recorded = rows.getConcurrency() == ResultSet.CONCUR_UPDATABLE ? updatable(rows) : rows;
+    boolean isInParts = firstRows > 0 && rows.getType() == ResultSet.TYPE_FORWARD_ONLY;
+    return isInParts ? InParts.of(recorded, flow, moment, firstRows) : recorded;
+  }
+
+  private ResultSet updatable(ResultSet rows) {
     String sent = last;
     return Proxies.of(ResultSet.class, rows, new Proxies.Handler(rows) {
       @Override
