@@ -1,6 +1,7 @@
 package dev.antipode.barrier;
 
 import dev.antipode.Logs;
+import dev.antipode.UnprovenKind;
 import dev.antipode.WriteId;
 import dev.antipode.shim.Server;
 import dev.antipode.shim.Shim;
@@ -29,6 +30,7 @@ final class Asker {
   private static final long WAIT_SLICE = TimeUnit.MILLISECONDS.toNanos(100);
   private static final long BREATH = TimeUnit.MILLISECONDS.toNanos(1);
   private static final long NAP = TimeUnit.SECONDS.toNanos(1);
+  private static final long AT_FAULT = RETRY_FIRST; // until the next question, where our own code failed
 
   private enum Woken {
     BY_TIME,
@@ -132,9 +134,10 @@ final class Asker {
       }
       try {
         turn();
-      } catch (Throwable error) { // our own fault: the barriers keep their deadlines, and are told why
+      } catch (Throwable error) { // our own fault, and not the server's silence: whoever waits is told so (BAR-59)
         Logs.error("the thread that asks " + inside.address + " failed", error);
-        failed(error, Ticks.now());
+        refused(error, UnprovenKind.OWN_FAULT);
+        sleepQuietly(AT_FAULT);
       }
     }
   }
@@ -315,7 +318,7 @@ final class Asker {
       if (error instanceof InterruptedException || shim.unreachable(error)) {
         failed(error, askedAt);
       } else {
-        refused(error);
+        refused(error, shim.kindOf(error));
       }
       return Answered.STILL;
     }
@@ -353,10 +356,10 @@ final class Asker {
   }
 
   /** The server is there and does not answer the question: whoever waits is told so at once (BAR-13). */
-  private void refused(Exception error) {
+  private void refused(Throwable error, UnprovenKind kind) {
     closeChannel();
     inside.reach.answered(); // in its way: it is asked at the pace of a poll, not of a server that is down
-    Visibility answer = Visibility.unproven(words(error), inside.store.shim().kindOf(error));
+    Visibility answer = Visibility.unproven(words(error), kind);
     List<Group> released;
     inside.lock.lock();
     try {

@@ -376,8 +376,10 @@ class EngineTest {
         throw new Error("a shim's defect");
       };
       server().changed();
-      started(() -> server().park(new Group(LONG.toNanos(), () -> {}).add(WriteId.position("log", "e1", 2), server())));
-      until(() -> log.asked.get() > asked + 1);
+      until(() -> { // each is told of the fault at once
+        server().park(new Group(LONG.toNanos(), () -> {}).add(WriteId.position("log", "e1", 2), server()));
+        return log.asked.get() > asked + 1;
+      });
       log.applied = 2;
       log.answer = answer;
     } finally {
