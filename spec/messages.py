@@ -40,7 +40,7 @@ CHAPTERS = {
 }
 FORMS = {
     "error": "An error.",
-    "result": "Words of a result; no error.",
+    "result": "Words of a result.",
     "reason": "A reason in a result or an error.",
     "log": "A line in the log.",
     "finding": "A finding of `antipode doctor`.",
