@@ -154,3 +154,21 @@ def test_a_barrier_before_a_replicas_alias_is_used(post: Any, quiet_lab: Postgre
             operator.execute("SELECT pg_wal_replay_resume()")
         assert antipode.barrier(timeout=30).complete
         assert post.objects.using("replica").get(key="g").value == "1"
+
+
+def test_an_iterator_over_what_was_there_before(post: Any, quiet_lab: PostgresqlStore) -> None:
+    """SHIM-48: Django's cursor at the server shows the moment at which it was opened."""
+    import antipode_postgresql
+    from django.db import connections
+
+    antipode_postgresql.wrap(connections["replica"], store=STORE, wait_on_read=True, timeout=20)
+    connections.close_all()
+    with antipode.scope():
+        for number in range(5):
+            post.objects.create(key=str(number), value="1")
+        rows = post.objects.using("replica").iterator(chunk_size=2)
+        assert next(rows)
+        assert len(list(post.objects.using("replica").iterator(chunk_size=2))) == 5
+        post.objects.create(key="behind", value="1")
+        with pytest.raises(antipode.BarrierTimeout, match="moment that is past"):
+            list(rows)

@@ -52,11 +52,6 @@ def by_hand(connection: Any) -> Any:
     return psycopg.ClientCursor(connection).execute(SELECT, ("1",)).fetchall()
 
 
-def server_side_by_hand(connection: Any) -> Any:
-    with psycopg.ServerCursor(connection, "named", withhold=True) as cursor:  # Django's `.iterator()`
-        return cursor.execute(ONE).fetchall()
-
-
 def stream_by_hand(connection: Any) -> Any:
     return list(psycopg.Cursor(connection).stream(SELECT, ("1",)))
 
@@ -74,7 +69,7 @@ def transaction_in_pipeline(connection: Any) -> Any:
     return cursor.fetchall()
 
 
-WAYS: list[Callable[[Any], Any]] = [execute, by_cursor, stream, copy, many, server_side, by_hand, server_side_by_hand]
+WAYS: list[Callable[[Any], Any]] = [execute, by_cursor, stream, copy, many, server_side, by_hand]
 WAYS += [stream_by_hand, pipeline, transaction_in_pipeline]
 
 

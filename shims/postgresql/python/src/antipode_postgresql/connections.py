@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import aclosing, asynccontextmanager, closing, contextmanager
 from typing import Any, Final
 
 import psycopg
@@ -13,7 +13,7 @@ from antipode_postgresql import noting
 from antipode_postgresql.binding import Binding
 from antipode_postgresql.flow import Flow
 from antipode_postgresql.known import Known
-from antipode_postgresql.reads import ReadCall, came, follow, read_call
+from antipode_postgresql.reads import TICK_S, ReadCall, came, follow, read_call
 from antipode_postgresql.recording import RecordingBaseConnection, RecordingBaseCursor, recorded, recording_class
 from antipode_postgresql.statements import Kind
 
@@ -59,7 +59,7 @@ class RecordingConnection(RecordingBaseConnection):
             with super().pipeline() as pipeline:  # type: ignore[misc]
                 yield pipeline
         finally:
-            if self._pipeline is None:  # type: ignore[attr-defined]
+            if self._pipeline is None and not self.closed:  # type: ignore[attr-defined]
                 with self.lock:  # type: ignore[attr-defined]
                     self.wait(self._antipode_flow.settle_apart_gen())  # type: ignore[attr-defined]
 
@@ -97,10 +97,23 @@ class RecordingCursor(RecordingBaseCursor):
         return result
 
     def _antipode_wait(self, call: ReadCall, conn: Any) -> None:
-        if call.ids:
-            with conn.lock:
-                conn.wait(call.learn_gen(conn._pipeline))
-            call.wait()
+        if not call.ids:
+            return
+        if not call.is_settled():
+            asks_first = call.in_snapshot  # otherwise behind the wait: the question itself may take the snapshot
+            if asks_first:
+                self._antipode_learn(call, conn)
+            if not call.trouble:
+                call.wait()
+            if not call.trouble and not asks_first:
+                self._antipode_learn(call, conn)
+            call.waited()
+        call.refuse()
+
+    def _antipode_learn(self, call: ReadCall, conn: Any) -> None:
+        with conn.lock:
+            conn.wait(call.learn_gen(conn._pipeline), interval=TICK_S)
+            call.drop()
 
     def _antipode_cover(self, call: ReadCall, conn: Any) -> None:
         if call.collects and not isinstance(self, ServerCursorMixin):
@@ -128,7 +141,7 @@ class RecordingCursor(RecordingBaseCursor):
         noting.at_once(self._antipode_flow, args[0] if args else options.get("statement"))
         try:
             with super().copy(*args, **options) as copy:  # type: ignore[misc]
-                yield copy
+                yield self._antipode_copied(copy)
         except BaseException as error:
             self._antipode_flow.failed(Kind.WRITE, error)
             self._antipode_settle()
@@ -141,7 +154,11 @@ class RecordingCursor(RecordingBaseCursor):
         followed = follow(self._conn._antipode_flow, query)  # type: ignore[attr-defined]
         noting.at_once(self._antipode_flow, query)
         try:
-            yield from super().stream(query, *args, **options)  # type: ignore[misc]
+            fetching = self._antipode_fetching()
+            with closing(super().stream(query, *args, **options)) as rows:  # type: ignore[misc]
+                for row in rows:
+                    fetching.goes_on()
+                    yield row
             if followed is not None:
                 came(followed, self._antipode_flow, self)
         except BaseException as error:
@@ -184,7 +201,7 @@ class AsyncRecordingConnection(RecordingBaseConnection):
             async with super().pipeline() as pipeline:  # type: ignore[misc]
                 yield pipeline
         finally:
-            if self._pipeline is None:  # type: ignore[attr-defined]
+            if self._pipeline is None and not self.closed:  # type: ignore[attr-defined]
                 async with self.lock:  # type: ignore[attr-defined]
                     await self.wait(self._antipode_flow.settle_apart_gen())  # type: ignore[attr-defined]
 
@@ -222,10 +239,23 @@ class AsyncRecordingCursor(RecordingBaseCursor):
         return result
 
     async def _antipode_wait(self, call: ReadCall, conn: Any) -> None:
-        if call.ids:
-            async with conn.lock:
-                await conn.wait(call.learn_gen(conn._pipeline))
-            await call.wait_async()
+        if not call.ids:
+            return
+        if not call.is_settled():
+            asks_first = call.in_snapshot  # otherwise behind the wait: the question itself may take the snapshot
+            if asks_first:
+                await self._antipode_learn(call, conn)
+            if not call.trouble:
+                await call.wait_async()
+            if not call.trouble and not asks_first:
+                await self._antipode_learn(call, conn)
+            call.waited()
+        call.refuse()
+
+    async def _antipode_learn(self, call: ReadCall, conn: Any) -> None:
+        async with conn.lock:
+            await conn.wait(call.learn_gen(conn._pipeline), interval=TICK_S)
+            call.drop()
 
     async def _antipode_uncovered(self, query: Any) -> None:
         """Before what reads bit by bit: it waits as a read does, and a `reading()` is told that it cannot cover it."""
@@ -260,7 +290,7 @@ class AsyncRecordingCursor(RecordingBaseCursor):
         noting.at_once(self._antipode_flow, args[0] if args else options.get("statement"))
         try:
             async with super().copy(*args, **options) as copy:  # type: ignore[misc]
-                yield copy
+                yield self._antipode_copied(copy)
         except BaseException as error:
             self._antipode_flow.failed(Kind.WRITE, error)
             await self._antipode_settle()
@@ -273,8 +303,11 @@ class AsyncRecordingCursor(RecordingBaseCursor):
         followed = follow(self._conn._antipode_flow, query)  # type: ignore[attr-defined]
         noting.at_once(self._antipode_flow, query)
         try:
-            async for row in super().stream(query, *args, **options):  # type: ignore[misc]
-                yield row
+            fetching = self._antipode_fetching()
+            async with aclosing(super().stream(query, *args, **options)) as rows:  # type: ignore[misc]
+                async for row in rows:
+                    fetching.goes_on()
+                    yield row
             if followed is not None:
                 came(followed, self._antipode_flow, self)
         except BaseException as error:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from django.db.backends.postgresql.base import DatabaseWrapper  # type: ignore[import-untyped]
 from django.db.backends.signals import connection_created  # type: ignore[import-untyped]
 
-from antipode_postgresql.connections import record
+from antipode_postgresql.connections import RecordingCursor, record
+from antipode_postgresql.recording import recording_class
 from antipode_postgresql.targets import Target, reached_by, targets_of
 
 
@@ -33,9 +35,18 @@ def record_database(database: Any, join: Any) -> Any:
         if connection.alias == database.alias and connection.connection is not None:
             plain = getattr(connection.connection, "_antipode_plain", connection.connection)
             connection.connection = record(plain, join(plain))
+            connection.create_cursor = partial(_create_cursor, connection)
 
     uid = f"antipode {database.alias}"
     connection_created.disconnect(dispatch_uid=uid)
     connection_created.connect(record_new, weak=False, dispatch_uid=uid)
     record_new(connection=database)
     return database
+
+
+def _create_cursor(database: Any, name: str | None = None) -> Any:
+    """Make Django's cursor; of those at the server, which it makes by hand, one that records."""
+    cursor = type(database).create_cursor(database, name)
+    if not isinstance(cursor, RecordingCursor):
+        cursor.__class__ = recording_class(type(cursor), RecordingCursor)
+    return cursor

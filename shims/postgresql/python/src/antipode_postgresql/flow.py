@@ -80,8 +80,8 @@ class Flow(BesideRows):
         self._behind = behind(self.pgconn)
         self._behind_flushed = self._behind[1:]
         self._statements = connection._prepared
-        self.has_snapshot = False
-        """Whether the open transaction has run a statement: a snapshot may be kept from then on."""
+        self.has_snapshot = self.pgconn.transaction_status != IDLE
+        """Whether the open transaction may have run a statement: a snapshot may be kept from then on."""
 
     # Before a statement
 

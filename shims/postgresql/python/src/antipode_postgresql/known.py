@@ -9,6 +9,7 @@ from antipode.store import note_marks
 from psycopg import pq
 
 from antipode_postgresql.binding import Binding
+from antipode_postgresql.moments import Moments
 from antipode_postgresql.packets import refusal_of, simple
 from antipode_postgresql.positions import Epoch
 from antipode_postgresql.schema import may_call
@@ -37,6 +38,7 @@ class Known:
         "changed",
         "epoch",
         "has_question",
+        "moments",
         "prepared",
         "questions",
         "segment",
@@ -63,6 +65,7 @@ class Known:
         """Whether it has the question for the position, which rides with a COMMIT, too."""
         self.changed = False
         """Whether the application may have changed the session's settings."""
+        self.moments = Moments()
 
     def said(self, kind: Kind, text: bytes) -> None:
         """The application sends a statement that is neither a plain read nor a plain write."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
@@ -124,6 +125,27 @@ def ends_connection(result: Any) -> bool:
     """Whether this error is the last word of its server process: what it was told before may have happened."""
     severity = result.error_field(pq.DiagnosticField.SEVERITY_NONLOCALIZED)
     return result.status == pq.ExecStatus.FATAL_ERROR and severity in (b"FATAL", b"PANIC", None)
+
+
+class Late(Exception):
+    """The answer to a question of ours did not come by its deadline."""
+
+
+def bounded(generator: Any, until: float) -> Any:
+    """Do what a generator of psycopg's does, until a time (of `time.monotonic`); raise Late then.
+
+    Whoever drives it, sync or asyncio, comes back now and then where nothing has come.
+    """
+    try:
+        wanted = next(generator)
+        while True:
+            ready = yield wanted
+            if not ready and time.monotonic() >= until:
+                generator.close()
+                raise Late
+            wanted = generator.send(ready)
+    except StopIteration as end:
+        return end.value
 
 
 def simple(pgconn: Any, text: bytes) -> Any:

@@ -33,8 +33,8 @@ TICK_S: Final = 0.02
 """How often a question before a read is looked after while its answer is on its way."""
 _UNPROVED: Final = "the server was not proved to have what the read depends on"
 _PAST: Final = (
-    f"what it fetches is of a moment that is past, when {_UNPROVED}: send the query again, or open the cursor again, by "
-    "connection.cursor(name) or a DECLARE of its own"
+    f"what it fetches is of a moment that is past, when {_UNPROVED}: send the query again, or open the cursor again, "
+    "by connection.cursor(name) or a DECLARE of its own"
 )
 _SNAPSHOT: Final = (
     f"its {{}} transaction reads from a snapshot of a moment that is past, when {_UNPROVED}: begin another one"
@@ -182,7 +182,7 @@ class ReadCall:
         name = binding.store.name
         words = f"{name}: {self.trouble}. The read waited for it {self.timeout * 1000:.0f} ms at most"
         waited = time.monotonic() - self._began
-        waited_in_vain(name, words, waited, self._scope, unproven=self.unproven, is_past=_PAST in self.trouble)
+        waited_in_vain(name, words, waited, self._scope, unproven=self.unproven, is_past=_UNPROVED in self.trouble)
 
     # Covering
 

@@ -6,13 +6,15 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from antipode.errors import ConfigurationError
+from antipode.lineage import EMPTY
 from psycopg import AsyncConnection, pq
 from psycopg._preparing import Prepare
 from psycopg.client_cursor import ClientCursorMixin
 
 from antipode_postgresql.flow import IDLE, INTRANS, Flow
+from antipode_postgresql.moments import takes_no_snapshot
 from antipode_postgresql.packets import asked
-from antipode_postgresql.reads import UNKNOWN, read_call
+from antipode_postgresql.reads import UNKNOWN, Fetching, read_call, waits_gen
 from antipode_postgresql.statements import Kind
 
 _BINARY: Final = pq.Format.BINARY
@@ -21,6 +23,8 @@ _TEXTS: Final = (bytes, str)
 _ENDINGS: Final = frozenset({b"COMMIT", b"ROLLBACK", b"DEALLOCATE ALL"})
 """Commands of psycopg's own after which something of ours is over."""
 _WRITE: Final = Kind.WRITE
+_NO_QUERY: Final = (Kind.READ, Kind.SESSION)
+"""Of these are what begins a transaction, and what sets something in it."""
 _NO: Final = Prepare.NO
 _SHOULD: Final = Prepare.SHOULD
 
@@ -68,14 +72,17 @@ class RecordingBaseConnection:
                     code="AP504",
                 )
             if call.ids:
-                yield from call.learn_gen(self._pipeline)  # type: ignore[attr-defined]
-                call.wait()
+                yield from waits_gen(call, self._pipeline)  # type: ignore[attr-defined]
             call.begin_uncovered()
         if flow.binding.records:
             flow.begins(Kind.MAYBE, None)
         yield from super()._start_query()  # type: ignore[misc]
+        flow.has_snapshot = True
 
     def _exec_command(self, command: Any, result_format: Any = _TEXT) -> Any:
+        flow = self._antipode_flow
+        if flow.pgconn.transaction_status == IDLE:
+            flow.has_snapshot = False
         if type(command) is bytes and command not in _ENDINGS:
             self._antipode_flow.may_set(Kind.SESSION)  # psycopg's nested transactions are savepoints
             return super()._exec_command(command, result_format)  # type: ignore[misc]
@@ -95,6 +102,10 @@ class RecordingBaseConnection:
             flow.known.forget_prepared()
         elif not isinstance(command, _TEXTS):  # two-phase commit
             words = command.as_string(self) if hasattr(command, "as_string") else ""
+            if words.startswith("FETCH"):  # of a cursor at the server
+                Fetching(flow, flow.known.moments.of_text(words.encode()) or EMPTY).goes_on()
+            elif words.startswith("CLOSE"):
+                flow.known.moments.closed(words.encode())
             return (yield from self._antipode_two_phase(flow, words, partial(plain, command, result_format)))
         return (yield from plain(command, result_format))
 
@@ -173,6 +184,11 @@ class RecordingBaseCursor:
             flow.begins(kind, query.query)
             flow.known.said(kind, query.query)
         super()._execute_send(query, **options)  # type: ignore[misc]
+        flow.has_snapshot = True
+
+    def _declare_gen(self, *args: Any, **options: Any) -> Any:
+        yield from super()._declare_gen(*args, **options)  # type: ignore[misc]
+        self._antipode_flow.known.moments.opened(self.name)  # type: ignore[attr-defined]
 
     def _start_copy_gen(self, statement: Any, params: Any = None) -> Any:
         flow = self._antipode_flow
@@ -204,6 +220,7 @@ class RecordingBaseCursor:
         if kind is Kind.END_PREPARED and flow.write is None:
             flow.write, flow.prepared = flow.prepared, None
         flow.begins(kind, pgq.query)
+        had_snapshot = flow.has_snapshot
         if flow.binding.rests and kind in (Kind.WRITE, Kind.MAYBE):
             yield from self._antipode_beside(flow)
         try:
@@ -219,7 +236,8 @@ class RecordingBaseCursor:
             flow.known.said(kind, pgq.query)
             if flow.binding.follows and self._query is None:  # psycopg says so unless the statement is prepared
                 self._query = pgq
-        flow.has_snapshot = True
+            flow.known.moments.declared(pgq.query)
+        flow.has_snapshot = had_snapshot or kind not in _NO_QUERY or not takes_no_snapshot(pgq.query)
         if piped or flow.write is None or flow.pgconn.transaction_status != IDLE:
             return
         if kind is Kind.PREPARE:
@@ -283,6 +301,27 @@ class RecordingBaseCursor:
             if result.status == pq.ExecStatus.FATAL_ERROR:
                 flow.rolled_back()
                 raise error_from_result(result, encoding=flow.pgconn._encoding)
+
+    def _antipode_fetching(self) -> Fetching:
+        """What is about to be sent, and read in parts."""
+        flow = self._antipode_flow
+        return Fetching(flow, flow.known.moments.proved)
+
+    def _antipode_copied(self, copy: Any) -> Any:
+        """A COPY whose rows are of the moment at which it began."""
+        fetching = self._antipode_fetching()
+        read, end = copy._read_gen, copy._end_copy_out_gen
+
+        def read_gen() -> Any:
+            fetching.goes_on()
+            return read()
+
+        def end_gen() -> Any:
+            copy._read_gen = read  # what is left is thrown away
+            return end()
+
+        copy._read_gen, copy._end_copy_out_gen = read_gen, end_gen
+        return copy
 
     def _antipode_settled(self) -> Any:
         """After what takes several messages (COPY, executemany, a stream): the position, if it is over."""
