@@ -30,6 +30,7 @@ class DynamoDbUnderTest(LabLinks):
         "past_moment": "DynamoDB has no cursors over a snapshot: each page is a request that shows what is there then",
         "hashed_keys": "items are asked for by their keys, which a hash does not give back: unproven",
         "repointed_replica": "regions of a global table have no source that could be another one",
+        "address_that_moves": "a request is signed for its region, and no other region's server answers it",
         "overwritten_without_antipode": "an item that a plain writer put has no version: it may be older or newer",
     }
     patience = 20.0
@@ -51,7 +52,6 @@ class DynamoDbUnderTest(LabLinks):
         }
 
     def recover(self, *, spoiled: bool) -> None:
-        self.close_endpoints()
         restore(self.lab)
 
     @property
@@ -115,10 +115,6 @@ class DynamoDbUnderTest(LabLinks):
             "transact_get_items": in_a_transaction,
         }
 
-    def list_port(self, port: int) -> None:
-        url = f"http://127.0.0.1:{port}"
-        antipode_dynamodb.register(self.name, replicas=[self._client(30.0, url, self.lab.region(self.near))])
-
     # Links and servers
 
     def promote(self, replica: str, lost: Callable[[], None] | None = None) -> None:
@@ -141,11 +137,11 @@ class DynamoDbUnderTest(LabLinks):
         finally:
             self.lab.thaw(self.primary)
 
-    def _client(self, timeout: float, url: str = "", region: str = "") -> Any:
+    def _client(self, timeout: float) -> Any:
         return boto3.client(
             "dynamodb",
-            region_name=region or self.lab.region(self.primary),
-            endpoint_url=url or self.lab.url(self.primary),
+            region_name=self.lab.region(self.primary),
+            endpoint_url=self.lab.url(self.primary),
             aws_access_key_id=ACCESS_KEY,
             aws_secret_access_key=ACCESS_KEY,
             config=Config(connect_timeout=timeout, read_timeout=timeout, retries={"total_max_attempts": 1}),
