@@ -50,13 +50,15 @@ Statement Connection::Inside::StatementIn(const char* text) {
   const Kind kind = binding_.KindOf(text);
   repeating_.Says(kind, text);
   const bool follows = kind == Kind::kRead && binding_.store->mode() == Mode::kDryRun;
-  return {kind, MayRead(kind, text), follows && ReadsData(text), binding_.notes ? TablesRead(text) : std::vector<std::string>()};
+  return {kind, MayRead(kind, text), follows && ReadsData(text),
+          binding_.notes ? TablesRead(text) : std::vector<std::string>(), PastIn(text)};
 }
 
 const Statement& Connection::Inside::PreparedStatement(const char* name, Sent& sent) {
   static const auto& unknown = *new Statement{Kind::kMaybe, true, false, {std::string()}};  // outlives all connections
+  static const auto& fetching = *new Statement{Kind::kMaybe, true, false, {std::string()}, {Past::Does::kFetches}};
   const auto found = name == nullptr ? prepared_.end() : prepared_.find(name);
-  if (found == prepared_.end()) return unknown;
+  if (found == prepared_.end()) return name != nullptr && fetching_.count(name) != 0 ? fetching : unknown;
   PreparedText& prepared = found->second;
   sent.text = prepared.text.c_str();
   sent.types = prepared.types.data();
@@ -76,7 +78,7 @@ Connection::Inside::Followed Connection::Inside::Follow(const Statement& stateme
 void Connection::Inside::Prepared(const char* name, const char* text, int count, const Oid* types) {
   const Kind kind = binding_.KindOf(text);
   repeating_.Says(kind, text);
-  PreparedText prepared{{kind, MayRead(kind, text), kind == Kind::kRead && ReadsData(text)}, text, {}};
+  PreparedText prepared{{kind, MayRead(kind, text), kind == Kind::kRead && ReadsData(text), {}, PastIn(text)}, text, {}};
   if (types != nullptr && count > 0) prepared.types.assign(types, types + count);
   prepared_[name] = std::move(prepared);
   flow_.set_client_prepares();
@@ -84,6 +86,7 @@ void Connection::Inside::Prepared(const char* name, const char* text, int count,
 
 void Connection::Inside::Forget(const char* name, const char* text) {
   if (name != nullptr) prepared_.erase(name);
+  if (name != nullptr && text != nullptr && PastIn(text).does == Past::Does::kFetches) fetching_.insert(name);
   if (text != nullptr) repeating_.Says(Classify(text), text);
 }
 
@@ -145,17 +148,21 @@ Reply Connection::Inside::Run(const Statement& statement, const Sent& sent, cons
   binding_.Refresh();
   const auto noted = NotedStatement::Begin(binding_, statement);
   const PGTransactionStatusType status = PQtransactionStatus(plain());
-  if (status == PQTRANS_IDLE) has_snapshot_ = false;
+  if (status == PQTRANS_IDLE) moments_.Over();
   const bool known = status == PQTRANS_IDLE || status == PQTRANS_INTRANS;
   if (!binding_.records && !flow_.writes()) return Plain(run);
-  ReadCall read(binding_, plain(), statement, has_snapshot_, site);
+  ReadCall read(binding_, plain(), statement, moments_, site);
+  std::vector<WriteId> wanted = read.Wanted();
   if (known) {
     Result<void> waited = read.Wait();
     if (!waited.ok()) {
+      if (PQstatus(plain()) != CONNECTION_OK) flow_.NotSent(false);
       error_ = std::make_shared<const Error>(waited.error());
       return Reply(waited.error());
     }
   }
+  awaited_ = std::move(wanted);
+  Sends(statement, status, awaited_);
   if (kind == Kind::kCommit && flow_.writes() && status == PQTRANS_INTRANS) {
     OwnResult result = flow_.Commit();
     Keep(result.get());
@@ -175,7 +182,6 @@ Reply Connection::Inside::Run(const Statement& statement, const Sent& sent, cons
   const Followed followed = Follow(statement, sent, site);
   OwnResult result(run());
   Keep(result.get());
-  has_snapshot_ = true;
   if (PQresultStatus(result.get()) == PGRES_TUPLES_OK) followed.Over(binding_.server);
   if (IsCopy(result.get())) {
     under_way_ = true;
@@ -198,16 +204,21 @@ int Connection::Inside::Start(const Statement& statement, const Sent& sent, cons
   binding_.Refresh();
   auto noted = NotedStatement::Begin(binding_, statement);
   const PGTransactionStatusType status = PQtransactionStatus(plain());
-  if (status == PQTRANS_IDLE && !InPipeline()) has_snapshot_ = false;
-  ReadCall read(binding_, plain(), statement, has_snapshot_, site);
+  if (status == PQTRANS_IDLE && !InPipeline()) moments_.Over();
+  ReadCall read(binding_, plain(), statement, moments_, site);
+  std::vector<WriteId> wanted = read.Wanted();
   if (status == PQTRANS_IDLE || status == PQTRANS_INTRANS) {
     const Result<void> waited = read.Wait();
     if (!waited.ok()) {
+      if (PQstatus(plain()) != CONNECTION_OK) flow_.NotSent(false);
       error_ = std::make_shared<const Error>(waited.error());
       return 0;
     }
-    awaited_ = read.Wanted();
-  } else if (InPipeline() && !IsAwaited(read.Wanted())) {
+    awaited_ = std::move(wanted);
+  } else if (const auto refusal = InPipeline() ? read.PastRefusal() : std::nullopt) {
+    error_ = std::make_shared<const Error>(*refusal);
+    return 0;
+  } else if (InPipeline() && !IsAwaited(wanted)) {
     error_ = std::make_shared<const Error>(Error{
         ErrorCode::kConfiguration,
         binding_.store->name() + ": a read in a pipeline waits where nothing is on its way: take the results first, or begin the "
@@ -232,7 +243,7 @@ int Connection::Inside::Start(const Statement& statement, const Sent& sent, cons
     flow_.NotSent(!wrote);
     return 0;
   }
-  has_snapshot_ = true;
+  Sends(statement, status, awaited_);
   read.Missed();
   if (InPipeline()) {
     ++unsynced_;
@@ -248,11 +259,20 @@ int Connection::Inside::Start(const Statement& statement, const Sent& sent, cons
   return 1;
 }
 
-// Whether this was waited for when the pipeline was last quiet.
-bool Connection::Inside::IsAwaited(const std::vector<WriteId>& wanted) const {
-  return std::all_of(wanted.begin(), wanted.end(), [this](const WriteId& id) {
-    return std::find(awaited_.begin(), awaited_.end(), id) != awaited_.end();
-  });
+void Connection::Inside::Sends(const Statement& statement, PGTransactionStatusType status, const std::vector<WriteId>& proved) {
+  // What begins a transaction takes no snapshot, unless more stands in its text; nor does SET.
+  const bool takes = status == PQTRANS_IDLE ? statement.kind == Kind::kMayCommit : statement.kind != Kind::kSession;
+  moments_.Sent(statement.past, takes, statement.may_read ? proved : std::vector<WriteId>());
+}
+
+bool Connection::Inside::IsPast() {
+  binding_.Refresh();
+  const Statement any{Kind::kRead, true, false};
+  if (IsAwaited(ReadCall(binding_, plain(), any, moments_, Site()).Wanted())) return false;
+  error_ = std::make_shared<const Error>(ReadCall::IsPast(
+      binding_, "this part of a result is of when its statement was sent, which was before the writes that it is to show: take all "
+                "of a result before anything is written, or send the statement again"));
+  return true;
 }
 
 void Connection::Inside::Refuse(const PGresult* refusal, bool wrote) {
@@ -295,6 +315,12 @@ Reply Connection::Inside::Next() {
     return Reply();
   }
   Keep(result);
+  if (PQresultStatus(result) == PGRES_SINGLE_TUPLE && IsPast()) {
+    const OwnResult dropped(result);
+    if (noted_) noted_->Came(result);
+    ending_.Add(result);
+    return Reply(*error_);
+  }
   if (InPipeline()) {
     if (PQresultStatus(result) == PGRES_PIPELINE_SYNC && syncs_ > 0) --syncs_;
     if (syncs_ == 0 && unsynced_ == 0 && PQresultStatus(result) == PGRES_PIPELINE_SYNC) flow_.Quiet();
@@ -303,6 +329,15 @@ Reply Connection::Inside::Next() {
   if (noted_) noted_->Came(result);
   if (!IsCopy(result)) ending_.Add(result);
   return Reply(result);
+}
+
+int Connection::Inside::GetCopyData(char** buffer, int asynchronous) {
+  error_.reset();
+  if (IsPast()) {
+    *buffer = nullptr;
+    return -2;
+  }
+  return PQgetCopyData(plain(), buffer, asynchronous);
 }
 
 void Connection::Inside::Over() {
@@ -348,7 +383,10 @@ void Connection::Inside::Reset() {
   repeating_.Reconnected();
   prepared_.clear();
   unnamed_.reset();
-  under_way_ = has_snapshot_ = false;
+  fetching_.clear();
+  moments_.Forget();
+  awaited_.clear();
+  under_way_ = false;
   unsynced_ = syncs_ = 0;
   pieces_.clear();
   lost_.reset();

@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,7 @@
 #include "antipode/postgresql.h"
 #include "binding.h"
 #include "flow.h"
+#include "moments.h"
 #include "noting.h"
 #include "reads.h"
 #include "repeating.h"
@@ -49,6 +51,7 @@ class Connection::Inside {
   void Prepared(const char* name, const char* text, int count, const Oid* types);
   // One that will be prepared later, or not.
   void Forget(const char* name, const char* text);
+  int GetCopyData(char** buffer, int asynchronous);
   // The unnamed statement, which every question of ours replaces: it is prepared anew with its parameters.
   struct Unnamed {
     std::string query;
@@ -80,7 +83,12 @@ class Connection::Inside {
   Followed Follow(const Statement& statement, const Sent& sent, const Site& site);
   // Reads what is under way to its end and throws it away, which libpq's own waiting calls do first.
   void End();
-  bool IsAwaited(const std::vector<WriteId>& wanted) const;
+  // Whether this was waited for by the command under way, or when the pipeline was last quiet.
+  bool IsAwaited(const std::vector<WriteId>& wanted) const { return Moments::Covers(awaited_, wanted); }
+  // A statement is sent that has waited for this; `status` is the transaction's before it.
+  void Sends(const Statement& statement, PGTransactionStatusType status, const std::vector<WriteId>& proved);
+  // Why a part of a result that comes now cannot show what it is to show: it is of when its statement was sent (SHIM-48).
+  bool IsPast();
   // Our telling what is to rest beside was refused, so that what follows it is not sent.
   void Refuse(const PGresult* refusal, bool wrote);
   PGresult* ResultOfTheirs();
@@ -101,7 +109,8 @@ class Connection::Inside {
   };
   std::map<std::string, PreparedText> prepared_;
   std::optional<Unnamed> unnamed_;
-  bool has_snapshot_ = false;             // the open transaction has run a statement
+  std::set<std::string, std::less<>> fetching_;  // names under which a FETCH may have been prepared by `SendPrepare`
+  Moments moments_;
 
   // An asynchronous command or COPY that is under way.
   bool under_way_ = false;
@@ -110,8 +119,9 @@ class Connection::Inside {
   Followed followed_;
   std::unique_ptr<NotedStatement> noted_;
 
+  std::vector<WriteId> awaited_;  // by the read that was sent last; in a pipeline when it was last quiet
+
   // A pipeline.
-  std::vector<WriteId> awaited_;  // by the read that was sent when it was last quiet
   int unsynced_ = 0;  // commands sent since the last synchronisation point
   int syncs_ = 0;     // synchronisation points that have not come back
   // What is still to come back, in order, where lineages rest beside rows: for then some of it is ours.

@@ -1,5 +1,8 @@
 #include "packets.h"
 
+#include <poll.h>
+#include <sys/socket.h>
+
 #include <algorithm>
 #include <charconv>
 
@@ -19,11 +22,31 @@ bool HasState(const Results& results, std::string_view state) {
   });
 }
 
+// Waits for libpq to have its next result, or to find the connection broken; false at the deadline.
+bool Awaits(PGconn* connection, std::chrono::steady_clock::time_point deadline) {
+  for (;;) {
+    const bool is_full = PQflush(connection) == 1;
+    if (!is_full && PQisBusy(connection) == 0) return true;
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
+    pollfd ready{PQsocket(connection), static_cast<short>(is_full ? POLLIN | POLLOUT : POLLIN), 0};
+    if (left.count() <= 0) return false;
+    if (poll(&ready, 1, static_cast<int>(std::min<std::int64_t>(left.count(), 1 << 30))) > 0 && PQconsumeInput(connection) == 0) {
+      return true;
+    }
+  }
+}
+
+// libpq's next result. With a deadline that has passed the connection is broken first, since its answer is still to come.
+PGresult* Next(PGconn* connection, Deadline deadline) {
+  if (deadline && !Awaits(connection, *deadline)) shutdown(PQsocket(connection), SHUT_RDWR);
+  return PQgetResult(connection);
+}
+
 // What comes up to the end of a group: errors of its commit (a deferred constraint). Nothing where the end did not come.
-std::optional<Results> EndOf(PGconn* connection) {
+std::optional<Results> EndOf(PGconn* connection, Deadline deadline) {
   Results errors;
   for (int empty = 0; empty < 3 && PQstatus(connection) == CONNECTION_OK;) {
-    PGresult* const result = PQgetResult(connection);
+    PGresult* const result = Next(connection, deadline);
     if (result == nullptr) {
       ++empty;  // behind an error
       continue;
@@ -84,20 +107,20 @@ bool EndsConnection(const PGresult* result) {
   return severity == nullptr || std::string_view(severity) != "ERROR";
 }
 
-Results AllOf(PGconn* connection) {
+Results AllOf(PGconn* connection, Deadline deadline) {
   Results results;
-  while (PGresult* const result = PQgetResult(connection)) {
+  while (PGresult* const result = Next(connection, deadline)) {
     results.emplace_back(result);
     if (PQstatus(connection) != CONNECTION_OK) break;
   }
   return results;
 }
 
-Results Simple(PGconn* connection, const std::string& text) {
-  return PQsendQuery(connection, text.c_str()) == 0 ? Results() : AllOf(connection);
+Results Simple(PGconn* connection, const std::string& text, Deadline deadline) {
+  return PQsendQuery(connection, text.c_str()) == 0 ? Results() : AllOf(connection, deadline);
 }
 
-Answers Piped(PGconn* connection, const std::vector<std::vector<Send>>& groups) {
+Answers Piped(PGconn* connection, const std::vector<std::vector<Send>>& groups, Deadline deadline) {
   Answers found;
   const bool entered = PQpipelineStatus(connection) == PQ_PIPELINE_OFF;
   if (entered && PQenterPipelineMode(connection) == 0) return found;
@@ -113,8 +136,8 @@ Answers Piped(PGconn* connection, const std::vector<std::vector<Send>>& groups) 
     if (count > 0) sent.push_back(count);
   }
   for (const std::size_t count : sent) {
-    for (std::size_t command = 0; command < count; ++command) found.commands.push_back(AllOf(connection));
-    std::optional<Results> end = EndOf(connection);
+    for (std::size_t command = 0; command < count; ++command) found.commands.push_back(AllOf(connection, deadline));
+    std::optional<Results> end = EndOf(connection, deadline);
     if (!end) break;
     found.ends.push_back(*std::move(end));
   }

@@ -4,6 +4,7 @@
 
 #include <libpq-fe.h>
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -66,11 +67,14 @@ bool EndsConnection(const PGresult* result);
 
 std::string_view ValueOf(const PGresult* result, int column);
 
+// How long an answer may take. What has not come by then never will: its connection is closed (SHIM-47).
+using Deadline = std::optional<std::chrono::steady_clock::time_point>;
+
 // The results of one command. A broken connection has one error to tell.
-Results AllOf(PGconn* connection);
+Results AllOf(PGconn* connection, Deadline deadline = {});
 
 // Sends one message of the simple protocol; the results of its statements, as far as they came.
-Results Simple(PGconn* connection, const std::string& text);
+Results Simple(PGconn* connection, const std::string& text, Deadline deadline = {});
 
 using Send = std::function<int()>;
 
@@ -81,7 +85,7 @@ struct Answers {
 };
 
 // Sends commands in one packet, each group a transaction of its own.
-Answers Piped(PGconn* connection, const std::vector<std::vector<Send>>& groups);
+Answers Piped(PGconn* connection, const std::vector<std::vector<Send>>& groups, Deadline deadline = {});
 
 // A command of `Piped`: a statement without parameters.
 Send Asked(PGconn* connection, const char* text);

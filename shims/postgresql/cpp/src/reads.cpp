@@ -23,6 +23,8 @@ constexpr char kCover[] =
     " (SELECT setting::bigint FROM pg_settings WHERE name = 'wal_segment_size')"
     " FROM antipode.place() AS p";
 
+constexpr std::chrono::milliseconds kOneLook(250);  // so long may a question take, however near the deadline is
+
 bool HasRow(const Results& results) {
   return !results.empty() && PQresultStatus(results.back().get()) == PGRES_TUPLES_OK &&
          PQntuples(results.back().get()) == 1;
@@ -30,11 +32,12 @@ bool HasRow(const Results& results) {
 
 }  // namespace
 
-ReadCall::ReadCall(Binding& binding, PGconn* connection, const Statement& statement, bool has_snapshot, const Site& site)
+ReadCall::ReadCall(Binding& binding, PGconn* connection, const Statement& statement, Moments& moments, const Site& site)
     : binding_(binding),
       connection_(connection),
       reads_(statement.may_read),
-      has_snapshot_(has_snapshot),
+      past_(statement.past),
+      moments_(moments),
       site_(site) {
   if (!reads_) return;
   reading_ = CurrentReading();
@@ -45,41 +48,76 @@ ReadCall::ReadCall(Binding& binding, PGconn* connection, const Statement& statem
 std::vector<WriteId> ReadCall::Wanted() const {
   const bool after = reading_ && reading_->after();
   if (!reads_ || binding_.store->mode() != Mode::kEnforce || (!after && !(binding_.waits && scope_))) return {};
-  return (after ? *reading_->after() : scope_->lineage()).OfStore(binding_.store->name());
+  return (after ? *reading_->after() : scope_->Known()).OfStore(binding_.store->name());
+}
+
+Error ReadCall::IsPast(const Binding& binding, const std::string& what) {
+  return {ErrorCode::kConfiguration,
+          binding.store->name() + ": " + what + ", and waiting makes it no newer", nullptr};
+}
+
+std::optional<Error> ReadCall::PastRefusal() const {
+  if (past_.does != Past::Does::kFetches) return std::nullopt;
+  const std::vector<WriteId> wanted = Wanted();
+  if (wanted.empty() || moments_.CursorShows(past_.cursor, wanted)) return std::nullopt;
+  return IsPast(binding_, "what is fetched is of when its cursor was declared, which was before the writes that it is to show: "
+                          "declare it again behind them, by a statement of its own on this connection");
 }
 
 Result<void> ReadCall::Wait() {
-  if (Wanted().empty()) return {};
+  const std::vector<WriteId> wanted = Wanted();
+  if (wanted.empty()) return {};
+  if (auto refusal = PastRefusal()) return *std::move(refusal);
+  if (past_.does == Past::Does::kFetches) return {};
   const auto began = std::chrono::steady_clock::now();
-  std::string life;
-  if (PQtransactionStatus(connection_) == PQTRANS_IDLE || PQtransactionStatus(connection_) == PQTRANS_INTRANS) {
-    Results facts;
-    if (PQpipelineStatus(connection_) == PQ_PIPELINE_OFF) {
-      facts = Simple(connection_, kLife);
-    } else if (auto piped = Piped(connection_, {{Asked(connection_, kLife)}}).commands; !piped.empty()) {
-      facts = std::move(piped.front());
-    }
-    if (HasRow(facts)) {
-      life = ValueOf(facts.back().get(), 0);
-      const std::string isolation(ValueOf(facts.back().get(), 1));
-      const bool keeps = isolation != "read committed" && isolation != "read uncommitted";
-      if (keeps && has_snapshot_ && PQtransactionStatus(connection_) == PQTRANS_INTRANS) {
-        return WaitedInVain(binding_.store->name(),
-                            binding_.store->name() + ": its " + isolation +
-                                " transaction reads from a snapshot taken before: begin another one",
-                            std::chrono::steady_clock::now() - began, scope_, false);
-      }
+  std::chrono::nanoseconds timeout = TimeoutOf(binding_.store->name(), binding_.options.timeout);
+  if (const auto end = scope_ ? scope_->deadline() : std::nullopt) {
+    timeout = std::clamp<std::chrono::nanoseconds>(*end - began, std::chrono::nanoseconds(0), timeout);
+  }
+  const auto deadline = began + timeout;
+  const auto late = [&] {
+    return WaitedInVain(binding_.store->name(),
+                        binding_.store->name() + " at " + binding_.server->address() +
+                            ": no answer came on the connection of the read itself, which is closed. The read waited for it " +
+                            std::to_string(std::llround(std::chrono::duration<double, std::milli>(timeout).count())) + " ms",
+                        std::chrono::steady_clock::now() - began, scope_, false);
+  };
+  // Where the transaction has no snapshot yet the question would take it: then it comes behind the wait.
+  std::optional<Place> place;
+  if (PQtransactionStatus(connection_) == PQTRANS_INTRANS && moments_.has_snapshot()) {
+    place = AskPlace(deadline);
+    if (!place->in_time) return late();
+    if (place->keeps_snapshot()) {
+      if (moments_.SnapshotShows(wanted)) return {};
+      return IsPast(binding_, "its " + place->isolation +
+                                  " transaction reads from a snapshot taken before the writes that it is to show: begin another one");
     }
   }
-  const auto timeout = TimeoutOf(binding_.store->name(), binding_.options.timeout);
-  Result<void> waited = WaitFirst(binding_.server, timeout, reading_, scope_, binding_.waits);
+  Result<void> waited = WaitFirst(binding_.server, deadline - std::chrono::steady_clock::now(), reading_, scope_, binding_.waits);
   if (!waited.ok()) return waited;
+  if (!place) {
+    place = AskPlace(deadline);
+    if (PQtransactionStatus(connection_) == PQTRANS_INTRANS) moments_.Sent({}, true, wanted);
+  }
+  if (!place->in_time) return late();
   const std::string judged = binding_.shim().LifeOf(binding_.server->address());
-  if (life.empty() || judged.empty() || judged == life) return {};
+  if (place->life.empty() || judged.empty() || judged == place->life) return {};
   return WaitedInVain(binding_.store->name(),
                       binding_.store->name() + ": " + binding_.server->address() +
                           " leads to several servers: name them one by one",
                       std::chrono::steady_clock::now() - began, scope_, true);
+}
+
+ReadCall::Place ReadCall::AskPlace(std::chrono::steady_clock::time_point deadline) {
+  deadline = std::max(deadline, std::chrono::steady_clock::now() + kOneLook);
+  Results facts;
+  if (PQpipelineStatus(connection_) == PQ_PIPELINE_OFF) {
+    facts = Simple(connection_, kLife, deadline);
+  } else if (auto piped = Piped(connection_, {{Asked(connection_, kLife)}}, deadline).commands; !piped.empty()) {
+    facts = std::move(piped.front());
+  }
+  if (HasRow(facts)) return {std::string(ValueOf(facts.back().get(), 0)), std::string(ValueOf(facts.back().get(), 1))};
+  return {{}, {}, PQstatus(connection_) == CONNECTION_OK || std::chrono::steady_clock::now() < deadline};
 }
 
 void ReadCall::Cover(const PGresult* result) {

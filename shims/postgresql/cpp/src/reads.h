@@ -4,13 +4,17 @@
 
 #include <libpq-fe.h>
 
+#include <chrono>
 #include <memory>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "antipode/reading.h"
 #include "antipode/scope.h"
 #include "antipode/site.h"
 #include "binding.h"
+#include "moments.h"
 #include "packets.h"
 #include "statements.h"
 
@@ -19,14 +23,21 @@ namespace antipode::postgresql {
 // One read: what it has to wait for, and who wants to know what it depends on.
 class ReadCall {
  public:
-  // `has_snapshot`: whether the open transaction has run a statement.
-  ReadCall(Binding& binding, PGconn* connection, const Statement& statement, bool has_snapshot, const Site& site);
+  ReadCall(Binding& binding, PGconn* connection, const Statement& statement, Moments& moments, const Site& site);
 
   // What it is to show; empty where it waits for nothing.
   std::vector<WriteId> Wanted() const;
 
-  // Waits until the connection's own server has what it is to show; fails by the policies.
+  // Why it fails at once, for a cursor's sake; nothing where it does not.
+  std::optional<Error> PastRefusal() const;
+
+  // Waits until the connection's own server has what it is to show; fails by the policies. What it reads of a moment that is past
+  // fails at once, where that does not show it (SHIM-48). Where the server does not answer on the connection by the deadline, that
+  // is closed (SHIM-47).
   Result<void> Wait();
+
+  // The error of what reads data of a moment that is past (SHIM-48): `what` says of which, and the way round.
+  static Error IsPast(const Binding& binding, const std::string& what);
 
   // The value has come: what it depends on is asked for behind it.
   void Cover(const PGresult* result);
@@ -41,11 +52,20 @@ class ReadCall {
   bool collects() const { return reading_ || merges_; }
   void Saw(const std::vector<WriteId>& ids, const Lineage& lineage);
   std::optional<WriteId> Position();
+  // What the connection says of itself.
+  struct Place {
+    std::string life;         // when its server started; empty where it does not say
+    std::string isolation;
+    bool in_time = true;
+    bool keeps_snapshot() const { return !isolation.empty() && isolation != "read committed" && isolation != "read uncommitted"; }
+  };
+  Place AskPlace(std::chrono::steady_clock::time_point deadline);
 
   Binding& binding_;
   PGconn* const connection_;
   const bool reads_;
-  const bool has_snapshot_;
+  const Past& past_;
+  Moments& moments_;
   const Site site_;
   std::shared_ptr<ReadingBlock> reading_;
   ScopePtr scope_;

@@ -9,6 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "moments.h"
+
 namespace antipode::postgresql {
 
 enum class Kind {
@@ -33,6 +35,7 @@ struct Statement {
   bool may_read = true;     // it may give data: it waits, where reads do (SHIM-44)
   bool reads_data = false;  // it reads, and from something: no setting, no expression
   std::vector<std::string> tables = {};  // for a recorded history: which it reads, as `TablesRead` has them
+  Past past = {};
 };
 
 // What a statement may do.

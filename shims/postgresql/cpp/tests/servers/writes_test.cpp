@@ -403,7 +403,7 @@ TEST_F(Writes, TwoPhaseCommit) {
   Do(Insert("two-phase"));
   EXPECT_EQ(Do("PREPARE TRANSACTION 'cpp'"), PGRES_COMMAND_OK);
   EXPECT_EQ(scope->pending().size(), 1U) << "pending until it is committed";
-  EXPECT_TRUE(scope.lineage().empty());
+  EXPECT_TRUE(scope->Known().empty());
   EXPECT_EQ(Do("COMMIT PREPARED 'nothing of that name'"), PGRES_FATAL_ERROR);
   EXPECT_EQ(scope->pending().size(), 1U);
   EXPECT_EQ(Do("COMMIT PREPARED 'cpp'"), PGRES_COMMAND_OK);
