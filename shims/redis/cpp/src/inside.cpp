@@ -220,7 +220,9 @@ int Connection::Inside::Flush() {
   }
   Ask();
   for (const ReadPtr& read : batch_reads_) {
-    if (!read->ids().empty() && (Drain() != REDIS_OK || !WaitFor(*read))) return REDIS_ERR;
+    if (read->ids().empty() || WaitHere(*read)) continue;
+    late_ = LateError(*read);
+    return REDIS_ERR;
   }
   multi_sent_ = multi_;
   for (Expected& each : batch_) {
@@ -261,8 +263,13 @@ Reply Connection::Inside::Command(std::string_view packed, const Site& site) {
         const auto followed = Followed(site);
         const auto noted = NotedReads::For(*binding_.store);
         if (noted) read->ToldBy(noted);
+        if (!read->ids().empty()) until_ = read->deadline();
         Reply reply = ReadShown(*words, packed, *read);
-        if (!reply) return reply;  // the connection broke
+        until_.reset();
+        if (!reply) {  // the connection broke
+          if (auto late = LateError(*read)) return Reply(*std::move(late));
+          return reply;
+        }
         if (followed) Came(*followed, packed, *reply);
         if (auto done = read->Finish(); !done.ok()) return Reply(done.error());
         if (noted) noted->Came(*words, *reply, false);
@@ -272,7 +279,7 @@ Reply Connection::Inside::Command(std::string_view packed, const Site& site) {
   }
   Reply reply;
   if (Append(packed, site) != REDIS_OK) return refused_ ? Reply(*refused_) : Reply();
-  if (GetReply(&reply) != REDIS_OK) return {};
+  static_cast<void>(GetReply(&reply));
   return reply;
 }
 
@@ -285,14 +292,17 @@ int Connection::Inside::GetReply(Reply* reply) {
     ready_.pop_front();
     return REDIS_OK;
   }
-  if (Flush() != REDIS_OK) return REDIS_ERR;
+  if (Flush() != REDIS_OK) {
+    if (late_) wanted = Reply(*std::exchange(late_, std::nullopt));
+    return REDIS_ERR;
+  }
   if (!ready_.empty()) return GetReply(reply);  // what a wait had to read first
   return ReadReply(wanted);
 }
 
 int Connection::Inside::ReadReply(Reply& reply) {
   void* raw = nullptr;
-  if (redisGetReply(context_.get(), &raw) != REDIS_OK) {
+  if (NextReply(&raw) != REDIS_OK) {
     Broke();
     return REDIS_ERR;
   }
@@ -327,7 +337,7 @@ bool Connection::Inside::ReadAnswers() {
     Reply taken;
     if (!answer.is_queued) {
       void* raw = nullptr;
-      if (redisGetReply(context_.get(), &raw) != REDIS_OK) {
+      if (NextReply(&raw) != REDIS_OK) {
         for (const WritePtr& write : answer.writes) write->Answered(nullptr);
         for (const ReadPtr& read : answer.reads) read->Saw(std::nullopt);
         Broke();
@@ -450,6 +460,8 @@ void Connection::Inside::LoseAll() {
 int Connection::Inside::Reconnect() {
   LoseAll();
   ready_.clear();
+  is_late_ = false;
+  late_.reset();
   repeating_.Reconnected();
   return redisReconnect(context_.get());
 }

@@ -4,6 +4,7 @@
 
 #include <hiredis/hiredis.h>
 
+#include <chrono>
 #include <cstddef>
 #include <deque>
 #include <memory>
@@ -79,6 +80,7 @@ class Connection::Inside {
   int Drain();
 
   // Receiving
+  int NextReply(void** raw);
   int ReadReply(Reply& reply);
   bool ReadAnswers();
   void Settle(Expected& expected, const redisReply& reply);
@@ -101,6 +103,8 @@ class Connection::Inside {
   std::optional<std::vector<Reply>> Exchange(const std::vector<std::string>& packed);
   std::optional<Seen> Look(ReadCall& read);
   bool WaitFor(ReadCall& read);
+  bool WaitHere(ReadCall& read);
+  std::optional<Error> LateError(ReadCall& read) const;
   void AppendRead(Expected& expected, std::string_view packed, const Site& site);
   ReadPtr NewRead(const Site& site);
   bool IsAwaited(const ReadCall& read) const;
@@ -127,6 +131,9 @@ class Connection::Inside {
   std::vector<Shown> queued_;  // how the replies in its EXEC's are to be read
   std::vector<std::optional<std::size_t>> queued_noted_;  // the places of its commands in what a history is told of them
   std::optional<Error> refused_;
+  std::optional<std::chrono::steady_clock::time_point> until_;  // while a read waits: its deadline
+  bool is_late_ = false;        // a read waited in vain for an answer here, and the connection is closed
+  std::optional<Error> late_;   // which is for the application to hear
   bool multi_ = false;
   bool is_read_ = false;     // something is read inside it
   bool multi_sent_ = false;  // and the server has it: inside, nothing can be asked

@@ -1,5 +1,8 @@
 // Reads that wait, or that say what they depend on: the question and the read in one atomic step on one connection.
+#include <sys/socket.h>
+
 #include <algorithm>
+#include <chrono>
 #include <utility>
 
 #include "antipode/messages.h"
@@ -7,9 +10,12 @@
 #include "inside.h"
 #include "marks.h"
 #include "resp.h"
+#include "socket.h"
 
 namespace antipode::redis {
 namespace {
+
+constexpr std::chrono::milliseconds kOneLook(250);  // so long may one take, however near the deadline is
 
 const std::string& Multi() {
   static const auto& packed = *new std::string(Pack({"MULTI"}));
@@ -48,6 +54,26 @@ std::string AskMarks(const std::string& key, const std::vector<std::string>& fie
 
 }  // namespace
 
+// hiredis's next reply. Where a read waits, and none comes by its deadline, the connection is closed: the answer is still to come,
+// and would be taken for that of the next command (SHIM-47).
+int Connection::Inside::NextReply(void** raw) {
+  if (!until_) return redisGetReply(context_.get(), raw);
+  const auto until = std::max(*until_, std::chrono::steady_clock::now() + kOneLook);
+  while (true) {
+    *raw = nullptr;
+    if (redisGetReplyFromReader(context_.get(), raw) != REDIS_OK) return REDIS_ERR;
+    if (*raw != nullptr) return REDIS_OK;
+    for (int is_written = 0; is_written == 0;) {
+      if (redisBufferWrite(context_.get(), &is_written) != REDIS_OK) return REDIS_ERR;
+    }
+    if (!WaitSocket(context_->fd, false, until)) {
+      is_late_ = true;
+      shutdown(context_->fd, SHUT_RDWR);
+    }
+    if (redisBufferRead(context_.get()) != REDIS_OK) return REDIS_ERR;
+  }
+}
+
 std::optional<std::vector<Reply>> Connection::Inside::Exchange(const std::vector<std::string>& packed) {
   for (const std::string& each : packed) {
     if (redisAppendFormattedCommand(context_.get(), each.data(), each.size()) != REDIS_OK) {
@@ -58,7 +84,7 @@ std::optional<std::vector<Reply>> Connection::Inside::Exchange(const std::vector
   std::vector<Reply> replies;
   for (std::size_t place = 0; place < packed.size(); ++place) {
     void* raw = nullptr;
-    if (redisGetReply(context_.get(), &raw) != REDIS_OK || raw == nullptr) {
+    if (NextReply(&raw) != REDIS_OK || raw == nullptr) {
       Broke();
       return std::nullopt;
     }
@@ -181,8 +207,9 @@ bool Connection::Inside::WaitNow(const Site& site) {
   if (multi_ && multi_sent_) {
     awaited = multi_reads_;
     if (!IsAwaited(*read)) refused_ = Unawaited();
-  } else if (Drain() != REDIS_OK || !WaitFor(*read)) {
-    return true;  // the connection broke, and says so by itself
+  } else if (!WaitHere(*read)) {
+    refused_ = LateError(*read);
+    return !refused_;  // a connection that broke says so by itself
   }
   for (const ReadPtr& each : awaited) {
     if (auto done = each->Finish(); !done.ok() && !refused_) refused_ = done.error();
@@ -197,6 +224,22 @@ bool Connection::Inside::WaitFor(ReadCall& read) {
     if (!seen) return context_->err == 0;
     if (!read.Again(read.Judge(*seen))) return true;
   }
+}
+
+// The same behind all replies that are on their way.
+bool Connection::Inside::WaitHere(ReadCall& read) {
+  until_ = read.deadline();
+  const bool done = Drain() == REDIS_OK && WaitFor(read);
+  until_.reset();
+  return done;
+}
+
+// What is told of a wait whose answer did not come in time; nothing where another thing broke the connection.
+std::optional<Error> Connection::Inside::LateError(ReadCall& read) const {
+  if (!is_late_) return std::nullopt;
+  read.Late();
+  if (auto done = read.Finish(); !done.ok()) return done.error();
+  return std::nullopt;
 }
 
 // Reads as it is sent where lineages rest beside values, and gives what the application is to get.

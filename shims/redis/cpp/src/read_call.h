@@ -41,6 +41,9 @@ class ReadCall {
   std::optional<Visibility> Judge(const Seen& seen) const;
   // After a look: whether another one is to follow; it sleeps until then, or until the engine saw the writes there.
   bool Again(const std::optional<Visibility>& trouble);
+  std::chrono::steady_clock::time_point deadline() const { return deadline_; }
+  // No answer came by then on the connection of the read itself.
+  void Late();
   // The server refuses to say where it is.
   void Refused(const std::string& words);
 

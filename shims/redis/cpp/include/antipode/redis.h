@@ -107,7 +107,7 @@ class Connection {
   ~Connection();
 
   /// `redisCommand`: sends, and gives the reply; nothing where the connection broke, or (`Reply::error`) where a read that was
-  /// to wait did so in vain.
+  /// to wait did so in vain. Where the server did not answer by its deadline, the connection is closed, too (SHIM-47): `Reconnect`.
   Reply Command(Format format, ...);
   Reply CommandV(Format format, va_list arguments);
   Reply CommandArgv(int argc, const char** argv, const std::size_t* argvlen, Site site = Site());

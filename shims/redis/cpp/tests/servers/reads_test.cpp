@@ -125,6 +125,33 @@ TEST_F(ReadsTest, WhatMayReadWaitsToo) {
   }
 }
 
+// SHIM-47: the question is still open on the connection, and the next command would take its answer.
+TEST_F(ReadsTest, AServerThatDoesNotAnswerEndsTheWaitAndTheConnection) {
+  Connection a = Wrapped("a");
+  for (const bool appended : {false, true}) {
+    Connection b = Wrapped("b2", StoreOptions(kStore).WaitOnRead(true).Timeout(1s));
+    ASSERT_EQ(b.SetTimeout(timeval{30, 0}), REDIS_OK);
+    TheLab().Freeze("redis", "b2");
+    Scope scope(Written(a, "frozen", appended ? "2" : "1"));
+    const auto began = std::chrono::steady_clock::now();
+    Reply r;
+    if (appended) {
+      b.Append("GET frozen");
+      EXPECT_EQ(b.GetReply(&r), REDIS_ERR);
+    } else {
+      r = b.Command("GET frozen");
+    }
+    EXPECT_LT(std::chrono::steady_clock::now() - began, 20s);
+    TheLab().Thaw("redis", "b2");
+    EXPECT_FALSE(r);
+    ASSERT_NE(r.error(), nullptr);
+    EXPECT_EQ(r.error()->code, ErrorCode::kTimedOut) << r.error()->message;
+    EXPECT_NE(b.err(), 0);
+    ASSERT_EQ(b.Reconnect(), REDIS_OK);
+    EXPECT_TRUE(Until([&] { return b.Command("GET frozen").text() == (appended ? "2" : "1"); }));
+  }
+}
+
 TEST_F(ReadsTest, EachReadOfABatchWaitsForItsOwnScope) {  // SHIM-44, SCOPE-24
   Connection a = Wrapped("a");
   Connection b = Wrapped("b2", StoreOptions(kStore).WaitOnRead(true).Timeout(10s));

@@ -149,7 +149,7 @@ TEST_F(WritesTest, ATransactionIsPendingUntilExecAndThenHasItsPosition) {  // SH
   ASSERT_EQ(posts.Command("GET k").text(), "QUEUED");
   EXPECT_EQ(scope->pending().size(), 1U);
   EXPECT_FALSE(scope->Outgoing()->IsComplete());
-  EXPECT_TRUE(scope->lineage().empty());
+  EXPECT_TRUE(scope->Known().empty());
   const Reply r = posts.Command("EXEC");
   ASSERT_EQ(r->type, REDIS_REPLY_ARRAY);
   ASSERT_EQ(r->elements, 2U);  // nothing of ours is in it
