@@ -138,7 +138,7 @@ TEST_F(PublishingTest, AConnectionThatBrokeWhileNobodyLookedSendsNothing) {  // 
   link.Cut();
   Scope scope;
   ASSERT_TRUE(Until([&] { return mq->BasicPublish(1, "", queue, "x").outcome() == Outcome::kNotSent; }));
-  EXPECT_TRUE(scope->lineage().empty());
+  EXPECT_TRUE(scope->Known().empty());
 }
 
 TEST_F(PublishingTest, NoConfirmInTimeIsAnUnknownOutcomeAndTheNextOneHasItsOwn) {
@@ -300,7 +300,7 @@ TEST_F(PublishingTest, ATransactionThatEndsWithItsConnectionLeavesNothing) {
     EXPECT_EQ(scope->pending().size(), 1U);
   }
   EXPECT_TRUE(scope->pending().empty());
-  EXPECT_TRUE(scope->lineage().empty());
+  EXPECT_TRUE(scope->Known().empty());
 }
 
 TEST_F(PublishingTest, AWriteThatIsPendingMarksTheMessage) {
