@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import copy
+import time
 from collections.abc import AsyncGenerator
 from contextlib import suppress
 from functools import cache
@@ -16,6 +17,7 @@ from antipode_mysql.binding import Binding
 from antipode_mysql.connector_driving import SLOTS, ConnectorDriving, octets, share
 from antipode_mysql.driving import Row
 from antipode_mysql.recorder import Call
+from antipode_mysql.waiting import Late
 
 _Plain: Any = MySQLConnection  # its inner parts may be overridden
 _Pooled: Any = PooledMySQLConnection
@@ -141,7 +143,17 @@ class RecordingConnection(ConnectorDriving, _Plain):  # type: ignore[misc]
         await self._antipode_progress(result)
         return result
 
+    async def consume_results(self) -> None:
+        if self.unread_result:
+            self._antipode.discards = True
+            await super().consume_results()
+
+    async def rollback(self) -> None:
+        await self.consume_results()
+        await super().rollback()
+
     async def get_rows(self, *args: Any, **kwargs: Any) -> Any:
+        self._antipode.fetches()
         rows, end = await super().get_rows(*args, **kwargs)
         await self._antipode_saw(rows, end)
         return rows, end
@@ -180,6 +192,13 @@ class RecordingConnection(ConnectorDriving, _Plain):  # type: ignore[misc]
         except asyncio.CancelledError:
             await self._antipode_give_up()
             raise
+
+    async def _antipode_ask_until(self, question: bytes, until: float) -> list[Row]:
+        try:
+            async with asyncio.timeout(max(until - time.monotonic(), 0.001)):
+                return await self._antipode_ask(question)
+        except TimeoutError as error:  # its cancellation has closed the connection
+            raise Late from error
 
     async def _antipode_give_up(self) -> None:
         """Closes the socket; a server that does not take the close in time does not hold the cancelled task."""

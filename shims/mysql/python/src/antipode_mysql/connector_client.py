@@ -125,6 +125,7 @@ class RecordingConnection(ConnectorDriving, BlockingDriving, _Plain):  # type: i
         return result
 
     def get_rows(self, *args: Any, **kwargs: Any) -> Any:
+        self._antipode.fetches()
         rows, end = super().get_rows(*args, **kwargs)
         at_once(self._antipode_saw(rows, end))
         return rows, end
@@ -136,6 +137,18 @@ class RecordingConnection(ConnectorDriving, BlockingDriving, _Plain):  # type: i
 
     async def _antipode_packet(self, timeout: int | None = None) -> Any:
         return self._socket.recv(timeout or self._read_timeout)
+
+    def consume_results(self) -> None:
+        if self.unread_result:
+            self._antipode.discards = True
+            super().consume_results()
+
+    def rollback(self) -> None:
+        self.consume_results()
+        super().rollback()
+
+    def _antipode_cut(self) -> None:
+        self.shutdown()
 
     async def _antipode_consume(self) -> None:
         self.handle_unread_result()

@@ -15,9 +15,12 @@ from antipode.followed_reads import FollowedRead
 from antipode_mysql import noting
 from antipode_mysql.recorder import IN_TRANSACTION, Call, Recorder
 from antipode_mysql.statements import Kind
+from antipode_mysql.waiting import Late, Moment, ReadCall
 
 Row = Sequence[bytes | None]
 _R = TypeVar("_R")
+_EARLY_S: Final = 0.01
+"""A socket's clock may be so much early."""
 _LEAVE_S: Final = 1
 """How long closing a connection with an open transaction may take longer, in seconds."""
 
@@ -47,6 +50,11 @@ class Driving:
     @abstractmethod
     async def _antipode_ask(self, question: bytes) -> list[Row]:
         """Asks on this connection, in a round trip of its own; raises the client's errors."""
+
+    @abstractmethod
+    async def _antipode_ask_until(self, question: bytes, until: float) -> list[Row]:
+        """`_antipode_ask` of what is to be answered by a time (of `time.monotonic`): else the connection is closed, as
+        the question is open on it still, and Late raised (SHIM-47)."""
 
     @abstractmethod
     async def _antipode_answer(self) -> list[Row]:
@@ -83,7 +91,7 @@ class Driving:
             await self._antipode_settle()
         call = recorder.before(sql, several=several)
         if recorder.may_track and not self._antipode_left():
-            await self._antipode_track(recorder)
+            await self._antipode_track(recorder, None if call is None else call.read)
             if call is not None and recorder.tracks:
                 call.asks = False
         if recorder.binding.notes:
@@ -100,9 +108,11 @@ class Driving:
         self._antipode_call = call
         try:
             if read is not None:
-                snapshot = recorder.snapshot if recorder.flags & IN_TRANSACTION else None
-                await read.wait(self._antipode_ask, self._antipode_pause, recorder.session, snapshot)
+                if read.trouble is None:
+                    snapshot = recorder.snapshot or Moment()
+                    await read.wait(self._antipode_ask_until, self._antipode_pause, recorder, snapshot)
                 read.refuse()
+                recorder.shows = read.shows
                 call.asks = call.asks or (read.collects and packs_reads)
             result = await action()
         except BaseException as error:
@@ -112,13 +122,20 @@ class Driving:
             await self._antipode_finish(call)
         return result
 
-    async def _antipode_track(self, recorder: Recorder) -> None:
+    async def _antipode_track(self, recorder: Recorder, read: ReadCall | None) -> None:
         """Once a session: has the server tell the ids of commits in its own answers."""
+        recorder.tracks = False
         try:
-            await self._antipode_ask(recorder.flavour.track)
+            if read is not None and read.ids:
+                await self._antipode_ask_until(recorder.flavour.track, read.until)
+            else:
+                await self._antipode_ask(recorder.flavour.track)
             recorder.tracks = True
+        except Late:
+            if read is not None:
+                read.late()
         except Exception:  # our own question: its errors are not the application's (SHIM-2)
-            recorder.tracks = False
+            pass
 
     async def _antipode_settle(self) -> None:
         """Whatever the application has left unread of the statement before is over."""
@@ -234,6 +251,25 @@ class BlockingDriving(Driving):
             return action()
 
         return at_once(self._antipode_run(sql, several, packs_reads, act))
+
+    @abstractmethod
+    def _antipode_cut(self) -> None:
+        """Closes the connection's socket; never waits for the server."""
+
+    async def _antipode_ask_until(self, question: bytes, until: float) -> list[Row]:
+        connection = cast(Any, self)
+        limits = connection._read_timeout, connection._write_timeout
+        left = max(until - time.monotonic(), 0.001)
+        connection._read_timeout, connection._write_timeout = (min(limit or left, left) for limit in limits)
+        try:
+            return await self._antipode_ask(question)
+        except Exception as error:
+            if time.monotonic() < until - _EARLY_S:
+                raise
+            self._antipode_cut()
+            raise Late from error
+        finally:
+            connection._read_timeout, connection._write_timeout = limits
 
     async def _antipode_pause(self, seconds: float) -> None:
         time.sleep(seconds)

@@ -39,6 +39,12 @@ class _Result(_PlainResult):  # type: ignore[misc]
             connection._antipode_end_of_rows(self, status)
         return ended
 
+    def _read_rowdata_packet_unbuffered(self) -> Any:
+        connection = self.connection
+        if self.unbuffered_active and isinstance(connection, RecordingConnection):
+            connection._antipode.fetches()
+        return super()._read_rowdata_packet_unbuffered()
+
     def _read_row_from_packet(self, packet: Any) -> tuple[Any, ...]:
         row: tuple[Any, ...] = super()._read_row_from_packet(packet)
         if self.unbuffered_active:
@@ -189,6 +195,8 @@ class RecordingConnection(BlockingDriving, _Plain):  # type: ignore[misc]
     # What the recorder needs
 
     async def _antipode_ask(self, question: bytes) -> list[Row]:
+        if self._sock is None:
+            raise pymysql.err.InterfaceError(0, "")  # as PyMySQL says that it is closed
         self._write_bytes(_command(question))
         return await self._antipode_answer()
 
@@ -207,6 +215,9 @@ class RecordingConnection(BlockingDriving, _Plain):  # type: ignore[misc]
                 self._antipode.flags = struct.unpack_from("<H", packet.get_all_data(), 3)[0] & 3
                 return rows
             rows.append([packet.read_length_coded_string() for _ in range(columns)])
+
+    def _antipode_cut(self) -> None:
+        self._force_close()
 
     def _antipode_open(self, error: BaseException) -> bool:
         return isinstance(error, pymysql.err.MySQLError) and self._sock is not None

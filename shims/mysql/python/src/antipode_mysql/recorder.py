@@ -25,7 +25,7 @@ from antipode_mysql.probe import MULTIPLEXED, flavour_of
 from antipode_mysql.repeating import own_reads
 from antipode_mysql.session_settings import SessionSettings
 from antipode_mysql.statements import GAP, Kind, Statement, classify
-from antipode_mysql.waiting import ReadCall, Snapshot, read_call
+from antipode_mysql.waiting import Moment, ReadCall, fetch, read_call
 
 IN_TRANSACTION: Final = 0x0001
 AUTOCOMMIT: Final = 0x0002
@@ -89,7 +89,11 @@ class Recorder:
         self.mark_known = False
         self.writes: list[tuple[Scope | None, Write]] = []
         """Of the open transaction: one for each scope that wrote in it."""
-        self.snapshot: Snapshot | None = None
+        self.snapshot: Moment | None = None
+        self.discards = True
+        """Whether what is read from now on is no data, or thrown away."""
+        self.shows: Moment | None = None
+        """The moment of the data that is read in parts; None where nobody waited for anything."""
         """Of the open transaction, once something was read or written in it."""
         self.rests = ""
         """The lineage that the session's variable holds."""
@@ -104,9 +108,11 @@ class Recorder:
         binding.refresh()
         if not binding.records:
             return None
+        self.shows, self.discards = None, True
         if not self.flags & IN_TRANSACTION:
             self.snapshot = None
         statement = classify(sql, several=several)
+        self.discards = not statement.may_read
         kind, began = statement.kind, not self.writes
         if kind is not Kind.READ and not (kind is Kind.WRITE and statement.packs):
             self.settings.said(sql, several=several)
@@ -117,14 +123,13 @@ class Recorder:
             self._begin_write()
         elif not self.writes:
             if statement.may_read:
-                self.snapshot = self.snapshot or Snapshot()
+                self.snapshot = self.snapshot or Moment()
                 self.snapshot.taken = self.snapshot.taken or read is None
             elif kind is Kind.ENDS and b"SNAPSHOT" in sql.upper():
-                self.snapshot = Snapshot()
-                self.snapshot.taken = True
+                self.snapshot = Moment(taken=True)
             return None if read is None else Call(statement, read=read)
         if self.snapshot is None:
-            self.snapshot = Snapshot()
+            self.snapshot = Moment()
         ends = statement.packs and self._will_end(statement)
         assigns = self._assignment(statement)
         return Call(statement, read=read, ends=ends, asks=ends and not self.tracks, assigns=assigns, began=began)
@@ -181,6 +186,16 @@ class Recorder:
         return bool(wanted) and self.binding.records and not self.flags & IN_TRANSACTION
 
     # After it
+
+    @property
+    def in_transaction(self) -> bool:
+        """Whether a transaction is open, as the server has said last."""
+        return bool(self.flags & IN_TRANSACTION)
+
+    def fetches(self) -> None:
+        """Data of the statement that was sent last is about to be read. Raises where it is too old (SHIM-48)."""
+        if not self.discards and (self.binding.waits or current_reading() is not None):
+            fetch(self.binding, self.flavour, self.shows)
 
     def heard(self, gtids: str) -> None:
         """The server has told, behind an OK, what was committed."""
@@ -370,4 +385,5 @@ class Recorder:
     def connected(self, session: int, flags: int, version: str, *, can_track: bool) -> None:
         """The connection is open: the session's number, the server's status and version as its greeting says them."""
         self.session, self.flags = session, flags & (IN_TRANSACTION | AUTOCOMMIT)
+        self.snapshot = Moment(taken=True) if flags & IN_TRANSACTION else None  # nobody saw what it has read
         self.flavour, self.can_track = flavour_of(version), can_track

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from antipode.at_rest import lineage_at_rest
 from antipode.lineage import EMPTY, Lineage
 from antipode.reading import Reading, current_reading
 from antipode.scope import Scope, current_scope
 from antipode.shim import unproven
-from antipode.verdict import Verdict, Visibility
+from antipode.verdict import Verdict, Visibility, not_yet
 from antipode.wait_on_read import waited_in_vain
+from antipode.waiting import LOOK_S
 from antipode.writeid import Ordered, WriteId
 
 from antipode_mysql import column
@@ -23,8 +24,8 @@ from antipode_mysql.shim import MySQLShim
 
 _SLICE_S: Final = 0.5
 _PAUSE_S: Final = 0.01
-Ask = Callable[[bytes], Awaitable[Sequence[Sequence[bytes | None]]]]
-"""Asks a question on the read's own connection; the rows."""
+AskUntil = Callable[[bytes, float], Awaitable[Sequence[Sequence[bytes | None]]]]
+"""Asks a question on the read's own connection until a time (of `time.monotonic`), or raises Late; the rows."""
 Pause = Callable[[float], Awaitable[None]]
 """Waits for so many seconds."""
 _PAST: Final = unproven(
@@ -33,21 +34,44 @@ _PAST: Final = unproven(
 )
 
 
-class Snapshot:
-    """What the open transaction of a connection shows: nothing newer than its first read."""
+class Late(Exception):
+    """The answer to a question of ours did not come by its deadline; the connection is closed."""
 
-    __slots__ = ("proved", "taken")
 
-    def __init__(self) -> None:
-        self.taken = False
-        self.proved: Mapping[str, int] = {}
+class Session(Protocol):
+    """What is known of a connection's session."""
+
+    @property
+    def session(self) -> int:
+        """Its number."""
+
+    @property
+    def in_transaction(self) -> bool:
+        """Whether a transaction is open, as the server has said last."""
+
+
+class Moment:
+    """When data was taken that is read later: by the open transaction's snapshot, or in parts (SHIM-48)."""
+
+    __slots__ = ("_ids", "_proved", "taken")
+
+    def __init__(self, *, taken: bool = False) -> None:
+        self.taken = taken
+        self._proved: Mapping[str, int] = {}
         """What was known to be there just before it was taken."""
+        self._ids: frozenset[WriteId] = frozenset()
+        """What was proved by itself, as waited for."""
+
+    def showed(self, seen: Look, ids: Sequence[WriteId] = ()) -> None:
+        """Note what was there at a look before it was taken."""
+        self._proved, self._ids = seen.proved(), frozenset(ids)
 
     def covers(self, ids: Sequence[WriteId]) -> bool:
-        """Whether these writes were there when it was taken."""
-        return all(
-            isinstance(w.version, Ordered) and self.proved.get(w.version.epoch, -1) >= w.version.counter for w in ids
-        )
+        """Return whether these writes were there when it was taken."""
+        return all(write_id in self._ids or self._reaches(write_id.version) for write_id in ids)
+
+    def _reaches(self, version: Any) -> bool:
+        return isinstance(version, Ordered) and self._proved.get(version.epoch, -1) >= version.counter
 
 
 class ReadCall:
@@ -67,6 +91,9 @@ class ReadCall:
         self.ids = ids
         self.trouble: Visibility | None = None
         """Why the read's writes are not visible, once it has given up."""
+        self.shows = Moment()
+        """The moment that its data is of."""
+        self._was_open = False
         self._last: Look | None = None
         self._scope = scope
         self._merged: Reading | None = Reading() if merges and scope is not None else None
@@ -85,34 +112,65 @@ class ReadCall:
 
     # Before the read
 
-    async def wait(self, ask: Ask, pause: Pause, session: int, snapshot: Snapshot | None) -> None:
+    async def wait(self, ask: AskUntil, pause: Pause, session: Session, snapshot: Moment) -> None:
         """Waits on this connection until the read's writes are visible there, or the deadline has passed.
 
-        `snapshot`: that of the open transaction, if the read is part of one.
+        `session`: what is known of the connection's. `snapshot`: that of the transaction that the read is part of, or
+        begins.
         """
+        self.shows = snapshot
+        self._was_open = session.in_transaction
+        if snapshot.taken and snapshot.covers(self.ids):
+            return
+        try:
+            while self.ids and await self._goes_on(ask, pause, session, snapshot):
+                pass
+        except Late:
+            self.late()
 
-        while self.ids:
-            seen, repeats = await self._look(ask, session)
-            answers = await self._judged(seen, ask)
-            missing = [answer for answer in answers if answer.verdict is not Verdict.VISIBLE]
-            if snapshot is not None and not snapshot.taken:
-                snapshot.proved = seen.proved()
-            elif snapshot is not None and repeats and not snapshot.covers(self.ids):
-                missing = [_PAST]
-            if not missing:
-                return
-            left = self._deadline - time.monotonic()
-            final = [answer for answer in missing if answer.verdict is Verdict.UNPROVEN]
-            if final or left <= 0:
-                self.trouble = (final or missing)[0]
-                return
-            wanted = seen.waited_for(self.ids, answers)
-            if wanted is None:
-                await pause(min(left, _PAUSE_S))
-            else:
-                await ask(self.flavour.wait(wanted, min(left, _SLICE_S)).encode())
+    async def _goes_on(self, ask: AskUntil, pause: Pause, session: Session, snapshot: Moment) -> bool:
+        """Look once, and wait for the next look; return whether there is to be one."""
+        seen, repeats = await self._look(ask, session.session)
+        if session.in_transaction and not self._was_open:  # as the server says now: begun by what was not wrapped
+            snapshot.taken = True
+        answers = await self._judged(seen, ask)
+        missing = [answer for answer in answers if answer.verdict is not Verdict.VISIBLE]
+        if snapshot.taken and repeats and not snapshot.covers(self.ids):
+            missing = [
+                unproven(
+                    "the open transaction reads what was there when it began, and that is older than what the "
+                    "read depends on. COMMIT or ROLLBACK before reading"
+                )
+            ]
+        if not missing:
+            self.shows = Moment(taken=True)
+            self.shows.showed(seen, self.ids)
+            if not snapshot.taken:
+                snapshot.showed(seen, self.ids)
+            return False
+        left = self._deadline - time.monotonic()
+        final = [answer for answer in missing if answer.verdict is Verdict.UNPROVEN]
+        if final or left <= 0:
+            self.trouble = (final or missing)[0]
+            return False
+        wanted = seen.waited_for(self.ids, answers)
+        if wanted is None:
+            await pause(min(left, _PAUSE_S))
+        else:  # so long that the answer is here in time
+            seconds = min(max(left - LOOK_S, left / 2), _SLICE_S)
+            await ask(self.flavour.wait(wanted, seconds).encode(), self.until)
+        return True
 
-    async def _judged(self, seen: Look, ask: Ask) -> list[Visibility]:
+    @property
+    def until(self) -> float:
+        """When a question of ours has to be answered, by `time.monotonic`."""
+        return max(self._deadline, time.monotonic() + LOOK_S)
+
+    def late(self) -> None:
+        """A question of ours was not answered in time (SHIM-47)."""
+        self.trouble = not_yet("the server did not answer on this connection, which is closed")
+
+    async def _judged(self, seen: Look, ask: AskUntil) -> list[Visibility]:
         """What a look proves of each write. Whether the applier is at rest is asked behind it, where that decides."""
         decides = False
 
@@ -122,13 +180,14 @@ class ReadCall:
             return False
 
         answers = [seen.judge(write_id, is_idle) for write_id in self.ids]
-        if not decides or texts((await ask(self.flavour.is_idle.encode()))[0]) != ["0"]:
+        if not decides or texts((await ask(self.flavour.is_idle.encode(), self.until))[0]) != ["0"]:
             return answers
         return [seen.judge(write_id, lambda: True) for write_id in self.ids]
 
-    async def _look(self, ask: Ask, session: int) -> tuple[Look, bool]:
+    async def _look(self, ask: AskUntil, session: int) -> tuple[Look, bool]:
         """Where the connection's server is, and whether its transactions repeat what they have read."""
-        *where, answering, isolation = texts((await ask(f"{self.flavour.look}, {self.flavour.isolation}".encode()))[0])
+        question = f"{self.flavour.look}, {self.flavour.isolation}".encode()
+        *where, answering, isolation = texts((await ask(question, self.until))[0])
         binding = self.binding
         shim = binding.store.shim
         assert isinstance(shim, MySQLShim)
@@ -184,18 +243,39 @@ class ReadCall:
         waited_in_vain(name, words, waited, self._scope, unproven=is_unproven, is_past=trouble is _PAST)
 
 
+def wanted_by(binding: Binding) -> list[WriteId]:
+    """Return what a read of this client has to see here, as the scope and `reading()` are now."""
+    reading = current_reading()
+    after: Lineage = EMPTY
+    if reading is not None and reading.after is not None and not binding.follows:
+        after = reading.after
+    elif binding.waits and (scope := current_scope()) is not None:
+        after = scope.recorded_lineage
+    return after.of_store(binding.store.name)
+
+
+def fetch(binding: Binding, flavour: Flavour, shows: Moment | None) -> None:
+    """Raise what the policies say where something is to be seen by now that was not proved when data was taken that is
+    read in parts (SHIM-48). `shows`: that moment; None where nobody waited."""
+    if not binding.records:
+        return
+    ids = wanted_by(binding)
+    if ids and (shows is None or not shows.covers(ids)):
+        call = ReadCall(binding, flavour, None, ids, current_scope(), False)
+        call.trouble = unproven(
+            "what it fetches is of a moment that is past, when the server was not proved to have what the read depends "
+            "on: send the query again, and take its rows at once or by a buffered cursor"
+        )
+        call.refuse()
+
+
 def read_call(binding: Binding, flavour: Flavour) -> ReadCall | None:
     """What a read has to do besides reading; None where it is a plain one."""
     reading = current_reading()
     if reading is None and not binding.waits and not binding.merges:
         return None
     scope = current_scope()
-    after: Lineage = EMPTY
-    if reading is not None and reading.after is not None and not binding.follows:
-        after = reading.after
-    elif binding.waits and scope is not None:
-        after = scope.recorded_lineage
-    ids = after.of_store(binding.store.name)
+    ids = wanted_by(binding)
     merges = binding.merges and scope is not None
     if reading is None and not ids and not merges:
         return None
