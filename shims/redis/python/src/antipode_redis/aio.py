@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from typing import Any, Final
 
 from antipode.waiting import wait_for_server_async
@@ -19,6 +20,7 @@ from antipode_redis.commands import KINDS, Kind, classify, command_name
 from antipode_redis.info import QUESTION
 from antipode_redis.noting import answered, note, sent
 from antipode_redis.reads import (
+    Late,
     Pause,
     ReadCall,
     Receive,
@@ -82,6 +84,19 @@ async def at_hand(connection: Any) -> bytes | None:
     return text[head + 4 : -2] if text[:1] == b"=" else text[head:-2]  # RESP3 says `txt:` first
 
 
+async def receive(connection: Any, step: Receive) -> Any:
+    """Reads one reply. Raises Late where it is not there in time, and what redis-py raises."""
+    if step.until is None:
+        return await connection.read_response(disable_decoding=step.raw)
+    try:
+        async with asyncio.timeout(max(step.until - time.monotonic(), 0.001)) as limit:
+            return await connection.read_response(disable_decoding=step.raw)
+    except TimeoutError as error:
+        if not limit.expired():
+            raise
+        raise Late from error
+
+
 async def drive(steps: Steps, connection: Any, binding: Binding) -> Any:
     """Does the steps of a read on one connection; returns its reply, an error reply as a value."""
     result: Any = None
@@ -93,9 +108,12 @@ async def drive(steps: Steps, connection: Any, binding: Binding) -> Any:
                 await connection.send_packed_command(connection.pack_commands(step.commands))
             elif isinstance(step, Receive):
                 try:
-                    result = await connection.read_response(disable_decoding=step.raw)
+                    result = await receive(connection, step)
                 except ResponseError as error:
                     result = error
+                except Late as late:
+                    await connection.disconnect(nowait=True)
+                    steps.throw(late)
             elif isinstance(step, WaitFor):
                 server = server_of(binding, connection)
                 if server is not None:
@@ -105,7 +123,7 @@ async def drive(steps: Steps, connection: Any, binding: Binding) -> Any:
     except StopIteration as end:
         return end.value
     except BaseException:
-        await connection.disconnect()  # replies may be on their way
+        await connection.disconnect(nowait=True)  # replies may be on their way
         raise
 
 
@@ -146,6 +164,11 @@ class AsyncRecording:
                 multi=self._antipode_multi,
             )
             value = await drive(steps, conn, call.binding)
+            if call.is_late:
+                if call.refuses():
+                    return None
+                await conn.send_packed_command(conn.pack_command(*wire_read(call.binding, args)))
+                return await self._antipode_opened(call, conn, args, command_name, options)
             return await self._antipode_parse(call, args, value, command_name, options)
         if isinstance(call, Hidden):
             notice(call, conn)
@@ -242,7 +265,9 @@ class AsyncRecording:
         wait = read_call(binding) if begins and not queued else None
         if wait is not None:
             await drive(wait_steps(wait, multi=self._antipode_multi), conn, binding)
-            wait.finish()
+            if wait.refuses():
+                by_hand.wait = wait
+                return None
         # A MULTI inside another one is the server's to refuse: that other one stays as it is.
         held: WriteCall | None = binding.open.pop(conn, None) if queued and not begins else None
         if by_hand.name != "EXEC" or held is None:
@@ -256,7 +281,7 @@ class AsyncRecording:
             wait = read_call(binding) if begins and queued else None
             if wait is not None:  # accepted: the connection was made anew within, and nothing waited on it
                 wait.alone()
-                wait.finish()
+                by_hand.wait = wait if wait.refuses() else None
             return response
         held.deferred, held.certain = False, True
         try:
@@ -306,8 +331,10 @@ class AsyncRecordingRedis(AsyncRecording, Redis):  # type: ignore[misc]
         if kind is Kind.READ:
             return await self._antipode_read(binding, args, options)
         if kind is Kind.TRANSACTION:
-            options[CALL] = ByHand(binding, command_name(args))
-            return await super().execute_command(*args, **options)  # type: ignore[no-untyped-call]
+            options[CALL] = by_hand = ByHand(binding, command_name(args))
+            response = await super().execute_command(*args, **options)  # type: ignore[no-untyped-call]
+            by_hand.check()
+            return response
         call = WriteCall(binding, kind is Kind.WRITE)
         options[CALL] = call
         if binding.waits or call.read:
@@ -338,6 +365,8 @@ class AsyncRecordingRedis(AsyncRecording, Redis):  # type: ignore[misc]
                 options[CALL] = special
         try:
             response = await super().execute_command(*args, **options)  # type: ignore[no-untyped-call]
+            if call is not None and call.is_late:
+                call.check()
             if noted is not None:
                 noted.over([response], None if call is None else call.covers)
         finally:

@@ -79,6 +79,8 @@ class AsyncRecordingPipeline(AsyncRecording, Pipeline):  # type: ignore[misc]
                 options[CALL] = special
             try:
                 response = await super().immediate_execute_command(*args, **options)  # type: ignore[no-untyped-call]
+                if read is not None and read.is_late:
+                    read.check()
                 if noted is not None:
                     noted.over([response], None if read is None else read.covers)
             finally:
@@ -126,7 +128,7 @@ class AsyncRecordingPipeline(AsyncRecording, Pipeline):  # type: ignore[misc]
         self._antipode_sending = (call, read)
         try:
             responses = await super().execute(raise_on_error)
-            if call is not None and read is not None:
+            if read is not None:
                 read.check()
             if noted is not None:
                 noted.over(responses, None if read is None else read.covers)
@@ -168,7 +170,7 @@ class AsyncRecordingPipeline(AsyncRecording, Pipeline):  # type: ignore[misc]
         call, read = self._antipode_sending
         if read is not None and read.ids:
             await drive(wait_steps(read, multi=not self.watching), connection, self._antipode)
-            if call is not None and read.refuses():
+            if read.refuses():
                 return []
         batch = Batch(self._antipode, call, read, commands)
         if batch.plain:

@@ -20,6 +20,7 @@ from antipode_redis.commands import KINDS, Kind, classify, command_name
 from antipode_redis.info import QUESTION
 from antipode_redis.noting import answered, note, sent
 from antipode_redis.reads import (
+    Late,
     Pause,
     ReadCall,
     Receive,
@@ -46,6 +47,8 @@ from antipode_redis.serving import (
 from antipode_redis.short import BLOCKING, MISSING, exchange, is_common, pack
 
 _BROKEN = (RedisError, OSError)
+_EARLY_S = 0.01
+"""A socket's clock may be so much early."""
 _OTHER, _READ, _WRITE, _TRANSACTION = Kind.OTHER, Kind.READ, Kind.WRITE, Kind.TRANSACTION
 
 
@@ -87,6 +90,25 @@ def at_hand(connection: Any) -> bytes | None:
     return None
 
 
+def receive(connection: Any, step: Receive) -> Any:
+    """Reads one reply. Raises Late where it is not there in time, and what redis-py raises."""
+    if step.until is None:
+        return connection.read_response(disable_decoding=step.raw)
+    own = getattr(connection, "_conn", connection)  # with redis-py's client cache the client has a proxy
+    sock = own._sock
+    left = max(step.until - time.monotonic(), 0.001)
+    sock.settimeout(min(own.socket_timeout or left, left))
+    try:
+        return connection.read_response(disable_decoding=step.raw)
+    except (RedisTimeoutError, OSError) as error:
+        if time.monotonic() < step.until - _EARLY_S:
+            raise
+        raise Late from error
+    finally:
+        if own._sock is sock:
+            sock.settimeout(own.socket_timeout)
+
+
 def drive(steps: Steps, connection: Any, binding: Binding) -> Any:
     """Does the steps of a read on one connection; returns its reply, an error reply as a value."""
     result: Any = None
@@ -98,9 +120,12 @@ def drive(steps: Steps, connection: Any, binding: Binding) -> Any:
                 connection.send_packed_command(connection.pack_commands(step.commands))
             elif isinstance(step, Receive):
                 try:
-                    result = connection.read_response(disable_decoding=step.raw)
+                    result = receive(connection, step)
                 except ResponseError as error:
                     result = error
+                except Late as late:
+                    connection.disconnect()
+                    steps.throw(late)
             elif isinstance(step, WaitFor):
                 server = server_of(binding, connection)
                 if server is not None:
@@ -159,6 +184,11 @@ class Recording:
                 multi=self._antipode_multi,
             )
             value = drive(steps, conn, call.binding)
+            if call.is_late:
+                if call.refuses():
+                    return None
+                conn.send_packed_command(conn.pack_command(*wire_read(call.binding, args)))
+                return self._antipode_opened(call, conn, args, command_name, options)
             return self._antipode_parse(call, args, value, command_name, options)
         notice(call, conn)
         conn.send_packed_command(conn.pack_command(*wire_read(call.binding, args)))
@@ -273,7 +303,9 @@ class Recording:
         wait = read_call(binding) if begins and not queued else None
         if wait is not None:
             drive(wait_steps(wait, multi=self._antipode_multi), conn, binding)
-            wait.finish()
+            if wait.refuses():
+                by_hand.wait = wait
+                return None
         # A MULTI inside another one is the server's to refuse: that other one stays as it is.
         held: WriteCall | None = binding.open.pop(conn, None) if queued and not begins else None
         if by_hand.name != "EXEC" or held is None:
@@ -287,7 +319,7 @@ class Recording:
             wait = read_call(binding) if begins and queued else None
             if wait is not None:  # accepted: the connection was made anew within, and nothing waited on it
                 wait.alone()
-                wait.finish()
+                by_hand.wait = wait if wait.refuses() else None
             return response
         held.deferred, held.certain = False, True
         try:
@@ -342,8 +374,10 @@ class RecordingRedis(Recording, redis.Redis):
         if kind is _READ:
             return self._antipode_read(binding, args, options)
         if kind is _TRANSACTION:
-            options[CALL] = ByHand(binding, command_name(args))
-            return super().execute_command(*args, **options)  # type: ignore[no-untyped-call]
+            options[CALL] = by_hand = ByHand(binding, command_name(args))
+            response = super().execute_command(*args, **options)  # type: ignore[no-untyped-call]
+            by_hand.check()
+            return response
         options[CALL] = call = WriteCall(binding, kind is _WRITE)
         if binding.waits or call.read:
             call.wait = wait_of(call, args)
@@ -374,6 +408,8 @@ class RecordingRedis(Recording, redis.Redis):
                 options[CALL] = special
         try:
             response = super().execute_command(*args, **options)  # type: ignore[no-untyped-call]
+            if call is not None and call.is_late:
+                call.check()
             if noted is not None:
                 noted.over([response], None if call is None else call.covers)
         finally:

@@ -108,6 +108,8 @@ class RecordingPipeline(Recording, Pipeline):
                 options[CALL] = special
             try:
                 response = super().immediate_execute_command(*args, **options)  # type: ignore[no-untyped-call]
+                if read is not None and read.is_late:
+                    read.check()
                 if noted is not None:
                     noted.over([response], None if read is None else read.covers)
             finally:
@@ -155,7 +157,7 @@ class RecordingPipeline(Recording, Pipeline):
         self._antipode_sending = (call, read)
         try:
             responses = super().execute(raise_on_error)
-            if call is not None and read is not None:
+            if read is not None:
                 read.check()
             if noted is not None:
                 noted.over(responses, None if read is None else read.covers)
@@ -197,7 +199,7 @@ class RecordingPipeline(Recording, Pipeline):
         call, read = self._antipode_sending
         if read is not None and read.ids:
             drive(wait_steps(read, multi=not self.watching), connection, self._antipode)
-            if call is not None and read.refuses():
+            if read.refuses():
                 return []
         batch = Batch(self._antipode, call, read, commands)
         if batch.plain:

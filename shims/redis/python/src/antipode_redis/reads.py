@@ -14,8 +14,9 @@ from antipode.errors import AntipodeError
 from antipode.lineage import EMPTY, Lineage
 from antipode.reading import Reading, current_reading
 from antipode.scope import Scope, current_scope
-from antipode.verdict import Verdict, Visibility
+from antipode.verdict import Verdict, Visibility, not_yet
 from antipode.wait_on_read import waited_in_vain
+from antipode.waiting import LOOK_S
 from antipode.writeid import Ordered, WriteId
 from redis.exceptions import NoPermissionError, ResponseError
 
@@ -42,6 +43,9 @@ class Receive(NamedTuple):
 
     raw: bool = False
     """Without decoding."""
+    until: float | None = None
+    """When it has to be there, by `time.monotonic`: else the connection is closed, as the reply is open on it still,
+    and `Late` raised in the steps. None: the application waits for it as it always does."""
 
 
 class WaitFor(NamedTuple):
@@ -57,6 +61,10 @@ class Pause(NamedTuple):
     seconds: float
 
 
+class Late(Exception):
+    """The answer to a question of ours did not come by its deadline."""
+
+
 Step: TypeAlias = Send | Receive | WaitFor | Pause
 Steps: TypeAlias = Generator[Step, Any, Any]
 
@@ -66,7 +74,7 @@ class ReadCall:
 
     __slots__ = (
         *("_began", "_deadline", "_merged", "_scope"),
-        *("binding", "covers", "epoch", "ids", "reading", "refusal", "timeout", "trouble"),
+        *("binding", "covers", "epoch", "ids", "is_late", "reading", "refusal", "timeout", "trouble"),
     )
 
     def __init__(
@@ -83,6 +91,8 @@ class ReadCall:
         self.trouble: Visibility | None = None
         """Why the read's writes are not visible, once it has given up."""
         self.refusal: AntipodeError | None = None
+        self.is_late = False
+        """Whether it waited in vain for an answer, and nothing was read."""
         self._scope = scope
         self._merged: Reading | None = Reading() if merges and scope is not None else None
         self._began = time.monotonic()
@@ -99,6 +109,16 @@ class ReadCall:
     def left(self) -> float:
         """Seconds until the deadline."""
         return self._deadline - time.monotonic()
+
+    @property
+    def until(self) -> float | None:
+        """When what it waits for has to be there (SHIM-47); None where it waits for nothing."""
+        return max(self._deadline, time.monotonic() + LOOK_S) if self.ids else None
+
+    def late(self) -> None:
+        """A question of ours was not answered in time (SHIM-47)."""
+        self.is_late = True
+        self.trouble = not_yet("the server did not answer on this connection, which is closed")
 
     def missed(self) -> None:
         """A value was read whose lineage at rest was not."""
@@ -157,7 +177,7 @@ class ReadCall:
         self.check()
 
     def refuses(self) -> bool:
-        """Return whether a wait in vain keeps a write, whose reply holds data, from being sent: `check` raises then.
+        """Return whether a wait in vain keeps what is to be read from being sent: `check` raises then.
 
         Nothing is raised here, within redis-py's own attempts: it would take a time-out of ours for the server's.
         """
@@ -215,7 +235,11 @@ def wait_steps(call: ReadCall, *, multi: bool = True) -> Steps:
     """Waits on this connection, with nothing but questions: before a pipeline, or a read that blocks."""
     backoff = _BACKOFF_S[0]
     while call.ids:
-        seen = yield from look(call, multi=multi)
+        try:
+            seen = yield from look(call, multi=multi)
+        except Late:
+            call.late()
+            return
         if seen is None:
             return
         backoff, again = yield from _between(call, call.judge(seen), backoff)
@@ -236,7 +260,7 @@ def look(call: ReadCall, *, multi: bool = True) -> Generator[Step, Any, Seen | N
         yield Send(asked)
         replies = []
         for _ in asked:
-            replies.append((yield Receive(raw=True)))
+            replies.append((yield Receive(raw=True, until=call.until)))
         values = replies[-1] if fields and multi else replies
         found = _answer(values, fields) if isinstance(values, list) else None
         if found is None:
@@ -252,13 +276,15 @@ def read_steps(call: ReadCall, args: Sequence[Any], *, raw: bool, multi: bool) -
     """Reads, waits and reads again; returns the reply as it came (an error reply as a value).
 
     `multi`: the read may stand in a MULTI, where nothing comes between it and the question. Where it may not, the
-    question follows it in the same packet.
+    question follows it in the same packet. Where an answer does not come in time it was not read (`call.is_late`).
     """
     backoff = _BACKOFF_S[0]
     beside = call.collects and call.binding.rests and command_name(args) in field.READS
     wire = field.wire_read(args) if call.binding.rests else args
     if blocks(args) or not multi:
         yield from wait_steps(call)
+        if call.is_late:
+            return None
         yield Send([wire, _INFO])
         value = yield Receive(raw)
         answer = yield Receive(raw=True)
@@ -276,8 +302,12 @@ def read_steps(call: ReadCall, args: Sequence[Any], *, raw: bool, multi: bool) -
         asked += [wire, ("EXEC",)]
         yield Send(asked)
         replies = []
-        for place in range(len(asked)):
-            replies.append((yield Receive(raw and place == len(asked) - 1)))
+        try:
+            for place in range(len(asked)):
+                replies.append((yield Receive(raw and place == len(asked) - 1, call.until)))
+        except Late:
+            call.late()
+            return None
         whole = replies[-1]
         if not isinstance(whole, list):
             return (yield from _aborted(call, replies, wire, raw))

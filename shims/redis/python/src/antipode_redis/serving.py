@@ -25,11 +25,18 @@ CALL: Final = "_antipode_call"
 class ByHand:
     """MULTI, EXEC, DISCARD or RESET, sent by the application itself."""
 
-    __slots__ = ("binding", "name")
+    __slots__ = ("binding", "name", "wait")
 
     def __init__(self, binding: Binding, name: str) -> None:
         self.binding = binding
         self.name = name
+        self.wait: ReadCall | None = None
+        """What a MULTI has waited for, if it was in vain: raised behind redis-py's own attempts."""
+
+    def check(self) -> None:
+        """Raise what the policies say of such a wait."""
+        if self.wait is not None:
+            self.wait.check()
 
 
 class Hidden:
