@@ -103,10 +103,12 @@ class MongoUnderTest(LabUnderTest):
 
     @contextmanager
     def past_moment(self, client: Any, key: str) -> Iterator[Callable[[], object]]:
-        posts = self._posts(client)
-        with posts.find({"_id": {"$lte": key}}, sort=[("_id", 1)], batch_size=1) as cursor:
-            next(cursor)
-            yield lambda: list(cursor)
+        first = f"{key} first"
+        self.raw_write(first, "v")
+        self.until(lambda: self.shows(first, "v"), "the document before arrives")
+        with self._posts(client).find({"_id": {"$in": [key, first]}}, sort=[("_id", -1)], batch_size=1) as cursor:
+            assert next(cursor)["_id"] == first
+            yield lambda: _value(next(cursor))
 
     def _port(self, server: str) -> int:
         return urlsplit(self.lab.mongo_url(server)).port or 0

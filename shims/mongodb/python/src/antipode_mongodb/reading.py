@@ -10,10 +10,12 @@ from typing import Any
 import bson
 from antipode.errors import UnfitStoreError
 from antipode.followed_reads import Again, FollowedRead, followed_read, quietly
+from antipode.lineage import EMPTY, Lineage
 from antipode.reading import Reading, current_reading
 from antipode.scope import current_scope
 from antipode.server import Server
-from antipode.wait_on_read import wait_first
+from antipode.settings import Mode
+from antipode.wait_on_read import wait_first, waited_in_vain
 from antipode.writeid import Opaque, Ordered, WriteId
 from bson.codec_options import CodecOptions
 from bson.errors import BSONError
@@ -28,14 +30,22 @@ from antipode_mongodb.targets import member
 
 _LASTING = ("majority", "linearizable", "snapshot")
 """Read concerns whose values no election takes back."""
+_PAST = (
+    "the cursor's data is of a moment that is past, and the read depends on more than it waited for then: open the "
+    "cursor anew, or fetch all of it before"
+)
 
 
 class Read:
     """One read: who wants to know what its values depend on."""
 
-    def __init__(self, binding: Binding, client: Any = None) -> None:
-        """client: the one that reads; where it is not given, nothing that is read is covered."""
+    def __init__(self, binding: Binding, client: Any = None, past: Lineage | None = None) -> None:
+        """client: the one that reads; where it is not given, nothing that is read is covered.
+
+        past: of data that was taken before, and is fetched now: what was waited for then (SHIM-48).
+        """
         self.binding = binding
+        self._past = past
         self._client = client
         self._epoch = binding.flavour.epoch
         self._sure = True
@@ -71,7 +81,21 @@ class Read:
         if self.asks:
             self.ask()
             self._epoch = own.flavour.epoch
-        wait_first(own.server, own.store.timeout, self._reading, self._scope, waits=own.waits)
+        if self._past is None:
+            wait_first(own.server, own.store.timeout, self._reading, self._scope, waits=own.waits)
+        elif own.store.mode is Mode.ENFORCE and not self.wanted <= self._past:
+            words = f"{own.store.name} at {own.server.address}: {_PAST}"
+            waited_in_vain(own.store.name, words, 0.0, self._scope, unproven=False, is_past=True)
+
+    @property
+    def wanted(self) -> Lineage:
+        """What the read has to come after."""
+        lineage = EMPTY
+        if self._reading is not None and self._reading.after is not None:
+            lineage = self._reading.after
+        elif self.binding.waits and self._scope is not None:
+            lineage = self._scope.recorded_lineage
+        return Lineage(lineage.of_store(self.binding.store.name))
 
     def follow(self) -> None:
         """In dry-run: what follows this read, where it is in the sample."""

@@ -8,6 +8,7 @@ import inspect
 from collections.abc import Callable, Mapping
 from typing import Any, Final, cast
 
+from antipode.lineage import EMPTY
 from antipode.recorder import NotedRead
 from antipode.settings import settings
 from pymongo.asynchronous.cursor import AsyncCursor
@@ -138,12 +139,18 @@ def _as_recording_collection(collection: Any) -> Any:
 # Cursors
 
 
+_TAILABLE: Final = 2
+"""The bit of a query's flags."""
+
+
 def _client_of(cursor: Any) -> Any:
     return cursor._collection.database.client
 
 
 class _RecordingCursor:
     _antipode_seen: Seen | None = None
+    _antipode_proved = EMPTY
+    """What its first documents were to come after, and its later ones, which are as old, have come after (SHIM-48)."""
 
     def _clone(self, *args: Any, **kwargs: Any) -> Any:
         made = super()._clone(*args, **kwargs)  # type: ignore[misc]
@@ -151,8 +158,14 @@ class _RecordingCursor:
         return made
 
     def _antipode_read(self) -> Read | None:
-        seen = self._antipode_seen
-        return None if seen is None or self._explain else Read(seen.binding, _client_of(self))  # type: ignore[attr-defined]
+        seen, own = self._antipode_seen, cast("Any", self)
+        if seen is None or own._explain:
+            return None
+        is_later = own._id is not None and not own._query_flags & _TAILABLE  # whose later documents are new ones
+        read = Read(seen.binding, _client_of(self), self._antipode_proved if is_later else None)
+        if own._id is None:
+            self._antipode_proved = read.wanted
+        return read
 
     def _antipode_noted(self) -> NotedRead | None:
         """The first documents are about to come. It is one read, as of now: those that come later may be as old."""
