@@ -194,7 +194,7 @@ class PostgresqlUnderTest(LabUnderTest):
     def past_moment(self, client: Any, key: str) -> Iterator[Callable[[], object]]:
         with client.cursor("kit_past", withhold=True) as cursor:
             cursor.execute("SELECT value FROM posts WHERE key = %s", (key,))
-            yield cursor.fetchone
+            yield lambda: cursor.fetchone()[0]
 
     def list_port(self, port: int) -> None:
         antipode_postgresql.register(self.name, replicas=[f"postgresql://{APP_USER}@127.0.0.1:{port}/{DATABASE}"])
