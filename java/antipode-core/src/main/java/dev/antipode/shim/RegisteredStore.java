@@ -358,11 +358,15 @@ public final class RegisteredStore implements Store {
     Set<ServerEngine> found = new LinkedHashSet<>(servers);
     long now = Ticks.now();
     for (Discovery each : discoveries) {
-      if (each.isOver() || !(ownAlone ? each.whose().isOwn() : each.whose().isOfRegion())) {
+      boolean counts = ownAlone ? each.whose().isOwn() : each.whose().isOfRegion();
+      if (each.isOver() || !counts && each.whose().isOnce()) {
         continue;
       }
       if (each.isDue(now)) {
-        each.refresh();
+        each.refresh(); // also where it does not count: what it takes away is to be named
+      }
+      if (!counts) {
+        continue;
       }
       if (each.isKnown(now)) {
         each.named().values().stream().filter(one -> !(one instanceof Discovery)).forEach(found::add); // those are asked, too
@@ -376,7 +380,11 @@ public final class RegisteredStore implements Store {
   /** Return whether what names the servers is to be asked again, or its answer does not stand any more. */
   public boolean isDiscoveryDue(long now) {
     for (Discovery each : discoveries) {
-      if (each.isDue(now) || !each.isKnown(now)) {
+      boolean counts = each.whose().isOfRegion();
+      if (each.isOver() || !counts && each.whose().isOnce()) {
+        continue;
+      }
+      if (counts && !each.isKnown(now) || each.isDue(now)) {
         return true;
       }
     }

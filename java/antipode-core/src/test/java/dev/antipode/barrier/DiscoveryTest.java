@@ -225,6 +225,20 @@ class DiscoveryTest {
     assertUnproven(barrier(HASTY), UnprovenKind.DISCOVERY);
   }
 
+  /** What a wrap with a list goes to by a role is asked for, too, and does not keep barriers from being free. */
+  @Test
+  void whoNamesAWritersServersHoldsNobodyUp_BAR_35_BAR_54() {
+    RegisteredStore store = FakeShim.store(NamingShim::new, PLAIN.replicas(List.of(here)));
+    store.useServer(PLAIN.replicas(List.of(here)), new Role("primary", () -> named));
+    named = List.of(there);
+    EngineTest.until(() -> store.servers(true).stream().anyMatch(server -> server.address().equals("there")));
+    assertThat(judged(barrier(PATIENT))).containsExactly("here");
+    assertThat(store.isDiscoveryDue(Ticks.now())).isFalse();
+    Discovery.hurry(0, TimeUnit.SECONDS.toNanos(60));
+    named = List.of(here);
+    EngineTest.until(() -> barrier(PATIENT).leftOut().equals(List.of("there")));
+  }
+
   @Test
   void aRoleInAListOrFoundLaterIsAskedForItsServers_BAR_52_BAR_53() {
     named = List.of(there);
