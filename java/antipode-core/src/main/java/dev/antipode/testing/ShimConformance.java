@@ -3,9 +3,13 @@ package dev.antipode.testing;
 import dev.antipode.shim.Capabilities;
 import dev.antipode.testing.conformance.Case;
 import dev.antipode.testing.conformance.ConformanceExtension;
+import dev.antipode.testing.conformance.DoubtCases;
 import dev.antipode.testing.conformance.FailoverCases;
+import dev.antipode.testing.conformance.FaultCases;
 import dev.antipode.testing.conformance.LinkCases;
+import dev.antipode.testing.conformance.OwnReadCases;
 import dev.antipode.testing.conformance.ReadCases;
+import dev.antipode.testing.conformance.ServerCases;
 import dev.antipode.testing.conformance.ValueCases;
 import dev.antipode.testing.conformance.WaitingCases;
 import dev.antipode.testing.conformance.WriterCases;
@@ -24,7 +28,16 @@ import org.opentest4j.TestAbortedException;
  */
 @ExtendWith(ConformanceExtension.class)
 public abstract class ShimConformance
-    implements ValueCases, ReadCases, LinkCases, FailoverCases, WriterCases, WaitingCases {
+    implements ValueCases,
+        ReadCases,
+        OwnReadCases,
+        LinkCases,
+        FailoverCases,
+        WriterCases,
+        DoubtCases,
+        ServerCases,
+        WaitingCases,
+        FaultCases {
   private StoreUnderTest store;
   private Isolated isolated;
   private boolean begun;

@@ -14,7 +14,10 @@ import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.BiConsumer;
 import java.util.function.BooleanSupplier;
+import java.util.function.Consumer;
+import java.util.function.Function;
 
 /**
  * What a store gives the conformance kit: a few primitives over two regions of real servers (SHIM-18, SHIM-33).
@@ -150,6 +153,64 @@ public abstract class StoreUnderTest {
   /** A transaction of the wrapped client: commits when {@code work} returns, rolls back where it throws. */
   public void transaction(InTransaction work) {
     throw new NotPossible("transaction");
+  }
+
+  /**
+   * Return ways to commit a write inside what the client takes for an open transaction, each by its name. A way writes the value
+   * under the key by the wrapped client at the primary, commits in a manner that leaves a transaction open (a text of several
+   * statements, a procedure, {@code COMMIT AND CHAIN}), and rolls that back.
+   */
+  public Map<String, BiConsumer<String, String>> commitsInside() {
+    throw new NotPossible("commitsInside");
+  }
+
+  // More clients
+
+  /**
+   * Wraps another client of a server under {@link #name}; it ends with the case.
+   *
+   * @param replicas the servers that its wrap names; null: none
+   */
+  public Object wrapClient(String server, List<String> replicas, boolean waitOnRead) {
+    throw new NotPossible("wrapClient");
+  }
+
+  /**
+   * Return ways to read a key's value by a client of {@link #wrapClient}, each by its name: the usual one, and those in which a
+   * shim cannot be sure that something is read (functions, scripts, texts of several statements). They throw what the read does.
+   */
+  public Map<String, Function<String, Object>> reads(Object client) {
+    throw new NotPossible("reads");
+  }
+
+  /** What shows a key as it was when it was opened. */
+  public interface PastMoment extends AutoCloseable {
+    /** Reads from it. */
+    Object fetch();
+
+    @Override
+    void close();
+  }
+
+  /** Opens, by a client of {@link #wrapClient}, what shows the key as it is now: a cursor, a snapshot, a result in parts. */
+  public PastMoment pastMoment(Object client, String key) {
+    throw new NotPossible("pastMoment");
+  }
+
+  /**
+   * Registers {@link #name} with one address alone, which leads to this server. What it returns makes the address lead to another
+   * one from then on; open connections stay where they are. It ends with the case.
+   */
+  public Consumer<String> listMoving(String server) {
+    throw new NotPossible("listMoving");
+  }
+
+  /**
+   * Wraps a client of one server under {@link #name}, which names no servers and is not used; null where a client connects when
+   * it is made.
+   */
+  public Object wrapUnused(String server) {
+    throw new NotPossible("wrapUnused");
   }
 
   // Links and servers

@@ -2,19 +2,27 @@ package dev.antipode.postgresql;
 
 import dev.antipode.StoreOptions;
 import dev.antipode.lab.Lab;
+import dev.antipode.lab.MovingAddress;
 import dev.antipode.shim.Capabilities;
 import dev.antipode.testing.StoreUnderTest;
+import java.nio.charset.StandardCharsets;
 import java.sql.Connection;
 import java.sql.PreparedStatement;
 import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.sql.Statement;
 import java.time.Duration;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.function.BiConsumer;
+import java.util.function.Consumer;
+import java.util.function.Function;
 import javax.sql.DataSource;
 import org.postgresql.PGConnection;
+import org.postgresql.copy.CopyOut;
 import org.postgresql.ds.PGSimpleDataSource;
 
 /** PostgreSQL as the conformance kit drives it: values are rows, each with the column `antipode` beside it. */
@@ -26,6 +34,7 @@ final class PostgresqlUnderTest extends StoreUnderTest implements AutoCloseable 
   private final Map<String, DataSource> sources = new ConcurrentHashMap<>();
   private final Map<String, Connection> clients = new ConcurrentHashMap<>(); // by thread and server
   private final Map<String, Connection> looking = new ConcurrentHashMap<>();
+  private final List<AutoCloseable> ending = new ArrayList<>();
 
   private static Region start() {
     return new Region(Lab.of(Region.KIND).replicas(2).lag("5ms", "20ms"));
@@ -71,6 +80,14 @@ final class PostgresqlUnderTest extends StoreUnderTest implements AutoCloseable 
   @Override
   public void recover(boolean spoiled) {
     closeClients();
+    for (AutoCloseable each : ending) {
+      try {
+        each.close();
+      } catch (Exception lost) {
+        // so it is closed
+      }
+    }
+    ending.clear();
     looking.values().forEach(PostgresqlUnderTest::quietly);
     looking.clear();
     if (spoiled) {
@@ -222,6 +239,135 @@ final class PostgresqlUnderTest extends StoreUnderTest implements AutoCloseable 
         throw new IllegalStateException(error);
       }
     }
+  }
+
+  /** Commits a text within a transaction of the client's, and rolls back what is open then. */
+  private void committed(String key, String value, String commit) {
+    with(primary(), false, client -> {
+      client.setAutoCommit(false);
+      try (Statement statement = client.createStatement()) {
+        Region.update(client, Region.UPSERT, key, value);
+        statement.execute(commit);
+        client.rollback();
+      } finally {
+        client.setAutoCommit(true);
+      }
+      return null;
+    });
+  }
+
+  @Override
+  public Map<String, BiConsumer<String, String>> commitsInside() {
+    return Map.of(
+        "several statements", (key, value) -> committed(key, value, "COMMIT; BEGIN"),
+        "COMMIT AND CHAIN", (key, value) -> committed(key, value, "COMMIT AND CHAIN"));
+  }
+
+  // More clients
+
+  @Override
+  public Object wrapClient(String server, List<String> names, boolean waitOnRead) {
+    StoreOptions options = StoreOptions.named(name()).waitOnRead(waitOnRead);
+    try {
+      Connection client = region
+          .wrap(server, names == null ? options : options.replicas(names.stream().map(region::jdbc).toList()))
+          .getConnection();
+      ending.add(client::close);
+      return client;
+    } catch (SQLException error) {
+      throw new IllegalStateException(error);
+    }
+  }
+
+  /** A way to read by a connection. */
+  private interface Way {
+    String read(Connection client, String key) throws SQLException;
+  }
+
+  private static Function<String, Object> reading(Object client, Way way) {
+    return key -> {
+      try {
+        return way.read((Connection) client, key);
+      } catch (SQLException error) {
+        throw new IllegalStateException(error.getMessage(), error);
+      }
+    };
+  }
+
+  private static String by(Connection client, String text) throws SQLException {
+    try (Statement statement = client.createStatement()) {
+      for (boolean rows = statement.execute(text); rows; rows = statement.getMoreResults()) {
+        try (ResultSet found = statement.getResultSet()) {
+          String value = found.next() ? found.getString(1) : null;
+          if (!"1".equals(value) || !text.startsWith("SELECT 1;")) {
+            return value;
+          }
+        }
+      }
+      return null;
+    }
+  }
+
+  @Override
+  public Map<String, Function<String, Object>> reads(Object client) {
+    try {
+      asSuperuser("CREATE OR REPLACE FUNCTION value_of(wanted text) RETURNS text LANGUAGE sql"
+          + " AS 'SELECT value FROM public.posts WHERE key = wanted'");
+    } catch (SQLException error) {
+      throw new IllegalStateException(error);
+    }
+    Map<String, Function<String, Object>> ways = new LinkedHashMap<>();
+    ways.put("a query", reading(client, Region::shows));
+    ways.put("a function", reading(client, (open, key) -> by(open, "SELECT value_of('" + key + "')")));
+    ways.put("several", reading(
+        client, (open, key) -> by(open, "SELECT 1; SELECT value || '' FROM posts WHERE key = '" + key + "'")));
+    ways.put("COPY", reading(client, (open, key) -> {
+      CopyOut rows = open.unwrap(PGConnection.class).getCopyAPI()
+          .copyOut("COPY (SELECT value FROM posts WHERE key = '" + key + "') TO STDOUT");
+      StringBuilder found = new StringBuilder();
+      for (byte[] row = rows.readFromCopy(); row != null; row = rows.readFromCopy()) {
+        found.append(new String(row, StandardCharsets.UTF_8).trim());
+      }
+      return found.toString();
+    }));
+    return ways;
+  }
+
+  @Override
+  public PastMoment pastMoment(Object client, String key) {
+    Connection open = (Connection) client;
+    try {
+      open.setAutoCommit(false);
+      by(open, "DECLARE past CURSOR FOR SELECT value FROM posts WHERE key = '" + key + "'");
+    } catch (SQLException error) {
+      throw new IllegalStateException(error);
+    }
+    Function<String, Object> fetching = reading(client, (connection, nothing) -> by(connection, "FETCH past"));
+    return new PastMoment() {
+      @Override
+      public Object fetch() {
+        return fetching.apply(key);
+      }
+
+      @Override
+      public void close() {
+        quietly(open);
+      }
+    };
+  }
+
+  @Override
+  public Consumer<String> listMoving(String server) {
+    MovingAddress address = new MovingAddress(region.port(server));
+    ending.add(address);
+    AntipodePostgres.register(StoreOptions.named(name()).replicas("postgresql://app@127.0.0.1:" + address.port() + "/app"));
+    return name -> address.lead(region.port(name));
+  }
+
+  /** A DataSource is asked for a connection when it is wrapped. */
+  @Override
+  public Object wrapUnused(String server) {
+    return null;
   }
 
   // Links and servers

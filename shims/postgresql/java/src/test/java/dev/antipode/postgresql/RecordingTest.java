@@ -52,7 +52,7 @@ class RecordingTest extends QuietRegion {
       connection.setAutoCommit(false);
       Region.update(connection, Region.INSERT, key, "v");
       LineageScope scope = LineageScope.current();
-      assertThat(scope.lineage().isComplete()).isTrue();
+      assertThat(scope.held().isComplete()).isTrue();
       assertThat(scope.pendingStores()).containsExactly(STORE);
       assertThat(scope.lineage().isComplete()).isFalse();
       connection.commit();

@@ -5,13 +5,18 @@ import static dev.antipode.redis.RedisServers.STORE;
 import dev.antipode.Lineage;
 import dev.antipode.Ordered;
 import dev.antipode.StoreOptions;
+import dev.antipode.lab.MovingAddress;
 import dev.antipode.shim.Capabilities;
 import dev.antipode.testing.StoreUnderTest;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.HashMap;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.function.Consumer;
+import java.util.function.Function;
 import redis.clients.jedis.RedisClient;
 
 /** Redis as the conformance kit drives it: values are a field of a hash, so that lineages rest beside them. */
@@ -24,6 +29,7 @@ final class RedisUnderTest extends StoreUnderTest implements AutoCloseable {
   private RedisServers servers;
   private final Map<String, RedisClient> plain = new HashMap<>();
   private final Map<String, TestClient> wrapped = new HashMap<>();
+  private final List<AutoCloseable> ending = new ArrayList<>();
   private final ClientKind kind;
 
   RedisUnderTest(ClientKind kind) {
@@ -74,6 +80,14 @@ final class RedisUnderTest extends StoreUnderTest implements AutoCloseable {
     Marks.periodMillis = 1000;
     wrapped.values().forEach(TestClient::close);
     wrapped.clear();
+    for (AutoCloseable each : ending) {
+      try {
+        each.close();
+      } catch (Exception lost) {
+        // so it is closed
+      }
+    }
+    ending.clear();
     servers.closeClients();
     if (spoiled) {
       servers.close();
@@ -161,6 +175,74 @@ final class RedisUnderTest extends StoreUnderTest implements AutoCloseable {
       wrote = true;
       transaction.add("HSET", key, FIELD, value);
     }
+  }
+
+  // More clients
+
+  @Override
+  public Object wrapClient(String server, List<String> names, boolean waitOnRead) {
+    StoreOptions options = StoreOptions.named(name()).waitOnRead(waitOnRead);
+    TestClient client = kind.wrap(
+        servers.url(server),
+        Duration.ofSeconds(20),
+        names == null ? options : options.replicas(names.stream().map(servers::url).toList()));
+    ending.add(client);
+    client.call("PING");
+    return client;
+  }
+
+  @Override
+  public Map<String, Function<String, Object>> reads(Object client) {
+    TestClient open = (TestClient) client;
+    Map<String, Function<String, Object>> ways = new LinkedHashMap<>();
+    ways.put("HGET", key -> open.call("HGET", key, FIELD));
+    ways.put("EVAL", key -> open.call("EVAL", "return redis.call('HGET', KEYS[1], 'value')", "1", key));
+    ways.put("a batch", key -> {
+      try (TestClient.Batch batch = open.batch()) {
+        return orThrown(batch.add("HGET", key, FIELD).send().get(0));
+      }
+    });
+    ways.put("a transaction", key -> {
+      try (TestClient.Transaction transaction = open.transaction()) {
+        transaction.multi();
+        transaction.add("HGET", key, FIELD);
+        return orThrown(transaction.exec().get(0));
+      }
+    });
+    return ways;
+  }
+
+  private static Object orThrown(Object reply) {
+    if (reply instanceof RuntimeException among) {
+      throw among;
+    }
+    return reply;
+  }
+
+  @Override
+  public Consumer<String> listMoving(String server) {
+    MovingAddress address = new MovingAddress(servers.servers().get(server).port());
+    ending.add(address);
+    AntipodeRedis.register(StoreOptions.named(name()).replicas("redis://127.0.0.1:" + address.port()));
+    return name -> address.lead(servers.servers().get(name).port());
+  }
+
+  /** Jedis connects when it is used, and Lettuce before it is wrapped. */
+  @Override
+  public Object wrapUnused(String server) {
+    if (kind != ClientKind.JEDIS) {
+      return null;
+    }
+    TestClient client = kind.wrap(servers.url(server), Duration.ofSeconds(20), StoreOptions.named(name()));
+    ending.add(client);
+    return client;
+  }
+
+  @Override
+  public Map<String, String> exceptions() {
+    return Map.of(
+        "commit_inside_a_transaction", "a transaction of Redis has one EXEC, and nothing else commits in it",
+        "past_moment", "Redis has no cursor or snapshot of a moment: each reply is of the moment of its command");
   }
 
   // Links and servers
