@@ -36,7 +36,7 @@ WHEN = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
     [
         {"find": "posts", "filter": {}},
         {"find": "posts", "filter": {"_id": 1}, "limit": 1, "singleBatch": True},
-        {"find": "posts", "filter": {"_id": bson.ObjectId(), "a": {"$gt": 1}}, "limit": 1},
+        {"find": "posts", "filter": {"_id": bson.ObjectId("656565656565656565656565"), "a": {"$gt": 1}}, "limit": 1},
         {"find": "posts", "filter": {"a": {"$in": [1, 2]}}, "sort": {"a": 1}, "limit": 3, "skip": 2},
         {"find": "posts", "filter": {"$or": [{"a": Regex("^x")}, {"b": {"$exists": True}}]}, "projection": {"a": 1}},
         {"find": "posts", "filter": {"$expr": {"$eq": ["$a", "$b"]}, "at": WHEN, "text": "$"}},
