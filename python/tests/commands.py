@@ -68,7 +68,7 @@ class FileShim:
             threading.Event().wait()
         if "fail" in state:
             raise ConnectionError(f"cannot connect to {url}: user ann, password s3cret/x")
-        return [Finding(Level[level], what, why, cure) for level, what, why, cure in state["findings"]]
+        return [Finding(Level[level], *words) for level, *words in state["findings"]]
 
     @classmethod
     def epochs(cls, url):

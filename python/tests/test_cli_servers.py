@@ -119,19 +119,20 @@ def test_epoch_adopt_where_marks_name_their_system(run: Run, package: Path) -> N
     assert _marks(package)["f1"] == 5
 
 
-def _findings(package: Path, *findings: tuple[str, str, str, str]) -> None:
+def _findings(package: Path, *findings: tuple[str, ...]) -> None:
     package.write_text(json.dumps({"findings": findings}))
 
 
 def test_doctor_says_what_would_be_unproven_why_and_what_cures_it(run: Run, package: Path) -> None:
     _findings(
         package,
-        ("OK", "role: replica of a:6379", "", ""),
+        ("OK", "role: replica of a:6379", "", "", "AP203"),
         (
             "UNPROVEN",
             "the user may not INFO",
             "no position can be read,\nso writes stay incomplete",
             "ACL SETUSER ann +info",
+            "AP203",
         ),
     )
     ran = run("doctor", f"filekv://db{package}")
@@ -139,7 +140,7 @@ def test_doctor_says_what_would_be_unproven_why_and_what_cures_it(run: Run, pack
         1,
         f"filekv://db{package}\n"
         "  ok        role: replica of a:6379\n"
-        "  unproven  the user may not INFO\n"
+        "  unproven  the user may not INFO [AP203]\n"  # OBS-14
         "            no position can be read, so writes stay incomplete\n"
         "            -> ACL SETUSER ann +info\n"
         "1 server: 1 thing would be unproven\n",

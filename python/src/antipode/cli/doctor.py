@@ -30,7 +30,7 @@ def doctor(
         try:
             questions.append((url, partial(administration_of(url).diagnose, url)))
         except ConfigurationError as error:
-            fail(f"{without_credentials(url)}: {error}.")
+            fail(f"{without_credentials(url)}: {error}")
     levels: list[Level] = []
     for answer in ask_all(questions):
         findings: Sequence[Finding] = answer.value or ()

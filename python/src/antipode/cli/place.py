@@ -33,7 +33,7 @@ class Place:
                 fail(f"where is {printable(store)}? Give its primary with --at URL, or set {_VARIABLE}.")
             self.shim: Administration = administration_of(url)
         except (ValueError, ConfigurationError) as error:
-            fail(f"{printable(str(error))}.")
+            fail(printable(str(error)))
         self.store = printable(store)
         self.url = url
         self.shown = printable(without_credentials(url))
