@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+import weakref
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
@@ -184,3 +185,50 @@ class Discovery(Server):
         self._lock = threading.Lock()
         self._asking = False
         self._parked = []
+
+
+class ClientServers(Discovery):
+    """The servers of a wrapped client, as the client is while a barrier asks for them (BAR-52)."""
+
+    def __init__(
+        self,
+        store: Store,
+        name: str,
+        client: Any,
+        look: Callable[[Any], object],
+        ask: Callable[[Any], Sequence[Any]],
+        *,
+        region: bool,
+    ) -> None:
+        """`look(client)` is at hand, and equal as long as the client leads where it led; `ask(client)` names its
+        servers, on a thread of Antipode's own. Where they become known otherwise, the shim calls `found`."""
+        super().__init__(store, name, self._ask_client, own=True, region=region, once=False)
+        self._client = weakref.ref(client)
+        self._look = look
+        self._ask_of = ask
+        self._looked: object = look(client)
+
+    @property
+    def kind(self) -> UnprovenKind:
+        return UnprovenKind.NOT_OPENED
+
+    def is_known(self, now: float) -> bool:
+        client = self._client()
+        return self._given_at is not None and (client is None or self._look(client) == self._looked)
+
+    def is_due(self, now: float) -> bool:
+        if self._client() is None:  # its servers stay; nobody will open others
+            self.store.settle_client(self)
+            return False
+        return not self.is_known(now)
+
+    def _ask_client(self) -> Sequence[Any]:
+        client = self._client()
+        if client is None:
+            return ()
+        looked, targets = self._look(client), self._ask_of(client)
+        self._looked = looked
+        return targets
+
+    def _missed(self, words: str) -> None:
+        self._words = words

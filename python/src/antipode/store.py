@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 from antipode import telemetry
 from antipode.branch_ids import BRANCHES
 from antipode.counts import Counted
-from antipode.discovery import Discovery
+from antipode.discovery import ClientServers, Discovery
 from antipode.errors import ConfigurationError, UnknownStoreError
 from antipode.recorder import recorder
 from antipode.server import Server
@@ -253,6 +253,30 @@ class Store:
         self._discoveries[id(expected)] = expected
         self.generation += 1
         return expected
+
+    def follow_client(
+        self,
+        client: Any,
+        look: Callable[[Any], object],
+        ask: Callable[[Any], Sequence[Any]],
+        name: str,
+        *,
+        listed: bool = False,
+    ) -> ClientServers:
+        """Return the servers of a wrapped client, which are looked for again where `look(client)` changes (BAR-52).
+
+        Until `ask(client)` has named them, or `found` of what is returned, no barrier passes on the other servers.
+        """
+        source = ClientServers(self, name, client, look, ask, region=not self._is_listed(listed))
+        self._discoveries[id(source)] = source
+        self.generation += 1
+        return source
+
+    def settle_client(self, source: ClientServers) -> None:
+        """The client of this source is gone: its servers stay, as long as the process runs."""
+        if self._discoveries.pop(id(source), None) is not None:
+            for server in source.servers.values():
+                self.use_server(server.target, server.address, listed=not source.region)
 
     def take_answer(self, source: Discovery, targets: Sequence[Any]) -> Mapping[str, Server]:
         """Return the servers that a source names, by address; those that nobody names any more are gone (BAR-54)."""

@@ -162,7 +162,7 @@ def test_a_connection_that_connects_again_begins_anew(any_posts: Posts) -> None:
             until(lambda: client.ping(reconnect=True) or client.thread_id() != first)
         run(client, INSERT)
         assert told(scope.lineage) == last(any_posts)
-        assert scope.marked().is_complete()
+        assert scope.lineage.is_complete()
 
 
 def test_what_cannot_be_wrapped_is_refused(any_posts: Posts) -> None:
@@ -204,3 +204,25 @@ def test_an_engine_is_known_before_its_first_connection(any_posts: Posts, driver
             connection.execute(sqlalchemy.text(INSERT))
         assert told(scope.lineage) == last(any_posts)
     engine.dispose()
+
+
+@pytest.mark.parametrize("asked_before", [True, False])
+def test_an_engine_that_leads_elsewhere_since_it_was_wrapped(any_posts: Posts, asked_before: bool) -> None:
+    """BAR-52: a listener that was added since is asked where it leads."""
+    import sqlalchemy
+
+    lab = any_posts.lab
+    engine = sqlalchemy.create_engine(lab.url("a").replace("mysql://", "mysql+pymysql://"))
+    any_posts.wrap(engine, replicas=None)
+    addresses = [f"mysql://127.0.0.1:{lab.server(name).port}" for name in ("a", "b1")]
+    lineage = antipode.Lineage([antipode.WriteId.position("blog-posts", *last(any_posts))])
+    if asked_before:
+        assert judged(any_posts.look(lineage, 60)) == addresses[:1]
+    sqlalchemy.event.listen(engine, "do_connect", lambda *_: lab.client("b1", autocommit=False))
+    assert addresses[1] in judged(any_posts.look(lineage, 60))
+    engine.dispose()
+
+
+def judged(result: antipode.BarrierResult) -> list[str]:
+    assert result.satisfied
+    return [server.address for server in result.stores["blog-posts"].servers]

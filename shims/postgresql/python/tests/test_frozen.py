@@ -166,7 +166,7 @@ async def test_a_task_that_is_cancelled_while_we_ask(quiet_posts: Posts, quiet_l
         reader = antipode_postgresql.wrap(plain, STORE, wait_on_read=True, timeout=60)
         with antipode.scope(lineage):
             with frozen(quiet_lab, "b1"):
-                task = asyncio.create_task(reader.execute("SELECT 1"))  # type: ignore[arg-type]
+                task = asyncio.create_task(reader.execute("SELECT 1"))
                 await asyncio.sleep(0.2)
                 task.cancel()
                 with pytest.raises(asyncio.CancelledError):

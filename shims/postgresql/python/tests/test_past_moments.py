@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from typing import Any
 
 import antipode
@@ -31,60 +31,60 @@ def many(quiet_posts: Posts) -> Posts:
     return quiet_posts
 
 
-def named(connection: Any) -> Iterator[Any]:
+def named(connection: Any) -> Generator[Any, None, None]:
     with connection.transaction(), connection.cursor("named") as cursor:
         yield cursor.execute(SELECT).fetchmany(2)
         yield cursor.fetchmany(2)
 
 
-def held(connection: Any) -> Iterator[Any]:
+def held(connection: Any) -> Generator[Any, None, None]:
     with connection.cursor("held", withhold=True) as cursor:
         yield cursor.execute(SELECT).fetchone()
         yield cursor.fetchall()
 
 
-def iterated(connection: Any) -> Iterator[Any]:
+def iterated(connection: Any) -> Generator[Any, None, None]:
     with connection.transaction(), connection.cursor("iterated") as cursor:
         cursor.itersize = 2
         yield from cursor.execute(SELECT)
 
 
-def by_text(connection: Any) -> Iterator[Any]:
+def by_text(connection: Any) -> Generator[Any, None, None]:
     with connection.transaction():
         connection.execute(f'DECLARE "My cursor" CURSOR FOR {SELECT}')
         yield connection.execute('FETCH 2 FROM "My cursor"').fetchall()
         yield connection.execute('FETCH FORWARD 2 IN "My cursor";').fetchall()
 
 
-def among_others(connection: Any) -> Iterator[Any]:
+def among_others(connection: Any) -> Generator[Any, None, None]:
     with connection.transaction():
         connection.execute(f"DECLARE c CURSOR FOR {SELECT}")
         yield connection.execute("FETCH c").fetchall()
         yield connection.execute("SELECT 1; FETCH C").fetchall()
 
 
-def streamed(connection: Any) -> Iterator[Any]:
+def streamed(connection: Any) -> Generator[Any, None, None]:
     yield from connection.cursor().stream(SELECT)
 
 
-def copied(connection: Any) -> Iterator[Any]:
+def copied(connection: Any) -> Generator[Any, None, None]:
     with connection.cursor().copy(f"COPY ({SELECT}) TO STDOUT") as copy:
         yield from copy
 
 
-def rows_copied(connection: Any) -> Iterator[Any]:
+def rows_copied(connection: Any) -> Generator[Any, None, None]:
     with connection.cursor().copy(f"COPY ({SELECT}) TO STDOUT") as copy:
         yield from copy.rows()
 
 
-def snapshot(connection: Any) -> Iterator[Any]:
+def snapshot(connection: Any) -> Generator[Any, None, None]:
     with connection.transaction():
         connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
         yield connection.execute(SELECT).fetchall()
         yield connection.execute(SELECT).fetchall()
 
 
-def snapshot_by_text(connection: Any) -> Iterator[Any]:
+def snapshot_by_text(connection: Any) -> Generator[Any, None, None]:
     connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ")
     try:
         yield connection.execute(SELECT).fetchall()
@@ -93,14 +93,22 @@ def snapshot_by_text(connection: Any) -> Iterator[Any]:
         connection.rollback()
 
 
-WAYS: list[Callable[[Any], Iterator[Any]]] = [named, held, iterated, by_text, among_others, streamed, copied]
+WAYS: list[Callable[[Any], Generator[Any, None, None]]] = [
+    named,
+    held,
+    iterated,
+    by_text,
+    among_others,
+    streamed,
+    copied,
+]
 WAYS += [rows_copied, snapshot, snapshot_by_text]
 
 
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__)
 @pytest.mark.parametrize("waits", ["wait_on_read", "after"])
 def test_what_was_taken_before_is_not_fetched_behind_it(
-    many: Posts, way: Callable[[Any], Iterator[Any]], waits: str
+    many: Posts, way: Callable[[Any], Generator[Any, None, None]], waits: str
 ) -> None:
     reader, writer = many.wrap("b1", wait_on_read=waits == "wait_on_read", timeout=20), many.wrap("a")
     with antipode.scope():
@@ -118,7 +126,7 @@ def test_what_was_taken_before_is_not_fetched_behind_it(
 
 
 @pytest.mark.parametrize("way", [each for each in WAYS if each is not among_others], ids=lambda way: way.__name__)
-def test_what_was_proved_then_is_fetched(many: Posts, way: Callable[[Any], Iterator[Any]]) -> None:
+def test_what_was_proved_then_is_fetched(many: Posts, way: Callable[[Any], Generator[Any, None, None]]) -> None:
     reader, writer = many.wrap("b1", wait_on_read=True, timeout=20), many.wrap("a")
     with antipode.scope() as scope:
         writer.execute(INSERT, ("before",))

@@ -16,7 +16,7 @@ from antipode.testing import isolated
 from antipode_lab.stores.postgresql import PostgresqlStore
 from pg_regions import INSERT, STORE, Posts, proved
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
-from psycopg_pool import AsyncConnectionPool, ConnectionPool
+from psycopg_pool import AsyncConnectionPool, ConnectionPool, NullConnectionPool
 from sqlalchemy.ext.asyncio import create_async_engine
 
 
@@ -232,3 +232,83 @@ def test_a_client_that_leads_nowhere_is_not_left_out(quiet_lab: PostgresqlStore)
             result = antipode.barrier(timeout=0.5, on_timeout="proceed", on_unproven="proceed")
         assert not result.satisfied
         del pool
+
+
+def listens(client: Any, url: str) -> None:
+    hooked(client, url)
+
+
+def has_kwargs(client: Any, url: str) -> None:
+    client.kwargs = dict(conninfo_to_dict(url))
+
+
+def has_another_class(client: Any, url: str) -> None:
+    client.connection_class = told_when_asked(url)["class"]().connection_class
+
+
+def has_another_class_of_asyncio(client: Any, url: str) -> None:
+    client.connection_class = told_when_asked(url)["asyncio's class"]().connection_class
+
+
+CHANGES: dict[str, tuple[Any, Any]] = {
+    "engine": (lambda url: sqlalchemy.create_engine(url.replace("postgresql:", "postgresql+psycopg:")), listens),
+    "asyncio's engine": (lambda url: create_async_engine(url.replace("postgresql:", "postgresql+psycopg:")), listens),
+    "pool's words": (lambda url: ConnectionPool(url, min_size=0, max_size=2, open=False), has_kwargs),
+    "pool's class": (lambda url: NullConnectionPool(url, open=False), has_another_class),
+    "asyncio's pool": (
+        lambda url: AsyncConnectionPool(url, min_size=0, max_size=2, open=False),
+        has_another_class_of_asyncio,
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", CHANGES)
+@pytest.mark.parametrize("asked_before", [True, False])
+def test_a_client_that_leads_elsewhere_since_it_was_wrapped(
+    quiet_lab: PostgresqlStore, kind: str, asked_before: bool
+) -> None:
+    """BAR-52: what it is, is looked at while a barrier asks: a listener that was added since counts."""
+    make, change = CHANGES[kind]
+    with isolated(), quiet_lab.connect("b1") as operator, quiet_lab.connect("a", user="app") as plain:
+        client = make(quiet_lab.url("a"))
+        kept = antipode_postgresql.wrap(client, STORE)
+        plain.execute("DELETE FROM posts")
+        plain.commit()
+        writer = antipode_postgresql.wrap(plain, STORE)
+        if asked_before:
+            with antipode.scope():
+                writer.execute(INSERT, ("0",))
+                writer.commit()
+                assert antipode.barrier(timeout=30).complete
+        change(client, quiet_lab.url("b1"))
+        quiet_lab.wait_caught_up("b1")
+        operator.execute("SELECT pg_wal_replay_pause()")
+        try:
+            with antipode.scope():
+                writer.execute(INSERT, ("1",))
+                writer.commit()
+                assert not antipode.barrier(timeout=1, on_timeout="proceed").satisfied
+                operator.execute("SELECT pg_wal_replay_resume()")
+                assert antipode.barrier(timeout=30).complete
+        finally:
+            operator.execute("SELECT pg_wal_replay_resume()")
+        assert {quiet_lab.url(each).replace("app@", "") for each in ("a", "b1")} <= set(antipode.stores()[0].replicas)
+        del kept
+
+
+def test_an_asyncio_creator(quiet_lab: PostgresqlStore) -> None:
+    """BAR-52: of `async_creator` only connecting tells."""
+    url = quiet_lab.url("a")
+    with isolated(), quiet_lab.connect("a", user="app") as plain:
+        engine = create_async_engine(
+            "postgresql+psycopg_async://nowhere.invalid",
+            async_creator=lambda: psycopg.AsyncConnection.connect(url),
+        )
+        kept = antipode_postgresql.wrap(engine, STORE)
+        with antipode.scope():
+            writer = antipode_postgresql.wrap(plain, STORE)
+            writer.execute("DELETE FROM posts")
+            writer.commit()
+            assert antipode.barrier(timeout=30).complete
+        assert antipode.stores()[0].replicas == (url.replace("app@", ""),)
+        del kept

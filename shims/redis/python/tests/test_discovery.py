@@ -13,6 +13,7 @@ import antipode
 import antipode_redis
 import pytest
 import redis
+import redis.asyncio
 from antipode import UnprovenKind, discovery
 from antipode.testing import isolated
 from antipode_lab.stores.redis import RedisStore
@@ -189,3 +190,67 @@ def test_sentinels_that_fall_silent(
     result = judge(write(writer, "k"), 5.0)
     assert result.stores[STORE].kind is UnprovenKind.DISCOVERY
     del client
+
+
+def elsewhere(kind: Any, port: int) -> Any:
+    """A class of connections that go where it says, whatever they are told."""
+
+    class Elsewhere(kind):  # type: ignore[misc]
+        def __init__(self, **words: Any) -> None:
+            super().__init__(**words)
+            self.port = port
+
+    return Elsewhere
+
+
+CLIENTS: dict[str, Any] = {
+    "pool": redis.Redis.from_url,
+    "pool that blocks": lambda url: redis.Redis(connection_pool=redis.BlockingConnectionPool.from_url(url)),
+    "asyncio": redis.asyncio.Redis.from_url,
+}
+
+
+@pytest.mark.parametrize("asked_before", [True, False])
+@pytest.mark.parametrize("how", ["its words", "its class"])
+@pytest.mark.parametrize("kind", CLIENTS)
+def test_a_client_that_leads_elsewhere_since_it_was_wrapped(
+    redis_lab: RedisStore, kind: str, how: str, asked_before: bool
+) -> None:
+    """BAR-52: what it is, is looked at while a barrier asks."""
+    client = CLIENTS[kind](redis_lab.url("a"))
+    kept = antipode_redis.wrap(client, STORE)
+    with antipode.scope():
+        antipode_redis.wrap(redis.Redis.from_url(redis_lab.url("a")), STORE).set("k", "v")
+        if asked_before:
+            assert antipode.barrier(timeout=30).complete
+        port = redis_lab.server("b1").port
+        pool = client.connection_pool
+        if how == "its words":
+            pool.connection_kwargs["port"] = port
+        else:
+            pool.connection_class = elsewhere(pool.connection_class, port)
+        redis_lab.partition("b1")
+        try:
+            antipode_redis.wrap(redis.Redis.from_url(redis_lab.url("a")), STORE).set("k", "w")
+            assert not antipode.barrier(timeout=0.5, on_timeout="proceed").satisfied
+        finally:
+            redis_lab.heal()
+        assert antipode.barrier(timeout=30).complete
+    assert f"redis://127.0.0.1:{port}" in antipode.stores()[0].replicas
+    del kept
+
+
+@pytest.mark.parametrize("kind", [redis.connection.Connection, redis.asyncio.connection.Connection])
+def test_a_class_of_connections_of_the_applications_own(redis_lab: RedisStore, kind: Any) -> None:
+    """BAR-52: where its connections lead, only connecting tells."""
+    is_sync = kind is redis.connection.Connection
+    made = redis if is_sync else redis.asyncio
+    pool = made.ConnectionPool(
+        connection_class=elsewhere(kind, redis_lab.server("a").port), host="127.0.0.1", port=redis_lab.server("b1").port
+    )
+    kept = antipode_redis.wrap(made.Redis(connection_pool=pool), STORE)
+    assert antipode.stores()[0].replicas == (redis_lab.url("a").removesuffix("/0"),)
+    if is_sync:
+        with antipode.scope():
+            kept.set("k", "v")
+            assert antipode.barrier(timeout=30).complete

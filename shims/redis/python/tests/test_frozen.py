@@ -142,11 +142,11 @@ async def test_asyncio(redis_lab: RedisStore, written: antipode.Lineage) -> None
 async def test_a_task_that_is_cancelled_while_we_ask(redis_lab: RedisStore, written: antipode.Lineage) -> None:
     """No later command takes the answer to our question for its own."""
     plain = redis.asyncio.Redis.from_url(redis_lab.url("b1"), single_connection_client=True)
-    client = antipode_redis.wrap(plain, STORE, wait_on_read=True, timeout=60)
+    client: Any = antipode_redis.wrap(plain, STORE, wait_on_read=True, timeout=60)
     await client.ping()
     with antipode.scope(written):
         with frozen(redis_lab):
-            task = asyncio.create_task(client.get("k"))
+            task: asyncio.Task[Any] = asyncio.create_task(client.get("k"))
             await asyncio.sleep(0.2)
             task.cancel()
             with pytest.raises(asyncio.CancelledError):

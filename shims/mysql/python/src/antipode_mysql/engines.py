@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import inspect
+import weakref
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from antipode.errors import ConfigurationError
 from pymysql.constants import CLIENT
 from sqlalchemy import Engine, create_engine, event
+
+from antipode_mysql.targets import Target, target_of
 
 _DRIVERS = ("pymysql", "mysqlconnector")
 
@@ -23,11 +26,47 @@ def _prepare(dialect: Any, record: Any, arguments: Any, options: dict[str, Any])
     options["client_flags"] = flags | CLIENT.SESSION_TRACK if isinstance(flags, int) else [*flags, CLIENT.SESSION_TRACK]
 
 
-def hook(engine: Any, wrapped: Callable[[Any], Any]) -> tuple[Mapping[str, Any] | None, Callable[[Any], Any]]:
-    """Have every connection that the engine opens from now on wrapped, whatever opens it.
+class Leads(NamedTuple):
+    """How a hooked engine is asked where its connections lead (BAR-52)."""
 
-    Those in its pool are given up. Return the arguments of its connections, None where the application's own code opens
-    them (`creator=`, `do_connect`), and what opens a plain one.
+    engine: Any
+    opens: Callable[[Any], Any]
+    """Opens a plain connection."""
+    creator: Any
+
+    def look(self, _: Any = None) -> object:
+        """Return what decides it; a listener may be added while the engine is used."""
+        return self._listeners(), dict(self._arguments() or {})
+
+    def targets(self) -> list[Target] | None:
+        """Return the servers that its words name; None where the application's own code opens its connections."""
+        arguments = None if self._listeners() else self._arguments()
+        return None if arguments is None else [target_of(arguments)]
+
+    def servers(self, _: Any = None) -> list[Target]:
+        """Return its servers, by one more connection where its words do not tell. Raises what opening it raises."""
+        if (named := self.targets()) is not None:
+            return named
+        connection = self.opens(None)
+        try:
+            return [target_of(connection)]
+        finally:
+            connection.close()
+
+    def _listeners(self) -> list[Any]:
+        return [each for each in self.engine.dialect.dispatch.do_connect if each is not _prepare]
+
+    def _arguments(self) -> Mapping[str, Any] | None:
+        if getattr(self.creator, "__module__", "") != create_engine.__module__:
+            return None
+        found: Mapping[str, Any] | None = inspect.getclosurevars(self.creator).nonlocals.get("cparams")
+        return found
+
+
+def hook(engine: Any, wrapped: Callable[[Any], Any]) -> Leads:
+    """Have every connection that the engine opens from now on wrapped, whatever opens it; return where they lead.
+
+    Those in its pool are given up.
     """
     if not isinstance(engine, Engine):
         raise TypeError(
@@ -42,9 +81,7 @@ def hook(engine: Any, wrapped: Callable[[Any], Any]) -> tuple[Mapping[str, Any] 
     pool: Any = engine.pool
     known = getattr(pool._creator, "_antipode_plain", None)
     if known is None:
-        is_own = pool._creator.__module__ != create_engine.__module__ or list(engine.dialect.dispatch.do_connect)
-        options = None if is_own else inspect.getclosurevars(pool._creator).nonlocals["cparams"]
-        known = options, pool._invoke_creator
+        known = pool._creator, pool._invoke_creator
         event.listen(engine, "do_connect", _prepare)
 
     def connect(connection_record: Any = None) -> Any:
@@ -53,4 +90,4 @@ def hook(engine: Any, wrapped: Callable[[Any], Any]) -> tuple[Mapping[str, Any] 
     connect._antipode_plain = known  # type: ignore[attr-defined]
     pool._creator = connect
     engine.dispose()
-    return known
+    return Leads(weakref.proxy(engine), known[1], known[0])

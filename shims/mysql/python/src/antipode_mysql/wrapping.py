@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from typing import Any, Literal, TypeVar
@@ -110,13 +110,13 @@ def _wrapped(client: Any, store: str, options: StoreOptions) -> Any:
     if "sqlalchemy" in "".join(each.__module__ for each in type(plain).__mro__):
         from antipode_mysql.engines import hook
 
-        leads_to, opens = hook(plain, lambda connection: _wrapped(connection, store, options))
-        if leads_to is not None:
-            _bind(target_of(leads_to), store, options)
-        else:  # only connecting tells (BAR-52)
-            joined = join_store(store, MySQLShim, options)
-            listed = options.replicas is not None
-            joined.expect_server(plain, lambda _: _target_behind(opens), "an Engine", listed=listed)
+        leads = hook(plain, lambda connection: _wrapped(connection, store, options))
+        joined = join_store(store, MySQLShim, options)
+        listed = options.replicas is not None
+        source = joined.follow_client(plain, leads.look, leads.servers, "an Engine", listed=listed)
+        if (named := leads.targets()) is not None:
+            source.found(named)
+            _note(joined, named[0], options)
         return plain
     try:
         from antipode_mysql import connectors
@@ -128,15 +128,6 @@ def _wrapped(client: Any, store: str, options: StoreOptions) -> Any:
     return wrapped
 
 
-def _target_behind(opens: Callable[[Any], Any]) -> Target:
-    """Return where the connections of an engine lead, by one of them."""
-    connection = opens(None)
-    try:
-        return target_of(connection)
-    finally:
-        connection.close()
-
-
 def _wanted(client: Any) -> str:
     return (
         "wrap() takes a connection of PyMySQL or mysql-connector-python, a pool of the latter, or a SQLAlchemy Engine, "
@@ -146,6 +137,14 @@ def _wanted(client: Any) -> str:
 
 def _bind(target: Target, store: str, options: StoreOptions) -> Binding:
     joined = join_store(store, MySQLShim, options)
+    _note(joined, target, options)
+    return Binding(
+        joined, target, joined.use_server(target, target.address, listed=options.replicas is not None), options
+    )
+
+
+def _note(joined: Store, target: Target, options: StoreOptions) -> None:
+    """Note how a wrapped client logs in, and whether its server is fit; raises UnfitStoreError as the options say."""
     shim = joined.shim
     assert isinstance(shim, MySQLShim)
     if shim.login is None:
@@ -154,9 +153,6 @@ def _bind(target: Target, store: str, options: StoreOptions) -> Binding:
         _refuse_unfit(joined, [target])
     else:
         facts_of(joined, target)
-    return Binding(
-        joined, target, joined.use_server(target, target.address, listed=options.replicas is not None), options
-    )
 
 
 def _refuse_unfit(store: Store, own: Sequence[Target]) -> None:

@@ -23,6 +23,11 @@ def targets_of_database(database: Any) -> list[Target] | None:
     return targets_of("", database.get_connection_params())
 
 
+def look_at_database(database: Any) -> object:
+    """Return what decides where an alias leads."""
+    return dict(database.settings_dict)
+
+
 def ask_database(database: Any) -> list[Target]:
     """Return the server that one more connection of the alias reaches. Raises what libpq says."""
     return reached_by("", database.get_connection_params())

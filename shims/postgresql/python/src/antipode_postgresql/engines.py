@@ -62,6 +62,14 @@ def targets_of_engine(engine: Any) -> list[Target] | None:
     return None if words is None else targets_of("", words)
 
 
+def look_at_engine(engine: Any) -> object:
+    """Return what decides where an engine's connections lead; a listener may be added while it is used (BAR-52)."""
+    inner = getattr(engine, "sync_engine", engine)
+    creator = inner.pool._creator
+    words = inspect.getclosurevars(creator).nonlocals.get("cparams") if inspect.isfunction(creator) else None
+    return creator, list(inner.dialect.dispatch.do_connect), dict(words or {})
+
+
 def ask_engine(engine: Any) -> list[Target]:
     """Return the server to which one more connection leads, beside the engine's pool. Raises what opening it raises."""
     inner = getattr(engine, "sync_engine", engine)

@@ -68,6 +68,12 @@ def targets_of_pool(pool: Any) -> list[Target] | None:
     return targets_of(pool.conninfo or "", pool.kwargs or {})
 
 
+def look_at_pool(pool: Any) -> object:
+    """Return what decides where a pool's connections lead; it may be changed while the pool is used (BAR-52)."""
+    more = pool.kwargs if callable(pool.kwargs) else dict(pool.kwargs or {})
+    return pool.conninfo, more, pool.connection_class, getattr(pool.connection_class.connect, "__func__", None)
+
+
 def ask_pool(pool: Any) -> list[Target]:
     """Return the servers that one more connection tells of, beside the pool. Raises what asking and opening raise."""
     words = (pool._resolve_conninfo(), pool._resolve_kwargs())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from datetime import timedelta
-from typing import Any, Final, Literal, TypeAlias, TypeVar
+from typing import Any, Final, Literal, NamedTuple, TypeAlias, TypeVar
 
 import psycopg
 from antipode import logs
@@ -17,7 +17,7 @@ from antipode.store import note_marks
 from antipode_postgresql.binding import Binding
 from antipode_postgresql.connections import record
 from antipode_postgresql.known import NO_TABLE
-from antipode_postgresql.pools import ask_pool, record_pool, targets_of_pool
+from antipode_postgresql.pools import ask_pool, look_at_pool, record_pool, targets_of_pool
 from antipode_postgresql.probe import Facts, probe, say_what_lacks
 from antipode_postgresql.session import Refused
 from antipode_postgresql.shim import PostgresqlShim
@@ -79,22 +79,14 @@ def wrap(
         mode=mode,
         extra=_extra(unique_timelines=unique_timelines, relaxed_durability=relaxed_durability),
     )
-    make, targets, ask = _maker(client)
+    make, ways = _maker(client)
     joined = join_store(store, PostgresqlShim, options)
     listed = replicas is not None
-
-    def ask_one(plain: Any) -> Target:
-        """Return what libpq reaches by the client's words; of several servers the others join the store at once."""
-        *others, last = ask(plain)
-        for other in others:
-            joined.use_server(other, other.address, listed=listed)
-        return last
-
-    for each in targets or ():
-        joined.use_server(each, each.address, listed=listed)
     plain = getattr(client, "_antipode_plain", client)
-    name = f"a {type(client).__name__}"
-    expected = joined.expect_server(plain, ask_one, name, listed=listed) if targets is None else None
+    source = None
+    if ways is not None:
+        source = joined.follow_client(plain, ways.look, ways.servers, f"a {type(client).__name__}", listed=listed)
+        source.found(ways.targets(plain) or ())
 
     def join(connection: Any) -> Binding:
         """The binding of a connection, of which nobody knows its server before it is there."""
@@ -102,8 +94,8 @@ def wrap(
         server = joined.use_server(target, target.address, listed=listed)
         if isinstance(server.target, Target) and server.target.guessed:
             server.target = target
-        if expected is not None and not expected.servers:
-            expected.found([target])
+        if source is not None and not source.servers:
+            source.found([target])
         binding = Binding(joined, options, async_commits=async_commits)
         facts = _facts(joined, target)
         binding.unsure = pattern_of(facts.unsure)
@@ -144,30 +136,46 @@ def _extra(**said: bool) -> dict[str, Any]:
     return {word: True for word, is_so in said.items() if is_so}
 
 
-def _maker(client: Any) -> tuple[Callable[[Join], Any], list[Target] | None, Callable[[Any], list[Target]]]:
-    """Return how a client is wrapped, its servers (None where only connecting can tell), and how to ask for them then.
+class _Ways(NamedTuple):
+    """How a client that opens connections is asked where they lead (BAR-52)."""
+
+    targets: Callable[[Any], list[Target] | None]
+    """By its words; None where only connecting can tell."""
+    ask: Callable[[Any], list[Target]]
+    """By one more connection."""
+    look: Callable[[Any], object]
+    """What decides where they lead."""
+
+    def servers(self, client: Any) -> list[Target]:
+        """Return its servers; raises what libpq says."""
+        return self.targets(client) or self.ask(client)
+
+
+def _maker(client: Any) -> tuple[Callable[[Join], Any], _Ways | None]:
+    """Return how a client is wrapped, and how it is asked for its servers; None for a connection.
 
     Pools and SQLAlchemy are only looked at where the application has imported them.
     """
     if isinstance(client, psycopg.Connection | psycopg.AsyncConnection):
-        return lambda join: record(client, join(client)), [], lambda plain: [target_of(plain)]
+        return lambda join: record(client, join(client)), None
     pool = sys.modules.get("psycopg_pool")
     plain = getattr(client, "_antipode_plain", client)
-    if pool is not None and isinstance(client, pool.ConnectionPool):
-        return lambda join: record_pool(plain, join, is_async=False), targets_of_pool(plain), ask_pool
-    if pool is not None and isinstance(client, pool.AsyncConnectionPool):
-        return lambda join: record_pool(plain, join, is_async=True), targets_of_pool(plain), ask_pool
+    if pool is not None and isinstance(client, pool.ConnectionPool | pool.AsyncConnectionPool):
+        is_async = isinstance(client, pool.AsyncConnectionPool)
+        ways = _Ways(targets_of_pool, ask_pool, look_at_pool)
+        return lambda join: record_pool(plain, join, is_async=is_async), ways
     if "sqlalchemy" in sys.modules:
         from antipode_postgresql import engines
 
         if engines.is_engine(client):
-            return lambda join: engines.record_engine(plain, join), engines.targets_of_engine(plain), engines.ask_engine
+            ways = _Ways(engines.targets_of_engine, engines.ask_engine, engines.look_at_engine)
+            return lambda join: engines.record_engine(plain, join), ways
     if "django.db.backends.postgresql.base" in sys.modules:
         from antipode_postgresql import databases
 
         if databases.is_database(client):
-            targets = databases.targets_of_database(client)
-            return lambda join: databases.record_database(client, join), targets, databases.ask_database
+            ways = _Ways(databases.targets_of_database, databases.ask_database, databases.look_at_database)
+            return lambda join: databases.record_database(client, join), ways
     raise TypeError(
         "wrap() takes a psycopg connection, a psycopg_pool pool, an SQLAlchemy engine or a database of "
         f"django.db.connections, not {type(client).__name__}"

@@ -71,11 +71,9 @@ class GivenAsync(Given):
 
 def server_of(binding: Binding, connection: Any) -> Server | None:
     """The server of the store that a connection reaches, if it is known."""
-    if binding.server is not None:
-        return binding.server
     place = f"redis://{getattr(connection, 'host', '')}:{getattr(connection, 'port', '')}"
     database = getattr(connection, "db", 0)
-    return binding.store.server_at(f"{place}/{database}" if database else place)
+    return binding.store.server_at(f"{place}/{database}" if database else place) or binding.server
 
 
 def packed_write(call: WriteCall, connection: Any, args: Sequence[Any], asks: bool) -> Sequence[bytes]:

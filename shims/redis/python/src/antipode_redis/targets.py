@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import socket
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
@@ -77,6 +79,56 @@ def target_of(what: Any) -> Target:
     if service is not None:
         return _through_sentinels(pool, service)
     return _fixed(_sync_class(pool.connection_class), pool.connection_kwargs)
+
+
+def look_at(client: Any) -> object:
+    """Return what decides where a client's connections lead; it may be changed while the client is used (BAR-52)."""
+    pool = client.connection_pool
+    return pool.connection_class, dict(pool.connection_kwargs)
+
+
+def connects_plainly(client: Any) -> bool:
+    """Return whether a client's connections are of redis-py's own classes: others may lead elsewhere."""
+    return str(client.connection_pool.connection_class.__module__).startswith("redis.")
+
+
+def servers_of(client: Any) -> list[Target]:
+    """Return the server that a client leads to, by one more connection where its class is the application's own."""
+    if connects_plainly(client):
+        return [target_of(client)]
+    pool = client.connection_pool
+    kind, kwargs = pool.connection_class, dict(pool.connection_kwargs)
+    if issubclass(kind, asyncio_connection.AbstractConnection):
+        words = asyncio.run(_reached_by_asyncio(kind(**kwargs)))
+    else:
+        connection = kind(**kwargs)
+        try:
+            connection.connect()
+            words = _reached(connection, connection._sock.getpeername())
+        finally:
+            connection.disconnect()
+    for plain in (sync_connection.UnixDomainSocketConnection, sync_connection.SSLConnection):
+        if issubclass(_sync_class(kind), plain):
+            return [_fixed(plain, {**kwargs, **words})]
+    return [_fixed(sync_connection.Connection, {**kwargs, **words})]
+
+
+async def _reached_by_asyncio(connection: Any) -> dict[str, Any]:
+    try:
+        await connection.connect()
+        return _reached(connection, connection._writer.get_extra_info("peername"))
+    finally:
+        await connection.disconnect(nowait=True)
+
+
+def _reached(connection: Any, peer: Any) -> dict[str, Any]:
+    """Return the words for a connection's peer: by the name that the connection has for it, if that is its name."""
+    if not isinstance(peer, tuple):
+        return {"path": peer}
+    host, port = getattr(connection, "host", None), getattr(connection, "port", None)
+    if host and port == peer[1] and any(found[4][0] == peer[0] for found in socket.getaddrinfo(host, port)):
+        return {"host": host, "port": port}
+    return {"host": peer[0], "port": peer[1]}
 
 
 class Source(NamedTuple):

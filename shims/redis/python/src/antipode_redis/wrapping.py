@@ -24,7 +24,7 @@ from antipode_redis.marker import Marker, marker
 from antipode_redis.probe import CLUSTER, Facts, probe
 from antipode_redis.session import Session
 from antipode_redis.shim import RedisShim
-from antipode_redis.targets import Target, source_of, target_of
+from antipode_redis.targets import Target, connects_plainly, look_at, servers_of, source_of, target_of
 
 _C = TypeVar("_C", bound=redis.Redis | redis.asyncio.Redis)
 _PROBE_S = 1.0
@@ -69,7 +69,8 @@ def wrap(
     if (rest == "envelope") != bool(envelope_keys):
         raise ConfigurationError("rest='envelope' and envelope_keys='post:*' (as for KEYS) go together", code="AP501")
     plain: Any = getattr(client, "_antipode_plain", None) or client
-    target = target_of(plain)
+    source = source_of(plain)
+    target, is_known = _leads_to(plain) if source is None else (target_of(plain), True)
     options = StoreOptions(
         replicas=replicas,
         wait_on_read=wait_on_read,
@@ -89,10 +90,11 @@ def wrap(
         raise UnfitStoreError(f"{target.address} {CLUSTER}. wrap(…, on_unfit='unproven') lets the service start")
     joined = join_store(store, RedisShim, options)
     joined.agree_on_envelopes(envelope_keys)
-    source = source_of(plain)
     listed = replicas is not None
     if source is None:
-        server = joined.use_server(target, target.address, listed=listed)
+        name = f"a {type(client).__name__}"
+        joined.follow_client(plain, look_at, servers_of, name, listed=listed).found([target] if is_known else [])
+        server = joined.server_at(target.address)
     else:
         server = None
         joined.discover(source.name, source.ask, key=source.key, listed=listed)
@@ -135,6 +137,14 @@ def _check_client(client: Any) -> None:
     if "Cluster" in kind:
         raise UnfitStoreError(f"{kind}: it {CLUSTER}")
     raise TypeError(f"wrap() takes a redis.Redis or redis.asyncio.Redis, not {kind}")
+
+
+def _leads_to(plain: Any) -> tuple[Target, bool]:
+    """Return the server that a client leads to, and whether that is known: its connections may be of another class."""
+    try:
+        return servers_of(plain)[0], True
+    except Exception:  # asked again by whoever waits
+        return target_of(plain), connects_plainly(plain)
 
 
 def _probe(target: Target, store: str, key: str) -> Facts:
