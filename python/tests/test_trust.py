@@ -298,7 +298,7 @@ def test_one_line_a_minute_names_the_setting(caplog: pytest.LogCaptureFixture) -
     assert [record.getMessage() for record in caplog.records] == [
         "dropped a lineage from 203.0.113.9 (request in): X-Forwarded-For has a public address. "
         "If this is the edge set ANTIPODE_EDGE=true; if applications copy that header inside, "
-        "ANTIPODE_FORWARDED=ignore. dropped=1"
+        "ANTIPODE_FORWARDED=ignore. [AP403] dropped=1"
     ]
 
 

@@ -235,7 +235,7 @@ def test_a_forged_lineage_through_a_load_balancer_is_dropped_with_one_line(
     assert lines == [
         "dropped a lineage from 203.0.113.9 (request in): X-Forwarded-For has a public address. "
         "If this is the edge set ANTIPODE_EDGE=true; if applications copy that header inside, "
-        "ANTIPODE_FORWARDED=ignore. dropped=1"
+        "ANTIPODE_FORWARDED=ignore. [AP403] dropped=1"
     ]
 
 
