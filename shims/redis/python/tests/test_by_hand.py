@@ -320,3 +320,42 @@ def test_a_connection_with_a_cache_before_it_ends_its_transaction_too(
         with pytest.raises(redis.ResponseError, match="EXEC without MULTI"):
             client.execute_command("EXEC")
         assert position(scope.lineage) == at
+
+
+@pytest.mark.parametrize("queued", [("GET", "k"), ("GETSET", "k", "x"), ("EVAL", "return redis.call('GET', 'k')", "0")])
+def test_exec_answers_with_what_was_proved_before_multi(redis_lab: RedisStore, url: str, queued: Any) -> None:
+    """SHIM-48: inside a MULTI nothing can be asked, so what was written since is refused."""
+    with antipode.scope():
+        writer = antipode_redis.wrap(redis.Redis.from_url(url), STORE)
+        client = antipode_redis.wrap(connected(url), STORE, wait_on_read=True, timeout=20)
+        writer.set("k", "v")
+        client.execute_command("MULTI")
+        client.execute_command(*queued)
+        assert client.execute_command("EXEC") == [b"v"]
+        client.execute_command("MULTI")
+        client.execute_command(*queued)
+        writer.set("k", "w")
+        with pytest.raises(antipode.BarrierError, match="DISCARD"):
+            client.execute_command("EXEC")
+        assert client.execute_command("DISCARD")
+        client.execute_command("MULTI")
+        client.set("other", "x")
+        writer.set("k", "y")
+        assert client.execute_command("EXEC"), "one that only writes is not refused"
+        assert client.get("other") == b"x"
+
+
+async def test_exec_by_asyncio(redis_lab: RedisStore, url: str) -> None:
+    with antipode.scope():
+        writer = antipode_redis.wrap(redis.Redis.from_url(url), STORE)
+        plain = connected_asyncio(url)
+        client = antipode_redis.wrap(plain, STORE, wait_on_read=True, timeout=20)
+        writer.set("k", "v")
+        await client.execute_command("MULTI")
+        await client.execute_command("GET", "k")
+        writer.set("k", "w")
+        with pytest.raises(antipode.BarrierError, match="DISCARD"):
+            await client.execute_command("EXEC")
+        assert await client.execute_command("DISCARD")
+        await client.aclose()
+        await plain.aclose()

@@ -9,6 +9,7 @@ from weakref import WeakKeyDictionary
 
 from antipode import logs
 from antipode.errors import ConfigurationError
+from antipode.lineage import Lineage
 from antipode.pending import notes_sites
 from antipode.server import Server
 from antipode.settings import Mode, settings, settings_generation, timeout_of
@@ -48,6 +49,10 @@ class Binding:
         self.marker = marker
         self.open: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
         """Connections inside a MULTI that the application sent by hand, with the write that is pending for it."""
+        self.answering: WeakKeyDictionary[Any, bool] = WeakKeyDictionary()
+        """Of these connections: whether EXEC's reply holds data."""
+        self.waited: WeakKeyDictionary[Any, Lineage] = WeakKeyDictionary()
+        """What was proved before MULTI (SHIM-48)."""
         self.by_hand = False
         """Whether there was ever such a MULTI."""
         self.generation = -1

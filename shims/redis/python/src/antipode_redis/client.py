@@ -7,6 +7,7 @@ from io import BytesIO
 from typing import Any
 
 import redis
+from antipode.lineage import EMPTY, Lineage
 from antipode.settings import settings_generation
 from antipode.waiting import wait_for_server
 from redis.client import NEVER_DECODE
@@ -174,6 +175,7 @@ class Recording:
             if call.binding.queues(conn):  # its value comes with EXEC, and MULTI has waited
                 response = super()._send_command_parse_response(conn, command_name, *args, **options)  # type: ignore[misc]
                 call.missed()
+                call.binding.answering[conn] = True
                 if conn not in call.binding.open:
                     call.alone()
                 return response
@@ -278,6 +280,8 @@ class Recording:
     def _antipode_queued(self, call: WriteCall, conn: Any, command_name: Any, args: Any, options: Any) -> Any:
         """A write inside such a MULTI: it is queued, and pending until EXEC, which gives its position."""
         call.deferred = True
+        if call.wait is not None:
+            call.binding.answering[conn] = True
         try:
             response = super()._send_command_parse_response(conn, command_name, *args, **options)  # type: ignore[misc]
         except BaseException as error:
@@ -300,12 +304,20 @@ class Recording:
     def _antipode_by_hand(self, by_hand: ByHand, conn: Any, command_name: Any, args: Any, options: Any) -> Any:
         binding = by_hand.binding
         begins, queued = by_hand.name == "MULTI", binding.queues(conn)
-        wait = read_call(binding) if begins and not queued else None
-        if wait is not None:
+        answers = by_hand.name == "EXEC" and binding.answering.get(conn, False)
+        wait = read_call(binding) if (begins and not queued) or answers else None
+        if wait is not None and answers:
+            if wait.is_past(binding.waited.get(conn, EMPTY)):
+                by_hand.wait = wait
+                return None
+        elif wait is not None:
             drive(wait_steps(wait, multi=self._antipode_multi), conn, binding)
             if wait.refuses():
                 by_hand.wait = wait
                 return None
+        if begins and not queued:
+            binding.waited[conn] = EMPTY if wait is None else Lineage(wait.ids)
+            binding.answering[conn] = False
         # A MULTI inside another one is the server's to refuse: that other one stays as it is.
         held: WriteCall | None = binding.open.pop(conn, None) if queued and not begins else None
         if by_hand.name != "EXEC" or held is None:

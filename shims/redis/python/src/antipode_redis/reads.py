@@ -153,6 +153,14 @@ class ReadCall:
             reason = "the connection was made anew behind MULTI, and nothing waited for the read on the next one"
             self.trouble = Visibility(Verdict.UNPROVEN, reason)
 
+    def is_past(self, proved: Lineage) -> bool:
+        """Return whether EXEC would answer with data of which only less was proved, and the policies refuse that."""
+        if Lineage(self.ids) <= proved:
+            return False
+        reason = "nothing was proved of it before the MULTI, and nothing can be asked in it: DISCARD, and begin again"
+        self.trouble = Visibility(Verdict.UNPROVEN, reason)
+        return self.refuses()
+
     def judge(self, seen: Seen) -> Visibility | None:
         """What is missing at the connection's server; None where nothing is."""
         worst: Visibility | None = None
