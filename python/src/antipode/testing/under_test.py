@@ -176,7 +176,8 @@ class StoreUnderTest(ABC):
     def past_moment(self, client: Any, key: str) -> AbstractContextManager[Callable[[], object]]:
         """Open, by a client of `wrap_client`, what shows the key as it is now for as long as it is open.
 
-        A cursor at the server, a transaction's snapshot, a result that is read in parts. Gives what fetches the key's value from it.
+        A cursor at the server, a transaction's snapshot, a result that is read in parts. Gives what fetches the key's
+        value from it.
         """
         raise NotPossible("past_moment")
 
