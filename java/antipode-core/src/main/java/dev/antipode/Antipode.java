@@ -135,7 +135,7 @@ public final class Antipode {
     LineageScope current = LineageScope.current();
     if (current == null) {
       throw new ConfigurationException(
-          "Antipode.serialize() was called outside any scope. (site: " + CallSite.current() + ")");
+          "AP101", "Antipode.serialize() was called outside any scope. (site: " + CallSite.current() + ")");
     }
     return current.outgoing().serialize();
   }

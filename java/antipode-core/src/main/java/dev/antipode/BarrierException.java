@@ -7,14 +7,14 @@ public class BarrierException extends AntipodeException {
   private final transient BarrierResult result;
 
   /** An exception that says what happened, why, and what to do. */
-  public BarrierException(String message, BarrierResult result) {
-    super(message);
+  public BarrierException(String code, String message, BarrierResult result) {
+    super(code, message);
     this.result = result;
   }
 
   /** An exception that another one brought about. */
-  public BarrierException(String message, BarrierResult result, Throwable cause) {
-    super(message, cause);
+  public BarrierException(String code, String message, BarrierResult result, Throwable cause) {
+    super(code, message, cause);
     this.result = result;
   }
 

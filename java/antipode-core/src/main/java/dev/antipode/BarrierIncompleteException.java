@@ -5,7 +5,7 @@ public class BarrierIncompleteException extends BarrierException {
   private static final long serialVersionUID = 1L;
 
   /** An exception that says what happened, why, and what to do. */
-  public BarrierIncompleteException(String message, BarrierResult result) {
-    super(message, result);
+  public BarrierIncompleteException(String code, String message, BarrierResult result) {
+    super(code, message, result);
   }
 }

@@ -6,6 +6,6 @@ public class BarrierInterruptedException extends AntipodeException {
 
   /** An exception that the interrupt brought about. */
   public BarrierInterruptedException(String message, Throwable cause) {
-    super(message, cause);
+    super("AP299", message, cause);
   }
 }

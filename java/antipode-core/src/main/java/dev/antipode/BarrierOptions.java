@@ -50,7 +50,7 @@ public record BarrierOptions(
   /** A deadline is from 0 to one hour (BAR-58). */
   static void checkTimeout(Duration timeout) {
     if (timeout.isNegative() || timeout.compareTo(Duration.ofHours(1)) > 0) {
-      throw new ConfigurationException("timeout(" + timeout + "): want a duration from 0 to one hour");
+      throw new ConfigurationException("AP109", "timeout(" + timeout + "): want a duration from 0 to one hour");
     }
   }
 
@@ -72,7 +72,7 @@ public record BarrierOptions(
    */
   public BarrierOptions timeout(Duration value) {
     if (value == null) {
-      throw new ConfigurationException("timeout(null): there is no infinite wait to ask for; give a duration");
+      throw new ConfigurationException("AP109", "timeout(null): there is no infinite wait to ask for; give a duration");
     }
     return new BarrierOptions(
         lineage, value, stores, reach, requireComplete, dryRun, onTimeout, onUnproven, onVacuous, executor);

@@ -90,8 +90,10 @@ public final class BarrierResult {
   public String explain() {
     List<String> lines = new ArrayList<>();
     lines.add(toString());
-    stores().forEach((name, result) -> lines.add("  %s: %s%s (%s)".formatted(
-        Logs.shown(name), result.verdict(), result.kind() == null ? "" : ", " + result.kind(), result.reason())));
+    stores().forEach((name, result) -> lines.add(AntipodeException.withCode(
+        "  %s: %s%s (%s)".formatted(
+            Logs.shown(name), result.verdict(), result.kind() == null ? "" : ", " + result.kind(), result.reason()),
+        result.code())));
     for (Gap gap : gaps) {
       lines.add("  incomplete: %s %s %s".formatted(gap.reason(), Logs.shown(gap.store()), gap.detail()).stripTrailing());
     }

@@ -5,7 +5,7 @@ public class BarrierTimeoutException extends BarrierException {
   private static final long serialVersionUID = 1L;
 
   /** An exception that says what happened, why, and what to do. */
-  public BarrierTimeoutException(String message, BarrierResult result) {
-    super(message, result);
+  public BarrierTimeoutException(String code, String message, BarrierResult result) {
+    super(code, message, result);
   }
 }

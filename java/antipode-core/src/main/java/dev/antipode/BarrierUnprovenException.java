@@ -5,7 +5,7 @@ public class BarrierUnprovenException extends BarrierException {
   private static final long serialVersionUID = 1L;
 
   /** An exception that says what happened, why, and what to do. */
-  public BarrierUnprovenException(String message, BarrierResult result) {
-    super(message, result);
+  public BarrierUnprovenException(String code, String message, BarrierResult result) {
+    super(code, message, result);
   }
 }

@@ -6,11 +6,11 @@ public class BlockingCallException extends AntipodeException {
 
   /** An exception that says what happened, why, and what to do. */
   public BlockingCallException(String message) {
-    super(message);
+    super("AP105", message);
   }
 
   /** An exception that something else brought about. */
   public BlockingCallException(String message, Throwable cause) {
-    super(message, cause);
+    super("AP105", message, cause);
   }
 }

@@ -5,12 +5,12 @@ public class ConfigurationException extends AntipodeException {
   private static final long serialVersionUID = 1L;
 
   /** An exception that says what happened, why, and what to do. */
-  public ConfigurationException(String message) {
-    super(message);
+  public ConfigurationException(String code, String message) {
+    super(code, message);
   }
 
   /** An exception that something else brought about. */
-  public ConfigurationException(String message, Throwable cause) {
-    super(message, cause);
+  public ConfigurationException(String code, String message, Throwable cause) {
+    super(code, message, cause);
   }
 }

@@ -27,29 +27,29 @@ public final class Logs {
 
   private Logs() {}
 
-  /** Logs a warning unless one of this kind came within the minute. */
-  public static void warn(String kind, String message) {
-    say(Level.WARNING, kind, message, null, null);
+  /** Logs a warning, with its code (OBS-14), unless one of this kind came within the minute. */
+  public static void warn(String code, String kind, String message) {
+    say(Level.WARNING, kind, AntipodeException.withCode(message, code), null, null);
   }
 
   /** The same; {@code countAs} names the running count of what the line is about: {@code dropped=41}. */
-  public static void warn(String kind, String message, String countAs) {
-    say(Level.WARNING, kind, message, countAs, null);
+  public static void warn(String code, String kind, String message, String countAs) {
+    say(Level.WARNING, kind, AntipodeException.withCode(message, code), countAs, null);
   }
 
   /** Logs a piece of information at most once a minute a kind. */
-  public static void info(String kind, String message) {
-    say(Level.INFO, kind, message, null, null);
+  public static void info(String code, String kind, String message) {
+    say(Level.INFO, kind, AntipodeException.withCode(message, code), null, null);
   }
 
   /** The same; {@code countAs} names the running count of what the line is about. */
-  public static void info(String kind, String message, String countAs) {
-    say(Level.INFO, kind, message, countAs, null);
+  public static void info(String code, String kind, String message, String countAs) {
+    say(Level.INFO, kind, AntipodeException.withCode(message, code), countAs, null);
   }
 
   /** Logs a defect of ours, or of a shim, with its stack, at most once a minute a message. */
   public static void error(String message, Throwable thrown) {
-    say(Level.SEVERE, message, message, null, thrown);
+    say(Level.SEVERE, message, AntipodeException.withCode(message, "AP209"), null, thrown);
   }
 
   /** Text from outside as it may stand in a log line or error: escaped, and cut at 64 characters (OBS-12). */

@@ -6,11 +6,11 @@ public class MalformedLineageException extends AntipodeException {
 
   /** An exception that says what happened, why, and what to do. */
   public MalformedLineageException(String message) {
-    super(message);
+    super("AP405", message);
   }
 
   /** An exception that something else brought about. */
   public MalformedLineageException(String message, Throwable cause) {
-    super(message, cause);
+    super("AP405", message, cause);
   }
 }

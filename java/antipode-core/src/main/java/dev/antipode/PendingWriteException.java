@@ -6,11 +6,11 @@ public class PendingWriteException extends AntipodeException {
 
   /** An exception that says what happened, why, and what to do. */
   public PendingWriteException(String message) {
-    super(message);
+    super("AP115", message);
   }
 
   /** An exception that something else brought about. */
   public PendingWriteException(String message, Throwable cause) {
-    super(message, cause);
+    super("AP115", message, cause);
   }
 }

@@ -4,8 +4,8 @@ package dev.antipode;
 public class RedeliverException extends BarrierException {
   private static final long serialVersionUID = 1L;
 
-  /** An exception that says what happened, and which failure of a barrier brought it about. */
+  /** An exception that says what happened, and which failure of a barrier, whose code it has, brought it about. */
   public RedeliverException(String message, BarrierResult result, Throwable cause) {
-    super(message, result, cause);
+    super(cause instanceof AntipodeException failure ? failure.code() : "AP201", message, result, cause);
   }
 }

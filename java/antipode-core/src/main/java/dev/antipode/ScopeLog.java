@@ -19,6 +19,7 @@ public final class ScopeLog {
       Findings.orphan(where, store);
     }
     Logs.warn(
+        "AP401",
         "orphan " + where,
         "a write to " + Logs.shown(store) + " was made outside any scope, so nothing can wait for it. Open one with a middleware "
             + "or Antipode.scope(); in a thread use Antipode.carry(). site=" + where);
@@ -32,6 +33,7 @@ public final class ScopeLog {
       Findings.lateWrite(where, store, "closed");
     }
     Logs.warn(
+        "AP402",
         "closed-scope " + where,
         "dropped a write to " + (store.isEmpty() ? "a store" : Logs.shown(store)) + ": its scope (" + scopesSite + ") has ended. "
             + "For work that outlives the request use Antipode.detachedScope(). site=" + where);
@@ -85,6 +87,7 @@ public final class ScopeLog {
     }
     if (now.onPending() == OnPending.WARN || dryRun) {
       Logs.warn(
+          "AP115",
           "pending " + where,
           "sent a lineage before the commit of " + names + ": readers cannot wait for it. Publish after commit. site="
               + where);

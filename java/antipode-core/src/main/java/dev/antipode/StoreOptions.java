@@ -61,8 +61,9 @@ public final class StoreOptions {
     boolean isOneList = servers.length == 1 && servers[0] instanceof Collection<?>;
     List<?> named = List.copyOf(isOneList ? (Collection<?>) servers[0] : Arrays.asList(servers));
     if (named.isEmpty()) { // the client's own server would be judged in their place (BAR-53)
-      throw new ConfigurationException("replicas() names no server: name those that readers of this region may use, or"
-          + " leave it out for the client's own");
+      throw new ConfigurationException(
+          "AP501",
+          "replicas() names no server: name those that readers of this region may use, or leave it out for the client's own");
     }
     return with(REPLICAS, named);
   }
@@ -95,7 +96,7 @@ public final class StoreOptions {
   /** The deadline of barriers on this store where the call has none (BAR-28). */
   public StoreOptions timeout(Duration value) {
     if (value == null) {
-      throw new ConfigurationException("timeout(null): want a duration from 0 to one hour");
+      throw new ConfigurationException("AP109", "timeout(null): want a duration from 0 to one hour");
     }
     BarrierOptions.checkTimeout(value);
     return with("timeout", value);

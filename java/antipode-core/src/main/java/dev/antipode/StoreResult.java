@@ -20,6 +20,16 @@ public record StoreResult(
     this(verdict, reason, Duration.ZERO, List.of(), null);
   }
 
+  /** The code of the verdict, one of spec/data/messages.json (OBS-15); empty where the store is visible at all its servers. */
+  public String code() {
+    return switch (verdict) {
+      case VISIBLE -> leftOut().isEmpty() ? "" : "AP206";
+      case NOT_YET, TIMED_OUT -> servers.stream().anyMatch(ServerResult::overloaded) ? "AP205" : "AP201";
+      case ELSEWHERE -> "AP103";
+      case UNPROVEN -> (kind == null ? UnprovenKind.OTHER : kind).code();
+    };
+  }
+
   /** The servers that did not answer, and of which a pass does not speak (BAR-26). */
   public List<String> leftOut() {
     return servers.stream().filter(ServerResult::leftOut).map(ServerResult::address).toList();

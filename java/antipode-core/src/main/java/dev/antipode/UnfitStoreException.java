@@ -6,11 +6,11 @@ public class UnfitStoreException extends ConfigurationException {
 
   /** An exception that says what happened, why, and what to do. */
   public UnfitStoreException(String message) {
-    super(message);
+    super("AP208", message);
   }
 
   /** An exception that something else brought about. */
   public UnfitStoreException(String message, Throwable cause) {
-    super(message, cause);
+    super("AP208", message, cause);
   }
 }

@@ -6,11 +6,11 @@ public class UnknownStoreException extends ConfigurationException {
 
   /** An exception that says what happened, why, and what to do. */
   public UnknownStoreException(String message) {
-    super(message);
+    super("AP106", message);
   }
 
   /** An exception that something else brought about. */
   public UnknownStoreException(String message, Throwable cause) {
-    super(message, cause);
+    super("AP106", message, cause);
   }
 }

@@ -21,7 +21,7 @@ public final class Announcement {
   public static void announce() {
     if (!TOLD.get() && TOLD.compareAndSet(false, true)) {
       Telemetry.start();
-      Logs.info("in force", inForce());
+      Logs.info("", "in force", inForce());
       if (ProcessSettings.inForce().mode() == Mode.DRY_RUN) {
         Records.start();
       }

@@ -351,7 +351,10 @@ final class Asker {
       watch = shim.watch(server);
     } catch (UnsupportedOperationException error) {
       watchable = false;
-      Logs.info("no-push " + inside.address, inside.address + " cannot push, so it is polled: " + error.getMessage());
+      Logs.info(
+          "AP507",
+          "no-push " + inside.address,
+          inside.address + " cannot push, so it is polled: " + error.getMessage());
     }
   }
 

@@ -167,6 +167,7 @@ public final class Barriers {
   /** Says once a minute and site that a barrier judged nothing, with both lists of names (BAR-20). */
   private static void warnVacuous(Plan plan, String site) {
     Logs.warn(
+        "AP604",
         "vacuous " + site,
         ("a barrier judged nothing: the lineage has writes to %s; registered in this process: %s. If these are one "
                 + "store, give it one name. site=%s")

@@ -210,7 +210,7 @@ public final class Discovery extends ServerEngine {
     words = why;
     long now = Ticks.now();
     if (!whose.isOnce()) {
-      Logs.warn("servers " + store().name(), store().name() + ": " + address() + ": " + why);
+      Logs.warn("AP207", "servers " + store().name(), store().name() + ": " + address() + ": " + why);
     }
     if (givenAt != Ticks.LONG_AGO && !isKnown(now)) {
       synchronized (this) {

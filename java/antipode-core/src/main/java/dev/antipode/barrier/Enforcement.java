@@ -31,12 +31,13 @@ final class Enforcement {
     }
     if (result.vacuous() && plan.onVacuous() == Policy.RAISE) {
       throw new BarrierIncompleteException(
+          "AP604",
           "a barrier judged nothing: " + String.join(", ", plan.elsewhere()) + " not registered in this process",
           result);
     }
     if (plan.requireComplete() && !result.complete()) {
       throw new BarrierIncompleteException(
-          "requireComplete: something was left unjudged\n" + result.explain(), result);
+          "AP116", "requireComplete: something was left unjudged\n" + result.explain(), result);
     }
   }
 
@@ -54,12 +55,13 @@ final class Enforcement {
       }
     });
     if (!lost.isEmpty() && plan.onUnproven() != Policy.AS_TIMEOUT) {
-      apply(plan.onUnproven(), new BarrierUnprovenException(unprovenWords(result, lost), result));
+      apply(plan.onUnproven(), unproven(result, lost));
     }
     if (!late.isEmpty()) {
-      apply(plan.onTimeout(), new BarrierTimeoutException(timeoutWords(plan, result, late), result));
+      String code = result.store(late.get(0)).code();
+      apply(plan.onTimeout(), new BarrierTimeoutException(code, timeoutWords(plan, result, late), result));
     } else if (!lost.isEmpty() && plan.onUnproven() == Policy.AS_TIMEOUT) {
-      apply(plan.onTimeout(), new BarrierUnprovenException(unprovenWords(result, lost), result));
+      apply(plan.onTimeout(), unproven(result, lost));
     }
   }
 
@@ -68,7 +70,7 @@ final class Enforcement {
       throw error;
     }
     if (policy == Policy.REDELIVER) {
-      throw new RedeliverException("give the message back: " + error.getMessage(), error.result(), error);
+      throw new RedeliverException("give the message back: " + error.words(), error.result(), error);
     }
   }
 
@@ -95,7 +97,13 @@ final class Enforcement {
     return told + ".\n  " + cure;
   }
 
-  static String unprovenWords(BarrierResult result, List<String> names) {
+  /** The error has the code of the first of these stores (OBS-15). */
+  static BarrierUnprovenException unproven(BarrierResult result, List<String> names) {
+    String code = result.store(names.get(0)).code();
+    return new BarrierUnprovenException(code, unprovenWords(result, names), result);
+  }
+
+  private static String unprovenWords(BarrierResult result, List<String> names) {
     String told = names.stream()
         .map(name -> name + ": " + result.store(name).reason())
         .collect(Collectors.joining("; "));

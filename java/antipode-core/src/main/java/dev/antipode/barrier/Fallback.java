@@ -80,7 +80,7 @@ public final class Fallback {
   private static BarrierOptions proceeding(BarrierOptions options) {
     Policy said = options.onUnproven();
     if (said != null && said != Policy.RAISE && said != Policy.PROCEED) {
-      throw new ConfigurationException("readOrFallback: onUnproven(" + said.name() + "): want RAISE, PROCEED");
+      throw new ConfigurationException("AP111", "readOrFallback: onUnproven(" + said.name() + "): want RAISE, PROCEED");
     }
     return options.onTimeout(Policy.PROCEED).onUnproven(Policy.PROCEED);
   }
@@ -107,7 +107,7 @@ public final class Fallback {
   private static void check(BarrierResult result, Policy onUnproven) {
     if (result.stores().containsKey(Branches.STORE)) {
       throw new BarrierTimeoutException(
-          "no fallback: what open branches write is known nowhere\n" + result.explain(), result);
+          "AP210", "no fallback: what open branches write is known nowhere\n" + result.explain(), result);
     }
     List<String> lost = new ArrayList<>();
     result.stores().forEach((name, store) -> {
@@ -116,7 +116,7 @@ public final class Fallback {
       }
     });
     if (!lost.isEmpty() && onUnproven != Policy.PROCEED) {
-      throw new BarrierUnprovenException(Enforcement.unprovenWords(result, lost), result);
+      throw Enforcement.unproven(result, lost);
     }
   }
 
@@ -126,7 +126,7 @@ public final class Fallback {
     if (RUNNING.incrementAndGet() > most) {
       RUNNING.decrementAndGet();
       Telemetry.fallback("refused");
-      throw new BarrierTimeoutException("no fallback: " + most + " run already\n" + result.explain(), result);
+      throw new BarrierTimeoutException("AP114", "no fallback: " + most + " run already\n" + result.explain(), result);
     }
     Telemetry.fallback("run");
   }

@@ -145,10 +145,11 @@ final class Judgement {
     }
     for (Need need : needs) {
       if (!need.isVisible()) {
-        return new ServerResult(address, looked ? Verdict.NOT_YET : Verdict.TIMED_OUT, missing(need));
+        Verdict late = looked ? Verdict.NOT_YET : Verdict.TIMED_OUT;
+        return new ServerResult(address, late, missing(need), false, null, needs.stream().anyMatch(each -> each.overloaded));
       }
     }
-    return new ServerResult(address, Verdict.VISIBLE, "");
+    return new ServerResult(address, Verdict.VISIBLE, "", false, null);
   }
 
   private static Visibility unproven(Visibility answer, boolean looked) {

@@ -37,6 +37,9 @@ final class Need {
   /** The server does not answer, and is left out of the pass. */
   boolean leftOut;
 
+  /** Overload answered for it (BAR-39, BAR-40). */
+  boolean overloaded;
+
   /** Settled or given up; written last, so that who sees it sees all of the above. */
   private volatile boolean done;
 

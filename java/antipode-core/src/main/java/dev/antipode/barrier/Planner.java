@@ -39,6 +39,7 @@ final class Planner {
     if (lineage == null) {
       if (scope == null) {
         throw new ConfigurationException(
+            "AP101",
             "Antipode.barrier() was called outside any scope, so there is no lineage to wait for. Add a middleware, "
                 + "open Antipode.scope(), or give it a lineage. (site: " + CallSite.current() + ")");
       }
@@ -48,6 +49,7 @@ final class Planner {
     Registry known = Registry.current();
     if (known.all().isEmpty() && now.stores().isEmpty()) {
       throw new ConfigurationException(
+          "AP108",
           "Antipode.barrier() was called in a process that has registered no store: wrap a client, or register the "
               + "store that it should wait for. (site: " + CallSite.current() + ")");
     }
@@ -56,7 +58,7 @@ final class Planner {
     if (names != null) {
       if (names.isEmpty()) {
         throw new ConfigurationException(
-            "stores() asks for nothing, and would always pass: name stores, or leave stores out");
+            "AP112", "stores() asks for nothing, and would always pass: name stores, or leave stores out");
       }
       names.forEach(known::need);
       inDoubt = inDoubt.stream().filter(write -> names.contains(write.store())).toList();
@@ -121,6 +123,7 @@ final class Planner {
   private static Reach checkedReach(Reach reach) {
     if (reach == Reach.SESSION) {
       throw new ConfigurationException(
+          "AP111",
           "reach(SESSION) speaks of one connection, which a barrier does not have: use Antipode.reading(after) or "
               + "StoreOptions.waitOnRead(true)");
     }
@@ -141,6 +144,7 @@ final class Planner {
     if (wanted.compareTo(LONG) > 0) {
       String site = CallSite.current();
       Logs.warn(
+          "AP110",
           "timeout " + site,
           "a barrier may wait for %d s: was that meant in milliseconds? site=%s".formatted(wanted.toSeconds(), site));
     }
@@ -162,7 +166,7 @@ final class Planner {
 
   private static Policy onTimeout(Policy policy, LineageScope scope) {
     if (policy == Policy.AS_TIMEOUT) {
-      throw new ConfigurationException("onTimeout(AS_TIMEOUT): want RAISE, PROCEED, REDELIVER");
+      throw new ConfigurationException("AP111", "onTimeout(AS_TIMEOUT): want RAISE, PROCEED, REDELIVER");
     }
     checkRedeliver(policy, scope);
     return policy;
@@ -175,7 +179,7 @@ final class Planner {
 
   private static Policy onVacuous(Policy policy) {
     if (policy != Policy.RAISE && policy != Policy.PROCEED) {
-      throw new ConfigurationException("onVacuous(" + policy.name() + "): want RAISE, PROCEED");
+      throw new ConfigurationException("AP111", "onVacuous(" + policy.name() + "): want RAISE, PROCEED");
     }
     return policy;
   }
@@ -186,11 +190,11 @@ final class Planner {
     }
     if (scope == null || scope.delivery() == null) {
       throw new ConfigurationException(
-          "onTimeout(REDELIVER) needs a message to give back: this is not a consumer's scope");
+          "AP113", "onTimeout(REDELIVER) needs a message to give back: this is not a consumer's scope");
     }
     if (!scope.delivery().canRedeliver()) {
       throw new ConfigurationException(
-          "onTimeout(REDELIVER): the message cannot go back: " + scope.delivery().detail());
+          "AP113", "onTimeout(REDELIVER): the message cannot go back: " + scope.delivery().detail());
     }
   }
 
@@ -204,6 +208,7 @@ final class Planner {
     for (RegisteredStore store : known.all()) {
       if (!store.name().equals(name) && plain(store.name()).equals(plain)) {
         throw new ConfigurationException(
+            "AP107",
             ("the lineage names store \"%s\", this process has registered \"%s\": the same name but for case, - "
                 + "and _. A store has one name in every service.")
                 .formatted(name, store.name()));

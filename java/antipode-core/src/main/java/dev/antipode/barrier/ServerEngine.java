@@ -181,6 +181,7 @@ public class ServerEngine implements Server {
     try {
       if (!need.isDone()) {
         need.answer = answer;
+        need.overloaded = true;
       }
     } finally {
       inside.lock.unlock();

@@ -335,6 +335,7 @@ final class Waiters {
           continue; // what was known at the call is past: it waits like others
         }
         String where = need.answer.reason();
+        need.overloaded = true;
         need.answer = Visibility.notYet(where.isEmpty() ? why : where + "; " + why);
       }
       count(need, -1);

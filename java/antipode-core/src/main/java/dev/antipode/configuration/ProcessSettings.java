@@ -134,7 +134,7 @@ public final class ProcessSettings {
     resolved = found;
     generation++;
     found.unknown().forEach((name, hint) ->
-        Logs.warn("variable " + name, "the variable " + name + " is not known and does nothing." + hint));
+        Logs.warn("AP302", "variable " + name, "the variable " + name + " is not known and does nothing." + hint));
     return found;
   }
 

@@ -83,11 +83,11 @@ final class Resolver {
         String text = Files.readString(file, StandardCharsets.UTF_8);
         if (Files.getFileStore(file).supportsFileAttributeView("posix")
             && Files.getPosixFilePermissions(file).contains(PosixFilePermission.OTHERS_READ)) {
-          Logs.warn("keys file", where + " may be read by every user of this machine: chmod o-r it.");
+          Logs.warn("AP307", "keys file", where + " may be read by every user of this machine: chmod o-r it.");
         }
         settings = settings.keys(Keys.parse(text, where));
       } catch (IOException | InvalidPathException e) {
-        throw new ConfigurationException(where + " cannot be read: " + e);
+        throw new ConfigurationException("AP304", where + " cannot be read: " + e);
       }
       origins.put(Setting.KEYS, origins.get(Setting.KEYS_FILE));
     }
@@ -97,7 +97,7 @@ final class Resolver {
     }
     if (settings.trust() == Trust.KEY && settings.keys().isEmpty()) {
       throw new ConfigurationException(
-          "trust=key needs keys: set ANTIPODE_KEYS_FILE, or configure them in code (Settings.keys)");
+          "AP303", "trust=key needs keys: set ANTIPODE_KEYS_FILE, or configure them in code (Settings.keys)");
     }
     return settings;
   }

@@ -141,7 +141,7 @@ public enum Setting {
     try {
       return kind.valueOf(text);
     } catch (IllegalArgumentException e) {
-      throw new ConfigurationException(where + "='" + text + "': " + e.getMessage());
+      throw new ConfigurationException("AP301", where + "='" + text + "': " + e.getMessage());
     }
   }
 
@@ -154,7 +154,7 @@ public enum Setting {
     try {
       return kind.check().apply(value);
     } catch (IllegalArgumentException e) {
-      throw new ConfigurationException("configure(" + word() + "=" + value + "): " + e.getMessage());
+      throw new ConfigurationException("AP301", "configure(" + word() + "=" + value + "): " + e.getMessage());
     }
   }
 }

@@ -47,7 +47,7 @@ final class HistoryWriter extends LineWriter {
     if (file.size() > most) {
       full = true;
       lines.add(gap.of("full: " + file.path().getFileName() + " has the size that it may have", untold + recorded.size()));
-      Logs.warn("history", "the history is full: " + file.path() + " (ANTIPODE_RECORDS_MAX_MIB).", "dropped");
+      Logs.warn("AP602", "history", "the history is full: " + file.path() + " (ANTIPODE_RECORDS_MAX_MIB).", "dropped");
     } else {
       if (untold > 0) {
         lines.add(gap.of("not written", untold));
@@ -62,7 +62,7 @@ final class HistoryWriter extends LineWriter {
 
   @Override
   protected void warn(String why) {
-    Logs.warn("history", "operations are missing from the history: " + why + ".", "dropped");
+    Logs.warn("AP602", "history", "operations are missing from the history: " + why + ".", "dropped");
   }
 
   /** With its lineage as a text: of the application's writes, and without what belongs to one text alone. */

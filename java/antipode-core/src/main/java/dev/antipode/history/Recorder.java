@@ -261,7 +261,7 @@ public final class Recorder {
   /** What else a shim could not tell. */
   public void failed(Throwable error) {
     try {
-      Logs.warn("history recorder", "an operation could not be recorded: " + error);
+      Logs.warn("AP602", "history recorder", "an operation could not be recorded: " + error);
       writer.put(lockedGap("an operation could not be recorded", 1));
     } catch (RuntimeException again) {
       Logs.error("nor could that be said", again);
@@ -286,7 +286,7 @@ public final class Recorder {
       Registry.current().all().forEach(opened::notRead);
       return opened;
     } catch (RuntimeException error) { // a folder's name that is none
-      Logs.warn("history recorder", "no history is recorded: " + error);
+      Logs.warn("AP602", "history recorder", "no history is recorded: " + error);
       return null;
     } finally {
       OPENING.unlock();
@@ -298,7 +298,7 @@ public final class Recorder {
       try {
         Runtime.getRuntime().addShutdownHook(new Thread(Recorder::end, "antipode-history-end"));
       } catch (IllegalStateException ending) { // the process ends already
-        Logs.warn("history recorder", "the process ends already: its history will have no end.");
+        Logs.warn("AP602", "history recorder", "the process ends already: its history will have no end.");
       }
     }
   }

@@ -47,10 +47,11 @@ public final class MemoryStore {
       Function<List<String>, StaleChoice> monkey,
       Supplier<? extends Shim> shim) {
     if (regions.isEmpty() || new HashSet<>(regions).size() != regions.size()) {
-      throw new ConfigurationException("regions" + regions + ": want different names, the primary's first");
+      throw new ConfigurationException("AP501", "regions" + regions + ": want different names, the primary's first");
     }
     if (monkey != null && lags.values().stream().anyMatch(lag -> lag != 0)) {
-      throw new ConfigurationException("lag in monkey mode: there is no clock, each read chooses how stale it is");
+      throw new ConfigurationException(
+          "AP501", "lag in monkey mode: there is no clock, each read chooses how stale it is");
     }
     this.name = name;
     this.regions = regions;

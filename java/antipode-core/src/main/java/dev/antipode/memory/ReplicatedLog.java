@@ -72,7 +72,8 @@ class ReplicatedLog {
 
   void setLag(String region, long nanos) {
     if (isMonkey()) {
-      throw new ConfigurationException("lag in monkey mode: there is no clock, each read chooses how stale it is");
+      throw new ConfigurationException(
+          "AP501", "lag in monkey mode: there is no clock, each read chooses how stale it is");
     }
     locked(() -> node(region).lag = nanos);
     tick();
@@ -95,7 +96,7 @@ class ReplicatedLog {
       catchUp();
       Node node = node(region);
       if (node == primary) {
-        throw new ConfigurationException(region + " is the primary already");
+        throw new ConfigurationException("AP501", region + " is the primary already");
       }
       node.log = new ArrayList<>(primary.log.subList(0, kept(lose)));
       node.frozen = false;
@@ -121,7 +122,7 @@ class ReplicatedLog {
       left -= primary.log.get(kept).mark() == null ? 1 : 0;
     }
     if (left > 0) {
-      throw new ConfigurationException("lose " + lose + ": only " + (lose - left) + " writes were made");
+      throw new ConfigurationException("AP501", "lose " + lose + ": only " + (lose - left) + " writes were made");
     }
     return kept;
   }
@@ -133,7 +134,7 @@ class ReplicatedLog {
       Node origin = node(source);
       for (Node upstream = origin; upstream != null; upstream = upstream.source) {
         if (upstream == node) {
-          throw new ConfigurationException(source + " replicates from " + region + ": that would be a circle");
+          throw new ConfigurationException("AP501", source + " replicates from " + region + ": that would be a circle");
         }
       }
       node.follow(origin);
@@ -198,7 +199,7 @@ class ReplicatedLog {
     Node node = nodes.get(region);
     if (node == null) {
       throw new ConfigurationException(
-          "no region " + region + " in " + name + ": " + String.join(", ", nodes.keySet()));
+          "AP501", "no region " + region + " in " + name + ": " + String.join(", ", nodes.keySet()));
     }
     return node;
   }
@@ -275,7 +276,7 @@ class ReplicatedLog {
     int behind = choice.behind(new StaleRead(name, node.region, key, places.length));
     if (behind < 0 || behind > places.length) {
       throw new ConfigurationException(
-          "monkey mode: " + behind + " versions behind the newest, want 0 (the newest) to " + places.length);
+          "AP501", "monkey mode: " + behind + " versions behind the newest, want 0 (the newest) to " + places.length);
     }
     if (behind < places.length) {
       node.take(places[places.length - 1 - behind] + 1);

@@ -177,6 +177,7 @@ public final class AntipodePropagator implements TextMapPropagator {
     }
     if (scope.lineage().hasContent() && trust.trust() != Trust.NONE) {
       Logs.warn(
+          "AP404",
           "trust no approval",
           "did not send a lineage with a call of OpenTelemetry's own instrumentation: nothing says where it goes. Wrap "
               + "the client (AntipodeHttp.wrap), use Propagation.approve(host) round the call, or set ANTIPODE_TRUST=all.",

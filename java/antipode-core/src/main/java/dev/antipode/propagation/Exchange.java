@@ -118,7 +118,7 @@ final class Exchange {
       taken.gap("oversize", detail);
       taken.missing.add("oversize");
       Telemetry.dropped("oversize", direction.word());
-      Logs.warn("oversize " + direction, detail + ". The rest is missing.", "dropped");
+      Logs.warn("AP408", "oversize " + direction, detail + ". The rest is missing.", "dropped");
       taken.lineage = taken.lineage.markedIncomplete();
     }
     if (malformed) {
@@ -126,7 +126,7 @@ final class Exchange {
       String detail = "a lineage from " + from + " (" + words(direction) + ") could not be read";
       taken.gap("malformed", detail);
       taken.missing.add("malformed");
-      Logs.warn("malformed " + direction, detail + ": what it held is missing.", "dropped");
+      Logs.warn("AP405", "malformed " + direction, detail + ": what it held is missing.", "dropped");
       taken.lineage = taken.lineage.markedIncomplete();
     } else if (taken.lineage.hasContent()) {
       Telemetry.size(direction.word(), taken.lineage.serialize().length());
@@ -193,6 +193,7 @@ final class Exchange {
       leftOut.removeAll(fitted.stores());
       leftOut.forEach(store -> Telemetry.incomplete("budget", store));
       Logs.warn(
+          "AP406",
           "budget",
           "a lineage of " + lineage.serialize().length() + " bytes passes the budget: what it holds of " + Logs.shown(leftOut)
               + " was left out (" + words(direction) + "). Raise ANTIPODE_BUDGET_BYTES (" + budget + " now).");

@@ -72,6 +72,6 @@ final class RecordWriter extends LineWriter {
 
   @Override
   protected void warn(String why) {
-    Logs.warn("records", "dry-run records cannot be written: " + why + ".", "dropped");
+    Logs.warn("AP601", "records", "dry-run records cannot be written: " + why + ".", "dropped");
   }
 }

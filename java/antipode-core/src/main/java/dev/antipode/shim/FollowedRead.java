@@ -76,8 +76,10 @@ public final class FollowedRead {
   }
 
   private static void cannot(Throwable error) {
-    Logs.warn("followed read", "a read could not be followed: " + error + " at " + Arrays.stream(error.getStackTrace())
-        .limit(2).toList());
+    Logs.warn(
+        "AP603",
+        "followed read",
+        "a read could not be followed: " + error + " at " + Arrays.stream(error.getStackTrace()).limit(2).toList());
   }
 
   private static FollowedRead begin(RegisteredStore store, Collection<Key> keys) {

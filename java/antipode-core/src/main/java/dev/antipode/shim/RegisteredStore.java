@@ -72,7 +72,7 @@ public final class RegisteredStore implements Store {
     try {
       new WriteId(name, Key.of("check"), new Ordered("", 0));
     } catch (IllegalArgumentException error) { // a name that the wire cannot carry
-      throw new ConfigurationException(error.getMessage(), error);
+      throw new ConfigurationException("AP501", error.getMessage(), error);
     }
   }
 
@@ -145,6 +145,7 @@ public final class RegisteredStore implements Store {
     }
     if (!said.equals(now)) {
       throw new ConfigurationException(
+          "AP503",
           "%s was wrapped with envelopeKeys %s before, and now with %s: one would misread the other's values. Give every "
                   .formatted(name, said.orElse("none"), now.orElse("none"))
               + "wrap of this store, in every process, the same envelopeKeys");

@@ -54,6 +54,7 @@ public final class Registry {
       Recorder.noteStore(store);
     } else if (store.shim().getClass() != shim.getClass()) {
       throw new ConfigurationException(
+          "AP503",
           "store \"%s\" is registered as %s already; it cannot be %s, too. Give one of them another name."
               .formatted(store.name(), store.kind(), shim.kind()));
     } else {

@@ -38,6 +38,7 @@ public final class Shims {
       }
     }
     throw new ConfigurationException(
+        "AP501",
         "store \"%s\": give the URL of one of its servers: StoreOptions.named(\"%s\").replicas(\"redis://…\")"
             .formatted(options.name(), options.name()));
   }
@@ -58,6 +59,7 @@ public final class Shims {
         .collect(Collectors.toCollection(TreeSet::new))
         .toString();
     throw new ConfigurationException(
+        "AP502",
         "no shim on the class path knows " + scheme + "://…; known: " + known + ". Add its artifact antipode-<store>.");
   }
 

@@ -88,6 +88,12 @@ public final class WaitOnRead {
    */
   public static void waitedInVain(
       String store, String words, Duration waited, LineageScope scope, boolean unproven) {
+    waitedInVain(unproven ? "AP299" : "AP201", store, words, waited, scope, unproven);
+  }
+
+  /** The same; {@code code} is that of the words, where it is not the one of the verdict. */
+  public static void waitedInVain(
+      String code, String store, String words, Duration waited, LineageScope scope, boolean unproven) {
     Settings now = ProcessSettings.inForce();
     Policy policy = unproven && now.onUnproven() != Policy.AS_TIMEOUT ? now.onUnproven() : now.onTimeout();
     if (policy == Policy.PROCEED) {
@@ -104,7 +110,7 @@ public final class WaitOnRead {
     BarrierResult result =
         new BarrierResult.Builder(false).waited(waited).judge(() -> Map.of(store, answer)).build();
     BarrierException error =
-        unproven ? new BarrierUnprovenException(told, result) : new BarrierTimeoutException(told, result);
+        unproven ? new BarrierUnprovenException(code, told, result) : new BarrierTimeoutException(code, told, result);
     if (policy == Policy.REDELIVER && scope != null && scope.delivery() != null) {
       throw new RedeliverException("give the message back: " + told, result, error);
     }

@@ -108,7 +108,8 @@ public final class Write implements AutoCloseable {
     try {
       id = isPosition ? new WriteId(store.name(), Key.EMPTY, version) : store.writeId(key, version);
     } catch (RuntimeException error) {
-      Logs.warn("version " + store.name(), "a write to " + store.name() + " is recorded as incomplete: " + error);
+      Logs.warn(
+          "AP506", "version " + store.name(), "a write to " + store.name() + " is recorded as incomplete: " + error);
       recordIncomplete("malformed", error.toString());
       return;
     }
@@ -230,6 +231,7 @@ public final class Write implements AutoCloseable {
         String detail = "position " + other + " came in before a write that got " + received;
         part.scope.discardImplausible(known, detail);
         Logs.warn(
+            "AP407",
             "implausible " + store.name(),
             "dropped an impossible entry of " + store.name() + ": " + detail
                 + ". It is forged, or the store was rolled back.");

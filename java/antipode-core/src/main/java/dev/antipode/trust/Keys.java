@@ -52,11 +52,12 @@ public final class Keys {
     keys.forEach((id, octets) -> {
       String spelled = Names.spellName(id);
       if (spelled.isEmpty() || spelled.length() > LONGEST_ID) {
-        throw new ConfigurationException("a seal key's id has 1 to " + LONGEST_ID + " characters: '" + id + "'");
+        throw new ConfigurationException(
+            "AP304", "a seal key's id has 1 to " + LONGEST_ID + " characters: '" + id + "'");
       }
       if (octets.length < LEAST_KEY) {
         throw new ConfigurationException(
-            "the seal key '" + id + "' has " + octets.length + " octets; at least " + LEAST_KEY);
+            "AP304", "the seal key '" + id + "' has " + octets.length + " octets; at least " + LEAST_KEY);
       }
       bySpelledId.put(spelled, SealKey.of(id, octets));
     });
@@ -80,33 +81,33 @@ public final class Keys {
         continue;
       }
       if (fields.size() != 2) {
-        throw new ConfigurationException(where + "want `id base64`");
+        throw new ConfigurationException("AP304", where + "want `id base64`");
       }
       String id = fields.get(0);
       if (keys.containsKey(id)) {
-        throw new ConfigurationException(where + "the key id '" + id + "' stands twice");
+        throw new ConfigurationException("AP304", where + "the key id '" + id + "' stands twice");
       }
       keys.put(id, octets(fields.get(1), where + "the key '" + id + "' is no base64"));
     }
     if (keys.isEmpty()) {
-      throw new ConfigurationException(origin + " holds no key; want one `id base64` a line");
+      throw new ConfigurationException("AP304", origin + " holds no key; want one `id base64` a line");
     }
     try {
       return of(keys);
     } catch (ConfigurationException e) {
-      throw new ConfigurationException(origin + ": " + e.getMessage());
+      throw new ConfigurationException("AP304", origin + ": " + e.words());
     }
   }
 
   private static byte[] octets(String encoded, String complaint) {
     // The decoder would take text without its padding, which others refuse: a file must mean the same everywhere.
     if (encoded.length() % 4 != 0) {
-      throw new ConfigurationException(complaint);
+      throw new ConfigurationException("AP304", complaint);
     }
     try {
       return Base64.getDecoder().decode(encoded);
     } catch (IllegalArgumentException e) {
-      throw new ConfigurationException(complaint);
+      throw new ConfigurationException("AP304", complaint);
     }
   }
 

@@ -44,11 +44,13 @@ public final class Peers {
     } else if (text.indexOf('/') >= 0 || Address.parse(text) != null) {
       Address.Network network = text.indexOf('/') >= 0 ? Address.parseNetwork(text) : only(Address.parse(text));
       if (network == null) {
-        throw new ConfigurationException("ANTIPODE_PEERS: '" + item + "' is no range: want it as in 10.0.0.0/8");
+        throw new ConfigurationException(
+            "AP305", "ANTIPODE_PEERS: '" + item + "' is no range: want it as in 10.0.0.0/8");
       }
       networks.add(network);
     } else if (!LABELS.matcher(text.startsWith(".") ? text.substring(1) : text).matches()) {
-      throw new ConfigurationException("ANTIPODE_PEERS: not a name, .suffix, address, range or *: '" + item + "'");
+      throw new ConfigurationException(
+          "AP305", "ANTIPODE_PEERS: not a name, .suffix, address, range or *: '" + item + "'");
     } else if (text.startsWith(".")) {
       suffixes.add(text);
     } else {

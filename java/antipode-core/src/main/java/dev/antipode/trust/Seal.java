@@ -114,7 +114,7 @@ public final class Seal {
   public static String seal(String text, Keys keys, Purpose purpose, Instant now, Duration ttl) {
     String signer = keys.signer();
     if (signer == null) {
-      throw new ConfigurationException("no key to seal with: set ANTIPODE_KEYS_FILE");
+      throw new ConfigurationException("AP303", "no key to seal with: set ANTIPODE_KEYS_FILE");
     }
     String claim = strip(text) + MARK + "." + signer + "." + (ttl.isZero() ? 0 : now.plus(ttl).getEpochSecond());
     return claim + "." + mac(keys.spelled(signer, purpose), claim);

@@ -19,13 +19,23 @@ public final class TrustLog {
     }
     String verb = direction.isOutward() ? "did not send a lineage to"
         : decision.accepted() ? "took a lineage from" : "dropped a lineage from";
+    String code = codeOf(reason, direction);
     String where = Logs.shown(sealed ? sender : decision.about());
     // The kind leaves the address out: an attacker with many of them must not fill the log.
     Logs.warn(
+        code,
         "trust " + direction + " " + reason.name() + " " + decision.header(),
         verb + " " + (where.isEmpty() ? "a peer without a name" : where) + " (" + direction.words() + "): "
             + wordsOf(decision) + ". " + cure,
         decision.accepted() ? "taken" : "dropped");
+  }
+
+  private static String codeOf(Reason reason, Direction direction) {
+    return switch (reason) {
+      case EXPIRED -> "AP409";
+      case UNSEEN -> "AP412";
+      default -> direction.isOutward() ? "AP404" : "AP403";
+    };
   }
 
   private static String wordsOf(Decision decision) {
@@ -60,6 +70,7 @@ public final class TrustLog {
     Addresses.Hop found = Addresses.firstPublic(Addresses.hops(headers));
     if (found != null) {
       Logs.warn(
+          "AP404",
           "trust beside " + found.header(),
           "sent a lineage to " + Logs.shown(host) + " beside " + found.header() + ", which has a public address ("
               + Logs.shown(found.address()) + "): the receiver drops it. Do not copy that header, or set "

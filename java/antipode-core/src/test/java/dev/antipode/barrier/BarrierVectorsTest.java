@@ -8,16 +8,20 @@ import com.fasterxml.jackson.databind.ObjectMapper;
 import dev.antipode.Antipode;
 import dev.antipode.AntipodeException;
 import dev.antipode.BarrierException;
+import dev.antipode.BarrierIncompleteException;
 import dev.antipode.BarrierOptions;
 import dev.antipode.BarrierResult;
+import dev.antipode.BarrierUnprovenException;
 import dev.antipode.Delivery;
 import dev.antipode.Lineage;
 import dev.antipode.LineageScope;
 import dev.antipode.Mode;
 import dev.antipode.OnReplicaOut;
 import dev.antipode.Policy;
+import dev.antipode.RedeliverException;
 import dev.antipode.ScopeKind;
 import dev.antipode.Settings;
+import dev.antipode.StoreResult;
 import dev.antipode.UnprovenKind;
 import dev.antipode.Verdict;
 import dev.antipode.WriteId;
@@ -164,6 +168,8 @@ class BarrierVectorsTest {
     Map<String, String> wantedKinds = new HashMap<>();
     vector.path("kinds").properties().forEach(each -> wantedKinds.put(each.getKey(), each.getValue().asText()));
     assertThat(kinds).isEqualTo(wantedKinds); // BAR-59
+    vector.path("codes").properties()
+        .forEach(each -> assertThat(result.store(each.getKey()).code()).isEqualTo(each.getValue().asText())); // OBS-15
     Map<String, String> verdicts = new HashMap<>();
     result.stores().forEach((name, store) -> verdicts.put(name, store.verdict().word()));
     Map<String, String> wanted = new HashMap<>();
@@ -252,8 +258,22 @@ class BarrierVectorsTest {
       }
       Throwable error = catchThrowable(() -> Antipode.barrier(options));
       assertThat(pythonName(error)).isEqualTo(vector.get("outcome").asText());
-      assertThat(((BarrierException) error).result()).isNotNull(); // BAR-43
+      BarrierException failure = (BarrierException) error;
+      assertThat(failure.result()).isNotNull(); // BAR-43
+      assertThat(failure.code()).isEqualTo(codeOf(failure)); // OBS-15
+      assertThat(failure.getMessage().lines().findFirst().orElse("")).endsWith(" [" + failure.code() + "]");
     }
+  }
+
+  /** Of the first store that made it fail: one that is unproven, or late where the error is of those (OBS-15). */
+  private static String codeOf(BarrierException failure) {
+    if (failure instanceof BarrierIncompleteException) {
+      return failure.result().vacuous() ? "AP604" : "AP116";
+    }
+    boolean isUnproven = (failure instanceof RedeliverException ? failure.getCause() : failure) instanceof BarrierUnprovenException;
+    return failure.result().stores().values().stream()
+        .filter(store -> isUnproven ? store.verdict() == Verdict.UNPROVEN : store.verdict() == Verdict.TIMED_OUT)
+        .map(StoreResult::code).findFirst().orElseThrow();
   }
 
   private static boolean isLate(JsonNode verdict) {

@@ -295,6 +295,7 @@ class EngineTest {
     assertThat(took(() -> result.set(wait(at(1), LONG)))).isLessThan(Duration.ofSeconds(5));
     assertThat(result.get().store("log").reason()).contains("overloaded");
     assertThat(result.get().store("log").verdict()).isEqualTo(Verdict.TIMED_OUT);
+    assertThat(result.get().store("log").code()).isEqualTo("AP205"); // OBS-15
     List<CompletableFuture<BarrierResult>> futures = new ArrayList<>();
     for (int number = 0; number < 3; number++) {
       futures.add(Antipode.barrierAsync(proceeding(at(1), LONG)));

@@ -167,6 +167,7 @@ class OverloadTest {
     until(() -> late(at(5), 300).contains("lags by"));
     int asked = replica.asked.get();
     assertThat(late(at(5), 300)).contains("lags by");
+    assertThat(EngineTest.wait(at(5), Duration.ofMillis(300)).store("log").code()).isEqualTo("AP205"); // OBS-15
     assertThat(replica.asked.get()).isGreaterThan(asked);
     replica.applied = 5;
     assertThat(EngineTest.wait(at(5), Duration.ofSeconds(1)).satisfied()).isTrue();
@@ -183,6 +184,7 @@ class OverloadTest {
     StoreResult result = Antipode.barrier(BarrierOptions.defaults()
         .lineage(Lineage.of(ids)).timeout(LONG).onTimeout(Policy.PROCEED)).store("s");
     assertThat(result.reason()).contains("overloaded");
+    assertThat(result.code()).isEqualTo("AP205"); // OBS-15
     Lineage fewer = Lineage.of(ids.subList(0, 1000));
     assertThat(EngineTest.wait(fewer, Duration.ofMillis(50)).store("s").reason()).doesNotContain("overloaded");
   }

@@ -282,7 +282,7 @@ class TrustTest {
       }
       assertThat(observed.lines()).containsExactly(
           "dropped a lineage from 203.0.113.9 (request in): X-Forwarded-For has a public address. If this is the edge "
-              + "set ANTIPODE_EDGE=true; if applications copy that header inside, ANTIPODE_FORWARDED=ignore. dropped=1");
+              + "set ANTIPODE_EDGE=true; if applications copy that header inside, ANTIPODE_FORWARDED=ignore. [AP403] dropped=1");
       assertThat(observed.count(
           "antipode.lineage.dropped", Map.of("reason", "untrusted", "direction", "request_in"))).isEqualTo(5);
     }

@@ -73,6 +73,7 @@ public final class AntipodeClientInterceptor implements ClientHttpRequestInterce
     scope.noteGap("untrusted", "", words);
     Telemetry.dropped("untrusted", (brought ? Direction.RESPONSE_IN : Direction.REQUEST_OUT).word());
     Logs.warn(
+        "AP404",
         "redirects unjudged",
         words + ". Give it one that follows none, as new JudgedRedirects(factory), or JudgedRedirects.withoutFollowing(factory).",
         "dropped");

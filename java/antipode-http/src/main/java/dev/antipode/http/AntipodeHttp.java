@@ -25,6 +25,7 @@ public final class AntipodeHttp {
     }
     if (client.followRedirects() != HttpClient.Redirect.NEVER) {
       throw new ConfigurationException(
+          "AP501",
           "AntipodeHttp.wrap(client): this client follows redirects by itself, and a lineage would go along to hosts that "
               + "nobody has judged. Build it with followRedirects(HttpClient.Redirect.NEVER).");
     }

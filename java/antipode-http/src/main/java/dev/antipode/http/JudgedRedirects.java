@@ -47,6 +47,7 @@ public final class JudgedRedirects implements ClientHttpRequestFactory {
     boolean follows = client != null && client.followRedirects() != HttpClient.Redirect.NEVER;
     if (follows || single.getClass() == SimpleClientHttpRequestFactory.class) {
       throw new ConfigurationException(
+          "AP501",
           single.getClass().getSimpleName() + " follows redirects by itself, and takes a lineage along to a host that nobody has "
               + "judged: want new JdkClientHttpRequestFactory(HttpClient.newBuilder().followRedirects(Redirect.NEVER).build())");
     }

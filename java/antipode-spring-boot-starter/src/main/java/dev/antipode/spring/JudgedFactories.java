@@ -52,6 +52,7 @@ final class JudgedFactories implements BeanPostProcessor, BeanFactoryAware {
 
   private static void unjudged(String what) {
     Logs.info(
+        "AP404",
         "redirects " + what,
         "HTTP clients of " + what + " may follow redirects by themselves to hosts that nobody has judged: no lineage goes along. "
             + "Let them follow none, and wrap their request factory: new JudgedRedirects(factory)");

@@ -51,6 +51,7 @@ final class SpringAmqp implements ClientKind {
   private static RabbitOptions untracked(StoreOptions options) {
     if (options.extra("track") != null) {
       throw new ConfigurationException(
+          "AP501",
           "antipode.stores." + options.name() + ".extra.track: messages of Spring AMQP are not tracked. Name a bean of "
               + "com.rabbitmq.client.Connection for those that are waited for");
     }

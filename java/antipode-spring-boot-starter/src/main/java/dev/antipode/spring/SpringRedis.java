@@ -35,6 +35,7 @@ final class SpringRedis implements ClientKind {
     }
     if (plain.getClass() != LettuceConnectionFactory.class) {
       throw new ConfigurationException(
+          "AP501",
           options.name() + ": a " + plain.getClass().getName() + " cannot be wrapped: want a LettuceConnectionFactory itself. "
               + "A subclass wraps by its own doCreateConnectionProvider(), with AntipodeLettuce.wrapping(options)");
     }
@@ -56,6 +57,7 @@ final class SpringRedis implements ClientKind {
       made = new Recording(plain, sentinels, wrapping);
     } else {
       throw new ConfigurationException(
+          "AP501",
           "a LettuceConnectionFactory with a " + (where == null ? null : where.getClass().getSimpleName())
               + " cannot be wrapped: want one server, or Sentinels");
     }
@@ -78,6 +80,7 @@ final class SpringRedis implements ClientKind {
       return type.cast(field.get(plain));
     } catch (ReflectiveOperationException | RuntimeException error) {
       throw new ConfigurationException(
+          "AP501",
           "this version of Spring Data Redis has no LettuceConnectionFactory." + name + ": Antipode was made for 3.5", error);
     }
   }
@@ -93,6 +96,7 @@ final class SpringRedis implements ClientKind {
         }
       }
       Logs.info(
+          "AP507",
           "connect " + options.name(),
           options.name() + ": its server does not answer yet; barriers prove nothing for it before it does");
     }

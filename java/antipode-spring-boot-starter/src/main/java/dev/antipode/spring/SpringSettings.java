@@ -102,7 +102,7 @@ public final class SpringSettings {
       try {
         return DurationStyle.detectAndParse(text, unit);
       } catch (IllegalArgumentException e) {
-        throw new ConfigurationException(property + "='" + text + "': want a duration, such as 500ms or 2s");
+        throw new ConfigurationException("AP301", property + "='" + text + "': want a duration, such as 500ms or 2s");
       }
     }
     if (setting.initial() instanceof Enum<?> word) {
@@ -145,6 +145,7 @@ public final class SpringSettings {
             && !plain.contains(plain(word))) {
           String near = NearestName.of(word, known);
           Logs.warn(
+              "AP302",
               "property " + name,
               "the property " + name + " is not known and does nothing."
                   + (near == null ? "" : " Did you mean " + near + "?"));

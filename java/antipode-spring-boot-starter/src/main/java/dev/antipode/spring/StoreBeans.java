@@ -41,7 +41,7 @@ final class StoreBeans implements BeanPostProcessor, Ordered, BeanFactoryAware, 
         StoreOptions other = byBean.put(bean, options);
         if (other != null) {
           throw new ConfigurationException(
-              "the bean \"" + bean + "\" is a client of one store alone: " + other.name() + " or " + name);
+              "AP501", "the bean \"" + bean + "\" is a client of one store alone: " + other.name() + " or " + name);
         }
       }
     });
@@ -61,6 +61,7 @@ final class StoreBeans implements BeanPostProcessor, Ordered, BeanFactoryAware, 
       }
     }
     throw new ConfigurationException(
+        "AP501",
         property(options) + "=" + name + ": that bean is a " + bean.getClass().getName() + "; with what is on the class path "
             + (KINDS.isEmpty() ? "nothing can be wrapped" : "want " + String.join(" or ", KINDS.keySet()))
             + ". The shims are dev.antipode:antipode-<store>.");
@@ -77,11 +78,13 @@ final class StoreBeans implements BeanPostProcessor, Ordered, BeanFactoryAware, 
       if (!beans.containsBean(bean)) {
         String near = NearestName.of(bean, candidates());
         throw new ConfigurationException(
+            "AP501",
             property(options) + "=" + bean + ": there is no such bean."
                 + (near == null ? "" : " Did you mean \"" + near + "\"?"));
       }
       if (isMade(bean) && !wrapped.contains(bean)) {
         throw new ConfigurationException(
+            "AP501",
             property(options) + "=" + bean + ": that bean was made before it could be wrapped, for a BeanPostProcessor or a "
                 + "BeanFactoryPostProcessor that needs it. Let that take an ObjectProvider of it.");
       }

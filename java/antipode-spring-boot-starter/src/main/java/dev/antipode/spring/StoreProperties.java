@@ -81,7 +81,7 @@ record StoreProperties(
       return options.rest(Rest.valueOf(rest.toUpperCase(Locale.ROOT)));
     } catch (IllegalArgumentException e) {
       throw new ConfigurationException(
-          "antipode.stores." + name + ".rest='" + rest + "': want field, envelope, native or none");
+          "AP301", "antipode.stores." + name + ".rest='" + rest + "': want field, envelope, native or none");
     }
   }
 }

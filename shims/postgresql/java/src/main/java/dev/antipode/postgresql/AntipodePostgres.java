@@ -95,11 +95,11 @@ public final class AntipodePostgres {
   private static void checked(StoreOptions options) {
     Rest rest = options.restOr(null);
     if (rest != null && rest != Rest.NATIVE) {
-      throw new ConfigurationException("rest(" + rest + "): want NATIVE (a column), or nothing");
+      throw new ConfigurationException("AP501", "rest(" + rest + "): want NATIVE (a column), or nothing");
     }
     Object asynchronous = options.extra(ASYNC_COMMITS);
     if (asynchronous != null && !"flush".equals(asynchronous) && !"incomplete".equals(asynchronous)) {
-      throw new ConfigurationException("async_commits=" + asynchronous + ": want flush or incomplete");
+      throw new ConfigurationException("AP501", "async_commits=" + asynchronous + ": want flush or incomplete");
     }
   }
 
@@ -141,6 +141,7 @@ public final class AntipodePostgres {
       BaseConnection physical = Proxies.inside(connection, BaseConnection.class);
       if (physical == null) {
         throw new ConfigurationException(
+            "AP501",
             "wrap() takes DataSources of the PostgreSQL JDBC driver, not of " + connection.getClass().getName());
       }
       physical = (BaseConnection) Proxies.plain(physical);
@@ -212,6 +213,7 @@ public final class AntipodePostgres {
     private void later(String words) {
       expected = store.expectServer(options, plain.getClass().getSimpleName(), this, client -> ((Joined) client).found());
       Logs.info(
+          "AP507",
           "probe " + store.name(),
           store.name() + ": its server does not answer yet (" + words + "); its rights are asked when it does");
     }

@@ -105,7 +105,7 @@ final class Binding {
   }
 
   /** One line a minute. */
-  void say(String kind, String words) {
-    Logs.warn(kind + " " + store.name(), words);
+  void say(String code, String kind, String words) {
+    Logs.warn(code, kind + " " + store.name(), words);
   }
 }

@@ -26,6 +26,7 @@ final class Fitness {
     boolean recovering = row[0].equals("t");
     if (!recovering && "off".equals(row[2])) {
       Logs.warn(
+          "AP509",
           "async " + store,
           store + ": " + target.address() + " commits asynchronously (synchronous_commit = off): each recorded write is"
               + " flushed by a small commit behind it. Set it on, or async_commits='incomplete'");
@@ -33,7 +34,7 @@ final class Fitness {
     if (!"t".equals(row[6])) {
       String words = noTable(store, row[5]);
       Telemetry.marksMissing(store, target.address() + ": " + words);
-      Logs.warn("marks " + store + " " + target.address(), store + ": " + words);
+      Logs.warn("AP508", "marks " + store + " " + target.address(), store + ": " + words);
     }
     int backend = Integer.parseInt(row[1]);
     if (backend != connection.getBackendPID()) {

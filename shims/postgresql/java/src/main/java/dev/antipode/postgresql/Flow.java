@@ -485,7 +485,7 @@ final class Flow {
       incomplete("pending", "the question for its position was cancelled: " + words);
       return;
     }
-    binding.say("rights", "a write to " + binding.store().name() + " is recorded as incomplete: " + words);
+    binding.say("AP506", "rights", "a write to " + binding.store().name() + " is recorded as incomplete: " + words);
     incomplete("rights", words);
   }
 }

@@ -50,7 +50,7 @@ final class Known {
       return row[0];
     }
     Telemetry.marksMissing(store, answers.refusal());
-    binding.say("marks", "the epochs of " + store + " cannot be marked: " + answers.refusal());
+    binding.say("AP508", "marks", "the epochs of " + store + " cannot be marked: " + answers.refusal());
     return "";
   }
 
@@ -58,7 +58,7 @@ final class Known {
     String store = binding.store().name();
     String words = Fitness.noTable(store, physical.getQueryExecutor().getUser());
     Telemetry.marksMissing(store, words);
-    binding.say("marks", store + ": " + words);
+    binding.say("AP508", "marks", store + ": " + words);
     return "";
   }
 }

@@ -105,7 +105,7 @@ final class Reads {
       Server server = known == null ? store.useServer(flow.binding().options(), target, target.address()) : known;
       followed.over(server, ReadAgain.of(flow, target, server, statement, sent, parameters));
     } catch (RuntimeException error) {
-      flow.binding().say("follow", "a read of " + store.name() + " could not be followed: " + error);
+      flow.binding().say("AP603", "follow", "a read of " + store.name() + " could not be followed: " + error);
     }
   }
 
@@ -136,7 +136,7 @@ final class Reads {
     boolean isThere = WaitOnRead.waitFirst(server, left, reading, scope, binding.waits());
     String life = server.session() instanceof Look look ? look.life() : "";
     if (facts != null && !life.isEmpty() && !life.equals(facts[0])) {
-      inVain(server.address() + " leads to several servers: name them one by one");
+      inVain("AP299", server.address() + " leads to several servers: name them one by one");
     } else if (isThere) {
       flow.moments().proved(wanted);
     }
@@ -177,7 +177,7 @@ final class Reads {
   private boolean areOfThen(List<Lineage> moments, Lineage wanted, String words) {
     boolean areAll = moments.stream().allMatch(each -> wanted.ids().stream().allMatch(each::covers));
     if (!areAll) {
-      inVain(words);
+      inVain("AP514", words);
     }
     return areAll;
   }
@@ -196,9 +196,9 @@ final class Reads {
     }
   }
 
-  private void inVain(String trouble) {
+  private void inVain(String code, String trouble) {
     String name = binding.store().name();
-    WaitOnRead.waitedInVain(name, name + ": " + trouble, Duration.ZERO, scope, true);
+    WaitOnRead.waitedInVain(code, name, name + ": " + trouble, Duration.ZERO, scope, true);
   }
 
   // Covering
@@ -224,7 +224,7 @@ final class Reads {
         Asking.ask(flow.physical(), "ROLLBACK TO antipode; RELEASE antipode");
       }
       String store = binding.store().name();
-      binding.say("cover", "what is read from " + store + " cannot be covered: run antipode init");
+      binding.say("AP506", "cover", "what is read from " + store + " cannot be covered: run antipode init");
       missed();
       return;
     }

@@ -65,7 +65,7 @@ final class Target {
       }
     }
     if (rest == null) {
-      throw new ConfigurationException("no server's URL: '" + withoutUser(url) + "'");
+      throw new ConfigurationException("AP502", "no server's URL: '" + withoutUser(url) + "'");
     }
     Properties own = new Properties();
     int slash = rest.indexOf('/', 2);
@@ -80,7 +80,7 @@ final class Target {
     }
     Properties parsed = Driver.parseURL(JDBC + rest, new Properties());
     if (parsed == null) {
-      throw new ConfigurationException("no server's URL: '" + withoutUser(url) + "'");
+      throw new ConfigurationException("AP502", "no server's URL: '" + withoutUser(url) + "'");
     }
     parsed.putAll(own);
     boolean namesUser = parsed.getProperty("user") != null;

@@ -180,7 +180,7 @@ public final class AntipodeRabbit {
   private static WrappedChannel behind(Channel channel) {
     WrappedChannel wrapped = WrappedChannel.behind(channel);
     if (wrapped == null) {
-      throw new ConfigurationException("want a channel that AntipodeRabbit.wrap() has returned");
+      throw new ConfigurationException("AP501", "want a channel that AntipodeRabbit.wrap() has returned");
     }
     return wrapped;
   }

@@ -134,9 +134,10 @@ final class Consuming {
 
   private void say(RedeliverException error) {
     Duration delay = options.redeliverDelay();
-    String words = String.valueOf(error.getMessage());
+    String words = String.valueOf(error.words());
     int end = words.indexOf('\n');
     Logs.info(
+        error.code(),
         "redeliver " + store.name(),
         "a message of %s goes back to its queue in %s s: %s"
             .formatted(

@@ -69,7 +69,7 @@ public final class RabbitOptions {
   private static boolean isSaid(StoreOptions said, String word) {
     Object value = said.extra(word);
     if (value != null && !(value instanceof Boolean)) {
-      throw new ConfigurationException(said.name() + ": " + word + "=" + value + ": want true or false");
+      throw new ConfigurationException("AP501", said.name() + ": " + word + "=" + value + ": want true or false");
     }
     return Boolean.TRUE.equals(value);
   }
@@ -131,7 +131,7 @@ public final class RabbitOptions {
   public RabbitOptions redeliverDelay(Duration value) {
     if (value == null || value.isNegative() || value.compareTo(DAY) >= 0) {
       throw new ConfigurationException(
-          "redeliverDelay(" + value + "): want a duration of at least 0 and less than a day");
+          "AP501", "redeliverDelay(" + value + "): want a duration of at least 0 and less than a day");
     }
     return new RabbitOptions(store, track, stamped, onNoRoom, lineageIn, lineageOut, value);
   }

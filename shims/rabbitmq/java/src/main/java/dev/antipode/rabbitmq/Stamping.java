@@ -67,6 +67,7 @@ final class Stamping {
     Map<String, Object> carried = carried(headers);
     if (headers.get(Messages.HEADER) != null && !carried.containsKey(Messages.HEADER)) {
       Logs.warn(
+          "AP405",
           "foreign header " + store.name(),
           "a message to " + store.name() + " has a header " + Messages.HEADER + " that is no lineage; it is left as it is, "
               + "so the message carries no lineage. Give the application's header another name.");
@@ -164,10 +165,10 @@ final class Stamping {
         + room.frameMax() + " bytes";
     if (options.onNoRoom() == OnNoRoom.RAISE) {
       throw new ConfigurationException(
-          words + ". Put less into its headers, raise the frame size, or say onNoRoom(SEND).");
+          "AP510", words + ". Put less into its headers, raise the frame size, or say onNoRoom(SEND).");
     }
     Telemetry.incomplete("budget", store.name());
-    Logs.warn("no room " + store.name(), words + "; it is sent without. Put less into its headers.");
+    Logs.warn("AP510", "no room " + store.name(), words + "; it is sent without. Put less into its headers.");
     // Where there is room for that much, what was lost does not look empty.
     AMQP.BasicProperties lost = with(properties, rest, sealed(Lineage.EMPTY.markedIncomplete()));
     return room.holds(lost) ? lost : properties.builder().headers(rest).build();

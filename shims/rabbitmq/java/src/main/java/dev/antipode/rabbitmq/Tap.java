@@ -38,11 +38,11 @@ public final class Tap {
     try {
       factory.setUri(new URI(url));
     } catch (URISyntaxException error) { // not its message, nor it as the cause: those have the whole text, with a password
-      throw new ConfigurationException(words(url) + ": " + error.getReason());
+      throw new ConfigurationException("AP502", words(url) + ": " + error.getReason());
     } catch (IllegalArgumentException error) { // the same
-      throw new ConfigurationException(words(url));
+      throw new ConfigurationException("AP502", words(url));
     } catch (GeneralSecurityException error) {
-      throw new ConfigurationException(words(url) + ": " + error, error);
+      throw new ConfigurationException("AP502", words(url) + ": " + error, error);
     }
     return new Tap(factory, queue, REMEMBERED);
   }
@@ -79,6 +79,7 @@ public final class Tap {
     String scheme = url.toLowerCase(Locale.ROOT);
     if (at < 0 || at + 1 == text.length() || !(scheme.startsWith("amqp://") || scheme.startsWith("amqps://"))) {
       throw new ConfigurationException(
+          "AP502",
           "a tap is an AMQP URL with its stream queue behind #, such as amqp://broker/%2F#notifications.tap, or "
               + "Tap.of(url, queue)");
     }

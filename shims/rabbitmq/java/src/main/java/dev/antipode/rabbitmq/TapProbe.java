@@ -26,9 +26,10 @@ final class TapProbe {
       if (onUnfit == OnUnfit.RAISE) {
         throw new UnfitStoreException(words + " Until then onUnfit(UNPROVEN) lets the service start.", error);
       }
-      Logs.warn("unfit " + tap.address(), words);
+      Logs.warn("AP208", "unfit " + tap.address(), words);
     } catch (IOException error) {
       Logs.warn(
+          "AP507",
           "unfit " + tap.address(),
           "the tap of %s at %s does not answer now: %s".formatted(store, tap.address(), error.getMessage()));
     }

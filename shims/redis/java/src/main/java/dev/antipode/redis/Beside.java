@@ -35,7 +35,7 @@ abstract class Beside {
     boolean hasKeys = options.envelopeKeys() != null && !options.envelopeKeys().isEmpty();
     if ((rest == Capabilities.Rest.ENVELOPE) != hasKeys) {
       throw new ConfigurationException(
-          "rest(ENVELOPE) and envelopeKeys(\"post:*\") (as for KEYS) go together");
+          "AP501", "rest(ENVELOPE) and envelopeKeys(\"post:*\") (as for KEYS) go together");
     }
     if (rest == null) {
       return new Nowhere(options);
@@ -43,7 +43,8 @@ abstract class Beside {
     return switch (rest) {
       case FIELD -> new FieldRest(options);
       case ENVELOPE -> new Envelopes(options);
-      default -> throw new ConfigurationException("rest(" + rest + "): for Redis want FIELD or ENVELOPE, or nowhere");
+      default -> throw new ConfigurationException(
+          "AP501", "rest(" + rest + "): for Redis want FIELD or ENVELOPE, or nowhere");
     };
   }
 

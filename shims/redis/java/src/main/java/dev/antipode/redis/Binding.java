@@ -95,6 +95,7 @@ final class Binding {
     deniedAt = System.nanoTime();
     denied = words;
     say(
+        "AP506",
         "rights",
         "writes to " + store.name() + " are recorded as incomplete: its user may not ask where they are (" + words
             + "). " + Facts.grant(key()));
@@ -111,7 +112,7 @@ final class Binding {
   }
 
   /** One line a minute. */
-  void say(String kind, String words) {
-    Logs.warn(kind + " " + store.name(), words);
+  void say(String code, String kind, String words) {
+    Logs.warn(code, kind + " " + store.name(), words);
   }
 }

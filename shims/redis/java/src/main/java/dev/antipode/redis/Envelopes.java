@@ -47,6 +47,7 @@ final class Envelopes extends Beside {
     for (byte[] key : refused(name, command)) {
       if (matches.test(key)) {
         throw new ConfigurationException(
+            "AP505",
             "%s cannot be used with \"%s\": keys that match \"%s\" hold the value and its lineage in an envelope "
                     .formatted(name, new String(key, StandardCharsets.UTF_8), pattern)
                 + "(rest(ENVELOPE)). Read the value and SET it, or leave the key out of envelopeKeys");
@@ -151,6 +152,7 @@ final class Envelopes extends Beside {
       Telemetry.dropped("malformed", Direction.MESSAGE_IN.word());
       Telemetry.incomplete("malformed", store());
       Logs.warn(
+          "AP405",
           "envelope " + store(),
           "a value of " + store() + " is " + opened.fault()
               + ": the application gets it as it stands, and what it depends on is missing.",

@@ -34,6 +34,7 @@ record Facts(boolean reached, boolean cluster, String refusal) {
       }
       refusal = error.getMessage();
       Logs.warn(
+          "AP506",
           "rights " + store,
           "writes to " + store + " are recorded as incomplete: its user may not ask where they are (" + refusal + "). "
               + grant(key));
@@ -41,6 +42,7 @@ record Facts(boolean reached, boolean cluster, String refusal) {
     String policy = word(answers.get(1), "maxmemory_policy");
     if (policy.startsWith("allkeys")) {
       Logs.warn(
+          "AP506",
           "policy " + store,
           store + " has maxmemory-policy " + policy + ", which may evict the marks in " + key
               + ": older epochs are then unproven. Set a volatile-* policy or noeviction.");

@@ -43,6 +43,7 @@ final class JedisTargets {
       return ofSentinels(sentinels);
     }
     throw new ConfigurationException(
+        "AP501",
         "where " + provider.getClass().getName() + " connects to is not known: wrap a client of a fixed server or of "
             + "Sentinels");
   }
@@ -122,6 +123,7 @@ final class JedisTargets {
       return (T) field.get(instance);
     } catch (ReflectiveOperationException | RuntimeException error) {
       throw new ConfigurationException(
+          "AP501",
           "this version of Jedis has no " + owner.getSimpleName() + "." + name + ": Antipode was made for 8.0", error);
     }
   }

@@ -21,7 +21,7 @@ final class LettuceInternals {
       return field;
     } catch (ReflectiveOperationException | RuntimeException error) {
       throw new ConfigurationException(
-          "this version of Lettuce has no DefaultEndpoint.channel: Antipode was made for 7.7", error);
+          "AP501", "this version of Lettuce has no DefaultEndpoint.channel: Antipode was made for 7.7", error);
     }
   }
 

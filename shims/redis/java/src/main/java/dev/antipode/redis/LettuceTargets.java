@@ -46,6 +46,7 @@ final class LettuceTargets {
       return one;
     }
     throw new ConfigurationException(
+        "AP501",
         "a " + connection.getClass().getName() + " cannot be wrapped: want what RedisClient.connect() gives. Wrap before "
             + "the connection goes into a pool; subscribe, and read from replicas, by connections of their own");
   }
@@ -54,7 +55,8 @@ final class LettuceTargets {
     Channel channel = LettuceInternals.channel(LettuceInternals.endpoint(connection.getChannelWriter()));
     String place = channel == null ? null : channel.attr(ConnectionBuilder.REDIS_URI).get();
     if (place == null) {
-      throw new ConfigurationException("where a connection of Lettuce leads to is known while it is open: wrap it then");
+      throw new ConfigurationException(
+          "AP501", "where a connection of Lettuce leads to is known while it is open: wrap it then");
     }
     return ofPlace(
         RedisURI.create(place),
@@ -80,7 +82,8 @@ final class LettuceTargets {
           naming);
     }
     if (place.getSocket() != null || place.getHost() == null) {
-      throw new ConfigurationException("a Unix socket cannot be wrapped: want a server with a host and a port");
+      throw new ConfigurationException(
+          "AP501", "a Unix socket cannot be wrapped: want a server with a host and a port");
     }
     return fixed(place, place.getHost(), place.getPort(), credentials, ssl);
   }

@@ -214,6 +214,7 @@ final class Marker {
     }
     Telemetry.marksMissing(store, target.address() + ": " + error.getMessage());
     Logs.warn(
+        "AP508",
         "marks " + store + " " + target.address(),
         "the epochs of " + store + " cannot be marked at " + target.address() + ": " + error.getMessage()
             + ". Positions are given, and a failover or restart makes older ones unproven. " + Facts.grant(key));

@@ -38,6 +38,7 @@ final class RecordingExecutor implements CommandExecutor {
       return new RecordingExecutor(plain, new Once(provider, binding), binding);
     }
     throw new ConfigurationException(
+        "AP501",
         "a client that executes by " + plain.getClass().getName() + " cannot be wrapped: want one of a fixed server or "
             + "of Sentinels");
   }

@@ -93,6 +93,7 @@ record Target(String address, Dial dial, Identity identity, int database, Naming
       return LettuceTargets.of(what);
     }
     throw new ConfigurationException(
+        "AP502",
         "no Redis server: want a URL, a UnifiedJedis, or a RedisURI or StatefulRedisConnection of Lettuce, not " + what);
   }
 
@@ -126,11 +127,13 @@ record Target(String address, Dial dial, Identity identity, int database, Naming
         return fixed(isTls, host, port, dial, timeoutMillis -> credentials, database(parsed.getPath()));
       }
     } catch (URISyntaxException error) { // not its message, nor it as the cause: those have the whole text, with a password
-      throw new ConfigurationException("no server's URL: " + withoutCredentials(url) + ": " + error.getReason());
+      throw new ConfigurationException(
+          "AP502", "no server's URL: " + withoutCredentials(url) + ": " + error.getReason());
     } catch (IllegalArgumentException error) { // the same
-      throw new ConfigurationException("no server's URL: " + withoutCredentials(url));
+      throw new ConfigurationException("AP502", "no server's URL: " + withoutCredentials(url));
     }
-    throw new ConfigurationException("no server's URL: " + withoutCredentials(url) + ": want redis://host:port");
+    throw new ConfigurationException(
+        "AP502", "no server's URL: " + withoutCredentials(url) + ": want redis://host:port");
   }
 
   private static String withoutCredentials(String url) {

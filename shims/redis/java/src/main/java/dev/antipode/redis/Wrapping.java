@@ -49,6 +49,7 @@ final class Wrapping {
       return Facts.probe(session, options.name(), key);
     } catch (IOException error) {
       Logs.info(
+          "AP507",
           "probe " + options.name() + " " + target.address(),
           options.name() + ": " + target.address() + " does not answer yet (" + error.getMessage()
               + "); its rights are asked when it does");
