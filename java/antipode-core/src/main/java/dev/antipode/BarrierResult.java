@@ -86,16 +86,18 @@ public final class BarrierResult {
     return found;
   }
 
-  /** The outcome in sentences, one line a store. */
+  /** The outcome in sentences, one line a store, each with its code (OBS-15). */
   public String explain() {
     List<String> lines = new ArrayList<>();
-    lines.add(toString());
+    boolean isEmpty = off != null && off.isEmpty() && stores().isEmpty();
+    lines.add(AntipodeException.withCode(toString(), isEmpty ? "AP102" : ""));
     stores().forEach((name, result) -> lines.add(AntipodeException.withCode(
         "  %s: %s%s (%s)".formatted(
             Logs.shown(name), result.verdict(), result.kind() == null ? "" : ", " + result.kind(), result.reason()),
         result.code())));
     for (Gap gap : gaps) {
-      lines.add("  incomplete: %s %s %s".formatted(gap.reason(), Logs.shown(gap.store()), gap.detail()).stripTrailing());
+      String line = "  incomplete: %s %s %s".formatted(gap.reason(), Logs.shown(gap.store()), gap.detail());
+      lines.add(AntipodeException.withCode(line.stripTrailing(), gap.code()));
     }
     return String.join("\n", lines);
   }

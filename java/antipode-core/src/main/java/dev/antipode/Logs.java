@@ -48,8 +48,8 @@ public final class Logs {
   }
 
   /** Logs a defect of ours, or of a shim, with its stack, at most once a minute a message. */
-  public static void error(String message, Throwable thrown) {
-    say(Level.SEVERE, message, AntipodeException.withCode(message, "AP209"), null, thrown);
+  public static void error(String code, String message, Throwable thrown) {
+    say(Level.SEVERE, message, AntipodeException.withCode(message, code), null, thrown);
   }
 
   /** Text from outside as it may stand in a log line or error: escaped, and cut at 64 characters (OBS-12). */

@@ -76,7 +76,7 @@ class CodesTest {
     sources.values().forEach(text -> TAKES_CODE.matcher(text).results().forEach(found -> takers.add(found.group(1))));
     assertThat(takers).contains("ConfigurationException", "BarrierTimeoutException");
     Pattern site = Pattern.compile(
-        "(?:new (?:" + String.join("|", takers) + ")|Logs\\.(?:warn|info)|binding(?:\\(\\))?\\.say)\\(\\s*([^,]*),");
+        "(?:new (?:" + String.join("|", takers) + ")|Logs\\.(?:warn|info|error)|binding(?:\\(\\))?\\.say)\\(\\s*([^,]*),");
     Set<String> without = new TreeSet<>();
     int[] sites = {0};
     sources.forEach((file, text) -> {
@@ -133,6 +133,17 @@ class CodesTest {
         .judge(() -> Map.of("s", new StoreResult(Verdict.TIMED_OUT, "behind", Duration.ZERO, List.of(), null)))
         .build();
     assertThat(result.explain()).endsWith("\n  s: timed_out (behind) [AP201]");
+  }
+
+  /** OBS-14: what a result says beside its verdicts. */
+  @Test
+  void gapsAndAnEmptyResultHaveCodes() {
+    BarrierResult result = new BarrierResult.Builder(true)
+        .gaps(List.of(new Gap("malformed", "s", "no lineage"), new Gap("backlog", "s", ""))).build();
+    assertThat(result.explain().lines()).containsExactly(
+        "satisfied in 0 ms: nothing to wait for [AP102]",
+        "  incomplete: malformed s no lineage [AP405]",
+        "  incomplete: backlog s [AP517]");
   }
 
   private static String code(Verdict verdict, UnprovenKind kind, ServerResult... servers) {

@@ -135,7 +135,7 @@ final class Asker {
       try {
         turn();
       } catch (Throwable error) { // our own fault, and not the server's silence: whoever waits is told so (BAR-59)
-        Logs.error("the thread that asks " + inside.address + " failed", error);
+        Logs.error("AP209", "the thread that asks " + inside.address + " failed", error);
         refused(error, UnprovenKind.OWN_FAULT);
         sleepQuietly(AT_FAULT);
       }
@@ -352,7 +352,7 @@ final class Asker {
     } catch (UnsupportedOperationException error) {
       watchable = false;
       Logs.info(
-          "AP507",
+          "AP515",
           "no-push " + inside.address,
           inside.address + " cannot push, so it is polled: " + error.getMessage());
     }
@@ -409,7 +409,7 @@ final class Asker {
       }
       inside.store.shim().close(server);
     } catch (RuntimeException error) { // a shim's defect; the thread has to go on
-      Logs.error("giving up the connection to " + inside.address + " failed", error);
+      Logs.error("AP209", "giving up the connection to " + inside.address + " failed", error);
     }
     connectedAt = Ticks.LONG_AGO;
     inside.proofs.reset();

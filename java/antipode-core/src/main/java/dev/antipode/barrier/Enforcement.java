@@ -56,11 +56,11 @@ final class Enforcement {
     });
     if (!lost.isEmpty() && plan.onUnproven() != Policy.AS_TIMEOUT) {
       apply(plan.onUnproven(), unproven(result, lost));
+      lost.clear();
     }
     if (!late.isEmpty()) {
-      String code = result.store(late.get(0)).code();
-      apply(plan.onTimeout(), new BarrierTimeoutException(code, timeoutWords(plan, result, late), result));
-    } else if (!lost.isEmpty() && plan.onUnproven() == Policy.AS_TIMEOUT) {
+      apply(plan.onTimeout(), timeout(plan, result, late, lost));
+    } else if (!lost.isEmpty()) {
       apply(plan.onTimeout(), unproven(result, lost));
     }
   }
@@ -74,10 +74,11 @@ final class Enforcement {
     }
   }
 
-  private static String timeoutWords(Plan plan, BarrierResult result, List<String> names) {
+  /** The error for these stores that are late, and those unproven ones that count as such. */
+  private static BarrierTimeoutException timeout(Plan plan, BarrierResult result, List<String> names, List<String> lost) {
     String region = ProcessSettings.inForce().region();
     String where = region.isEmpty() ? "" : " in region " + region;
-    String told = names.stream()
+    String late = names.stream()
         .map(name -> "%s is not visible%s after %d ms: %s"
             .formatted(name, where, Math.round(result.waited().toNanos() / 1e6), result.store(name).reason()))
         .collect(Collectors.joining("; "));
@@ -94,25 +95,29 @@ final class Enforcement {
     } else {
       cure = "It was given up early, so a longer timeout does not help: Antipode.readOrFallback() can read the primary.";
     }
-    return told + ".\n  " + cure;
+    List<String> cures = new ArrayList<>(cures(result, lost));
+    cures.add(cure);
+    String told = lost.isEmpty() ? late : told(result, lost) + "; " + late;
+    String code = result.store((lost.isEmpty() ? names : lost).get(0)).code();
+    return new BarrierTimeoutException(code, told + ".\n  " + String.join("\n  ", cures), result);
   }
 
-  /** The error has the code of the first of these stores (OBS-15). */
+  /** The error that says why these stores are unproven, and what cures that; it has the code of the first (OBS-15). */
   static BarrierUnprovenException unproven(BarrierResult result, List<String> names) {
-    String code = result.store(names.get(0)).code();
-    return new BarrierUnprovenException(code, unprovenWords(result, names), result);
+    String told = told(result, names) + ".\n  " + String.join("\n  ", cures(result, names));
+    return new BarrierUnprovenException(result.store(names.get(0)).code(), told, result);
   }
 
-  private static String unprovenWords(BarrierResult result, List<String> names) {
-    String told = names.stream()
-        .map(name -> name + ": " + result.store(name).reason())
-        .collect(Collectors.joining("; "));
+  private static String told(BarrierResult result, List<String> names) {
+    return names.stream().map(name -> name + ": " + result.store(name).reason()).collect(Collectors.joining("; "));
+  }
+
+  private static List<String> cures(BarrierResult result, List<String> names) {
     if (names.equals(List.of(Branches.STORE))) {
-      return told + ".\n  What that task was to write may be missing: run it again, or remove(antipode-branches).";
+      return List.of("What that task was to write may be missing: run it again, or remove(antipode-branches).");
     }
     Map<UnprovenKind, String> firsts = new EnumMap<>(UnprovenKind.class);
     names.forEach(name -> firsts.putIfAbsent(result.store(name).kind(), name));
-    return told + "." + firsts.entrySet().stream()
-        .map(first -> "\n  " + first.getKey().cure(first.getValue())).collect(Collectors.joining());
+    return firsts.entrySet().stream().map(first -> first.getKey().cure(first.getValue())).toList();
   }
 }

@@ -97,7 +97,7 @@ final class Followed {
     try {
       notYet.run();
     } catch (RuntimeException | LinkageError error) { // never an exception into the engine's thread
-      Logs.error("a dry-run record could not be made", error);
+      Logs.error("AP601", "a dry-run record could not be made", error);
     }
   }
 
@@ -116,7 +116,7 @@ final class Followed {
     try {
       over.accept(writes);
     } catch (RuntimeException | LinkageError error) { // never an exception into the engine's thread, or a reader's
-      Logs.error("a dry-run record could not be made", error);
+      Logs.error("AP601", "a dry-run record could not be made", error);
     } finally {
       all.remove(this);
       told.countDown();

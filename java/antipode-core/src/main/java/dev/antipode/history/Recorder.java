@@ -264,7 +264,7 @@ public final class Recorder {
       Logs.warn("AP602", "history recorder", "an operation could not be recorded: " + error);
       writer.put(lockedGap("an operation could not be recorded", 1));
     } catch (RuntimeException again) {
-      Logs.error("nor could that be said", again);
+      Logs.error("AP602", "nor could that be said", again);
     }
   }
 

@@ -126,7 +126,7 @@ public abstract class LineWriter {
     try {
       return due();
     } catch (RuntimeException error) { // the thread goes on for the other lines
-      Logs.error("a dry-run summary could not be made", error);
+      Logs.error("AP601", "a dry-run summary could not be made", error);
       return List.of();
     }
   }

@@ -73,7 +73,7 @@ public final class Repeats {
       try {
         over.accept(found);
       } catch (RuntimeException | LinkageError error) {
-        Logs.error("a dry-run record could not be made", error);
+        Logs.error("AP601", "a dry-run record could not be made", error);
       } finally {
         UNTOLD.remove(this);
         ended.countDown();

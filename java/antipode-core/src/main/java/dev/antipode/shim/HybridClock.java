@@ -131,7 +131,7 @@ public final class HybridClock {
     }
     Telemetry.dropped("implausible", "write");
     Logs.warn(
-        "AP407",
+        "AP413",
         "clock",
         "refused a version " + ahead / (TICKS_PER_MS * 1000) + " s ahead of this machine's time: it is forged, or the "
             + "clock of this machine or of the writer's is wrong.");

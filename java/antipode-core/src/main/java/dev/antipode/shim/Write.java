@@ -109,7 +109,7 @@ public final class Write implements AutoCloseable {
       id = isPosition ? new WriteId(store.name(), Key.EMPTY, version) : store.writeId(key, version);
     } catch (RuntimeException error) {
       Logs.warn(
-          "AP506", "version " + store.name(), "a write to " + store.name() + " is recorded as incomplete: " + error);
+          "AP517", "version " + store.name(), "a write to " + store.name() + " is recorded as incomplete: " + error);
       recordIncomplete("malformed", error.toString());
       return;
     }

@@ -70,7 +70,7 @@ public final class TrustLog {
     Addresses.Hop found = Addresses.firstPublic(Addresses.hops(headers));
     if (found != null) {
       Logs.warn(
-          "AP404",
+          "AP414",
           "trust beside " + found.header(),
           "sent a lineage to " + Logs.shown(host) + " beside " + found.header() + ", which has a public address ("
               + Logs.shown(found.address()) + "): the receiver drops it. Do not copy that header, or set "

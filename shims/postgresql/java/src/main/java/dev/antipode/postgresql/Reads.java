@@ -224,7 +224,7 @@ final class Reads {
         Asking.ask(flow.physical(), "ROLLBACK TO antipode; RELEASE antipode");
       }
       String store = binding.store().name();
-      binding.say("AP506", "cover", "what is read from " + store + " cannot be covered: run antipode init");
+      binding.say("AP203", "cover", "what is read from " + store + " cannot be covered: run antipode init");
       missed();
       return;
     }

@@ -131,7 +131,7 @@ public final class RabbitOptions {
   public RabbitOptions redeliverDelay(Duration value) {
     if (value == null || value.isNegative() || value.compareTo(DAY) >= 0) {
       throw new ConfigurationException(
-          "AP501", "redeliverDelay(" + value + "): want a duration of at least 0 and less than a day");
+          "AP111", "redeliverDelay(" + value + "): want a duration of at least 0 and less than a day");
     }
     return new RabbitOptions(store, track, stamped, onNoRoom, lineageIn, lineageOut, value);
   }

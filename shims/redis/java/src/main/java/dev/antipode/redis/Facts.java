@@ -42,7 +42,7 @@ record Facts(boolean reached, boolean cluster, String refusal) {
     String policy = word(answers.get(1), "maxmemory_policy");
     if (policy.startsWith("allkeys")) {
       Logs.warn(
-          "AP506",
+          "AP508",
           "policy " + store,
           store + " has maxmemory-policy " + policy + ", which may evict the marks in " + key
               + ": older epochs are then unproven. Set a volatile-* policy or noeviction.");

@@ -82,7 +82,8 @@ final class JedisTargets {
     return Stream.of(SentineledConnectionProvider.class.getDeclaredClasses())
         .filter(each -> each.getSimpleName().equals("SentinelListener"))
         .findFirst()
-        .orElseThrow(() -> new ConfigurationException("this version of Jedis has no SentinelListener: Antipode was made for 8.0"));
+        .orElseThrow(() -> new ConfigurationException(
+            "AP501", "this version of Jedis has no SentinelListener: Antipode was made for 8.0"));
   }
 
   private static Target.Dial dial(JedisClientConfig config, Supplier<HostAndPort> place) {

@@ -93,7 +93,7 @@ record Target(String address, Dial dial, Identity identity, int database, Naming
       return LettuceTargets.of(what);
     }
     throw new ConfigurationException(
-        "AP502",
+        "AP501",
         "no Redis server: want a URL, a UnifiedJedis, or a RedisURI or StatefulRedisConnection of Lettuce, not " + what);
   }
 

@@ -223,7 +223,7 @@ final class WriteCall {
     } else {
       String name = binding.store().name();
       binding.say(
-          "AP506",
+          "AP516",
           "backlog",
           "writes to " + name + " get no position and are recorded as incomplete: " + binding.target().address()
               + " has no replica and no backlog yet. Attach a replica.");
