@@ -148,7 +148,8 @@ class SettingsTest {
       set("ANTIPODE_BENCHMARK_RUNS", "3");
       Antipode.settings();
       assertThat(observed.lines()).hasSize(2);
-      assertThat(observed.linesWith("ANTIPODE_TIMEOUT ")).first().asString().endsWith("Did you mean ANTIPODE_TIMEOUT_MS? [AP302]");
+      assertThat(observed.linesWith("ANTIPODE_TIMEOUT ")).first().asString()
+          .endsWith("Did you mean ANTIPODE_TIMEOUT_MS? [AP302]");
     }
   }
 

@@ -105,7 +105,8 @@ final class Enforcement {
   /** The error that says why these stores are unproven, and what cures that; it has the code of the first (OBS-15). */
   static BarrierUnprovenException unproven(BarrierResult result, List<String> names) {
     String told = told(result, names) + ".\n  " + String.join("\n  ", cures(result, names));
-    return new BarrierUnprovenException(result.store(names.get(0)).code(), told, result);
+    String code = result.store(names.get(0)).code();
+    return new BarrierUnprovenException(code, told, result);
   }
 
   private static String told(BarrierResult result, List<String> names) {
