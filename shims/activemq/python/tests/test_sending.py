@@ -144,7 +144,7 @@ def test_with_a_receipt_a_message_is_pending_until_it_has_come(b: Region, link: 
     link.silence()
     with antipode.scope() as scope:
         connection.send(b.queue(), "", receipt="r")
-        assert not scope.lineage
+        assert not scope.recorded_lineage
         assert scope.pending
         assert not scope.outgoing().is_complete(["notifications"])
         link.heal()
@@ -184,7 +184,7 @@ def test_a_refused_message_leaves_nothing_and_a_broken_connection_a_doubt(b: Reg
         connection.send(b.queue(), "", receipt="r")
         link.cut()
         wait_for("the end", lambda: scope.pending and scope.pending[0].unknown)
-        assert not scope.lineage
+        assert not scope.recorded_lineage
         assert not scope.outgoing().is_complete(["notifications"])
 
 
@@ -205,7 +205,7 @@ def test_a_transaction_counts_when_it_is_committed_or_never(b: Region) -> None:
         connection.send(queue, "2", transaction=first)
         second = connection.begin()
         connection.send(queue, "3", transaction=second)
-        assert not scope.lineage
+        assert not scope.recorded_lineage
         assert in_flight(scope) == 3
         connection.commit(first, receipt="committed")
         assert in_flight(scope) == 3
