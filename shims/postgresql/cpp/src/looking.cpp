@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "positions.h"
+#include "probe.h"
 #include "schema.h"
 
 namespace antipode::postgresql {
@@ -27,7 +28,8 @@ constexpr char kRights[] =
     "SELECT " ANTIPODE_MAY_CALL("place") " AND " ANTIPODE_MAY_CALL("histories") ", " ANTIPODE_MAY_READ_EPOCHS ","
     " pg_has_role('pg_read_all_stats', 'USAGE') AND"
     " (SELECT rolsuper OR pg_has_role('pg_read_server_files', 'USAGE') FROM pg_roles WHERE rolname = current_user),"
-    " (SELECT rolreplication OR rolsuper FROM pg_roles WHERE rolname = current_user), current_user::text";
+    " (SELECT rolreplication OR rolsuper FROM pg_roles WHERE rolname = current_user), current_user::text,"
+    " current_setting('fsync'), current_setting('full_page_writes')";
 constexpr auto kRowsEvery = std::chrono::milliseconds(100);
 
 bool IsTrue(const Value& value) { return value == "t"; }
@@ -50,6 +52,7 @@ Look::Look(Target target, std::string store, Session::Timeout timeout, bool uniq
   by_right_ = IsTrue(rights.at(2));
   by_replication_ = !by_function_ && !by_right_ && IsTrue(rights.at(3));
   user_ = rights.at(4).value_or("");
+  relaxed_ = RelaxedSetting(rights.at(5).value_or(""), rights.at(6).value_or(""));
   if (!by_function_ && !by_right_ && !by_replication_) hidden_ = NoRight();
   session_.Prepare("place", by_function_ ? kPlace : kPlaceByRight);
   known_[1] = History{1, {}};

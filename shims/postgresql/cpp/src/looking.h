@@ -44,6 +44,9 @@ class Look {
   const std::string& instance() const { return instance_; }
   // When it started.
   const std::string& life() const { return life_; }
+  // The setting by which the server may lose what it has replayed, as it was when this connection was made (SHIM-45); empty where
+  // there is none.
+  const std::string& relaxed() const { return relaxed_; }
 
  private:
   void ReadRows();
@@ -73,6 +76,7 @@ class Look {
   std::optional<std::chrono::steady_clock::time_point> rows_read_at_;
   std::string instance_;
   std::string life_;
+  std::string relaxed_;
 };
 
 }  // namespace antipode::postgresql

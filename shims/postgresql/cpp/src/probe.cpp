@@ -9,7 +9,7 @@ namespace {
 
 constexpr char kFacts[] =
     "SELECT pg_is_in_recovery(), pg_backend_pid(), current_setting('synchronous_commit'), current_setting('wal_level'),"
-    " current_user::text, " ANTIPODE_MAY_CALL("mark");
+    " current_user::text, " ANTIPODE_MAY_CALL("mark") ", current_setting('fsync'), current_setting('full_page_writes')";
 constexpr char kBackend[] = "SELECT pg_backend_pid()";
 
 // The mode of the pooler between: whether a connection keeps its server process between transactions.
@@ -31,7 +31,16 @@ std::string PoolerMode(const Target& target, Session& first, const std::string& 
 
 }  // namespace
 
-std::string Facts::Unfit() const {
+std::string RelaxedSetting(std::string_view fsync, std::string_view full_page_writes) {
+  return fsync == "off" ? "fsync" : full_page_writes == "off" ? "full_page_writes" : "";
+}
+
+std::string NotDurable(const std::string& setting) {
+  return "has " + setting + " = off: after a crash it may say that it has what it lost. Set " + setting +
+         " = on, or, where a server that crashed is rebuilt before it serves readers, say so: Options(…).RelaxedDurability()";
+}
+
+std::string Facts::Unfit(bool relaxed_durability) const {
   if (!pooler.empty() && pooler != "session") {
     return "is reached through a pooler in " + pooler +
            " mode: a statement and the question for its position may go to different servers. Connect to the server, or "
@@ -40,6 +49,7 @@ std::string Facts::Unfit() const {
   if (reached && wal_level == "minimal") {
     return "has wal_level = " + wal_level + ": no standby can follow it. Set wal_level = replica, and restart it";
   }
+  if (!relaxed.empty() && !relaxed_durability) return NotDurable(relaxed);
   return {};
 }
 
@@ -54,6 +64,7 @@ Facts Probe(const Target& target, Session::Timeout timeout) {
   facts.wal_level = row.at(3).value_or("replica");
   facts.user = row.at(4).value_or("");
   facts.marks = row.at(5) == "t";
+  facts.relaxed = RelaxedSetting(row.at(6).value_or(""), row.at(7).value_or(""));
   for (const Row& each : session.Run(kUnsureQuestion)) facts.unsure.emplace_back(each.at(0).value_or(""), each.at(1).value_or(""));
   if (backend != std::to_string(session.backend())) facts.pooler = PoolerMode(target, session, backend, timeout);
   return facts;

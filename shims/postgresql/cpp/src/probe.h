@@ -3,6 +3,7 @@
 #define ANTIPODE_POSTGRESQL_SRC_PROBE_H_
 
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -17,14 +18,21 @@ struct Facts {
   bool recovering = false;
   std::string synchronous = "on";
   std::string wal_level = "replica";
+  std::string relaxed;  // the setting by which it may lose what it acknowledged or replayed, in a crash; empty where there is none
   std::string user;
   bool marks = false;
   std::vector<std::pair<std::string, std::string>> unsure;  // what makes texts unsure that look like reads
   std::string pooler;  // the mode of a pooler, `session`, `transaction` or `statement`; empty where there is none
 
-  // Why positions from here would prove nothing; empty where they do.
-  std::string Unfit() const;
+  // Why positions from here would prove nothing; empty where they do (SHIM-3, SHIM-45).
+  std::string Unfit(bool relaxed_durability) const;
 };
+
+// Which of the two settings is off; empty where none is.
+std::string RelaxedSetting(std::string_view fsync, std::string_view full_page_writes);
+
+// What is wrong with a server of such a setting, and what to do.
+std::string NotDurable(const std::string& setting);
 
 // Asks a server; throws Unreachable or Refused where it does not answer.
 Facts Probe(const Target& target, Session::Timeout timeout);

@@ -58,6 +58,10 @@ Look& PostgresqlShim::LookAt(Server& server) {
 Answers PostgresqlShim::Visible(Span<const WriteId> ids, Server& server) {
   try {
     Look& look = LookAt(server);
+    if (!look.relaxed().empty() && !relaxed_durability()) {
+      const std::string words = server.address() + " " + NotDurable(look.relaxed());
+      return std::vector<Visibility>(ids.size(), Visibility::Unproven(words, UnprovenKind::kUnfit));
+    }
     const std::vector<Wanted> wanted = WantedOf(ids);
     Seen seen = look.At(wanted);
     std::vector<Visibility> answers = JudgeAll(ids, seen);

@@ -31,6 +31,10 @@ class PostgresqlShim final : public Shim {
   // The operator's word, which one wrap or registration has given.
   void BelieveTimelinesUnique() { unique_timelines_.store(true); }
 
+  // The operator's word that a server that crashed is rebuilt before it serves readers (SHIM-45).
+  void BelieveServersRebuilt() { relaxed_durability_.store(true); }
+  bool relaxed_durability() const { return relaxed_durability_.load(); }
+
   // What was found out of a server when a client of this user was wrapped; asked once a user and server.
   std::optional<Facts> FactsOf(const std::string& place) const;
   void KeepFacts(const std::string& place, const Facts& facts);
@@ -42,6 +46,7 @@ class PostgresqlShim final : public Shim {
   Look& LookAt(Server& server);
 
   std::atomic<bool> unique_timelines_{false};
+  std::atomic<bool> relaxed_durability_{false};
   mutable std::mutex mutex_;
   std::map<std::string, Facts> facts_;
   std::map<std::string, std::string> lives_;

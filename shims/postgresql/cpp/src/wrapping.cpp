@@ -61,6 +61,9 @@ Result<std::shared_ptr<Store>> Join(const Options& options) {
   if (joined.ok() && options.unique_timelines) {
     static_cast<PostgresqlShim&>((*joined)->shim()).BelieveTimelinesUnique();
   }
+  if (joined.ok() && options.relaxed_durability) {
+    static_cast<PostgresqlShim&>((*joined)->shim()).BelieveServersRebuilt();
+  }
   return joined;
 }
 
@@ -86,10 +89,10 @@ Result<Connection> Wrap(PGconn* connection, Options options) {
   Result<std::shared_ptr<Store>> joined = Join(options);
   if (!joined.ok()) return joined.error();
   const Target target = TargetOf(connection);
-  Binding binding(*joined, (*joined)->UseServer(target, target.address), options);
+  Binding binding(*joined, (*joined)->UseServer(options.store, target, target.address), options);
   const Facts facts = FactsAt(*binding.store, target);
   binding.unsure = UnsureNames(facts.unsure);
-  const std::string unfit = facts.Unfit();
+  const std::string unfit = facts.Unfit(binding.shim().relaxed_durability());
   if (!unfit.empty()) {
     binding.unfit = target.address + " " + unfit;
     if (options.store.on_unfit.value_or(OnUnfit::kRaise) == OnUnfit::kRaise) {
@@ -211,7 +214,7 @@ PGpipelineStatus Connection::PipelineStatus() const { return PQpipelineStatus(ge
 
 int Connection::PutCopyData(const char* buffer, int octets) { return PQputCopyData(get(), buffer, octets); }
 int Connection::PutCopyEnd(const char* error) { return PQputCopyEnd(get(), error); }
-int Connection::GetCopyData(char** buffer, int asynchronous) { return PQgetCopyData(get(), buffer, asynchronous); }
+int Connection::GetCopyData(char** buffer, int asynchronous) { return inside_->GetCopyData(buffer, asynchronous); }
 
 ConnStatusType Connection::Status() const { return PQstatus(get()); }
 PGTransactionStatusType Connection::TransactionStatus() const { return PQtransactionStatus(get()); }

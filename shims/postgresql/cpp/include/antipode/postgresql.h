@@ -42,6 +42,9 @@ struct Options {
   /// Your word that all servers share one archive of the log, so that two standbys promoted apart never take one timeline
   /// number; for stores without the table of epochs.
   bool unique_timelines = false;
+  /// Your word that a server that crashed is rebuilt before it serves readers: then servers with fsync or full_page_writes off are
+  /// taken (SHIM-45).
+  bool relaxed_durability = false;
 
   Options& CommitsWithoutFlush(AsyncCommits value) {
     async_commits = value;
@@ -49,6 +52,10 @@ struct Options {
   }
   Options& UniqueTimelines(bool value = true) {
     unique_timelines = value;
+    return *this;
+  }
+  Options& RelaxedDurability(bool value = true) {
+    relaxed_durability = value;
     return *this;
   }
 };
@@ -164,7 +171,7 @@ class Connection {
 /// under one name join one store.
 ///
 /// Fails (and closes the connection) for options that cannot be or a connection that is not open (kConfiguration), and for a
-/// server whose positions prove nothing (kUnfitStore: a pooler in transaction mode, `wal_level = minimal`), unless
+/// server whose positions prove nothing (kUnfitStore: a pooler in transaction mode, `wal_level = minimal`, `fsync = off`), unless
 /// `WhenUnfit(kUnproven)` lets the service start. `RestIn("column")` puts lineages into a column `antipode` beside rows, as
 /// the tables have it that `antipode init … --set table=…` prepared; in a `Reading` they are taken from results with that column.
 [[nodiscard]] Result<Connection> Wrap(PGconn* connection, Options options);
