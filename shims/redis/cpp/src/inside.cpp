@@ -219,7 +219,8 @@ int Connection::Inside::Flush() {
     return REDIS_ERR;
   }
   Ask();
-  for (const ReadPtr& read : batch_reads_) {
+  for (const ReadPtr& each : batch_reads_) {
+    const ReadPtr read = each;  // where the connection breaks the batch is forgotten
     if (read->ids().empty() || WaitHere(*read)) continue;
     late_ = LateError(*read);
     return REDIS_ERR;
