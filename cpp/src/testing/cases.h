@@ -4,6 +4,8 @@
 #define ANTIPODE_SRC_TESTING_CASES_H_
 
 #include <functional>
+#include <memory>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -41,6 +43,24 @@ std::vector<Case> CasesOfLinks();
 std::vector<Case> CasesOfFailovers();
 std::vector<Case> CasesOfWriters();
 std::vector<Case> CasesOfWaiting();
+std::vector<Case> CasesOfServers();
+std::vector<Case> CasesOfDoubts();
+std::vector<Case> CasesOfOwnReads();
+
+/// A registry of a case's own, beside the one in which `Begin` wrapped its clients.
+class OtherRegistry {
+ public:
+  OtherRegistry();
+  OtherRegistry(const OtherRegistry&) = delete;
+  OtherRegistry& operator=(const OtherRegistry&) = delete;
+  ~OtherRegistry();
+
+ private:
+  std::shared_ptr<void> before_;
+};
+
+/// Writes like these that nobody has made: far ahead, or under a mark of nobody's.
+Lineage UnheardOf(const StoreUnderTest& store, const Lineage& lineage);
 
 /// Every line logged since the case began, one below the other.
 std::string LinesOfCase();

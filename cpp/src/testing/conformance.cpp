@@ -7,7 +7,9 @@
 #include <utility>
 
 #include "antipode/logs.h"
+#include "antipode/store.h"
 #include "antipode/testing/isolated.h"
+#include "engine/registry.h"
 #include "testing/cases.h"
 
 namespace antipode::testing {
@@ -17,8 +19,8 @@ const std::string kExceptionsAreCases = "exceptions_are_cases";
 
 std::vector<Case> AllCases() {
   std::vector<Case> all;
-  for (const auto& part : {CasesOfValues(), CasesOfReads(), CasesOfLinks(), CasesOfFailovers(), CasesOfWriters(),
-                           CasesOfWaiting()}) {
+  for (const auto& part : {CasesOfValues(), CasesOfReads(), CasesOfOwnReads(), CasesOfLinks(), CasesOfServers(), CasesOfFailovers(),
+                           CasesOfWriters(), CasesOfDoubts(), CasesOfWaiting()}) {
     all.insert(all.end(), part.begin(), part.end());
   }
   return all;
@@ -121,6 +123,24 @@ CaseOutcome RunConformanceCase(StoreUnderTest& store, const std::string& name) {
     return {CaseOutcome::Kind::kFailed, "listed as an exception, and passes: " + exception->second};
   }
   return {CaseOutcome::Kind::kExcepted, exception->second};
+}
+
+OtherRegistry::OtherRegistry() : before_(ReplaceRegistry(std::make_shared<Registry>())) {}
+
+OtherRegistry::~OtherRegistry() {
+  const auto mine = ReplaceRegistry(std::static_pointer_cast<Registry>(before_));
+  for (const auto& store : mine->All()) store->Retire();
+}
+
+Lineage UnheardOf(const StoreUnderTest& store, const Lineage& lineage) {
+  std::vector<WriteId> ids;
+  for (const WriteId& id : lineage.OfStore(store.name)) {
+    const Ordered* const version = id.ordered();
+    const Version unheard = version == nullptr ? Version(Opaque{"kit-unheard-of"}) : Version(Ordered{version->epoch, UINT64_MAX});
+    ids.push_back((id.is_position() ? WriteId::Position(store.name, version->epoch, UINT64_MAX)
+                                    : WriteId::Make(store.name, id.key(), unheard)).value());
+  }
+  return Lineage(ids);
 }
 
 struct CaseThread::State {

@@ -19,6 +19,14 @@ namespace {
 }  // namespace
 
 ReadUnderTest StoreUnderTest::Read(const std::string&, const std::string&) { NotPossible("Read"); }
+WaysToWrite StoreUnderTest::CommitsInside() { NotPossible("CommitsInside"); }
+std::unique_ptr<ClientUnderTest> StoreUnderTest::WrapClient(const std::string&, std::optional<std::vector<std::string>>, bool) {
+  NotPossible("WrapClient");
+}
+bool StoreUnderTest::WrapUnused(const std::string&) { return false; }
+int StoreUnderTest::PortOf(const std::string&) { NotPossible("PortOf"); }
+void StoreUnderTest::RegisterAt(const std::string&, int) { NotPossible("RegisterAt"); }
+std::map<std::string, std::function<ReadUnderTest()>> ClientUnderTest::PastMoments(const std::string&) { NotPossible("PastMoments"); }
 void StoreUnderTest::Delete(const std::string&) { NotPossible("Delete"); }
 void StoreUnderTest::RawWrite(const std::string&, const std::string&) { NotPossible("RawWrite"); }
 void StoreUnderTest::WriteNothing() { NotPossible("WriteNothing"); }

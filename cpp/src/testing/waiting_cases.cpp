@@ -1,9 +1,14 @@
 // Cases about waiting: deadlines, cancellation, crowds, the free path (spec BAR-28 to BAR-41).
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
 #include <atomic>
 #include <future>
 
 #include "antipode/scope.h"
 #include "antipode/telemetry.h"
+#include "engine/time.h"
 #include "testing/cases.h"
 
 namespace antipode::testing {
@@ -135,6 +140,83 @@ void Overload(Store& store) {
   Store::Check(passed, "no pass");
 }
 
+// Behind waits in vain for a key or epoch, what is there is looked up, and what comes in time passes (BAR-40).
+void ReopenedNeed(Store& store) {
+  constexpr int kInVain = 7;
+  SettingWords words;
+  words.free_path_ttl = Duration::zero();
+  Set(words);
+  const std::string key = Store::NewKey();
+  const Lineage there = store.Written(key);
+  store.Until([&] { return store.Shows(key, "v"); }, "the write arrives");
+  const Lineage never = UnheardOf(store, there);
+  for (int time = 0; time < kInVain; ++time) Store::Check(!store.Judge(never, 2 * store.brief).satisfied(), "a false pass");
+  const BarrierResult result = store.Judge(there, 2 * store.brief);
+  Store::Check(result.satisfied(), result.Explain());
+  store.Partition(store.near());
+  const std::string late_key = Store::NewKey();
+  const Lineage late = store.Written(late_key);
+  std::atomic<bool> ended{false};
+  std::string outcome;
+  CaseThread waiting([&] {
+    const BarrierResult judged = store.Judge(late);
+    if (!judged.satisfied()) outcome = judged.Explain();
+    ended = true;
+  });
+  store.Until([&] { return store.Parked() > 0 || ended; }, "the barrier waits");
+  store.Heal(store.near());
+  waiting.Join();
+  Store::Check(outcome.empty(), outcome);
+  Store::Check(store.Shows(late_key, "v"), "a false pass");
+}
+
+// No descriptor is left to this process while it lives.
+class NoDescriptors {
+ public:
+  NoDescriptors() {
+    getrlimit(RLIMIT_NOFILE, &before_);
+    const int next = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    close(next);
+    rlimit none = before_;
+    none.rlim_cur = static_cast<rlim_t>(next);
+    setrlimit(RLIMIT_NOFILE, &none);
+  }
+  NoDescriptors(const NoDescriptors&) = delete;
+  NoDescriptors& operator=(const NoDescriptors&) = delete;
+  ~NoDescriptors() { setrlimit(RLIMIT_NOFILE, &before_); }
+
+ private:
+  rlimit before_{};
+};
+
+// A fault of our own while servers are asked proves nothing, and leaves none of them out (BAR-59).
+void OwnFault(Store& store) {
+  SettingWords words;
+  words.free_path_ttl = Duration::zero();
+  words.reconnect = std::chrono::milliseconds(100);
+  words.replica_out_after = store.brief;
+  Set(words);
+  const std::string key = Store::NewKey();
+  const Lineage lineage = store.Written(key);
+  {
+    const NoDescriptors none;  // nobody has been asked: nothing is there to ask with
+    const BarrierResult result = store.Judge(lineage, 2 * store.brief);
+    Store::Check(!result.satisfied(), "a false pass");
+    Store::Check(result.store(store.name).kind == UnprovenKind::kOwnFault, result.Explain());
+  }
+  store.Until([&] { return store.Judge(lineage, std::chrono::seconds(1)).complete(); }, "it is whole again");
+  {
+    const NoDescriptors none;  // and now connections are to be made anew
+    const TimePoint until = Clock::now() + 6 * store.brief;
+    while (Clock::now() < until) {
+      const BarrierResult result = store.Judge(lineage, store.brief);
+      Store::Check(result.store(store.name).LeftOut().empty(), "the fault is a server's: " + result.Explain());
+    }
+  }
+  store.Until([&] { return store.Judge(lineage, std::chrono::seconds(1)).complete(); }, "it is whole again");
+  Store::Check(store.Shows(key, "v"), "a false pass");
+}
+
 // A barrier that repeats what was proved lately asks nobody (BAR-35).
 void FreePath(Store& store) {
   SettingWords words;
@@ -159,6 +241,8 @@ std::vector<Case> CasesOfWaiting() {
       {"thousands_of_waiters", kAny, false, ThousandsOfWaiters},
       {"push", kAny, false, Push},
       {"overload", kAny, false, Overload},
+      {"reopened_need", kAny, false, ReopenedNeed},
+      {"own_fault", kAny, false, OwnFault},
       {"free_path", kPositions, false, FreePath},
   };
 }

@@ -126,6 +126,42 @@ void OpenTransaction(Store& store) {
   Store::Check(store.Shows(key, "v"), "a false pass");
 }
 
+// Each scope that wrote in a shared transaction waits for its commit, whoever began it (SCOPE-24).
+void TransactionOverTwoScopes(Store& store) {
+  for (const bool begun_outside : {true, false}) {
+    const std::vector<std::string> keys = {Store::NewKey(), Store::NewKey(), Store::NewKey()};
+    const std::vector<ScopePtr> scopes = {std::make_shared<LineageScope>(), std::make_shared<LineageScope>()};
+    const auto shared = [&] {
+      store.Transaction([&](TransactionUnderTest& transaction) {
+        if (begun_outside) transaction.Write(keys[0], "v");
+        for (const std::size_t number : {0U, 1U}) {
+          const Activation current(scopes[number]);
+          transaction.Write(keys[number + 1], "v");
+        }
+        for (const ScopePtr& scope : scopes) Store::Check(scope->lineage().incomplete() == Only(store), "not marked");
+        store.Partition(store.near());
+        return true;
+      });
+    };
+    if (begun_outside) {
+      shared();
+    } else {
+      const Activation current(scopes[0]);
+      shared();
+    }
+    for (const ScopePtr& scope : scopes) {
+      Store::Check(scope->pending().empty() && scope->lineage().IsComplete(), "marked");
+      Store::Check(!scope->lineage().OfStore(store.name).empty(), "a scope has not got its write");
+      Store::Check(!store.PassesBriefly(scope->lineage()), "a false pass");
+    }
+    store.Heal(store.near());
+    for (const std::size_t number : {0U, 1U}) {
+      Store::Check(store.Passes(scopes[number]->lineage()), "no pass");
+      Store::Check(store.Shows(keys[number + 1], "v"), "a false pass");
+    }
+  }
+}
+
 // A transaction that only read is not pending, and leaves nothing (SCOPE-15).
 void TransactionOnlyReadSoFar(Store& store) {
   const std::string key = Store::NewKey();
@@ -149,7 +185,7 @@ void RolledBackTransaction(Store& store) {
     transaction.Write(key, "v");
     return false;
   });
-  Store::Check(scope->pending().empty() && scope.lineage().empty() && scope->Marked().IsComplete(),
+  Store::Check(scope->pending().empty() && scope.lineage().empty() && scope.lineage().IsComplete(),
                "something is left of the write");
   Store::Check(!store.Look(key, store.primary()), "the transaction is not rolled back");
 }
@@ -159,7 +195,7 @@ void UnknownOutcome(Store& store) {
   const Scope scope;
   Store::Check(store.WriteWithUnknownOutcome(Store::NewKey(), "v"), "the client told of no error");
   Store::Check(scope->pending().size() == 1, "not pending");
-  Store::Check(scope->Marked().incomplete() == Only(store), "not marked");
+  Store::Check(scope->lineage().incomplete() == Only(store), "not marked");
   Store::Check(Leaving().incomplete() == Only(store), "what leaves is not marked");
   store.Until(
       [&] {
@@ -171,7 +207,7 @@ void UnknownOutcome(Store& store) {
         }
       },
       "the store is usable again");
-  Store::Check(scope->Marked().incomplete() == Only(store), "another write took the mark away");
+  Store::Check(scope->lineage().incomplete() == Only(store), "another write took the mark away");
 }
 
 // A write that the server refused did not happen, and is not pending (SCOPE-14).
@@ -179,7 +215,7 @@ void RefusedWrite(Store& store) {
   const Scope scope;
   Store::Check(store.WriteRefused(Store::NewKey()), "the client told of no error");
   Store::Check(scope->pending().empty(), "pending");
-  Store::Check(scope->Marked().IsComplete(), "marked");
+  Store::Check(scope->lineage().IsComplete(), "marked");
 }
 
 // A position that the store has not reached never passes, and the next write drops it (LIN-28).
@@ -244,7 +280,7 @@ void MissingRights(Store& store) {
   }
   Store::Check(store.Look(key, store.primary()) == "v", "the write itself is allowed");
   store.Until([&] { return LinesOfCase().find(store.rights_cure) != std::string::npos; }, "a log line holds the grant");
-  const Lineage lineage = scope->Marked();
+  const Lineage lineage = scope->lineage();
   Store::Check(!lineage.OfStore(store.name).empty() || lineage.incomplete() == Only(store), "lost, and looks complete");
 }
 
@@ -264,6 +300,7 @@ std::vector<Case> CasesOfWriters() {
       {"concurrent_writers", kAny, false, ConcurrentWriters},
       {"parallel_connections_of_one_scope", kAny, false, ParallelConnectionsOfOneScope},
       {"open_transaction", kAny, false, OpenTransaction},
+      {"transaction_over_two_scopes", kAny, false, TransactionOverTwoScopes},
       {"transaction_only_read_so_far", kAny, false, TransactionOnlyReadSoFar},
       {"rolled_back_transaction", kAny, false, RolledBackTransaction},
       {"unknown_outcome", kAny, false, UnknownOutcome},

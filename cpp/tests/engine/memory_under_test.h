@@ -28,6 +28,11 @@ class MemoryUnderTest : public StoreUnderTest {
     return {{"open_transaction", "the memory store has no transactions"},
             {"transaction_only_read_so_far", "the memory store has no transactions"},
             {"rolled_back_transaction", "the memory store has no transactions"},
+            {"transaction_over_two_scopes", "the memory store has no transactions"},
+            {"barrier_in_a_transaction", "the memory store has no transactions"},
+            {"commit_inside_a_transaction", "the memory store has no transactions"},
+            {"past_moment", "the memory store has no cursors and no snapshots"},
+            {"address_that_moves", "the memory store's servers have no addresses"},
             {"missing_rights", "the memory store has no users"},
             {"unfit_topology", "the memory store has one topology"}};
   }
@@ -44,8 +49,9 @@ class MemoryUnderTest : public StoreUnderTest {
     if (shim_) memory_->SetShim(*shim_);
     primary_ = "a";
     writes_ = 0;
-    for (const std::string region : {"b", "c", "a"}) clients_.insert_or_assign(region, memory_->Client(region));
-    memory_->Register({"b", "c"});
+    for (const std::string region : {"b", "c", "a"}) {
+      clients_.insert_or_assign(region, memory_->Client(region, StoreOptions(name).ReplicaTargets(memory_->TargetsOf({"b", "c"}))));
+    }
     SettingWords words;
     words.replica_out_after = std::chrono::milliseconds(200);
     Check(Configure(words).ok(), "configure");
@@ -89,6 +95,13 @@ class MemoryUnderTest : public StoreUnderTest {
   }
   void WaitMarked(const Lineage& /*lineage*/) override {}  // the new primary marks the end of the epoch before by itself
 
+  std::unique_ptr<ClientUnderTest> WrapClient(const std::string& server, std::optional<std::vector<std::string>> replicas,
+                                              bool wait_on_read) override {
+    StoreOptions options = StoreOptions(name).WaitOnRead(wait_on_read);
+    if (replicas) options.ReplicaTargets(memory_->TargetsOf(*replicas));
+    return std::make_unique<OneMore>(memory_->Client(server, options));
+  }
+
   bool WriteWithUnknownOutcome(const std::string& key, const std::string& value) override {
     memory_->LoseNextAnswer();
     return !At(primary_).Set(key, value).ok();
@@ -103,6 +116,20 @@ class MemoryUnderTest : public StoreUnderTest {
   std::unique_ptr<MemoryStore> memory_;
 
  private:
+  class OneMore final : public ClientUnderTest {
+   public:
+    explicit OneMore(MemoryClient client) : client_(std::move(client)) {}
+    WaysToRead Reads() override {
+      return {{"Get", [this](const std::string& key) -> ReadUnderTest {
+                 const MemoryReply reply = client_.Get(key);
+                 return {reply.value, reply.error};
+               }}};
+    }
+
+   private:
+    MemoryClient client_;
+  };
+
   std::map<std::string, MemoryClient> clients_;
   std::string primary_ = "a";
   std::atomic<std::size_t> writes_{0};

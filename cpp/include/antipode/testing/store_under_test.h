@@ -10,6 +10,7 @@
 #include <chrono>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -40,6 +41,22 @@ class TransactionUnderTest {
   virtual ~TransactionUnderTest() = default;
   virtual void Read(const std::string& key) = 0;
   virtual void Write(const std::string& key, const std::string& value) = 0;
+};
+
+/// Ways to read a key's value, or to write one, each by its name.
+using WaysToRead = std::map<std::string, std::function<ReadUnderTest(const std::string& key)>>;
+using WaysToWrite = std::map<std::string, std::function<void(const std::string& key, const std::string& value)>>;
+
+/// One more wrapped client of a server; it is closed with this object.
+class ClientUnderTest {
+ public:
+  virtual ~ClientUnderTest() = default;
+  /// The usual way to read, and those in which a shim cannot be sure that something is read: functions, scripts, texts of several
+  /// statements.
+  virtual WaysToRead Reads() = 0;
+  /// Opens what shows the key as it is now for as long as this client lives: a cursor, a snapshot, a result that is read in parts.
+  /// Returns ways to read from them.
+  virtual std::map<std::string, std::function<ReadUnderTest()>> PastMoments(const std::string& key);
 };
 
 /// One store in two regions or more, in the words of the kit. Values and keys are short ASCII texts.
@@ -99,6 +116,21 @@ class StoreUnderTest {
   virtual void WriteNothing();
   /// A transaction of the wrapped client: commits where `work` returns true, else rolls back.
   virtual void Transaction(const std::function<bool(TransactionUnderTest& transaction)>& work);
+  /// Ways to commit a write inside what the client takes for an open transaction: each writes by the wrapped client at the primary,
+  /// commits in a manner that leaves a transaction open (several statements in one text, `COMMIT AND CHAIN`), and rolls that back.
+  virtual WaysToWrite CommitsInside();
+
+  // More clients
+
+  /// Wraps another client of a server under `name`, with these replicas, or without.
+  virtual std::unique_ptr<ClientUnderTest> WrapClient(const std::string& server, std::optional<std::vector<std::string>> replicas,
+                                                      bool wait_on_read);
+  /// Wraps a client of one server under `name`, without replicas, and does not use it; false where a client connects when it is made.
+  virtual bool WrapUnused(const std::string& server);
+  /// The port of the loopback interface at which Antipode's own connection finds a server.
+  virtual int PortOf(const std::string& server);
+  /// Registers `name` with one replica alone: this server, reached at another port.
+  virtual void RegisterAt(const std::string& server, int port);
 
   // Links and servers
 

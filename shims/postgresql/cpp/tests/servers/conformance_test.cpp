@@ -115,6 +115,40 @@ class PostgresqlUnderTest final : public testing::StoreUnderTest {
     Must(client->Exec(work(open) ? "COMMIT" : "ROLLBACK"));
   }
 
+  testing::WaysToWrite CommitsInside() override {
+    const auto way = [this](std::vector<std::string> texts) {
+      return [this, texts = std::move(texts)](const std::string& key, const std::string& value) {
+        const Borrowed client(*this, primary());
+        for (const std::string& text : texts) Must(client->Exec(text == "write" ? Upsert(key, value).c_str() : text.c_str()));
+      };
+    };
+    return {{"COMMIT AND CHAIN", way({"BEGIN", "write", "COMMIT AND CHAIN", "ROLLBACK"})},
+            {"several statements", way({"BEGIN", "write", "COMMIT; BEGIN", "ROLLBACK"})}};
+  }
+
+  std::unique_ptr<testing::ClientUnderTest> WrapClient(const std::string& server, std::optional<std::vector<std::string>> replicas,
+                                                       bool wait_on_read) override {
+    Servers().Ask(primary(),
+                  "CREATE OR REPLACE FUNCTION kit_value(wanted text) RETURNS text LANGUAGE sql AS"
+                  " 'SELECT value FROM posts WHERE key = wanted'",
+                  "postgres");
+    Until([&] { return Servers().Ask(server, "SELECT count(*) FROM pg_proc WHERE proname = 'kit_value'") == "1"; }, "the function");
+    return std::make_unique<OneMore>([=, this_name = name] {
+      StoreOptions options = StoreOptions(this_name).WaitOnRead(wait_on_read).RestIn("column");
+      std::vector<std::string> urls;
+      for (const std::string& each : replicas.value_or(std::vector<std::string>())) urls.push_back(Servers().Url(each));
+      if (replicas) options.Replicas(urls);
+      Result<Connection> wrapped = Wrap(Servers().Plain(server), options);
+      Check(wrapped.ok(), wrapped.ok() ? "" : wrapped.error().message);
+      return std::make_unique<Connection>(std::move(*wrapped));
+    });
+  }
+  int PortOf(const std::string& server) override { return Servers().lab().server("postgresql", server).port; }
+  void RegisterAt(const std::string& /*server*/, int port) override {
+    const StoreOptions options = StoreOptions(name).Replicas({"postgresql://app@127.0.0.1:" + std::to_string(port) + "/app"});
+    Check(Register(options).ok(), "it is not registered");
+  }
+
   void SetLag(const std::string& replica, std::chrono::nanoseconds lag) override {
     Servers().lab().Lag("postgresql", replica,
                         std::to_string(std::chrono::ceil<std::chrono::milliseconds>(lag).count()) + "ms");
@@ -191,6 +225,66 @@ class PostgresqlUnderTest final : public testing::StoreUnderTest {
   }
 
  private:
+  static testing::ReadUnderTest ReadOf(const Reply& reply) {
+    if (reply.error() != nullptr) return {std::nullopt, *reply.error()};
+    Check(reply.status() == PGRES_TUPLES_OK || reply.status() == PGRES_SINGLE_TUPLE, PQresultErrorMessage(reply.get()));
+    if (PQntuples(reply.get()) == 0) return {};
+    return {std::string(PQgetvalue(reply.get(), 0, 0)), std::nullopt};
+  }
+
+  class OneMore final : public testing::ClientUnderTest {
+   public:
+    using Connects = std::function<std::unique_ptr<Connection>()>;
+    explicit OneMore(Connects connects) : connects_(std::move(connects)), client_(connects_()) {}
+
+    testing::WaysToRead Reads() override {
+      const auto by = [this](const std::string& before, const std::string& behind) {
+        return [this, before, behind](const std::string& key) { return ReadOf(client_->Exec((before + key + behind).c_str())); };
+      };
+      const std::string select = "SELECT value FROM posts WHERE key = '";
+      return {{"Exec", by(select, "'")},
+              {"a function", by("SELECT kit_value('", "')")},
+              {"several statements", by("SELECT 1; " + select, "'")},
+              {"SendQuery", [this, select](const std::string& key) -> testing::ReadUnderTest {
+                 if (client_->SendQuery((select + key + "'").c_str()) == 0) return {std::nullopt, *client_->LastError()};
+                 const testing::ReadUnderTest read = ReadOf(client_->GetResult());
+                 Check(client_->GetResult().get() == nullptr, "one result");
+                 return read;
+               }},
+              {"COPY", [this, select](const std::string& key) -> testing::ReadUnderTest {
+                 const Reply reply = client_->Exec(("COPY (" + select + key + "') TO STDOUT").c_str());
+                 if (reply.error() != nullptr) return {std::nullopt, *reply.error()};
+                 char* line = nullptr;
+                 Check(client_->GetCopyData(&line, 0) > 0, client_->ErrorMessage());
+                 const std::string value(line, std::string(line).find('\n'));
+                 PQfreemem(line);
+                 return {value, std::nullopt};
+               }}};
+    }
+
+    std::map<std::string, std::function<testing::ReadUnderTest()>> PastMoments(const std::string& key) override {
+      const std::string select = "SELECT value FROM posts WHERE key = '" + key + "'";
+      const auto open = [&](const std::vector<std::string>& texts) -> Connection* {
+        more_.push_back(connects_());
+        for (const std::string& text : texts) Must(more_.back()->Exec(text.c_str()));
+        return more_.back().get();
+      };
+      Connection* const cursor = open({"BEGIN", "DECLARE kit CURSOR FOR " + select});
+      Connection* const snapshot = open({"BEGIN ISOLATION LEVEL REPEATABLE READ", select});
+      Connection* const parts = open({});
+      Check(parts->SendQuery((select + " UNION ALL SELECT 'last'").c_str()) == 1 && parts->SetSingleRowMode() == 1, "sent");
+      Check(parts->GetResult().status() == PGRES_SINGLE_TUPLE, "its first part");
+      return {{"a cursor", [cursor] { return ReadOf(cursor->Exec("FETCH ALL FROM kit")); }},
+              {"a snapshot", [snapshot, select] { return ReadOf(snapshot->Exec(select.c_str())); }},
+              {"a result in parts", [parts] { return ReadOf(parts->GetResult()); }}};
+    }
+
+   private:
+    const Connects connects_;
+    std::unique_ptr<Connection> client_;
+    std::vector<std::unique_ptr<Connection>> more_;
+  };
+
   class Open final : public testing::TransactionUnderTest {
    public:
     explicit Open(Connection& client) : client_(client) {}

@@ -64,7 +64,7 @@ TEST_F(ChannelsTest, AConfirmationOfTheChannelBeforeConfirmsNothing) {
   link.Silence();
   const Published next = mq->BasicPublish(1, "", queue, "next");
   EXPECT_EQ(next.outcome(), Outcome::kUnknown) << "the broker has not even got it";
-  EXPECT_TRUE(scope->lineage().empty());
+  EXPECT_TRUE(scope->Known().empty());
   EXPECT_EQ(scope->pending().size(), 2U);
 }
 

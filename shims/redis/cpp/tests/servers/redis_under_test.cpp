@@ -139,6 +139,75 @@ void RedisUnderTest::Transaction(const std::function<bool(testing::TransactionUn
   transaction.End(commits);
 }
 
+namespace {
+
+testing::ReadUnderTest ReadOf(const Reply& reply) {
+  if (reply.error() != nullptr) return {std::nullopt, *reply.error()};
+  testing::StoreUnderTest::Check(reply && !reply.IsError(), "a read: " + std::string(reply.text()));
+  if (reply->type == REDIS_REPLY_NIL) return {};
+  return {std::string(reply.text()), std::nullopt};
+}
+
+class OneMore final : public testing::ClientUnderTest {
+ public:
+  explicit OneMore(Connection connection) : connection_(std::move(connection)) {}
+
+  testing::WaysToRead Reads() override {
+    return {{"Command", [this](const std::string& key) { return ReadOf(connection_.Command("HGET %s %s", key.c_str(), kField)); }},
+            {"a script", [this](const std::string& key) {
+               return ReadOf(connection_.Command("EVAL %s 1 %s %s", "return redis.call('HGET', KEYS[1], ARGV[1])", key.c_str(), kField));
+             }},
+            {"a pipeline", [this](const std::string& key) {
+               connection_.Append("HGET %s %s", key.c_str(), kField);
+               return Next();
+             }},
+            {"MULTI", [this](const std::string& key) -> testing::ReadUnderTest {
+               connection_.Append("MULTI");
+               connection_.Append("HGET %s %s", key.c_str(), kField);
+               connection_.Append("EXEC");
+               testing::ReadUnderTest read;
+               for (int reply = 0; reply < 3 && !read.error; ++reply) read = Next();
+               return read;
+             }}};
+  }
+
+ private:
+  // The next reply; of an EXEC's what its one read gave.
+  testing::ReadUnderTest Next() {
+    Reply reply;
+    static_cast<void>(connection_.GetReply(&reply));
+    const bool is_exec = reply && reply->type == REDIS_REPLY_ARRAY && reply->elements == 1;
+    if (!is_exec) return ReadOf(reply);
+    return {std::string(reply->element[0]->str, reply->element[0]->len), std::nullopt};
+  }
+
+  Connection connection_;
+};
+
+}  // namespace
+
+std::unique_ptr<testing::ClientUnderTest> RedisUnderTest::WrapClient(const std::string& server,
+                                                                     std::optional<std::vector<std::string>> replicas,
+                                                                     bool wait_on_read) {
+  Options options(name);
+  options.WaitOnRead(wait_on_read).RestIn("field");
+  std::vector<std::string> urls;
+  for (const std::string& each : replicas.value_or(std::vector<std::string>())) urls.push_back(Url(each));
+  if (replicas) options.Replicas(urls);
+  redisContext* const context = Connect(server);
+  redisSetTimeout(context, timeval{60, 0});  // the wait's own deadline is to end it
+  auto wrapped = Wrap(context, options);
+  Check(wrapped.ok(), wrapped.ok() ? "" : wrapped.error().message);
+  return std::make_unique<OneMore>(std::move(wrapped).value());
+}
+
+int RedisUnderTest::PortOf(const std::string& server) { return TheLab().server("redis", server).port; }
+
+void RedisUnderTest::RegisterAt(const std::string& /*server*/, int port) {
+  const Result<void> registered = Register(Options(StoreOptions(name).Replicas({"redis://127.0.0.1:" + std::to_string(port)})));
+  Check(registered.ok(), registered.ok() ? "" : registered.error().message);
+}
+
 void RedisUnderTest::SetLag(const std::string& replica, std::chrono::nanoseconds lag) {
   TheLab().Lag("redis", replica, std::to_string(std::chrono::ceil<std::chrono::milliseconds>(lag).count()) + "ms");
 }

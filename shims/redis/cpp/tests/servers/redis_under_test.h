@@ -20,6 +20,10 @@ class RedisUnderTest : public testing::StoreUnderTest {
   ~RedisUnderTest() override;
 
   Capabilities capabilities() const override;
+  std::map<std::string, std::string> exceptions() const override {
+    return {{"past_moment", "Redis has no cursor and no snapshot that shows a moment from before"},
+            {"commit_inside_a_transaction", "EXEC alone commits what a MULTI holds, and ends it"}};
+  }
   std::string primary() const override { return primary_; }
   std::vector<std::string> replicas() const override { return {"b1", "b2"}; }
   void Begin() override;
@@ -31,6 +35,10 @@ class RedisUnderTest : public testing::StoreUnderTest {
   void Delete(const std::string& key) override;
   void RawWrite(const std::string& key, const std::string& value) override;
   void WriteNothing() override;
+  std::unique_ptr<testing::ClientUnderTest> WrapClient(const std::string& server, std::optional<std::vector<std::string>> replicas,
+                                                       bool wait_on_read) override;
+  int PortOf(const std::string& server) override;
+  void RegisterAt(const std::string& server, int port) override;
   void Transaction(const std::function<bool(testing::TransactionUnderTest& transaction)>& work) override;
 
   void SetLag(const std::string& replica, std::chrono::nanoseconds lag) override;
