@@ -258,7 +258,7 @@ def test_a_server_error_leaves_the_outcome_unknown(posts: Posts) -> None:
         with pytest.raises(client.exceptions.InternalServerError):
             wrapped.put_item(TableName=TABLE, Item=item("broken"))
         assert [write.unknown for write in scope.pending] == [True]
-        assert scope.marked().incomplete == {STORE}
+        assert scope.lineage.incomplete == {STORE}
 
 
 def test_two_regions_with_one_number_are_refused(posts: Posts) -> None:

@@ -102,7 +102,7 @@ async def test_a_task_that_is_cancelled_in_its_write_leaves_it_unknown(aio: Aio)
         finally:
             aio.posts.lab.thaw("a")
         assert [write.unknown for write in scope.pending] == [True]
-        assert scope.marked().incomplete == {STORE}
+        assert scope.lineage.incomplete == {STORE}
     assert not await connection.is_connected()  # nobody reads the answer that comes as that of the next statement
     await connection.reconnect()
     with antipode.scope() as scope:

@@ -76,7 +76,7 @@ def covers(scope: antipode.Scope, wanted: Ordered) -> bool:
     """Whether a scope's lineage has a position, or says that it is not whole."""
     known = [each.version for each in scope.lineage.of_store(STORE) if isinstance(each.version, Ordered)]
     held = any(each.epoch == wanted.epoch and each.counter >= wanted.counter for each in known)
-    return held or STORE in scope.marked().incomplete
+    return held or STORE in scope.lineage.incomplete
 
 
 CALLS = [
@@ -248,7 +248,7 @@ def test_transactions_of_two_phases(any_posts: Posts, opened: Open, how: str) ->
             any_posts.lab.run("a", "XA COMMIT 'x1'")
         assert covers(scope, any_posts.last())
         if how in ("one phase", "two phases"):
-            assert scope.marked().is_complete()
+            assert scope.lineage.is_complete()
 
 
 LEFT: dict[str, str] = {"rows": "SELECT i FROM things", "several": "CALL two_sets()"}

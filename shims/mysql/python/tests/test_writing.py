@@ -81,7 +81,7 @@ def test_a_transaction_is_pending_until_its_commit(opened: Open, any_posts: Post
         client.commit()
         assert in_flight(scope) == 0
         assert told(scope.lineage) == last(any_posts)
-        assert scope.marked().is_complete()
+        assert scope.lineage.is_complete()
 
 
 def test_a_transaction_that_only_read_leaves_nothing(opened: Open) -> None:
@@ -101,7 +101,7 @@ def test_a_rollback_leaves_nothing(opened: Open) -> None:
         run(client, INSERT, "ROLLBACK")
         assert not scope.lineage
         assert not scope.pending
-        assert scope.marked().is_complete()
+        assert scope.lineage.is_complete()
 
 
 def test_a_savepoint_is_no_end(opened: Open, any_posts: Posts) -> None:
@@ -222,7 +222,7 @@ def test_a_write_that_changed_nothing_takes_where_the_log_is(opened: Open, any_p
     with antipode.scope() as scope:
         run(client, "DELETE FROM things WHERE i = -1")
         assert told(scope.lineage) == last(any_posts)
-        assert scope.marked().is_complete()
+        assert scope.lineage.is_complete()
 
 
 def test_a_session_that_is_not_logged_gets_no_position(opened: Open) -> None:
@@ -281,7 +281,7 @@ def test_an_unknown_outcome_stays_pending(opened: Open, any_posts: Posts) -> Non
         with pytest.raises((pymysql.err.MySQLError, mysql.connector.Error)):
             client.commit()
         assert [write.unknown for write in scope.pending] == [True]
-        assert scope.marked().incomplete == {STORE}
+        assert scope.lineage.incomplete == {STORE}
 
 
 def test_a_commit_whose_answer_came_too_late_stays_pending(opened: Open, any_posts: Posts) -> None:
@@ -297,7 +297,7 @@ def test_a_commit_whose_answer_came_too_late_stays_pending(opened: Open, any_pos
         finally:
             any_posts.lab.thaw("a")
         assert [write.unknown for write in scope.pending] == [True]
-        assert scope.marked().incomplete == {STORE}
+        assert scope.lineage.incomplete == {STORE}
 
 
 def test_closing_with_an_open_transaction_leaves_nothing(opened: Open, any_posts: Posts) -> None:

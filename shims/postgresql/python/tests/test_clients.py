@@ -78,10 +78,10 @@ def test_a_write_is_pending_until_its_commit_has_returned(wrapped: psycopg.Conne
         wrapped.execute(INSERT, ("2",))
         assert len(scope.pending) == 1
         assert not scope.lineage.of_store(STORE)
-        assert scope.marked().incomplete == {STORE}
+        assert scope.lineage.incomplete == {STORE}
         wrapped.commit()
         first = proved(scope)
-        assert scope.marked().is_complete()
+        assert scope.lineage.is_complete()
         wrapped.execute(INSERT, ("3",))
         wrapped.commit()
         assert proved(scope) > first
@@ -230,7 +230,7 @@ def test_an_unknown_outcome_stays_pending(quiet_posts: Posts, quiet_lab: Postgre
                 wrapped.commit()
             thread.join()
         assert [write.unknown for write in scope.pending] == [True]
-        assert scope.marked().incomplete == {STORE}
+        assert scope.lineage.incomplete == {STORE}
         assert scope.lineage == before
 
 
@@ -268,7 +268,7 @@ def test_a_connection_lost_in_a_text_that_may_commit_leaves_it_unknown(
         thread.join()
         wrapped.close()
         assert [write.unknown for write in scope.pending] == [True]
-        assert scope.marked().incomplete == {STORE}
+        assert scope.lineage.incomplete == {STORE}
 
 
 def test_closing_an_open_transaction_abandons_it(quiet_posts: Posts) -> None:

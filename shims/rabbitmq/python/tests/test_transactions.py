@@ -23,7 +23,7 @@ def test_committed_and_rolled_back(a: Region) -> None:
         channel.basic_publish("", queue, b"before")
         channel.tx_select()
         channel.basic_publish("", queue, b"dropped")
-        assert scope.marked().incomplete == {"notifications"}
+        assert scope.lineage.incomplete == {"notifications"}
         channel.tx_rollback()
         assert count(scope) == 0
         assert len(scope.lineage) == 1, "the first message's alone"
@@ -49,7 +49,7 @@ def test_a_commit_in_doubt_stays_pending(a: Region) -> None:
         with pytest.raises(AMQPError):
             channel.tx_commit()
         assert [write.unknown for write in scope.pending] == [True]
-        assert scope.marked().incomplete == {"notifications"}
+        assert scope.lineage.incomplete == {"notifications"}
 
 
 def test_an_asynchronous_commit(a: Region) -> None:

@@ -412,7 +412,7 @@ async def test_a_cancelled_write_has_an_unknown_outcome_and_the_next_reply_is_th
                 with pytest.raises(asyncio.CancelledError):
                     await task
                 assert [write.unknown for write in scope.pending] == [True]
-                assert scope.marked().incomplete == {STORE}
+                assert scope.lineage.incomplete == {STORE}
         finally:
             redis_lab.thaw("a")
         assert await client.get("k") in {b"1", b"2"}

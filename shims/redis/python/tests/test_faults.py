@@ -261,7 +261,7 @@ def test_an_unknown_outcome_stays_pending(posts: Posts) -> None:
         with antipode.scope() as scope, pytest.raises(redis.TimeoutError):
             client.set("k", "v")
         assert [write.unknown for write in scope.pending] == [True]
-        assert scope.marked().incomplete == {STORE}
+        assert scope.lineage.incomplete == {STORE}
     finally:
         posts.lab.thaw("a")
 

@@ -178,7 +178,7 @@ def test_errors_of_the_socket_are_redis_pys_and_the_outcome_is_unknown(trouble: 
     with antipode.scope() as scope:
         assert outcome(lambda: wrapped.set("key", "value")) == outcome(lambda: plain.set("key", "value"))
         assert [each.unknown for each in scope.pending] == [True]
-        assert STORE in scope.marked().incomplete
+        assert STORE in scope.lineage.incomplete
     assert wrapped.connection_pool._available_connections[0]._sock is None, "replies may be on their way"
 
 
