@@ -101,10 +101,7 @@ public final class LineageScope implements AutoCloseable, ImplicitContextKeyed {
 
   // Reading it
 
-  /**
-   * The lineage as it is now, to put beside data, to send or to wait for: stores with a write in flight, or one of unknown
-   * outcome, are marked (SCOPE-20). Never throws, and is no finding.
-   */
+  /** The lineage as it is now, to put beside data or to wait for: stores with a write in flight are marked (SCOPE-20). */
   public Lineage lineage() {
     if (pending.isEmpty()) {
       return held();
@@ -114,10 +111,7 @@ public final class LineageScope implements AutoCloseable, ImplicitContextKeyed {
     }
   }
 
-  /**
-   * The lineage without the marks of writes in flight, for what Antipode decides itself: never to be handed out. It is
-   * incomplete anywhere while a response stream brings messages before it (PROP-28).
-   */
+  /** The same without these marks, never to be handed out; incomplete while a response stream is ahead of it (PROP-28). */
   public Lineage held() {
     boolean streaming = isStreaming(); // asked before: a stream's lineage is joined before the stream goes
     Lineage now = lineage;
