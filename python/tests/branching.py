@@ -17,11 +17,9 @@ class World:
     def __init__(self, lag: float = 0.0) -> None:
         self.orders = memory.Store("orders", regions=["a", "b"], lag=lag)
         self.posts = memory.Store("posts", regions=["a", "b"], lag=lag)
-        self.orders_a = self.orders.client("a")
-        self.posts_a = self.posts.client("a")
+        self.orders_a = self.orders.client("a", replicas=["b"])
+        self.posts_a = self.posts.client("a", replicas=["b"])
         antipode.configure(branches=self.orders_a)
-        self.orders.register("b")
-        self.posts.register("b")
 
     def hand_over(self, within: float = 30.0) -> tuple[str, str]:
         """A request that hands one task over: the task's text, and what the request's own lineage is then."""

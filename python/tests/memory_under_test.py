@@ -8,7 +8,6 @@ from typing import Any, ClassVar
 import antipode.memory
 from antipode.lineage import Lineage
 from antipode.memory.node import Node
-from antipode.memory.shim import Target
 from antipode.shim import Server, Shim, StoreOptions, join_store
 from antipode.testing.under_test import StoreUnderTest
 
@@ -38,15 +37,8 @@ class MemoryUnderTest(StoreUnderTest):
         self.memory = antipode.memory.Store(self.name, regions=["a", "b", "c"], lag=LAGS, versions=versions)
         self._primary = "a"
         self._writes: list[str] = []
-        self._clients = {region: self._listed_client(region, "bc") for region in "bca"}
+        self._clients = {region: self.memory.client(region, replicas=["b", "c"]) for region in "bca"}
         antipode.configure(replica_out_after=0.2)
-
-    def _listed_client(self, region: str, listed: Sequence[str]) -> antipode.memory.Client:
-        """A client whose wrap names the servers that readers here may use."""
-        self.memory.register(*listed)
-        target = Target(self.memory, self.memory._node(region))
-        joined = join_store(self.name, self.shim, StoreOptions(rest="field"))
-        return antipode.memory.Client(self.memory, target.node, joined, joined.use_server(target, listed=True))
 
     def recover(self, *, spoiled: bool) -> None:
         pass  # the next case makes a store of its own
@@ -86,7 +78,7 @@ class MemoryUnderTest(StoreUnderTest):
 
     def wrap_client(self, server: str, *, replicas: Sequence[str] | None = None, wait_on_read: bool = False) -> Any:
         if replicas is not None:
-            return self._listed_client(server, replicas)
+            return self.memory.client(server, replicas=replicas)
         return self.memory.client(server, wait_on_read=wait_on_read)
 
     def reads(self, client: Any) -> Mapping[str, Callable[[str], object]]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from antipode.at_rest import lineage_at_rest, text_at_rest
 from antipode.followed_reads import FollowedRead, followed_read
 from antipode.lineage import Lineage
@@ -30,11 +32,18 @@ class Store(ReplicatedLog):
     many versions behind the newest as that says of a `StaleRead`. Raises ConfigurationError for what is none of these.
     """
 
-    def client(self, region: str, *, wait_on_read: bool = False, rest: str = "field") -> Client:
-        """A client of one region's server, recorded and waited for under the store's name in this process."""
+    def client(
+        self, region: str, *, wait_on_read: bool = False, rest: str = "field", replicas: Sequence[str] | None = None
+    ) -> Client:
+        """Return a client of one region's server, recorded and waited for under the store's name in this process.
+
+        `replicas`: the regions whose servers readers here may use, in place of the client's own (BAR-22).
+        """
         node = self._node(region)
-        joined = join_store(self.name, self._shim, StoreOptions(wait_on_read=wait_on_read, rest=rest))
-        server = joined.use_server(Target(self, node))
+        listed = None if replicas is None else [Target(self, self._node(each)) for each in replicas]
+        options = StoreOptions(wait_on_read=wait_on_read, rest=rest, replicas=listed)
+        joined = join_store(self.name, self._shim, options)
+        server = joined.use_server(Target(self, node), listed=replicas is not None)
         return Client(self, node, joined, server)
 
     def register(self, *regions: str) -> None:
