@@ -58,6 +58,7 @@ public interface FaultCases extends ConformanceCases {
   @Case
   default void ownFault() {
     StoreUnderTest store = store();
+    store.written(); // its clients are wrapped in the case's own registry
     Shim shim = store.registered().shim();
     List<Object> targets = Delegating.targets(store.registered());
     for (Throwable fault : new Throwable[] {

@@ -26,7 +26,8 @@ import org.postgresql.core.TransactionState;
 /** One read that waits, or that says what it depends on (SHIM-13, BAR-50, BAR-51). */
 final class Reads {
   private static final String COLUMN = "antipode";
-  private static final String CURSOR = "it fetches from a cursor that was opened before what it has to show was there: open it anew";
+  private static final String CURSOR =
+      "it fetches from a cursor that was opened before what it has to show was there: open it anew";
   private static final Pattern FROM = Pattern.compile("(?i)\\bfrom\\b|^\\s*table\\b");
 
   private final Flow flow;

@@ -68,7 +68,8 @@ final class RecordingExecutor extends Proxies.Handler {
 
   /** Rows that come one by one, all of the moment at which the COPY began (SHIM-48). */
   private static final class Sent extends Proxies.Handler {
-    private static final String ROWS = "more rows of a COPY that was begun before what it has to show was there: begin another one";
+    private static final String ROWS =
+        "more rows of a COPY that was begun before what it has to show was there: begin another one";
 
     private final Flow flow;
     private final Lineage moment;

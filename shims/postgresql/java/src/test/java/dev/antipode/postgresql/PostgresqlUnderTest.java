@@ -5,7 +5,6 @@ import dev.antipode.lab.Lab;
 import dev.antipode.lab.MovingAddress;
 import dev.antipode.shim.Capabilities;
 import dev.antipode.testing.StoreUnderTest;
-import java.nio.charset.StandardCharsets;
 import java.sql.Connection;
 import java.sql.PreparedStatement;
 import java.sql.ResultSet;
@@ -13,7 +12,6 @@ import java.sql.SQLException;
 import java.sql.Statement;
 import java.time.Duration;
 import java.util.ArrayList;
-import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
@@ -22,7 +20,6 @@ import java.util.function.Consumer;
 import java.util.function.Function;
 import javax.sql.DataSource;
 import org.postgresql.PGConnection;
-import org.postgresql.copy.CopyOut;
 import org.postgresql.ds.PGSimpleDataSource;
 
 /** PostgreSQL as the conformance kit drives it: values are rows, each with the column `antipode` beside it. */
@@ -279,35 +276,6 @@ final class PostgresqlUnderTest extends StoreUnderTest implements AutoCloseable 
     }
   }
 
-  /** A way to read by a connection. */
-  private interface Way {
-    String read(Connection client, String key) throws SQLException;
-  }
-
-  private static Function<String, Object> reading(Object client, Way way) {
-    return key -> {
-      try {
-        return way.read((Connection) client, key);
-      } catch (SQLException error) {
-        throw new IllegalStateException(error.getMessage(), error);
-      }
-    };
-  }
-
-  private static String by(Connection client, String text) throws SQLException {
-    try (Statement statement = client.createStatement()) {
-      for (boolean rows = statement.execute(text); rows; rows = statement.getMoreResults()) {
-        try (ResultSet found = statement.getResultSet()) {
-          String value = found.next() ? found.getString(1) : null;
-          if (!"1".equals(value) || !text.startsWith("SELECT 1;")) {
-            return value;
-          }
-        }
-      }
-      return null;
-    }
-  }
-
   @Override
   public Map<String, Function<String, Object>> reads(Object client) {
     try {
@@ -316,44 +284,12 @@ final class PostgresqlUnderTest extends StoreUnderTest implements AutoCloseable 
     } catch (SQLException error) {
       throw new IllegalStateException(error);
     }
-    Map<String, Function<String, Object>> ways = new LinkedHashMap<>();
-    ways.put("a query", reading(client, Region::shows));
-    ways.put("a function", reading(client, (open, key) -> by(open, "SELECT value_of('" + key + "')")));
-    ways.put("several", reading(
-        client, (open, key) -> by(open, "SELECT 1; SELECT value || '' FROM posts WHERE key = '" + key + "'")));
-    ways.put("COPY", reading(client, (open, key) -> {
-      CopyOut rows = open.unwrap(PGConnection.class).getCopyAPI()
-          .copyOut("COPY (SELECT value FROM posts WHERE key = '" + key + "') TO STDOUT");
-      StringBuilder found = new StringBuilder();
-      for (byte[] row = rows.readFromCopy(); row != null; row = rows.readFromCopy()) {
-        found.append(new String(row, StandardCharsets.UTF_8).trim());
-      }
-      return found.toString();
-    }));
-    return ways;
+    return WaysToRead.of((Connection) client);
   }
 
   @Override
   public PastMoment pastMoment(Object client, String key) {
-    Connection open = (Connection) client;
-    try {
-      open.setAutoCommit(false);
-      by(open, "DECLARE past CURSOR FOR SELECT value FROM posts WHERE key = '" + key + "'");
-    } catch (SQLException error) {
-      throw new IllegalStateException(error);
-    }
-    Function<String, Object> fetching = reading(client, (connection, nothing) -> by(connection, "FETCH past"));
-    return new PastMoment() {
-      @Override
-      public Object fetch() {
-        return fetching.apply(key);
-      }
-
-      @Override
-      public void close() {
-        quietly(open);
-      }
-    };
+    return WaysToRead.cursor((Connection) client, key);
   }
 
   @Override
