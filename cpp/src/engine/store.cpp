@@ -135,6 +135,9 @@ Result<void> Store::ListReplicas(const StoreOptions& options) {
 Result<void> Store::ListBy(ListTargets list) {
   {
     const std::lock_guard<std::mutex> lock(mutex_);
+    for (auto& server : Listed()) {
+      if (!Find(own_, server->address())) former_.push_back(std::move(server));  // its thread may not be the last to hold it
+    }
     listed_.clear();
     unlisted_.clear();
     sources_.clear();
