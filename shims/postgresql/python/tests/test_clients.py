@@ -173,7 +173,7 @@ def test_two_phase_commit(wrapped: psycopg.Connection[Any]) -> None:
         wrapped.execute(INSERT, ("1",))
         wrapped.tpc_prepare()
         assert len(scope.pending) == 1
-        assert not scope.lineage
+        assert not scope.lineage.of_store(STORE)
         wrapped.tpc_commit()
         first = proved(scope)
         wrapped.tpc_begin("two")

@@ -173,7 +173,7 @@ def test_sentinels_that_do_not_answer_yet(redis_lab: RedisStore, sentinels: Sent
     sentinels.primary = port
     result = judge(lineage, 5.0)
     assert result.complete
-    assert len(result.stores[STORE].servers) == 2
+    assert len(result.stores[STORE].servers) == 3, "the plain client's own, too (BAR-22)"
 
 
 def test_sentinels_that_fall_silent(
