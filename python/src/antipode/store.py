@@ -109,8 +109,8 @@ class Store:
         self._region: dict[str, Server] = {}
         """Those that readers of this region may use: listed, or a client's own where its wrap has no list (BAR-22)."""
         self._discoveries: dict[Hashable, Discovery] = {}
-        self._gone: dict[tuple[bool, str], float] = {}
-        """When an address was taken away by discovery: of wrapped clients, or of the region."""
+        self._gone: dict[str, float] = {}
+        """When discovery took an address away."""
         self._envelopes: list[str | None] = []
         """Which keys hold envelopes, once a wrap has said it."""
         self._dry_run: tuple[bool, int, StoreOptions | None] = (False, -1, None)
@@ -287,18 +287,12 @@ class Store:
             before, source.servers = source.servers, found
             if source.once:
                 self._discoveries.pop(id(source), None)
-            for own in (True, False):
-                if not source.names(own=own):
-                    continue
-                still = self._own if own else self._region
-                if source.once:
-                    still.update(found)
-                others = [each.servers for each in self._discoveries.values() if each.names(own=own)]
-                for address in before:
-                    if not any(address in servers for servers in (still, *others)):
-                        self._gone[own, address] = now
-                for address in found:
-                    self._gone.pop((own, address), None)
+                for group, own in ((self._own, True), (self._region, False)):
+                    if source.names(own=own):
+                        group.update(found)
+            self._gone.update(dict.fromkeys(before.keys() - found.keys(), now))
+            for address in found:
+                self._gone.pop(address, None)
             self.generation += before.keys() != found.keys() or not source.is_known(now)
         return found
 
@@ -309,10 +303,10 @@ class Store:
         now = time.monotonic()
         since = now - settings().left_server
         with self.lock:
-            self._gone = {each: at for each, at in self._gone.items() if at > since}
+            self._gone = {address: at for address, at in self._gone.items() if at > since}
             left = list(self._gone)
-        asked = own if self._named(now, True, own=own) else not own
-        return tuple(address for of_clients, address in left if of_clients is asked)
+        judged = {server.address for server in self.servers(own=own, stale=True)}
+        return tuple(address for address in left if address not in judged)
 
     def _add(self, group: dict[str, Server], target: Any, address: str | None) -> Server:
         address = address or self.shim.address(target)
@@ -322,7 +316,6 @@ class Store:
                 server = Server(self, address, target)
             if address not in group:
                 group[address] = server
-                self._gone.pop((group is self._own, address), None)
                 self.generation += 1
         return server
 

@@ -28,7 +28,7 @@ class RabbitMQShim : public Shim {
   Result<std::unique_ptr<Watch>> OpenWatch(Server& server, std::function<void()> on_change) override;
   void Close(Server& server) noexcept override;
   std::string Address(const std::any& target) const override;
-  // A tap of the same broker sees what arrives there.
+  // Nobody reads data at a broker: taps alone say where messages are waited for (BAR-22).
   bool SpeaksFor(const std::any& listed, const std::any& own) const override;
 
   // A tracked message was consumed by this process from this broker.
