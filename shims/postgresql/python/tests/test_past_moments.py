@@ -11,6 +11,7 @@ import psycopg
 import pytest
 from antipode.errors import BarrierTimeout
 from antipode_lab.stores.postgresql import PostgresqlStore
+from antipode_postgresql.moments import Moments
 from pg_regions import INSERT, STORE, Posts
 from psycopg_pool import AsyncConnectionPool, ConnectionPool
 from sqlalchemy import create_engine, text
@@ -54,6 +55,13 @@ def by_text(connection: Any) -> Generator[Any, None, None]:
         connection.execute(f'DECLARE "My cursor" CURSOR FOR {SELECT}')
         yield connection.execute('FETCH 2 FROM "My cursor"').fetchall()
         yield connection.execute('FETCH FORWARD 2 IN "My cursor";').fetchall()
+
+
+def commented(connection: Any) -> Generator[Any, None, None]:
+    with connection.transaction():
+        connection.execute(f"/* route=/posts */ DECLARE c CURSOR FOR {SELECT}")
+        yield connection.execute("-- first\nFETCH 2 c").fetchall()
+        yield connection.execute("/* route=/posts */ FETCH 2 FROM c -- last").fetchall()
 
 
 def among_others(connection: Any) -> Generator[Any, None, None]:
@@ -102,7 +110,7 @@ WAYS: list[Callable[[Any], Generator[Any, None, None]]] = [
     streamed,
     copied,
 ]
-WAYS += [rows_copied, snapshot, snapshot_by_text]
+WAYS += [commented, rows_copied, snapshot, snapshot_by_text]
 
 
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__)
@@ -151,6 +159,27 @@ def test_a_snapshot_is_not_taken_by_our_own_question(many: Posts, quiet_lab: Pos
                 assert reader.execute("SELECT 1 FROM posts WHERE key = 'awaited'").fetchall()
     finally:
         quiet_lab.lag("b1", "3ms")
+
+
+@pytest.mark.parametrize("text", ["{0}; {1}", "{0}|{1}", "{0}|/* imported */ {1}"])
+def test_an_imported_snapshot_is_older_than_what_was_waited_for(
+    many: Posts, quiet_lab: PostgresqlStore, text: str
+) -> None:
+    """SHIM-48: it was taken by another transaction."""
+    reader, writer = many.wrap("b1", wait_on_read=True, timeout=20), many.wrap("a")
+    with quiet_lab.connect("b1", user="app") as older:
+        older.autocommit, older.isolation_level = False, psycopg.IsolationLevel.REPEATABLE_READ
+        [[name]] = older.execute("SELECT pg_export_snapshot()").fetchall()
+        with antipode.scope():
+            writer.execute(INSERT, ("behind",))
+            assert reader.execute(SELECT).fetchall()  # it is proved on this connection
+            begin = "BEGIN ISOLATION LEVEL REPEATABLE READ"
+            for statement in text.format(begin, f"SET TRANSACTION SNAPSHOT '{name}'").split("|"):
+                reader.execute(statement)
+            with pytest.raises(BarrierTimeout, match="moment that is past"):
+                reader.execute(SELECT)
+            reader.rollback()
+            assert reader.execute("SELECT 1 FROM posts WHERE key = 'behind'").fetchall()
 
 
 def test_a_transaction_that_was_open_when_it_was_wrapped(many: Posts, quiet_lab: PostgresqlStore) -> None:
@@ -238,3 +267,14 @@ async def test_an_asyncio_engine(many: Posts, quiet_lab: PostgresqlStore) -> Non
             async for _ in rows:
                 pass
     await engine.dispose()
+
+
+def test_a_text_that_limits_its_rows_fetches_nothing() -> None:
+    moments = Moments()
+    assert moments.of_text(b"SELECT 1; SELECT key FROM posts FETCH FIRST 5 ROWS ONLY") is None
+    assert moments.of_text(b"SELECT key FROM posts FETCH NEXT ROW ONLY; SELECT 1") is None
+    assert moments.of_text(b"SELECT 1; FETCH FIRST FROM c") == antipode.EMPTY
+    moments.proved = antipode.Lineage([antipode.WriteId(STORE, b"", antipode.Ordered("7-1-aaaaaa", 5))])
+    moments.executed(b'DECLARE "C" CURSOR FOR SELECT 1')
+    assert moments.of_text(b'FETCH 3 "C";') == moments.proved
+    assert moments.of_text(b"FETCH c") == antipode.EMPTY

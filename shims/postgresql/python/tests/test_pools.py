@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -297,7 +298,7 @@ def test_a_client_that_leads_elsewhere_since_it_was_wrapped(
 
 
 def test_an_asyncio_creator(quiet_lab: PostgresqlStore) -> None:
-    """BAR-52: of `async_creator` only connecting tells."""
+    """BAR-52: of `async_creator` only connecting tells; nobody holds the engine that was wrapped."""
     url = quiet_lab.url("a")
     with isolated(), quiet_lab.connect("a", user="app") as plain:
         engine = create_async_engine(
@@ -305,10 +306,12 @@ def test_an_asyncio_creator(quiet_lab: PostgresqlStore) -> None:
             async_creator=lambda: psycopg.AsyncConnection.connect(url),
         )
         kept = antipode_postgresql.wrap(engine, STORE)
+        del engine
+        gc.collect()
         with antipode.scope():
-            writer = antipode_postgresql.wrap(plain, STORE)
+            writer = antipode_postgresql.wrap(plain, STORE, replicas=[quiet_lab.url("b1")])
             writer.execute("DELETE FROM posts")
             writer.commit()
             assert antipode.barrier(timeout=30).complete
-        assert antipode.stores()[0].replicas == (url.replace("app@", ""),)
+        assert set(antipode.stores()[0].replicas) == {quiet_lab.url(at).replace("app@", "") for at in ("a", "b1")}
         del kept

@@ -73,7 +73,7 @@ def look_at_engine(engine: Any) -> object:
 def ask_engine(engine: Any) -> list[Target]:
     """Return the server to which one more connection leads, beside the engine's pool. Raises what opening it raises."""
     inner = getattr(engine, "sync_engine", engine)
-    if inner is engine:
+    if not inner.dialect.is_async:
         return _opened(inner.pool._creator())
     return asyncio.run(_greenlet(inner.pool._creator))
 

@@ -236,7 +236,7 @@ class RecordingBaseCursor:
             flow.known.said(kind, pgq.query)
             if flow.binding.follows and self._query is None:  # psycopg says so unless the statement is prepared
                 self._query = pgq
-            flow.known.moments.declared(pgq.query)
+            flow.known.moments.executed(pgq.query)
         flow.has_snapshot = had_snapshot or kind not in _NO_QUERY or not takes_no_snapshot(pgq.query)
         if piped or flow.write is None or flow.pgconn.transaction_status != IDLE:
             return

@@ -84,6 +84,14 @@ def _stand_in(found: re.Match[bytes]) -> bytes:
     return b" " if token.startswith((b"--", b"/*")) else b"''"
 
 
+def bare(text: bytes) -> bytes | None:
+    """Return a text without comments and with empty literals; None where a comment begins in a comment."""
+    try:
+        return _INERT.sub(_stand_in, text)
+    except _Nested:
+        return None
+
+
 @lru_cache(maxsize=2048)
 def _classify(text: bytes) -> Kind:
     try:

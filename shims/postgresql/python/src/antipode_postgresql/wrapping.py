@@ -83,6 +83,7 @@ def wrap(
     joined = join_store(store, PostgresqlShim, options)
     listed = replicas is not None
     plain = getattr(client, "_antipode_plain", client)
+    plain = getattr(plain, "sync_engine", plain)  # an AsyncEngine is a shell, which nobody holds any more
     source = None
     if ways is not None:
         source = joined.follow_client(plain, ways.look, ways.servers, f"a {type(client).__name__}", listed=listed)
