@@ -36,6 +36,9 @@ TEXTS = [
     "SELECT p.touched FROM posts AS p",
     "SELECT replace(1, 'x')",
     "SELECT * FROM guarded",
+    'SELECT * FROM U&"\\006Cogged"',
+    "DECLARE c CURSOR WITH HOLD FOR SELECT log_it()",
+    "DECLARE c CURSOR WITH HOLD FOR SELECT * FROM logged",
 ]
 
 
@@ -66,6 +69,16 @@ def test_it_is_recorded(lab: PostgresqlStore, registry: None, text: str, autocom
         wrapped = antipode_postgresql.wrap(plain, STORE)
         with antipode.scope() as scope:
             wrapped.execute(text)
+            wrapped.commit()
+        assert proved(scope)
+
+
+def test_a_cursor_of_the_client_that_is_held_is_recorded(lab: PostgresqlStore, registry: None) -> None:
+    """SCOPE-25: its query runs in the commit."""
+    with psycopg.connect(lab.url("a")) as plain:
+        wrapped = antipode_postgresql.wrap(plain, STORE)
+        with antipode.scope() as scope:
+            wrapped.cursor("held", withhold=True).execute("SELECT log_it()")
             wrapped.commit()
         assert proved(scope)
 

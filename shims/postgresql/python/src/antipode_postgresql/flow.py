@@ -41,7 +41,7 @@ from antipode_postgresql.packets import (
 )
 from antipode_postgresql.positions import PAGE, number_of
 from antipode_postgresql.riding import Heard, Rider
-from antipode_postgresql.statements import Kind, may_commit_within
+from antipode_postgresql.statements import Kind, is_held, may_commit_within
 
 IDLE: Final = pq.TransactionStatus.IDLE
 INTRANS: Final = pq.TransactionStatus.INTRANS
@@ -108,8 +108,8 @@ class Flow(BesideRows):
             self.certain = self.may_have_committed = False
         else:
             self.write.join_scope()
-        if kind is Kind.WRITE:
-            self.certain = True
+        if kind is Kind.WRITE or (text is not None and is_held(text)):
+            self.certain = True  # what a cursor WITH HOLD writes it writes in the commit itself
         elif kind is Kind.MAYBE and (text is None or may_commit_within(text)):
             self.may_have_committed = True
 

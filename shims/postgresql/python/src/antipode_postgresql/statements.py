@@ -50,11 +50,14 @@ _READS: Final = frozenset(
     b"show values table fetch move close declare listen unlisten deallocate prepare lock begin start savepoint release "
     b"checkpoint notify".split()
 )
+_SPELLED: Final = re.compile(rb"(?i)\bu&\"")
+"""A name that is spelled by numbers of letters: nobody finds in it what may write."""
 _SETS: Final = frozenset({b"set", b"reset", b"discard"})
 _ROLLBACK_PART: Final = re.compile(rb"(?i)\s*(?:rollback|abort)\b.*\bto\b", re.DOTALL)
 _PREPARED: Final = re.compile(rb"(?i)\s*(?:commit|rollback)\s+prepared\b")
 _TWO_PHASE: Final = re.compile(rb"(?i)\s*prepare\s+transaction\b")
 _COMMITS: Final = re.compile(rb"(?i)\b(?:commit|end|prepare)\b")
+_HELD: Final = re.compile(rb"(?i)\bwith\s+hold\b")
 _CHAIN: Final = re.compile(rb"(?i)\band\s+chain\b")
 # What stands before a parenthesis in a plain query, and changes nothing.
 HARMLESS: Final = frozenset(
@@ -140,6 +143,8 @@ def _ending(first: bytes, body: bytes) -> Kind:
 
 
 def _query(first: bytes, body: bytes) -> Kind:
+    if b"&" in body and _SPELLED.search(body):
+        return Kind.MAYBE
     words = {word.lower() for word in _WORD.findall(body)}
     if words & _CHANGES and first != b"select":
         return Kind.WRITE if first == b"with" else Kind.MAYBE
@@ -157,6 +162,11 @@ def may_read(text: bytes) -> bool:
     kind = classify(text)
     returns = kind is Kind.WRITE and _RETURNS.search(text) is not None
     return kind is Kind.READ or kind is Kind.MAYBE or returns
+
+
+def is_held(text: bytes) -> bool:
+    """Return whether a text may declare a cursor whose query the commit runs."""
+    return _HELD.search(text) is not None
 
 
 def may_commit_within(text: bytes) -> bool:
