@@ -157,6 +157,8 @@ class Report:
     baseline: bool = False
     lost: int = 0
     """Barriers and early reads that the summaries count, and that have no record: dropped, rotated away, not given."""
+    unmet: int = 0
+    """Requests and messages of services that enforce, beyond the barriers that judged something (REC-26)."""
 
     @property
     def seconds(self) -> float:
@@ -181,6 +183,11 @@ class Report:
         if self.lost:
             words = "barrier or read", "barriers and reads"
             why.append(f"of {counted(self.lost, *words)} that the summaries count there is no record")
+        if self.unmet:
+            words = "request or message", "requests and messages"
+            why.append(
+                f"{counted(self.unmet, *words)} of services that enforce met no barrier, and nobody saw their reads"
+            )
         for kind, (one, many) in _DOUBTED.items():
             count = sum(finding.count for finding in self.findings if finding.kind is kind and finding.new)
             if count:
@@ -231,6 +238,7 @@ def report(rows: Table, taken: Taken, *, pictures: bool = False) -> Report:
         sums.total("requests") + sums.total("messages"),
         [*notes, *sums.unfollowed()],
         lost=_lost(sums, analysis.barriers(rows), reads),
+        unmet=sums.unmet(),
     )
     if pictures and first is not None:
         made.timeline = analysis.timeline(rows, first, made.seconds, BUCKETS)
@@ -267,6 +275,17 @@ class _Sums:
             if count and not followed[service, region, store]:
                 place = f"{service or 'a service'}{f' in {region}' if region else ''}"
                 yield f"none of {counted(count, 'read', 'reads')} of {store} by {place} was followed"
+
+    def unmet(self) -> int:
+        """Return how many requests and messages met no barrier, in services that enforce (CHECK-7)."""
+        handled = self._of_places("requests") + self._of_places("messages")
+        return sum(max(handled[place] - count, 0) for place, count in self._of_places("enforced_barriers").items())
+
+    def _of_places(self, what: str) -> Counter[tuple[str, str]]:
+        found: Counter[tuple[str, str]] = Counter()
+        for (service, region, _), count in self.of_services(what).items():
+            found[service, region] += count
+        return found
 
     def unjudged_reads(self) -> list[Finding]:
         """Followed reads of which nobody could tell what their server had (REC-20)."""
