@@ -147,7 +147,8 @@ std::optional<WriteId> ReadCall::Position() {
   const bool good = HasRow(answer);
   if (in_block) Simple(connection_, good ? "RELEASE antipode" : "ROLLBACK TO antipode; RELEASE antipode");
   if (!good) {
-    binding_.Say("cover", "what is read from " + binding_.store->name() + " cannot be covered: run antipode init");
+    binding_.Say("AP203", "cover",
+                 "what is read from " + binding_.store->name() + " cannot be covered: run antipode init");
     return std::nullopt;
   }
   const PGresult* const row = answer.back().get();
