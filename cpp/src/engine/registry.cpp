@@ -68,10 +68,9 @@ Result<std::shared_ptr<Store>> Registry::Join(const ShimType& type, const StoreO
                  options.name + ": its Timeout is " + std::to_string(Seconds(timeout)) + " s: want 0 to 3600 s"};
   }
   if (options.replicas && options.replicas->empty()) {  // BAR-53
-    return Error{ErrorCode::kConfiguration,
-                 options.name + ": Replicas({}) names no server: name those that readers of this region may use, or leave it out "
-                                "for the client's own",
-                 nullptr};
+    return Error{ErrorCode::kConfiguration, "AP501",
+                 options.name + ": Replicas({}) names no server: name those that readers of this region may use, or leave "
+                                "it out for the client's own"};
   }
   std::shared_ptr<Store> store;
   {
@@ -111,8 +110,7 @@ Result<std::shared_ptr<Store>> Registry::Need(std::string_view name) const {
   return Error{ErrorCode::kUnknownStore, "AP106",
                "Barrier(Stores({\"" + std::string(name) + "\"})): no such store in this process; registered: " +
                    Listed(known, "none") + ".\n " + DidYouMean(name, known) +
-                   " If another service owns it, leave it out, or register it here.",
-               nullptr};
+                   " If another service owns it, leave it out, or register it here."};
 }
 
 void Registry::BeforeFork() {

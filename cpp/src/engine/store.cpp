@@ -110,8 +110,7 @@ Result<void> Store::Join(const ShimType& type, const StoreOptions& options) {
   if (type_ != type.type) {
     return Error{ErrorCode::kConfiguration, "AP503",
                  "store \"" + name_ + "\" is registered as " + kind_ + " already; it cannot be " + type.kind +
-                     ", too. Give one of them another name.",
-                 nullptr};
+                     ", too. Give one of them another name."};
   }
   {
     const std::lock_guard<std::mutex> lock(mutex_);

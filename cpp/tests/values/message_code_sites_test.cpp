@@ -123,7 +123,8 @@ TEST(MessageCodeSites, EveryErrorHasACode) {
     const std::size_t end = at + kind.size();
     const std::string before = text.substr(at - 15, 3);
     const bool is_compared = before == "== " || before == "!= ";
-    if (is_compared || kind.find_first_of("(){}") != std::string::npos || end >= text.size() || text[end] != ',') return;
+    if (is_compared || kind.find_first_of("(){}") != std::string::npos) return;
+    if (end >= text.size() || text[end] != ',') return;
     ++sites;
     const std::string code = Argument(text, end + 1);
     EXPECT_TRUE(IsCode(code)) << place << ": no code in ErrorCode::k" << kind << "," << code;

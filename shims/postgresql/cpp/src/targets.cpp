@@ -94,7 +94,7 @@ Result<Target> TargetOf(const std::string& text) {
   const Options options(PQconninfoParse(text.c_str(), nullptr), PQconninfoFree);
   if (options == nullptr) {
     return Error{ErrorCode::kConfiguration, "AP502",
-                 "no server's URL: '" + WithoutCredentials(text) + "'; want postgresql://host:5432/database", nullptr};
+                 "no server's URL: '" + WithoutCredentials(text) + "'; want postgresql://host:5432/database"};
   }
   Target target;
   target.words = Kept(options.get());

@@ -112,8 +112,7 @@ Result<void> RedisShim::UseMarksKey(const std::string& key) {
   if (!marks_key_.empty() && marks_key_ != key) {
     return Error{ErrorCode::kConfiguration, "AP503",
                  "the marks of this store are in '" + marks_key_ + "' already; the key '" + key +
-                     "' must be the same in every process and wrap",
-                 nullptr};
+                     "' must be the same in every process and wrap"};
   }
   marks_key_ = key;
   return {};
