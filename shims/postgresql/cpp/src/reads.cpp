@@ -52,8 +52,8 @@ std::vector<WriteId> ReadCall::Wanted() const {
 }
 
 Error ReadCall::IsPast(const Binding& binding, const std::string& what) {
-  return {ErrorCode::kConfiguration,
-          binding.store->name() + ": " + what + ", and waiting makes it no newer", nullptr};
+  return {ErrorCode::kConfiguration, "AP514",
+          binding.store->name() + ": " + what + ", and waiting makes it no newer"};
 }
 
 std::optional<Error> ReadCall::PastRefusal() const {
