@@ -137,6 +137,7 @@ TEST(MessageCodeSites, EveryCodeIsKnown) {
   ASSERT_GE(known.size(), 80U);
   int codes = 0;
   ForEach("\"AP", [&](const Place& place, const std::string& text, std::size_t at) {
+    if (std::isdigit(Octet(text[at])) == 0) return;  // as in "APPEND"
     const std::string code = "AP" + text.substr(at, text.find('"', at) - at);
     ++codes;
     EXPECT_EQ(known.count(code), 1U) << place << ": " << code << " is not in spec/data/messages.json";
