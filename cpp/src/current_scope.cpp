@@ -95,9 +95,9 @@ void CountOrphan(const std::string& store, const Site& site) {
   const std::string where = site.ToString();
   telemetry::WriteLost("orphan", store, where);
   if (CurrentSettings()->mode == Mode::kDryRun) findings::Orphan(where, store);
-  logs::Warn("orphan " + where, "a write to " + Shown(store) + " was made outside any scope, so nothing can wait for it. Open "
-                                "one with a middleware or antipode::Scope; in a thread use antipode::Carry(). site=" +
-                                    where);
+  logs::Warn("AP401", "orphan " + where,
+             "a write to " + Shown(store) + " was made outside any scope, so nothing can wait for it. Open one with a "
+             "middleware or antipode::Scope; in a thread use antipode::Carry(). site=" + where);
 }
 
 Removed Remove(const WriteId& id) { return Remove(Lineage(id)); }
@@ -124,8 +124,8 @@ void Transfer(const Lineage& lineage, Site site) {
 Result<std::string> Serialize(Site site) {
   const ScopePtr scope = CurrentScope();
   if (scope == nullptr) {
-    return Error{ErrorCode::kConfiguration,
-                 "antipode::Serialize() was called outside any scope. (site: " + site.ToString() + ")", nullptr};
+    return Error{ErrorCode::kConfiguration, "AP101",
+                 "antipode::Serialize() was called outside any scope. (site: " + site.ToString() + ")"};
   }
   const Result<Lineage> outgoing = scope->Outgoing(site);
   if (!outgoing) return outgoing.error();

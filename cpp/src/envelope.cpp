@@ -19,8 +19,8 @@ Result<std::string> CloseEnvelope(std::string_view value, std::string_view text)
   if (text.empty() && !StartsWith(value, kBegin)) return std::string(value);
   const bool ascii = std::all_of(text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < 128; });
   if (!ascii || text.size() > kMostBytes) {
-    return Error{ErrorCode::kConfiguration,
-                 "a lineage of " + std::to_string(text.size()) + " bytes does not fit into an envelope", nullptr};
+    return Error{ErrorCode::kConfiguration, "AP510",
+                 "a lineage of " + std::to_string(text.size()) + " bytes does not fit into an envelope"};
   }
   std::string octets;
   octets.reserve(kHead + text.size() + value.size());

@@ -37,10 +37,10 @@ void Tell(Taken& taken, const Decision& decision, Direction direction, std::stri
 }
 
 // Something of a receipt is missing, and what was to be read of it has been.
-void Lose(Taken& taken, const std::string& reason, Direction direction, const std::string& detail) {
+void Lose(MessageCode code, Taken& taken, const std::string& reason, Direction direction, const std::string& detail) {
   taken.gaps.emplace_back(reason, detail);
   telemetry::Incomplete(reason, "");
-  logs::Warn(reason + " " + Words(direction), detail + ": what it held is missing.", "dropped");
+  logs::Warn(code, reason + " " + Words(direction), detail + ": what it held is missing.", "dropped");
   taken.lineage = taken.lineage.MarkedIncomplete();
 }
 
@@ -112,10 +112,12 @@ Taken Take(const std::vector<std::string>& texts, const Judge& judge, Direction 
   for (const auto& [kind, decision] : told) Tell(taken, decision, direction, sender);
   const std::string from = sender.empty() ? std::string("a local peer") : Shown(sender);
   const std::string way = " (" + Words(direction) + ")";
-  if (taken.malformed > 0) Lose(taken, "malformed", direction, "a lineage from " + from + way + " could not be read");
+  if (taken.malformed > 0) {
+    Lose("AP405", taken, "malformed", direction, "a lineage from " + from + way + " could not be read");
+  }
   if (oversize) {
     telemetry::Dropped("oversize", ToString(direction));
-    Lose(taken, "oversize", direction,
+    Lose("AP408", taken, "oversize", direction,
          "what " + from + " sent" + way + " has more than 16 texts, 16,384 octets or 512 writes");
   }
   if (!taken.lineage.empty() && taken.malformed == 0) {
@@ -143,9 +145,11 @@ std::optional<std::string> Give(const Lineage& given, const TrustSettings& trust
       telemetry::Incomplete("budget", store);
       FoundIncomplete("budget", store);
     }
-    logs::Warn("budget", "a lineage of " + std::to_string(lineage.Serialize().size()) +
-                             " bytes passes the budget: what it holds of " + ShownList(missing) + " was left out (" +
-                             Words(direction) + "). Raise ANTIPODE_BUDGET_BYTES (" + std::to_string(budget) + " now).");
+    logs::Warn("AP406", "budget",
+               "a lineage of " + std::to_string(lineage.Serialize().size()) +
+                   " bytes passes the budget: what it holds of " + ShownList(missing) + " was left out (" +
+                   Words(direction) + "). Raise ANTIPODE_BUDGET_BYTES (" +
+                   std::to_string(budget) + " now).");
   }
   if (recording != nullptr) recording->Sent(*sender, message, told ? fitted | *told : fitted);
   std::string text = OutgoingText(fitted.Serialize(), trust, purpose, UnixTime());

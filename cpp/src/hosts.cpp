@@ -68,7 +68,7 @@ Result<Peers> Peers::Make(const std::vector<std::string>& items) {
     std::string text = Lower(item);
     while (EndsWith(text, ".")) text.pop_back();
     const auto bad = [&item](std::string_view what) {
-      return Error{ErrorCode::kConfiguration, "ANTIPODE_PEERS: " + std::string(what) + ": " + Quoted(item), nullptr};
+      return Error{ErrorCode::kConfiguration, "AP305", "ANTIPODE_PEERS: " + std::string(what) + ": " + Quoted(item)};
     };
     if (text == "*") {
       peers.everyone_ = true;

@@ -89,9 +89,10 @@ bool HybridClock::Observe(std::uint64_t counter) {
   }
   ++refused_;
   telemetry::Dropped("implausible", "write");
-  logs::Warn("clock", "refused a version " + std::to_string(ahead / (kTicksPerMs * 1000)) +
-                          " s ahead of this machine's time: it is forged, or the clock of this machine or of the "
-                          "writer's is wrong.");
+  logs::Warn("AP413", "clock",
+             "refused a version " + std::to_string(ahead / (kTicksPerMs * 1000)) +
+                 " s ahead of this machine's time: it is forged, or the clock of this machine or of the writer's is "
+                 "wrong.");
   return false;
 }
 

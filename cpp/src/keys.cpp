@@ -14,7 +14,7 @@ constexpr std::size_t kLeastKey = 16;
 constexpr std::size_t kLongestId = 32;
 constexpr std::string_view kBlank = " \t\r\v\f";
 
-Error Bad(std::string message) { return Error{ErrorCode::kConfiguration, std::move(message), nullptr}; }
+Error Bad(const std::string& words) { return Error{ErrorCode::kConfiguration, "AP304", words}; }
 
 std::vector<std::string_view> Fields(std::string_view line) {
   std::vector<std::string_view> fields;
@@ -66,7 +66,7 @@ Result<Keys> Keys::ParseFile(std::string_view contents, const std::string& origi
   }
   if (items.empty()) return Bad(origin + " holds no key; want one `id base64` a line");
   Result<Keys> keys = Make(std::move(items));
-  if (!keys) return Bad(origin + ": " + keys.error().message);
+  if (!keys) return Bad(origin + ": " + keys.error().Words());
   return keys;
 }
 

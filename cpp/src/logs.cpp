@@ -51,16 +51,33 @@ std::optional<long> Admit(const std::string& kind) {
   return std::exchange(admitted.held, 0);
 }
 
-void SayOnceAMinute(LogLevel level, const std::string& kind, const std::string& message, std::string_view count_as) {
+void SayNow(LogLevel level, std::string_view line) {
+  std::shared_ptr<const LogSink> sink;
+  {
+    Log& log = TheLog();
+    const std::lock_guard<std::mutex> lock(log.mutex);
+    sink = log.sink;
+  }
+  if (sink != nullptr) {
+    (*sink)(level, line);
+  } else if (level != LogLevel::kInfo) {
+    const std::string_view word = ToString(level);
+    std::fprintf(stderr, "%.*s antipode: %.*s\n", static_cast<int>(word.size()), word.data(),
+                 static_cast<int>(line.size()), line.data());
+  }
+}
+
+void SayOnceAMinute(LogLevel level, MessageCode code, const std::string& kind, std::string_view words,
+                    std::string_view count_as) {
   const std::optional<long> held = Admit(kind);
   if (!held) return;
-  std::string line = message;
+  std::string line = WithCode(words, code);
   if (!count_as.empty()) {
     line.append(" ").append(count_as).append("=").append(std::to_string(*held + 1));
   } else if (*held > 0) {
     line += " (and " + std::to_string(*held) + " more like it)";
   }
-  logs::Say(level, line);
+  SayNow(level, line);
 }
 
 }  // namespace
@@ -78,28 +95,14 @@ void SetLogSink(LogSink sink) {
 
 namespace logs {
 
-void Say(LogLevel level, std::string_view line) {
-  std::shared_ptr<const LogSink> sink;
-  {
-    Log& log = TheLog();
-    const std::lock_guard<std::mutex> lock(log.mutex);
-    sink = log.sink;
-  }
-  if (sink != nullptr) {
-    (*sink)(level, line);
-  } else if (level != LogLevel::kInfo) {
-    const std::string_view word = ToString(level);
-    std::fprintf(stderr, "%.*s antipode: %.*s\n", static_cast<int>(word.size()), word.data(),
-                 static_cast<int>(line.size()), line.data());
-  }
+void Say(MessageCode code, LogLevel level, std::string_view line) { SayNow(level, WithCode(line, code)); }
+
+void Warn(MessageCode code, const std::string& kind, std::string_view words, std::string_view count_as) {
+  SayOnceAMinute(LogLevel::kWarning, code, kind, words, count_as);
 }
 
-void Warn(const std::string& kind, const std::string& message, std::string_view count_as) {
-  SayOnceAMinute(LogLevel::kWarning, kind, message, count_as);
-}
-
-void Info(const std::string& kind, const std::string& message, std::string_view count_as) {
-  SayOnceAMinute(LogLevel::kInfo, kind, message, count_as);
+void Info(MessageCode code, const std::string& kind, std::string_view words, std::string_view count_as) {
+  SayOnceAMinute(LogLevel::kInfo, code, kind, words, count_as);
 }
 
 void Reset() {

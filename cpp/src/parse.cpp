@@ -124,7 +124,7 @@ class Reader {
   std::string_view complaint_;
 };
 
-Error Malformed(std::string message) { return Error{ErrorCode::kMalformedLineage, std::move(message), nullptr}; }
+Error Malformed(const std::string& words) { return Error{ErrorCode::kMalformedLineage, "AP405", words}; }
 
 void SortEachOnce(std::vector<std::string_view>& texts) {
   std::sort(texts.begin(), texts.end());

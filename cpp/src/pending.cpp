@@ -25,14 +25,14 @@ Result<void> ApplyOnPending(const std::vector<PendingPtr>& uncommitted, const Si
     for (const PendingPtr& write : uncommitted) findings::PublishedBeforeCommit(where, write->store(), write->site());
   }
   if (settings->on_pending == OnPending::kRaise) {
-    return Error{ErrorCode::kPendingWrite,
+    return Error{ErrorCode::kPendingWrite, "AP115",
                  "a lineage leaves before the commit of " + names +
-                     ": readers cannot wait for it. Publish after commit. (site: " + where + ")",
-                 nullptr};
+                     ": readers cannot wait for it. Publish after commit. (site: " + where + ")"};
   }
   if (settings->on_pending == OnPending::kWarn || settings->mode == Mode::kDryRun) {
-    logs::Warn("pending " + where, "sent a lineage before the commit of " + names +
-                                       ": readers cannot wait for it. Publish after commit. site=" + where);
+    logs::Warn("AP115", "pending " + where,
+               "sent a lineage before the commit of " + names +
+                   ": readers cannot wait for it. Publish after commit. site=" + where);
   }
   return {};
 }
@@ -141,8 +141,9 @@ void LineageScope::Written(const PendingPtr& write, const WriteId& id, Site site
     telemetry::Dropped("implausible", "write");
     telemetry::Incomplete("implausible", id.store());
     if (CurrentSettings()->mode == Mode::kDryRun) findings::Incomplete("implausible", id.store(), this, site.ToString());
-    logs::Warn("implausible " + id.store(), "dropped an impossible entry of " + id.store() + ": " + implausible +
-                                                ". It is forged, or the store was rolled back.");
+    logs::Warn("AP407", "implausible " + id.store(),
+               "dropped an impossible entry of " + id.store() + ": " + implausible +
+                   ". It is forged, or the store was rolled back.");
   }
   if (closed) {
     TooLate(id.store(), site);

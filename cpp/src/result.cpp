@@ -31,6 +31,12 @@ std::string_view ErrorName(ErrorCode code) {
   return "AntipodeError";
 }
 
+std::string Error::Words() const {
+  const std::string shown = WithCode("", message_code);
+  const std::size_t at = shown.empty() ? std::string::npos : message.substr(0, message.find('\n')).rfind(shown);
+  return at == std::string::npos ? message : std::string(message).erase(at, shown.size());
+}
+
 namespace detail {
 
 void AbortOnError(const Error& error) {

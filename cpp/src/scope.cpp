@@ -297,9 +297,9 @@ void LineageScope::TooLate(const std::string& store, const Site& site) const {
   const std::string where = site.ToString();
   telemetry::WriteLost("closed", store, where);
   if (IsDryRun()) findings::LateWrite(where, store, "closed");
-  logs::Warn("closed-scope " + where, "dropped a write to " + (store.empty() ? "a store" : Shown(store)) + ": its scope (" +
-                                          site_ + ") has ended. For work that outlives the request use "
-                                          "antipode::DetachedScope(). site=" + where);
+  logs::Warn("AP402", "closed-scope " + where,
+             "dropped a write to " + (store.empty() ? "a store" : Shown(store)) + ": its scope (" + site_ +
+                 ") has ended. For work that outlives the request use antipode::DetachedScope(). site=" + where);
 }
 
 }  // namespace antipode

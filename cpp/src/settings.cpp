@@ -51,7 +51,7 @@ Holder& TheHolder() { return ForkSafe<Holder, LockOrder::kOuter>(); }
 
 std::atomic<std::uint64_t> generation{0};
 
-Error Bad(std::string message) { return Error{ErrorCode::kConfiguration, std::move(message), nullptr}; }
+Error Bad(MessageCode code, const std::string& words) { return Error{ErrorCode::kConfiguration, code, words}; }
 
 Environment OurVariables() {
   Environment found;
@@ -82,7 +82,7 @@ void ReadStores(Environment& environment, Resolved& resolved) {
         if (!text.empty()) {
           const std::string store = variable.substr(kStorePrefix.size(), variable.size() - kStorePrefix.size() - end.size());
           if (const Complaint complaint = word.read(resolved.stores[store], text); complaint && !resolved.error) {
-            resolved.error = Bad(Wanted(variable, text, *complaint));
+            resolved.error = Bad("AP301", Wanted(variable, text, *complaint));
           }
         }
         break;
@@ -124,7 +124,7 @@ void AddKeys(Settings& settings, Resolved& resolved) {
     std::ostringstream contents;
     if (file) contents << file.rdbuf();
     if (!file || file.bad()) {
-      if (!resolved.error) resolved.error = Bad(where + " cannot be read");
+      if (!resolved.error) resolved.error = Bad("AP304", where + " cannot be read");
     } else if (Result<Keys> keys = Keys::ParseFile(contents.str(), where); keys) {
       settings.keys = *keys;
       OriginOf(resolved, "keys").origin = OriginOf(resolved, "keys_file").origin;
@@ -138,7 +138,7 @@ void AddKeys(Settings& settings, Resolved& resolved) {
     trust.origin = "keys are set";
   }
   if (settings.trust == Trust::kKey && settings.keys.empty() && !resolved.error) {
-    resolved.error = Bad("trust=key needs keys: set ANTIPODE_KEYS_FILE, or keys in Configure");
+    resolved.error = Bad("AP303", "trust=key needs keys: set ANTIPODE_KEYS_FILE, or keys in Configure");
   }
 }
 
@@ -154,7 +154,7 @@ Resolved Resolve(const SettingWords& code) {
       if (!found->second.empty()) {
         origin.origin = "environment (" + word.variable + ")";
         if (const Complaint complaint = word.read(settings, found->second); complaint && !resolved.error) {
-          resolved.error = Bad(Wanted(word.variable, found->second, *complaint));
+          resolved.error = Bad("AP301", Wanted(word.variable, found->second, *complaint));
         }
       }
       environment.erase(found);
@@ -174,9 +174,10 @@ Resolved Resolve(const SettingWords& code) {
 
 void Resolved::SayWhatIsWrong() const {
   for (const auto& [variable, hint] : unknown) {
-    logs::Warn("variable " + variable, "the variable " + variable + " is not known and does nothing." + hint);
+    logs::Warn("AP302", "variable " + variable, "the variable " + variable + " is not known and does nothing." + hint);
   }
-  if (error) logs::Say(LogLevel::kError, error->message + ". No lineage is taken or sent until it is right.");
+  if (!error) return;
+  logs::Say(error->message_code, LogLevel::kError, error->Words() + ". No lineage is taken or sent until it is right.");
 }
 
 // What is in force, read now if nobody did.
@@ -219,7 +220,9 @@ Result<std::shared_ptr<const Settings>> LoadSettings() {
 
 Result<std::shared_ptr<const Settings>> Configure(const SettingWords& words) {
   for (const Word& word : SettingWordTable()) {
-    if (const Complaint complaint = word.check(words)) return Bad("Configure(" + word.name + "): " + *complaint);
+    if (const Complaint complaint = word.check(words)) {
+      return Bad("AP301", "Configure(" + word.name + "): " + *complaint);
+    }
   }
   std::shared_ptr<const Resolved> resolved;
   {

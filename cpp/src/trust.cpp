@@ -247,7 +247,8 @@ void Report(const Decision& decision, Direction direction, std::string_view send
   // The kind leaves the address out: an attacker with many of them must not fill the log.
   const std::string kind =
       "trust " + Words(direction) + " " + std::string(ToString(decision.reason)) + " " + decision.header;
-  logs::Warn(kind, verb + where + " (" + Words(direction) + "): " + reason + ". " + std::string(cure), "dropped");
+  const MessageCode code = IsOutward(direction) ? "AP404" : decision.accepted ? "AP409" : "AP403";
+  logs::Warn(code, kind, verb + where + " (" + Words(direction) + "): " + reason + ". " + std::string(cure), "dropped");
 }
 
 void WarnOfForwarded(std::string_view host, const std::vector<Line>& forwarded, const TrustSettings& trust) {
@@ -255,7 +256,7 @@ void WarnOfForwarded(std::string_view host, const std::vector<Line>& forwarded, 
   const std::optional<Line> found = PublicAddressIn(forwarded);
   if (!found) return;
   const auto& [header, address] = *found;
-  logs::Warn("trust beside " + header,
+  logs::Warn("AP414", "trust beside " + header,
              "sent a lineage to " + Shown(host) + " beside " + header + ", which has a public address (" + Shown(address) +
                  "): the receiver drops it. Do not copy that header, or set ANTIPODE_FORWARDED=ignore at the receiver and "
                  "here.",

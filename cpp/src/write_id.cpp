@@ -7,7 +7,7 @@
 namespace antipode {
 namespace {
 
-Error Mistake(std::string message) { return Error{ErrorCode::kConfiguration, std::move(message), nullptr}; }
+Error Mistake(const std::string& words) { return Error{ErrorCode::kConfiguration, "AP501", words}; }
 
 Result<void> CheckStore(const std::string& store) {
   if (!store.empty() && store.size() <= wire::kMaxStore) return {};

@@ -81,7 +81,7 @@ Result<WriteId> EntryOf(const Json& entry) {
       read = 0;
     }
     if (read != digits.size() || digits[0] == '-') {
-      return Error{ErrorCode::kConfiguration, "no unsigned number of 64 bits: " + digits, nullptr};
+      return Error{ErrorCode::kConfiguration, "AP501", "no unsigned number of 64 bits: " + digits};
     }
     version = Ordered{OctetsOf(entry, "epoch"), counter};
   }

@@ -10,8 +10,9 @@
 #include <string>
 #include <vector>
 
-#include "antipode/scope.h"
+#include "antipode/message_code.h"
 #include "antipode/result.h"
+#include "antipode/scope.h"
 #include "antipode/verdict.h"
 
 namespace antipode {
@@ -35,7 +36,11 @@ struct StoreResult {
   std::vector<ServerResult> servers;
   /// Where it is unproven: what kept it from being proved (BAR-59).
   std::optional<UnprovenKind> kind = std::nullopt;
+  /// Where it is late: overload answered, not the deadline (BAR-39, BAR-40).
+  bool overloaded = false;
 
+  /// The code of its verdict; empty where it is visible at every server (OBS-15).
+  MessageCode message_code() const;
   /// The servers that did not answer and of which a pass does not speak.
   std::vector<std::string> LeftOut() const;
 };

@@ -7,6 +7,8 @@
 #include <string>
 #include <string_view>
 
+#include "antipode/message_code.h"
+
 namespace antipode {
 
 enum class LogLevel { kInfo, kWarning, kError };
@@ -23,12 +25,12 @@ void SetLogSink(LogSink sink);
 
 namespace logs {
 
-/// Says a line now.
-void Say(LogLevel level, std::string_view line);
+/// Says a line now, with its code behind its first line (OBS-14).
+void Say(MessageCode code, LogLevel level, std::string_view line);
 
 /// Says a line unless one of this kind came within the minute; `count_as` names the running count.
-void Warn(const std::string& kind, const std::string& message, std::string_view count_as = {});
-void Info(const std::string& kind, const std::string& message, std::string_view count_as = {});
+void Warn(MessageCode code, const std::string& kind, std::string_view words, std::string_view count_as = {});
+void Info(MessageCode code, const std::string& kind, std::string_view words, std::string_view count_as = {});
 
 /// Forgets what was said (tests).
 void Reset();

@@ -236,7 +236,7 @@ class AntipodePropagator : public api::context::propagation::TextMapPropagator {
       return TextForRequest("localhost").value_or(std::optional<std::string>());
     }
     if (!scope->lineage().empty() && settings->trust != Trust::kNone) {
-      logs::Warn("trust no approval",
+      logs::Warn("AP404", "trust no approval",
                  "did not send a lineage with a call of OpenTelemetry's own instrumentation: nothing says where it goes. "
                  "Use antipode::InjectRequest, antipode::otel::Approval round the call, or set ANTIPODE_TRUST=all.",
                  "dropped");

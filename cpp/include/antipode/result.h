@@ -10,6 +10,8 @@
 #include <utility>
 #include <variant>
 
+#include "antipode/message_code.h"
+
 namespace antipode {
 
 class BarrierResult;
@@ -33,7 +35,18 @@ std::string_view ErrorName(ErrorCode code);
 
 /// What happened, why, and what to do about it.
 struct Error {
-  ErrorCode code = ErrorCode::kConfiguration;
+  /// `words` say what is wrong and what cures it, and `number` is their code.
+  Error(ErrorCode kind, MessageCode number, std::string_view words,
+        std::shared_ptr<const BarrierResult> proved = nullptr)
+      : code(kind), message_code(number), message(WithCode(words, number)), result(std::move(proved)) {}
+
+  /// The words of `message` without the code, for a message that holds this one.
+  std::string Words() const;
+
+  ErrorCode code;
+  /// `antipode explain CODE` says what it means and what to do (OBS-14).
+  MessageCode message_code;
+  /// The words with their code behind the first line.
   std::string message;
   /// What the barrier proved until then; null for errors that are no barrier's.
   std::shared_ptr<const BarrierResult> result;

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "antipode/lineage.h"
+#include "antipode/message_code.h"
 #include "antipode/result.h"
 #include "antipode/site.h"
 #include "antipode/write_id.h"
@@ -37,6 +38,9 @@ struct Gap {
   std::string reason;
   std::string store;
   std::string detail;
+
+  /// The code of its reason (OBS-14).
+  MessageCode message_code() const;
 };
 
 /// A response stream with a message in hand, as a gap of its scope; told from others by its address.

@@ -24,7 +24,7 @@ std::string Words(Store& store) {
 void Announce() {
   if (told.load(std::memory_order_relaxed) || told.exchange(true)) return;
   telemetry::Start();
-  logs::Say(LogLevel::kInfo, WordsInForce());
+  logs::Say(MessageCode::None(), LogLevel::kInfo, WordsInForce());
 }
 
 std::string WordsInForce() {

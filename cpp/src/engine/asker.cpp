@@ -245,7 +245,7 @@ Asker::Woken Asker::Sleep(Duration duration) {
   }
   if (watch_ && ready > 0 && heard[1].revents != 0) {
     const Result<void> pumped = watch_->Pump();
-    if (!pumped.ok()) Failed(pumped.error().message, Clock::now());  // a broken channel: the server is asked anew
+    if (!pumped.ok()) Failed(pumped.error().Words(), Clock::now());  // a broken channel: the server is asked anew
   }
   if (pushed_.exchange(false, std::memory_order_acq_rel)) return Woken::kPush;
   return poked ? Woken::kPoke : Woken::kTime;
@@ -321,11 +321,11 @@ Answers Asker::Ask(const std::vector<WriteId>& ids, bool looked_at, bool hurried
     Reconnect();
     if (!watch_ && watchable_ && hurried && inside_.shim->capabilities().push) {
       Result<std::unique_ptr<Watch>> opened = inside_.shim->OpenWatch(server_, [this] { OnChange(); });
-      if (!opened.ok()) return Answers::Unreachable(opened.error().message);
+      if (!opened.ok()) return Answers::Unreachable(opened.error().Words());
       watch_ = std::move(opened).value();
       if (!watch_) {
         watchable_ = false;
-        logs::Info("no-push " + inside_.address, inside_.address + " cannot push, so it is polled");
+        logs::Info("AP515", "no-push " + inside_.address, inside_.address + " cannot push, so it is polled");
       }
     }
     {

@@ -12,10 +12,10 @@ namespace {
 
 BarrierResult Blocking(const Lineage* lineage, const BarrierOptions& options, const Site& site) {
   if (threads::OnEngineThread()) {
-    return Mistaken({ErrorCode::kBlockingCall,
+    return Mistaken({ErrorCode::kBlockingCall, "AP105",
                      "antipode::Barrier() was called on Antipode's own thread and would stop every barrier on it.\n"
-                     "  Use: antipode::BarrierAsync(…), or give that one an Executor. (site: " + site.ToString() + ")",
-                     nullptr});
+                     "  Use: antipode::BarrierAsync(…), or give that one an Executor. (site: " +
+                         site.ToString() + ")"});
   }
   Begun begun = Begin(lineage, options, site);
   if (begun.result) return *std::move(begun.result);

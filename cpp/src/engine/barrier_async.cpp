@@ -77,9 +77,9 @@ class Waiter::Waiting : public Completion, public std::enable_shared_from_this<W
       try {
         callback(result);
       } catch (const std::exception& error) {
-        logs::Say(LogLevel::kError, std::string("a callback of BarrierAsync threw: ") + error.what());
+        logs::Say("AP501", LogLevel::kError, std::string("a callback of BarrierAsync threw: ") + error.what());
       } catch (...) {
-        logs::Say(LogLevel::kError, "a callback of BarrierAsync threw");
+        logs::Say("AP501", LogLevel::kError, "a callback of BarrierAsync threw");
       }
     };
     if (!executor_) {
@@ -89,7 +89,8 @@ class Waiter::Waiting : public Completion, public std::enable_shared_from_this<W
     try {
       executor_(call);
     } catch (const std::exception& error) {
-      logs::Say(LogLevel::kError, std::string("an executor of BarrierAsync refused its work: ") + error.what());
+      const std::string words = error.what();
+      logs::Say("AP501", LogLevel::kError, "an executor of BarrierAsync refused its work: " + words);
       call();
     }
   }

@@ -18,6 +18,28 @@ std::string Spaced(std::string_view word) {
   return spaced;
 }
 
+MessageCode CodeOf(UnprovenKind kind) {
+  switch (kind) {
+    case UnprovenKind::kHistory:
+      return "AP202";
+    case UnprovenKind::kRight:
+      return "AP203";
+    case UnprovenKind::kConnection:
+      return "AP204";
+    case UnprovenKind::kNotOpened:
+      return "AP104";
+    case UnprovenKind::kDiscovery:
+      return "AP207";
+    case UnprovenKind::kUnfit:
+      return "AP208";
+    case UnprovenKind::kOwnFault:
+      return "AP209";
+    case UnprovenKind::kOther:
+      break;
+  }
+  return "AP299";
+}
+
 std::string Short(const std::string& name, const StoreResult& store) {
   if (store.verdict == Verdict::kElsewhere) return name + " elsewhere (not registered in this process)";
   if (store.verdict != Verdict::kVisible) return name + " " + Spaced(ToString(store.verdict)) + ": " + store.reason;
@@ -26,6 +48,21 @@ std::string Short(const std::string& name, const StoreResult& store) {
 }
 
 }  // namespace
+
+MessageCode StoreResult::message_code() const {
+  switch (verdict) {
+    case Verdict::kVisible:
+      return LeftOut().empty() ? MessageCode::None() : "AP206";
+    case Verdict::kTimedOut:
+    case Verdict::kNotYet:
+      return overloaded ? "AP205" : "AP201";
+    case Verdict::kElsewhere:
+      return "AP103";
+    case Verdict::kUnproven:
+      break;
+  }
+  return CodeOf(kind.value_or(UnprovenKind::kOther));
+}
 
 std::vector<std::string> StoreResult::LeftOut() const {
   std::vector<std::string> left;
@@ -72,15 +109,17 @@ std::string BarrierResult::ToString() const {
 }
 
 std::string BarrierResult::Explain() const {
-  std::string lines = ToString();
+  const bool waited_for_nothing = !held_->all_off && !held_->error && held_->stores.empty() && held_->off.empty();
+  std::string lines = WithCode(ToString(), waited_for_nothing ? "AP102" : MessageCode::None());
   for (const auto& [name, store] : held_->stores) {
-    lines += "\n  " + name + ": " + std::string(antipode::ToString(store.verdict));
-    if (store.kind) lines += ", " + std::string(antipode::ToString(*store.kind));
-    lines += " (" + store.reason + ")";
+    std::string line = name + ": " + std::string(antipode::ToString(store.verdict));
+    if (store.kind) line += ", " + std::string(antipode::ToString(*store.kind));
+    lines += "\n  " + WithCode(line + " (" + store.reason + ")", store.message_code());
   }
   for (const Gap& gap : held_->gaps) {
-    lines += "\n  incomplete: " + gap.reason;
-    for (const std::string& word : {gap.store, gap.detail}) lines += word.empty() ? "" : " " + word;
+    std::string line = "incomplete: " + gap.reason;
+    for (const std::string& word : {gap.store, gap.detail}) line += word.empty() ? "" : " " + word;
+    lines += "\n  " + WithCode(line, gap.message_code());
   }
   if (held_->error) lines += "\n" + std::string(ErrorName(held_->error->code)) + ": " + held_->error->message;
   return lines;

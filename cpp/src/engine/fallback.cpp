@@ -64,22 +64,23 @@ FallbackReading::~FallbackReading() {
 }
 
 std::optional<Error> FallbackUnproven(const BarrierResult& result, bool proceeds) {
-  const auto with = [&result](ErrorCode code, const std::string& words) {
-    return Error{code, words, std::make_shared<const BarrierResult>(result)};
-  };
+  const auto proved = [&result] { return std::make_shared<const BarrierResult>(result); };
   std::vector<std::string> unproven;
   for (const auto& [name, store] : result.stores()) {
     if (name == kBranches) {
-      return with(ErrorCode::kTimedOut, "no fallback: what open branches write is known nowhere\n" + result.Explain());
+      return Error{ErrorCode::kTimedOut, "AP210",
+                   "no fallback: what open branches write is known nowhere\n" + result.Explain(), proved()};
     }
     if (store.verdict == Verdict::kUnproven) unproven.push_back(name);
   }
   if (unproven.empty() || proceeds) return std::nullopt;
-  return with(ErrorCode::kUnproven, UnprovenWords(result, unproven));
+  Error error = UnprovenError(result, unproven);
+  error.result = proved();
+  return error;
 }
 
 Error FallbackRefused(const BarrierResult& result) {
-  return {ErrorCode::kTimedOut,
+  return {ErrorCode::kTimedOut, "AP114",
           "no fallback: " + std::to_string(InForce()->max_fallbacks) + " run already\n" + result.Explain(),
           std::make_shared<const BarrierResult>(result)};
 }

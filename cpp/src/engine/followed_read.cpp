@@ -34,9 +34,9 @@ bool Quietly(const Do& what) noexcept {
     what();
     return true;
   } catch (const std::exception& error) {
-    logs::Warn("followed read", std::string("a read could not be followed: ") + error.what());
+    logs::Warn("AP603", "followed read", std::string("a read could not be followed: ") + error.what());
   } catch (...) {
-    logs::Warn("followed read", "a read could not be followed");
+    logs::Warn("AP603", "followed read", "a read could not be followed");
   }
   return false;
 }

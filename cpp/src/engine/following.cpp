@@ -99,7 +99,7 @@ class Following : public std::enable_shared_from_this<Following> {
     try {
       what();
     } catch (const std::exception& error) {
-      logs::Say(LogLevel::kError, std::string("a dry-run record could not be made: ") + error.what());
+      logs::Say("AP601", LogLevel::kError, std::string("a dry-run record could not be made: ") + error.what());
     }
   }
 

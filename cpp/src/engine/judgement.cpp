@@ -65,6 +65,12 @@ ServerResult JudgeServer(const Server& server, const Needs& needs, bool looked) 
   return {address, Verdict::kVisible, {}, false};
 }
 
+bool IsOverloaded(const Store& store, const Group& group) {
+  return std::any_of(group.needs.begin(), group.needs.end(), [&](const Need& need) {
+    return &need.server->store() == &store && !need.Is(Verdict::kVisible) && (need.overloaded || group.overloaded);
+  });
+}
+
 StoreResult JudgeStore(const Asked& asked, const Group& group, Duration waited, bool looked) {
   StoreResult result;
   result.waited = waited;
@@ -118,6 +124,7 @@ StoreResult JudgeStore(const Asked& asked, const Group& group, Duration waited, 
     if (reasons.empty()) continue;
     result.verdict = verdict;
     result.reason = Joined(reasons, "; ");
+    result.overloaded = verdict != Verdict::kUnproven && IsOverloaded(*asked.store, group);
     if (!there.empty()) result.reason += " (" + Joined(there, ", ") + (there.size() == 1 ? " is" : " are") + " there)";
     return result;
   }
@@ -144,16 +151,6 @@ std::string CureOfTimeout(const Plan& plan, const BarrierResult& result, const s
   return "It was given up early, so a longer Timeout() does not help: ReadOrFallback() can read the primary.";
 }
 
-std::string TimeoutWords(const Plan& plan, const BarrierResult& result, const std::vector<std::string>& names) {
-  const std::string region = InForce()->region;
-  std::vector<std::string> told;
-  for (const std::string& name : names) {
-    told.push_back(name + " is not visible" + (region.empty() ? "" : " in region " + region) + " after " +
-                   Milliseconds(result.waited()) + " ms: " + result.store(name).reason);
-  }
-  return Joined(told, "; ") + ".\n  " + CureOfTimeout(plan, result, names);
-}
-
 // What cures a kind of doubt. Only a history speaks of lost writes (BAR-59).
 std::string CureOf(UnprovenKind kind, const std::string& store) {
   switch (kind) {
@@ -178,9 +175,13 @@ std::string CureOf(UnprovenKind kind, const std::string& store) {
   return "antipode doctor URL says what is unproven at a server, and what cures it.";
 }
 
-}  // namespace
+// What is said of stores that are unproven, and the lines with what cures that.
+struct Told {
+  std::string words;
+  std::string cures;
+};
 
-std::string UnprovenWords(const BarrierResult& result, const std::vector<std::string>& names) {
+Told TellUnproven(const BarrierResult& result, const std::vector<std::string>& names) {
   std::vector<std::string> told;
   std::map<UnprovenKind, std::string> first;
   for (const std::string& name : names) {
@@ -188,20 +189,40 @@ std::string UnprovenWords(const BarrierResult& result, const std::vector<std::st
     told.push_back(name + ": " + store.reason);
     if (name != kBranches) first.emplace(store.kind.value_or(UnprovenKind::kOther), name);
   }
-  std::string words = Joined(told, "; ") + ".";
-  for (const auto& [kind, name] : first) words += "\n  " + CureOf(kind, name);
-  return words;
+  std::string cures;
+  for (const auto& [kind, name] : first) cures += "\n  " + CureOf(kind, name);
+  return {Joined(told, "; "), cures};
+}
+
+// Of stores that are late, and of unproven ones that count as such (`as_timeout`).
+Error TimeoutError(const Plan& plan, const BarrierResult& result, const std::vector<std::string>& late,
+                   const std::vector<std::string>& lost) {
+  const std::string region = InForce()->region;
+  const Told unproven = TellUnproven(result, lost);
+  std::vector<std::string> told;
+  if (!lost.empty()) told.push_back(unproven.words);
+  for (const std::string& name : late) {
+    told.push_back(name + " is not visible" + (region.empty() ? "" : " in region " + region) + " after " +
+                   Milliseconds(result.waited()) + " ms: " + result.store(name).reason);
+  }
+  return {ErrorCode::kTimedOut, result.store((lost.empty() ? late : lost).front()).message_code(),
+          Joined(told, "; ") + "." + unproven.cures + "\n  " + CureOfTimeout(plan, result, late)};
+}
+
+}  // namespace
+
+Error UnprovenError(const BarrierResult& result, const std::vector<std::string>& names) {
+  const Told told = TellUnproven(result, names);
+  return {ErrorCode::kUnproven, result.store(names.front()).message_code(), told.words + "." + told.cures};
 }
 
 namespace {
 
 // What this policy makes of an error; nothing where it lets the application go on.
-std::optional<Error> Applied(Policy policy, Error error) {
+std::optional<Error> Applied(Policy policy, const Error& error) {
   if (policy == Policy::kRaise) return error;
   if (policy != Policy::kRedeliver) return std::nullopt;
-  error.message = "give the message back: " + error.message;
-  error.code = ErrorCode::kRedeliver;
-  return error;
+  return Error{ErrorCode::kRedeliver, error.message_code, "give the message back: " + error.Words(), error.result};
 }
 
 std::optional<Error> EnforceSatisfied(const Plan& plan, const BarrierResult& result) {
@@ -215,13 +236,12 @@ std::optional<Error> EnforceSatisfied(const Plan& plan, const BarrierResult& res
     if (!recorded && (store.verdict == Verdict::kTimedOut || store.verdict == Verdict::kNotYet)) late.push_back(name);
   }
   if (!lost.empty() && plan.on_unproven != Policy::kAsTimeout) {
-    auto error = Applied(plan.on_unproven, {ErrorCode::kUnproven, UnprovenWords(result, lost), nullptr});
+    auto error = Applied(plan.on_unproven, UnprovenError(result, lost));
     if (error) return error;
+    lost.clear();
   }
-  if (!late.empty()) return Applied(plan.on_timeout, {ErrorCode::kTimedOut, TimeoutWords(plan, result, late), nullptr});
-  if (!lost.empty() && plan.on_unproven == Policy::kAsTimeout) {
-    return Applied(plan.on_timeout, {ErrorCode::kUnproven, UnprovenWords(result, lost), nullptr});
-  }
+  if (!late.empty()) return Applied(plan.on_timeout, TimeoutError(plan, result, late, lost));
+  if (!lost.empty()) return Applied(plan.on_timeout, UnprovenError(result, lost));
   return std::nullopt;
 }
 
@@ -257,11 +277,11 @@ std::optional<Error> Enforce(const Plan& plan, const BarrierResult& result) {
     if (error) return error;
   }
   if (result.vacuous() && plan.on_vacuous == Policy::kRaise) {
-    return Error{ErrorCode::kIncomplete,
-                 "a barrier judged nothing: " + ShownList(plan.elsewhere) + " not registered in this process", nullptr};
+    return Error{ErrorCode::kIncomplete, "AP604",
+                 "a barrier judged nothing: " + ShownList(plan.elsewhere) + " not registered in this process"};
   }
   if (plan.require_complete && !result.complete()) {
-    return Error{ErrorCode::kIncomplete, "require_complete: something was left unjudged\n" + result.Explain(), nullptr};
+    return Error{ErrorCode::kIncomplete, "AP116", "require_complete: something was left unjudged\n" + result.Explain()};
   }
   return std::nullopt;
 }

@@ -19,8 +19,8 @@ bool FailsWithoutReplica(const Asked& asked);
 /// The verdict of each store. `looked`: nobody waited, so what is not visible is not yet.
 StoreResults JudgeStores(const Plan& plan, const Group& group, Duration waited, bool looked);
 
-/// Why these stores are unproven, and what cures each kind (BAR-59).
-std::string UnprovenWords(const BarrierResult& result, const std::vector<std::string>& names);
+/// Why these stores, at least one, are unproven, and what cures each kind (BAR-59).
+Error UnprovenError(const BarrierResult& result, const std::vector<std::string>& names);
 
 /// What the policies say of a result; nothing where the application goes on (BAR-42 to BAR-47).
 std::optional<Error> Enforce(const Plan& plan, const BarrierResult& result);

@@ -50,6 +50,8 @@ struct Need {
   bool late = false;
   /// The server does not answer, and is left out of the pass.
   bool left_out = false;
+  /// It was answered before its deadline, because waiting on would be in vain (BAR-40).
+  bool overloaded = false;
 
   bool Is(Verdict verdict) const noexcept { return answer && answer->verdict == verdict; }
 };

@@ -17,7 +17,7 @@ namespace {
 
 constexpr double kLongSeconds = 60;  // a longer deadline is probably one in milliseconds (BAR-58)
 
-Error Mistake(std::string message) { return {ErrorCode::kConfiguration, std::move(message), nullptr}; }
+Error Mistake(MessageCode code, const std::string& words) { return {ErrorCode::kConfiguration, code, words}; }
 
 // A name without what people mistake in names: case, `-` and `_`.
 std::string Plain(std::string_view name) {
@@ -32,8 +32,9 @@ std::string Plain(std::string_view name) {
 Result<void> CheckName(const std::string& name, const std::vector<std::shared_ptr<Store>>& registered) {
   for (const auto& store : registered) {
     if (Plain(store->name()) == Plain(name)) {
-      return Mistake("the lineage names store \"" + Shown(name) + "\", this process has registered \"" + store->name() +
-                     "\": the same name but for case, - and _. A store has one name in every service.");
+      return Mistake("AP107", "the lineage names store \"" + Shown(name) + "\", this process has registered \"" +
+                                  store->name() +
+                                  "\": the same name but for case, - and _. A store has one name in every service.");
     }
   }
   return {};
@@ -45,7 +46,7 @@ Result<Duration> Deadline(const BarrierOptions& options, const ScopePtr& scope, 
   if (options.timeout()) {
     const double seconds = options.timeout()->count();
     if (!(seconds >= 0 && seconds <= Seconds(kLongestTimeout))) {
-      return Mistake("Timeout(" + std::to_string(seconds) + " s): want 0 to 3600 s");
+      return Mistake("AP109", "Timeout(" + std::to_string(seconds) + " s): want 0 to 3600 s");
     }
     limit = std::chrono::duration_cast<Duration>(BarrierOptions::Seconds(seconds));
   } else if (asked.empty()) {
@@ -54,8 +55,9 @@ Result<Duration> Deadline(const BarrierOptions& options, const ScopePtr& scope, 
     for (const Asked& each : asked) limit = std::max<Duration>(limit, each.store->timeout());
   }
   if (Seconds(limit) > kLongSeconds) {
-    logs::Warn("timeout " + site, "a barrier may wait for " + std::to_string(std::llround(Seconds(limit))) +
-                                      " s: variables are in milliseconds. site=" + site);
+    logs::Warn("AP110", "timeout " + site,
+               "a barrier may wait for " + std::to_string(std::llround(Seconds(limit))) +
+                   " s: variables are in milliseconds. site=" + site);
   }
   const auto deadline = scope ? scope->deadline() : std::nullopt;
   if (deadline) limit = std::min<Duration>(limit, std::max<Duration>(*deadline - Clock::now(), Duration::zero()));
@@ -64,12 +66,12 @@ Result<Duration> Deadline(const BarrierOptions& options, const ScopePtr& scope, 
 
 Result<void> CheckRedeliver(const ScopePtr& scope) {
   if (!scope || !scope->delivery()) {
-    return Mistake("OnTimeout(kRedeliver) needs a message to give back: this is not a consumer's scope");
+    return Mistake("AP113", "OnTimeout(kRedeliver) needs a message to give back: this is not a consumer's scope");
   }
   const Delivery& delivery = *scope->delivery();
   const std::string refusal = scope->closed() ? "its scope has ended" : delivery.Refusal();
   if (!delivery.can_redeliver || !refusal.empty()) {
-    return Mistake("OnTimeout(kRedeliver): the message cannot go back: " + refusal);
+    return Mistake("AP113", "OnTimeout(kRedeliver): the message cannot go back: " + refusal);
   }
   return {};
 }
@@ -79,7 +81,8 @@ Result<Policy> CheckedPolicy(std::string_view option, Policy policy, std::initia
   if (std::find(allowed.begin(), allowed.end(), policy) == allowed.end()) {
     std::vector<std::string> words;
     for (const Policy each : allowed) words.emplace_back(ToString(each));
-    return Mistake(std::string(option) + "(" + std::string(ToString(policy)) + "): want " + Joined(words, ", "));
+    return Mistake("AP111",
+                   std::string(option) + "(" + std::string(ToString(policy)) + "): want " + Joined(words, ", "));
   }
   if (policy == Policy::kRedeliver) {
     const Result<void> can = CheckRedeliver(scope);
@@ -178,6 +181,7 @@ Result<Plan> MakePlan(ScopePtr scope, const Lineage* lineage, const BarrierOptio
   const auto now = InForce();
   if (lineage == nullptr && !scope) {
     return Mistake(
+        "AP101",
         "antipode::Barrier() was called outside any scope, so there is no lineage to wait for. Open an antipode::Scope, "
         "carry one to this thread by antipode::Carry, or give it a lineage. (site: " + plan.site + ")");
   }
@@ -189,13 +193,15 @@ Result<Plan> MakePlan(ScopePtr scope, const Lineage* lineage, const BarrierOptio
   const std::shared_ptr<Registry> registry = CurrentRegistry();
   if (registry->All().empty() && now->stores.empty()) {
     return Mistake(
+        "AP108",
         "antipode::Barrier() was called in a process that has registered no store: wrap a client, or register the store "
         "that it should wait for. (site: " + plan.site + ")");
   }
   Announce();
   if (options.stores()) {
     if (options.stores()->empty()) {
-      return Mistake("Stores({}) asks for nothing, and would always pass: name stores, or leave Stores() out");  // BAR-58
+      return Mistake("AP112",  // BAR-58
+                     "Stores({}) asks for nothing, and would always pass: name stores, or leave Stores() out");
     }
     for (const std::string& name : *options.stores()) {
       const auto needed = registry->Need(name);
@@ -210,6 +216,7 @@ Result<Plan> MakePlan(ScopePtr scope, const Lineage* lineage, const BarrierOptio
   plan.reach = options.reach().value_or(Reach::kRegion);
   if (plan.reach == Reach::kSession) {
     return Mistake(
+        "AP111",
         "Reach(kSession) speaks of one connection, which a barrier does not have: read in antipode::Reading(lineage), or "
         "wrap with WaitOnRead(true)");
   }
@@ -226,7 +233,7 @@ Result<Plan> MakePlan(ScopePtr scope, const Lineage* lineage, const BarrierOptio
 }
 
 void WarnVacuous(const Plan& plan) {
-  logs::Warn("vacuous " + plan.site,
+  logs::Warn("AP604", "vacuous " + plan.site,
              "a barrier judged nothing: the lineage has writes to " + ShownList(plan.elsewhere) +
                  "; registered in this process: " + Joined(NamesOf(CurrentRegistry()->All()), ", ") +
                  ". If these are one store, give it one name. site=" + plan.site);

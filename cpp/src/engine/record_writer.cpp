@@ -146,7 +146,7 @@ void RecordWriter::Run() {
       try {
         for (std::string& line : due()) batch.push_back(std::move(line));
       } catch (const std::exception& error) {  // the thread goes on for the other records
-        logs::Say(LogLevel::kError, std::string("a dry-run summary could not be made: ") + error.what());
+        logs::Say("AP601", LogLevel::kError, std::string("a dry-run summary could not be made: ") + error.what());
       }
     } else if (due == nullptr) {
       asked_at = Clock::now();
@@ -189,7 +189,7 @@ void RecordWriter::Drop(const std::string& why, std::uint64_t count) {
 }
 
 void RecordWriter::SayDropped(const std::string& why) const {
-  logs::Warn("records", "dry-run records cannot be written: " + why + ".", "dropped");
+  logs::Warn("AP601", "records", "dry-run records cannot be written: " + why + ".", "dropped");
 }
 
 void RecordWriter::AfterForkInChild() {

@@ -64,14 +64,13 @@ Result<std::shared_ptr<Store>> Registry::Join(const ShimType& type, const StoreO
   if (!checked.ok()) return checked.error();
   const Duration timeout = options.timeout.value_or(Duration::zero());
   if (timeout < Duration::zero() || timeout > kLongestTimeout) {  // BAR-58
-    return Error{ErrorCode::kConfiguration,
-                 options.name + ": its Timeout is " + std::to_string(Seconds(timeout)) + " s: want 0 to 3600 s", nullptr};
+    return Error{ErrorCode::kConfiguration, "AP109",
+                 options.name + ": its Timeout is " + std::to_string(Seconds(timeout)) + " s: want 0 to 3600 s"};
   }
   if (options.replicas && options.replicas->empty()) {  // BAR-53
-    return Error{ErrorCode::kConfiguration,
-                 options.name + ": Replicas({}) names no server: name those that readers of this region may use, or leave it out "
-                                "for the client's own",
-                 nullptr};
+    return Error{ErrorCode::kConfiguration, "AP501",
+                 options.name + ": Replicas({}) names no server: name those that readers of this region may use, or leave "
+                                "it out for the client's own"};
   }
   std::shared_ptr<Store> store;
   {
@@ -108,11 +107,10 @@ std::vector<std::shared_ptr<Store>> Registry::All() const {
 Result<std::shared_ptr<Store>> Registry::Need(std::string_view name) const {
   if (std::shared_ptr<Store> store = Get(name)) return store;
   const std::vector<std::string> known = NamesOf(All());
-  return Error{ErrorCode::kUnknownStore,
+  return Error{ErrorCode::kUnknownStore, "AP106",
                "Barrier(Stores({\"" + std::string(name) + "\"})): no such store in this process; registered: " +
                    Listed(known, "none") + ".\n " + DidYouMean(name, known) +
-                   " If another service owns it, leave it out, or register it here.",
-               nullptr};
+                   " If another service owns it, leave it out, or register it here."};
 }
 
 void Registry::BeforeFork() {
@@ -149,7 +147,8 @@ Result<void> RegisterShim(ShimType type) {
   const std::lock_guard<std::mutex> lock(kinds.mutex);
   const auto [found, fresh] = kinds.by_name.try_emplace(type.kind, type);
   if (fresh || found->second.type == type.type) return {};
-  return Error{ErrorCode::kConfiguration, "Register(\"" + type.kind + "\"): another shim has this name already", nullptr};
+  return Error{ErrorCode::kConfiguration, "AP501",
+               "Register(\"" + type.kind + "\"): another shim has this name already"};
 }
 
 Result<ShimType> FindShim(std::string_view kind) {
@@ -159,10 +158,9 @@ Result<ShimType> FindShim(std::string_view kind) {
   if (found != kinds.by_name.end()) return found->second;
   std::vector<std::string> known;
   for (const auto& each : kinds.by_name) known.push_back(each.first);
-  return Error{ErrorCode::kConfiguration,
+  return Error{ErrorCode::kConfiguration, "AP501",
                "no shim is registered for \"" + std::string(kind) + "\" (registered: " + Listed(known, "none") +
-                   "): call antipode::Register<…>(\"" + std::string(kind) + "\") once, in main",
-               nullptr};
+                   "): call antipode::Register<…>(\"" + std::string(kind) + "\") once, in main"};
 }
 
 Result<std::shared_ptr<Store>> JoinStore(const ShimType& type, const StoreOptions& options) {

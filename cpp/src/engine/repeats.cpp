@@ -16,7 +16,7 @@ void Do(const Repeats::Job& job, bool may) {
   try {
     job(may);
   } catch (const std::exception& error) {
-    logs::Say(LogLevel::kError, std::string("a dry-run record could not be made: ") + error.what());
+    logs::Say("AP601", LogLevel::kError, std::string("a dry-run record could not be made: ") + error.what());
   }
 }
 

@@ -29,6 +29,15 @@ std::shared_ptr<Server> Find(const std::vector<std::shared_ptr<Server>>& servers
   return nullptr;
 }
 
+// The application's own function may throw as well as answer with an error.
+Result<Targets> ListedBy(const ListTargets& list) {
+  try {
+    return list();
+  } catch (const std::exception& error) {
+    return Error{ErrorCode::kConfiguration, "AP207", error.what()};
+  }
+}
+
 std::int64_t Ticks(TimePoint now) noexcept { return now.time_since_epoch().count(); }
 
 }  // namespace
@@ -89,21 +98,19 @@ Result<void> Store::AgreeOnEnvelopes(const std::optional<std::string>& keys) {
   const std::lock_guard<std::mutex> lock(mutex_);
   if (!envelopes_) envelopes_ = keys;
   if (*envelopes_ == keys) return {};
-  return Error{ErrorCode::kConfiguration,
+  return Error{ErrorCode::kConfiguration, "AP503",
                name_ + " was wrapped with EnvelopeKeys " + quoted(*envelopes_) + " before, and now with " + quoted(keys) +
                    ": one would misread the other's values. Give every wrap of this store, in every process, the same "
-                   "EnvelopeKeys",
-               nullptr};
+                   "EnvelopeKeys"};
 }
 
 // Servers
 
 Result<void> Store::Join(const ShimType& type, const StoreOptions& options) {
   if (type_ != type.type) {
-    return Error{ErrorCode::kConfiguration,
+    return Error{ErrorCode::kConfiguration, "AP503",
                  "store \"" + name_ + "\" is registered as " + kind_ + " already; it cannot be " + type.kind +
-                     ", too. Give one of them another name.",
-                 nullptr};
+                     ", too. Give one of them another name."};
   }
   {
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -246,8 +253,8 @@ void Store::RefreshLater() {
   refresher_ = std::make_unique<std::thread>(threads::Named("antipode-list", [this] {
     const Result<void> done = Refresh();
     if (!done.ok()) {  // the application's function: its last answer stands for a while
-      logs::Warn("replicas " + name_,
-                 "the function for the replicas of " + name_ + " failed: " + done.error().message);
+      logs::Warn("AP207", "replicas " + name_,
+                 "the function for the replicas of " + name_ + " failed: " + done.error().Words());
     }
     refreshing_.store(false);
   }));
@@ -262,17 +269,12 @@ Result<void> Store::Refresh() {
   }
   Result<void> done;
   for (const auto& source : sources) {
-    Result<Targets> listed = Error{ErrorCode::kConfiguration, {}, nullptr};
-    try {
-      listed = source->list();
-    } catch (const std::exception& error) {
-      listed = Error{ErrorCode::kConfiguration, error.what(), nullptr};
-    }
+    const Result<Targets> listed = ListedBy(source->list);
     if (listed.ok() && !listed->empty()) {
       Take(*source, *listed);
     } else {
       const std::lock_guard<std::mutex> lock(mutex_);
-      source->words = listed.ok() ? "the function for them names no server" : listed.error().message;
+      source->words = listed.ok() ? "the function for them names no server" : listed.error().Words();
       if (!listed.ok()) done = listed.error();
     }
   }

@@ -45,14 +45,13 @@ Result<void> WaitedInVain(const std::string& store, const std::string& words, Du
   auto held = std::make_shared<BarrierResult::Held>();
   held->waited = waited;
   held->left_unjudged = true;
-  held->stores.emplace(store, StoreResult{unproven ? Verdict::kUnproven : Verdict::kTimedOut, told, waited, {}});
-  Error error{unproven ? ErrorCode::kUnproven : ErrorCode::kTimedOut, told, nullptr};
+  const StoreResult judged{unproven ? Verdict::kUnproven : Verdict::kTimedOut, told, waited, {}};
+  held->stores.emplace(store, judged);
+  auto result = std::make_shared<const BarrierResult>(std::move(held));
   if (policy == Policy::kRedeliver && scope && scope->delivery()) {
-    error.code = ErrorCode::kRedeliver;
-    error.message = "give the message back: " + told;
+    return Error{ErrorCode::kRedeliver, judged.message_code(), "give the message back: " + told, std::move(result)};
   }
-  error.result = std::make_shared<const BarrierResult>(std::move(held));
-  return error;
+  return Error{unproven ? ErrorCode::kUnproven : ErrorCode::kTimedOut, judged.message_code(), told, std::move(result)};
 }
 
 }  // namespace antipode

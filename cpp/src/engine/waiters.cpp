@@ -283,6 +283,7 @@ void Waiters::EndLooks(Groups& released, const std::string& epoch, Duration lag,
     if (need->group.timeout > Duration::zero()) {
       const std::string why = Overload(*need, need->epoch == epoch ? lag : Duration::zero(), now);
       if (why.empty()) continue;  // it waits on
+      need->overloaded = true;
       need->answer = Visibility::NotYet((need->answer->reason.empty() ? "" : need->answer->reason + "; ") + why);
     }
     Count(*need, -1);

@@ -42,7 +42,7 @@ Result<WriteId> Writing::Identifier(const Version& version) const {
 
 void Writing::Settle(const Result<WriteId>& id, bool checks) {
   if (!id.ok()) {  // the write has happened, and no lineage can hold its version
-    RecordIncomplete("pending", id.error().message);
+    RecordIncomplete("pending", id.error().Words());
     return;
   }
   open_ = false;

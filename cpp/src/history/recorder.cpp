@@ -24,9 +24,9 @@ namespace {
 
 std::atomic<Recorder*> current{nullptr};
 
-void Say(const std::string& words) noexcept {
+void SayLost(const std::string& words) noexcept {
   try {
-    logs::Warn("history recorder", words);
+    logs::Warn("AP602", "history recorder", words);
   } catch (...) {  // the application's own sink
   }
 }
@@ -114,7 +114,7 @@ Recorder* Recorder::InForce() noexcept {
     for (const auto& store : CurrentRegistry()->All()) made->NotRead(*store);
     return made;
   } catch (...) {
-    Say("no history is recorded: it could not be begun");
+    SayLost("no history is recorded: it could not be begun");
     return nullptr;
   }
 }
@@ -134,7 +134,7 @@ void Recorder::Safely(const Action& action) noexcept {
 void Recorder::Failed() noexcept {
   constexpr const char* kWords = "an operation could not be recorded";
   try {
-    Say(kWords);
+    SayLost(kWords);
     const std::lock_guard<std::mutex> lock(Recordings::Instance().mutex);
     Put(GapLine(kWords, 1));
   } catch (...) {  // nor can that be said
@@ -216,7 +216,7 @@ void Recorder::End() noexcept {
   try {
     if (getpid() == pid_) writer_.RecordWriter::End();
   } catch (...) {
-    Say("the history could not be written to its end");
+    SayLost("the history could not be written to its end");
   }
 }
 

@@ -33,7 +33,7 @@ std::string Writer::Append(const std::vector<std::string>& lines) {
   std::string octets;
   if (full) {
     octets = gap_("full: " + file_ + " has the size that it may have", missing + lines.size()) + '\n';
-    logs::Warn("history", "the history is full: " + file.path() + " (ANTIPODE_RECORDS_MAX_MIB).", "dropped");
+    logs::Warn("AP602", "history", "the history is full: " + file.path() + " (ANTIPODE_RECORDS_MAX_MIB).", "dropped");
   } else {
     if (missing > 0) octets = gap_("not written", missing) + '\n';
     for (const std::string& line : lines) octets.append(line).append(1, '\n');
@@ -45,7 +45,7 @@ std::string Writer::Append(const std::vector<std::string>& lines) {
 }
 
 void Writer::SayDropped(const std::string& why) const {
-  logs::Warn("history", "operations are missing from the history: " + why + ".", "dropped");
+  logs::Warn("AP602", "history", "operations are missing from the history: " + why + ".", "dropped");
 }
 
 }  // namespace antipode::history

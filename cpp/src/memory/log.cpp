@@ -15,7 +15,7 @@ constexpr Duration kMarkPeriod = std::chrono::seconds(1);
 
 // A mistake in a test's words: nothing after it would mean anything.
 [[noreturn]] void Mistake(const std::string& message) {
-  std::fprintf(stderr, "antipode::MemoryStore: %s\n", message.c_str());
+  std::fprintf(stderr, "antipode::MemoryStore: %s\n", WithCode(message, "AP501").c_str());
   std::abort();
 }
 

@@ -63,7 +63,7 @@ Answers AnyShim::Wait(Span<const WriteId> ids, Server& server, std::chrono::nano
 Result<std::unique_ptr<Watch>> AnyShim::OpenWatch(Server& server, std::function<void()> on_change) {
   const Target& target = TargetOf(server);
   auto watch = std::make_unique<NodeWatch>(*target.log, *target.node, server, std::move(on_change));
-  if (!target.log->Watch(*target.node, *watch)) return Error{ErrorCode::kUnfitStore, Refused(target), nullptr};
+  if (!target.log->Watch(*target.node, *watch)) return Error{ErrorCode::kUnfitStore, "AP204", Refused(target)};
   return std::unique_ptr<Watch>(std::move(watch));
 }
 

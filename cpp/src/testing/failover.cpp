@@ -353,7 +353,7 @@ Result<void> CheckTally(const Tally& tally, const FailoverBounds& bounds) {
   if (tally.judged.find("visible") == tally.judged.end()) wrong += "\nnothing was proved";
   if (bounds.most_unproven && tally.UnprovenShare() > *bounds.most_unproven) wrong += "\ntoo many are unproven";
   if (wrong.empty()) return {};
-  return Error{ErrorCode::kUnproven, tally.ToString() + wrong, nullptr};
+  return Error{ErrorCode::kUnproven, "AP299", tally.ToString() + wrong};
 }
 
 }  // namespace antipode::testing

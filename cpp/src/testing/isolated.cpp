@@ -40,10 +40,9 @@ int Barriers(const std::string& store) { return BarrierLog::Count(store); }
 Result<void> AssertBarriers(const std::string& store, int at_least) {
   const int count = Barriers(store);
   if (count >= at_least) return {};
-  return Error{ErrorCode::kConfiguration,
+  return Error{ErrorCode::kConfiguration, "AP501",
                std::to_string(count) + " barriers judged " + store + ", want at least " + std::to_string(at_least) +
-                   ": the read is unprotected",
-               nullptr};
+                   ": the read is unprotected"};
 }
 
 bool FlushHistory(std::chrono::nanoseconds timeout) { return history::Flush(timeout); }

@@ -39,6 +39,7 @@ bool Register(const Json& vector, SettingWords words = {}) {
   words.stores = vector.at("expected").get<std::vector<std::string>>();
   words.on_replica_out = vector.at("on_replica_out") == "fail" ? OnReplicaOut::kFail : OnReplicaOut::kName;
   words.replica_out_after = 50ms;
+  if (vector.contains("max_waiters")) words.max_waiters = vector.at("max_waiters").get<std::int64_t>();
   Set(words);
   bool has_down = false;
   const std::vector<std::string> off = vector.value("off", std::vector<std::string>());
@@ -104,6 +105,9 @@ TEST(BarrierVectors, Results) {
       if (store.kind) kinds[name] = std::string(ToString(*store.kind));
     }
     EXPECT_EQ(kinds, vector.value("kinds", Json::object())) << result.Explain();  // BAR-59
+    Json codes = Json::object();
+    for (const auto& [name, store] : result.stores()) codes[name] = std::string(store.message_code().text());
+    EXPECT_EQ(codes, vector.value("codes", codes)) << result.Explain();  // OBS-15
     std::set<std::string> doubtful;
     for (const Gap& gap : result.gaps()) {
       if (gap.reason == "pending") doubtful.insert(gap.store);

@@ -58,6 +58,7 @@ TEST_F(EngineTest, TimeoutsOfOneKeyDoNotCountAgainstAnother) {
   for (int n = 0; n < 6; ++n) EXPECT_FALSE(judge("never", 50ms).satisfied());
   const BarrierResult early = judge("never", 90ms);
   EXPECT_NE(early.store("s").reason.find("in a row timed out"), std::string::npos) << early.Explain();
+  EXPECT_EQ(early.store("s").message_code(), "AP205");  // OBS-15
   EXPECT_TRUE(judge("good", 50ms).complete());
   is_there = true;
   EXPECT_TRUE(judge("never", 50ms).complete()) << "it is looked up before it is refused";

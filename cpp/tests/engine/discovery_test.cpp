@@ -18,7 +18,7 @@ class DiscoveryTest : public EngineTest {
     const StoreOptions options = StoreOptions("s").ReplicasFrom([this]() -> Result<Targets> {
       ++asked_;
       const std::lock_guard<std::mutex> lock(mutex_);
-      if (fails_) return Error{ErrorCode::kConfiguration, "the catalogue is down", nullptr};
+      if (fails_) return Error{ErrorCode::kConfiguration, "AP207", "the catalogue is down"};
       return Targets(listed_.begin(), listed_.end());
     });
     store_ = JoinStore(type, options).value();

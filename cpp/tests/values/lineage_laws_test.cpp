@@ -186,7 +186,7 @@ TEST(WriteIds, OutsideTheBoundsFailAtOnce_LIN_1_TO_LIN_4) {
   EXPECT_FALSE(WriteId::Make("s", "", Opaque{"m"}).ok());
   EXPECT_FALSE(WriteId::Make("s", "k", Opaque{""}).ok());
   const auto failed = WriteId::Make("", "k", Ordered{"e", 1});
-  EXPECT_EQ(failed.error().message, "a store's name has 1 to 63 octets: ''");
+  EXPECT_EQ(failed.error().message, "a store's name has 1 to 63 octets: '' [AP501]");
   const WriteId hashed = *WriteId::Make("s", std::string(2000, 'k'), Ordered{"", 1});
   EXPECT_EQ(Lineage(hashed).ids().front().key(), wire::HashedKey(std::string(2000, 'k')));
 }

@@ -30,7 +30,7 @@ TEST(Settings, AreReplacedAtOnceOrNotAtAll_CONF_2) {
   words.sample = 2.0;
   const auto failed = Configure(words);
   ASSERT_FALSE(failed.ok());
-  EXPECT_EQ(failed.error().message, "Configure(sample): want a number from 0 to 1, and not infinite");
+  EXPECT_EQ(failed.error().message, "Configure(sample): want a number from 0 to 1, and not infinite [AP301]");
   EXPECT_EQ(CurrentSettings(), before);
   words.sample = 0.5;
   ASSERT_TRUE(Configure(words).ok());
@@ -76,7 +76,7 @@ TEST(Settings, OfAStoreAreTheMostCareful_CONF_1_CONF_5_CONF_10) {
 TEST(Settings, OfStoresThatCannotBeReadAreErrors_CONF_3) {
   const Isolation isolation(Variables{{"ANTIPODE_STORE_A_TIMEOUT_MS", "soon"}});
   ASSERT_FALSE(LoadSettings().ok());
-  EXPECT_EQ(LoadSettings().error().message, "ANTIPODE_STORE_A_TIMEOUT_MS='soon': want a number");
+  EXPECT_EQ(LoadSettings().error().message, "ANTIPODE_STORE_A_TIMEOUT_MS='soon': want a number [AP301]");
   EXPECT_TRUE(isolation.Said("ERROR ANTIPODE_STORE_A_TIMEOUT_MS='soon': want a number. No lineage is taken or sent"));
 }
 
@@ -117,16 +117,16 @@ TEST(Settings, RefusePeersThatAreNone_TRUST_16) {
   words.peers = std::vector<std::string>{"10.0.0.0/8", "not a host"};
   const auto failed = Configure(words);
   ASSERT_FALSE(failed.ok());
-  EXPECT_EQ(failed.error().message, "ANTIPODE_PEERS: not a name, .suffix, address, range or *: 'not a host'");
+  EXPECT_EQ(failed.error().message, "ANTIPODE_PEERS: not a name, .suffix, address, range or *: 'not a host' [AP305]");
 }
 
 TEST(Logs, SayEachKindOnceAMinuteAndCountTheRest_OBS_7) {
   const Isolation isolation;
-  for (int i = 0; i < 3; ++i) logs::Warn("kind", "something", "dropped");
-  logs::Warn("another kind", "else");
-  logs::Info("informative", "fine");
+  for (int i = 0; i < 3; ++i) logs::Warn("AP403", "kind", "something", "dropped");
+  logs::Warn("AP401", "another kind", "else");
+  logs::Info("AP507", "informative", "fine");
   EXPECT_EQ(isolation.lines(),
-            (std::vector<std::string>{"WARNING something dropped=1", "WARNING else", "INFO fine"}));
+            (std::vector<std::string>{"WARNING something [AP403] dropped=1", "WARNING else [AP401]", "INFO fine [AP507]"}));
 }
 
 TEST(Clocks, GrowAmongThreads_SHIM_25_SHIM_29) {

@@ -60,7 +60,9 @@ struct Binding {
   PostgresqlShim& shim() const { return static_cast<PostgresqlShim&>(store->shim()); }
 
   // One line a minute.
-  void Say(const std::string& kind, const std::string& words) const { logs::Warn(kind + " " + store->name(), words); }
+  void Say(MessageCode code, const std::string& kind, const std::string& words) const {
+    logs::Warn(code, kind + " " + store->name(), words);
+  }
 
  private:
   std::uint64_t generation_ = ~std::uint64_t{0};

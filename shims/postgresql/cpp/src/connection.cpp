@@ -220,10 +220,9 @@ int Connection::Inside::Start(const Statement& statement, const Sent& sent, cons
     return 0;
   } else if (InPipeline() && !IsAwaited(wanted)) {
     error_ = std::make_shared<const Error>(Error{
-        ErrorCode::kConfiguration,
+        ErrorCode::kConfiguration, "AP504",
         binding_.store->name() + ": a read in a pipeline waits where nothing is on its way: take the results first, or begin the "
-                                 "pipeline with the scope's read",
-        nullptr});
+                                 "pipeline with the scope's read"});
     return 0;
   }
   const bool wrote = flow_.writes();

@@ -340,12 +340,12 @@ void Flow::Learn(std::uint32_t timeline) {
       return;
     } else {
       missing = RefusalOf(marked);
-      binding_.Say("marks", "the epochs of " + store + " cannot be marked: " + missing);
+      binding_.Say("AP508", "marks", "the epochs of " + store + " cannot be marked: " + missing);
     }
   } else {
     const char* const user = PQuser(connection_);
     missing = NoTable(store, user == nullptr ? "USER" : user);
-    binding_.Say("marks", store + ": " + missing);
+    binding_.Say("AP508", "marks", store + ": " + missing);
   }
   NoteMarks(store, missing);
   timeline_ = timeline;
@@ -380,7 +380,7 @@ void Flow::Refused(const Results& results) {
     Incomplete("pending", "the question for its position was cancelled: " + words);
     return;
   }
-  binding_.Say("rights", "a write to " + binding_.store->name() + " is recorded as incomplete: " + words);
+  binding_.Say("AP506", "rights", "a write to " + binding_.store->name() + " is recorded as incomplete: " + words);
   Incomplete("rights", words);
 }
 

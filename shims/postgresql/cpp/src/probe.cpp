@@ -77,9 +77,10 @@ std::string NoTable(const std::string& store, const std::string& user) {
 
 void SayWhatLacks(const std::string& store, const Target& target, const Facts& facts) {
   if (!facts.reached || facts.recovering || facts.synchronous != "off") return;
-  logs::Warn("async " + store, store + ": " + target.address +
-                                   " commits asynchronously (synchronous_commit = off): each recorded write is flushed by "
-                                   "a small commit behind it. Set it on, or async_commits='incomplete'");
+  logs::Warn("AP509", "async " + store,
+             store + ": " + target.address +
+                 " commits asynchronously (synchronous_commit = off): each recorded write is flushed by a small commit "
+                 "behind it. Set it on, or async_commits='incomplete'");
 }
 
 }  // namespace antipode::postgresql

@@ -52,8 +52,8 @@ std::vector<WriteId> ReadCall::Wanted() const {
 }
 
 Error ReadCall::IsPast(const Binding& binding, const std::string& what) {
-  return {ErrorCode::kConfiguration,
-          binding.store->name() + ": " + what + ", and waiting makes it no newer", nullptr};
+  return {ErrorCode::kConfiguration, "AP514",
+          binding.store->name() + ": " + what + ", and waiting makes it no newer"};
 }
 
 std::optional<Error> ReadCall::PastRefusal() const {
@@ -147,7 +147,8 @@ std::optional<WriteId> ReadCall::Position() {
   const bool good = HasRow(answer);
   if (in_block) Simple(connection_, good ? "RELEASE antipode" : "ROLLBACK TO antipode; RELEASE antipode");
   if (!good) {
-    binding_.Say("cover", "what is read from " + binding_.store->name() + " cannot be covered: run antipode init");
+    binding_.Say("AP203", "cover",
+                 "what is read from " + binding_.store->name() + " cannot be covered: run antipode init");
     return std::nullopt;
   }
   const PGresult* const row = answer.back().get();

@@ -49,7 +49,7 @@ Look& PostgresqlShim::LookAt(Server& server) {
     return **held;
   }
   Result<Target> target = TargetOf(server.target());
-  if (!target.ok()) throw Refused{target.error().message};
+  if (!target.ok()) throw Refused{target.error().Words()};
   auto look = std::make_shared<Look>(*target, server.store().name(), server.AskTimeout(), unique_timelines_.load());
   server.session = look;
   return *look;

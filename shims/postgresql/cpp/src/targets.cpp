@@ -93,8 +93,8 @@ std::string Text(const char* text) { return text == nullptr ? std::string() : te
 Result<Target> TargetOf(const std::string& text) {
   const Options options(PQconninfoParse(text.c_str(), nullptr), PQconninfoFree);
   if (options == nullptr) {
-    return Error{ErrorCode::kConfiguration,
-                 "no server's URL: '" + WithoutCredentials(text) + "'; want postgresql://host:5432/database", nullptr};
+    return Error{ErrorCode::kConfiguration, "AP502",
+                 "no server's URL: '" + WithoutCredentials(text) + "'; want postgresql://host:5432/database"};
   }
   Target target;
   target.words = Kept(options.get());
@@ -139,7 +139,7 @@ Result<Target> TargetOf(const std::any& what) {
   if (const auto* target = std::any_cast<Target>(&what)) return *target;
   if (const auto* text = std::any_cast<std::string>(&what)) return TargetOf(*text);
   if (const auto* text = std::any_cast<const char*>(&what)) return TargetOf(std::string(*text));
-  return Error{ErrorCode::kConfiguration, "a PostgreSQL server is named by its URL or connection string", nullptr};
+  return Error{ErrorCode::kConfiguration, "AP502", "a PostgreSQL server is named by its URL or connection string"};
 }
 
 }  // namespace antipode::postgresql

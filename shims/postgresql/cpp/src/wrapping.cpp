@@ -15,7 +15,7 @@ namespace {
 
 constexpr auto kProbe = std::chrono::seconds(1);
 
-Error Mistake(std::string words) { return Error{ErrorCode::kConfiguration, std::move(words), nullptr}; }
+Error Mistake(const std::string& words) { return Error{ErrorCode::kConfiguration, "AP501", words}; }
 
 // What the server allows: asked once a user and server.
 Facts FactsAt(Store& store, const Target& target) {
@@ -33,9 +33,9 @@ Facts FactsAt(Store& store, const Target& target) {
     trouble = error.words;
   }
   if (!facts.reached) {
-    logs::Info("probe " + store.name() + " " + target.address, store.name() + ": " + target.address +
-                                                                   " does not answer yet (" + trouble +
-                                                                   "); its rights are asked when it does");
+    logs::Info("AP507", "probe " + store.name() + " " + target.address,
+               store.name() + ": " + target.address + " does not answer yet (" + trouble +
+                   "); its rights are asked when it does");
     return facts;
   }
   shim.KeepFacts(place, facts);
@@ -43,7 +43,7 @@ Facts FactsAt(Store& store, const Target& target) {
   if (!facts.marks) {
     const std::string words = NoTable(store.name(), facts.user);
     NoteMarks(store.name(), target.address + ": " + words);
-    logs::Warn("marks " + store.name() + " " + target.address, store.name() + ": " + words);
+    logs::Warn("AP508", "marks " + store.name() + " " + target.address, store.name() + ": " + words);
   }
   return facts;
 }
@@ -96,7 +96,8 @@ Result<Connection> Wrap(PGconn* connection, Options options) {
   if (!unfit.empty()) {
     binding.unfit = target.address + " " + unfit;
     if (options.store.on_unfit.value_or(OnUnfit::kRaise) == OnUnfit::kRaise) {
-      return Error{ErrorCode::kUnfitStore, binding.unfit + ". wrap(…, on_unfit='unproven') lets the service start", nullptr};
+      return Error{ErrorCode::kUnfitStore, "AP208",
+                   binding.unfit + ". wrap(…, on_unfit='unproven') lets the service start"};
     }
   }
   return Connection(std::make_unique<Connection::Inside>(std::move(plain), std::move(binding)));

@@ -15,7 +15,7 @@ namespace {
 
 constexpr int kFrameMax = 131072;
 
-Error Refuse(std::string message) { return {ErrorCode::kConfiguration, std::move(message), nullptr}; }
+Error Refuse(const std::string& words) { return {ErrorCode::kConfiguration, "AP502", words}; }
 
 bool BeginsWith(std::string_view text, const char* scheme) {
   const std::size_t length = std::char_traits<char>::length(scheme);

@@ -27,7 +27,7 @@ class Watchdog {
     const std::optional<std::string> refused = Added(call);
     if (!refused) return;
     // Behind the lock: the log is the application's, which may make a call of its own there, or wait.
-    logs::Warn("rabbitmq call limit",
+    logs::Warn("AP209", "rabbitmq call limit",
                "calls of RabbitMQ connections have no deadline: the system gives no thread (" + *refused + ").");
   }
 

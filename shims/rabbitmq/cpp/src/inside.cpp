@@ -247,19 +247,20 @@ Reply Connection::Inside::Recover(amqp_channel_t channel, bool requeue) {
 
 Result<void> Connection::Inside::GiveBack(const Envelope& envelope, const Error& why) {
   if (const std::string words = NotSettledHere(envelope); !words.empty()) {
-    return Error{ErrorCode::kConfiguration, "GiveBack(): " + words, nullptr};
+    return Error{ErrorCode::kConfiguration, "AP113", "GiveBack(): " + words};
   }
   const auto& delivered = EnvelopeAccess::DeliveredOf(envelope);
   if (const std::string refusal = delivered->Refusal(); !refusal.empty()) {
-    return Error{ErrorCode::kConfiguration, "GiveBack(): the message cannot go back: " + refusal, nullptr};
+    return Error{ErrorCode::kConfiguration, "AP113", "GiveBack(): the message cannot go back: " + refusal};
   }
   delivered->Settle("it goes back to its queue already");
   const std::string& name = told_->store->name();
   const Duration delay = told_->redeliver_delay();
+  const std::string told = why.Words();
   std::ostringstream words;
   words << "a message of " << name << " goes back to its queue in " << std::chrono::duration<double>(delay).count()
-        << " s: " << why.message.substr(0, why.message.find('\n'));
-  logs::Info("redeliver " + name, words.str(), "redelivered");
+        << " s: " << told.substr(0, told.find('\n'));
+  logs::Info(why.message_code, "redeliver " + name, words.str(), "redelivered");
   channels_[delivered->channel].returns.GiveBack(delivered->tag, Clock::now() + delay);
   return {};
 }

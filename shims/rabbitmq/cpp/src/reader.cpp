@@ -34,7 +34,7 @@ std::size_t LooksOf(const Envelope& envelope) {
 
 std::variant<std::unique_ptr<TapReader>, Failure> TapReader::Open(const Tap& tap, TapMemory& memory, Duration timeout) {
   const Result<Place> place = Place::Parse(tap.url);
-  if (!place.ok()) return Failure{true, 0, place.error().message};
+  if (!place.ok()) return Failure{true, 0, place.error().Words()};
   auto opened = rabbitmq::Open(*place, timeout);
   if (auto* failure = std::get_if<Failure>(&opened)) {
     failure->by_broker = failure->by_broker && IsRefusal(failure->code);

@@ -85,7 +85,7 @@ Answers RabbitMQShim::Visible(Span<const WriteId> ids, Server& server) {
     return answers;
   }
   const Result<SessionPtr> session = SessionOf(server);
-  if (!session.ok()) return Answers::Refused(session.error().message);
+  if (!session.ok()) return Answers::Refused(session.error().Words());
   if ((*session)->reader == nullptr) return Answers::Unreachable("the tap is not being read");
   TapReader& reader = *(*session)->reader;
   reader.Check();
@@ -116,11 +116,11 @@ Visibility RabbitMQShim::WithoutTap(const WriteId& write_id, const std::string& 
 Result<std::unique_ptr<Watch>> RabbitMQShim::OpenWatch(Server& server, std::function<void()> on_change) {
   if (std::any_cast<OwnBroker>(&server.target()) != nullptr) return std::unique_ptr<Watch>();
   const Result<SessionPtr> session = SessionOf(server);
-  if (!session.ok()) throw std::runtime_error(session.error().message);  // the engine's `Refused`
+  if (!session.ok()) throw std::runtime_error(session.error().Words());  // the engine's `Refused`
   auto opened = TapReader::Open((*session)->tap, (*session)->memory, server.AskTimeout());
   if (const auto* failure = std::get_if<Failure>(&opened)) {
     if (failure->by_broker) throw std::runtime_error(failure->words);
-    return Error{ErrorCode::kUnfitStore, failure->words, nullptr};
+    return Error{ErrorCode::kUnfitStore, "AP204", failure->words};
   }
   (*session)->reader = std::get<std::unique_ptr<TapReader>>(std::move(opened));
   return std::unique_ptr<Watch>(std::make_unique<TapWatch>(*session, std::move(on_change)));

@@ -93,11 +93,11 @@ Result<void> NoRoom(const Told& told, Properties& properties, int frame_max) {
   const std::string words = "a message to " + name + " has no room for its lineage: its headers fill a frame of " +
                             std::to_string(frame_max) + " bytes";
   if (told.on_no_room == OnNoRoom::kRaise) {
-    return Error{ErrorCode::kConfiguration,
-                 words + ". Put less into its headers, raise frame_max, or say WhenNoRoom(OnNoRoom::kSend).", nullptr};
+    return Error{ErrorCode::kConfiguration, "AP510",
+                 words + ". Put less into its headers, raise frame_max, or say WhenNoRoom(OnNoRoom::kSend)."};
   }
   CountIncomplete("budget", name);
-  logs::Warn("no room " + name, words + "; it is sent without. Put less into its headers.");
+  logs::Warn("AP510", "no room " + name, words + "; it is sent without. Put less into its headers.");
   // Where there is room for that much, what was lost does not look empty.
   properties.Set(kLineageHeader, TextAtRest(Lineage().MarkedIncomplete()));
   if (!FitsAFrame(properties, frame_max)) properties.Remove(kLineageHeader);
@@ -174,7 +174,7 @@ std::string Mark(Properties& properties) {
 Result<void> Stamp(const Told& told, Properties& properties, std::optional<WriteId> own, int frame_max, const Site& site) {
   Carried carried(properties.headers());
   if (carried.foreign) {
-    logs::Warn("foreign header " + told.store->name(),
+    logs::Warn("AP405", "foreign header " + told.store->name(),
                "a message to " + told.store->name() + " has a header " + std::string(kLineageHeader) +
                    " that is no lineage; it is left as it is, so the message carries no lineage. Give the application's "
                    "header another name.");

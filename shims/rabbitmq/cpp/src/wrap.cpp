@@ -21,7 +21,7 @@ namespace {
 constexpr Duration kProbe = std::chrono::seconds(2);
 constexpr Duration kLongestDelay = std::chrono::hours(24);
 
-Error Refuse(std::string message) { return {ErrorCode::kConfiguration, std::move(message), nullptr}; }
+Error Refuse(MessageCode code, const std::string& words) { return {ErrorCode::kConfiguration, code, words}; }
 
 struct Destroy {
   void operator()(amqp_connection_state_t state) const { amqp_destroy_connection(state); }
@@ -46,11 +46,12 @@ std::string PeerOf(int socket) {
 
 Result<void> Check(const Options& options) {
   if (options.redeliver_delay && (*options.redeliver_delay < Duration::zero() || *options.redeliver_delay >= kLongestDelay)) {
-    return Refuse("RedeliverDelay(): want a duration, at least 0 and less than a day");
+    return Refuse("AP111", "RedeliverDelay(): want a duration, at least 0 and less than a day");
   }
-  if (options.call_timeout <= Duration::zero()) return Refuse("CallTimeout(): want a duration of more than 0");
+  if (options.call_timeout <= Duration::zero()) return Refuse("AP501", "CallTimeout(): want a duration of more than 0");
   if (options.rest && *options.rest != "none") {
-    return Refuse("RestIn(\"" + *options.rest + "\"): a message's lineage is in its header, always; want \"none\"");
+    return Refuse("AP501",
+                  "RestIn(\"" + *options.rest + "\"): a message's lineage is in its header, always; want \"none\"");
   }
   return {};
 }
@@ -61,17 +62,17 @@ Result<void> CheckTap(const Options& options, const Tap& tap) {
   if (!failure) return {};
   const std::string address = tap.Address();
   if (!failure->by_broker) {
-    logs::Warn("unfit " + address,
+    logs::Warn("AP507", "unfit " + address,
                "the tap of " + options.name + " at " + address + " does not answer now: " + failure->words);
     return {};
   }
   const Cure cure = CureOf(tap, *failure);
   const std::string words = "the tap of " + options.name + " cannot be read: " + cure.what + " at " + address + ".\n  " + cure.cure;
   if (options.on_unfit.value_or(OnUnfit::kRaise) == OnUnfit::kRaise) {
-    return Error{ErrorCode::kUnfitStore,
-                 words + " Until then WhenUnfit(OnUnfit::kUnproven) lets the service start.", nullptr};
+    return Error{ErrorCode::kUnfitStore, "AP208",
+                 words + " Until then WhenUnfit(OnUnfit::kUnproven) lets the service start."};
   }
-  logs::Warn("unfit " + address, words);
+  logs::Warn("AP208", "unfit " + address, words);
   return {};
 }
 
@@ -91,7 +92,7 @@ Result<std::shared_ptr<Store>> Join(const Options& options) {
 Result<Connection> Wrap(amqp_connection_state_t connection, const Options& options) {
   Owned owned(connection);
   if (connection == nullptr || amqp_get_sockfd(connection) < 0) {
-    return Refuse("Wrap() takes a connection of rabbitmq-c that is open, after amqp_login");
+    return Refuse("AP501", "Wrap() takes a connection of rabbitmq-c that is open, after amqp_login");
   }
   std::string address = PeerOf(amqp_get_sockfd(connection));
   if (!options.url.empty()) {
@@ -114,7 +115,9 @@ Result<Connection> Wrap(amqp_connection_state_t connection, const Options& optio
     static_cast<RabbitMQShim&>(store->shim()).Arrived(address, mark);
   };
   auto inside = std::make_unique<Connection::Inside>(owned.release(), std::move(told), options.call_timeout);
-  if (const auto& broken = inside->broken()) return Refuse("Wrap(): the connection cannot be used: " + broken->words());
+  if (const auto& broken = inside->broken()) {
+    return Refuse("AP501", "Wrap(): the connection cannot be used: " + broken->words());
+  }
   return Connection(std::move(inside));
 }
 
@@ -124,7 +127,8 @@ Result<Connection> Connect(const std::string& url, Options options) {
   if (!place.ok()) return place.error();
   auto opened = Open(*place, options.call_timeout);
   if (const auto* failure = std::get_if<Failure>(&opened)) {
-    return Refuse("Connect(): " + place->Address() + (failure->by_broker ? " refuses: " : " cannot be reached: ") + failure->words);
+    const std::string what = failure->by_broker ? " refuses: " : " cannot be reached: ";
+    return Refuse("AP204", "Connect(): " + place->Address() + what + failure->words);
   }
   options.url = url;
   return Wrap(std::get<amqp_connection_state_t>(opened), options);

@@ -40,8 +40,9 @@ bool Binding::MayAsk() const {
 void Binding::Denied(const std::string& words) {
   denied_until_ = std::chrono::steady_clock::now() + kDenied;
   why_denied = words;
-  logs::Warn("rights " + name(), "writes to " + name() + " are recorded as incomplete: its user may not ask where they are (" +
-                                     words + "). " + Grant(shim().marks_key()));
+  logs::Warn("AP506", "rights " + name(),
+             "writes to " + name() + " are recorded as incomplete: its user may not ask where they are (" + words +
+                 "). " + Grant(shim().marks_key()));
 }
 
 }  // namespace antipode::redis

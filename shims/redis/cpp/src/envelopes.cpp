@@ -46,11 +46,10 @@ std::optional<Error> Envelopes::Refused(const Words& words) const {
   const std::string name = CommandName(words);
   const auto key = RefusedKey(name, words);
   if (!key) return std::nullopt;
-  return Error{ErrorCode::kConfiguration,
+  return Error{ErrorCode::kConfiguration, "AP505",
                name + " cannot be used with '" + std::string(*key) + "': keys that match '" + pattern_ +
                    "' hold the value and its lineage in an envelope (RestIn(\"envelope\")). Read the value and SET it, or leave "
-                   "the key out of EnvelopeKeys",
-               nullptr};
+                   "the key out of EnvelopeKeys"};
 }
 
 std::optional<std::string_view> Envelopes::RefusedKey(const std::string& name, const Words& words) const {
@@ -140,7 +139,7 @@ Lineage Envelopes::OpenValue(redisReply& reply) const {
   const OpenedEnvelope opened = OpenEnvelope(std::string_view(reply.str, reply.len));
   if (!opened.fault.empty()) {
     CountMalformedAtRest(store_);
-    logs::Warn("envelope " + store_,
+    logs::Warn("AP405", "envelope " + store_,
                "a value of " + store_ + " is " + std::string(opened.fault) +
                    ": the application gets it as it stands, and what it depends on is missing.",
                "dropped");

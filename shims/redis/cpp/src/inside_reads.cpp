@@ -40,10 +40,9 @@ bool IsUnreadable(const redisReply* reply) {
 }
 
 Error Unawaited() {
-  return {ErrorCode::kConfiguration,
+  return {ErrorCode::kConfiguration, "AP504",
           "it reads inside a MULTI what nobody has waited for, and inside nothing can be asked: begin the MULTI in the scope that "
-          "reads, after its writes, or read before it",
-          nullptr};
+          "reads, after its writes, or read before it"};
 }
 
 std::string AskMarks(const std::string& key, const std::vector<std::string>& fields) {

@@ -265,7 +265,7 @@ Marker::Nanoseconds Marker::Refused(const Failure& failure) {
   if (code == "LOADING" || code == "MASTERDOWN" || code == "BUSY") return kFirstRetry;
   const std::string address = target_.Address();
   NoteMarks(store_, address + ": " + failure.words);
-  logs::Warn("marks " + store_ + " " + address,
+  logs::Warn("AP508", "marks " + store_ + " " + address,
              "the epochs of " + store_ + " cannot be marked at " + address + ": " + failure.words +
                  ". Positions are given, and a failover or restart makes older ones unproven. " + Grant(key_));
   return kRefused;

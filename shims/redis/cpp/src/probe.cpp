@@ -31,12 +31,14 @@ Got<Facts> Probe(Session& session, const std::string& store, const std::string& 
   }
   if ((*replies)[3].IsError()) facts.marks_refusal = (*replies)[3].text;
   if (!facts.refusal.empty()) {
-    logs::Warn("rights " + store, "writes to " + store + " are recorded as incomplete: its user may not ask where they are (" +
-                                      facts.refusal + "). " + Grant(key));
+    logs::Warn("AP506", "rights " + store,
+               "writes to " + store + " are recorded as incomplete: its user may not ask where they are (" +
+                   facts.refusal + "). " + Grant(key));
   }
   if (facts.policy.rfind("allkeys", 0) == 0) {
-    logs::Warn("policy " + store, store + " has maxmemory-policy " + facts.policy + ", which may evict the marks in " + key +
-                                      ": older epochs are then unproven. Set a volatile-* policy or noeviction.");
+    logs::Warn("AP508", "policy " + store,
+               store + " has maxmemory-policy " + facts.policy + ", which may evict the marks in " + key +
+                   ": older epochs are then unproven. Set a volatile-* policy or noeviction.");
   }
   return facts;
 }

@@ -8,7 +8,7 @@
 namespace antipode::redis {
 namespace {
 
-Error Refuse(std::string message) { return {ErrorCode::kConfiguration, std::move(message), nullptr}; }
+Error Refuse(const std::string& words) { return {ErrorCode::kConfiguration, "AP501", words}; }
 
 }  // namespace
 

@@ -25,7 +25,7 @@ class Tracking final : public Watch {
 
   Result<void> Pump() override {
     auto changed = session_->Pump();
-    if (!changed.ok()) return Error{ErrorCode::kUnfitStore, changed.failure().words, nullptr};
+    if (!changed.ok()) return Error{ErrorCode::kUnfitStore, "AP204", changed.failure().words};
     if (*changed) on_change_();
     return {};
   }
@@ -85,14 +85,14 @@ Result<std::unique_ptr<Watch>> RedisShim::OpenWatch(Server& server, std::functio
   auto session = SessionOf(server);
   if (!session.ok()) {
     if (session.failure().by_server) throw std::runtime_error(session.failure().words);  // the engine's `Refused`
-    return Error{ErrorCode::kUnfitStore, session.failure().words, nullptr};
+    return Error{ErrorCode::kUnfitStore, "AP204", session.failure().words};
   }
   // The engine closes the session before the server goes.
   (*session)->OnReset([&server] { server.Reset(); });
   auto tracked = (*session)->Track();
   if (tracked.ok()) return std::unique_ptr<Watch>(std::make_unique<Tracking>(*session, std::move(on_change)));
-  if (!tracked.failure().by_server) return Error{ErrorCode::kUnfitStore, tracked.failure().words, nullptr};
-  logs::Info("tracking " + server.address(),
+  if (!tracked.failure().by_server) return Error{ErrorCode::kUnfitStore, "AP204", tracked.failure().words};
+  logs::Info("AP515", "tracking " + server.address(),
              "client-side tracking is not to be had at " + server.address() + " (" + tracked.failure().words + ")");
   return std::unique_ptr<Watch>();
 }
@@ -110,10 +110,9 @@ std::string RedisShim::Address(const std::any& target) const {
 Result<void> RedisShim::UseMarksKey(const std::string& key) {
   const std::lock_guard<std::mutex> lock(mutex_);
   if (!marks_key_.empty() && marks_key_ != key) {
-    return Error{ErrorCode::kConfiguration,
+    return Error{ErrorCode::kConfiguration, "AP503",
                  "the marks of this store are in '" + marks_key_ + "' already; the key '" + key +
-                     "' must be the same in every process and wrap",
-                 nullptr};
+                     "' must be the same in every process and wrap"};
   }
   marks_key_ = key;
   return {};
@@ -138,7 +137,7 @@ Got<SessionPtr> RedisShim::SessionOf(Server& server) {
     return *session;
   }
   const auto target = Target::Of(server.target());
-  if (!target.ok()) return Failure{true, target.error().message};
+  if (!target.ok()) return Failure{true, target.error().Words()};
   auto opened = Session::Open(*target, server.AskTimeout());
   if (opened.ok()) server.session = *opened;
   return opened;

@@ -54,7 +54,7 @@ std::string Target::Address() const {
 Result<Target> Target::Parse(std::string_view url) {
   const std::string_view shown = url.substr(url.rfind('@') == std::string_view::npos ? 0 : url.rfind('@') + 1);
   const auto refused = [&](const std::string& why) {
-    return Error{ErrorCode::kConfiguration, "no server's URL: '" + std::string(shown) + "': " + why, nullptr};
+    return Error{ErrorCode::kConfiguration, "AP502", "no server's URL: '" + std::string(shown) + "': " + why};
   };
   Target target;
   std::string_view rest = url;
@@ -113,7 +113,7 @@ Result<Target> Target::Of(const std::any& given) {
   if (const auto* target = std::any_cast<Target>(&given)) return *target;
   if (const auto* url = std::any_cast<std::string>(&given)) return Parse(*url);
   if (const auto* text = std::any_cast<const char*>(&given)) return Parse(*text);
-  return Error{ErrorCode::kConfiguration, "a Redis server is given by its URL: redis://host:port", nullptr};
+  return Error{ErrorCode::kConfiguration, "AP502", "a Redis server is given by its URL: redis://host:port"};
 }
 
 }  // namespace antipode::redis

@@ -22,7 +22,7 @@ struct Free {
   void operator()(redisContext* context) const { redisFree(context); }
 };
 
-Error Refuse(ErrorCode code, std::string message) { return {code, std::move(message), nullptr}; }
+Error Refuse(MessageCode code, const std::string& words) { return {ErrorCode::kConfiguration, code, words}; }
 
 // The server that the options name, else the one that the connection reaches.
 Result<Target> TargetOf(const redisContext& context, const Options& options) {
@@ -35,7 +35,7 @@ Result<Target> TargetOf(const redisContext& context, const Options& options) {
     target.port = context.tcp.port;
   }
   if (target.host.empty() && target.path.empty()) {
-    return Refuse(ErrorCode::kConfiguration,
+    return Refuse("AP501",
                   "Wrap(): the connection does not say which server it reaches; give it: Options(…).Url(\"redis://host:port\")");
   }
   return target;
@@ -64,11 +64,11 @@ Result<Facts> Ask(const Target& target, const Options& options) {
   const Failure& failure = session.failure();
   const std::string_view code = failure.Code();
   if (failure.by_server && (code == "NOAUTH" || code == "WRONGPASS")) {
-    return Refuse(ErrorCode::kConfiguration,
+    return Refuse("AP204",
                   target.Address() + " refuses Antipode's own connection (" + failure.words +
                       "): give the credentials, Options(…).Url(\"redis://user:password@host:port/db\")");
   }
-  logs::Info("probe " + options.name + " " + target.Address(),
+  logs::Info("AP507", "probe " + options.name + " " + target.Address(),
              options.name + ": " + target.Address() + " does not answer yet (" + failure.words +
                  "); its rights are asked when it does");
   return Facts();
@@ -78,20 +78,21 @@ Result<Facts> Ask(const Target& target, const Options& options) {
 
 Result<Connection> Wrap(redisContext* context, const Options& options) {
   std::unique_ptr<redisContext, Free> owned(context);
-  if (context == nullptr) return Refuse(ErrorCode::kConfiguration, "Wrap(): there is no connection: hiredis gave a null pointer");
+  if (context == nullptr) return Refuse("AP501", "Wrap(): there is no connection: hiredis gave a null pointer");
   if (context->err != 0) {
-    return Refuse(ErrorCode::kConfiguration, std::string("the connection to wrap is not open: ") + context->errstr);
+    return Refuse("AP501", std::string("the connection to wrap is not open: ") + context->errstr);
   }
   if ((context->flags & REDIS_BLOCK) == 0) {
-    return Refuse(ErrorCode::kConfiguration, "Wrap() takes a blocking connection: redisConnect, not redisConnectNonBlock");
+    return Refuse("AP501", "Wrap() takes a blocking connection: redisConnect, not redisConnectNonBlock");
   }
   auto target = TargetOf(*context, options);
   if (!target.ok()) return target.error();
   auto facts = Ask(*target, options);
   if (!facts.ok()) return facts.error();
   if (facts->cluster && options.on_unfit.value_or(OnUnfit::kRaise) == OnUnfit::kRaise) {
-    return Refuse(ErrorCode::kUnfitStore, target->Address() + " " + std::string(kCluster) +
-                                              ". WhenUnfit(OnUnfit::kUnproven) lets the service start");
+    return Error{ErrorCode::kUnfitStore, "AP208",
+                 target->Address() + " " + std::string(kCluster) +
+                     ". WhenUnfit(OnUnfit::kUnproven) lets the service start"};
   }
   auto joined = Join(options);
   if (!joined.ok()) return joined.error();

@@ -152,11 +152,14 @@ void WriteCall::Place(const Replication& now) {
 
 // Of a command that may have read, too: what covers the values.
 void WriteCall::CoverReads(const std::optional<Ordered>& position) {
-  const auto id = position ? WriteId::Position(binding_.name(), position->epoch, position->counter)
-                           : Result<WriteId>(Error{ErrorCode::kUnproven, {}, nullptr});
+  std::optional<WriteId> id;
+  if (position) {
+    auto made = WriteId::Position(binding_.name(), position->epoch, position->counter);
+    if (made.ok()) id = std::move(made).value();
+  }
   for (const Owner& owner : owners_) {
     if (owner.reading == nullptr) continue;
-    if (id.ok()) {
+    if (id) {
       owner.reading->Saw({*id});
     } else {
       owner.reading->Marked(binding_.name());
@@ -171,7 +174,7 @@ void WriteCall::Incomplete(std::string_view reason, std::string detail) {
 
 void WriteCall::Without(const Replication& now) {
   if (now.primary) {
-    logs::Warn("backlog " + binding_.name(),
+    logs::Warn("AP516", "backlog " + binding_.name(),
                "writes to " + binding_.name() + " get no position and are recorded as incomplete: " +
                    binding_.target.Address() + " has no replica and no backlog yet. Attach a replica.");
     Incomplete("backlog", "the primary has no replication backlog, so its offset stands still");

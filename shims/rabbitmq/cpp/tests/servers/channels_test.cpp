@@ -136,7 +136,7 @@ TEST_F(ChannelsTest, WhatTheBrokerHasForgottenIsGivenAllTheSame) {  // consumed 
   ASSERT_TRUE(mq.ChannelOpen(1).ok());
   const Envelope two = Next(mq);
   EXPECT_EQ(two.body(), "two");
-  EXPECT_FALSE(mq.GiveBack(two, Error{ErrorCode::kRedeliver, "too early", nullptr}).ok());
+  EXPECT_FALSE(mq.GiveBack(two, Error{ErrorCode::kRedeliver, "AP201", "too early"}).ok());
 }
 
 TEST_F(ChannelsTest, TheEndOfTheChannelBeforeIsSaidNoMore) {
