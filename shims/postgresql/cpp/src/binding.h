@@ -38,7 +38,8 @@ struct Binding {
   // What a statement may do, by its text and by what its database has (SHIM-43).
   Kind KindOf(std::string_view text) const {
     const Kind kind = Classify(text);
-    return kind == Kind::kRead && unsure.AreIn(text) ? Kind::kMaybe : kind;
+    const Kind found = kind == Kind::kRead && unsure.AreIn(text) ? Kind::kMaybe : kind;
+    return found == Kind::kMaybe && DeclaresHeld(text) ? Kind::kWrite : found;
   }
 
   bool records = true;

@@ -39,7 +39,7 @@ Connection::Inside::~Inside() {
 
 PGconn* Connection::Inside::Release() {
   Unheard();
-  if (plain_) flow_.Closes();
+  if (plain_) flow_.Leaves();
   return plain_.release();
 }
 

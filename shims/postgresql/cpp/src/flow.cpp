@@ -133,6 +133,12 @@ void Flow::Closes() {
   }
 }
 
+void Flow::Leaves() {
+  if (Broken() || PQtransactionStatus(connection_) != PQTRANS_INTRANS) return Closes();
+  prepared_.reset();
+  Unknown();
+}
+
 std::unique_ptr<Writing> Flow::Take() {
   certain_ = committing_ = half_committed_ = false;
   beside_.Forget();

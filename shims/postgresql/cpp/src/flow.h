@@ -67,6 +67,8 @@ class Flow {
 
   // The application gives the connection up, or has it connected anew.
   void Closes();
+  // The application takes the plain connection away: what is open on it may still be committed there.
+  void Leaves();
   void Forget() { epoch_.clear(), prepared_question_ = false; }
 
  private:

@@ -143,6 +143,15 @@ Kind Classify(std::string_view text) {
   return Kind::kMayCommit;  // it depends on a setting
 }
 
+bool DeclaresHeld(std::string_view text) {
+  const std::vector<Token> tokens = Divide(text, false).all;
+  if (tokens.empty() || !tokens.front().IsWord("declare")) return false;
+  const auto found = std::adjacent_find(tokens.begin(), tokens.end(), [](const Token& one, const Token& next) {
+    return one.IsWord("with") && next.IsWord("hold");
+  });
+  return found != tokens.end();
+}
+
 bool MayRead(Kind kind, std::string_view text) {
   if (kind != Kind::kWrite) return kind == Kind::kRead || IsUnsure(kind);
   const std::vector<Token> tokens = Divide(text, false).all;

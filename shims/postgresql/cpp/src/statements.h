@@ -27,6 +27,8 @@ enum class Kind {
 };
 
 // Whether its text does not say what it does: it may write, and read.
+// Whether a text declares a held cursor: what its query writes it writes in the commit, behind our question.
+bool DeclaresHeld(std::string_view text);
 constexpr bool IsUnsure(Kind kind) { return kind == Kind::kMaybe || kind == Kind::kMayCommit; }
 
 // A statement, as far as anybody asks about it.

@@ -217,9 +217,27 @@ TEST_F(Writes, WhatLooksLikeARead) {
     EXPECT_TRUE(regions_.Shows("a", key)) << text;
   }
   EXPECT_TRUE(lineage_of("SELECT * FROM posts").empty());
+  const Scope held;  // SCOPE-25: the query of a held cursor runs in the commit
+  for (const char* text : {"BEGIN", "DECLARE kept CURSOR WITH HOLD FOR SELECT noted('held')", "COMMIT"}) {
+    EXPECT_EQ(writer.Exec(text).status(), PGRES_COMMAND_OK) << writer.ErrorMessage();
+  }
+  EXPECT_EQ(held.lineage().OfStore("asked-anew").size(), 1U);
   regions_.Ask("a", "DROP FUNCTION noted(text) CASCADE");
   regions_.Ask("a", "DROP FUNCTION version(text)");
   regions_.Ask("a", "DROP FUNCTION noted_too(text, text) CASCADE");
+}
+
+// SCOPE-17: somebody may still commit what is open on it.
+TEST_F(Writes, AConnectionThatIsTakenAwayInATransaction) {
+  Connection writer = regions_.Wrapped("a");
+  const Scope scope;
+  ASSERT_EQ(writer.Exec("BEGIN").status(), PGRES_COMMAND_OK);
+  ASSERT_EQ(writer.Exec("INSERT INTO posts VALUES ('taken away', 'v')").status(), PGRES_COMMAND_OK);
+  PGconn* const plain = writer.Release();
+  EXPECT_FALSE(scope.lineage().IsComplete({kStore}));
+  PQclear(PQexec(plain, "COMMIT"));
+  PQfinish(plain);
+  EXPECT_FALSE(scope.lineage().IsComplete({kStore}));
 }
 
 TEST_F(Writes, Copy) {

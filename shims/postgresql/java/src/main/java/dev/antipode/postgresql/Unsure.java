@@ -11,6 +11,9 @@ import java.util.regex.Pattern;
  * question and its cases are in {@code shims/postgresql/statements.json}.
  */
 final class Unsure {
+  /** One statement that declares a held cursor: what its query writes it writes in the commit, behind our question. */
+  private static final Pattern HELD = Pattern.compile("(?is)\\s*declare\\b[^;]*\\bwith\\s+hold\\b[^;]*;?\\s*");
+
   /** Rows of what it is and its name: a function, a word (a view, a table with a policy, a column that is a call). */
   static final String QUESTION = """
       WITH RECURSIVE own AS (
@@ -71,6 +74,7 @@ final class Unsure {
   Kind classify(String text) {
     Kind kind = text == null ? Kind.MAYBE : Statements.classify(text);
     boolean isUnsure = kind == Kind.READ && pattern != null && pattern.matcher(text).find();
-    return isUnsure ? Kind.MAYBE : kind;
+    Kind found = isUnsure ? Kind.MAYBE : kind;
+    return found == Kind.MAYBE && text != null && HELD.matcher(text).matches() ? Kind.WRITE : found;
   }
 }

@@ -56,6 +56,22 @@ class TransactionsTest extends QuietRegion {
   }
 
   @Test
+  void whatAHeldCursorWritesItWritesInTheCommit_SCOPE_25() throws SQLException {
+    try (Connection connection = source.getConnection()) {
+      connection.createStatement().execute("CREATE OR REPLACE FUNCTION kept(text) RETURNS int LANGUAGE sql AS "
+          + "$$ INSERT INTO posts VALUES ($1, 'v') RETURNING 1 $$");
+      connection.setAutoCommit(false);
+      String key = newKey();
+      try (LineageScope scope = Antipode.scope()) {
+        connection.createStatement().execute("DECLARE c CURSOR WITH HOLD FOR SELECT kept('" + key + "')");
+        connection.commit();
+        assertThat(scope.lineage().isEmpty()).isFalse();
+        waits(scope.lineage(), key);
+      }
+    }
+  }
+
+  @Test
   void aTransactionThatBeganOutsideAnyScopeIsOfThoseThatItMeets_SCOPE_24() throws SQLException {
     List<LineageScope> scopes = new ArrayList<>();
     String key = newKey();
