@@ -23,6 +23,7 @@ from antipode_mysql.probe import MULTIPLEXED
 from antipode_mysql.shim import MySQLShim
 
 _SLICE_S: Final = 0.5
+_LEAST_S: Final = 0.001
 _PAUSE_S: Final = 0.01
 AskUntil = Callable[[bytes, float], Awaitable[Sequence[Sequence[bytes | None]]]]
 """Asks a question on the read's own connection until a time (of `time.monotonic`), or raises Late; the rows."""
@@ -156,8 +157,8 @@ class ReadCall:
         wanted = seen.waited_for(self.ids, answers)
         if wanted is None:
             await pause(min(left, _PAUSE_S))
-        else:  # so long that the answer is here in time
-            seconds = min(max(left - LOOK_S, left / 2), _SLICE_S)
+        else:  # so long that the answer is here in time, and never 0: MySQL would wait for ever
+            seconds = min(max(left - LOOK_S, left / 2, _LEAST_S), _SLICE_S)
             await ask(self.flavour.wait(wanted, seconds).encode(), self.until)
         return True
 
