@@ -80,8 +80,8 @@ TEST_P(HistoryMemoryTest, ReadsThatMergeCoverTheirPosition) {
 TEST_P(HistoryMemoryTest, TheStoryWithAndWithoutABarrier) {
   for (const bool waits : {false, true}) {
     const std::string prefix = waits ? "waited-" : "";
-    MemoryClient writer = store_.Client("a");
-    MemoryClient reader = store_.Client("b", StoreOptions("posts").ReplicaTargets({}));
+    MemoryClient writer = store_.Client("a", StoreOptions("posts").ReplicaTargets(store_.TargetsOf({"b"})));
+    MemoryClient reader = store_.Client("b");
     int missing = 0;
     for (int number = 0; number < 20; ++number) {
       const std::string key = prefix + std::to_string(number);
