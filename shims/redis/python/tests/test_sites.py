@@ -25,5 +25,5 @@ def test_a_write_outside_any_scope_is_warned_about_at_its_line(
         record.getMessage().partition("site=")[2] for record in caplog.records if "any scope" in record.getMessage()
     ]
     assert sites
-    assert sites[0] == f"tests/test_sites.py:{line}"
+    assert sites[0] == f"tests/test_sites.py:{line} [AP401]"
     assert all(site.startswith("tests/test_sites.py:") for site in sites)

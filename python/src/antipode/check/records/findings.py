@@ -157,8 +157,6 @@ class Report:
     baseline: bool = False
     lost: int = 0
     """Barriers and early reads that the summaries count, and that have no record: dropped, rotated away, not given."""
-    unmet: int = 0
-    """Requests and messages of services that enforce, beyond the barriers that judged something (REC-26)."""
 
     @property
     def seconds(self) -> float:
@@ -183,11 +181,6 @@ class Report:
         if self.lost:
             words = "barrier or read", "barriers and reads"
             why.append(f"of {counted(self.lost, *words)} that the summaries count there is no record")
-        if self.unmet:
-            words = "request or message", "requests and messages"
-            why.append(
-                f"{counted(self.unmet, *words)} of services that enforce met no barrier, and nobody saw their reads"
-            )
         for kind, (one, many) in _DOUBTED.items():
             count = sum(finding.count for finding in self.findings if finding.kind is kind and finding.new)
             if count:
@@ -236,9 +229,8 @@ def report(rows: Table, taken: Taken, *, pictures: bool = False) -> Report:
         findings,
         judged + sums.total("followed_reads") + sums.total("enforced_barriers") - sum(each.count for each in unjudged),
         sums.total("requests") + sums.total("messages"),
-        [*notes, *sums.unfollowed()],
+        [*notes, *sums.unfollowed(), *sums.unmet()],
         lost=_lost(sums, analysis.barriers(rows), reads),
-        unmet=sums.unmet(),
     )
     if pictures and first is not None:
         made.timeline = analysis.timeline(rows, first, made.seconds, BUCKETS)
@@ -276,10 +268,14 @@ class _Sums:
                 place = f"{service or 'a service'}{f' in {region}' if region else ''}"
                 yield f"none of {counted(count, 'read', 'reads')} of {store} by {place} was followed"
 
-    def unmet(self) -> int:
-        """Return how many requests and messages met no barrier, in services that enforce (CHECK-7)."""
+    def unmet(self) -> Iterator[str]:
+        """Yield sentences on services that enforce, where requests and messages met no barrier (CHECK-9)."""
         handled = self._of_places("requests") + self._of_places("messages")
-        return sum(max(handled[place] - count, 0) for place, count in self._of_places("enforced_barriers").items())
+        for place, count in sorted(self._of_places("enforced_barriers").items()):
+            if handled[place] > count:
+                words = counted(handled[place] - count, "request or message", "requests and messages")
+                service = f"{place[0] or 'a service'}{f' in {place[1]}' if place[1] else ''}"
+                yield f"{words} of {service}, which enforces, met no barrier, and nobody followed their reads"
 
     def _of_places(self, what: str) -> Counter[tuple[str, str]]:
         found: Counter[tuple[str, str]] = Counter()
