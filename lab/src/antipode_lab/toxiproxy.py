@@ -8,6 +8,7 @@ from __future__ import annotations
 import http.client
 import json
 import os
+import time
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -76,17 +77,26 @@ class Toxiproxy:
         return True
 
     def _call(self, method: str, path: str, body: Any = None) -> Any:
+        """Send a request; one that Toxiproxy puts off (503, a link that hangs) is sent again for 30 s."""
+        until = time.monotonic() + 30
+        while True:
+            status, text = self._ask(method, path, body)
+            if status != 503 or time.monotonic() > until:
+                break
+            time.sleep(0.2)
+        if status >= 300:
+            raise LabError(f"Toxiproxy refused {method} {path}: {status} {text.decode(errors='replace')}")
+        return json.loads(text) if text.startswith((b"{", b"[")) else None
+
+    def _ask(self, method: str, path: str, body: Any) -> tuple[int, bytes]:
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
         try:
             payload = None if body is None else json.dumps(body)
             connection.request(method, path, payload, {"Content-Type": "application/json"})
             answer = connection.getresponse()
-            text = answer.read()
+            return answer.status, answer.read()
         finally:
             connection.close()
-        if answer.status >= 300:
-            raise LabError(f"Toxiproxy refused {method} {path}: {answer.status} {text.decode(errors='replace')}")
-        return json.loads(text) if text.startswith((b"{", b"[")) else None
 
     def create(self, name: str, upstream_port: int) -> int:
         """A proxy on loopback with 0 ms; returns its port, which no connection takes while it is cut."""
