@@ -29,6 +29,7 @@ final class Flow {
   private final boolean isPlainChain;
   private final Beside beside;
   private final SessionState session;
+  private final Flushing flushing;
 
   private Write write;
 
@@ -65,6 +66,7 @@ final class Flow {
     this.isPlainChain = isPlainChain;
     this.beside = new Beside(binding, physical);
     this.session = new SessionState(known);
+    this.flushing = new Flushing(physical, known, this::refused);
   }
 
   Binding binding() {
@@ -378,10 +380,10 @@ final class Flow {
       incomplete("asynchronous", "it was committed with synchronous_commit = off, so a crash may lose it");
       return;
     }
-    Place place = first != null ? bounded(first, asynchronous) : flush();
+    Place place = first != null ? flushing.bounded(first, asynchronous) : flushing.flush();
     if (place != null && (place.timeline() != known.timeline || known.epoch.isEmpty())) {
       known.learn(binding, physical, place.timeline());
-      place = flush(); // behind the row of the epoch
+      place = flushing.flush(); // behind the row of the epoch
     }
     if (write == null) {
       return;
@@ -393,18 +395,6 @@ final class Flow {
     } else {
       record(new Ordered(known.epoch, place.flushed()));
     }
-  }
-
-  /** The least position that covers the commit, and that is flushed. */
-  private Place bounded(Place place, boolean asynchronous) {
-    if (asynchronous ? place.isAllFlushed(known.segment) : place.endsRecord(known.segment)) {
-      return place;
-    }
-    Place flushed = flush();
-    if (flushed == null || known.segment == 0 || flushed.timeline() != place.timeline()) {
-      return flushed;
-    }
-    return asynchronous ? place.at(place.end(known.segment)) : place;
   }
 
   /**
@@ -423,27 +413,6 @@ final class Flow {
       return;
     }
     settle(place, true, place.synchronous().equals("off"));
-  }
-
-  private Place flush() {
-    Place place = null;
-    for (int turn = 0; turn < 3; turn++) {
-      Answers answers = Asking.ask(physical, Questions.FLUSH);
-      if (answers.error() != null) {
-        if (!Asking.isIdle(physical) && !Asking.isGone(physical, answers.error())) {
-          Asking.ask(physical, "ROLLBACK");
-        }
-        if (!Asking.isGone(physical, answers.error())) {
-          refused(answers);
-        }
-        return null;
-      }
-      place = Place.of(answers.rows(1));
-      if (place == null || place.endsRecord(known.segment)) {
-        break;
-      }
-    }
-    return place;
   }
 
   // What is recorded
