@@ -154,7 +154,9 @@ void LineageScope::Append(const std::vector<WriteId>& ids, Site site) {
     const std::lock_guard<std::mutex> lock(mutex_);
     closed = closed_;
     late = sent_;
-    if (!closed) {
+    if (closed) {
+      lineage_ = lineage_.MarkedIncomplete(Lineage(ids).stores());
+    } else {
       lineage_ = lineage_.Including(ids);
       for (const WriteId& id : ids) NoteChange(id.store());
     }
@@ -191,7 +193,9 @@ void LineageScope::Join(const Lineage& lineage, bool filtered, const Site& site)
     closed = closed_;
     Lineage brought = lineage.WithoutExtensionsOfBranches();
     if (filtered) brought = Filtered(std::move(brought));
-    if (!closed) {
+    if (closed) {
+      lineage_ = lineage_.MarkedIncomplete(lineage.stores());
+    } else {
       for (const std::string& store : brought.AddedTo(lineage_).stores()) NoteChange(store);
       lineage_ |= brought;
     }

@@ -77,9 +77,10 @@ def test_a_late_append_is_dropped_counted_and_warned_about(counts: Counts, caplo
         scope.append(at(1))
     with caplog.at_level(logging.WARNING, "antipode"):
         scope.append(at(2))
+        assert scope.lineage.serialize() == "1~posts..e.1~_.i.posts"
         scope.transfer(Lineage([at(3)]))
-        scope.merge(Lineage([at(4)]))
-    assert scope.lineage.serialize() == "1~posts..e.1"
+        scope.merge(Lineage([WriteId("likes", b"", Ordered("e", 4))]))
+    assert scope.lineage.serialize() == "1~posts..e.1~_.i.likes.posts"
     assert counts.of("antipode.write.lost", reason="closed", store="other") == 3
     assert "test_scope.py:" in caplog.text
     assert "detached_scope" in caplog.text

@@ -181,14 +181,16 @@ class Scope:
     # Changing it
 
     def append(self, *ids: WriteId) -> None:
-        """Adds writes to the lineage (paper table 2). In a closed scope they are dropped and counted."""
+        """Add writes to the lineage (paper table 2); a closed scope drops and counts them, and is incomplete (SCOPE-4)."""
         if self._own:
             ids = tuple(write_id for write_id in ids if write_id.key not in self._own)
         if not ids:
             return
         with self._lock:
             closed = self._closed
-            if not closed:
+            if closed:
+                self._lineage = self._lineage.marked_incomplete(*(write_id.store for write_id in ids))
+            else:
                 self._lineage = self._lineage.including(*ids)
                 for write_id in ids:
                     self._changed(write_id.store)
@@ -246,7 +248,9 @@ class Scope:
             lineage = without_branches(lineage, self._own)
         with self._lock:
             closed = self._closed
-            if not closed:
+            if closed:
+                self._lineage = self._lineage.marked_incomplete(*lineage.stores)
+            else:
                 before = self._lineage
                 self._lineage |= self._filtered(lineage) if filtered else lineage
                 if not passing and self._held is not before:
@@ -425,9 +429,11 @@ class Scope:
         """The write has this identifier: `append` and `end` in one step."""
         with self._lock:
             closed = self._closed
-            if not closed:
+            store, key, version = write_id
+            if closed:
+                self._lineage = self._lineage.marked_incomplete(store)
+            else:
                 lineage = self._lineage = self._lineage.including(write_id)
-                store, key, version = write_id
                 self._changed(store)
                 if not key:
                     epoch, counter = version  # type: ignore[misc]  # a position's version is Ordered

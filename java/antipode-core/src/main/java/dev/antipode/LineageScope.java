@@ -173,7 +173,7 @@ public final class LineageScope implements AutoCloseable, ImplicitContextKeyed {
 
   // Changing it
 
-  /** Adds writes to the lineage (paper table 2). In a closed scope they are dropped and counted (SCOPE-4). */
+  /** Add writes to the lineage (paper table 2); a closed scope drops and counts them, and is incomplete (SCOPE-4). */
   public void append(WriteId... ids) {
     append(Arrays.asList(ids));
   }
@@ -186,7 +186,9 @@ public final class LineageScope implements AutoCloseable, ImplicitContextKeyed {
     boolean late;
     synchronized (lock) {
       late = closed;
-      if (!late) {
+      if (late) {
+        lineage = lineage.markedIncomplete(ids.stream().map(WriteId::store).toList());
+      } else {
         lineage = lineage.including(ids);
         changes.write(ids);
       }
@@ -244,7 +246,9 @@ public final class LineageScope implements AutoCloseable, ImplicitContextKeyed {
     boolean late;
     synchronized (lock) {
       late = closed;
-      if (!late) {
+      if (late) {
+        lineage = lineage.markedIncomplete(other.stores());
+      } else {
         lineage = changes.join(lineage, lineage.union(filter ? removals.filter(brought) : brought));
       }
     }
@@ -365,7 +369,9 @@ public final class LineageScope implements AutoCloseable, ImplicitContextKeyed {
     boolean late;
     synchronized (lock) {
       late = closed;
-      if (!late) {
+      if (late) {
+        lineage = lineage.markedIncomplete(id.store());
+      } else {
         lineage = lineage.including(id);
         changes.write(List.of(id));
       }

@@ -90,15 +90,16 @@ class ScopeTest {
     }
   }
 
-  /** SCOPE-4: dropped, counted, warned about with the site; nothing is thrown. */
+  /** SCOPE-4: dropped, counted, warned about with the site; nothing is thrown, and the lineage does not look complete. */
   @Test
   void aLateAppendIsDroppedAndCounted() {
     try (Observed observed = new Observed()) {
       LineageScope scope = Antipode.scope();
       scope.close();
       Application.appendTo(scope, at(1));
-      scope.transfer(Lineage.of(at(2)));
-      assertThat(scope.lineage()).isEqualTo(Lineage.EMPTY);
+      assertThat(scope.lineage()).isEqualTo(Lineage.EMPTY.markedIncomplete("posts"));
+      scope.transfer(Lineage.of(at(2, "likes")));
+      assertThat(scope.lineage()).isEqualTo(Lineage.EMPTY.markedIncomplete("likes", "posts"));
       assertThat(observed.count("antipode.write.lost", Map.of("reason", "closed", "store", "other"))).isEqualTo(2);
       assertThat(observed.linesWith("has ended")).first().asString()
           .contains("dropped a write to posts").contains("site=app/Application.java:").contains("detachedScope");
