@@ -11,11 +11,8 @@ import io.opentelemetry.context.Scope;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collection;
-import java.util.Collections;
-import java.util.IdentityHashMap;
 import java.util.List;
 import java.util.OptionalLong;
-import java.util.Set;
 import java.util.function.Supplier;
 
 /**
@@ -38,7 +35,7 @@ public final class LineageScope implements AutoCloseable, ImplicitContextKeyed {
   private Lineage inbound;
   private final Changes changes = new Changes();
   private final Removals removals = new Removals();
-  private volatile Set<PendingWrite> pending = Set.of(); // copied when it changes: it is looked at more often
+  private final PendingWrites pending = new PendingWrites();
   private final List<Gap> gaps = new ArrayList<>();
   private volatile boolean closed;
   private boolean stopped;
@@ -341,26 +338,14 @@ public final class LineageScope implements AutoCloseable, ImplicitContextKeyed {
   public void begin(PendingWrite write) {
     synchronized (lock) {
       write.sentWith(lineage);
-      Set<PendingWrite> more = Collections.newSetFromMap(new IdentityHashMap<>());
-      more.addAll(pending);
-      more.add(write);
-      pending = more;
+      pending.add(write);
     }
   }
 
   /** The write has its identifier, or is known not to have happened. */
   public void end(PendingWrite write) {
     synchronized (lock) {
-      forget(write);
-    }
-  }
-
-  private void forget(PendingWrite write) {
-    if (pending.contains(write)) {
-      Set<PendingWrite> fewer = Collections.newSetFromMap(new IdentityHashMap<>());
-      fewer.addAll(pending);
-      fewer.remove(write);
-      pending = fewer.isEmpty() ? Set.of() : fewer;
+      pending.remove(write);
     }
   }
 
@@ -375,25 +360,24 @@ public final class LineageScope implements AutoCloseable, ImplicitContextKeyed {
         lineage = lineage.including(id);
         changes.write(List.of(id));
       }
-      forget(write);
+      pending.remove(write);
     }
     appended(late, id.store());
   }
 
   /** The writes that are in flight now, those of unknown outcome included. */
   public List<PendingWrite> pending() {
-    return List.copyOf(pending);
+    return pending.list();
   }
 
   /** Names of the stores with a write in flight, in order. */
   public List<String> pendingStores() {
-    return pending.stream().map(PendingWrite::store).distinct().sorted().toList();
+    return pending.stores();
   }
 
   /** The pending writes of the calling task itself: what leaves now leaves before their commit (SCOPE-18). */
   public List<PendingWrite> publishedBeforeCommit() {
-    Thread task = Thread.currentThread();
-    return pending.stream().filter(write -> write.isOf(task) && !write.isUnknown()).toList();
+    return pending.uncommitted(Thread.currentThread());
   }
 
   /** Drops an entry that cannot be true, and marks its store: what it absorbed is lost (LIN-28). */
