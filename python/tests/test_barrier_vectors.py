@@ -13,9 +13,11 @@ import antipode
 import pytest
 from antipode import Lineage, WriteId, following, records
 from antipode.epochs import judge_position
+from antipode.scope import Scope, open_scope
 from antipode.scope_values import Delivery
 from antipode.store import registry
-from antipode.verdict import NOT_YET, VISIBLE, Visibility, unproven
+from antipode.verdict import NOT_YET, VISIBLE, UnprovenKind, Verdict, Visibility, unproven
+from antipode.wait_on_read import wait_first, waited_in_vain
 from fakes import Target, always, down, fake_store
 
 VECTORS = Path(__file__).parents[2] / "spec" / "vectors"
@@ -114,38 +116,55 @@ def test_barrier_record(case: dict[str, Any], tmp_path: Path) -> None:
     assert all(store["visible_after"] is None for store in late)
 
 
+def read(case: dict[str, Any], scope: Scope) -> None:
+    """What a shim does before a read of a client that waits on read (BAR-51)."""
+    antipode.configure(on_timeout=case["on_timeout"], on_unproven=case["on_unproven"])
+    [store] = [store for store in antipode.stores() if store.name == "s0"]
+    if case["verdicts"] == ["past"]:
+        waited_in_vain("s0", "s0: it is past", 0.0, NOT_YET, is_past=True)
+    else:
+        wait_first(store.servers()[0], 0.3 if case["verdicts"] == ["timed_out"] else 10.0, None, scope, waits=True)
+
+
 @pytest.mark.parametrize("case", cases("barrier-policy"))
 def test_barrier_policy(case: dict[str, Any]) -> None:
     verdicts: list[str] = case["verdicts"]
     fake_store("registered", Target("r", ANSWERS["visible"]))
+    antipode.configure(stores=[f"s{number}" for number, word in enumerate(verdicts) if word == "expected"])
     ids = []
     for number, word in enumerate(verdicts):
         ids.append(WriteId.position(f"s{number}", "e", 1))
-        if word != "elsewhere":
-            answer = {"timed_out": "not_yet"}.get(word, word)
+        if word not in {"elsewhere", "expected"}:
+            answer = {"timed_out": "not_yet", "past": "visible"}.get(word, word)
             fake_store(f"s{number}", Target(f"s{number}", ANSWERS[answer]))
 
-    def barrier() -> antipode.BarrierResult:
-        return antipode.barrier(
+    def call(scope: Scope) -> None:
+        if "read" in case:
+            read(case, scope)
+            return
+        result = antipode.barrier(
             timeout=0.3 if "timed_out" in verdicts else 10.0,
             on_timeout=case["on_timeout"],
             on_unproven=case["on_unproven"],
             on_vacuous=case["on_vacuous"],
             require_complete=case["require_complete"],
         )
+        assert isinstance(result, antipode.BarrierResult)
 
-    from antipode.scope import open_scope
-
-    with open_scope(Lineage(ids), kind="message", delivery=Delivery(can_redeliver=True)):
+    with open_scope(Lineage(ids), kind="message", delivery=Delivery(can_redeliver=True)) as scope:
         begin_writes(case)
         if case["outcome"] == "result":
-            assert isinstance(barrier(), antipode.BarrierResult)
+            call(scope)
         else:
             wanted = getattr(antipode, case["outcome"])
             with pytest.raises(wanted) as raised:
-                barrier()
+                call(scope)
             assert type(raised.value) is wanted
             assert isinstance(raised.value.result, antipode.BarrierResult)  # BAR-43
+            assert raised.value.code == case.get("code", raised.value.code)  # OBS-15
+            if "past" in verdicts:  # SHIM-48
+                judged = raised.value.result.stores["s0"]
+                assert (judged.verdict, judged.kind) == (Verdict.UNPROVEN, UnprovenKind.OTHER)
 
 
 @pytest.mark.parametrize("case", cases("epoch-judge"))

@@ -15,7 +15,9 @@ from antipode import BarrierIncomplete, BarrierTimeout, BarrierUnproven, Lineage
 from antipode.branch_ids import BRANCHES, BranchId
 from antipode.memory import MemoryShim
 from antipode.shim import Server
+from antipode.verdict import UnprovenKind, unproven
 from branching import World, eventually, look, open_branch, reason, verdict
+from fakes import Target, always, fake_store
 from scopes import at, positions
 
 
@@ -71,8 +73,24 @@ def test_what_is_not_named_is_resolved_all_the_same(world: World) -> None:
     world.run(task)
     assert str(look(mine, 0.2, stores=["posts"]).stores["posts"].verdict) == "timed_out"
     assert eventually(mine, stores=["orders"]).complete
-    with pytest.raises(BarrierTimeout, match=r"antipode-branches is not visible .* still open"), antipode.scope():
+    with (
+        pytest.raises(BarrierTimeout, match=r"antipode-branches is not visible .* still open") as raised,
+        antipode.scope(),
+    ):
         antipode.barrier(Lineage([open_branch().write_id]), timeout=0.05)
+    assert raised.value.code == raised.value.result.stores[BRANCHES].code == "AP210"  # OBS-15
+
+
+def test_the_code_of_an_error_is_that_of_the_first_store_by_name(world: World) -> None:
+    """OBS-15: branches have a name like stores."""
+    fake_store("a-store", Target("a-store", always(unproven("the test says so", UnprovenKind.RIGHT))))
+    fake_store("b-store", Target("b-store", always(unproven("the test says so", UnprovenKind.UNFIT))))
+    nowhere = open_branch()._replace(store="nowhere").write_id
+    lost = {name: WriteId.position(name, "e", 1) for name in ("a-store", "b-store")}
+    for names, code in ((["a-store", "b-store"], "AP203"), (["b-store"], "AP299")):
+        with pytest.raises(BarrierUnproven) as raised:
+            antipode.barrier(Lineage([nowhere, *(lost[name] for name in names)]), timeout=20)
+        assert raised.value.code == code
 
 
 def test_a_close_that_the_replica_has_not_got_is_still_open(world: World) -> None:

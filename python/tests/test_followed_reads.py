@@ -480,7 +480,7 @@ def test_reads_behind_a_barrier_are_no_finding_over_many_requests(folder: Path) 
         reader = readers[number % 2]
         with antipode.message_scope(message) as scope:
             # What a barrier does where this one site is not in dry-run.
-            assert wait_for_server(reader._server, scope.lineage, 10.0) is antipode.Verdict.VISIBLE
+            assert wait_for_server(reader._server, scope.lineage, 10.0).verdict is antipode.Verdict.VISIBLE
             assert reader.get("post") == str(number).encode()
     wait_for(lambda: not following._followed)
     assert counted("followed_reads") == 10_000

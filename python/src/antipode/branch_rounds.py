@@ -231,7 +231,9 @@ class _Rounds:
                 told = "; ".join(reasons[:_MOST_TOLD]) + (f"; and {more} more" if more else "")
                 kind = UnprovenKind.OTHER if verdict is Verdict.UNPROVEN else None
                 waited = time.monotonic() - self._since
-                return StoreResult(verdict, told, waited, kind=kind, overloaded=self._overloaded)
+                return StoreResult(
+                    verdict, told, waited, kind=kind, overloaded=self._overloaded, has_open_branch=kind is None
+                )
         return None
 
 

@@ -50,7 +50,7 @@ def _judge_store(asked: Asked, needs: list[Need], waited: float, *, looked: bool
     divided = {need.server for need in needs if need.divided}
     known = dict.fromkeys([*asked.servers, *(need.server for need in needs)])
     servers = [
-        _judge_server(server.address, [need for need in needs if need.server is server], looked=looked)
+        judge_server(server.address, [need for need in needs if need.server is server], looked=looked)
         for server in known
         if server not in divided
     ]
@@ -58,7 +58,7 @@ def _judge_store(asked: Asked, needs: list[Need], waited: float, *, looked: bool
     judged = [server for server in servers if not server.left_out]
     left = [server for server in servers if server.left_out]
     if not judged or (left and asked.store.fails_without_replica):
-        reason = "; ".join(f"{server.address} {server.reason}" for server in left) or "no server is registered"
+        reason = "; ".join(server.told for server in left) or "no server is registered"
         kind = UnprovenKind.CONNECTION if left else UnprovenKind.NOT_OPENED
         return StoreResult(Verdict.UNPROVEN, reason, waited, tuple(servers), kind)
     late = max((need.seen - need.since for need in needs if need.seen), default=0.0)
@@ -90,7 +90,8 @@ def _wanted(asked: Asked) -> str:
     return f"{len(asked.ids)} writes or later"
 
 
-def _judge_server(address: str, needs: list[Need], *, looked: bool) -> ServerResult:
+def judge_server(address: str, needs: Sequence[Need], *, looked: bool) -> ServerResult:
+    """Return what the needs parked at one server say of it. `looked`: nobody waited, as `judge` has it."""
     if any(need.left_out for need in needs):
         words = needs[0].server.down or "does not answer"
         kind = UnprovenKind.CONNECTION
@@ -142,12 +143,10 @@ def enforce(plan: Plan, result: BarrierResult) -> None:
 
 def _enforce_satisfied(plan: Plan, result: BarrierResult) -> None:
     recorded = {asked.store.name for asked in plan.recorded}
-    late = [
-        name
-        for name, store in result.stores.items()
-        if store.verdict in {Verdict.TIMED_OUT, Verdict.NOT_YET} and name not in recorded
-    ]
-    lost = [name for name, store in result.stores.items() if store.verdict is Verdict.UNPROVEN]
+    verdicts = sorted((name, store.verdict) for name, store in result.stores.items())  # the first's code (OBS-15)
+    kinds_of_late = {Verdict.TIMED_OUT, Verdict.NOT_YET}
+    late = [name for name, verdict in verdicts if verdict in kinds_of_late and name not in recorded]
+    lost = [name for name, verdict in verdicts if verdict is Verdict.UNPROVEN]
     if lost and plan.on_unproven != "as_timeout":
         _apply(plan.on_unproven, unproven_error(result, lost), result)
         lost = []

@@ -38,6 +38,11 @@ class ServerResult:
     overloaded: bool = False
     """Where it is late: overload answered, before the deadline."""
 
+    @property
+    def told(self) -> str:
+        """The reason in words that name the server."""
+        return f"{self.address} {self.reason}" if self.left_out else self.reason
+
 
 @dataclass(frozen=True, slots=True)
 class StoreResult:
@@ -51,6 +56,8 @@ class StoreResult:
     """Where it is unproven: what kept it from being proved (BAR-59)."""
     overloaded: bool = False
     """Where it is late: overload answered, before the deadline (BAR-39, BAR-40)."""
+    has_open_branch: bool = False
+    """Where it is late: what is late is an open branch (BRANCH-12)."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "reason", escaped(self.reason))  # it may tell what a lineage holds (OBS-12)
@@ -69,7 +76,9 @@ class StoreResult:
             return "AP103"
         if self.verdict is Verdict.UNPROVEN:
             return _UNPROVEN_CODES[self.kind or UnprovenKind.OTHER]
-        return "AP205" if self.overloaded else "AP201"
+        if self.overloaded:
+            return "AP205"
+        return "AP210" if self.has_open_branch else "AP201"
 
 
 @dataclass(frozen=True)

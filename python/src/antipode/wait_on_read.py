@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import time
 
-from antipode.errors import BarrierError, BarrierTimeout, BarrierUnproven, Redeliver
+from antipode.errors import BarrierTimeout, BarrierUnproven
 from antipode.lineage import Lineage
 from antipode.reading import Reading
 from antipode.result import BarrierResult, StoreResult
 from antipode.scope import Scope
 from antipode.server import Server
 from antipode.settings import Mode, settings
-from antipode.verdict import Verdict
+from antipode.verdict import UnprovenKind, Verdict, Visibility, unproven
 from antipode.waiting import wait_for_server
 
 
@@ -34,30 +34,35 @@ def wait_first(server: Server, timeout: float, reading: Reading | None, scope: S
     began = time.monotonic()
     if scope is not None and scope.deadline is not None:
         timeout = min(timeout, max(scope.deadline - began, 0.0))
-    verdict = wait_for_server(server, Lineage(ids), timeout)
-    if verdict is Verdict.VISIBLE:
-        return
-    words = f"{store.name} at {server.address}: {verdict}. The read waited for it {timeout * 1000:.0f} ms"
-    waited_in_vain(store.name, words, time.monotonic() - began, scope, unproven=verdict is Verdict.UNPROVEN)
+    answer = wait_for_server(server, Lineage(ids), timeout)
+    if answer.verdict is not Verdict.VISIBLE:
+        words = f"{store.name}: {answer.reason}. The read waited for it {timeout * 1000:.0f} ms"
+        waited_in_vain(store.name, words, time.monotonic() - began, answer)
 
 
-def waited_in_vain(
-    store: str, words: str, waited: float, scope: Scope | None, *, unproven: bool, is_past: bool = False
-) -> None:
-    """Raises what the policies say of a read that waited `waited` seconds in vain; returns where it goes on.
+def waited_in_vain(store: str, words: str, waited: float, answer: Visibility, *, is_past: bool = False) -> None:
+    """Raise what the policies say of a read that waited `waited` seconds in vain; return where it goes on.
 
-    `words`: the store and server, where it is, and how long the read waited. `is_past`: what is to be read is of a
-    moment that is past, so that no wait could help (SHIM-48). Raises BarrierTimeout, BarrierUnproven,
-    or Redeliver in the scope of a message.
+    `words`: the store and server, where it is, and how long the read waited. `answer`: the server's last one; what is
+    unproven, and of which kind, is told from it (OBS-15). `is_past`: what is to be read is of a moment that is past,
+    whatever the answer: no wait could help, and that proves nothing (SHIM-48). Raises BarrierTimeout or
+    BarrierUnproven.
     """
-    now = settings()
-    policy = now.on_unproven if unproven and now.on_unproven != "as_timeout" else now.on_timeout
     words = f"{words} (wait on read)"
-    answer = StoreResult(Verdict.UNPROVEN if unproven else Verdict.TIMED_OUT, words, waited)
-    result = BarrierResult(satisfied=False, waited=waited, _judge=lambda: {store: answer})
-    code = "AP514" if is_past else answer.code
-    error: BarrierError = (BarrierUnproven if unproven else BarrierTimeout)(words, result, code=code)
-    if policy == "redeliver" and scope is not None and scope.delivery is not None:
-        raise Redeliver(f"give the message back: {words}", result, code=error.code) from error
+    result = _judged(store, words, waited, unproven(answer.reason) if is_past else answer)
+    judged = result.stores[store]
+    lost = judged.verdict is Verdict.UNPROVEN
+    now = settings()
+    policy = now.on_unproven if lost and now.on_unproven != "as_timeout" else now.on_timeout
     if policy != "proceed":
-        raise error
+        raise (BarrierUnproven if lost else BarrierTimeout)(words, result, code="AP514" if is_past else judged.code)
+
+
+def _judged(store: str, words: str, waited: float, answer: Visibility) -> BarrierResult:
+    if answer.unknown_epoch:
+        found = StoreResult(Verdict.UNPROVEN, words, waited, kind=UnprovenKind.HISTORY)
+    elif answer.verdict is Verdict.UNPROVEN:
+        found = StoreResult(Verdict.UNPROVEN, words, waited, kind=answer.kind)
+    else:
+        found = StoreResult(Verdict.TIMED_OUT, words, waited, overloaded=answer.overloaded)
+    return BarrierResult(satisfied=False, waited=waited, _judge=lambda: {store: found})

@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
+from antipode.judgement import judge_server
 from antipode.lineage import Lineage
-from antipode.need import Group, Need
+from antipode.need import Group
 from antipode.server import Server
 from antipode.settings import settings
-from antipode.verdict import Verdict, not_yet
+from antipode.verdict import VISIBLE, UnprovenKind, Verdict, Visibility, not_yet, unproven
 from antipode.writeid import WriteId
 
 LOOK_S = 0.1
@@ -96,26 +97,24 @@ def _overloaded(group: Group) -> None:
 # One store, one server: what a shim's wait on read uses
 
 
-def wait_for_server(server: Server, lineage: Lineage, timeout: float) -> Verdict:
-    """Blocks until one server has shown every write of the lineage to its store; the verdict, nothing enforced."""
-    return _verdict(wait(_at(server, lineage), timeout).needs)
+def wait_for_server(server: Server, lineage: Lineage, timeout: float) -> Visibility:
+    """Block until one server has shown every write of the lineage to its store; return its answer, nothing enforced."""
+    return _answer(server, wait(_at(server, lineage), timeout))
 
 
-async def wait_for_server_async(server: Server, lineage: Lineage, timeout: float) -> Verdict:
+async def wait_for_server_async(server: Server, lineage: Lineage, timeout: float) -> Visibility:
     """`wait_for_server` for asyncio."""
-    return _verdict((await wait_async(_at(server, lineage), timeout)).needs)
+    return _answer(server, await wait_async(_at(server, lineage), timeout))
 
 
 def _at(server: Server, lineage: Lineage) -> list[tuple[Server, WriteId]]:
     return [(server, write_id) for write_id in lineage.of_store(server.store.name)]
 
 
-def _verdict(needs: Sequence[Need]) -> Verdict:
-    for need in needs:
-        if need.left_out or (need.answer is not None and need.answer.verdict is Verdict.UNPROVEN):
-            return Verdict.UNPROVEN
-    if all(need.answer is not None and need.answer.verdict is Verdict.VISIBLE for need in needs):
-        return Verdict.VISIBLE
-    if any(need.answer is not None and need.answer.unknown_epoch for need in needs):
-        return Verdict.UNPROVEN
-    return Verdict.TIMED_OUT
+def _answer(server: Server, group: Group) -> Visibility:
+    found = judge_server(server.address, group.needs, looked=False)
+    if found.verdict is Verdict.VISIBLE:
+        return VISIBLE
+    if found.verdict is Verdict.UNPROVEN:
+        return unproven(found.told, found.kind or UnprovenKind.OTHER)
+    return not_yet(found.told, overloaded=found.overloaded)

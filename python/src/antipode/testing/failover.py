@@ -333,7 +333,7 @@ class _Run:
             return None
         before = self.driver.history(name)
         began = time.monotonic()
-        verdict = wait_for_server(self.servers[name], one.lineage, timeout)
+        verdict = wait_for_server(self.servers[name], one.lineage, timeout).verdict
         took = time.monotonic() - began
         about = f"seed {self.seed}: {one.key} ({one.lineage}) at {name}: {verdict} after {took:.3f} s"
         self.tally.judged[verdict.value] += 1
@@ -381,7 +381,7 @@ class _Parked:
 
     def _wait(self, one: Written, name: str) -> None:
         began = time.monotonic()
-        verdict = wait_for_server(self.played.servers[name], one.lineage, self.timeout)
+        verdict = wait_for_server(self.played.servers[name], one.lineage, self.timeout).verdict
         took = time.monotonic() - began
         about = f"seed {self.played.seed}: {one.key} ({one.lineage}) parked at {name}: {verdict} after {took:.3f} s"
         tally = self.played.tally

@@ -95,7 +95,7 @@ class Posts:
     def at(self, name: str, lineage: Lineage, timeout: float = 1.0) -> Verdict:
         """The verdict at one server, never past its deadline."""
         began = time.monotonic()
-        verdict = wait_for_server(self.server(name), lineage, timeout)
+        verdict = wait_for_server(self.server(name), lineage, timeout).verdict
         assert time.monotonic() - began < timeout + SLACK_S, "past its deadline"
         return verdict
 

@@ -40,7 +40,7 @@ def at(posts: Posts, name: str, lineage: Lineage, timeout: float = 1.0) -> Verdi
     """The verdict at one server."""
     port = f":{posts.lab.server(name).port}"
     [server] = [server for server in antipode.stores()[0].servers() if port in server.address]
-    return wait_for_server(server, lineage, timeout)
+    return wait_for_server(server, lineage, timeout).verdict
 
 
 def check(posts: Posts, name: str, *, kept: Lineage, lost: Lineage | None = None, after: Lineage | None = None) -> None:

@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 
 import pytest
 
-from antipode.errors import BarrierTimeout, BarrierUnproven, ConfigurationError
+from antipode.errors import BarrierError, BarrierTimeout, BarrierUnproven, ConfigurationError
 from antipode.lineage import Lineage
 from antipode.operations import scope
 from antipode.reading import reading
@@ -122,5 +122,10 @@ class OwnReads(Cases):
         with store.past_moment(client, key) as fetch:
             lineage = store.written(key, "2")
             assert store.judge(lineage).satisfied
-            with _behind(lineage, asked), suppress(*_IN_VAIN, ConfigurationError):
-                assert fetch() == "2", "data from before the write"
+            refusal: BarrierError | None = None
+            with _behind(lineage, asked), suppress(ConfigurationError):
+                try:
+                    assert fetch() == "2", "data from before the write"
+                except BarrierError as error:
+                    refusal = error
+            assert refusal is None or (type(refusal), refusal.code) == (BarrierUnproven, "AP514")

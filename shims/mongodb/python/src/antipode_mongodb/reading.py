@@ -15,6 +15,7 @@ from antipode.reading import Reading, current_reading
 from antipode.scope import current_scope
 from antipode.server import Server
 from antipode.settings import Mode
+from antipode.verdict import unproven
 from antipode.wait_on_read import wait_first, waited_in_vain
 from antipode.writeid import Opaque, Ordered, WriteId
 from bson.codec_options import CodecOptions
@@ -85,7 +86,7 @@ class Read:
             wait_first(own.server, own.store.timeout, self._reading, self._scope, waits=own.waits)
         elif own.store.mode is Mode.ENFORCE and not self.wanted <= self._past:
             words = f"{own.store.name} at {own.server.address}: {_PAST}"
-            waited_in_vain(own.store.name, words, 0.0, self._scope, unproven=False, is_past=True)
+            waited_in_vain(own.store.name, words, 0.0, unproven(_PAST), is_past=True)
 
     @property
     def wanted(self) -> Lineage:

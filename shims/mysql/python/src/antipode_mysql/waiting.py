@@ -33,6 +33,10 @@ _PAST: Final = unproven(
     "the open transaction reads what was there when it began, and that is older than what the read depends on. COMMIT "
     "or ROLLBACK before reading"
 )
+_PAST_ROWS: Final = unproven(
+    "what it fetches is of a moment that is past, when the server was not proved to have what the read depends on: "
+    "send the query again, and take its rows at once or by a buffered cursor"
+)
 
 
 class Late(Exception):
@@ -137,12 +141,7 @@ class ReadCall:
         answers = await self._judged(seen, ask)
         missing = [answer for answer in answers if answer.verdict is not Verdict.VISIBLE]
         if snapshot.taken and repeats and not snapshot.covers(self.ids):
-            missing = [
-                unproven(
-                    "the open transaction reads what was there when it began, and that is older than what the "
-                    "read depends on. COMMIT or ROLLBACK before reading"
-                )
-            ]
+            missing = [_PAST]
         if not missing:
             self.shows = Moment(taken=True)
             self.shows.showed(seen, self.ids)
@@ -239,9 +238,8 @@ class ReadCall:
             f"{name} at {binding.target.address}: {trouble.reason}. The read waited for it "
             f"{binding.timeout * 1000:.0f} ms at most"
         )
-        is_unproven = trouble.verdict is Verdict.UNPROVEN or trouble.unknown_epoch
         waited = time.monotonic() - self._began
-        waited_in_vain(name, words, waited, self._scope, unproven=is_unproven, is_past=trouble is _PAST)
+        waited_in_vain(name, words, waited, trouble, is_past=trouble in (_PAST, _PAST_ROWS))
 
 
 def wanted_by(binding: Binding) -> list[WriteId]:
@@ -263,10 +261,7 @@ def fetch(binding: Binding, flavour: Flavour, shows: Moment | None) -> None:
     ids = wanted_by(binding)
     if ids and (shows is None or not shows.covers(ids)):
         call = ReadCall(binding, flavour, None, ids, current_scope(), False)
-        call.trouble = unproven(
-            "what it fetches is of a moment that is past, when the server was not proved to have what the read depends "
-            "on: send the query again, and take its rows at once or by a buffered cursor"
-        )
+        call.trouble = _PAST_ROWS
         call.refuse()
 
 

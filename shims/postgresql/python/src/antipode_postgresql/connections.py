@@ -103,9 +103,9 @@ class RecordingCursor(RecordingBaseCursor):
             asks_first = call.in_snapshot  # otherwise behind the wait: the question itself may take the snapshot
             if asks_first:
                 self._antipode_learn(call, conn)
-            if not call.trouble:
+            if call.trouble is None:
                 call.wait()
-            if not call.trouble and not asks_first:
+            if call.trouble is None and not asks_first:
                 self._antipode_learn(call, conn)
             call.waited()
         call.refuse()
@@ -245,9 +245,9 @@ class AsyncRecordingCursor(RecordingBaseCursor):
             asks_first = call.in_snapshot  # otherwise behind the wait: the question itself may take the snapshot
             if asks_first:
                 await self._antipode_learn(call, conn)
-            if not call.trouble:
+            if call.trouble is None:
                 await call.wait_async()
-            if not call.trouble and not asks_first:
+            if call.trouble is None and not asks_first:
                 await self._antipode_learn(call, conn)
             call.waited()
         call.refuse()

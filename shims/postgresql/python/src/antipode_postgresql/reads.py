@@ -12,7 +12,7 @@ from antipode.otel_context import current_context
 from antipode.reading import Reading, reading_in
 from antipode.scope import Scope, current_scope
 from antipode.server import Server
-from antipode.verdict import Verdict
+from antipode.verdict import UnprovenKind, Verdict, Visibility, not_yet, unproven
 from antipode.wait_on_read import waited_in_vain
 from antipode.waiting import LOOK_S, wait_for_server, wait_for_server_async
 from antipode.writeid import WriteId
@@ -65,8 +65,10 @@ class ReadCall:
         self.reading = reading
         self.ids = ids
         self.timeout = self.binding.timeout
-        self.trouble = ""
-        self.unproven = False
+        self.trouble: Visibility | None = None
+        """Why what it waits for is not visible, once it has given up."""
+        self.is_past = False
+        """Whether that is because what it reads is of a moment that is past (SHIM-48)."""
         self.past: Lineage | None = None
         """What was proved when the data to be fetched was taken (SHIM-48); None where it is read now."""
         self._life = ""
@@ -96,8 +98,12 @@ class ReadCall:
         if Lineage(self.ids) <= proved:
             return True
         if self.past is not None:
-            self.trouble = _PAST
+            self.gave_up_past(_PAST)
         return self.past is not None
+
+    def gave_up_past(self, words: str) -> None:
+        """Waiting is in vain: what is to be read was taken before it was proved."""
+        self.trouble, self.is_past = unproven(words), True
 
     @property
     def in_snapshot(self) -> bool:
@@ -126,9 +132,9 @@ class ReadCall:
                 yield from bounded(pipeline._fetch_gen(flush=True), until)
         except Late:
             self._is_late = True
-            self.trouble = "the server did not answer on this connection, which is closed"
+            self.trouble = not_yet("the server did not answer on this connection, which is closed")
         if is_held and self._isolation not in ("", "read committed", "read uncommitted"):
-            self.trouble = _SNAPSHOT.format(self._isolation)
+            self.gave_up_past(_SNAPSHOT.format(self._isolation))
 
     def drop(self) -> None:
         """Close the connection where the question is open on it still: the next query would take its answer."""
@@ -155,34 +161,32 @@ class ReadCall:
     def _left(self) -> float:
         return max(self._began + self.timeout - time.monotonic(), 0.0)
 
-    def _judge(self, verdict: Verdict, server: Any) -> None:
-        if verdict is Verdict.VISIBLE:
+    def _judge(self, answer: Visibility, server: Any) -> None:
+        if answer.verdict is Verdict.VISIBLE:
             look = server.session
             self._proved_life = look.instance.rpartition("/")[0] if isinstance(look, Look) else ""
-            return
-        self.unproven = verdict is Verdict.UNPROVEN
-        self.trouble = f"it is at {server.position}, and has not got {', '.join(map(str, self.ids[:3]))}"
+        else:
+            self.trouble = answer
 
     def waited(self) -> None:
         """The wait is over: what it proved counts from now on, if it was this connection's server that was asked."""
-        if self.trouble:
+        if self.trouble is not None:
             return
         if self._proved_life and self._life and self._proved_life != self._life:
-            self.trouble = f"{_server(self.flow).address} leads to several servers: name them one by one"
-            self.unproven = True
+            words = f"{_server(self.flow).address} leads to several servers: name them one by one"
+            self.trouble = unproven(words, UnprovenKind.UNFIT)
             return
         moments = self.flow.known.moments
         moments.proved |= Lineage(self.ids)
 
     def refuse(self) -> None:
         """Raise what the policies say of a wait in vain, before the read is sent."""
-        if not self.trouble:
+        if self.trouble is None:
             return
-        binding = self.binding
-        name = binding.store.name
-        words = f"{name}: {self.trouble}. The read waited for it {self.timeout * 1000:.0f} ms at most"
+        name = self.binding.store.name
+        words = f"{name}: {self.trouble.reason}. The read waited for it {self.timeout * 1000:.0f} ms at most"
         waited = time.monotonic() - self._began
-        waited_in_vain(name, words, waited, self._scope, unproven=self.unproven, is_past=_UNPROVED in self.trouble)
+        waited_in_vain(name, words, waited, self.trouble, is_past=self.is_past)
 
     # Covering
 
@@ -292,9 +296,9 @@ def waits_gen(call: ReadCall, pipeline: Any) -> Any:
         asks_first = call.in_snapshot
         if asks_first:
             yield from call.learn_gen(pipeline)
-        if not call.trouble:
+        if call.trouble is None:
             call.wait()
-        if not call.trouble and not asks_first:
+        if call.trouble is None and not asks_first:
             yield from call.learn_gen(pipeline)
         call.drop()
         call.waited()
@@ -331,7 +335,7 @@ class Fetching:
         ids = lineage.of_store(binding.store.name)
         if ids and not Lineage(ids) <= self._proved:
             call = ReadCall(self._flow, None, ids, current_scope(), False)
-            call.trouble = _PAST
+            call.gave_up_past(_PAST)
             call.refuse()
         self._checked = lineage
 

@@ -118,7 +118,7 @@ async def drive(steps: Steps, connection: Any, binding: Binding) -> Any:
             elif isinstance(step, WaitFor):
                 server = server_of(binding, connection)
                 if server is not None:
-                    result = await wait_for_server_async(server, step.lineage, step.timeout)
+                    result = (await wait_for_server_async(server, step.lineage, step.timeout)).verdict
             elif isinstance(step, Pause):
                 await asyncio.sleep(step.seconds)
     except StopIteration as end:

@@ -130,7 +130,7 @@ def drive(steps: Steps, connection: Any, binding: Binding) -> Any:
             elif isinstance(step, WaitFor):
                 server = server_of(binding, connection)
                 if server is not None:
-                    result = wait_for_server(server, step.lineage, step.timeout)
+                    result = wait_for_server(server, step.lineage, step.timeout).verdict
             elif isinstance(step, Pause):
                 time.sleep(step.seconds)
     except StopIteration as end:

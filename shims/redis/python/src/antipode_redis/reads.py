@@ -209,8 +209,7 @@ class ReadCall:
             f"{name} at {binding.target.address}: {trouble.reason}. The read waited for it "
             f"{self.timeout * 1000:.0f} ms at most"
         )
-        unproven = trouble.verdict is Verdict.UNPROVEN or trouble.unknown_epoch
-        waited_in_vain(name, words, time.monotonic() - self._began, self._scope, unproven=unproven)
+        waited_in_vain(name, words, time.monotonic() - self._began, trouble)
 
 
 def read_call(binding: Binding) -> ReadCall | None:
