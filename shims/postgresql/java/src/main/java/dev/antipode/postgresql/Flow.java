@@ -36,7 +36,7 @@ final class Flow {
   /** Whether one of its statements was a plain write: then the server need not be asked whether it wrote. */
   private boolean certain;
 
-  private boolean committing;
+  private volatile boolean committing; // another thread may give the connection up meanwhile
 
   /** Whether the statement on its way is a transaction by itself. */
   private boolean alone;
@@ -44,11 +44,11 @@ final class Flow {
   /** Whether a statement within the open transaction may have committed what came before it (SCOPE-25). */
   private boolean mayHaveCommitted;
 
+  /** Whether the driver's own connection was used past what is around it, which then does not know what it has to end. */
+  private boolean wentPast;
+
   /** A write of a prepared transaction (two-phase commit). */
   private Write prepared;
-
-  /** Of what moments the data are that may be read later; the open transaction's from its first statement on. */
-  private final Moments moments = new Moments();
 
   /**
    * The transactions of a connection.
@@ -67,6 +67,20 @@ final class Flow {
     this.beside = new Beside(binding, physical);
     this.session = new SessionState(known);
     this.flushing = new Flushing(physical, known, this::refused);
+    takeOver();
+  }
+
+  /** What somebody before left open on this connection goes on here, where it is still open (SCOPE-24, SCOPE-25). */
+  private void takeOver() {
+    boolean isIdle = Asking.isIdle(physical);
+    if (!isIdle) {
+      known.moments.isOpen();
+    }
+    write = known.left.remove(binding.store());
+    if (write != null && isIdle) {
+      forget().outcomeUnknown(); // what ended it was seen by nobody
+    }
+    mayHaveCommitted = write != null; // another transaction may have begun since, by a client that is not wrapped
   }
 
   Binding binding() {
@@ -82,11 +96,11 @@ final class Flow {
   }
 
   Moments moments() {
-    return moments;
+    return known.moments;
   }
 
   boolean keepsSnapshot() {
-    return moments.snapshot() != null && Asking.isOpen(physical);
+    return known.moments.snapshot() != null && Asking.isOpen(physical);
   }
 
   // A statement
@@ -123,10 +137,10 @@ final class Flow {
   /** A statement is about to be sent. */
   void begins(Kind kind) throws SQLException {
     if (Asking.isIdle(physical)) {
-      moments.transactionOver();
+      known.moments.transactionOver();
       session.transactionOver();
     }
-    moments.begins();
+    known.moments.begins();
     beside.maySet(kind);
     if (!kind.mayWrite()) {
       return;
@@ -348,8 +362,17 @@ final class Flow {
     }
   }
 
-  /** The application gives the connection up: called before it does. */
-  void closing() {
+  /** The driver's own connection is used past what is around it. */
+  void goesPast() {
+    wentPast = true;
+  }
+
+  /**
+   * The application gives the connection up: called before it does.
+   *
+   * @param cuts whether it is the driver's own, which cuts it
+   */
+  void closing(boolean cuts) throws SQLException {
     if (prepared != null) {
       prepared.outcomeUnknown();
       prepared = null;
@@ -359,10 +382,27 @@ final class Flow {
     }
     if (Asking.isGone(physical, null)) {
       gone();
-    } else if (isPlainChain && !Asking.isIdle(physical)) {
+    } else if (committing || Asking.isIdle(physical)) {
+      forget().outcomeUnknown(); // another thread, or another pool, may commit it
+    } else if (cuts || isPlainChain && !physical.getAutoCommit() && !wentPast) {
       rolledBack();
     } else {
-      forget().outcomeUnknown(); // another pool may commit it
+      leave();
+    }
+  }
+
+  /** The transaction may go on: whoever has the connection next sees how it ends. Until then its writes are pending. */
+  private void leave() {
+    known.left.put(binding.store(), forget());
+  }
+
+  /** The application cuts the connection, maybe while another thread commits: that one may still hear of the outcome. */
+  void aborted() {
+    if (write != null) {
+      write.outcomeUnknown();
+    }
+    if (prepared != null) {
+      prepared.outcomeUnknown();
     }
   }
 

@@ -1,10 +1,13 @@
 package dev.antipode.postgresql;
 
 import dev.antipode.postgresql.Asking.Answers;
+import dev.antipode.shim.RegisteredStore;
+import dev.antipode.shim.Write;
 import dev.antipode.telemetry.Telemetry;
 import java.util.Collections;
 import java.util.Map;
 import java.util.WeakHashMap;
+import java.util.concurrent.ConcurrentHashMap;
 import org.postgresql.core.BaseConnection;
 
 /** What one connection has found out about its server; shared by all wraps of the connection. */
@@ -21,6 +24,12 @@ final class Known {
 
   /** Whether the application has changed its session's settings, as far as a shim saw it. */
   boolean isChanged;
+
+  /** By store: what somebody wrote in a transaction that was open when the connection went back to its pool. */
+  final Map<RegisteredStore, Write> left = new ConcurrentHashMap<>();
+
+  /** Of what moments the data are that may be read later. */
+  final Moments moments = new Moments();
 
   private Known() {}
 

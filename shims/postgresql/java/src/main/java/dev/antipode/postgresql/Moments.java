@@ -37,6 +37,13 @@ final class Moments {
     }
   }
 
+  /** A transaction is open, whoever began it: where nobody saw what took its snapshot, it may have one of any moment. */
+  void isOpen() {
+    if (snapshot == null) {
+      snapshot = Lineage.EMPTY;
+    }
+  }
+
   /** No transaction is open: a cursor may be, but no snapshot of one. */
   void transactionOver() {
     snapshot = null;
