@@ -19,6 +19,7 @@ from antipode.carriers import read
 from antipode.messages import message_scope
 from antipode.propagation import Inbound, inject_request
 from antipode.scope import Scope, activate
+from antipode.settings import Mode, settings
 from antipode.store import registry
 from antipode.testing import isolated
 from opentelemetry import trace
@@ -42,10 +43,11 @@ def test_sample(case: Any) -> None:
 
 @pytest.mark.parametrize("case", cases("records"))
 def test_records(case: Any, tmp_path: Path) -> None:
-    """REC-1, REC-3 to REC-8, REC-11 to REC-20."""
+    """REC-1, REC-3 to REC-8, REC-11 to REC-20, REC-26."""
     with isolated():
         records.forget()
-        antipode.configure(mode="dry-run", region="b", records=tmp_path, **({"sample": 1.0} | case.get("settings", {})))
+        ours = {"mode": "dry-run", "region": "b", "records": tmp_path, "sample": 1.0}
+        antipode.configure(**ours | case.get("settings", {}))
         with ExitStack() as stack:
             if "trace_id" in case:
                 stack.enter_context(trace.use_span(NonRecordingSpan(context_of(case["trace_id"]))))
@@ -101,7 +103,7 @@ class Run:
                         stack.enter_context(antipode.reading(after=lineage))
                     assert client.get(key) == (None if value is None else value.encode())
             case {"barrier": True}:
-                assert antipode.barrier(stores=step.get("stores"), reach=step.get("reach")).dry_run
+                self._barrier(step)
             case {"freeze": store}:
                 self._stores[store].freeze("b")
             case {"heal": store}:
@@ -131,6 +133,16 @@ class Run:
                 records.end()
             case _:
                 raise AssertionError(f"no such step: {step}")
+
+    @staticmethod
+    def _barrier(step: Any) -> None:
+        if settings().mode is Mode.DRY_RUN:
+            assert antipode.barrier(stores=step.get("stores"), reach=step.get("reach")).dry_run
+        elif step.get("passes", True):
+            assert antipode.barrier(timeout=10.0).satisfied
+        else:
+            with pytest.raises(antipode.BarrierTimeout):
+                antipode.barrier(timeout=0.2)
 
     def _begin(self, name: str, kind: str, step: Any) -> None:
         stack = self._open[name] = ExitStack()
