@@ -1,0 +1,300 @@
+package dev.antipode.shim;
+
+import dev.antipode.StoreOptions;
+import dev.antipode.barrier.Discovery;
+import dev.antipode.barrier.Discovery.Whose;
+import dev.antipode.barrier.ServerEngine;
+import dev.antipode.barrier.Ticks;
+import dev.antipode.configuration.ProcessSettings;
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.HashMap;
+import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.Callable;
+import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.Function;
+import java.util.stream.Collectors;
+
+/** A store's servers, as wraps, registrations and discovery name them (BAR-22, BAR-52 to BAR-54). */
+final class StoreServers {
+  private final RegisteredStore store;
+
+  // The lock guards the maps; the snapshots are what barriers read.
+  private final ReentrantLock lock = new ReentrantLock();
+  private final Map<String, ServerEngine> own = new LinkedHashMap<>(); // of wrapped clients
+  private final Map<String, ServerEngine> region = new LinkedHashMap<>(); // listed, and of wraps without a list
+  private final Map<String, ServerEngine> aside = new LinkedHashMap<>(); // no barrier asks them
+  private final Map<String, Long> gone = new HashMap<>(); // when discovery took an address away
+  private volatile List<ServerEngine> ownServers = List.of();
+  private volatile List<ServerEngine> regionServers = List.of();
+  private volatile List<Discovery> discoveries = List.of();
+  private volatile int generation;
+
+  StoreServers(RegisteredStore store) {
+    this.store = store;
+  }
+
+  /** Something of the store has changed that barriers look at. */
+  void changed() {
+    lock.lock();
+    try {
+      generation++;
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** A wrapped client's own joins; where that wrap names no servers, it joins those of the region (BAR-22). */
+  Server use(StoreOptions wrap, Object target, String address) {
+    boolean isAlone = namesServers(wrap);
+    if (isNamed(target, address, isAlone ? Whose.NAMED_ALONE : Whose.NAMED)) {
+      return add(aside, target, address); // for reads that wait
+    }
+    Server server = add(own, target, address);
+    if (!isAlone) {
+      add(region, target, address);
+    }
+    return server;
+  }
+
+  /** A wrapped client's broker joins: barriers of the region ask it only where no other server is known. */
+  Server useAlone(Object target) {
+    return add(own, target, shim().address(target));
+  }
+
+  /** Return whether somebody names the servers that a target leads to, who is asked from now on. */
+  private boolean isNamed(Object target, String address, Whose whose) {
+    Callable<? extends Collection<?>> asking = shim().naming(target);
+    if (asking == null) {
+      return false;
+    }
+    discover(address, asking, whose);
+    return true;
+  }
+
+  private boolean namesServers(StoreOptions said) {
+    return said.replicas() != null || said.listing() != null || Registry.replicasInEnvironment(store.name()) != null;
+  }
+
+  /** Servers that readers of this region may use. */
+  void list(StoreOptions said, List<String> fromEnvironment) {
+    List<?> servers = said.replicas();
+    if (servers == null && said.listing() == null) {
+      servers = fromEnvironment;
+    }
+    if (servers != null) {
+      for (Object target : servers) {
+        String address = shim().address(target);
+        if (!isNamed(target, address, Whose.LISTED)) {
+          add(region, target, address);
+        }
+      }
+    }
+    if (said.listing() != null) {
+      join(new Discovery(store, "replicas(…)", said.listing(), listing -> said.listing().get(), Whose.LISTED)).ask();
+    }
+  }
+
+  /** Has a wrapped client's servers named by the client (BAR-52). */
+  Discovery expect(
+      StoreOptions wrap, String words, Object client, Function<Object, ? extends Collection<?>> asking) {
+    return join(new Discovery(store, words, client, asking, namesServers(wrap) ? Whose.CLIENTS_ALONE : Whose.CLIENTS));
+  }
+
+  /** Has somebody name servers, now and again every 5 s (BAR-53); wraps that say the same words share one question. */
+  private Discovery discover(String words, Callable<? extends Collection<?>> asking, Whose whose) {
+    Discovery asks = new Discovery(store, words, this, servers -> asked(asking), whose);
+    lock.lock();
+    try {
+      for (Discovery each : discoveries) {
+        if (each.whose() == whose && each.address().equals(words)) {
+          return each;
+        }
+      }
+      join(asks);
+    } finally {
+      lock.unlock();
+    }
+    asks.refresh(); // what it names now may be taken away before the first barrier
+    return asks;
+  }
+
+  private static Collection<?> asked(Callable<? extends Collection<?>> asking) {
+    try {
+      return asking.call();
+    } catch (RuntimeException error) {
+      throw error;
+    } catch (Exception error) {
+      throw new IllegalStateException(error.getMessage(), error);
+    }
+  }
+
+  private Discovery join(Discovery asks) {
+    lock.lock();
+    try {
+      List<Discovery> all = new ArrayList<>(discoveries);
+      all.add(asks);
+      discoveries = List.copyOf(all);
+      generation++;
+      return asks;
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** Takes the servers that a source names now, by address; those that it named before are gone (BAR-54). */
+  Map<String, ServerEngine> take(Discovery source, Collection<?> targets) {
+    Map<String, ServerEngine> before = source.named();
+    Map<String, ServerEngine> named = new LinkedHashMap<>(source.whose().isOnce() ? before : Map.of());
+    lock.lock();
+    try {
+      for (Object target : targets) {
+        String address = shim().address(target);
+        Callable<? extends Collection<?>> asking = shim().naming(target);
+        ServerEngine known = asking != null ? discover(address, asking, source.whose().again()) : at(address);
+        named.put(address, known != null ? known : new ServerEngine(store, address, target));
+      }
+      before.keySet().stream().filter(address -> !named.containsKey(address)).forEach(away -> gone.put(away, Ticks.now()));
+      gone.keySet().removeAll(named.keySet());
+      if (!source.isKnown(Ticks.now()) || !before.keySet().equals(named.keySet())) {
+        generation++;
+      }
+    } finally {
+      lock.unlock();
+    }
+    return named;
+  }
+
+  /** Return the addresses that discovery took away within {@code left_server} and that are not judged (BAR-54). */
+  List<String> gone(boolean ownAlone) {
+    List<String> left;
+    lock.lock();
+    try {
+      if (gone.isEmpty()) {
+        return List.of();
+      }
+      long since = Ticks.now() - ProcessSettings.inForce().leftServer().toNanos();
+      gone.values().removeIf(at -> at <= since);
+      left = gone.keySet().stream().sorted().toList();
+    } finally {
+      lock.unlock();
+    }
+    Set<String> judged = reached(ownAlone).stream().map(ServerEngine::address).collect(Collectors.toSet());
+    return left.stream().filter(address -> !judged.contains(address)).toList();
+  }
+
+  private ServerEngine add(Map<String, ServerEngine> group, Object target, String address) {
+    lock.lock();
+    try {
+      ServerEngine server = at(address);
+      if (server == null) {
+        server = new ServerEngine(store, address, target);
+      }
+      if (group.putIfAbsent(address, server) == null) {
+        serversChanged();
+      }
+      return server;
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  private ServerEngine at(String address) {
+    ServerEngine server = own.getOrDefault(address, region.getOrDefault(address, aside.get(address)));
+    for (Discovery each : discoveries) {
+      server = server != null ? server : each.named().get(address);
+    }
+    return server;
+  }
+
+  private void serversChanged() {
+    ownServers = List.copyOf(own.values());
+    regionServers = List.copyOf(region.values());
+    generation++; // written under the lock alone
+  }
+
+  /** Return those of reach region; with {@code ownAlone} those of wrapped clients. */
+  List<ServerEngine> reached(boolean ownAlone) {
+    List<ServerEngine> found = named(ownAlone);
+    return found.isEmpty() ? named(!ownAlone) : found;
+  }
+
+  private List<ServerEngine> named(boolean ownAlone) {
+    List<ServerEngine> servers = ownAlone ? ownServers : regionServers;
+    if (discoveries.isEmpty()) {
+      return servers;
+    }
+    Set<ServerEngine> found = new LinkedHashSet<>(servers);
+    long now = Ticks.now();
+    for (Discovery each : discoveries) {
+      boolean counts = ownAlone ? each.whose().isOwn() : each.whose().isOfRegion();
+      if (each.isOver() || !counts && each.whose().isOnce()) {
+        continue;
+      }
+      if (each.isDue(now)) {
+        each.refresh(); // also where it does not count: what it takes away is to be named
+      }
+      if (!counts) {
+        continue;
+      }
+      if (each.isKnown(now)) {
+        each.named().values().stream().filter(one -> !(one instanceof Discovery)).forEach(found::add); // those are asked, too
+      } else {
+        found.add(each);
+      }
+    }
+    return List.copyOf(found);
+  }
+
+  /** Return whether what names the servers is to be asked again, or its answer does not stand any more. */
+  boolean isDiscoveryDue(long now) {
+    for (Discovery each : discoveries) {
+      boolean counts = each.whose().isOfRegion();
+      if (each.isOver() || !counts && each.whose().isOnce()) {
+        continue;
+      }
+      if (counts && !each.isKnown(now) || each.isDue(now)) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  /** Grows when the set of servers changes. */
+  int generation() {
+    return generation;
+  }
+
+  /** Return the one with this address, or null. */
+  ServerEngine withAddress(String address) {
+    lock.lock();
+    try {
+      return at(address);
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** Return all of them, and what stands for those that nobody has named yet. */
+  Set<ServerEngine> all() {
+    Set<ServerEngine> all = new LinkedHashSet<>(ownServers);
+    all.addAll(regionServers);
+    lock.lock();
+    try {
+      all.addAll(aside.values());
+    } finally {
+      lock.unlock();
+    }
+    discoveries.forEach(each -> all.addAll(each.named().values()));
+    all.addAll(discoveries);
+    return all;
+  }
+
+  private Shim shim() {
+    return store.shim();
+  }
+}
