@@ -1,19 +1,18 @@
-"""What the copies of one wrapped connection share: the store, the server, and how writes and reads are treated."""
+"""One server of a store, as a wrapped connection uses it, and how its writes and reads are treated."""
 
 from __future__ import annotations
 
 import time
-from typing import Final
+from typing import Any, Final
 
 from antipode import logs
-from antipode.server import Server
 from antipode.settings import Mode, settings, settings_generation, timeout_of
 from antipode.store import Store, StoreOptions
 
 from antipode_mysql import probe
 from antipode_mysql.probe import Facts
 from antipode_mysql.shim import MySQLShim
-from antipode_mysql.targets import Target
+from antipode_mysql.targets import Target, target_of
 
 _PROBE_S: Final = 1.0
 _AGAIN_S: Final = 5.0
@@ -21,12 +20,14 @@ _AGAIN_S: Final = 5.0
 
 
 class Binding:
-    """One wrapped connection's tie to its store."""
+    """A wrapped connection's tie to its store, while it leads to one server."""
 
-    def __init__(self, store: Store, target: Target, server: Server, options: StoreOptions) -> None:
+    def __init__(self, store: Store, target: Target, options: StoreOptions) -> None:
+        """The server joins the store."""
         self.store = store
         self.target = target
-        self.server = server
+        self.listed = options.replicas is not None
+        store.use_server(target, target.address, listed=self.listed)
         self.options = options
         """What this connection was wrapped with; others of the store may differ."""
         self.generation = -1
@@ -40,6 +41,24 @@ class Binding:
         self.rests = options.rest == "native"
         self.gives = options.lineage_out
         self.takes = options.lineage_in
+
+    def at(self, target: Target) -> Binding:
+        """Return the tie of a connection that leads there now: itself, unless that is another server (BAR-52).
+
+        Asks a server that nobody has asked, and may wait some moments for it.
+        """
+        if target.address == self.target.address:
+            return self
+        facts_of(self.store, target, fresh=facts_of(self.store, target, fresh=False) is probe.NOTHING)
+        return Binding(self.store, target, self.options)
+
+    def opened(self, plain: Any) -> Binding:
+        """Note that a connection has been opened; return its tie."""
+        found = self.at(target_of(plain))
+        shim = self.store.shim
+        assert isinstance(shim, MySQLShim)
+        shim.connections[self.listed].opened(plain, found.target)
+        return found
 
     def refresh(self) -> None:
         """Takes the settings in force, if they have changed; called before every statement."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import copy
 import time
 from collections.abc import AsyncGenerator
 from contextlib import suppress
@@ -14,7 +13,7 @@ from mysql.connector.aio.connection import MySQLConnection
 from mysql.connector.aio.pooling import MySQLConnectionPool, PooledMySQLConnection
 
 from antipode_mysql.binding import Binding
-from antipode_mysql.connector_driving import SLOTS, ConnectorDriving, octets, share
+from antipode_mysql.connector_driving import POOL_SLOTS, SLOTS, ConnectorDriving, octets, share
 from antipode_mysql.driving import Row
 from antipode_mysql.recorder import Call
 from antipode_mysql.waiting import Late
@@ -73,6 +72,7 @@ class RecordingConnection(ConnectorDriving, _Plain):  # type: ignore[misc]
     async def _do_auth(self) -> None:
         await super()._do_auth()
         self._antipode_connected(self._antipode.flags)  # before the first statement of the session, which comes next
+        await asyncio.to_thread(self._antipode.opened, self._antipode_plain)  # it may ask a server that is new
 
     async def cmd_reset_connection(self) -> bool:
         await self._antipode_leave()
@@ -226,13 +226,15 @@ class RecordingPooled(_Pooled):  # type: ignore[misc]
 
 
 class RecordingPool(_Pool):  # type: ignore[misc]
-    """A pool that shares the connections of the one that was wrapped."""
+    """A pool that shares all state with the one that was wrapped."""
 
     _antipode_binding: Binding
+    _antipode_plain: Any
 
     async def get_connection(self) -> Any:
         pooled = await super().get_connection()
-        return wrap_pooled(pooled._cnx_pool, pooled._cnx, self._antipode_binding)
+        binding = await asyncio.to_thread(self._antipode_binding.opened, pooled._cnx)  # it may ask a server that is new
+        return wrap_pooled(pooled._cnx_pool, pooled._cnx, binding)
 
 
 @cache
@@ -258,9 +260,8 @@ def wrap_pooled(pool: Any, plain: Any, binding: Binding) -> Any:
     return wrapped
 
 
-def wrap_pool(pool: Any, binding: Binding) -> Any:
-    """A pool over the same connections."""
-    wrapped = copy.copy(pool)
-    wrapped.__class__ = RecordingPool
-    wrapped._antipode_binding = binding
-    return wrapped
+@cache
+def recording_pool_class(plain: Any) -> Any:
+    """A class of the application's own pool's class, whose state is elsewhere."""
+    bases = (RecordingPool,) if plain is MySQLConnectionPool else (RecordingPool, plain)
+    return type(f"Recording{plain.__name__}", bases, {"__slots__": POOL_SLOTS, "__module__": __name__})

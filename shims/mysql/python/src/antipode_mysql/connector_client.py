@@ -54,6 +54,7 @@ class RecordingConnection(ConnectorDriving, BlockingDriving, _Plain):  # type: i
         self._antipode.settings.reconnected()
         super()._open_connection()
         self._antipode_connected(self._antipode.flags)
+        self._antipode.opened(self._antipode_plain)
 
     def cmd_reset_connection(self) -> bool:
         at_once(self._antipode_leave())

@@ -26,6 +26,7 @@ SLOTS: Final = (
     "_antipode_prepared",
     "_antipode_warned",
 )
+POOL_SLOTS: Final = ("_antipode_binding", "_antipode_plain")
 
 
 class ConnectorDriving(Driving):
@@ -241,7 +242,16 @@ def share(plain: Any, recording: Any, binding: Binding) -> Any:
     wrapped._antipode_plain = plain
     wrapped._antipode_prepared = {}
     wrapped._antipode_warned = 0
-    wrapped._antipode = Recorder(binding, settings_of(plain, binding.target))
+    wrapped._antipode = Recorder(binding.opened(plain), settings_of(plain, binding.target))
     flags = (IN_TRANSACTION if plain._in_transaction else 0) | (AUTOCOMMIT if plain._autocommit else 0)
     wrapped._antipode_connected(flags)
+    return wrapped
+
+
+def share_pool(plain: Any, recording: Any, binding: Binding) -> Any:
+    """Return a pool of the class `recording` that shares its state, its words included, with the plain one."""
+    wrapped = object.__new__(recording)
+    wrapped.__dict__ = plain.__dict__
+    wrapped._antipode_binding = binding
+    wrapped._antipode_plain = plain
     return wrapped

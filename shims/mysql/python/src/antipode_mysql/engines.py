@@ -11,6 +11,7 @@ from antipode.errors import ConfigurationError
 from pymysql.constants import CLIENT
 from sqlalchemy import Engine, create_engine, event
 
+from antipode_mysql.leading import look_at_words, targets_of_words
 from antipode_mysql.targets import Target, target_of
 
 _DRIVERS = ("pymysql", "mysqlconnector")
@@ -36,12 +37,12 @@ class Leads(NamedTuple):
 
     def look(self, _: Any = None) -> object:
         """Return what decides it; a listener may be added while the engine is used."""
-        return self._listeners(), dict(self._arguments() or {})
+        return self._listeners(), look_at_words(self._arguments() or {})
 
     def targets(self) -> list[Target] | None:
         """Return the servers that its words name; None where the application's own code opens its connections."""
         arguments = None if self._listeners() else self._arguments()
-        return None if arguments is None else [target_of(arguments)]
+        return None if arguments is None else targets_of_words(arguments, self.engine.dialect.driver)
 
     def servers(self, _: Any = None) -> list[Target]:
         """Return its servers, by one more connection where its words do not tell. Raises what opening it raises."""

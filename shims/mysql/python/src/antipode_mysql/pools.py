@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import copy
+from functools import cache
 from typing import Any
 
 from mysql.connector.pooling import MySQLConnectionPool, PooledMySQLConnection
 
 from antipode_mysql.binding import Binding
 from antipode_mysql.connector_client import wrap_connection
+from antipode_mysql.connector_driving import POOL_SLOTS
 
 _Pooled: Any = PooledMySQLConnection
 _Pool: Any = MySQLConnectionPool
@@ -49,9 +50,10 @@ class _WithoutReset:
 
 
 class RecordingPool(_Pool):  # type: ignore[misc]
-    """A pool that shares the connections of the one that was wrapped."""
+    """A pool that shares all state with the one that was wrapped."""
 
     _antipode_binding: Binding
+    _antipode_plain: Any
 
     def get_connection(self) -> Any:
         return wrap_pooled(super().get_connection(), self._antipode_binding)
@@ -65,9 +67,8 @@ def wrap_pooled(pooled: Any, binding: Binding) -> Any:
     return wrapped
 
 
-def wrap_pool(pool: Any, binding: Binding) -> Any:
-    """A pool over the same connections."""
-    wrapped = copy.copy(pool)
-    wrapped.__class__ = RecordingPool
-    wrapped._antipode_binding = binding
-    return wrapped
+@cache
+def recording_pool_class(plain: Any) -> Any:
+    """A class of the application's own pool's class, whose state is elsewhere."""
+    bases = (RecordingPool,) if plain is MySQLConnectionPool else (RecordingPool, plain)
+    return type(f"Recording{plain.__name__}", bases, {"__slots__": POOL_SLOTS, "__module__": __name__})

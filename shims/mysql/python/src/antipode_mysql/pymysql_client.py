@@ -104,6 +104,7 @@ class RecordingConnection(BlockingDriving, _Plain):  # type: ignore[misc]
         self._antipode_call = None
         super().connect(sock)
         self._antipode_connected()
+        self._antipode.opened(self._antipode_plain)
 
     def _antipode_connected(self) -> None:
         can_track = bool(self.client_flag & self.server_capabilities & CLIENT.SESSION_TRACK)
@@ -257,7 +258,7 @@ def wrap_connection(plain: Any, binding: Binding) -> Any:
     wrapped._antipode_warned = 0
     wrapped._antipode_call = None
     wrapped._antipode_plain = plain
-    wrapped._antipode = Recorder(binding, settings_of(plain, binding.target))
+    wrapped._antipode = Recorder(binding.opened(plain), settings_of(plain, binding.target))
     if plain._sock is not None:
         wrapped._antipode_connected()
     return wrapped

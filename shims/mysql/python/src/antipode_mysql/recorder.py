@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Hashable, Sequence
-from typing import Final
+from typing import Any, Final
 
 from antipode.followed_reads import FollowedRead, followed_read, quietly
 from antipode.lineage import Lineage
@@ -381,6 +381,10 @@ class Recorder:
         self.over()
         self.settings.renewed()
         self.mark, self.mark_known, self.rests, self.flags, self.tracks = None, False, "", 0, None
+
+    def opened(self, plain: Any) -> None:
+        """The connection has been opened anew, perhaps at another server (BAR-52)."""
+        self.binding = self.binding.opened(plain)
 
     def connected(self, session: int, flags: int, version: str, *, can_track: bool) -> None:
         """The connection is open: the session's number, the server's status and version as its greeting says them."""

@@ -16,6 +16,7 @@ from antipode.writeid import WriteId
 
 from antipode_mysql import branch_rows, doctor, preparing
 from antipode_mysql.flavour import Look
+from antipode_mysql.leading import Connections
 from antipode_mysql.probe import Facts
 from antipode_mysql.session import LoginRefusedError, Session, Waiter
 from antipode_mysql.targets import SCHEMES, Target, target_of
@@ -44,6 +45,8 @@ class MySQLShim(Shim, BranchTable):
         """That of the first wrapped connection, for replicas that were named without one."""
         self.facts: dict[str, tuple[float, Facts]] = {}
         """By server address: when it was asked for its settings, and what it said."""
+        self.connections: dict[bool, Connections] = {}
+        """The wrapped connections: those of wraps that list the region's servers, and the others."""
         self._rows = branch_rows.row_writer(store, lambda server: self._target(server).connect(TIMEOUT_S))
 
     @property
@@ -55,6 +58,17 @@ class MySQLShim(Shim, BranchTable):
     def relaxed_durability(self) -> bool:
         """Return the operator's statement that a server that crashed is rebuilt before it serves readers (SHIM-45)."""
         return bool(self.store.options.extra.get("relaxed_durability", False))
+
+    def follow(self, target: Target, *, listed: bool) -> None:
+        """Have barriers look where the wrapped connections lead, of which one leads to this server now (BAR-52)."""
+        with self.store.lock:
+            found = self.connections.get(listed)
+            if found is not None:
+                return
+            found = self.connections[listed] = Connections()
+        found.reached[target.address] = target
+        source = self.store.follow_client(found, found.look, found.targets, "a wrapped connection", listed=listed)
+        source.found([target])
 
     def _look(self, session: Session) -> Look:
         return session.look(fresh_ids=self.fresh_ids, relaxed_durability=self.relaxed_durability)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
@@ -72,8 +73,12 @@ class Target:
         return self.address
 
 
-def target_of(what: Any) -> Target:
-    """The target behind a URL, a mapping of PyMySQL's arguments, or a connection of either client."""
+def target_of(what: Any, *, reached: bool = True) -> Target:
+    """Return the target behind a URL, a mapping of PyMySQL's arguments, or a connection of either client.
+
+    reached: of an open connection the server that it really leads to, which need not be what its words say: a socket
+    of the application's own, words that were changed since. Else that of its words.
+    """
     if isinstance(what, Target):
         return what
     if isinstance(what, str):
@@ -81,12 +86,51 @@ def target_of(what: Any) -> Target:
     if isinstance(what, Mapping):
         return _of_arguments(what)
     if isinstance(what, pymysql.Connection):
-        return _of_pymysql(what)
-    if hasattr(what, "cmd_query"):  # mysql-connector-python, which need not be installed
-        return _of_connector(what)
-    raise ConfigurationError(
-        f"no server: {type(what).__name__}; want a URL such as mysql://user@host:3306", code="AP502"
-    )
+        target = _of_pymysql(what)
+    elif hasattr(what, "cmd_query"):  # mysql-connector-python, which need not be installed
+        target = _of_connector(what)
+    else:
+        raise ConfigurationError(
+            f"no server: {type(what).__name__}; want a URL such as mysql://user@host:3306", code="AP502"
+        )
+    return _as_reached(target, _peer(what)) if reached else target
+
+
+def words_of(connection: Any) -> object:
+    """Return what decides where a connection will lead when it is opened anew; cheap."""
+    if isinstance(connection, pymysql.Connection):
+        return connection.host, connection.port, connection.unix_socket
+    return connection._host, connection._port, connection._unix_socket
+
+
+def _peer(connection: Any) -> Any:
+    """Return what a connection's socket is connected to; None where it is not, or nobody can tell."""
+    found = getattr(connection, "_sock" if isinstance(connection, pymysql.Connection) else "_socket")
+    writer = getattr(found, "_writer", None)
+    try:
+        if writer is not None:  # asyncio
+            return writer.get_extra_info("peername")
+        return getattr(found, "sock", found).getpeername()
+    except (AttributeError, OSError):
+        return None
+
+
+def _as_reached(target: Target, peer: Any) -> Target:
+    if isinstance(peer, tuple) and (target.unix_socket or not _is_at(target, peer)):
+        return replace(target, host=str(peer[0]), port=int(peer[1]), unix_socket=None)
+    if isinstance(peer, str) and peer.startswith("/") and not target.unix_socket:
+        return replace(target, unix_socket=peer)  # else its own word: the server may have another name for the file
+    return target
+
+
+def _is_at(target: Target, peer: Any) -> bool:
+    """Return whether a target's words may name this address. A name is believed: resolving it may wait."""
+    if target.port != peer[1]:
+        return False
+    try:
+        return ipaddress.ip_address(target.host) == ipaddress.ip_address(str(peer[0]).partition("%")[0])
+    except ValueError:
+        return target.host != "localhost" or ipaddress.ip_address(str(peer[0]).partition("%")[0]).is_loopback
 
 
 def _of_url(url: str) -> Target:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from typing import Any, Literal, TypeVar
@@ -111,21 +111,36 @@ def _wrapped(client: Any, store: str, options: StoreOptions) -> Any:
         from antipode_mysql.engines import hook
 
         leads = hook(plain, lambda connection: _wrapped(connection, store, options))
-        joined = join_store(store, MySQLShim, options)
-        listed = options.replicas is not None
-        source = joined.follow_client(plain, leads.look, leads.servers, "an Engine", listed=listed)
         if (named := leads.targets()) is not None:
-            source.found(named)
-            _note(joined, named[0], options)
+            _note(join_store(store, MySQLShim, options), named[0], options)
+        _follow(plain, leads.look, leads.servers, named or (), store, options)
         return plain
     try:
         from antipode_mysql import connectors
     except ImportError:
         raise TypeError(_wanted(plain)) from None
-    wrapped = connectors.wrap(plain, lambda target: _bind(target, store, options))
+
+    def follow(pool: Any) -> None:
+        ask = connectors.targets_of_pool
+        _follow(pool, connectors.look_at_pool, ask, ask(pool), store, options)
+
+    wrapped = connectors.wrap(plain, lambda target: _bind(target, store, options), follow)
     if wrapped is None:
         raise TypeError(f"{_wanted(plain)} (of {module})")
     return wrapped
+
+
+def _follow(
+    client: Any,
+    look: Callable[[Any], object],
+    ask: Callable[[Any], Sequence[Target]],
+    named: Sequence[Target],
+    store: str,
+    options: StoreOptions,
+) -> None:
+    """Have barriers look where a client leads that opens connections (BAR-52)."""
+    joined, listed = join_store(store, MySQLShim, options), options.replicas is not None
+    joined.follow_client(client, look, ask, f"a {type(client).__name__}", listed=listed).found(named)
 
 
 def _wanted(client: Any) -> str:
@@ -138,9 +153,10 @@ def _wanted(client: Any) -> str:
 def _bind(target: Target, store: str, options: StoreOptions) -> Binding:
     joined = join_store(store, MySQLShim, options)
     _note(joined, target, options)
-    return Binding(
-        joined, target, joined.use_server(target, target.address, listed=options.replicas is not None), options
-    )
+    shim = joined.shim
+    assert isinstance(shim, MySQLShim)
+    shim.follow(target, listed=options.replicas is not None)
+    return Binding(joined, target, options)
 
 
 def _note(joined: Store, target: Target, options: StoreOptions) -> None:
