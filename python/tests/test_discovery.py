@@ -329,3 +329,55 @@ def test_a_server_that_a_wrapped_client_reaches_is_taken_away_all_the_same(often
     until(lambda: judge(1.0).satisfied)
     assert judge().stores["posts"].left_out == ("left",)
     assert not judge(0.05, reach="replica").satisfied
+
+
+def follow(store: Store, pool: Pool) -> discovery.ClientServers:
+    def ask(client: Pool) -> list[Target]:
+        return [found] if (found := client.target()) else []
+
+    return store.follow_client(pool, lambda client: client.server, ask, "a pool that may be set anew")
+
+
+def test_a_client_is_looked_at_while_it_is_there() -> None:
+    """BAR-52: its settings say where it leads; asking whether they are to be looked at changes nothing."""
+    store = primary_alone()
+    pool = Pool()
+    source = follow(store, pool)
+    pool.server = Target("first", always(VISIBLE))
+    assert judge().complete
+    pool.server = Target("second", always(NOT_YET))
+    before = dict(store._discoveries)
+    assert source.is_due(time.monotonic())
+    assert store.discovery_due(time.monotonic())
+    assert store._discoveries == before
+    assert not judge(0.2).satisfied
+    assert "second" in store.replicas
+
+
+@pytest.mark.parametrize("reach", ["region", "replica"])
+def test_the_servers_of_a_client_that_is_gone_stay(reach: str) -> None:
+    """BAR-52: its connections may be in use still; nobody is asked any more."""
+    store = primary_alone()
+    pool = Pool()
+    pool.server = Target("reader", always(NOT_YET))
+    source = follow(store, pool)
+    assert not judge(0.2, reach=reach).satisfied
+    del pool
+    gc.collect()
+    assert source.is_over
+    assert not source.is_due(time.monotonic())
+    assert not judge(0.2, reach=reach).satisfied
+    assert source not in store._discoveries.values()
+    assert store.replicas == ("primary", "reader")
+
+
+def test_a_client_that_is_gone_before_it_led_anywhere_is_not_waited_for() -> None:
+    """BAR-52."""
+    store = primary_alone()
+    pool = Pool()
+    source = follow(store, pool)
+    assert judge(0.1).stores["posts"].kind is UnprovenKind.NOT_OPENED
+    del pool
+    gc.collect()
+    assert judge().complete
+    assert source not in store._discoveries.values()

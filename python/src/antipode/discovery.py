@@ -58,6 +58,11 @@ class Discovery(Server):
         """Return what a store without this answer is unproven for."""
         return UnprovenKind.NOT_OPENED if self.once else UnprovenKind.DISCOVERY
 
+    @property
+    def is_over(self) -> bool:
+        """Return whether nobody can name others any more: what is known stays."""
+        return False
+
     def names(self, *, own: bool) -> bool:
         """Return whether it names servers of wrapped clients (`own`), or of the region."""
         return self.own if own else self.region
@@ -216,11 +221,12 @@ class ClientServers(Discovery):
         client = self._client()
         return self._given_at is not None and (client is None or self._look(client) == self._looked)
 
+    @property
+    def is_over(self) -> bool:
+        return self._client() is None
+
     def is_due(self, now: float) -> bool:
-        if self._client() is None:  # its servers stay; nobody will open others
-            self.store.settle_client(self)
-            return False
-        return not self.is_known(now)
+        return not (self.is_over or self.is_known(now))
 
     def _ask_client(self) -> Sequence[Any]:
         client = self._client()

@@ -4,23 +4,20 @@ from __future__ import annotations
 
 import itertools
 import threading
-import time
-import weakref
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from antipode import telemetry
 from antipode.branch_ids import BRANCHES
 from antipode.counts import Counted
-from antipode.discovery import ClientServers, Discovery
 from antipode.errors import ConfigurationError, UnknownStoreError
 from antipode.recorder import recorder
-from antipode.server import Server
 from antipode.setting_words import did_you_mean
 from antipode.settings import Mode, mode_of, settings, settings_generation, store_settings, timeout_of
+from antipode.store_servers import Replicas, StoreServers
 from antipode.waiters import Ages
 from antipode.wire import hashed_key
 from antipode.write import Write
@@ -29,7 +26,6 @@ from antipode.writeid import Ordered, Version, WriteId
 if TYPE_CHECKING:
     from antipode.shim import Shim
 
-Replicas: TypeAlias = Sequence[Any] | Callable[[], Sequence[Any]] | None
 __all__ = [
     "Registry",
     "Replicas",
@@ -81,7 +77,7 @@ class StoreOptions:
 _DEFAULTS: Final = StoreOptions()
 
 
-class Store:
+class Store(StoreServers):
     """A registered datastore: its logical name, its kind, and the servers that its readers here may use."""
 
     def __init__(self, name: str, shim: type[Shim], options: StoreOptions) -> None:
@@ -91,30 +87,24 @@ class Store:
                 f"{name} is the name under which branches travel (BRANCH-1): name the store otherwise",
                 code="AP501",
             )
-        self.name = name
+        super().__init__(name)
         self.options = options
         self.gives_positions = shim.capabilities.versions == "position"
         self.shim = shim(self)
         self.parked_threads = 0
         self.parked_tasks = 0
         self.parked_entries = 0
-        self.lock = threading.Lock()
         self.reads = Counted("reads", "", name)
         """What dry-run counts a read as."""
-        self.generation = 0
-        """Grows when the set of servers changes."""
         self.ages = Ages()
-        self._own: dict[str, Server] = {}
-        """Those of wrapped clients."""
-        self._region: dict[str, Server] = {}
-        """Those that readers of this region may use: listed, or a client's own where its wrap has no list (BAR-22)."""
-        self._discoveries: dict[Hashable, Discovery] = {}
-        self._gone: dict[str, float] = {}
-        """When discovery took an address away."""
         self._envelopes: list[str | None] = []
         """Which keys hold envelopes, once a wrap has said it."""
         self._dry_run: tuple[bool, int, StoreOptions | None] = (False, -1, None)
         """Whether the mode is dry-run, and the settings and options that said so."""
+
+    @property
+    def _store(self) -> Store:
+        return self
 
     @property
     def kind(self) -> str:
@@ -125,11 +115,6 @@ class Store:
     def capabilities(self) -> Any:
         """What its shim can do."""
         return self.shim.capabilities
-
-    @property
-    def replicas(self) -> tuple[str, ...]:
-        """The addresses of the servers that a pass with reach `region` speaks of."""
-        return tuple(server.address for server in self.servers())
 
     @property
     def mode(self) -> Mode:
@@ -175,186 +160,7 @@ class Store:
                 code="AP503",
             )
 
-    # Servers
-
-    def use_server(self, target: Any, address: str | None = None, *, listed: bool = False) -> Server:
-        """Let a wrapped client's own server join the store, and the region where the client may read there (BAR-22).
-
-        Args:
-            target: What the shim knows the server by.
-            address: Its address, where the shim has it at hand.
-            listed: The client's wrap names the region's servers, or nobody can read there (a broker's publisher).
-        """
-        if not self._is_listed(listed):
-            self._add(self._region, target, address)
-        return self._add(self._own, target, address)
-
-    def _is_listed(self, listed: bool) -> bool:
-        return listed or bool(store_settings(self.name).replicas)
-
-    def list_replicas(self, replicas: Replicas) -> None:
-        """Let servers that readers of this region may use join.
-
-        A callable is asked now and, while barriers come, every 5 s; what it raises now is raised.
-        """
-        if replicas is None:
-            return
-        if isinstance(replicas, str):  # its letters would be taken for servers
-            raise ConfigurationError("replicas= takes a list of servers, not one text: replicas=[…]", code="AP501")
-        if callable(replicas):
-            self._join_source("replicas=", replicas, own=False, region=True, key=id(replicas)).ask()
-        elif not (targets := list(replicas)):  # the client's own server would be judged in their place (BAR-53)
-            raise ConfigurationError(
-                "replicas=[] names no server: name those that readers of this region may use, or leave it out for the "
-                "client's own",
-                code="AP501",
-            )
-        else:
-            for target in targets:
-                self._add(self._region, target, None)
-
-    def discover(self, name: str, ask: Callable[[], Sequence[Any]], *, key: Hashable, listed: bool = False) -> None:
-        """Let the servers of a wrapped client join that `ask` names, now and again every 5 s (BAR-53).
-
-        `ask` returns targets; an empty answer and what it raises are a fault of it. `key`: what has one key is asked
-        once for all. `listed`: as `use_server` has it.
-        """
-        region = not self._is_listed(listed)
-        if key not in self._discoveries:
-            self._join_source(name, ask, own=True, region=region, key=key).attempt()
-        elif region and not self._discoveries[key].region:
-            self._discoveries[key].region = True
-            self.generation += 1
-
-    def _join_source(
-        self, name: str, ask: Callable[[], Sequence[Any]], *, own: bool, region: bool, key: Hashable
-    ) -> Discovery:
-        found = self._discoveries.get(key) or Discovery(self, name, ask, own=own, region=region, once=False)
-        self._discoveries[key] = found
-        self.generation += 1
-        return found
-
-    def expect_server(self, client: Any, ask: Callable[[Any], Any], name: str, *, listed: bool = False) -> Discovery:
-        """Return the server of a wrapped client that has none yet: a pool before its first connection (BAR-52).
-
-        Until it is known no barrier passes on the other servers. `ask(client)` returns the target, or None while nobody
-        knows it, and may raise; threads of Antipode's own call it while somebody waits. Where it becomes known
-        otherwise, the shim calls `found([target])` of what is returned. A client that is gone is waited for no more.
-        `listed`: as `use_server` has it.
-        """
-        gone = weakref.ref(client, lambda _: self._discoveries.pop(id(expected), None))
-
-        def servers() -> Sequence[Any]:
-            alive = gone()
-            target = None if alive is None else ask(alive)
-            return () if target is None else (target,)
-
-        expected = Discovery(self, name, servers, own=True, region=not self._is_listed(listed), once=True)
-        self._discoveries[id(expected)] = expected
-        self.generation += 1
-        return expected
-
-    def follow_client(
-        self,
-        client: Any,
-        look: Callable[[Any], object],
-        ask: Callable[[Any], Sequence[Any]],
-        name: str,
-        *,
-        listed: bool = False,
-    ) -> ClientServers:
-        """Return the servers of a wrapped client, which are looked for again where `look(client)` changes (BAR-52).
-
-        Until `ask(client)` has named them, or `found` of what is returned, no barrier passes on the other servers.
-        """
-        source = ClientServers(self, name, client, look, ask, region=not self._is_listed(listed))
-        self._discoveries[id(source)] = source
-        self.generation += 1
-        return source
-
-    def settle_client(self, source: ClientServers) -> None:
-        """The client of this source is gone: its servers stay, as long as the process runs."""
-        if self._discoveries.pop(id(source), None) is not None:
-            for server in source.servers.values():
-                self.use_server(server.target, server.address, listed=not source.region)
-
-    def take_answer(self, source: Discovery, targets: Sequence[Any]) -> Mapping[str, Server]:
-        """Return the servers that a source names, by address; those that nobody names any more are gone (BAR-54)."""
-        named = {self.shim.address(target): target for target in targets}
-        now = time.monotonic()
-        with self.lock:
-            found = {address: self.server_at(address) or Server(self, address, named[address]) for address in named}
-            before, source.servers = source.servers, found
-            if source.once:
-                self._discoveries.pop(id(source), None)
-                for group, own in ((self._own, True), (self._region, False)):
-                    if source.names(own=own):
-                        group.update(found)
-            self._gone.update(dict.fromkeys(before.keys() - found.keys(), now))
-            for address in found:
-                self._gone.pop(address, None)
-            self.generation += before.keys() != found.keys() or not source.is_known(now)
-        return found
-
-    def gone(self, *, own: bool = False) -> Sequence[str]:
-        """Return the addresses that discovery took away within `left_server`: clients may still go there (BAR-54)."""
-        if not self._gone:
-            return ()
-        now = time.monotonic()
-        since = now - settings().left_server
-        with self.lock:
-            self._gone = {address: at for address, at in self._gone.items() if at > since}
-            left = list(self._gone)
-        judged = {server.address for server in self.servers(own=own, stale=True)}
-        return tuple(address for address in left if address not in judged)
-
-    def _add(self, group: dict[str, Server], target: Any, address: str | None) -> Server:
-        address = address or self.shim.address(target)
-        with self.lock:
-            server = self.server_at(address)
-            if server is None:
-                server = Server(self, address, target)
-            if address not in group:
-                group[address] = server
-                self.generation += 1
-        return server
-
-    def servers(self, *, own: bool = False, stale: bool = False) -> list[Server]:
-        """Return the servers of reach `region`; with `own=True` those of wrapped clients (reach `replica`).
-
-        Where somebody else has still to name some, a `Discovery` stands for them: who waits there waits for that, too.
-        `stale`: an answer stands however old it is (for records, which nobody relies on).
-        """
-        now = time.monotonic()
-        return self._named(now, stale, own=own) or self._named(now, stale, own=not own)
-
-    def _named(self, now: float, stale: bool, *, own: bool) -> list[Server]:
-        found = dict(self._own if own else self._region)
-        for each in list(self._discoveries.values()):
-            if not each.names(own=own):
-                continue
-            if each.is_due(now):
-                each.refresh()
-            if each.is_known(now) or (stale and each.servers):
-                found.update(each.servers)
-            else:
-                found[f"{each.address} {id(each)}"] = each
-        return list(found.values())
-
-    def wrapped_servers(self) -> list[Server]:
-        """Return the servers of wrapped clients alone: this process may write to them. Asks where none is known."""
-        found: dict[str, Server] = {}
-        for each in list(self._discoveries.values()):
-            if each.own and not each.servers:
-                with suppress(Exception):  # the caller says that there is none
-                    each.ask()
-            if each.own:
-                found.update(each.servers)
-        return list({**self._own, **found}.values())
-
-    def discovery_due(self, now: float) -> bool:
-        """Return whether what names the servers is to be asked again, or its answer stands no more (BAR-22)."""
-        return any(each.is_due(now) or not each.is_known(now) for each in list(self._discoveries.values()))
+    # Barriers that wait
 
     def take_place(self, limit: int, entries: int, *, tasks: bool) -> bool:
         """Take a place of a parked barrier; return False where all are taken (BAR-39, BAR-60)."""
@@ -377,23 +183,6 @@ class Store:
             self.parked_tasks += barriers
         else:
             self.parked_threads += barriers
-
-    def server_at(self, address: str) -> Server | None:
-        """The server with this address."""
-        found = self._own.get(address) or self._region.get(address)
-        if found is None:
-            for each in list(self._discoveries.values()):
-                found = found or each.servers.get(address)
-        return found
-
-    def _all_servers(self) -> list[Server]:
-        sources = list(self._discoveries.values())
-        return [
-            *self._own.values(),
-            *self._region.values(),
-            *sources,
-            *(s for each in sources for s in each.servers.values()),
-        ]
 
     def forget(self) -> None:
         """Gives its servers up: their threads end at once, with their channels, and the shim's own (tests)."""

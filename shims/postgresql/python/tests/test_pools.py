@@ -315,3 +315,33 @@ def test_an_asyncio_creator(quiet_lab: PostgresqlStore) -> None:
             assert antipode.barrier(timeout=30).complete
         assert set(antipode.stores()[0].replicas) == {quiet_lab.url(at).replace("app@", "") for at in ("a", "b1")}
         del kept
+
+
+DERIVED: dict[str, Any] = {
+    "itself": lambda wrapped: wrapped,
+    "options": lambda wrapped: wrapped.execution_options(isolation_level="AUTOCOMMIT"),
+    "connection": lambda wrapped: wrapped.connect(),
+}
+
+
+@pytest.mark.parametrize("kind", [*KINDS, "callable", "asyncio's class", "creator", "asyncio's hook"])
+@pytest.mark.parametrize("derived", DERIVED)
+def test_a_client_that_its_wrap_alone_holds(quiet_lab: PostgresqlStore, kind: str, derived: str) -> None:
+    """BAR-52: it is asked where it leads for as long as connections can be opened by what was made of it."""
+    url = quiet_lab.url("b1")
+    makers = told_when_asked(url)
+    if derived != "itself" and kind not in {"engine", "engine, connect_args", "creator"}:
+        pytest.skip("engines have these")
+    with isolated():
+        if kind in makers:
+            kept = DERIVED[derived](antipode_postgresql.wrap(makers[kind](), STORE))
+        else:
+            with unused(kind, url) as wrapped:
+                kept = DERIVED[derived](wrapped)
+                del wrapped
+        [source] = antipode.stores()[0]._discoveries.values()
+        gc.collect()
+        assert not source.is_over
+        del kept
+        gc.collect()
+        assert source.is_over, "this test itself holds the client"

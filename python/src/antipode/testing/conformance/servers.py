@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -47,6 +48,19 @@ class Servers(Cases):
             assert result.complete
             assert len(result.stores[store.name].servers) == 2
         assert store.shows(key, "v", store.near)
+
+    def test_client_that_its_wrap_alone_holds(self, store: StoreUnderTest) -> None:
+        """It is asked where it leads for as long as the wrap can open connections by it (BAR-52)."""
+        lineage = store.written(store.new_key())
+        with isolated():
+            client = store.wrap_unused(store.near)
+            sources = [] if client is None else list(registered(store)._discoveries.values())
+            if not sources:
+                pytest.skip("nobody has to be asked where a client leads")
+            gc.collect()
+            assert store.judge(lineage).complete
+            assert not [source.address for source in sources if source.is_over]
+            del client
 
     def test_empty_discovery(self, store: StoreUnderTest, often: None, monkeypatch: pytest.MonkeyPatch) -> None:
         """The last answer stands for a while; then nothing is proved, least of all by the primary alone (BAR-53)."""

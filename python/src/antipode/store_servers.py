@@ -1,0 +1,254 @@
+"""The servers that a store's readers here may use, and who names them (spec BAR-22, BAR-52 to BAR-54)."""
+
+from __future__ import annotations
+
+import threading
+import time
+import weakref
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from antipode.discovery import ClientServers, Discovery
+from antipode.errors import ConfigurationError
+from antipode.server import Server
+from antipode.settings import settings, store_settings
+
+if TYPE_CHECKING:
+    from antipode.shim import Shim
+    from antipode.store import Store
+
+Replicas: TypeAlias = Sequence[Any] | Callable[[], Sequence[Any]] | None
+
+
+class StoreServers(ABC):
+    """The part of a store that knows its servers: of wrapped clients, listed ones, and who is still to name some."""
+
+    shim: Shim
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.lock = threading.Lock()
+        self.generation = 0
+        """Grows when the set of servers changes."""
+        self._own: dict[str, Server] = {}
+        """Those of wrapped clients."""
+        self._region: dict[str, Server] = {}
+        """Those that readers of this region may use: listed, or a client's own where its wrap has no list (BAR-22)."""
+        self._discoveries: dict[Hashable, Discovery] = {}
+        self._gone: dict[str, float] = {}
+        """When discovery took an address away."""
+
+    @property
+    @abstractmethod
+    def _store(self) -> Store:
+        """The store whose part this is."""
+
+    @property
+    def replicas(self) -> tuple[str, ...]:
+        """The addresses of the servers that a pass with reach `region` speaks of."""
+        return tuple(server.address for server in self.servers())
+
+    # Who names them
+
+    def use_server(self, target: Any, address: str | None = None, *, listed: bool = False) -> Server:
+        """Let a wrapped client's own server join the store, and the region where the client may read there (BAR-22).
+
+        Args:
+            target: What the shim knows the server by.
+            address: Its address, where the shim has it at hand.
+            listed: The client's wrap names the region's servers, or nobody can read there (a broker's publisher).
+        """
+        if not self._is_listed(listed):
+            self._add(self._region, target, address)
+        return self._add(self._own, target, address)
+
+    def _is_listed(self, listed: bool) -> bool:
+        return listed or bool(store_settings(self.name).replicas)
+
+    def list_replicas(self, replicas: Replicas) -> None:
+        """Let servers that readers of this region may use join.
+
+        A callable is asked now and, while barriers come, every 5 s; what it raises now is raised.
+        """
+        if replicas is None:
+            return
+        if isinstance(replicas, str):  # its letters would be taken for servers
+            raise ConfigurationError("replicas= takes a list of servers, not one text: replicas=[…]", code="AP501")
+        if callable(replicas):
+            self._join_source("replicas=", replicas, own=False, region=True, key=id(replicas)).ask()
+        elif not (targets := list(replicas)):  # the client's own server would be judged in their place (BAR-53)
+            raise ConfigurationError(
+                "replicas=[] names no server: name those that readers of this region may use, or leave it out for the "
+                "client's own",
+                code="AP501",
+            )
+        else:
+            for target in targets:
+                self._add(self._region, target, None)
+
+    def discover(self, name: str, ask: Callable[[], Sequence[Any]], *, key: Hashable, listed: bool = False) -> None:
+        """Let the servers of a wrapped client join that `ask` names, now and again every 5 s (BAR-53).
+
+        `ask` returns targets; an empty answer and what it raises are a fault of it. `key`: what has one key is asked
+        once for all. `listed`: as `use_server` has it.
+        """
+        region = not self._is_listed(listed)
+        if key not in self._discoveries:
+            self._join_source(name, ask, own=True, region=region, key=key).attempt()
+        elif region and not self._discoveries[key].region:
+            self._discoveries[key].region = True
+            self.generation += 1
+
+    def _join_source(
+        self, name: str, ask: Callable[[], Sequence[Any]], *, own: bool, region: bool, key: Hashable
+    ) -> Discovery:
+        found = self._discoveries.get(key) or Discovery(self._store, name, ask, own=own, region=region, once=False)
+        self._discoveries[key] = found
+        self.generation += 1
+        return found
+
+    def expect_server(self, client: Any, ask: Callable[[Any], Any], name: str, *, listed: bool = False) -> Discovery:
+        """Return the server of a wrapped client that has none yet: a pool before its first connection (BAR-52).
+
+        Until it is known no barrier passes on the other servers. `ask(client)` returns the target, or None while nobody
+        knows it, and may raise; threads of Antipode's own call it while somebody waits. Where it becomes known
+        otherwise, the shim calls `found([target])` of what is returned. A client that is gone is waited for no more.
+        `listed`: as `use_server` has it.
+        """
+        gone = weakref.ref(client, lambda _: self._discoveries.pop(id(expected), None))
+
+        def servers() -> Sequence[Any]:
+            alive = gone()
+            target = None if alive is None else ask(alive)
+            return () if target is None else (target,)
+
+        expected = Discovery(self._store, name, servers, own=True, region=not self._is_listed(listed), once=True)
+        self._discoveries[id(expected)] = expected
+        self.generation += 1
+        return expected
+
+    def follow_client(
+        self,
+        client: Any,
+        look: Callable[[Any], object],
+        ask: Callable[[Any], Sequence[Any]],
+        name: str,
+        *,
+        listed: bool = False,
+    ) -> ClientServers:
+        """Return the servers of a wrapped client, which are looked for again where `look(client)` changes (BAR-52).
+
+        Until `ask(client)` has named them, or `found` of what is returned, no barrier passes on the other servers.
+        """
+        source = ClientServers(self._store, name, client, look, ask, region=not self._is_listed(listed))
+        self._discoveries[id(source)] = source
+        self.generation += 1
+        return source
+
+    def _settle_clients(self) -> None:
+        """Keep the servers of clients that are gone, as long as the process runs: nobody names others."""
+        for key, source in list(self._discoveries.items()):
+            if source.is_over:
+                for server in source.servers.values():  # first: a barrier of another thread sees them here or there
+                    self.use_server(server.target, server.address, listed=not source.region)
+                self._discoveries.pop(key, None)
+
+    def take_answer(self, source: Discovery, targets: Sequence[Any]) -> Mapping[str, Server]:
+        """Return the servers that a source names, by address; those that nobody names any more are gone (BAR-54)."""
+        named = {self.shim.address(target): target for target in targets}
+        now = time.monotonic()
+        with self.lock:
+            found = {
+                address: self.server_at(address) or Server(self._store, address, named[address]) for address in named
+            }
+            before, source.servers = source.servers, found
+            if source.once:
+                self._discoveries.pop(id(source), None)
+                for group, own in ((self._own, True), (self._region, False)):
+                    if source.names(own=own):
+                        group.update(found)
+            self._gone.update(dict.fromkeys(before.keys() - found.keys(), now))
+            for address in found:
+                self._gone.pop(address, None)
+            self.generation += before.keys() != found.keys() or not source.is_known(now)
+        return found
+
+    def gone(self, *, own: bool = False) -> Sequence[str]:
+        """Return the addresses that discovery took away within `left_server`: clients may still go there (BAR-54)."""
+        if not self._gone:
+            return ()
+        now = time.monotonic()
+        since = now - settings().left_server
+        with self.lock:
+            self._gone = {address: at for address, at in self._gone.items() if at > since}
+            left = list(self._gone)
+        judged = {server.address for server in self.servers(own=own, stale=True)}
+        return tuple(address for address in left if address not in judged)
+
+    def _add(self, group: dict[str, Server], target: Any, address: str | None) -> Server:
+        address = address or self.shim.address(target)
+        with self.lock:
+            server = self.server_at(address)
+            if server is None:
+                server = Server(self._store, address, target)
+            if address not in group:
+                group[address] = server
+                self.generation += 1
+        return server
+
+    def servers(self, *, own: bool = False, stale: bool = False) -> list[Server]:
+        """Return the servers of reach `region`; with `own=True` those of wrapped clients (reach `replica`).
+
+        Where somebody else has still to name some, a `Discovery` stands for them: who waits there waits for that, too.
+        `stale`: an answer stands however old it is (for records, which nobody relies on).
+        """
+        now = time.monotonic()
+        self._settle_clients()
+        return self._named(now, stale, own=own) or self._named(now, stale, own=not own)
+
+    def _named(self, now: float, stale: bool, *, own: bool) -> list[Server]:
+        found = dict(self._own if own else self._region)
+        for each in list(self._discoveries.values()):
+            if not each.names(own=own):
+                continue
+            if each.is_due(now):
+                each.refresh()
+            if each.is_known(now) or (stale and each.servers):
+                found.update(each.servers)
+            else:
+                found[f"{each.address} {id(each)}"] = each
+        return list(found.values())
+
+    def wrapped_servers(self) -> list[Server]:
+        """Return the servers of wrapped clients alone: this process may write to them. Asks where none is known."""
+        found: dict[str, Server] = {}
+        for each in list(self._discoveries.values()):
+            if each.own and not each.servers:
+                with suppress(Exception):  # the caller says that there is none
+                    each.ask()
+            if each.own:
+                found.update(each.servers)
+        return list({**self._own, **found}.values())
+
+    def discovery_due(self, now: float) -> bool:
+        """Return whether what names the servers is to be asked again, or its answer stands no more (BAR-22)."""
+        return any(each.is_due(now) or not each.is_known(now) for each in list(self._discoveries.values()))
+
+    def server_at(self, address: str) -> Server | None:
+        """The server with this address."""
+        found = self._own.get(address) or self._region.get(address)
+        if found is None:
+            for each in list(self._discoveries.values()):
+                found = found or each.servers.get(address)
+        return found
+
+    def _all_servers(self) -> list[Server]:
+        sources = list(self._discoveries.values())
+        return [
+            *self._own.values(),
+            *self._region.values(),
+            *sources,
+            *(s for each in sources for s in each.servers.values()),
+        ]
