@@ -9,6 +9,7 @@ import java.util.ArrayList;
 import java.util.Collection;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.Function;
@@ -71,7 +72,9 @@ public final class Discovery extends ServerEngine {
 
   private final WeakReference<Object> client;
   private final Function<Object, ? extends Collection<?>> asking;
+  private final Function<Object, ?> looking;
   private final Whose whose;
+  private volatile Object looked; // how the client was when its last answer was asked for
   private volatile Map<String, ServerEngine> servers = Map.of(); // of the last answer that was not empty
   private volatile long givenAt = Ticks.LONG_AGO;
   private volatile long askedAt = Ticks.LONG_AGO;
@@ -86,6 +89,8 @@ public final class Discovery extends ServerEngine {
    *
    * @param client whose servers they are: held weakly, and asked no more where it is gone
    * @param asking what names them; may throw, and may block, on a thread of Antipode's own
+   * @param looking what decides where the client leads, at hand and without a question; equal as long as it leads where it
+   *     led. Where it changes, the answer does not stand any more, and is asked for anew (BAR-52)
    * @param whose for whom it names them
    */
   public Discovery(
@@ -93,11 +98,24 @@ public final class Discovery extends ServerEngine {
       String name,
       Object client,
       Function<Object, ? extends Collection<?>> asking,
+      Function<Object, ?> looking,
       Whose whose) {
     super(store, name, null);
     this.client = new WeakReference<>(client);
     this.asking = asking;
+    this.looking = looking;
     this.whose = whose;
+    this.looked = looking.apply(client);
+  }
+
+  /** A question whose answer does not depend on what the client is. */
+  public Discovery(
+      RegisteredStore store,
+      String name,
+      Object client,
+      Function<Object, ? extends Collection<?>> asking,
+      Whose whose) {
+    this(store, name, client, asking, same -> null, whose);
   }
 
   // What the store asks
@@ -119,7 +137,13 @@ public final class Discovery extends ServerEngine {
 
   /** Return whether its answer stands. */
   public boolean isKnown(long now) {
-    return givenAt != Ticks.LONG_AGO && (whose.isOnce() || now - givenAt <= stands);
+    return givenAt != Ticks.LONG_AGO && (whose.isOnce() ? !isChanged() : now - givenAt <= stands);
+  }
+
+  /** Return whether the client is not any more what it was when its servers were asked for. */
+  private boolean isChanged() {
+    Object known = client.get();
+    return known != null && !Objects.equals(looking.apply(known), looked);
   }
 
   /** Return whether it is to be asked again. */
@@ -162,8 +186,16 @@ public final class Discovery extends ServerEngine {
   /** Asks now, on this thread, and throws what the question throws. */
   public void ask() {
     askedAt = Ticks.now();
-    Object whose = client.get();
-    if (whose != null && !found(asking.apply(whose))) {
+    Object known = client.get();
+    if (known == null) {
+      return;
+    }
+    Object now = looking.apply(known);
+    Collection<?> targets = asking.apply(known);
+    if (!targets.isEmpty()) {
+      looked = now;
+    }
+    if (!found(targets)) {
       missed("it names no server");
     }
   }
@@ -212,7 +244,7 @@ public final class Discovery extends ServerEngine {
     if (!whose.isOnce()) {
       Logs.warn("AP207", "servers " + store().name(), store().name() + ": " + address() + ": " + why);
     }
-    if (givenAt != Ticks.LONG_AGO && !isKnown(now)) {
+    if (!whose.isOnce() && givenAt != Ticks.LONG_AGO && !isKnown(now)) {
       synchronized (this) {
         failedAt = now;
       }

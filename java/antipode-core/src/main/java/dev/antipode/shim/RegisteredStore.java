@@ -168,7 +168,21 @@ public final class RegisteredStore implements Store {
    */
   public Discovery expectServer(
       StoreOptions wrap, String words, Object client, Function<Object, ? extends Collection<?>> asking) {
-    return servers.expect(wrap, words, client, asking);
+    return servers.expect(wrap, words, client, asking, same -> null);
+  }
+
+  /**
+   * The same for a client that may come to lead elsewhere: what it is, is looked at whenever a barrier asks (BAR-52).
+   *
+   * @param looking what decides where it leads, at hand; equal as long as it leads where it led. May not throw or block
+   */
+  public Discovery expectServer(
+      StoreOptions wrap,
+      String words,
+      Object client,
+      Function<Object, ? extends Collection<?>> asking,
+      Function<Object, ?> looking) {
+    return servers.expect(wrap, words, client, asking, looking);
   }
 
   /**

@@ -101,8 +101,13 @@ final class StoreServers {
 
   /** Has a wrapped client's servers named by the client (BAR-52). */
   Discovery expect(
-      StoreOptions wrap, String words, Object client, Function<Object, ? extends Collection<?>> asking) {
-    return join(new Discovery(store, words, client, asking, namesServers(wrap) ? Whose.CLIENTS_ALONE : Whose.CLIENTS));
+      StoreOptions wrap,
+      String words,
+      Object client,
+      Function<Object, ? extends Collection<?>> asking,
+      Function<Object, ?> looking) {
+    Whose whose = namesServers(wrap) ? Whose.CLIENTS_ALONE : Whose.CLIENTS;
+    return join(new Discovery(store, words, client, asking, looking, whose));
   }
 
   /** Has somebody name servers, now and again every 5 s (BAR-53); wraps that say the same words share one question. */

@@ -21,6 +21,7 @@ import java.util.concurrent.FutureTask;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import javax.sql.DataSource;
+import org.postgresql.PGProperty;
 import org.postgresql.core.BaseConnection;
 
 /**
@@ -114,8 +115,7 @@ public final class AntipodePostgres {
 
   /** The very server that a connection has reached. */
   static Target targetOf(BaseConnection physical, Binding binding) {
-    PostgresqlShim shim = (PostgresqlShim) binding.store().shim();
-    return Target.of(physical, shim.credentials(), null);
+    return Target.of(physical, binding.credentials(), null);
   }
 
   /** One wrapped client. */
@@ -125,7 +125,8 @@ public final class AntipodePostgres {
     private final DataSource plain;
     private final Binding binding;
 
-    private volatile Discovery expected; // null where its server was known when it was wrapped
+    private volatile Discovery expected; // null for a connection, and while it is wrapped
+    private volatile boolean isReached; // one of its connections has told where it leads
 
     /** By address: why positions of a server prove nothing. */
     private final Map<String, String> unfit = new ConcurrentHashMap<>();
@@ -138,15 +139,25 @@ public final class AntipodePostgres {
     }
 
     Connection record(Connection connection) throws SQLException {
+      BaseConnection physical = physical(connection);
+      return RecordingConnection.of(
+          connection, new Flow(binding, physical, reached(physical), isPlainChain(connection)));
+    }
+
+    private static BaseConnection physical(Connection connection) {
       BaseConnection physical = Proxies.inside(connection, BaseConnection.class);
       if (physical == null) {
         throw new ConfigurationException(
             "AP501",
             "wrap() takes DataSources of the PostgreSQL JDBC driver, not of " + connection.getClass().getName());
       }
-      physical = (BaseConnection) Proxies.plain(physical);
+      return (BaseConnection) Proxies.plain(physical);
+    }
+
+    /** Takes the server that a connection has reached; returns why its positions prove nothing, empty where they do. */
+    private String reached(BaseConnection physical) throws SQLException {
       PostgresqlShim shim = (PostgresqlShim) store.shim();
-      Target target = Target.of(physical, shim.credentials(), plain);
+      Target target = Target.of(physical, binding.credentials(), plain);
       String why = unfit.get(target.address());
       if (why == null) {
         store.useServer(options, target, target.address());
@@ -162,11 +173,11 @@ public final class AntipodePostgres {
         if (!why.isEmpty() && options.onUnfit() == OnUnfit.RAISE) {
           throw new UnfitStoreException(why + ". StoreOptions.onUnfit(UNPROVEN) lets the service start");
         }
-        BaseConnection asked = physical;
-        binding.unsure(shim.unsure.computeIfAbsent(place, first -> Unsure.of(Asking.ask(asked, Unsure.QUESTION))));
+        binding.unsure(shim.unsure.computeIfAbsent(place, first -> Unsure.of(Asking.ask(physical, Unsure.QUESTION))));
         unfit.put(target.address(), why);
       }
-      return RecordingConnection.of(connection, new Flow(binding, physical, why, isPlainChain(connection)));
+      isReached = true;
+      return why;
     }
 
     /** Whether COMMIT and close go on as they are to the driver: its own connections, and HikariCP's. */
@@ -177,17 +188,13 @@ public final class AntipodePostgres {
 
     /** Asks a server's fitness now; one that does not answer within a second is asked at the first connection. */
     void tryOut() {
-      FutureTask<Void> task = new FutureTask<>(() -> {
-        try (Connection connection = plain.getConnection()) {
-          record(connection);
-        }
-        return null;
-      });
+      FutureTask<List<Target>> task = new FutureTask<>(this::connected);
       Thread thread = new Thread(null, task, "antipode-wrap-" + store.name(), 0, false);
       thread.setDaemon(true);
       thread.start();
+      List<Target> found = List.of();
       try {
-        task.get(PROBE_MS, TimeUnit.MILLISECONDS);
+        found = task.get(PROBE_MS, TimeUnit.MILLISECONDS);
       } catch (TimeoutException error) {
         later("no answer within " + PROBE_MS + " ms");
       } catch (InterruptedException error) {
@@ -198,24 +205,41 @@ public final class AntipodePostgres {
         }
         later(String.valueOf(error.getCause().getMessage()));
       }
+      expect(found);
     }
 
-    private List<Target> found() {
-      try (Connection connection = plain.getConnection()) {
-        record(connection);
-        return List.of(targetOf(Proxies.inside(connection, BaseConnection.class), binding));
-      } catch (SQLException error) {
-        throw new IllegalStateException(error.getMessage(), error);
-      }
+    /** Until its server is known, and where it leads elsewhere than it did, no barrier passes on the others (BAR-52). */
+    private void expect(List<Target> found) {
+      String words = plain.getClass().getSimpleName();
+      expected = store.expectServer(
+          options, words, this, client -> ((Joined) client).found(), client -> ((Joined) client).binding.leads().look());
+      expected.found(found);
     }
 
-    /** Until its server is known, no barrier passes on the others (BAR-52). */
     private void later(String words) {
-      expected = store.expectServer(options, plain.getClass().getSimpleName(), this, client -> ((Joined) client).found());
       Logs.info(
           "AP507",
           "probe " + store.name(),
           store.name() + ": its server does not answer yet (" + words + "); its rights are asked when it does");
+    }
+
+    private List<Target> connected() throws SQLException {
+      try (Connection connection = plain.getConnection()) {
+        BaseConnection physical = physical(connection);
+        reached(physical);
+        return List.of(targetOf(physical, binding));
+      }
+    }
+
+    /** A pool may hand out a connection that it opened before its settings were changed, so these are asked then. */
+    private List<Target> found() {
+      try {
+        Properties settings = binding.leads().words();
+        boolean isNamed = isReached && settings.getProperty(PGProperty.PG_HOST.getName()) != null;
+        return isNamed ? List.of(Target.ofSettings(binding.credentials(), plain, (int) PROBE_MS)) : connected();
+      } catch (SQLException error) {
+        throw new IllegalStateException(error.getMessage(), error);
+      }
     }
   }
 }

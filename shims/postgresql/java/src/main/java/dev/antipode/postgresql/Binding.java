@@ -15,6 +15,7 @@ import javax.sql.DataSource;
 final class Binding {
   private final RegisteredStore store;
   private final StoreOptions options;
+  private final Leads leads; // null for a connection
   private final Properties session; // null where each session is changed before the application has it
   private final boolean rests;
   private final boolean flushesAsynchronous;
@@ -29,6 +30,7 @@ final class Binding {
   Binding(RegisteredStore store, StoreOptions options, DataSource plain) {
     this.store = store;
     this.options = options;
+    this.leads = plain == null ? null : new Leads(plain);
     this.session = plain == null ? new Properties()
         : Credentials.changesSessions(plain) ? null : Credentials.ofSessions(Credentials.of(plain));
     this.rests = options.restOr(null) == Rest.NATIVE;
@@ -62,6 +64,22 @@ final class Binding {
 
   StoreOptions options() {
     return options;
+  }
+
+  /** Where the client's connections lead; null for a connection. */
+  Leads leads() {
+    return leads;
+  }
+
+  /** Return the user, password and TLS of this client, else of the first that was wrapped; and its factory of sockets. */
+  Properties credentials() {
+    Properties words = new Properties();
+    words.putAll(((PostgresqlShim) store.shim()).credentials());
+    Credentials.OF_SOCKETS.forEach(property -> words.remove(property.getName()));
+    if (leads != null) {
+      words.putAll(leads.words());
+    }
+    return words;
   }
 
   /** The settings that the client gives its sessions; null where those are changed by what nobody sees. */

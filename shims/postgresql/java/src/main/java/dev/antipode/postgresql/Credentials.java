@@ -16,6 +16,9 @@ final class Credentials {
   static final List<PGProperty> OF_SESSIONS =
       List.of(PGProperty.OPTIONS, PGProperty.CURRENT_SCHEMA, PGProperty.STRING_TYPE);
 
+  /** What leads a connection elsewhere than its host and port say. */
+  static final List<PGProperty> OF_SOCKETS = List.of(PGProperty.SOCKET_FACTORY, PGProperty.SOCKET_FACTORY_ARG);
+
   private static final int DEEPEST = 3;
 
   private Credentials() {}

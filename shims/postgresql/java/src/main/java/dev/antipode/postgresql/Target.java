@@ -32,19 +32,19 @@ final class Target {
       PGProperty.DEFAULT_ROW_FETCH_SIZE,
       PGProperty.READ_ONLY,
       PGProperty.AUTOSAVE,
-      PGProperty.PREFER_QUERY_MODE,
-      PGProperty.SOCKET_FACTORY,
-      PGProperty.SOCKET_FACTORY_ARG);
+      PGProperty.PREFER_QUERY_MODE);
 
   /** Of one result, as the driver reads it. */
   private static final String MOST_OCTETS = "4M";
 
+  private final String hosts;
   private final String address;
   private final Properties words;
   private final DataSource borrowed;
 
-  private Target(String address, Properties words, DataSource borrowed) {
-    this.address = address;
+  private Target(Properties words, DataSource borrowed) {
+    this.hosts = hostsOf(words);
+    this.address = "postgresql:" + hosts + socketsOf(words);
     this.words = words;
     this.borrowed = borrowed;
     DROPPED.forEach(property -> words.remove(property.getName()));
@@ -86,6 +86,10 @@ final class Target {
     boolean namesUser = parsed.getProperty("user") != null;
     Properties words = new Properties();
     credentials.forEach((key, value) -> {
+      boolean isOfSockets = Credentials.OF_SOCKETS.stream().anyMatch(each -> each.getName().equals(key));
+      if (isOfSockets) {
+        return; // it leads the client's own connections alone
+      }
       if (!key.equals("password") || !namesUser || parsed.getProperty("user").equals(credentials.getProperty("user"))) {
         words.put(key, value);
       }
@@ -93,10 +97,38 @@ final class Target {
     for (String name : parsed.stringPropertyNames()) { // with what the driver fills in by itself
       words.setProperty(name, parsed.getProperty(name));
     }
-    return new Target(addressOf(words), words, null);
+    return new Target(words, null);
   }
 
-  /** The very server that a connection has reached. */
+  /**
+   * Return the server that connections of a client lead to whose settings were changed (BAR-52). Where these name several, or
+   * a factory of sockets, one is opened as the client would.
+   *
+   * @throws SQLException where it leads nowhere
+   */
+  static Target ofSettings(Properties settings, DataSource borrowed, int timeoutMillis) throws SQLException {
+    Target target = new Target(copyOf(settings), borrowed);
+    if (!target.hosts.contains(",")) {
+      return target;
+    }
+    Properties all = copyOf(settings);
+    all.setProperty(PGProperty.LOGIN_TIMEOUT.getName(), String.valueOf(Math.max(1, timeoutMillis / 1000)));
+    try (Connection connection = DriverManager.getConnection(JDBC + target.hosts, all)) {
+      return of(connection.unwrap(BaseConnection.class), settings, borrowed);
+    }
+  }
+
+  private static Properties copyOf(Properties words) {
+    Properties copy = new Properties();
+    copy.putAll(words);
+    return copy;
+  }
+
+  /**
+   * The very server that a connection has reached.
+   *
+   * @param credentials of the client, with its factory of sockets
+   */
   static Target of(BaseConnection physical, Properties credentials, DataSource borrowed) {
     HostSpec host = physical.getQueryExecutor().getHostSpec();
     Properties words = new Properties();
@@ -105,10 +137,10 @@ final class Target {
     words.setProperty(PGProperty.PG_PORT.getName(), String.valueOf(host.getPort()));
     words.setProperty(PGProperty.PG_DBNAME.getName(), physical.getQueryExecutor().getDatabase());
     words.setProperty("user", physical.getQueryExecutor().getUser());
-    return new Target(addressOf(words), words, borrowed);
+    return new Target(words, borrowed);
   }
 
-  private static String addressOf(Properties words) {
+  private static String hostsOf(Properties words) {
     String[] hosts = words.getProperty(PGProperty.PG_HOST.getName(), "localhost").split(",");
     String[] ports = words.getProperty(PGProperty.PG_PORT.getName(), "5432").split(",");
     StringBuilder places = new StringBuilder();
@@ -118,7 +150,15 @@ final class Target {
       places.append(':').append(ports[Math.min(i, ports.length - 1)]);
     }
     String database = words.getProperty(PGProperty.PG_DBNAME.getName(), words.getProperty("user", ""));
-    return "postgresql://" + places + "/" + database;
+    return "//" + places + "/" + database;
+  }
+
+  /** What tells a server apart that a factory of sockets leads to: not by host and port. */
+  private static String socketsOf(Properties words) {
+    String factory = words.getProperty(PGProperty.SOCKET_FACTORY.getName());
+    String argument = words.getProperty(PGProperty.SOCKET_FACTORY_ARG.getName()); // it may be private
+    return factory == null ? ""
+        : " by " + factory + (argument == null ? "" : "#" + Integer.toHexString(argument.hashCode()));
   }
 
   private static String decoded(String text) {
@@ -179,7 +219,7 @@ final class Target {
     Properties plain = new Properties();
     plain.putAll(words);
     Credentials.OF_SESSIONS.forEach(property -> plain.remove(property.getName()));
-    return new Target(address, plain, null).open(timeoutMillis, more);
+    return new Target(plain, null).open(timeoutMillis, more);
   }
 
   private Session open(int timeoutMillis, Properties more) throws IOException {
@@ -191,7 +231,6 @@ final class Target {
     all.setProperty(PGProperty.SOCKET_TIMEOUT.getName(), seconds);
     all.setProperty(PGProperty.PREPARE_THRESHOLD.getName(), "1");
     all.putAll(more);
-    String hosts = address.substring("postgresql:".length());
     try {
       Connection connection = DriverManager.getConnection(JDBC + hosts, all);
       return new Session(connection, timeoutMillis);
@@ -208,7 +247,7 @@ final class Target {
     try {
       Connection connection = borrowed.getConnection();
       BaseConnection physical = connection.unwrap(BaseConnection.class);
-      if (of(physical, new Properties(), null).address.equals(address)) {
+      if (of(physical, words, null).address.equals(address)) {
         return new Session(connection, timeoutMillis);
       }
       connection.close();

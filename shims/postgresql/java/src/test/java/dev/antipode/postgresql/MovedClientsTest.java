@@ -1,0 +1,177 @@
+package dev.antipode.postgresql;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import com.zaxxer.hikari.HikariConfig;
+import com.zaxxer.hikari.HikariDataSource;
+import dev.antipode.Antipode;
+import dev.antipode.BarrierOptions;
+import dev.antipode.BarrierResult;
+import dev.antipode.Lineage;
+import dev.antipode.Policy;
+import dev.antipode.StoreOptions;
+import dev.antipode.StoreResult;
+import dev.antipode.Verdict;
+import java.io.IOException;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.net.Socket;
+import java.net.SocketAddress;
+import java.sql.Connection;
+import java.sql.SQLException;
+import java.sql.Statement;
+import java.time.Duration;
+import javax.net.SocketFactory;
+import javax.sql.DataSource;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.postgresql.ds.PGSimpleDataSource;
+
+/** Clients whose settings were changed after they were wrapped, or whose URL is not where they lead (BAR-52). */
+class MovedClientsTest extends QuietRegion {
+  /** Leads to the port that its argument is, whatever the URL says. */
+  public static final class Elsewhere extends SocketFactory {
+    private final int port;
+
+    public Elsewhere(String port) {
+      this.port = Integer.parseInt(port);
+    }
+
+    @Override
+    public Socket createSocket() {
+      return new Socket() {
+        @Override
+        public void connect(SocketAddress endpoint, int timeout) throws IOException {
+          super.connect(new InetSocketAddress("127.0.0.1", port), timeout);
+        }
+      };
+    }
+
+    @Override
+    public Socket createSocket(String host, int asked) throws IOException {
+      return new Socket("127.0.0.1", port);
+    }
+
+    @Override
+    public Socket createSocket(String host, int asked, InetAddress local, int localPort) throws IOException {
+      return createSocket(host, asked);
+    }
+
+    @Override
+    public Socket createSocket(InetAddress host, int asked) throws IOException {
+      return createSocket("", asked);
+    }
+
+    @Override
+    public Socket createSocket(InetAddress host, int asked, InetAddress local, int localPort) throws IOException {
+      return createSocket("", asked);
+    }
+  }
+
+  private final String store = "moved-" + newKey();
+
+  private StoreOptions own() {
+    return StoreOptions.named(store);
+  }
+
+  @AfterEach
+  void replayGoesOn() throws SQLException {
+    atTheStandby("SELECT pg_wal_replay_resume()");
+  }
+
+  private static void atTheStandby(String text) throws SQLException {
+    try (Connection connection = region().plain("b1", "postgres").getConnection();
+        Statement statement = connection.createStatement()) {
+      statement.execute(text);
+    }
+  }
+
+  /** The first barrier behind the change waits at the standby, which does not replay, and passes when it does. */
+  private void waitsAtTheStandby(DataSource writer) throws SQLException {
+    atTheStandby("SELECT pg_wal_replay_pause()");
+    Lineage lineage = Region.inScope(writer, connection -> Region.update(connection, Region.INSERT, newKey(), "v"));
+    BarrierOptions options =
+        BarrierOptions.defaults().lineage(lineage).onTimeout(Policy.PROCEED).onUnproven(Policy.PROCEED);
+    StoreResult late = Antipode.barrier(options.timeout(Duration.ofMillis(400))).store(store);
+    assertThat(late.verdict()).isIn(Verdict.TIMED_OUT, Verdict.UNPROVEN);
+    atTheStandby("SELECT pg_wal_replay_resume()");
+    BarrierResult passed = Antipode.barrier(options.timeout(Duration.ofSeconds(60)));
+    assertThat(passed.complete()).as(passed.explain()).isTrue();
+  }
+
+  private static void moveToTheStandby(PGSimpleDataSource source) {
+    source.setServerNames(new String[] {"127.0.0.1"});
+    source.setPortNumbers(new int[] {region().port("b1")});
+  }
+
+  @Test
+  void aDataSourceWhoseServersAreChanged_BAR_52() throws SQLException {
+    PGSimpleDataSource plain = region().plain("a");
+    DataSource reader = AntipodePostgres.wrap(plain, own());
+    DataSource writer = region().wrap("a", own());
+    moveToTheStandby(plain);
+    waitsAtTheStandby(writer);
+    assertThat(reader).isNotNull();
+  }
+
+  @Test
+  void aDataSourceWhoseUrlIsChanged_BAR_52() throws SQLException {
+    PGSimpleDataSource plain = region().plain("a");
+    DataSource reader = AntipodePostgres.wrap(plain, own());
+    DataSource writer = region().wrap("a", own());
+    plain.setURL("jdbc:postgresql://127.0.0.1:" + region().port("b1") + ",127.0.0.1:" + region().port("a")
+        + "/app?targetServerType=secondary&user=app");
+    waitsAtTheStandby(writer);
+    assertThat(reader).isNotNull();
+  }
+
+  /** Its open connection leads where it led. */
+  @Test
+  void aDataSourceInAPool_BAR_52() throws SQLException {
+    PGSimpleDataSource plain = region().plain("a");
+    HikariConfig config = new HikariConfig();
+    config.setDataSource(plain);
+    config.setMaximumPoolSize(1);
+    try (HikariDataSource pool = new HikariDataSource(config)) {
+      DataSource wrapped = AntipodePostgres.wrap(pool, own());
+      moveToTheStandby(plain);
+      waitsAtTheStandby(wrapped);
+    }
+  }
+
+  /** HikariCP takes another URL until it has connected. */
+  @Test
+  void aPoolWhoseUrlIsChangedBeforeItsFirstUse_BAR_52() throws SQLException {
+    try (HikariDataSource pool = new HikariDataSource()) {
+      pool.setJdbcUrl("jdbc:postgresql://127.0.0.1:1/app");
+      pool.setUsername("app");
+      pool.setInitializationFailTimeout(1);
+      DataSource reader = AntipodePostgres.wrap(pool, own());
+      DataSource writer = region().wrap("a", own());
+      pool.setJdbcUrl(region().jdbc("b1"));
+      waitsAtTheStandby(writer);
+      assertThat(reader).isNotNull();
+    }
+  }
+
+  @Test
+  void aFactoryOfSocketsThatLeadsElsewhere_BAR_52() throws SQLException {
+    PGSimpleDataSource plain = region().plain("a");
+    plain.setSocketFactory(Elsewhere.class.getName());
+    plain.setSocketFactoryArg(String.valueOf(region().port("b1")));
+    DataSource reader = AntipodePostgres.wrap(plain, own());
+    DataSource writer = region().wrap("a", own());
+    waitsAtTheStandby(writer);
+    assertThat(reader).isNotNull();
+  }
+
+  /** The URL of a replica says where that leads, not the client's factory. */
+  @Test
+  void aReplicaIsReachedWithoutTheClientsFactory_BAR_52() throws SQLException {
+    PGSimpleDataSource plain = region().plain("b1");
+    plain.setSocketFactory(Elsewhere.class.getName());
+    plain.setSocketFactoryArg(String.valueOf(region().port("a")));
+    DataSource writer = AntipodePostgres.wrap(plain, own().replicas(region().jdbc("b1")));
+    waitsAtTheStandby(writer);
+  }
+}
