@@ -9,7 +9,7 @@ import antipode
 import antipode_postgresql
 import psycopg
 import pytest
-from antipode.errors import BarrierUnproven
+from antipode.errors import BarrierTimeout, BarrierUnproven
 from antipode_lab.stores.postgresql import PostgresqlStore
 from antipode_postgresql.moments import Moments
 from pg_regions import INSERT, STORE, Posts
@@ -201,6 +201,68 @@ def test_a_cursor_made_by_hand_says_the_way_round(many: Posts) -> None:
             cursor.fetchall()
     with psycopg.ServerCursor(reader, "named", withhold=True) as cursor:
         assert cursor.execute(SELECT).fetchall()
+
+
+LAZY = [streamed, copied, rows_copied]
+
+
+def made_by(way: Callable[[Any], Any], connection: Any) -> Any:
+    """The iterator of a way, made now and begun when it is first asked."""
+    if way is streamed:
+        return connection.cursor().stream(SELECT)
+    copy = connection.cursor().copy(f"COPY ({SELECT}) TO STDOUT")
+
+    def parts() -> Any:
+        with copy as rows:
+            yield from rows.rows() if way is rows_copied else rows
+
+    return parts()
+
+
+@pytest.mark.parametrize("way", LAZY, ids=lambda way: way.__name__)
+@pytest.mark.parametrize("waits", ["wait_on_read", "after"])
+def test_what_is_made_in_a_block_waits_for_it_when_it_is_begun_outside(
+    many: Posts, quiet_lab: PostgresqlStore, way: Callable[[Any], Any], waits: str
+) -> None:
+    """SHIM-44: psycopg sends nothing before the first row is asked for."""
+    reader = many.wrap("b1", wait_on_read=waits == "wait_on_read", timeout=0.3)
+    with quiet_lab.connect("b1") as operator:
+        operator.execute("SELECT pg_wal_replay_pause()")
+        try:
+            lineage = many.write("behind")
+            if waits == "after":
+                with antipode.reading(after=lineage) as reading:
+                    parts, again = made_by(way, reader), made_by(way, reader)
+                assert not reading.lineage.is_complete([STORE])
+            else:
+                with antipode.scope(lineage):
+                    parts, again = made_by(way, reader), made_by(way, reader)
+            with pytest.raises(BarrierTimeout):
+                next(parts)
+        finally:
+            operator.execute("SELECT pg_wal_replay_resume()")
+    antipode.configure(timeout=20.0)
+    quiet_lab.wait_caught_up("b1")
+    assert "behind" in str([bytes(each) if isinstance(each, memoryview) else each for each in again])
+
+
+async def test_what_asyncio_makes_in_a_block(many: Posts, quiet_lab: PostgresqlStore) -> None:
+    """SHIM-44."""
+    async with await psycopg.AsyncConnection.connect(quiet_lab.url("b1"), autocommit=True) as plain:
+        reader = antipode_postgresql.wrap(plain, STORE, timeout=0.3)
+        with quiet_lab.connect("b1") as operator:
+            operator.execute("SELECT pg_wal_replay_pause()")
+            try:
+                with antipode.reading(after=many.write("behind")) as reading:
+                    rows = reader.cursor().stream(SELECT)
+                    copy = reader.cursor().copy(f"COPY ({SELECT}) TO STDOUT")
+                assert not reading.lineage.is_complete([STORE])
+                with pytest.raises(BarrierTimeout):
+                    await anext(rows)
+                with pytest.raises(BarrierTimeout):
+                    await copy.__aenter__()
+            finally:
+                operator.execute("SELECT pg_wal_replay_resume()")
 
 
 async def test_by_asyncio(many: Posts, quiet_lab: PostgresqlStore) -> None:

@@ -7,13 +7,14 @@ from contextlib import aclosing, asynccontextmanager, closing, contextmanager
 from typing import Any, Final
 
 import psycopg
+from antipode.lineage import EMPTY, Lineage
 from psycopg._server_cursor_base import ServerCursorMixin
 
 from antipode_postgresql import noting
 from antipode_postgresql.binding import Binding
 from antipode_postgresql.flow import Flow
 from antipode_postgresql.known import Known
-from antipode_postgresql.reads import TICK_S, ReadCall, came, follow, read_call
+from antipode_postgresql.reads import TICK_S, ReadCall, came, follow, made, read_call
 from antipode_postgresql.recording import RecordingBaseConnection, RecordingBaseCursor, recorded, recording_class
 from antipode_postgresql.statements import Kind
 
@@ -134,11 +135,15 @@ class RecordingCursor(RecordingBaseCursor):
             raise
         self._antipode_settle()
 
-    @contextmanager
-    def copy(self, *args: Any, **options: Any) -> Iterator[Any]:
+    def copy(self, *args: Any, **options: Any) -> Any:
         """As psycopg's."""
-        self._antipode_uncovered(args[0] if args else options.get("statement"))
-        noting.at_once(self._antipode_flow, args[0] if args else options.get("statement"))
+        statement = args[0] if args else options.get("statement")
+        return self._antipode_copy(statement, made(self._antipode_flow, statement), *args, **options)
+
+    @contextmanager
+    def _antipode_copy(self, statement: Any, before: Lineage, *args: Any, **options: Any) -> Iterator[Any]:
+        self._antipode_uncovered(statement, before)
+        noting.at_once(self._antipode_flow, statement)
         try:
             with super().copy(*args, **options) as copy:  # type: ignore[misc]
                 yield self._antipode_copied(copy)
@@ -150,7 +155,10 @@ class RecordingCursor(RecordingBaseCursor):
 
     def stream(self, query: Any, *args: Any, **options: Any) -> Iterator[Any]:
         """As psycopg's."""
-        self._antipode_uncovered(query)
+        return self._antipode_stream(made(self._antipode_flow, query), query, *args, **options)
+
+    def _antipode_stream(self, before: Lineage, query: Any, *args: Any, **options: Any) -> Iterator[Any]:
+        self._antipode_uncovered(query, before)
         followed = follow(self._conn._antipode_flow, query)  # type: ignore[attr-defined]
         noting.at_once(self._antipode_flow, query)
         try:
@@ -166,9 +174,10 @@ class RecordingCursor(RecordingBaseCursor):
             raise
         self._antipode_settle()
 
-    def _antipode_uncovered(self, query: Any) -> None:
+    def _antipode_uncovered(self, query: Any, before: Lineage = EMPTY) -> None:
         """Before what reads bit by bit: it waits as a read does, and a `reading()` is told that it cannot cover it."""
-        call = None if self._antipode_flow.binding.reads_plainly() else read_call(self._antipode_flow, query)
+        plainly = not before and self._antipode_flow.binding.reads_plainly()
+        call = None if plainly else read_call(self._antipode_flow, query, before)
         if call is not None:
             self._antipode_wait(call, self._conn)  # type: ignore[attr-defined]
             call.begin_uncovered()
@@ -257,9 +266,10 @@ class AsyncRecordingCursor(RecordingBaseCursor):
             await conn.wait(call.learn_gen(conn._pipeline), interval=TICK_S)
             call.drop()
 
-    async def _antipode_uncovered(self, query: Any) -> None:
+    async def _antipode_uncovered(self, query: Any, before: Lineage = EMPTY) -> None:
         """Before what reads bit by bit: it waits as a read does, and a `reading()` is told that it cannot cover it."""
-        call = None if self._antipode_flow.binding.reads_plainly() else read_call(self._antipode_flow, query)
+        plainly = not before and self._antipode_flow.binding.reads_plainly()
+        call = None if plainly else read_call(self._antipode_flow, query, before)
         if call is not None:
             await self._antipode_wait(call, self._conn)  # type: ignore[attr-defined]
             call.begin_uncovered()
@@ -283,11 +293,15 @@ class AsyncRecordingCursor(RecordingBaseCursor):
             raise
         await self._antipode_settle()
 
-    @asynccontextmanager
-    async def copy(self, *args: Any, **options: Any) -> AsyncIterator[Any]:
+    def copy(self, *args: Any, **options: Any) -> Any:
         """As psycopg's."""
-        await self._antipode_uncovered(args[0] if args else options.get("statement"))
-        noting.at_once(self._antipode_flow, args[0] if args else options.get("statement"))
+        statement = args[0] if args else options.get("statement")
+        return self._antipode_copy(statement, made(self._antipode_flow, statement), *args, **options)
+
+    @asynccontextmanager
+    async def _antipode_copy(self, statement: Any, before: Lineage, *args: Any, **options: Any) -> AsyncIterator[Any]:
+        await self._antipode_uncovered(statement, before)
+        noting.at_once(self._antipode_flow, statement)
         try:
             async with super().copy(*args, **options) as copy:  # type: ignore[misc]
                 yield self._antipode_copied(copy)
@@ -297,9 +311,12 @@ class AsyncRecordingCursor(RecordingBaseCursor):
             raise
         await self._antipode_settle()
 
-    async def stream(self, query: Any, *args: Any, **options: Any) -> AsyncIterator[Any]:
+    def stream(self, query: Any, *args: Any, **options: Any) -> AsyncIterator[Any]:
         """As psycopg's."""
-        await self._antipode_uncovered(query)
+        return self._antipode_stream(made(self._antipode_flow, query), query, *args, **options)
+
+    async def _antipode_stream(self, before: Lineage, query: Any, *args: Any, **options: Any) -> AsyncIterator[Any]:
+        await self._antipode_uncovered(query, before)
         followed = follow(self._conn._antipode_flow, query)  # type: ignore[attr-defined]
         noting.at_once(self._antipode_flow, query)
         try:

@@ -269,18 +269,35 @@ class ReadCall:
             self._scope.transfer_read(self._merged.lineage)
 
 
-def read_call(flow: Flow, query: Any) -> ReadCall | None:
-    """What a read has to do besides reading; None where it is a plain one, or no read."""
+def made(flow: Flow, query: Any) -> Lineage:
+    """Return what a read that is made now and begun later has to see because of where it was made (SHIM-44).
+
+    A `reading()` may be over when it is begun, so it is told now that it cannot cover it.
+    """
+    binding = flow.binding
+    if binding.reads_plainly() or not may_read(text_of(query)):
+        return EMPTY
+    reading = reading_in(current_context())
+    if reading is not None:
+        reading.marked(binding.store.name)
+    return Lineage(wanted(binding).of_store(binding.store.name))
+
+
+def read_call(flow: Flow, query: Any, before: Lineage = EMPTY) -> ReadCall | None:
+    """Return what a read has to do besides reading; None where it is a plain one, or no read.
+
+    before: what it has to see because of where it was made.
+    """
     binding = flow.binding
     binding.refresh()
     reading = reading_in(current_context())
-    if reading is None and not binding.waits and not binding.merges:
+    if reading is None and not (binding.waits or binding.merges or before):
         return None
     text = text_of(query)
     if not may_read(text):
         return None
     scope = current_scope()
-    ids = wanted(binding).of_store(binding.store.name)
+    ids = (wanted(binding) | before).of_store(binding.store.name)
     merges = binding.merges and scope is not None
     if reading is None and not ids and not merges:
         return None
