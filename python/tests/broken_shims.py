@@ -160,7 +160,7 @@ class LeavesOutForItsOwnFaults(PatchedUnderTest):
     """An exception of its own counts as a server's silence."""
 
     def patch(self, patch: pytest.MonkeyPatch) -> None:
-        patch.setattr(Server, "_refused", lambda self, error: self._failed(error, time.monotonic()))
+        patch.setattr(Server, "_refused", lambda self, error, kind=None: self._failed(error, time.monotonic()))
 
 
 class PassesInTrouble(PatchedUnderTest):

@@ -189,7 +189,7 @@ class NoDescriptors {
   rlimit before_{};
 };
 
-// A fault of our own while servers are asked proves nothing, and leaves none of them out (BAR-59).
+// A fault of our own while servers are asked proves nothing, and leaves none of them out (BAR-61).
 void OwnFault(Store& store) {
   SettingWords words;
   words.free_path_ttl = Duration::zero();

@@ -181,7 +181,7 @@ class Scope:
     # Changing it
 
     def append(self, *ids: WriteId) -> None:
-        """Add writes to the lineage (paper table 2); a closed scope drops and counts them, and is incomplete (SCOPE-4)."""
+        """Add writes to the lineage (paper table 2); a closed scope drops and counts them, and is marked (SCOPE-4)."""
         if self._own:
             ids = tuple(write_id for write_id in ids if write_id.key not in self._own)
         if not ids:

@@ -6,6 +6,7 @@ seconds longer. It is woken by the server's push where the store has one, by a n
 
 from __future__ import annotations
 
+import math
 import os
 import select
 import threading
@@ -21,6 +22,7 @@ from antipode.branch_ids import BRANCHES
 from antipode.branch_lookup import look_for
 from antipode.errors import ConfigurationError
 from antipode.need import Need, release_all
+from antipode.own_faults import is_own_fault
 from antipode.settings import Settings, settings
 from antipode.verdict import VISIBLE, UnprovenKind, Visibility, unproven
 from antipode.waiters import LINGER_S, Waiters
@@ -46,6 +48,8 @@ class _Pace:
     asked_at: float = -1e9
     interval: float = 0.0
     retry: float = _RETRY_S[0]
+    pause: float = _RETRY_S[0]
+    """How long it rests behind a fault of this process."""
     blocks: bool = True
     """Whether the store's own wait lately waited, or saw something: one that comes back at once is a poll."""
 
@@ -189,7 +193,7 @@ class Server:
             self._hurried |= not need.group.follows
             try:
                 self._ensure_thread()
-            except (OSError, RuntimeError) as error:  # no descriptor, no thread: nothing is asked, nothing is known
+            except (OSError, RuntimeError, MemoryError) as error:  # nothing is asked, nothing is known (BAR-61)
                 words = f"this process can start nothing that asks {self.address} ({error})"
                 return need.group.settle(need, unproven(words, UnprovenKind.OWN_FAULT))
             answer = self._at_once(need, now)
@@ -224,12 +228,12 @@ class Server:
         self._wake = os.pipe()
         os.set_blocking(self._wake[0], False)
         os.set_blocking(self._wake[1], False)
-        self._thread = threading.Thread(
-            target=self._run, name=f"antipode-{self.store.name}-{self.address}", daemon=True
-        )
         try:
+            self._thread = threading.Thread(
+                target=self._run, name=f"antipode-{self.store.name}-{self.address}", daemon=True
+            )
             self._thread.start()
-        except RuntimeError:  # too many threads, or the process ends: the next one who waits tries again
+        except (RuntimeError, MemoryError):  # too many threads, or the process ends: the next one who waits tries again
             self._end(self._wake)
             raise
 
@@ -247,17 +251,30 @@ class Server:
         wake = self._wake
         assert wake is not None
         while True:
-            if self._idle():
-                self._close_channel()  # not under the lock: a shim's close may wait for who is calling back
-                with self._lock:
-                    if self._idle():
-                        self._end(wake)
-                        return
             try:
+                if self._idle():
+                    self._close_channel()  # not under the lock: a shim's close may wait for who is calling back
+                    with self._lock:
+                        if self._idle():
+                            self._end(wake)
+                            return
                 self._turn(wake[0], pace)
-            except Exception as error:  # our own fault: the barriers keep their deadlines, and are told why
-                logs.logger.exception("the thread that asks %s failed [AP209]", self.address)
-                self._failed(error, time.monotonic())
+                pace.pause = _RETRY_S[0]
+            except Exception as error:  # a fault of ours is no silence of the server (BAR-61)
+                self._faulted(error)
+                time.sleep(pace.pause)
+                pace.pause = min(pace.pause * 2, _RETRY_S[1])
+
+    def _faulted(self, error: Exception) -> None:
+        """Tell who waits here that this process is in trouble; never raise: the thread goes on when that is over."""
+        try:
+            words = f"the thread that asks {self.address} failed ({type(error).__name__}: {error}): it goes on"
+            logs.warn(f"own-fault {self.address}", words, code="AP209")
+            logs.logger.debug("where it failed", exc_info=error)
+            self._refused(error, UnprovenKind.OWN_FAULT)
+        except Exception:  # even that takes memory
+            with suppress(Exception):
+                self.reset()
 
     def _idle(self) -> bool:
         return self.waiters.live == 0 and time.monotonic() - self._wanted_at > LINGER_S
@@ -307,8 +324,11 @@ class Server:
         """Sleeps until the time is over (""), the server pushed ("push"), or somebody new waits ("poke")."""
         watch = self._watch
         channel = None if watch is None else watch.fileno()
-        heard = [wake] if channel is None else [wake, channel]
-        ready, _, _ = select.select(heard, [], [], max(seconds, 0.0))
+        poll = select.poll()  # takes numbers above 1,023, and no descriptor of its own
+        poll.register(wake, select.POLLIN)
+        if channel is not None:
+            poll.register(channel, select.POLLIN)
+        ready = {heard for heard, _ in poll.poll(max(math.ceil(seconds * 1000), 0))}
         if wake in ready:
             os.read(wake, 4096)
             self._poked = False  # only now: a poke in between is seen by the question that follows
@@ -316,7 +336,7 @@ class Server:
             try:
                 watch.pump()
             except Exception as error:  # a broken channel is a server that has to be asked anew
-                self._failed(error, time.monotonic())
+                self._broke(error, time.monotonic())
         if self._pushed:
             self._pushed = False
             return "push"
@@ -366,7 +386,7 @@ class Server:
             if branches:
                 ids, answers = [*writes, *branches], [*answers, *look_for(branches, self)]
         except shim.unreachable as error:
-            self._failed(error, asked_at)
+            self._broke(error, asked_at)
             return False
         except Exception as error:
             self._refused(error)
@@ -392,15 +412,25 @@ class Server:
             self._watchable = False
             logs.info(f"no-push {self.address}", f"{self.address} cannot push, so it is polled: {error}", code="AP515")
 
-    def _refused(self, error: Exception) -> None:
-        """The server is there and does not answer the question: whoever waits is told so at once (BAR-13)."""
-        self._close_channel()
-        self._down_since = None  # it answers, in its way: it is asked at the pace of a poll, not in a loop
-        answer = unproven(f"{type(error).__name__}: {error}", self.store.shim.kind_of(error))
+    def _refused(self, error: Exception, kind: UnprovenKind | None = None) -> None:
+        """Tell who waits that the question has no answer: the server refused it, or we could not ask (BAR-13)."""
+        self._down_since = None  # asked at the pace of a poll, not in a loop
+        if kind is None:
+            kind = UnprovenKind.OWN_FAULT if is_own_fault(error) else self.store.shim.kind_of(error)
+        answer = unproven(f"{type(error).__name__}: {error}", kind)
+        with suppress(Exception):
+            self._close_channel()
         with self._lock:
             released = self.waiters.answer_all(answer)
             self.waiters.forget_probes()
         release_all(released)
+
+    def _broke(self, error: Exception, asked_at: float) -> None:
+        """Settle what an error means that is the server's silence, or this process' own (BAR-26, BAR-61)."""
+        if is_own_fault(error):
+            self._refused(error, UnprovenKind.OWN_FAULT)
+        else:
+            self._failed(error, asked_at)
 
     def _failed(self, error: Exception, asked_at: float) -> None:
         """The server did not answer: proofs go, and after `replica_out_after` it is left out of every pass."""
@@ -419,11 +449,13 @@ class Server:
 
     def _close_channel(self) -> None:
         watch, self._watch = self._watch, None
-        if watch is not None:
-            watch.close()
-        self.store.shim.close(self)
         self._connected_at = None
-        self.reset()
+        self.reset()  # first: what was proved goes whatever closing raises
+        try:
+            if watch is not None:
+                watch.close()
+        finally:
+            self.store.shim.close(self)
 
     def _end(self, wake: tuple[int, int]) -> None:
         """Ends the thread; the lock is held, so that a need parked now starts another one."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import resource
 import threading
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -20,7 +21,7 @@ from antipode.settings import configure
 from antipode.shim import Server, Visibility
 from antipode.testing.conformance.cases import Cases, only, parked, registered, unheard_of
 from antipode.testing.under_test import StoreUnderTest
-from antipode.verdict import Verdict
+from antipode.verdict import UnprovenKind, Verdict
 from antipode.writeid import WriteId
 
 _CROWD = 2000
@@ -163,10 +164,9 @@ class Waiting(Cases):
     def test_own_fault(
         self, store: StoreUnderTest, fault: Exception, asked: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """An exception of our own while a server is asked proves nothing, and ends with its cause (BAR-13, BAR-59)."""
+        """An exception of our own while a server is asked proves nothing, and leaves nothing out (BAR-13, BAR-61)."""
         configure(free_path_ttl=0)
-        if isinstance(fault, OSError):  # which may be taken for a server's silence, and is not to pass then either
-            configure(replica_out_after=store.brief)
+        configure(replica_out_after=store.brief)
         key = store.new_key()
         assert store.judge(store.written(store.new_key())).satisfied
         shim, [broken, *_] = registered(store).shim, registered(store).servers()
@@ -185,11 +185,35 @@ class Waiting(Cases):
                 patch.setattr(shim, name, faulty(getattr(shim, name)))
             for _ in range(5):
                 result = store.judge(lineage, 2 * store.brief)
-                assert not result.complete
-                if asked == "every server" or not isinstance(fault, OSError):
-                    assert not result.satisfied, result.explain()
-                if not isinstance(fault, OSError):
-                    assert not result.stores[store.name].left_out
+                assert not result.satisfied, result.explain()
+                assert not result.stores[store.name].left_out
+        store.until(lambda: store.judge(lineage, 1.0).complete, "it is whole again")
+        assert store.shows(key, "v")
+
+    @pytest.mark.parametrize("lacks", ["a thread's pipe", "a connection"])
+    def test_no_descriptors(self, store: StoreUnderTest, lacks: str) -> None:
+        """A process without descriptors says so, leaves no server out, and is whole when it has some (BAR-61)."""
+        configure(free_path_ttl=0, replica_out_after=store.brief, reconnect=0.1)
+        key = store.new_key()
+        assert store.judge(store.written(store.new_key())).satisfied
+        store.partition(store.near)
+        lineage = store.written(key, "v")
+        if lacks == "a thread's pipe":
+            for server in registered(store).servers():
+                server.retire()
+        limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (3, limits[1]))  # what is open stays open
+        try:
+            results = [store.judge(lineage, 2 * store.brief) for _ in range(5)]
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+        answers = [result.stores[store.name] for result in results]
+        assert not any(result.satisfied for result in results), [result.explain() for result in results]
+        assert not any(answer.left_out for answer in answers)
+        if lacks == "a thread's pipe":
+            assert [answer.kind for answer in answers] == [UnprovenKind.OWN_FAULT] * len(answers)
+        assert {answer.kind for answer in answers} <= {None, UnprovenKind.OWN_FAULT}, answers
+        store.heal(store.near)
         store.until(lambda: store.judge(lineage, 1.0).complete, "it is whole again")
         assert store.shows(key, "v")
 

@@ -134,7 +134,7 @@ final class Asker {
       }
       try {
         turn();
-      } catch (Throwable error) { // our own fault, and not the server's silence: whoever waits is told so (BAR-59)
+      } catch (Throwable error) { // our own fault, and not the server's silence: whoever waits is told so (BAR-61)
         Logs.error("AP209", "the thread that asks " + inside.address + " failed", error);
         refused(error, UnprovenKind.OWN_FAULT);
         sleepQuietly(AT_FAULT);
@@ -315,10 +315,11 @@ final class Asker {
             shim.kind() + ": " + answers.size() + " answers to " + ids.size() + " questions");
       }
     } catch (Exception error) {
-      if (error instanceof InterruptedException || shim.unreachable(error)) {
+      boolean isSilence = error instanceof InterruptedException || shim.unreachable(error);
+      if (isSilence && !OwnFault.is(error)) {
         failed(error, askedAt);
       } else {
-        refused(error, shim.kindOf(error));
+        refused(error, isSilence ? UnprovenKind.OWN_FAULT : shim.kindOf(error));
       }
       return Answered.STILL;
     }
