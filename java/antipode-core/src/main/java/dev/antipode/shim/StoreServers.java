@@ -142,6 +142,7 @@ final class StoreServers {
     lock.lock();
     try {
       List<Discovery> all = new ArrayList<>(discoveries);
+      all.removeIf(Discovery::isOver);
       all.add(asks);
       discoveries = List.copyOf(all);
       generation++;

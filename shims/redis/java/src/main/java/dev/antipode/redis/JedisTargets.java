@@ -3,6 +3,7 @@ package dev.antipode.redis;
 import dev.antipode.ConfigurationException;
 import java.io.IOException;
 import java.lang.reflect.Field;
+import java.net.Socket;
 import java.util.Collection;
 import java.util.function.Supplier;
 import java.util.stream.Stream;
@@ -18,7 +19,6 @@ import redis.clients.jedis.exceptions.JedisConnectionException;
 import redis.clients.jedis.providers.ConnectionProvider;
 import redis.clients.jedis.providers.PooledConnectionProvider;
 import redis.clients.jedis.providers.SentineledConnectionProvider;
-import redis.clients.jedis.util.Pool;
 
 /** Where a client of Jedis connects to, and what it keeps to itself. */
 final class JedisTargets {
@@ -29,15 +29,26 @@ final class JedisTargets {
     return ofProvider(provider((UnifiedJedis) client));
   }
 
+  /** Return what decides where a client connects to now: the application may change it (BAR-52). */
+  static Object lead(UnifiedJedis client) {
+    Connection.Builder builder = builder(provider(client));
+    return builder != null && builder.getSocketFactory() instanceof DefaultJedisSocketFactory sockets
+        ? sockets.getHostAndPort()
+        : null;
+  }
+
+  private static Connection.Builder builder(ConnectionProvider provider) {
+    return provider instanceof PooledConnectionProvider pooled
+        && pooled.getPool().getFactory() instanceof ConnectionFactory factory
+            ? get(ConnectionFactory.class, "connectionBuilder", factory)
+            : null;
+  }
+
   private static Target ofProvider(ConnectionProvider provider) {
-    if (provider instanceof PooledConnectionProvider pooled) {
-      Pool<Connection> pool = pooled.getPool();
-      if (pool.getFactory() instanceof ConnectionFactory factory) {
-        Connection.Builder builder = get(ConnectionFactory.class, "connectionBuilder", factory);
-        if (builder.getSocketFactory() instanceof DefaultJedisSocketFactory sockets) {
-          return fixed(builder.getClientConfig(), sockets.getHostAndPort());
-        }
-      }
+    Connection.Builder builder = builder(provider);
+    if (builder != null && builder.getSocketFactory() instanceof DefaultJedisSocketFactory sockets) {
+      Target said = fixed(builder.getClientConfig(), sockets.getHostAndPort());
+      return sockets.getClass() == DefaultJedisSocketFactory.class ? said : bySockets(said, sockets);
     }
     if (provider instanceof SentineledConnectionProvider sentinels) {
       return ofSentinels(sentinels);
@@ -51,6 +62,21 @@ final class JedisTargets {
   private static Target fixed(JedisClientConfig config, HostAndPort place) {
     return Target.fixed(
         config.isSsl(), place.getHost(), place.getPort(), dial(config, () -> place), credentials(config), config.getDatabase());
+  }
+
+  /** One whose own way to make sockets may lead elsewhere than it says: ours are made by it, too (BAR-52). */
+  private static Target bySockets(Target said, DefaultJedisSocketFactory sockets) {
+    Target.Dial dial = timeoutMillis -> {
+      try {
+        Socket made = sockets.createSocket();
+        made.setSoTimeout(timeoutMillis);
+        return made;
+      } catch (JedisConnectionException error) {
+        throw new IOException(error.getMessage(), error);
+      }
+    };
+    String address = said.address() + " by " + sockets.getClass().getName();
+    return new Target(address, dial, said.identity(), said.database());
   }
 
   private static Target ofSentinels(SentineledConnectionProvider provider) {

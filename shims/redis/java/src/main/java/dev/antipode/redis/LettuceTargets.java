@@ -13,6 +13,7 @@ import io.netty.channel.Channel;
 import io.netty.handler.ssl.JdkSslContext;
 import io.netty.handler.ssl.SslContext;
 import java.io.IOException;
+import java.net.InetSocketAddress;
 import java.net.Socket;
 import java.security.GeneralSecurityException;
 import java.time.Duration;
@@ -52,15 +53,31 @@ final class LettuceTargets {
   }
 
   private static Target ofConnection(StatefulRedisConnectionImpl<?, ?> connection) {
+    return ofPlace(
+        placeOf(connection),
+        connection.getConnectionState().getCredentialsProvider(), // in the text they are masked
+        connection.getOptions().getSslOptions());
+  }
+
+  /** Return the URI that an open connection was made with; credentials are masked in it. */
+  static RedisURI placeOf(StatefulRedisConnectionImpl<?, ?> connection) {
     Channel channel = LettuceInternals.channel(LettuceInternals.endpoint(connection.getChannelWriter()));
     String place = channel == null ? null : channel.attr(ConnectionBuilder.REDIS_URI).get();
     if (place == null) {
       throw new ConfigurationException(
           "AP501", "where a connection of Lettuce leads to is known while it is open: wrap it then");
     }
-    return ofPlace(
-        RedisURI.create(place),
-        connection.getConnectionState().getCredentialsProvider(), // in the text they are masked
+    return RedisURI.create(place);
+  }
+
+  /** Return the target at which a connection has really arrived, which was made with a URI like this one. */
+  static Target arrivedAt(RedisURI like, StatefulRedisConnectionImpl<?, ?> connection, InetSocketAddress remote) {
+    RedisCredentialsProvider provider = connection.getConnectionState().getCredentialsProvider();
+    return fixed(
+        like,
+        remote.getAddress().getHostAddress(),
+        remote.getPort(),
+        timeoutMillis -> credentials(provider, timeoutMillis),
         connection.getOptions().getSslOptions());
   }
 

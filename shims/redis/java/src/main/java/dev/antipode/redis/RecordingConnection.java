@@ -5,7 +5,6 @@ import dev.antipode.LineageScope;
 import dev.antipode.Reading;
 import io.lettuce.core.ClientOptions;
 import io.lettuce.core.ConnectionState;
-import io.lettuce.core.RedisChannelHandler;
 import io.lettuce.core.RedisConnectionStateListener;
 import io.lettuce.core.RedisReactiveCommandsImpl;
 import io.lettuce.core.StatefulRedisConnectionImpl;
@@ -54,12 +53,7 @@ final class RecordingConnection<K, V> extends StatefulRedisConnectionImpl<K, V> 
     this.plain = plain;
     this.binding = binding;
     this.line = line;
-    plain.addListener(new RedisConnectionStateListener() {
-      @Override
-      public void onRedisDisconnected(RedisChannelHandler<?, ?> connection) {
-        line.lost();
-      }
-    });
+    plain.addListener(new LettuceArrivals(plain, binding, line));
     plain.registerCloseables(new ArrayList<>(), this::ended); // by whomever it is closed
   }
 

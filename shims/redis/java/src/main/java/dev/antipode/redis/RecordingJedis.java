@@ -2,6 +2,7 @@ package dev.antipode.redis;
 
 import dev.antipode.StoreOptions;
 import dev.antipode.UnfitStoreException;
+import java.util.List;
 import java.util.Map;
 import redis.clients.jedis.AbstractPipeline;
 import redis.clients.jedis.AbstractTransaction;
@@ -36,9 +37,18 @@ final class RecordingJedis extends UnifiedJedis {
       throw new UnfitStoreException(client.getClass().getSimpleName() + ": it " + Facts.CLUSTER);
     }
     UnifiedJedis plain = client instanceof RecordingJedis wrapped ? wrapped.plain() : client;
-    Binding binding = Wrapping.bind(JedisTargets.of(plain), options);
+    Target target = JedisTargets.of(plain);
+    Binding binding = Wrapping.bind(target, options);
     RecordingJedis wrapped = of(plain, binding);
     binding.marker().use(wrapped);
+    if (!target.moves()) { // else it is asked for again anyway
+      binding.store().expectServer(
+          options,
+          plain.getClass().getSimpleName(),
+          wrapped,
+          known -> List.of(JedisTargets.of(((RecordingJedis) known).plain)),
+          known -> JedisTargets.lead(((RecordingJedis) known).plain)).found(List.of(target));
+    }
     return wrapped;
   }
 

@@ -1,0 +1,109 @@
+package dev.antipode.redis;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.antipode.Antipode;
+import dev.antipode.BarrierOptions;
+import dev.antipode.BarrierResult;
+import dev.antipode.Lineage;
+import dev.antipode.LineageScope;
+import dev.antipode.Policy;
+import dev.antipode.StoreOptions;
+import dev.antipode.StoreResult;
+import dev.antipode.Verdict;
+import io.lettuce.core.RedisClient;
+import io.lettuce.core.RedisURI;
+import io.lettuce.core.api.StatefulRedisConnection;
+import java.time.Duration;
+import org.apache.commons.pool2.impl.GenericObjectPoolConfig;
+import org.junit.jupiter.api.Test;
+import redis.clients.jedis.Connection;
+import redis.clients.jedis.ConnectionFactory;
+import redis.clients.jedis.DefaultJedisClientConfig;
+import redis.clients.jedis.DefaultJedisSocketFactory;
+import redis.clients.jedis.HostAndPort;
+import redis.clients.jedis.JedisClientConfig;
+import redis.clients.jedis.UnifiedJedis;
+import redis.clients.jedis.providers.PooledConnectionProvider;
+
+/** Clients that lead elsewhere than they did when they were wrapped, or than they say (BAR-52). */
+class MovedClientsTest extends WithServers {
+  private static final JedisClientConfig CONFIG = DefaultJedisClientConfig.builder().build();
+
+  private static HostAndPort at(String server) {
+    return new HostAndPort("127.0.0.1", servers.servers().get(server).port());
+  }
+
+  private static UnifiedJedis jedis(DefaultJedisSocketFactory sockets) {
+    ConnectionFactory factory = new ConnectionFactory(sockets, CONFIG);
+    return redis.clients.jedis.RedisClient.builder()
+        .connectionProvider(new PooledConnectionProvider(factory, new GenericObjectPoolConfig<Connection>()))
+        .build();
+  }
+
+  /** The first barrier waits at a replica that is cut off, and passes when it is not any more. */
+  private void waitsAtTheReplica() {
+    UnifiedJedis writer = AntipodeRedis.wrap(plain, StoreOptions.named(STORE));
+    servers.lab().partition("redis", "b2");
+    Lineage lineage;
+    try (LineageScope scope = Antipode.scope()) {
+      writer.set("k", "v");
+      lineage = scope.lineage();
+    }
+    BarrierOptions options =
+        BarrierOptions.defaults().lineage(lineage).onTimeout(Policy.PROCEED).onUnproven(Policy.PROCEED);
+    try {
+      StoreResult late = Antipode.barrier(options.timeout(Duration.ofMillis(400))).store(STORE);
+      assertThat(late.verdict()).as(late.toString()).isEqualTo(Verdict.TIMED_OUT);
+    } finally {
+      servers.lab().heal("redis", "b2");
+    }
+    BarrierResult passed = Antipode.barrier(options.timeout(Duration.ofSeconds(60)));
+    assertThat(passed.complete()).as(passed.explain()).isTrue();
+  }
+
+  @Test
+  void jedisWhosePlaceIsChanged_BAR_52() {
+    DefaultJedisSocketFactory sockets = new DefaultJedisSocketFactory(at("a"), CONFIG);
+    try (UnifiedJedis moved = jedis(sockets)) {
+      UnifiedJedis reader = AntipodeRedis.wrap(moved, StoreOptions.named(STORE));
+      sockets.updateHostAndPort(at("b2"));
+      waitsAtTheReplica();
+      assertThat(reader.get("k")).isEqualTo("v");
+    }
+  }
+
+  @Test
+  void jedisThatLeadsElsewhereThanItSays_BAR_52() {
+    DefaultJedisSocketFactory sockets = new DefaultJedisSocketFactory(at("a"), CONFIG) {
+      @Override
+      protected HostAndPort getSocketHostAndPort() {
+        return at("b2");
+      }
+    };
+    try (UnifiedJedis elsewhere = jedis(sockets)) {
+      UnifiedJedis reader = AntipodeRedis.wrap(elsewhere, StoreOptions.named(STORE));
+      waitsAtTheReplica();
+      assertThat(reader.get("k")).isEqualTo("v");
+    }
+  }
+
+  /** Lettuce looks at its URI again when it makes a connection anew. */
+  @Test
+  void lettuceWhoseConnectionIsMadeAnewElsewhere_BAR_52() {
+    RedisURI place = RedisURI.create("127.0.0.1", at("a").getPort());
+    RedisClient client = RedisClient.create(LettuceResources.SHARED);
+    try (StatefulRedisConnection<String, String> open = client.connect(place)) {
+      StatefulRedisConnection<String, String> reader = AntipodeLettuce.wrap(open, StoreOptions.named(STORE));
+      long id = reader.sync().clientId();
+      place.setPort(at("b2").getPort());
+      plain.executeCommand(new redis.clients.jedis.CommandArguments(redis.clients.jedis.Protocol.Command.CLIENT)
+          .add("KILL").add("ID").add(id));
+      RedisServers.until(() -> reader.sync().role().get(0).equals("slave"), "it leads to the replica");
+      waitsAtTheReplica();
+      assertThat(reader.sync().get("k")).isEqualTo("v");
+    } finally {
+      client.shutdown();
+    }
+  }
+}
