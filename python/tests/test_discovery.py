@@ -381,3 +381,20 @@ def test_a_client_that_is_gone_before_it_led_anywhere_is_not_waited_for() -> Non
     gc.collect()
     assert judge().complete
     assert source not in store._discoveries.values()
+
+
+def test_a_client_that_leads_elsewhere_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """BAR-52: the application's own code opens its connections; it is asked again, and what it once named stays."""
+    monkeypatch.setattr(discovery, "REFRESH_S", 0.0)
+    store = primary_alone()
+    pool = Pool()
+    answers = iter([Target("first", always(VISIBLE)), Target("second", always(NOT_YET))])
+
+    def ask(client: Pool) -> list[Target]:
+        return [next(answers, Target("first", always(VISIBLE)))]
+
+    store.follow_client(pool, lambda _: "the same", ask, "a pool of its own code", varies=lambda _: True)
+    until(lambda: not judge(0.2).satisfied)
+    for _ in range(5):
+        assert not judge(0.1).satisfied
+    assert set(store.replicas) == {"primary", "first", "second"}

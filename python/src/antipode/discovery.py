@@ -204,13 +204,18 @@ class ClientServers(Discovery):
         ask: Callable[[Any], Sequence[Any]],
         *,
         region: bool,
+        varies: Callable[[Any], bool],
     ) -> None:
         """`look(client)` is at hand, and equal as long as the client leads where it led; `ask(client)` names its
-        servers, on a thread of Antipode's own. Where they become known otherwise, the shim calls `found`."""
+        servers, on a thread of Antipode's own. Where they become known otherwise, the shim calls `found`.
+        `varies(client)`: it may lead elsewhere each time, as the application's own code says, and what it named stays.
+        """
         super().__init__(store, name, self._ask_client, own=True, region=region, once=False)
         self._client = weakref.ref(client)
         self._look = look
         self._ask_of = ask
+        self._varies_of = varies
+        self._varies = varies(client)
         self._looked: object = look(client)
 
     @property
@@ -226,14 +231,17 @@ class ClientServers(Discovery):
         return self._client() is None
 
     def is_due(self, now: float) -> bool:
-        return not (self.is_over or self.is_known(now))
+        is_old = self._varies and now - self._asked_at > REFRESH_S
+        return not self.is_over and (is_old or not self.is_known(now))
 
     def _ask_client(self) -> Sequence[Any]:
         client = self._client()
         if client is None:
             return ()
-        looked, targets = self._look(client), self._ask_of(client)
-        self._looked = looked
+        looked, varies, targets = self._look(client), self._varies_of(client), self._ask_of(client)
+        if looked == self._looked and varies and targets:
+            targets = [*targets, *(server.target for server in self.servers.values())]
+        self._looked, self._varies = looked, varies
         return targets
 
     def _missed(self, words: str) -> None:

@@ -137,12 +137,16 @@ class StoreServers(ABC):
         name: str,
         *,
         listed: bool = False,
+        varies: Callable[[Any], bool] = lambda _: False,
     ) -> ClientServers:
         """Return the servers of a wrapped client, which are looked for again where `look(client)` changes (BAR-52).
 
         Until `ask(client)` has named them, or `found` of what is returned, no barrier passes on the other servers.
+        `varies(client)`: the application's own code opens its connections, perhaps elsewhere each time: it is asked
+        again every 5 s, and what it once named stays.
         """
-        source = ClientServers(self._store, name, client, look, ask, region=not self._is_listed(listed))
+        region = not self._is_listed(listed)
+        source = ClientServers(self._store, name, client, look, ask, region=region, varies=varies)
         self._discoveries[id(source)] = source
         self.generation += 1
         return source

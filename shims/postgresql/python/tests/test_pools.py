@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import itertools
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -314,6 +315,87 @@ def test_an_asyncio_creator(quiet_lab: PostgresqlStore) -> None:
             writer.commit()
             assert antipode.barrier(timeout=30).complete
         assert set(antipode.stores()[0].replicas) == {quiet_lab.url(at).replace("app@", "") for at in ("a", "b1")}
+        del kept
+
+
+def in_turn(*urls: str) -> Any:
+    """Opens a connection to each of these in turn."""
+    turns = itertools.cycle(urls)
+    return lambda: psycopg.connect(next(turns))
+
+
+def calls_in_turn(*urls: str) -> Any:
+    turns = itertools.cycle(urls)
+    return lambda: next(turns)
+
+
+ALTERNATE: dict[str, Any] = {
+    "creator": lambda *urls: sqlalchemy.create_engine("postgresql+psycopg://", creator=in_turn(*urls)),
+    "pool": lambda *urls: ConnectionPool(calls_in_turn(*urls), open=False),
+}
+
+
+@pytest.mark.parametrize("kind", ALTERNATE)
+def test_a_client_that_leads_to_several_servers_in_turn(quiet_lab: PostgresqlStore, kind: str) -> None:
+    """BAR-52: the application's own code decides; a barrier before the first use waits for each of them."""
+    with isolated(), quiet_lab.connect("b1") as operator, quiet_lab.connect("a", user="app") as plain:
+        kept = antipode_postgresql.wrap(ALTERNATE[kind](quiet_lab.url("a"), quiet_lab.url("b1")), STORE)
+        plain.execute("DELETE FROM posts")
+        plain.commit()
+        quiet_lab.wait_caught_up("b1")
+        operator.execute("SELECT pg_wal_replay_pause()")
+        writer = antipode_postgresql.wrap(plain, STORE)
+        try:
+            with antipode.scope():
+                writer.execute(INSERT, ("1",))
+                writer.commit()
+                assert not antipode.barrier(timeout=1, on_timeout="proceed").satisfied
+                operator.execute("SELECT pg_wal_replay_resume()")
+                assert antipode.barrier(timeout=30).complete
+        finally:
+            operator.execute("SELECT pg_wal_replay_resume()")
+        assert set(antipode.stores()[0].replicas) == {quiet_lab.url(at).replace("app@", "") for at in ("a", "b1")}
+        del kept
+
+
+WITHOUT_HOST: dict[str, Any] = {
+    "pool": lambda words: ConnectionPool(words, open=False),
+    "engine": lambda words: sqlalchemy.create_engine(
+        "postgresql+psycopg://", connect_args={key: value for key, value in conninfo_to_dict(words).items() if value}
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", WITHOUT_HOST)
+@pytest.mark.parametrize("asked_before", [True, False])
+def test_an_environment_that_changes_after_the_wrap(
+    quiet_lab: PostgresqlStore, monkeypatch: pytest.MonkeyPatch, kind: str, asked_before: bool
+) -> None:
+    """BAR-52: libpq reads it whenever it connects, so the client leads where it says now."""
+    places = {at: conninfo_to_dict(quiet_lab.url(at)) for at in ("a", "b1")}
+    monkeypatch.setenv("PGHOST", str(places["a"]["host"]))
+    monkeypatch.setenv("PGPORT", str(places["a"]["port"]))
+    with isolated(), quiet_lab.connect("b1") as operator, quiet_lab.connect("a", user="app") as plain:
+        kept = antipode_postgresql.wrap(WITHOUT_HOST[kind](f"user=app dbname={places['a']['dbname']}"), STORE)
+        writer = antipode_postgresql.wrap(plain, STORE)
+        with antipode.scope():
+            writer.execute("DELETE FROM posts")
+            writer.commit()
+            if asked_before:
+                assert antipode.barrier(timeout=30).complete
+        monkeypatch.setenv("PGPORT", str(places["b1"]["port"]))
+        quiet_lab.wait_caught_up("b1")
+        operator.execute("SELECT pg_wal_replay_pause()")
+        try:
+            with antipode.scope():
+                writer.execute(INSERT, ("1",))
+                writer.commit()
+                assert not antipode.barrier(timeout=1, on_timeout="proceed").satisfied
+                operator.execute("SELECT pg_wal_replay_resume()")
+                assert antipode.barrier(timeout=30).complete
+        finally:
+            operator.execute("SELECT pg_wal_replay_resume()")
+        assert quiet_lab.url("b1").replace("app@", "") in antipode.stores()[0].replicas
         del kept
 
 

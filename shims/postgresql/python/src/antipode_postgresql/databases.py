@@ -10,7 +10,7 @@ from django.db.backends.signals import connection_created  # type: ignore[import
 
 from antipode_postgresql.connections import RecordingCursor, record
 from antipode_postgresql.recording import recording_class
-from antipode_postgresql.targets import Target, reached_by, targets_of
+from antipode_postgresql.targets import Target, environment, reached_by, targets_of
 
 
 def is_database(client: Any) -> bool:
@@ -25,7 +25,7 @@ def targets_of_database(database: Any) -> list[Target] | None:
 
 def look_at_database(database: Any) -> object:
     """Return what decides where an alias leads."""
-    return dict(database.settings_dict)
+    return dict(database.settings_dict), environment()
 
 
 def ask_database(database: Any) -> list[Target]:

@@ -11,7 +11,7 @@ from sqlalchemy.engine import Engine, create_engine
 
 from antipode_postgresql.connections import record
 from antipode_postgresql.recording import recording_class
-from antipode_postgresql.targets import Target, target_of, targets_of
+from antipode_postgresql.targets import Target, environment, target_of, targets_of
 
 _SLOTS = ("_antipode_join", "_antipode_plain")
 
@@ -67,7 +67,7 @@ def look_at_engine(engine: Any) -> object:
     inner = getattr(engine, "sync_engine", engine)
     creator = inner.pool._creator
     words = inspect.getclosurevars(creator).nonlocals.get("cparams") if inspect.isfunction(creator) else None
-    return creator, list(inner.dialect.dispatch.do_connect), dict(words or {})
+    return creator, list(inner.dialect.dispatch.do_connect), dict(words or {}), environment()
 
 
 def ask_engine(engine: Any) -> list[Target]:

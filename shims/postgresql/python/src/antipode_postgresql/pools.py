@@ -10,7 +10,7 @@ from psycopg import AsyncConnection, Connection
 
 from antipode_postgresql.connections import record
 from antipode_postgresql.recording import recording_class
-from antipode_postgresql.targets import Target, reached_by, target_of, targets_of
+from antipode_postgresql.targets import Target, environment, reached_by, target_of, targets_of
 
 SLOTS = ("_antipode_join", "_antipode_plain")
 
@@ -71,16 +71,21 @@ def targets_of_pool(pool: Any) -> list[Target] | None:
 def look_at_pool(pool: Any) -> object:
     """Return what decides where a pool's connections lead; it may be changed while the pool is used (BAR-52)."""
     more = pool.kwargs if callable(pool.kwargs) else dict(pool.kwargs or {})
-    return pool.conninfo, more, pool.connection_class, getattr(pool.connection_class.connect, "__func__", None)
+    opens = getattr(pool.connection_class.connect, "__func__", None)
+    return pool.conninfo, more, pool.connection_class, opens, environment()
 
 
 def ask_pool(pool: Any) -> list[Target]:
-    """Return the servers that one more connection tells of, beside the pool. Raises what asking and opening raise."""
+    """Return the servers that one more connection tells of, beside the pool, and those of the pool's idle ones.
+
+    Raises what asking and opening raise.
+    """
+    idle = [target_of(connection) for connection in list(pool._pool) if not connection.closed]
     words = (pool._resolve_conninfo(), pool._resolve_kwargs())
     conninfo, more = [asyncio.run(each) if inspect.iscoroutine(each) else each for each in words]
     if not _connects_plainly(pool):
-        return [_opened(pool.connection_class, conninfo, more)]
-    return targets_of(conninfo, more) or reached_by(conninfo, more)
+        return [*idle, _opened(pool.connection_class, conninfo, more)]
+    return [*idle, *(targets_of(conninfo, more) or reached_by(conninfo, more))]
 
 
 def _connects_plainly(pool: Any) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -16,6 +17,10 @@ SCHEMES: Final = ("postgresql", "postgres")
 _DROPPED: Final = frozenset(
     {"options", "application_name", "fallback_application_name", "replication", "target_session_attrs"}
     | {"load_balance_hosts", "connect_timeout", "client_encoding"}
+)
+_VARIABLES: Final = (
+    *("PGHOST", "PGHOSTADDR", "PGPORT", "PGDATABASE", "PGUSER", "PGSERVICE", "PGSERVICEFILE", "PGSYSCONFDIR"),
+    *("PGTARGETSESSIONATTRS", "PGLOADBALANCEHOSTS"),
 )
 
 
@@ -79,6 +84,11 @@ def targets_of(conninfo: str, more: Mapping[str, Any]) -> list[Target] | None:
         Target(_address(kept, name, port), kept | {"host": name, "port": port or "5432"}, guessed=True)
         for name, port in zip(hosts, ports, strict=True)
     ]
+
+
+def environment() -> tuple[str | None, ...]:
+    """Return what of the environment libpq reads, whenever it connects, to find out where to (BAR-52)."""
+    return tuple(map(os.environ.get, _VARIABLES))
 
 
 def reached_by(conninfo: str, more: Mapping[str, Any]) -> list[Target]:

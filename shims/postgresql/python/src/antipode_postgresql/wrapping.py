@@ -27,6 +27,8 @@ from antipode_postgresql.unsure import pattern_of
 _C = TypeVar("_C")
 Join: TypeAlias = Callable[[Any], Binding]
 _PROBE_S: Final = 1.0
+_MOST_ASKED: Final = 8
+"""So often a client is asked at once that names another server each time."""
 
 
 def wrap(
@@ -86,7 +88,8 @@ def wrap(
     plain = getattr(plain, "sync_engine", plain)  # an AsyncEngine is a shell, which nobody holds any more
     source = None
     if ways is not None:
-        source = joined.follow_client(plain, ways.look, ways.servers, f"a {type(client).__name__}", listed=listed)
+        name = f"a {type(client).__name__}"
+        source = joined.follow_client(plain, ways.look, ways.servers, name, listed=listed, varies=ways.varies)
         source.found(ways.targets(plain) or ())
 
     def join(connection: Any) -> Binding:
@@ -148,8 +151,23 @@ class _Ways(NamedTuple):
     """What decides where they lead."""
 
     def servers(self, client: Any) -> list[Target]:
-        """Return its servers; raises what libpq says."""
-        return self.targets(client) or self.ask(client)
+        """Return its servers; raises what libpq says.
+
+        Where the application's own code opens its connections it is asked until it names none that is new.
+        """
+        if (named := self.targets(client)) is not None:
+            return named
+        found: dict[str, Target] = {}
+        for _ in range(_MOST_ASKED):
+            new = {target.address: target for target in self.ask(client)}
+            if new.keys() <= found.keys():
+                break
+            found |= new
+        return list(found.values())
+
+    def varies(self, client: Any) -> bool:
+        """Return whether only connecting tells where it leads, and may tell otherwise the next time."""
+        return self.targets(client) is None
 
 
 def _maker(client: Any) -> tuple[Callable[[Join], Any], _Ways | None]:
