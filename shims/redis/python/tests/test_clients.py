@@ -89,7 +89,8 @@ def test_a_wrapped_client_is_an_instance_of_its_own_class_and_shares_the_pool(ur
     wrapped = antipode_redis.wrap(plain, store=STORE)
     assert isinstance(wrapped, Own)
     assert wrapped.hello() == "hello"
-    assert wrapped.connection_pool is plain.connection_pool
+    assert wrapped.connection_pool.__dict__ is plain.connection_pool.__dict__, "a pool that shares all state"
+    assert isinstance(wrapped.connection_pool, type(plain.connection_pool))
     assert type(plain) is Own, "the one passed in stays plain"
     again = antipode_redis.wrap(wrapped, store="other")
     with antipode.scope() as scope:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Sequence
 from typing import Any, Final
@@ -14,13 +15,15 @@ from antipode.pending import notes_sites
 from antipode.server import Server
 from antipode.settings import Mode, settings, settings_generation, timeout_of
 from antipode.store import Store, StoreOptions
+from redis.asyncio.connection import AbstractConnection
 
 from antipode_redis.commands import command_name
 from antipode_redis.envelopes import Envelopes
-from antipode_redis.marker import Marker
+from antipode_redis.leading import Leads
+from antipode_redis.marker import Marker, marker
 from antipode_redis.probe import CLUSTER, grant
 from antipode_redis.shim import RedisShim
-from antipode_redis.targets import Target
+from antipode_redis.targets import Target, is_plain
 
 _DENIED_S: Final = 10.0
 """After a refusal the position is asked for again so much later: the right may have been granted."""
@@ -33,8 +36,7 @@ class Binding:
         self,
         store: Store,
         target: Target,
-        server: Server | None,
-        marker: Marker,
+        own_marker: Marker,
         options: StoreOptions,
         envelopes: Envelopes | None = None,
     ) -> None:
@@ -44,9 +46,10 @@ class Binding:
         self.envelopes = envelopes
         """The keys whose values are in envelopes; None in the other rest modes."""
         self.target = target
-        self.server = server
+        self.server: Server | None = None
         """The server that the client's connections reach, where it is one."""
-        self.marker = marker
+        self.marker = own_marker
+        self.leads = Leads()
         self.open: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
         """Connections inside a MULTI that the application sent by hand, with the write that is pending for it."""
         self.answering: WeakKeyDictionary[Any, bool] = WeakKeyDictionary()
@@ -72,6 +75,34 @@ class Binding:
         """Whether a history is recorded."""
         self.follows = False
         """Whether reads are followed, and wait for nothing: dry-run."""
+
+    # Where it leads
+
+    def met(self, connection: Any, pool: Any) -> None:
+        """Note a connection that a pool hands out for the first time: now, and whenever it is made anew, its server
+        joins the store (BAR-52)."""
+        self._joins(self.leads.opened(connection, pool))
+        is_async = isinstance(getattr(connection, "_conn", connection), AbstractConnection)
+        connection.register_connect_callback(self.opened_async if is_async else self.opened)
+
+    def opened(self, connection: Any) -> None:
+        """Note that such a connection has been made anew."""
+        self._joins(self.leads.opened(connection))
+
+    async def opened_async(self, connection: Any) -> None:
+        """The same, by asyncio."""
+        if is_plain(type(connection)):
+            self.opened(connection)
+        else:  # a name may have to be resolved
+            await asyncio.to_thread(self.opened, connection)
+
+    def _joins(self, target: Target | None) -> None:
+        if target is None or target.address == self.target.address or self.store.server_at(target.address) is not None:
+            return
+        self.store.use_server(target, target.address, listed=self.options.replicas is not None)
+        found = marker(self.store, target, self.key)
+        found.users.add(self)
+        found.start()
 
     @property
     def key(self) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 from urllib.parse import quote
@@ -74,51 +75,105 @@ def target_of(what: Any) -> Target:
             shown = without_credentials(what)
             raise ConfigurationError(f"no server's URL: {shown!r}; want redis://host:6379", code="AP502") from None
         return _fixed(url.pop("connection_class", sync_connection.Connection), url)
-    pool = what.connection_pool
+    return target_of_pool(what.connection_pool)
+
+
+def target_of_pool(pool: Any) -> Target:
+    """Return the target that a pool's words name."""
     service = getattr(pool, "service_name", None)
     if service is not None:
         return _through_sentinels(pool, service)
     return _fixed(_sync_class(pool.connection_class), pool.connection_kwargs)
 
 
-def look_at(client: Any) -> object:
-    """Return what decides where a client's connections lead; it may be changed while the client is used (BAR-52)."""
-    pool = client.connection_pool
-    return pool.connection_class, dict(pool.connection_kwargs)
+def look_at(pool: Any) -> object:
+    """Return what decides where a pool's connections lead; it may be changed while the pool is used (BAR-52)."""
+    return _makers(pool), pool.connection_class, dict(pool.connection_kwargs)
 
 
-def connects_plainly(client: Any) -> bool:
-    """Return whether a client's connections are of redis-py's own classes: others may lead elsewhere."""
-    return str(client.connection_pool.connection_class.__module__).startswith("redis.")
+def is_plain(kind: type[Any]) -> bool:
+    """Return whether a class is redis-py's own: others may lead elsewhere than their words say."""
+    return str(kind.__module__).startswith("redis.")
 
 
-def servers_of(client: Any) -> list[Target]:
-    """Return the server that a client leads to, by one more connection where its class is the application's own."""
-    if connects_plainly(client):
-        return [target_of(client)]
-    pool = client.connection_pool
-    kind, kwargs = pool.connection_class, dict(pool.connection_kwargs)
-    if issubclass(kind, asyncio_connection.AbstractConnection):
-        words = asyncio.run(_reached_by_asyncio(kind(**kwargs)))
-    else:
-        connection = kind(**kwargs)
+def connects_plainly(pool: Any) -> bool:
+    """Return whether a pool's words say where its connections lead: all that makes them is redis-py's own."""
+    ways = [way for _, way in _makers(pool)]
+    return is_plain(pool.connection_class) and all(str(way.__module__).startswith("redis.") for way in ways)
+
+
+def _makers(pool: Any) -> list[tuple[str, Any]]:
+    return [
+        (name, pool.__dict__.get(name) or getattr(type(pool), name)) for name in ("make_connection", "get_connection")
+    ]
+
+
+def servers_of(pool: Any) -> list[Target]:
+    """Return the server that a pool leads to, by one more connection where the application's own code makes them."""
+    if connects_plainly(pool):
+        return [target_of_pool(pool)]
+    (_, make), (_, get) = _makers(pool)
+    is_async = issubclass(pool.connection_class, asyncio_connection.AbstractConnection)
+    own = not str(get.__module__).startswith("redis.")
+    if is_async and own:
+        raise LookupError(
+            "its pool's own get_connection() has not handed out a connection yet: send a PING at the start"
+        )
+    if is_async:
+        return [asyncio.run(_reached_by_asyncio(pool, pool.make_connection()))]
+    if not own and str(make.__module__).startswith("redis."):
+        connection = pool.connection_class(**pool.connection_kwargs)
         try:
             connection.connect()
-            words = _reached(connection, connection._sock.getpeername())
+            return [target_at(pool, connection, reached_by(connection))]
         finally:
             connection.disconnect()
-    for plain in (sync_connection.UnixDomainSocketConnection, sync_connection.SSLConnection):
-        if issubclass(_sync_class(kind), plain):
-            return [_fixed(plain, {**kwargs, **words})]
-    return [_fixed(sync_connection.Connection, {**kwargs, **words})]
+    connection = pool.get_connection()
+    try:
+        return [target_at(pool, connection, reached_by(getattr(connection, "_conn", connection)))]
+    finally:
+        pool.release(connection)
 
 
-async def _reached_by_asyncio(connection: Any) -> dict[str, Any]:
+async def _reached_by_asyncio(pool: Any, connection: Any) -> Target:
     try:
         await connection.connect()
-        return _reached(connection, connection._writer.get_extra_info("peername"))
+        return target_at(pool, connection, reached_by(connection))
     finally:
         await connection.disconnect(nowait=True)
+
+
+def place_of(connection: Any) -> object:
+    """Return what a connection has for its server; cheap."""
+    return getattr(connection, "path", None) or (getattr(connection, "host", None), getattr(connection, "port", None))
+
+
+def reached_by(connection: Any) -> Any:
+    """Return the peer of an open connection whose class is the application's own; None where its words say it."""
+    if is_plain(type(connection)):
+        return None
+    try:
+        writer = getattr(connection, "_writer", None)
+        return writer.get_extra_info("peername") if writer is not None else connection._sock.getpeername()
+    except (AttributeError, OSError):
+        return None
+
+
+def target_at(pool: Any, connection: Any, peer: Any) -> Target:
+    """Return the server of a pool's connection: its peer, where that is known, else what it has for it."""
+    words = {
+        word: value
+        for word in ("host", "port", "path", "db", "username", "password", "credential_provider")
+        if (value := getattr(connection, word, None)) is not None
+    }
+    kwargs = {**pool.connection_kwargs, **words}
+    if peer is not None:
+        kwargs |= _reached(connection, peer)
+    kind = _sync_class(type(connection))
+    for plain in (sync_connection.UnixDomainSocketConnection, sync_connection.SSLConnection):
+        if issubclass(kind, plain):
+            return _fixed(plain, kwargs)
+    return _fixed(sync_connection.Connection, kwargs)
 
 
 def _reached(connection: Any, peer: Any) -> dict[str, Any]:
@@ -126,8 +181,9 @@ def _reached(connection: Any, peer: Any) -> dict[str, Any]:
     if not isinstance(peer, tuple):
         return {"path": peer}
     host, port = getattr(connection, "host", None), getattr(connection, "port", None)
-    if host and port == peer[1] and any(found[4][0] == peer[0] for found in socket.getaddrinfo(host, port)):
-        return {"host": host, "port": port}
+    with suppress(OSError):  # else its name is no help
+        if host and port == peer[1] and any(found[4][0] == peer[0] for found in socket.getaddrinfo(host, port)):
+            return {"host": host, "port": port}
     return {"host": peer[0], "port": peer[1]}
 
 

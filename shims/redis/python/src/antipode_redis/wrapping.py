@@ -21,10 +21,11 @@ from antipode_redis.binding import Binding
 from antipode_redis.client import RecordingRedis, recording_class
 from antipode_redis.envelopes import Envelopes
 from antipode_redis.marker import Marker, marker
+from antipode_redis.pools import plain_pool
 from antipode_redis.probe import CLUSTER, Facts, probe
 from antipode_redis.session import Session
 from antipode_redis.shim import RedisShim
-from antipode_redis.targets import Target, connects_plainly, look_at, servers_of, source_of, target_of
+from antipode_redis.targets import Target, connects_plainly, servers_of, source_of, target_of, target_of_pool
 
 _C = TypeVar("_C", bound=redis.Redis | redis.asyncio.Redis)
 _PROBE_S = 1.0
@@ -69,8 +70,9 @@ def wrap(
     if (rest == "envelope") != bool(envelope_keys):
         raise ConfigurationError("rest='envelope' and envelope_keys='post:*' (as for KEYS) go together", code="AP501")
     plain: Any = getattr(client, "_antipode_plain", None) or client
+    pool = plain_pool(plain.connection_pool)
     source = source_of(plain)
-    target, is_known = _leads_to(plain) if source is None else (target_of(plain), True)
+    target, is_known = _leads_to(pool) if source is None else (target_of(plain), True)
     options = StoreOptions(
         replicas=replicas,
         wait_on_read=wait_on_read,
@@ -90,19 +92,19 @@ def wrap(
         raise UnfitStoreError(f"{target.address} {CLUSTER}. wrap(…, on_unfit='unproven') lets the service start")
     joined = join_store(store, RedisShim, options)
     joined.agree_on_envelopes(envelope_keys)
-    listed = replicas is not None
-    if source is None:
-        name = f"a {type(client).__name__}"
-        joined.follow_client(plain, look_at, servers_of, name, listed=listed).found([target] if is_known else [])
-        server = joined.server_at(target.address)
-    else:
-        server = None
-        joined.discover(source.name, source.ask, key=source.key, listed=listed)
     own_marker = marker(joined, target, marks_key)
     if facts.reached:
         own_marker.facts = facts
-    envelopes = Envelopes(store, options, plain.connection_pool.get_encoder()) if envelope_keys else None
-    wrapped: _C = _copy(plain, Binding(joined, target, server, own_marker, options, envelopes), own_marker)
+    envelopes = Envelopes(store, options, pool.get_encoder()) if envelope_keys else None
+    binding = Binding(joined, target, own_marker, options, envelopes)
+    wrapped: _C = _copy(plain, binding, own_marker)
+    listed = replicas is not None
+    if source is None:
+        leads, name = binding.leads, f"a {type(client).__name__}"
+        joined.follow_client(leads, leads.look, leads.servers, name, listed=listed).found([target] if is_known else [])
+        binding.server = joined.server_at(target.address)
+    else:
+        joined.discover(source.name, source.ask, key=source.key, listed=listed)
     return wrapped
 
 
@@ -139,12 +141,12 @@ def _check_client(client: Any) -> None:
     raise TypeError(f"wrap() takes a redis.Redis or redis.asyncio.Redis, not {kind}")
 
 
-def _leads_to(plain: Any) -> tuple[Target, bool]:
-    """Return the server that a client leads to, and whether that is known: its connections may be of another class."""
+def _leads_to(pool: Any) -> tuple[Target, bool]:
+    """Return the server that a pool leads to, and whether that is known: other code may make its connections."""
     try:
-        return servers_of(plain)[0], True
+        return servers_of(pool)[0], True
     except Exception:  # asked again by whoever waits
-        return target_of(plain), connects_plainly(plain)
+        return target_of_pool(pool), connects_plainly(pool)
 
 
 def _probe(target: Target, store: str, key: str) -> Facts:
@@ -172,6 +174,10 @@ def _copy(plain: Any, binding: Binding, own_marker: Marker) -> Any:
     wrapped.__class__ = recording_class(type(plain), AsyncRecordingRedis if is_async else RecordingRedis)
     wrapped._antipode = binding
     wrapped._antipode_plain = plain
+    del wrapped.__dict__["connection_pool"]
+    wrapped.connection_pool = plain.connection_pool
+    if wrapped.connection is not None:
+        binding.met(wrapped.connection, plain_pool(plain.connection_pool))
     own_marker.users.add(wrapped)
     own_marker.start()
     return wrapped

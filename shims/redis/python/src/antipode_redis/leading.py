@@ -1,0 +1,88 @@
+"""Where a wrapped client leads: its pools as they are now, and the connections that they have handed out (BAR-52)."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+from antipode_redis.targets import Target, look_at, place_of, reached_by, servers_of, target_at
+
+
+class _Met(NamedTuple):
+    connection: weakref.ref[Any]
+    pool: Any
+    words: object
+    """What the connection had for its server when it was opened last."""
+    target: Target
+    """What it reached then."""
+
+
+class Leads:
+    """The pools of one wrapped client and of what was made of it, and their living connections.
+
+    A connection stays at its server, or goes there again, whatever becomes of the pool's words.
+    """
+
+    def __init__(self) -> None:
+        self._pools: dict[int, tuple[weakref.ref[Any], Any]] = {}
+        """By who has them: a client may be given another one."""
+        self._met: dict[int, _Met] = {}
+
+    def uses(self, client: Any, pool: Any) -> None:
+        """Note that a client takes its connections from this pool from now on."""
+        pools, place = self._pools, id(client)
+
+        def forget(_: Any) -> None:
+            if len(pools) > 1:  # a pipeline of the last one goes on by its pool
+                pools.pop(place, None)
+
+        pools[place] = weakref.ref(client, forget), pool
+
+    def knows(self, connection: Any) -> bool:
+        """Return whether it was met before."""
+        return id(getattr(connection, "_conn", connection)) in self._met
+
+    def opened(self, connection: Any, pool: Any = None) -> Target | None:
+        """Note where a connection leads that is open, or will be by its words. None: Sentinels are asked for it.
+
+        `pool`: what hands it out, where it was not met before. May resolve a name, of a class of the application's own.
+        """
+        own = getattr(connection, "_conn", connection)  # with redis-py's client cache the client has a proxy
+        met, place = self._met, id(own)
+        pool = met[place].pool if pool is None and place in met else pool
+        if pool is None or getattr(pool, "service_name", None) is not None:
+            return None
+        target = target_at(pool, own, reached_by(own))
+        met[place] = _Met(weakref.ref(own, lambda _: met.pop(place, None)), pool, place_of(own), target)
+        return target
+
+    def look(self, _: Any = None) -> object:
+        """Return what decides where the client leads; equal as long as it leads where it led."""
+        led = {(each.target.address, place_of(own)) for each, own in self._alive()}
+        return [look_at(pool) for pool in self._distinct()], led
+
+    def servers(self, _: Any = None) -> Sequence[Target]:
+        """Return the servers to which it leads. Raises what the client raises where a pool's cannot be known."""
+        found: dict[str, Target] = {}
+        for each, own in self._alive():
+            found[each.target.address] = each.target
+            if place_of(own) != each.words:  # it was told to go elsewhere when it is opened anew
+                moved = target_at(each.pool, own, None)
+                found[moved.address] = moved
+        for pool in self._distinct():
+            try:
+                found |= {target.address: target for target in servers_of(pool)}
+            except Exception:  # what it has handed out is where it leads, as far as anybody knows
+                if not any(each.pool is pool for each, _ in self._alive()):
+                    raise
+        return list(found.values())
+
+    def _distinct(self) -> Iterable[Any]:
+        return {id(pool): pool for _, pool in list(self._pools.values())}.values()
+
+    def _alive(self) -> Iterable[tuple[_Met, Any]]:
+        for each in list(self._met.values()):
+            own = each.connection()
+            if own is not None:
+                yield each, own

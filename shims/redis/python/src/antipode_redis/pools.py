@@ -1,0 +1,117 @@
+"""The pool of a wrapped client: the application's own, of whose connections the shim knows (spec BAR-52, SHIM-44)."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from functools import cache
+from typing import Any, Final
+
+import redis.asyncio
+from antipode.errors import ConfigurationError
+from antipode.scope import current_scope
+
+from antipode_redis.binding import Binding
+from antipode_redis.reads import read_call
+from antipode_redis.targets import is_plain
+
+_OWN: Final = ("redis.", "antipode_redis.")
+"""Modules whose connections pass through the wrapped client, or carry no data of keys."""
+_WAY: Final = "use execute_command(), a pipeline or a script of the wrapped client, or a barrier and the plain client"
+
+
+class RecordingPool:
+    """A pool that shares all state with the one that was wrapped."""
+
+    __slots__ = ()
+    _antipode: Binding
+    _antipode_plain: Any
+
+    def __del__(self) -> None:
+        """The pool that was wrapped ends itself."""
+
+    def get_connection(self, *args: Any, **options: Any) -> Any:
+        """As redis-py's; the server that it reaches joins the store."""
+        _taken(self._antipode, sys._getframe(1).f_globals.get("__name__", ""))
+        connection = super().get_connection(*args, **options)  # type: ignore[misc]
+        if not self._antipode.leads.knows(connection):
+            self._antipode.met(connection, self._antipode_plain)
+        return connection
+
+
+class AsyncRecordingPool(RecordingPool):
+    """The same, for asyncio."""
+
+    __slots__ = ()
+
+    def get_connection(self, *args: Any, **options: Any) -> Any:
+        """As redis-py's; the server that it reaches joins the store."""
+        _taken(self._antipode, sys._getframe(1).f_globals.get("__name__", ""))
+        return self._antipode_get(super(RecordingPool, self).get_connection(*args, **options))  # type: ignore[misc]
+
+    async def _antipode_get(self, getting: Any) -> Any:
+        connection = await getting
+        if not self._antipode.leads.knows(connection):
+            if is_plain(type(connection)):
+                self._antipode.met(connection, self._antipode_plain)
+            else:  # a name may have to be resolved
+                await asyncio.to_thread(self._antipode.met, connection, self._antipode_plain)
+        return connection
+
+
+def _taken(binding: Binding, module: str) -> None:
+    """Refuse, or mark, that the application takes a connection out: what it does there goes round the client."""
+    if module.startswith(_OWN):
+        return
+    binding.refresh()
+    call, scope = read_call(binding), current_scope()
+    if call is not None and call.ids:
+        raise ConfigurationError(
+            f"connection_pool.get_connection() gives a connection of {binding.store.name} on which reads wait for "
+            f"nothing: {_WAY}",
+            code="AP505",
+        )
+    if call is not None:
+        call.missed()
+    if scope is not None and binding.records:
+        words = f"a connection was taken out of its pool, and what is written there is not seen: {_WAY}"
+        scope.mark_incomplete("raw", binding.store.name, detail=words)
+
+
+def plain_pool(pool: Any) -> Any:
+    """Return the pool that the application made."""
+    return getattr(pool, "_antipode_plain", pool)
+
+
+def recording_pool(pool: Any, binding: Binding) -> Any:
+    """Return a pool that shares all state with this one."""
+    plain = plain_pool(pool)
+    kind: Any = type(plain)
+    wrapped = object.__new__(_recording_class(kind))
+    wrapped.__dict__ = plain.__dict__
+    wrapped._antipode, wrapped._antipode_plain = binding, plain
+    return wrapped
+
+
+@cache
+def _recording_class(plain: Any) -> Any:
+    is_async = issubclass(plain, redis.asyncio.ConnectionPool)
+    bases = (AsyncRecordingPool if is_async else RecordingPool, plain)
+    slots = {"__slots__": ("_antipode", "_antipode_plain"), "__module__": plain.__module__}
+    return type(plain.__name__, bases, slots)
+
+
+def _pool_of(client: Any) -> Any:
+    return client.__dict__["_antipode_pool"]
+
+
+def _use(client: Any, pool: Any) -> None:
+    binding = client._antipode
+    if binding is not None:
+        pool = recording_pool(pool, binding)
+        binding.leads.uses(client, plain_pool(pool))
+    client.__dict__["_antipode_pool"] = pool
+
+
+POOL: Final = property(_pool_of, _use)
+"""A wrapped client's `connection_pool`, which the application may replace."""
