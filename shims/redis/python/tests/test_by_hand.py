@@ -359,3 +359,94 @@ async def test_exec_by_asyncio(redis_lab: RedisStore, url: str) -> None:
         assert await client.execute_command("DISCARD")
         await client.aclose()
         await plain.aclose()
+
+
+@pytest.mark.parametrize("ends", ["execute_command", "pipeline"])
+def test_exec_of_a_multi_that_was_not_seen(redis_lab: RedisStore, url: str, ends: str) -> None:
+    """SHIM-44, SHIM-48: what a pipeline queued, or another client of the connection, is proved by nothing here."""
+    plain: Any = redis.Redis.from_url(url)
+    client: Any = antipode_redis.wrap(plain, STORE, wait_on_read=True, timeout=20)
+
+    def end() -> Any:
+        if ends == "execute_command":
+            return client.execute_command("EXEC")
+        pipeline = client.pipeline(transaction=False)
+        pipeline.execute_command("EXEC")
+        return pipeline.execute()[0]
+
+    with antipode.scope():
+        antipode_redis.wrap(redis.Redis.from_url(url), STORE).set("k", "v")
+        plain.execute_command("MULTI")
+        plain.execute_command("GET", "k")
+        with pytest.raises(antipode.BarrierError):
+            end()
+        plain.execute_command("DISCARD")
+        pipeline = client.pipeline(transaction=False)
+        pipeline.execute_command("MULTI")
+        pipeline.get("k")
+        pipeline.execute_command("EXEC")
+        assert pipeline.execute()[-1] == [b"v"], "this one has waited"
+    plain.execute_command("MULTI")
+    plain.execute_command("GET", "k")
+    with antipode.reading() as seen:
+        assert client.execute_command("EXEC") == [b"v"]
+    assert not seen.lineage.is_complete()
+
+
+def test_a_pipeline_inside_a_multi_by_hand_does_not_end_it(redis_lab: RedisStore, url: str) -> None:
+    """SHIM-44: no question of ours goes there, whose EXEC would be the application's."""
+    client: Any = antipode_redis.wrap(redis.Redis.from_url(url), STORE, wait_on_read=True, timeout=20)
+    writer = antipode_redis.wrap(redis.Redis.from_url(url), STORE)
+    with antipode.scope():
+        client.execute_command("MULTI")
+        client.execute_command("SET", "k", "1")
+        writer.set("l", "v")
+        pipeline = client.pipeline(transaction=False)
+        pipeline.get("l")
+        with pytest.raises(antipode.BarrierError, match="DISCARD"):
+            pipeline.execute()
+        assert redis_lab.client("a").get("k") is None
+        assert client.execute_command("EXEC")
+        assert redis_lab.client("a").get("k") == b"1"
+
+
+async def test_exec_of_a_multi_that_was_not_seen_asyncio(redis_lab: RedisStore, url: str) -> None:
+    """SHIM-44, SHIM-48."""
+    plain = connected_asyncio(url)
+    client: Any = antipode_redis.wrap(plain, STORE, wait_on_read=True, timeout=20)
+    await client.initialize()
+    plain.connection = client.connection
+    with antipode.scope():
+        antipode_redis.wrap(redis.Redis.from_url(url), STORE).set("k", "v")
+        await plain.execute_command("MULTI")
+        await plain.execute_command("GET", "k")
+        with pytest.raises(antipode.BarrierError, match="DISCARD"):
+            await client.execute_command("EXEC")
+        await plain.execute_command("DISCARD")
+    await client.aclose()
+    await plain.aclose()
+
+
+def test_a_transaction_by_hand_in_one_pipeline_is_recorded(redis_lab: RedisStore, url: str) -> None:
+    """SHIM-6: the question follows its EXEC."""
+    client: Any = antipode_redis.wrap(redis.Redis.from_url(url), STORE)
+    with antipode.scope() as scope:
+        pipeline = client.pipeline(transaction=False)
+        pipeline.execute_command("MULTI")
+        pipeline.set("k", "1")
+        pipeline.execute_command("EXEC")
+        pipeline.execute()
+        assert position(scope.lineage) == redis_lab.client("a").info("replication")["master_repl_offset"]
+
+
+def test_a_transaction_by_hand_that_two_pipelines_share_is_incomplete(redis_lab: RedisStore, url: str) -> None:
+    """SHIM-6: the first one's question is queued with its write."""
+    client: Any = antipode_redis.wrap(redis.Redis.from_url(url), STORE)
+    with antipode.scope() as scope:
+        for commands in ([("MULTI",), ("SET", "k", "1")], [("EXEC",)]):
+            pipeline = client.pipeline(transaction=False)
+            for command in commands:
+                pipeline.execute_command(*command)
+            pipeline.execute()
+        assert redis_lab.client("a").get("k") == b"1"
+        assert not scope.lineage.is_complete()

@@ -20,6 +20,7 @@ from antipode_redis.calls import WriteCall
 from antipode_redis.commands import KINDS, Kind, classify, command_name
 from antipode_redis.info import QUESTION
 from antipode_redis.noting import answered, note, sent
+from antipode_redis.pools import POOL
 from antipode_redis.reads import (
     Late,
     Pause,
@@ -266,11 +267,10 @@ class AsyncRecording:
     async def _antipode_by_hand(self, by_hand: ByHand, conn: Any, command_name: Any, args: Any, options: Any) -> Any:
         binding = by_hand.binding
         begins, queued = by_hand.name == "MULTI", binding.queues(conn)
-        answers = by_hand.name == "EXEC" and binding.answering.get(conn, False)
+        answers = by_hand.name == "EXEC" and (not queued or binding.answering[conn])
         wait = read_call(binding) if (begins and not queued) or answers else None
         if wait is not None and answers:
-            if wait.is_past(binding.waited.get(conn, EMPTY)):
-                by_hand.wait = wait
+            if by_hand.is_past(wait, conn if queued else None):
                 return None
         elif wait is not None:
             await drive(wait_steps(wait, multi=self._antipode_multi), conn, binding)
@@ -323,6 +323,7 @@ async def ask_apart(call: WriteCall, connection: Any) -> None:
 class AsyncRecordingRedis(AsyncRecording, Redis):  # type: ignore[misc]
     """A `redis.asyncio.Redis` whose writes are recorded. Made by `wrap`, never by itself."""
 
+    connection_pool: Any = POOL
     _antipode_plain: Any = None
     """The client that was wrapped: it closes the pool when both are gone."""
 

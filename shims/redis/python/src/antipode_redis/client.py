@@ -20,6 +20,7 @@ from antipode_redis.calls import WriteCall
 from antipode_redis.commands import KINDS, Kind, classify, command_name
 from antipode_redis.info import QUESTION
 from antipode_redis.noting import answered, note, sent
+from antipode_redis.pools import POOL
 from antipode_redis.reads import (
     Late,
     Pause,
@@ -304,11 +305,10 @@ class Recording:
     def _antipode_by_hand(self, by_hand: ByHand, conn: Any, command_name: Any, args: Any, options: Any) -> Any:
         binding = by_hand.binding
         begins, queued = by_hand.name == "MULTI", binding.queues(conn)
-        answers = by_hand.name == "EXEC" and binding.answering.get(conn, False)
+        answers = by_hand.name == "EXEC" and (not queued or binding.answering[conn])
         wait = read_call(binding) if (begins and not queued) or answers else None
         if wait is not None and answers:
-            if wait.is_past(binding.waited.get(conn, EMPTY)):
-                by_hand.wait = wait
+            if by_hand.is_past(wait, conn if queued else None):
                 return None
         elif wait is not None:
             drive(wait_steps(wait, multi=self._antipode_multi), conn, binding)
@@ -361,6 +361,7 @@ def ask_apart(call: WriteCall, connection: Any) -> None:
 class RecordingRedis(Recording, redis.Redis):
     """A `redis.Redis` whose writes are recorded. Made by `wrap`, never by itself."""
 
+    connection_pool: Any = POOL
     _antipode_short = True
     _antipode_plain: Any = None
     """The client that was wrapped: it closes the pool when both are gone."""

@@ -62,17 +62,27 @@ ANSWERING: Final = frozenset(
 """Writes whose reply holds data."""
 
 _OTHERS: Final = """
-    ACL ASKING AUTH BGREWRITEAOF BGSAVE CLIENT CLUSTER COMMAND CONFIG ECHO FAILOVER HELLO INFO LASTSAVE LATENCY LOLWUT
-    MEMORY MODULE MONITOR PFSELFTEST PING PSUBSCRIBE PSYNC PUBLISH PUBSUB PUNSUBSCRIBE QUIT READONLY READWRITE
-    REPLCONF REPLICAOF ROLE SAVE SCRIPT SELECT SENTINEL SHUTDOWN SLAVEOF SLOWLOG SPUBLISH SSUBSCRIBE SUBSCRIBE
-    SUNSUBSCRIBE SYNC TIME UNSUBSCRIBE UNWATCH WAIT WAITAOF WATCH
+    ACL ASKING AUTH BGREWRITEAOF BGSAVE CLIENT COMMAND CONFIG ECHO FAILOVER HELLO INFO LASTSAVE LATENCY LOLWUT MODULE
+    MONITOR PFSELFTEST PING PSUBSCRIBE PSYNC PUBLISH PUBSUB PUNSUBSCRIBE QUIT READONLY READWRITE REPLCONF REPLICAOF
+    ROLE SAVE SCRIPT SELECT SENTINEL SHUTDOWN SLAVEOF SLOWLOG SPUBLISH SSUBSCRIBE SUBSCRIBE SUNSUBSCRIBE SYNC TIME
+    UNSUBSCRIBE UNWATCH WAIT WAITAOF WATCH
 """
+# They speak of the server, of connections and messages, or of what was sent (MONITOR, SLOWLOG), not of what keys hold.
+# REPLICAOF and FAILOVER change which history the server has: its epoch says so. SYNC and PSYNC are a replica's.
 
 _STORES: Final = frozenset({"SORT", "GEORADIUS", "GEORADIUSBYMEMBER"})
 """Flagged as writes, and reads unless they have one of these words."""
 _STORE_WORDS: Final = frozenset({"STORE", "STOREDIST"})
-_FUNCTION_READS: Final = frozenset({"DUMP", "LIST"})
-_FUNCTION_OTHERS: Final = frozenset({"HELP", "KILL", "STATS"})
+_BY_WORD: Final = {
+    "CLUSTER": ({"COUNTKEYSINSLOT": Kind.READ, "GETKEYSINSLOT": Kind.READ}, Kind.OTHER),
+    "FUNCTION": (
+        {"DUMP": Kind.READ, "LIST": Kind.READ} | dict.fromkeys(("HELP", "KILL", "STATS"), Kind.OTHER),
+        Kind.WRITE,
+    ),
+    "MEMORY": ({"USAGE": Kind.READ}, Kind.OTHER),
+    "XGROUP": ({"HELP": Kind.OTHER}, Kind.WRITE),
+}
+"""Of commands whose second word decides: what they may do by it, and with any other one."""
 
 KINDS: Final[dict[Any, Kind]] = (
     dict.fromkeys(_READS.split(), Kind.READ)
@@ -92,13 +102,9 @@ def classify(args: Sequence[Any]) -> Kind:
     if words[0] in _STORES:
         given = {word for word in map(_spelled, args[1:]) if word in _STORE_WORDS}
         return Kind.WRITE if given else Kind.READ
-    if words[0] in {"FUNCTION", "XGROUP"}:
-        sub = words[1] if len(words) > 1 else _spelled(args[1]) if len(args) > 1 else ""
-        if words[0] == "XGROUP":
-            return Kind.OTHER if sub == "HELP" else Kind.WRITE
-        if sub in _FUNCTION_READS:
-            return Kind.READ
-        return Kind.OTHER if sub in _FUNCTION_OTHERS else Kind.WRITE
+    if words[0] in _BY_WORD:
+        known, other = _BY_WORD[words[0]]
+        return known.get(words[1] if len(words) > 1 else _spelled(args[1]) if len(args) > 1 else "", other)
     return KINDS.get(words[0], Kind.MAYBE)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from antipode.lineage import EMPTY
 from redis.client import Pipeline
 from redis.exceptions import RedisError, ResponseError, WatchError
 
@@ -16,7 +17,17 @@ from antipode_redis.info import QUESTION
 from antipode_redis.noting import answered, note, sent
 from antipode_redis.reads import ReadCall, parsed, read_call, wait_of, wait_steps
 from antipode_redis.repeating import follow, follow_all
-from antipode_redis.serving import CALL, Batch, all_failed, certain, hidden, may_answer, may_write, without_lineage
+from antipode_redis.serving import (
+    CALL,
+    Batch,
+    all_failed,
+    certain,
+    ends_unseen,
+    hidden,
+    may_answer,
+    may_write,
+    without_lineage,
+)
 
 
 class Facade:
@@ -149,7 +160,7 @@ class RecordingPipeline(Recording, Pipeline):
         if call is not None and call.noted is not None:
             sent(self, call, commands)
         read = None
-        if binding.records and any(may_answer(args) for args, _ in self.command_stack):
+        if binding.records and may_answer(self.command_stack):
             read = read_call(binding)
         followed = follow_all(self, binding, self.command_stack) if binding.follows else None
         if call is not None:
@@ -197,7 +208,10 @@ class RecordingPipeline(Recording, Pipeline):
         if self._antipode_sending is None or self._antipode is None:
             return execute(connection, commands, raise_on_error)
         call, read = self._antipode_sending
-        if read is not None and read.ids:
+        if read is not None and read.ids and (self._antipode.queues(connection) or ends_unseen(commands)):
+            if read.is_past(EMPTY):  # nothing can be asked in a MULTI that was sent by hand
+                return []
+        elif read is not None and read.ids:
             drive(wait_steps(read, multi=not self.watching), connection, self._antipode)
             if read.refuses():
                 return []

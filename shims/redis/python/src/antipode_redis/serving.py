@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from antipode.at_rest import lineage_at_rest, text_at_rest
 from antipode.errors import ConfigurationError
+from antipode.lineage import EMPTY
 from antipode.server import Server
 from redis.client import NEVER_DECODE
 from redis.exceptions import ResponseError
@@ -32,6 +33,17 @@ class ByHand:
         self.name = name
         self.wait: ReadCall | None = None
         """What a MULTI has waited for, if it was in vain: raised behind redis-py's own attempts."""
+
+    def is_past(self, wait: ReadCall, connection: Any) -> bool:
+        """Return whether an EXEC is refused, as it may answer with data that nobody has proved.
+
+        connection: whose MULTI it ends; None where nobody here saw that, nor what was queued since: anything was.
+        """
+        if connection is None:
+            wait.missed()
+        if wait.is_past(EMPTY if connection is None else self.binding.waited[connection]):
+            self.wait = wait
+        return self.wait is not None
 
     def check(self) -> None:
         """Raise what the policies say of such a wait."""
@@ -221,10 +233,22 @@ class Batch:
         return value
 
 
-def may_answer(args: Sequence[Any]) -> bool:
-    """Return whether the reply to a queued command may hold data, so that its pipeline waits (SHIM-44)."""
-    kind = classify(args)
-    return kind is Kind.READ or (kind in (Kind.WRITE, Kind.MAYBE) and answers(args))
+def may_answer(commands: Sequence[Any]) -> bool:
+    """Return whether a reply to these queued commands may hold data, so that their pipeline waits (SHIM-44)."""
+    kinds = [(args, classify(args)) for args, _ in commands]
+    reads = (kind is Kind.READ or (kind in (Kind.WRITE, Kind.MAYBE) and answers(args)) for args, kind in kinds)
+    return any(reads) or ends_unseen(commands)
+
+
+def ends_unseen(commands: Sequence[Any]) -> bool:
+    """Return whether an EXEC is among them whose MULTI is not: nobody knows here what was queued before it."""
+    begun = False
+    for args, _ in commands:
+        name = command_name(args) if classify(args) is Kind.TRANSACTION else ""
+        if name == "EXEC" and not begun:
+            return True
+        begun = name == "MULTI" or (begun and not name)
+    return False
 
 
 def may_write(args: Sequence[Any]) -> bool:
