@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -33,7 +34,7 @@ class Tool(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class GoProgram:
-    """A program that `go install` builds from its module."""
+    """A program that Go builds from its module."""
 
     name: str
     module: str
@@ -44,6 +45,10 @@ class GoProgram:
     flags: tuple[str, ...] = ()
     file: str = ""
     """The name in the cache; without, the module's last part and the version."""
+    root: str = ""
+    """The module, where its sources are changed before they are built."""
+    changes: tuple[tuple[str, str, str], ...] = ()
+    """What is changed: a file, a text that is there once, and what stands there instead."""
 
     @property
     def path(self) -> Path:
@@ -66,10 +71,35 @@ class GoProgram:
         return made_once(self.path, lambda build: self._build(go, build), self.ready)
 
     def _build(self, go: str, build: Path) -> Path:
+        out = build / "out"
+        out.mkdir()
+        if self.changes:
+            package = f".{self.module.removeprefix(self.root)}"
+            self._run([go, "build", "-o", str(out / "program"), *self.flags, package], self._changed(go, build))
+        else:
+            self._run([go, "install", *self.flags, f"{self.module}@{self.version}"], build, GOBIN=str(out))
+        (made,) = out.iterdir()
+        return made
+
+    def _changed(self, go: str, build: Path) -> Path:
+        """Return a copy of the module's sources with the changes."""
+        said = self._run([go, "mod", "download", "-json", f"{self.root}@{self.version}"], build)
+        sources = build / "sources"
+        shutil.copytree(json.loads(said)["Dir"], sources, copy_function=shutil.copyfile)
+        for folder, _, _ in os.walk(sources):
+            os.chmod(folder, 0o700)  # those of Go's cache may only be read
+        for name, old, new in self.changes:
+            text = (sources / name).read_text()
+            if text.count(old) != 1:
+                raise InstallError(f"building {self.name} failed: {name} has not once what is to be changed there")
+            (sources / name).write_text(text.replace(old, new))
+        return sources
+
+    def _run(self, command: list[str], folder: Path, **settings: str) -> str:
         done = subprocess.run(
-            [go, "install", *self.flags, f"{self.module}@{self.version}"],
-            env={**os.environ, "GOBIN": str(build), "GOFLAGS": ""},
-            cwd=build,
+            command,
+            env={**os.environ, "GOFLAGS": "", **settings},
+            cwd=folder,
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
@@ -77,8 +107,7 @@ class GoProgram:
         )
         if done.returncode:
             raise InstallError(f"building {self.name} failed:\n{done.stderr[-2000:]}")
-        (made,) = build.iterdir()
-        return made
+        return done.stdout
 
     def _find_go(self) -> str:
         go = shutil.which("go") or shutil.which("go", path="/usr/local/go/bin:/usr/lib/go/bin")
