@@ -168,6 +168,20 @@ CASES: Final[tuple[Case, ...]] = (
         inRounds="PassKnowsTheWrites",
         noRowIsOpen="PassKnowsTheWrites",
     ),
+    Case("Timelines_promotions"),
+    Case("Timelines_two_heirs", "UnprovenWhateverItFollows"),
+    *mutants(
+        "Timelines_promotions",
+        endsCount="NeverFalselyVisible",
+        endsInOrder="NeverFalselyVisible",
+        newerWaits="UnprovenIsFinal",
+        placeFirst="NeverFalselyVisible",
+        holdsInAll="NeverFalselyVisible",
+        wordsCount="NeverFalselyVisible",
+        wordFirst="UnprovenIsFinal",
+        wordsLast="UnprovenIsFinal",
+    ),
+    Case("Timelines_more_moves", long=True),
 )
 
 
@@ -220,14 +234,16 @@ def run(case: Case, jar: Path) -> Ran:
     with tempfile.TemporaryDirectory() as folder:
         config = Path(folder) / f"{case.config}.cfg"
         config.write_text(case.text(), "utf-8")
-        java = ["java", "-XX:+UseParallelGC", "-XX:ParallelGCThreads=2", "-Xmx4g", "-cp", str(jar), "tlc2.TLC"]
+        # TLC unpacks its standard modules to a folder that all runs would share.
+        java = ["java", "-XX:+UseParallelGC", "-Xmx4g", f"-Djava.io.tmpdir={folder}", "-cp", str(jar), "tlc2.TLC"]
         options = ["-deadlock", "-nowarning", "-workers", "1", "-metadir", folder, "-config", str(config)]
         try:
             out = subprocess.run(
                 [*java, *options, case.module],
                 cwd=HERE,
                 stdin=subprocess.DEVNULL,
-                capture_output=True,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
                 text=True,
                 timeout=LIMIT,
                 check=False,
