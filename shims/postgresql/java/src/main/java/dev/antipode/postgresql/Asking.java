@@ -112,6 +112,15 @@ final class Asking {
     return connection.getTransactionState() == TransactionState.OPEN;
   }
 
+  /** Return whether the statement that is sent next begins a transaction, whatever it is. */
+  static boolean opensTransaction(BaseConnection connection) {
+    try {
+      return isIdle(connection) && !connection.getAutoCommit();
+    } catch (SQLException closed) {
+      return false; // as the statement will say
+    }
+  }
+
   private static final class Heard extends ResultHandlerBase {
     private final List<List<String[]>> rows = new ArrayList<>();
     private final List<String> statuses = new ArrayList<>();

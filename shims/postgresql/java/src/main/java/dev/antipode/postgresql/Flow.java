@@ -99,10 +99,6 @@ final class Flow {
     return known.moments;
   }
 
-  boolean keepsSnapshot() {
-    return known.moments.snapshot() != null && Asking.isOpen(physical);
-  }
-
   // A statement
 
   /**
@@ -139,6 +135,8 @@ final class Flow {
     if (Asking.isIdle(physical)) {
       known.moments.transactionOver();
       session.transactionOver();
+    } else {
+      known.moments.isOpen();
     }
     known.moments.begins();
     beside.maySet(kind);

@@ -7,6 +7,7 @@ import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.regex.Pattern;
 
 /**
  * The moments that data on one connection are of, where these are past when the data are read: the snapshot that a
@@ -16,6 +17,7 @@ import java.util.Set;
 final class Moments {
   private static final Memo<List<String>> FETCHED = new Memo<>(text -> names(text, true));
   private static final Memo<List<String>> DECLARED = new Memo<>(text -> names(text, false));
+  private static final Pattern IMPORTS = Pattern.compile("(?is)\\btransaction\\b.*\\bsnapshot\\b");
 
   private Lineage proved = Lineage.EMPTY; // by the wait before the statement that is sent next
   private Lineage now = Lineage.EMPTY; // of the statement that was sent last
@@ -60,13 +62,27 @@ final class Moments {
     return snapshot;
   }
 
-  // Cursors by text
+  // Cursors and snapshots by text
 
-  /** A text was done: the cursors that it declared. */
-  void declared(String text) {
-    if (text != null) {
-      DECLARED.of(text).forEach(name -> cursors.put(name, now));
+  /** A text was done: the cursors that it declared, and the snapshot that it imported, which may be of any moment. */
+  void done(String text) {
+    if (text == null) {
+      return;
     }
+    DECLARED.of(text).forEach(name -> cursors.put(name, now));
+    if (imports(text)) {
+      imported();
+    }
+  }
+
+  /** Return whether a text imports a snapshot. */
+  static boolean imports(String text) {
+    return text != null && IMPORTS.matcher(text).find();
+  }
+
+  /** The open transaction has the snapshot of another one. */
+  void imported() {
+    snapshot = Lineage.EMPTY;
   }
 
   /**
@@ -103,7 +119,9 @@ final class Moments {
       int end = words.subList(from, words.size()).indexOf(";");
       List<String> one = words.subList(from, end < 0 ? words.size() : from + end);
       if (one.size() > 1 && one.get(0).equals("declare")) {
-        declared.add(StatementWords.called(one.get(1)));
+        if (!one.get(1).equals(StatementWords.CODED)) { // it may be any
+          declared.add(StatementWords.called(one.get(1)));
+        }
       } else if (fetched && one.size() > 1 && one.get(0).equals("fetch")) {
         String name = StatementWords.called(one.get(one.size() - 1));
         if (!declared.contains(name)) {

@@ -49,7 +49,8 @@ final class Reads {
 
   /** What a read has to do besides reading; null where it is a plain one, or no read. */
   static Reads of(Flow flow, Kind kind, String sent) {
-    if (!kind.mayRead(sent)) {
+    boolean isFirst = kind == Kind.SESSION && Asking.opensTransaction(flow.physical()); // behind it there may be a snapshot
+    if (!isFirst && !kind.mayRead(sent)) {
       return null;
     }
     Binding binding = flow.binding().refreshed();
@@ -64,15 +65,19 @@ final class Reads {
     return reading == null && !waits && !merges ? null : new Reads(flow, reading, scope, waits, merges);
   }
 
-  /** Runs a call of the client's that may return data past statements (SHIM-44): it waits first, and is covered after. */
-  static <T> T around(Flow flow, Kind kind, Flow.Call<T> call) throws Throwable {
-    Reads read = of(flow, kind, null);
+  /**
+   * Runs a call of the client's that may return data past statements (SHIM-44): it waits first, and is covered after.
+   *
+   * @param sent its text; null where it has none
+   */
+  static <T> T around(Flow flow, Kind kind, String sent, Flow.Call<T> call) throws Throwable {
+    Reads read = of(flow, kind, sent);
     if (read == null) {
       return call.run();
     }
-    read.await(null);
+    read.await(sent);
     T result = call.run();
-    if (result instanceof CopyIn) { // it takes rows, and gives none
+    if (result instanceof CopyIn || !Statements.showsData(kind, sent)) { // it takes rows, and gives none
       return result;
     }
     if (result instanceof CopyOperation) { // nothing can be asked before its end
@@ -124,7 +129,7 @@ final class Reads {
     Duration patience = WaitOnRead.tightened(binding.timeout(), scope);
     long deadline = System.nanoTime() + patience.toNanos();
     String[] facts = flow.physical().getTransactionState() == TransactionState.FAILED ? null : life(patience);
-    if (facts != null && flow.keepsSnapshot() && !facts[1].startsWith("read ")) {
+    if (facts != null && mayKeepSnapshot() && !facts[1].startsWith("read ")) {
       String words = "its " + facts[1] + " transaction reads from a snapshot taken before: begin another one";
       if (areOfThen(List.of(flow.moments().snapshot()), wanted, words)) {
         flow.moments().proved(wanted);
@@ -141,6 +146,15 @@ final class Reads {
     } else if (isThere) {
       flow.moments().proved(wanted);
     }
+  }
+
+  /** Return whether a transaction is open: it may have a snapshot, as the driver asks questions of its own in it, unseen. */
+  private boolean mayKeepSnapshot() {
+    boolean isOpen = Asking.isOpen(flow.physical());
+    if (isOpen) {
+      flow.moments().isOpen();
+    }
+    return isOpen;
   }
 
   private static Lineage wanted(Binding binding, Reading reading, LineageScope scope) {

@@ -5,6 +5,7 @@ import java.sql.CallableStatement;
 import java.sql.Connection;
 import java.sql.DatabaseMetaData;
 import java.sql.PreparedStatement;
+import java.sql.ResultSet;
 import java.sql.Savepoint;
 import java.sql.Statement;
 import java.util.Set;
@@ -118,16 +119,25 @@ final class RecordingConnection extends Proxies.Handler {
       case "getQueryExecutor":
         return RecordingExecutor.of((QueryExecutor) plainly(method, args), flow);
       case "execSQLUpdate", "execSQLQuery":
-        Kind kind = flow.binding().classify((String) args[0]);
-        flow.session().sent(kind, (String) args[0]);
-        return NotedStatement.around(
-            flow,
-            (String) args[0],
-            () -> Reads.around(flow, kind, () ->
-                flow.run(kind, Statements.mayCommitWithin(kind, (String) args[0]), () -> plainly(method, args))));
+        return directly(method, args);
       default:
         return plainly(method, args);
     }
+  }
+
+  /** A text that is sent without a statement of the application's. */
+  private Object directly(Method method, Object[] args) throws Throwable {
+    String sent = (String) args[0];
+    Kind kind = flow.binding().classify(sent);
+    flow.session().sent(kind, sent);
+    Object result = NotedStatement.around(
+        flow,
+        sent,
+        () -> Reads.around(flow, kind, sent, () ->
+            flow.run(kind, Statements.mayCommitWithin(kind, sent), () -> plainly(method, args))));
+    flow.moments().done(sent);
+    int first = flow.physical().getAutoCommit() ? 0 : flow.physical().getDefaultFetchSize();
+    return first > 0 && result instanceof ResultSet rows ? InParts.of(rows, flow, flow.moments().now(), first) : result;
   }
 
   /** The driver's own interfaces record, too; its classes are the way round the shim. */

@@ -12,6 +12,8 @@ final class RecordingExecutor extends Proxies.Handler {
   // The same in every server: they are in its catalogue from the beginning.
   private static final int LO_OPEN = 952;
   private static final int LOREAD = 954;
+  private static final String ROWS =
+      "more rows of a COPY that was begun before what it has to show was there: begin another one";
   private static final String OBJECT = "a large object that was opened before what has to be shown was there: open it anew";
 
   private final Flow flow;
@@ -36,7 +38,7 @@ final class RecordingExecutor extends Proxies.Handler {
         Object value = NotedStatement.around(
             flow,
             NotedStatement.ANYTHING,
-            () -> Reads.around(flow, Kind.MAYBE, () -> flow.run(Kind.MAYBE, false, () -> plainly(method, args))));
+            () -> Reads.around(flow, Kind.MAYBE, null, () -> flow.run(Kind.MAYBE, false, () -> plainly(method, args))));
         if (function == LO_OPEN) {
           flow.moments().objectOpened();
         }
@@ -47,7 +49,7 @@ final class RecordingExecutor extends Proxies.Handler {
         return NotedStatement.around( // which writes it shows nobody knows, whenever its rows come
             flow,
             (String) args[0],
-            () -> Reads.around(flow, kind, () -> copy.start(() -> (CopyOperation) plainly(method, args))));
+            () -> Reads.around(flow, kind, (String) args[0], () -> copy.start(() -> (CopyOperation) plainly(method, args))));
       default:
         return plainly(method, args);
     }
@@ -68,9 +70,6 @@ final class RecordingExecutor extends Proxies.Handler {
 
   /** Rows that come one by one, all of the moment at which the COPY began (SHIM-48). */
   private static final class Sent extends Proxies.Handler {
-    private static final String ROWS =
-        "more rows of a COPY that was begun before what it has to show was there: begin another one";
-
     private final Flow flow;
     private final Lineage moment;
 
@@ -91,10 +90,12 @@ final class RecordingExecutor extends Proxies.Handler {
 
   private static final class Running extends Proxies.Handler {
     private final Flow flow;
+    private final Lineage moment;
 
     Running(CopyOperation plain, Flow flow) {
       super(plain);
       this.flow = flow;
+      this.moment = flow.moments().now();
     }
 
     @Override
@@ -112,6 +113,7 @@ final class RecordingExecutor extends Proxies.Handler {
           flow.joinScopes(Collections.singleton(LineageScope.current()));
           return flow.guarded(Kind.WRITE, () -> plainly(method, args));
         case "readFromCopy":
+          Reads.fetches(flow, moment, ROWS);
           Object row = flow.guarded(Kind.WRITE, () -> plainly(method, args));
           if (row == null) { // its end
             flow.finished(Kind.MAYBE, false);

@@ -20,6 +20,7 @@ final class RecordingStatement extends Proxies.Handler {
   private final Flow flow;
   private Kind batch = Kind.READ;
   private final Set<LineageScope> batchScopes = new HashSet<>(2); // of those that added what may write
+  private boolean batchImports; // a snapshot
   private String last; // what gave the rows that are there
   private Lineage moment = Lineage.EMPTY; // that these are of
   private int firstRows; // of a result that is fetched in parts, those that come at once; 0: all do
@@ -49,11 +50,16 @@ final class RecordingStatement extends Proxies.Handler {
       case "executeBatch", "executeLargeBatch":
         Kind all = batch;
         List<LineageScope> scopes = List.copyOf(batchScopes);
+        boolean imports = batchImports;
         clearBatch();
-        return flow.run(all, true, () -> {
+        Object counts = flow.run(all, true, () -> {
           flow.joinScopes(scopes);
           return plainly(method, args);
         });
+        if (imports) {
+          flow.moments().imported();
+        }
+        return counts;
       case "addBatch":
         addToBatch(args == null ? text : (String) args[0]);
         return plainly(method, args);
@@ -127,14 +133,16 @@ final class RecordingStatement extends Proxies.Handler {
     firstRows = flow.physical().getAutoCommit() ? 0 : plain.getFetchSize();
     Object result = flow.run(kind, Statements.mayCommitWithin(kind, sent), () -> plainly(method, args));
     moment = flow.moments().now();
-    flow.moments().declared(sent);
+    flow.moments().done(sent);
     if (followed != null) { // before it is merged what the rows depend on
       boolean isPrepared = text != null && sent.equals(text);
       Parameters set = parameters == null ? new Parameters() : parameters;
       Reads.came(flow, followed, plain, sent, isPrepared ? set : null);
     }
     if (read != null) {
-      read.cover(result instanceof ResultSet rows ? rows : null, plain);
+      if (Statements.showsData(kind, sent)) {
+        read.cover(result instanceof ResultSet rows ? rows : null, plain);
+      }
       read.finish();
     }
     return recording(result);
@@ -143,11 +151,13 @@ final class RecordingStatement extends Proxies.Handler {
   private void clearBatch() {
     batch = Kind.READ;
     batchScopes.clear();
+    batchImports = false;
   }
 
   private void addToBatch(String sent) {
     Kind kind = flow.binding().classify(sent);
     flow.session().sent(kind, sent);
+    batchImports |= Moments.imports(sent);
     if (kind == Kind.READ) {
       return;
     }
@@ -165,7 +175,9 @@ final class RecordingStatement extends Proxies.Handler {
     if (!(result instanceof ResultSet rows) || rows.isClosed()) {
       return result;
     }
-    ResultSet recorded = rows.getConcurrency() == ResultSet.CONCUR_UPDATABLE ? updatable(rows) : rows;
+    boolean mayHaveCursors = last != null && RefCursors.mayBeIn(flow.binding().classify(last), last);
+    ResultSet plainRows = mayHaveCursors ? RefCursors.of(rows, flow, moment) : rows;
+    ResultSet recorded = rows.getConcurrency() == ResultSet.CONCUR_UPDATABLE ? updatable(plainRows) : plainRows;
     boolean isInParts = firstRows > 0 && rows.getType() == ResultSet.TYPE_FORWARD_ONLY;
     return isInParts ? InParts.of(recorded, flow, moment, firstRows) : recorded;
   }
@@ -178,7 +190,7 @@ final class RecordingStatement extends Proxies.Handler {
         return switch (method.getName()) {
           case "insertRow", "updateRow", "deleteRow" -> flow.run(Kind.WRITE, false, () -> plainly(method, args));
           case "refreshRow" -> NotedStatement.around(
-              flow, sent, () -> Reads.around(flow, Kind.READ, () -> plainly(method, args)));
+              flow, sent, () -> Reads.around(flow, Kind.READ, null, () -> plainly(method, args)));
           case "toString" -> rows.toString();
           default -> plainly(method, args);
         };

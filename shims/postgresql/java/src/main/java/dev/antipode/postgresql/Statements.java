@@ -26,11 +26,17 @@ final class Statements {
   private static final Pattern COMMITS = Pattern.compile("(?i)\\b(?:commit|end|prepare)\\b");
   private static final Pattern TO = Pattern.compile("(?i)\\bto\\b");
   private static final Pattern FROM_OUTSIDE = Pattern.compile("(?i)\\bfrom\\s+(stdin|program|')");
+  /** A name that is spelled by numbers of letters: nobody finds in it what may write. */
+  private static final Pattern SPELLED = Pattern.compile("(?i)\\bu&\"");
   private static final Set<String> CHANGES = Set.of("insert", "update", "delete", "merge");
   private static final Set<String> QUERIES = Set.of("select", "with", "explain", "values", "table", "declare");
   private static final Set<String> READS = words(
       "show values table fetch move close declare listen unlisten deallocate prepare lock begin start savepoint release "
           + "checkpoint notify");
+
+  /** Those of them that show no data; behind some a snapshot may still be set or imported, so nothing of ours is asked there. */
+  private static final Set<String> BLIND = words(
+      "move close declare listen unlisten deallocate prepare lock begin start savepoint release checkpoint notify");
 
   /** What stands before a parenthesis in a plain query, and changes nothing. */
   private static final Set<String> HARMLESS = words(
@@ -62,6 +68,16 @@ final class Statements {
   /** Return whether a call of this name changes nothing, unless the database has a function of its own of that name. */
   static boolean isHarmless(String name) {
     return HARMLESS.contains(name.toLowerCase(Locale.ROOT));
+  }
+
+  /** Return whether a statement of this kind and text (null: any) may show data of its own, which depend on something. */
+  static boolean showsData(Kind kind, String text) {
+    if (kind != Kind.READ || text == null) {
+      return kind != Kind.SESSION;
+    }
+    String bare = StatementText.without(text, false);
+    Matcher first = bare == null ? null : FIRST.matcher(bare);
+    return first == null || !first.lookingAt() || !BLIND.contains(first.group(1).toLowerCase(Locale.ROOT));
   }
 
   /** Return whether a text of this kind may commit, and leave a transaction open: several statements, AND CHAIN (SCOPE-25). */
@@ -138,6 +154,9 @@ final class Statements {
   }
 
   private static Kind query(String first, String body) {
+    if (body.indexOf('&') >= 0 && SPELLED.matcher(body).find()) {
+      return Kind.MAYBE;
+    }
     Set<String> found = new HashSet<>();
     for (Matcher word = WORD.matcher(body); word.find(); ) {
       found.add(word.group().toLowerCase(Locale.ROOT));

@@ -4,21 +4,26 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.antipode.Antipode;
-import dev.antipode.BarrierException;
+import dev.antipode.BarrierUnprovenException;
 import dev.antipode.Lineage;
 import dev.antipode.LineageScope;
 import dev.antipode.Reading;
+import dev.antipode.UnprovenKind;
 import java.sql.Connection;
 import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.sql.Statement;
 import java.time.Duration;
+import java.util.Map;
 import javax.sql.DataSource;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 import org.postgresql.PGConnection;
 import org.postgresql.copy.CopyOut;
+import org.postgresql.core.BaseConnection;
 import org.postgresql.largeobject.LargeObject;
 import org.postgresql.largeobject.LargeObjectManager;
 
@@ -56,7 +61,11 @@ class PastMomentsTest extends QuietRegion {
   }
 
   private static void assertTooOld(ThrowingCallable fetch, String words) {
-    assertThatThrownBy(fetch).isInstanceOf(BarrierException.class).hasMessageContaining(words);
+    assertThatThrownBy(fetch).isInstanceOfSatisfying(BarrierUnprovenException.class, past -> {
+      assertThat(past).hasMessageContaining(words);
+      assertThat(past.code()).isEqualTo("AP514");
+      assertThat(past.result().store(STORE).kind()).isEqualTo(UnprovenKind.OTHER);
+    });
   }
 
   @Test
@@ -153,6 +162,134 @@ class PastMomentsTest extends QuietRegion {
       assertThat(object.read(2)).containsExactly(1, 2);
       dependsOnMore(scope);
       assertTooOld(() -> object.read(2), "large object");
+    });
+  }
+
+  /** What the driver asks by itself. */
+  private interface DriversOwn {
+    void on(Connection connection) throws SQLException;
+  }
+
+  private static final Map<String, DriversOwn> DRIVERS_OWN = Map.of(
+      "getTables", connection -> connection.getMetaData().getTables(null, "public", "posts", null).close(),
+      "getSchema", connection -> connection.getSchema(),
+      "getCatalog", connection -> connection.getCatalog(),
+      "setSavepoint", connection -> connection.setSavepoint(),
+      "isValid", connection -> connection.isValid(20));
+
+  @ParameterizedTest
+  @ValueSource(strings = {"getTables", "getSchema", "getCatalog", "setSavepoint", "isValid"})
+  void aSnapshotThatTheDriverTook_SHIM_48(String call) throws Exception {
+    inTransaction((scope, connection, statement) -> {
+      connection.setTransactionIsolation(Connection.TRANSACTION_REPEATABLE_READ);
+      DRIVERS_OWN.get(call).on(connection);
+      String key = newKey();
+      scope.transfer(write(key));
+      try (ResultSet rows = statement.executeQuery(ROWS + " WHERE key = '" + key + "'")) {
+        assertThat(rows.next()).as("it shows what it waited for").isTrue();
+      } catch (BarrierUnprovenException past) {
+        assertThat(past).hasMessageContaining("snapshot").hasMessageContaining("AP514");
+      }
+    });
+  }
+
+  @Test
+  void aSnapshotThatIsImported_SHIM_48() throws Exception {
+    try (Connection other = region().plain("b1").getConnection(); Statement exporting = other.createStatement()) {
+      exporting.execute("BEGIN ISOLATION LEVEL REPEATABLE READ");
+      ResultSet exported = exporting.executeQuery("SELECT pg_export_snapshot()");
+      assertThat(exported.next()).isTrue();
+      String imports = "SET TRANSACTION SNAPSHOT '" + exported.getString(1) + "'";
+      for (boolean byText : new boolean[] {true, false}) {
+        try (LineageScope scope = Antipode.scope(write(newKey()));
+            Connection connection = standby.getConnection();
+            Statement statement = connection.createStatement()) {
+          assertThat(scope.lineage().isEmpty()).isFalse();
+          if (byText) {
+            statement.execute("BEGIN ISOLATION LEVEL REPEATABLE READ");
+            statement.execute(imports);
+          } else {
+            connection.setAutoCommit(false);
+            connection.setTransactionIsolation(Connection.TRANSACTION_REPEATABLE_READ);
+            statement.addBatch(imports);
+            statement.executeBatch();
+          }
+          assertTooOld(() -> statement.execute(ROWS), "snapshot");
+        }
+      }
+    }
+  }
+
+  /** SHIM-2: our questions take no snapshot where the application has still to say which. */
+  @Test
+  void whatHasToComeBeforeAnyQueryDoes_SHIM_48() throws Exception {
+    try (Reading seen = Antipode.reading(write(newKey()));
+        Connection connection = standby.getConnection();
+        Statement statement = connection.createStatement()) {
+      statement.execute("BEGIN");
+      statement.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ");
+      statement.execute(ROWS);
+      statement.execute("ROLLBACK");
+      connection.setAutoCommit(false);
+      statement.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ");
+      statement.execute(ROWS);
+      connection.rollback();
+      assertThat(seen.lineage().isComplete()).isTrue();
+    }
+  }
+
+  @Test
+  void rowsOfACursorThatTheDriverFetches_SHIM_48() throws Exception {
+    write(newKey());
+    try (Connection connection = source.getConnection(); Statement statement = connection.createStatement()) {
+      statement.execute("CREATE OR REPLACE FUNCTION opened() RETURNS refcursor LANGUAGE plpgsql AS "
+          + "$$ DECLARE c refcursor; BEGIN OPEN c FOR SELECT key FROM posts; RETURN c; END $$");
+    }
+    region().waitCaughtUp("b1");
+    inTransaction((scope, connection, statement) -> {
+      ResultSet cursors = statement.executeQuery("SELECT opened()");
+      assertThat(cursors.next()).isTrue();
+      try (ResultSet rows = (ResultSet) cursors.getObject(1)) {
+        assertThat(rows.next()).isTrue();
+      }
+      ResultSet later = statement.executeQuery("SELECT opened()");
+      assertThat(later.next()).isTrue();
+      dependsOnMore(scope);
+      assertTooOld(() -> later.getObject(1), "call the function again");
+    });
+  }
+
+  @Test
+  void rowsThatMayWriteAndTextsOfTheDriversOwnConnection_SHIM_48() throws Exception {
+    inTransaction((scope, connection, statement) -> {
+      CopyOut rows = connection.unwrap(PGConnection.class).getCopyAPI()
+          .copyOut("COPY (SELECT reverse(key) FROM posts) TO STDOUT"); // of which nobody knows that it only reads
+      assertThat(rows.readFromCopy()).isNotEmpty();
+      dependsOnMore(scope);
+      assertTooOld(rows::readFromCopy, "begin another one");
+      rows.cancelCopy();
+    });
+    inTransaction((scope, connection, statement) -> {
+      BaseConnection inner = connection.unwrap(BaseConnection.class);
+      statement.execute("DECLARE old CURSOR FOR " + ROWS);
+      inner.execSQLQuery("FETCH 1 FROM old");
+      dependsOnMore(scope);
+      assertTooOld(() -> inner.execSQLQuery("FETCH 1 FROM old"), "open it anew");
+      inner.setDefaultFetchSize(2);
+      ResultSet parts = inner.execSQLQuery(ROWS);
+      assertThat(parts.next() && parts.next()).isTrue();
+      dependsOnMore(scope);
+      assertTooOld(parts::next, "without a fetch size");
+    });
+  }
+
+  @Test
+  void cursorsWhoseNameIsSpelledByNumbers_SHIM_48() throws Exception {
+    inTransaction((scope, connection, statement) -> {
+      statement.execute("DECLARE U&\"\\0061\" CURSOR FOR " + ROWS);
+      dependsOnMore(scope);
+      statement.execute("DECLARE U&\"\\0062\" CURSOR FOR " + ROWS);
+      assertTooOld(() -> statement.execute("FETCH 1 FROM U&\"\\0061\""), "open it anew");
     });
   }
 }

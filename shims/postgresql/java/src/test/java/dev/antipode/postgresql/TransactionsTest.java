@@ -209,7 +209,8 @@ class TransactionsTest extends QuietRegion {
   /** Nothing of them shows in the text. */
   @ParameterizedTest
   @ValueSource(strings = {
-      "SELECT * FROM own_view", "SELECT 1 ==> 2", "SELECT replace(1, 'x')", "COPY (SELECT * FROM own_view) TO STDOUT"})
+      "SELECT * FROM own_view", "SELECT 1 ==> 2", "SELECT replace(1, 'x')", "SELECT * FROM U&\"own\\005fview\"",
+      "COPY (SELECT * FROM own_view) TO STDOUT"})
   void whatTheDatabaseMakesOfATextIsRecorded_SHIM_43(String text) throws SQLException {
     try (Connection other = region().plain("a", "postgres").getConnection(); Statement statement = other.createStatement()) {
       statement.execute("CREATE TABLE IF NOT EXISTS own_log (at text)");
