@@ -181,6 +181,7 @@ CASES: Final[tuple[Case, ...]] = (
         wordFirst="UnprovenIsFinal",
         wordsLast="UnprovenIsFinal",
     ),
+    Case("Timelines_promotions", "CaughtUpKnows", "wordFirst"),
     Case("Timelines_more_moves", long=True),
 )
 
