@@ -1,5 +1,6 @@
 #include "antipode/settings.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -36,6 +37,7 @@ struct Resolved {
   std::map<std::string, StoreSettings> stores;
   std::map<std::string, std::string> unknown;
   std::optional<Error> error;  // of a variable that cannot be read
+  std::string readable_keys;   // the setting that names a file of keys which every user may read; empty where there is none
 
   // What is wrong with the environment; nobody holds a lock then, because a sink may look at the settings.
   void SayWhatIsWrong() const;
@@ -128,6 +130,8 @@ void AddKeys(Settings& settings, Resolved& resolved) {
     } else if (Result<Keys> keys = Keys::ParseFile(contents.str(), where); keys) {
       settings.keys = *keys;
       OriginOf(resolved, "keys").origin = OriginOf(resolved, "keys_file").origin;
+      struct stat about {};
+      if (stat(settings.keys_file.c_str(), &about) == 0 && (about.st_mode & S_IROTH) != 0) resolved.readable_keys = where;
     } else if (!resolved.error) {
       resolved.error = keys.error();
     }
@@ -175,6 +179,9 @@ Resolved Resolve(const SettingWords& code) {
 void Resolved::SayWhatIsWrong() const {
   for (const auto& [variable, hint] : unknown) {
     logs::Warn("AP302", "variable " + variable, "the variable " + variable + " is not known and does nothing." + hint);
+  }
+  if (!readable_keys.empty()) {
+    logs::Warn("AP307", "keys file", readable_keys + " may be read by every user of this machine: chmod o-r it.");
   }
   if (!error) return;
   logs::Say(error->message_code, LogLevel::kError, error->Words() + ". No lineage is taken or sent until it is right.");
@@ -252,6 +259,12 @@ void ResetSettings() {
 std::uint64_t SettingsGeneration() { return generation.load(std::memory_order_acquire); }
 
 std::vector<SettingOrigin> SettingOrigins() { return InForce()->origins; }
+
+bool IsSaid(std::string_view word) {
+  const auto resolved = InForce();
+  return std::any_of(resolved->origins.begin(), resolved->origins.end(),
+                     [word](const SettingOrigin& each) { return each.word == word && each.origin != kDefault; });
+}
 
 std::map<std::string, StoreSettings> StoresInEnvironment() { return InForce()->stores; }
 

@@ -166,6 +166,9 @@ std::uint64_t SettingsGeneration();
 /// Every setting in force and where it came from (CONF-8).
 std::vector<SettingOrigin> SettingOrigins();
 
+/// Whether the environment or code says this setting, so that it is not the default's.
+bool IsSaid(std::string_view word);
+
 /// What variables say of single stores, by the store's name as they spell it (`BLOG_POSTS`).
 std::map<std::string, StoreSettings> StoresInEnvironment();
 

@@ -12,6 +12,7 @@ constexpr std::size_t kMost = 10000;
 
 std::atomic<std::uint64_t> requests{0};
 std::atomic<std::uint64_t> messages{0};
+std::atomic<std::uint64_t> enforced{0};
 
 struct Kept {
   Kept() {
@@ -41,6 +42,8 @@ void AddRequest() noexcept { requests.fetch_add(1, std::memory_order_relaxed); }
 
 void AddMessage() noexcept { messages.fetch_add(1, std::memory_order_relaxed); }
 
+void AddEnforced() noexcept { enforced.fetch_add(1, std::memory_order_relaxed); }
+
 Numbers Now() {
   Numbers now;
   {
@@ -49,6 +52,7 @@ Numbers Now() {
   }
   now[{"requests", "", ""}] = requests.load(std::memory_order_relaxed);
   now[{"messages", "", ""}] = messages.load(std::memory_order_relaxed);
+  now[{"enforced_barriers", "", ""}] = enforced.load(std::memory_order_relaxed);
   return now;
 }
 
@@ -73,6 +77,7 @@ void Reset() {
   TheKept().numbers.clear();
   requests.store(0, std::memory_order_relaxed);
   messages.store(0, std::memory_order_relaxed);
+  enforced.store(0, std::memory_order_relaxed);
 }
 
 }  // namespace antipode::counts

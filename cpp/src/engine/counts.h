@@ -25,6 +25,9 @@ void Add(std::string_view what, const std::string& site, const std::string& stor
 void AddRequest() noexcept;
 void AddMessage() noexcept;
 
+/// A barrier that waited for all it was asked for has passed (REC-26); likewise.
+void AddEnforced() noexcept;
+
 /// Every count as it is now.
 Numbers Now();
 

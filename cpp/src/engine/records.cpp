@@ -1,6 +1,7 @@
 #include "engine/records.h"
 
 #include <algorithm>
+#include <atomic>
 #include <mutex>
 #include <set>
 #include <utility>
@@ -131,6 +132,14 @@ void PutOften(const Record& record, const std::string& key) {
 namespace records {
 
 void Start() { RecordWriter::Instance().Start(DueLines); }
+
+void CountEnforced() {
+  counts::AddEnforced();
+  // Whether it was named is looked up once for the settings in force.
+  static std::atomic<std::uint64_t> looked_up{~std::uint64_t{0}};
+  const std::uint64_t now = SettingsGeneration();
+  if (looked_up.exchange(now, std::memory_order_relaxed) != now && IsSaid("records")) Start();
+}
 
 std::shared_ptr<Group> Follow(const Plan& plan, const std::vector<Asked>& asked) {
   Start();

@@ -156,6 +156,7 @@ BarrierResult Finish(const Plan& plan, const Group& group) {
   auto shared = std::make_shared<BarrierResult::Held>(std::move(held));
   BarrierResult result{shared};
   Tell(plan, result, group);
+  if (shared->satisfied && !plan.asked.empty() && !left_out) records::CountEnforced();
   if (shared->satisfied && !left_out) Remember(plan, result);
   shared->error = Enforce(plan, result);
   return result;

@@ -70,7 +70,14 @@ class Played {
       BarrierOptions options;
       if (step.contains("stores")) options.Stores(step.at("stores").get<std::vector<std::string>>());
       if (step.contains("reach")) options.Reach(Reach::kReplica);
-      EXPECT_TRUE(Barrier(options).dry_run());
+      if (CurrentSettings()->mode == Mode::kDryRun) {
+        EXPECT_TRUE(Barrier(options).dry_run());
+      } else if (step.contains("passes")) {
+        EXPECT_FALSE(Barrier(options.Timeout(200ms)).satisfied());
+      } else {
+        const BarrierResult result = Barrier(options.Timeout(10s));
+        EXPECT_TRUE(result.satisfied()) << result.Explain();
+      }
     } else if (step.contains("freeze")) {
       stores_.at(step.at("freeze")).Freeze("b");
     } else if (step.contains("heal")) {
@@ -223,14 +230,14 @@ Json Plain(Json record) {
 
 using RecordsVectorsTest = RecordsTest;
 
-// REC-1, REC-3 to REC-8, REC-11 to REC-20.
+// REC-1, REC-3 to REC-8, REC-11 to REC-20, REC-26.
 TEST_F(RecordsVectorsTest, Lines) {
   RunVectors("records", [&](const Json& vector) {
     const Isolated isolated;
     const std::filesystem::path folder = folder_ / vector.at("id").get<std::string>();
-    SettingWords words = Words(Mode::kDryRun);
-    words.records = folder.string();
     const Json settings = vector.value("settings", Json::object());
+    SettingWords words = Words(settings.value("mode", "") == "enforce" ? Mode::kEnforce : Mode::kDryRun);
+    words.records = folder.string();
     words.sample = settings.value("sample", 1.0);
     if (settings.contains("repeat_reads")) words.repeat_reads = settings.at("repeat_reads").get<bool>();
     if (settings.contains("stores")) words.stores = settings.at("stores").get<std::vector<std::string>>();

@@ -2,6 +2,7 @@
 #include "antipode/settings.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -90,6 +91,22 @@ TEST(Settings, NameTheNearestVariable_CONF_4) {
             1) << "and not at every change of the settings";
 }
 
+TEST(Settings, WarnOfKeysThatEveryUserMayRead_OBS_14) {
+  char path[] = "/tmp/antipode-keys-XXXXXX";
+  const int file = mkstemp(path);
+  ASSERT_GE(file, 0);
+  close(file);
+  std::ofstream(path) << "k1 AAECAwQFBgcICQoLDA0ODw==\n";
+  const std::string words = std::string("ANTIPODE_KEYS_FILE=") + path + " may be read by every user of this machine";
+  for (const bool is_readable : {false, true}) {
+    ASSERT_EQ(chmod(path, is_readable ? 0644 : 0640), 0);
+    const Isolation isolation(Variables{{"ANTIPODE_KEYS_FILE", path}});
+    EXPECT_EQ(CurrentSettings()->trust, Trust::kKey);
+    EXPECT_EQ(isolation.Said(words), is_readable);
+  }
+  std::remove(path);
+}
+
 TEST(Settings, SayWhereTheyCameFromAndShowNoKey_CONF_8_CONF_11) {
   char path[] = "/tmp/antipode-keys-XXXXXX";
   const int file = mkstemp(path);
@@ -106,6 +123,8 @@ TEST(Settings, SayWhereTheyCameFromAndShowNoKey_CONF_8_CONF_11) {
   EXPECT_EQ(origins.at("keys").origin, "environment (ANTIPODE_KEYS_FILE)");
   EXPECT_EQ(origins.at("timeout").value, "1000");
   EXPECT_EQ(origins.at("timeout").origin, "default");
+  EXPECT_TRUE(IsSaid("keys_file"));
+  EXPECT_FALSE(IsSaid("timeout"));
   std::remove(path);
   ResetSettings();
   EXPECT_FALSE(LoadSettings().ok());  // the file is gone
