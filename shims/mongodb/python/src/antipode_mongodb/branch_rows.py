@@ -42,7 +42,6 @@ _CHECK: Final = "check"
 _TIMEOUT_S: Final = 3.0
 _MAJORITY: Final = WriteConcern(w="majority", j=True, wtimeout=2500)
 """An election takes back what less have acknowledged, and the branch would be open again after its close."""
-_MOST_TRIES: Final = 3
 _MOST_DELETED: Final = 10
 _LATE: Final = timedelta(seconds=60)
 """So long behind its time a row is deleted by a close: a mongod has taken it away by then, FerretDB may never."""
@@ -103,22 +102,21 @@ def close(client: Any, branch: str, text: str, life: float) -> bool:
         if old:
             rows.delete_many({"_id": {"$in": old}, **late})
         row = {TEXT: text, ENDS: now + timedelta(seconds=life)}
-        return _upserted(rows.with_options(write_concern=_MAJORITY), branch, {"$setOnInsert": row})
+        return _inserted(rows.with_options(write_concern=_MAJORITY), branch, row)
     except OperationFailure as error:
         _raise_read_only(error)
         raise
 
 
-def _upserted(rows: Any, branch: str, update: Mapping[str, Any]) -> bool:
-    for tries in range(_MOST_TRIES):
-        try:
-            return rows.update_one({"_id": branch}, update, upsert=True).upserted_id is not None
-        except DuplicateKeyError:
-            # Another close, in the same moment. Whether a majority has its row this answer does not say: the same
-            # again finds the row, changes nothing, and waits for it.
-            if tries == _MOST_TRIES - 1:
-                raise
-    return False
+def _inserted(rows: Any, branch: str, row: Mapping[str, Any]) -> bool:
+    try:
+        rows.insert_one({"_id": branch, **row})
+    except DuplicateKeyError:
+        # Whether a majority has that row this answer does not say: an update that changes nothing waits for it. (No
+        # upsert: of two in the same moment FerretDB tells both that they were first, and keeps the row of one.)
+        rows.update_one({"_id": branch}, {"$setOnInsert": row})
+        return False
+    return True
 
 
 def is_there(client: Any) -> bool:
