@@ -251,6 +251,14 @@ bool FailsWithoutReplica(const Asked& asked) {
   return asked.store->options()->on_replica_out.value_or(InForce()->on_replica_out) == OnReplicaOut::kFail;
 }
 
+StoreResult JudgeAlone(const Server& server, const Group& group, Duration waited) {
+  Needs needs;
+  for (const Need& need : group.needs) needs.push_back(&need);
+  ServerResult own = JudgeServer(server, needs, false);
+  const bool overloaded = own.verdict == Verdict::kTimedOut && IsOverloaded(server.store(), group);
+  return {own.verdict, own.reason, waited, {own}, own.kind, overloaded};
+}
+
 StoreResults JudgeStores(const Plan& plan, const Group& group, Duration waited, bool looked) {
   StoreResults verdicts;
   for (const Asked& asked : plan.asked) {

@@ -19,6 +19,9 @@ bool FailsWithoutReplica(const Asked& asked);
 /// The verdict of each store. `looked`: nobody waited, so what is not visible is not yet.
 StoreResults JudgeStores(const Plan& plan, const Group& group, Duration waited, bool looked);
 
+/// The verdict of a store of which one server alone was waited for: of all needs of the group.
+StoreResult JudgeAlone(const Server& server, const Group& group, Duration waited);
+
 /// Why these stores, at least one, are unproven, and what cures each kind (BAR-59).
 Error UnprovenError(const BarrierResult& result, const std::vector<std::string>& names);
 

@@ -11,8 +11,30 @@
 #include "engine/waiting.h"
 
 namespace antipode {
+namespace {
 
-Result<void> WaitFirst(const std::shared_ptr<Server>& server, Duration timeout,
+Result<void> Fail(const std::string& store, StoreResult judged, const ScopePtr& scope, MessageCode code) {
+  const auto now = InForce();
+  const bool is_unproven = judged.verdict == Verdict::kUnproven;
+  const bool by_unproven = is_unproven && now->on_unproven != Policy::kAsTimeout;
+  const Policy policy = by_unproven ? now->on_unproven : now->on_timeout;
+  if (policy == Policy::kProceed) return {};
+  judged.reason += " (wait on read)";
+  const std::string told = judged.reason;
+  auto held = std::make_shared<BarrierResult::Held>();
+  held->waited = judged.waited;
+  held->left_unjudged = true;
+  held->stores.emplace(store, std::move(judged));
+  auto result = std::make_shared<const BarrierResult>(std::move(held));
+  if (policy == Policy::kRedeliver && scope && scope->delivery()) {
+    return Error{ErrorCode::kRedeliver, code, "give the message back: " + told, std::move(result)};
+  }
+  return Error{is_unproven ? ErrorCode::kUnproven : ErrorCode::kTimedOut, code, told, std::move(result)};
+}
+
+}  // namespace
+
+Result<bool> WaitFirst(const std::shared_ptr<Server>& server, Duration timeout,
                        const std::shared_ptr<ReadingBlock>& reading, const ScopePtr& scope, bool waits) {
   Lineage lineage;
   if (reading && reading->after()) {
@@ -20,38 +42,32 @@ Result<void> WaitFirst(const std::shared_ptr<Server>& server, Duration timeout,
   } else if (waits && scope) {
     lineage = scope->Known();
   } else {
-    return {};
+    return true;
   }
   Store& store = server->store();
   const std::vector<WriteId> ids = lineage.OfStore(store.name());
-  if (ids.empty() || store.mode() != Mode::kEnforce) return {};
+  if (ids.empty() || store.mode() != Mode::kEnforce) return true;
   const TimePoint began = Clock::now();
   const auto deadline = scope ? scope->deadline() : std::nullopt;
   if (deadline) timeout = std::min<Duration>(timeout, std::max<Duration>(*deadline - began, Duration::zero()));
-  const Verdict verdict = WaitForServer(server, Lineage(ids), timeout);
-  if (verdict == Verdict::kVisible) return {};
-  const std::string words = store.name() + " at " + server->address() + ": " + std::string(ToString(verdict)) +
-                            ". The read waited for it " + std::to_string(std::llround(Seconds(timeout) * 1000)) + " ms";
-  return WaitedInVain(store.name(), words, Clock::now() - began, scope, verdict == Verdict::kUnproven);
+  StoreResult judged = WaitForServer(server, Lineage(ids), timeout);
+  if (judged.verdict == Verdict::kVisible) return true;
+  judged.reason = store.name() + " at " + server->address() + ": " + std::string(ToString(judged.verdict)) + " (" + judged.reason +
+                  "). The read waited for it " + std::to_string(std::llround(Seconds(timeout) * 1000)) + " ms";
+  judged.waited = Clock::now() - began;
+  const Result<void> allowed = WaitedInVain(store.name(), std::move(judged), scope);
+  if (!allowed.ok()) return allowed.error();
+  return false;
 }
 
-Result<void> WaitedInVain(const std::string& store, const std::string& words, Duration waited, const ScopePtr& scope,
-                          bool unproven) {
-  const auto now = InForce();
-  const bool by_unproven = unproven && now->on_unproven != Policy::kAsTimeout;
-  const Policy policy = by_unproven ? now->on_unproven : now->on_timeout;
-  if (policy == Policy::kProceed) return {};
-  const std::string told = words + " (wait on read)";
-  auto held = std::make_shared<BarrierResult::Held>();
-  held->waited = waited;
-  held->left_unjudged = true;
-  const StoreResult judged{unproven ? Verdict::kUnproven : Verdict::kTimedOut, told, waited, {}};
-  held->stores.emplace(store, judged);
-  auto result = std::make_shared<const BarrierResult>(std::move(held));
-  if (policy == Policy::kRedeliver && scope && scope->delivery()) {
-    return Error{ErrorCode::kRedeliver, judged.message_code(), "give the message back: " + told, std::move(result)};
-  }
-  return Error{unproven ? ErrorCode::kUnproven : ErrorCode::kTimedOut, judged.message_code(), told, std::move(result)};
+Result<void> WaitedInVain(const std::string& store, StoreResult judged, const ScopePtr& scope) {
+  const MessageCode code = judged.message_code();
+  return Fail(store, std::move(judged), scope, code);
+}
+
+Result<void> ReadsThePast(const std::string& store, const std::string& words, const ScopePtr& scope) {
+  const std::string told = store + ": " + words + ", and waiting makes it no newer";
+  return Fail(store, {Verdict::kUnproven, told, {}, {}, UnprovenKind::kOther}, scope, "AP514");
 }
 
 }  // namespace antipode

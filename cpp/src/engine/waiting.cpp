@@ -6,6 +6,7 @@
 #include <map>
 
 #include "engine/in_force.h"
+#include "engine/judgement.h"
 
 namespace antipode {
 
@@ -61,17 +62,13 @@ std::shared_ptr<Group> WaitFor(const WantedWrites& wanted, Duration timeout) {
   return group;
 }
 
-Verdict WaitForServer(const std::shared_ptr<Server>& server, const Lineage& lineage, Duration timeout) {
+StoreResult WaitForServer(const std::shared_ptr<Server>& server, const Lineage& lineage, Duration timeout) {
+  const TimePoint began = Clock::now();
   const std::vector<WriteId> ids = lineage.OfStore(server->store().name());
   WantedWrites wanted;
   for (const WriteId& write_id : ids) wanted.emplace_back(server, &write_id);
   const auto group = WaitFor(wanted, timeout);
-  const auto& needs = group->needs;
-  const auto any = [&](auto condition) { return std::any_of(needs.begin(), needs.end(), condition); };
-  if (any([](const Need& need) { return need.left_out || need.Is(Verdict::kUnproven); })) return Verdict::kUnproven;
-  if (!any([](const Need& need) { return !need.Is(Verdict::kVisible); })) return Verdict::kVisible;
-  if (any([](const Need& need) { return need.answer && need.answer->unknown_epoch; })) return Verdict::kUnproven;
-  return Verdict::kTimedOut;
+  return JudgeAlone(*server, *group, Clock::now() - began);
 }
 
 }  // namespace antipode

@@ -139,7 +139,7 @@ MemoryReply MemoryClient::Get(std::string_view key, Site site) {
   const ScopePtr scope = CurrentScope();
   const auto noted = history::NoteRead(*store_, scope);
   const bool waits = store_->options()->wait_on_read.value_or(false);
-  const Result<void> waited = WaitFirst(server_, store_->timeout(), reading, scope, waits);
+  const Result<bool> waited = WaitFirst(server_, store_->timeout(), reading, scope, waits);
   if (!waited.ok()) return {MemoryOutcome::kWaited, waited.error().message, {}, waited.error()};
   const auto followed = Follow(store_, reading, scope, key, site);
   const auto seen = log_->Read(*node_, std::string(key));

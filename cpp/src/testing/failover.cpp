@@ -225,7 +225,7 @@ class Played {
     if (Versions(one).empty()) return std::nullopt;
     const auto before = driver_.History(name);
     const TimePoint began = Clock::now();
-    const Verdict verdict = WaitForServer(servers_.at(name), one.lineage, timeout);
+    const Verdict verdict = WaitForServer(servers_.at(name), one.lineage, timeout).verdict;
     const Duration took = Clock::now() - began;
     ++tally_.judged[std::string(ToString(verdict))];
     if (took > timeout + kSlack) tally_.hangs.push_back(About(one, name, verdict, took));
@@ -243,7 +243,7 @@ class Played {
   // One parked barrier, on a thread of its own.
   void Wait(const Written& one, const std::string& name, Duration timeout) {
     const TimePoint began = Clock::now();
-    const Verdict verdict = WaitForServer(servers_.at(name), one.lineage, timeout);
+    const Verdict verdict = WaitForServer(servers_.at(name), one.lineage, timeout).verdict;
     const std::string about = About(one, "the parked " + name, verdict, Clock::now() - began);
     const bool hung = Clock::now() - began > timeout + kSlack;
     bool rash = false;

@@ -6,6 +6,7 @@
 
 #include "antipode/epochs.h"
 #include "antipode/scope.h"
+#include "antipode/wait_on_read.h"
 #include "engine/completions.h"
 #include "engine/following.h"
 #include "engine/records_test.h"
@@ -167,19 +168,51 @@ TEST_F(BarrierRecordVectors, Records) {
   });
 }
 
+// What becomes of a read of this store that waits for the scope's entries at a server that answers so (BAR-51, SHIM-48).
+std::optional<Error> ReadAt(const std::shared_ptr<Server>& server, const std::string& answer, Duration timeout) {
+  const std::string& store = server->store().name();
+  if (answer == "past") {
+    const Result<void> done = ReadsThePast(store, "of when the test began", CurrentScope());
+    return done.ok() ? std::nullopt : std::optional(done.error());
+  }
+  const Result<bool> done = WaitFirst(server, timeout, nullptr, CurrentScope(), true);
+  if (!done.ok()) return done.error();
+  EXPECT_EQ(*done, answer == "visible");
+  return std::nullopt;
+}
+
 TEST(BarrierVectors, Policies) {
   RunVectors("barrier-policy", [](const Json& vector) {
     const Isolated isolated;
     MakeFakeStore("registered", {MakeFake("r", Always(Visibility::Visible()))});
     std::vector<WriteId> ids;
     Duration deadline = 20s;
+    SettingWords words;
+    if (vector.contains("read")) {
+      words.on_timeout = PolicyOf(vector.at("on_timeout"));
+      words.on_unproven = PolicyOf(vector.at("on_unproven"));
+    }
+    words.stores.emplace();
     for (const auto& word : vector.at("verdicts")) {
       const std::string name = "s" + std::to_string(ids.size());
       ids.push_back(At(name, "e", 1));
-      if (word != "elsewhere") MakeFakeStore(name, {MakeFake(name, AnswerOf(word))});
+      if (word == "expected") words.stores->push_back(name);
+      if (word == "past") MakeFakeStore(name, {MakeFake(name, AnswerOf("visible"))});
+      if (word != "elsewhere" && word != "expected" && word != "past") MakeFakeStore(name, {MakeFake(name, AnswerOf(word))});
       if (word == "timed_out") deadline = 300ms;
     }
+    Set(words);
     const Scope scope(std::make_shared<LineageScope>(Lineage(ids), ScopeKind::kMessage, Delivery{true, {}}));
+    if (vector.contains("read")) {
+      const auto error = ReadAt(FindStore("s0").value()->ServerAt("s0"), vector.at("verdicts").at(0), deadline);
+      ASSERT_EQ(error.has_value(), vector.at("outcome") != "result");
+      if (!error) return;
+      EXPECT_EQ(ErrorName(error->code), vector.at("outcome").get<std::string>());
+      EXPECT_EQ(error->message_code.text(), vector.at("code").get<std::string>());
+      ASSERT_NE(error->result, nullptr);
+      EXPECT_NE(error->result->store("s0").verdict, Verdict::kVisible);
+      return;
+    }
     InDoubt::BeginWrites(vector);
     const BarrierResult result = Barrier(BarrierOptions()
                                              .Timeout(deadline)
@@ -193,6 +226,9 @@ TEST(BarrierVectors, Policies) {
     }
     ASSERT_NE(result.error(), nullptr) << result.Explain();
     EXPECT_EQ(ErrorName(result.error()->code), vector.at("outcome").get<std::string>());
+    if (vector.contains("code")) {
+      EXPECT_EQ(result.error()->message_code.text(), vector.at("code").get<std::string>()) << result.Explain();
+    }
     EXPECT_FALSE(result.stores().empty());  // BAR-43: the error comes with the result
   });
 }

@@ -19,19 +19,21 @@
 namespace antipode::postgresql {
 
 struct Binding {
-  Binding(std::shared_ptr<Store> joined, std::shared_ptr<Server> own, const Options& given)
+  Binding(std::shared_ptr<Store> joined, const Options& given)
       : store(std::move(joined)),
-        server(std::move(own)),
         options(given.store),
         async_commits(given.async_commits),
         rests(given.store.rest.value_or("none") == "column") {}
 
   std::shared_ptr<Store> store;
-  std::shared_ptr<Server> server;
+  std::shared_ptr<Server> server;  // which the connection has reached
   StoreOptions options;
   AsyncCommits async_commits;
   bool rests;         // whether lineages rest beside rows
   std::string unfit;  // why positions of this client prove nothing; empty where they do
+
+  // The connection has reached this server: it joins the store, and is asked for its rights and settings, once a user and server.
+  void Reach(const Target& target);
 
   UnsureNames unsure;  // what of the database makes texts unsure that look like reads
 

@@ -15,6 +15,12 @@ bool IsCopy(const PGresult* result) {
   return status == PGRES_COPY_IN || status == PGRES_COPY_OUT || status == PGRES_COPY_BOTH;
 }
 
+// Whether it gives data, be it that there are no rows.
+bool HasData(const PGresult* result) {
+  const ExecStatusType status = PQresultStatus(result);
+  return status == PGRES_SINGLE_TUPLE || status == PGRES_TUPLES_OK || PQntuples(result) > 0;
+}
+
 // What is left of a COPY to the client.
 void DropCopied(PGconn* connection) {
   char* data = nullptr;
@@ -27,6 +33,8 @@ Connection::Inside::Inside(OwnConnection plain, Binding binding)
     : process_(getpid()),
       plain_(std::move(plain)),
       binding_(std::move(binding)),
+      resets_(ResetsOf(plain_.get())),
+      resets_seen_(resets_->load()),
       flow_(binding_, plain_.get()),
       repeating_(plain_.get()) {}
 
@@ -51,7 +59,7 @@ Statement Connection::Inside::StatementIn(const char* text) {
   repeating_.Says(kind, text);
   const bool follows = kind == Kind::kRead && binding_.store->mode() == Mode::kDryRun;
   return {kind, MayRead(kind, text), follows && ReadsData(text),
-          binding_.notes ? TablesRead(text) : std::vector<std::string>(), PastIn(text)};
+          binding_.notes ? TablesRead(text) : std::vector<std::string>(), PastIn(text), TransactionIn(kind, text)};
 }
 
 const Statement& Connection::Inside::PreparedStatement(const char* name, Sent& sent) {
@@ -78,7 +86,8 @@ Connection::Inside::Followed Connection::Inside::Follow(const Statement& stateme
 void Connection::Inside::Prepared(const char* name, const char* text, int count, const Oid* types) {
   const Kind kind = binding_.KindOf(text);
   repeating_.Says(kind, text);
-  PreparedText prepared{{kind, MayRead(kind, text), kind == Kind::kRead && ReadsData(text), {}, PastIn(text)}, text, {}};
+  PreparedText prepared{{kind, MayRead(kind, text), kind == Kind::kRead && ReadsData(text), {}, PastIn(text), TransactionIn(kind, text)},
+                        text, {}};
   if (types != nullptr && count > 0) prepared.types.assign(types, types + count);
   prepared_[name] = std::move(prepared);
   flow_.set_client_prepares();
@@ -106,11 +115,33 @@ const char* Connection::Inside::ErrorMessage() const {
   return words_ ? words_->c_str() : PQerrorMessage(plain());
 }
 
+PGTransactionStatusType Connection::Inside::Before() {
+  if (const int resets = resets_->load(); resets != resets_seen_) {
+    Unheard();
+    flow_.Leaves();  // before the reset libpq itself may have been told to commit
+    Forget();
+    if (PQstatus(plain()) == CONNECTION_OK) binding_.Reach(TargetOf(plain()));
+    resets_seen_ = resets;
+  }
+  const PGTransactionStatusType status = PQtransactionStatus(plain());
+  if (status == PQTRANS_IDLE && !InPipeline()) moments_.Over();
+  if (status == PQTRANS_INTRANS && left_ == PQTRANS_IDLE) moments_.Taken();  // it was begun by libpq itself
+  return status;
+}
+
 Reply Connection::Inside::Plain(const Call& run) {
   error_.reset();
   if (!InPipeline()) End();
+  if (Before() == PQTRANS_INTRANS && !moments_.has_snapshot()) {
+    const Statement any{Kind::kRead, true, false};
+    ReadCall read(binding_, plain(), any, moments_, Site());
+    // Where that is in vain it is for the read to say so, when it comes.
+    if (!read.Wait().ok() && PQstatus(plain()) != CONNECTION_OK) flow_.NotSent(false);
+    moments_.Taken(read.proved());
+  }
   PGresult* const result = run();
   Keep(result);
+  left_ = PQtransactionStatus(plain());
   return Reply(result);
 }
 
@@ -140,19 +171,34 @@ void Connection::Inside::End() {
 
 Reply Connection::Inside::Run(const Statement& statement, const Sent& sent, const Call& run, const Send& send,
                               const Site& site) {
+  Reply reply = RunOne(statement, sent, run, send, site);
+  left_ = PQtransactionStatus(plain());
+  return reply;
+}
+
+Reply Connection::Inside::Ended(const Past& past, OwnResult result) {
+  Keep(result.get());
+  if (result != nullptr && PQresultStatus(result.get()) != PGRES_FATAL_ERROR) moments_.Done(past, awaited_);
+  return Reply(result.release());
+}
+
+Reply Connection::Inside::RunOne(const Statement& statement, const Sent& sent, const Call& run, const Send& send,
+                                 const Site& site) {
   const Kind kind = statement.kind;
   error_.reset();
   words_.reset();
   if (InPipeline()) return Plain(run);  // which libpq refuses
   End();
   binding_.Refresh();
+  const PGTransactionStatusType status = Before();
   const auto noted = NotedStatement::Begin(binding_, statement);
-  const PGTransactionStatusType status = PQtransactionStatus(plain());
-  if (status == PQTRANS_IDLE) moments_.Over();
   const bool known = status == PQTRANS_IDLE || status == PQTRANS_INTRANS;
-  if (!binding_.records && !flow_.writes()) return Plain(run);
   ReadCall read(binding_, plain(), statement, moments_, site);
-  std::vector<WriteId> wanted = read.Wanted();
+  if (!binding_.records && !flow_.writes()) {
+    awaited_.clear();
+    Sends(statement, status);
+    return Plain(run);
+  }
   if (known) {
     Result<void> waited = read.Wait();
     if (!waited.ok()) {
@@ -161,20 +207,16 @@ Reply Connection::Inside::Run(const Statement& statement, const Sent& sent, cons
       return Reply(waited.error());
     }
   }
-  awaited_ = std::move(wanted);
-  Sends(statement, status, awaited_);
+  awaited_ = read.proved();
+  Sends(statement, status);
   if (kind == Kind::kCommit && flow_.writes() && status == PQTRANS_INTRANS) {
     OwnResult result = flow_.Commit();
     Keep(result.get());
     return Reply(result.release());
   }
   const bool wrote = flow_.writes();
-  if (binding_.records) flow_.Begins(kind, site);
-  if (kind == Kind::kWrite && status == PQTRANS_IDLE && flow_.writes()) {
-    OwnResult result = flow_.Alone(send);
-    Keep(result.get());
-    return Reply(result.release());
-  }
+  if (binding_.records) flow_.Begins(statement, site);
+  if (kind == Kind::kWrite && status == PQTRANS_IDLE && flow_.writes()) return Ended(statement.past, flow_.Alone(send));
   if (OwnResult refusal = flow_.PutBeside(kind)) {
     Refuse(refusal.get(), wrote);
     return Reply(refusal.release());
@@ -186,6 +228,7 @@ Reply Connection::Inside::Run(const Statement& statement, const Sent& sent, cons
   if (IsCopy(result.get())) {
     under_way_ = true;
     kind_ = kind;
+    past_ = {};
     ending_ = Ending();
     if (noted) noted->Over();
     read.Missed();
@@ -194,7 +237,7 @@ Reply Connection::Inside::Run(const Statement& statement, const Sent& sent, cons
   flow_.Ends(kind, Ending::Of(result.get()));
   read.Cover(result.get());
   if (noted) noted->Came(result.get(), read.covers());
-  return Reply(result.release());
+  return Ended(statement.past, std::move(result));
 }
 
 int Connection::Inside::Start(const Statement& statement, const Sent& sent, const Send& send, const Site& site) {
@@ -202,11 +245,9 @@ int Connection::Inside::Start(const Statement& statement, const Sent& sent, cons
   error_.reset();
   words_.reset();
   binding_.Refresh();
+  const PGTransactionStatusType status = Before();
   auto noted = NotedStatement::Begin(binding_, statement);
-  const PGTransactionStatusType status = PQtransactionStatus(plain());
-  if (status == PQTRANS_IDLE && !InPipeline()) moments_.Over();
   ReadCall read(binding_, plain(), statement, moments_, site);
-  std::vector<WriteId> wanted = read.Wanted();
   if (status == PQTRANS_IDLE || status == PQTRANS_INTRANS) {
     const Result<void> waited = read.Wait();
     if (!waited.ok()) {
@@ -214,19 +255,20 @@ int Connection::Inside::Start(const Statement& statement, const Sent& sent, cons
       error_ = std::make_shared<const Error>(waited.error());
       return 0;
     }
-    awaited_ = std::move(wanted);
-  } else if (const auto refusal = InPipeline() ? read.PastRefusal() : std::nullopt) {
-    error_ = std::make_shared<const Error>(*refusal);
+    awaited_ = read.proved();
+  } else if (const Result<void> fetched = InPipeline() ? read.OfCursor() : Result<void>(); !fetched.ok()) {
+    error_ = std::make_shared<const Error>(fetched.error());
     return 0;
-  } else if (InPipeline() && !IsAwaited(wanted)) {
+  } else if (InPipeline() && !IsAwaited(read.Wanted())) {
     error_ = std::make_shared<const Error>(Error{
         ErrorCode::kConfiguration, "AP504",
         binding_.store->name() + ": a read in a pipeline waits where nothing is on its way: take the results first, or begin the "
                                  "pipeline with the scope's read"});
     return 0;
   }
+  Sends(statement, status);
   const bool wrote = flow_.writes();
-  if (binding_.records) flow_.Begins(kind, site);
+  if (binding_.records) flow_.Begins(statement, site);
   if (!InPipeline()) {
     if (const OwnResult refusal = flow_.PutBeside(kind)) {
       Refuse(refusal.get(), wrote);
@@ -242,35 +284,39 @@ int Connection::Inside::Start(const Statement& statement, const Sent& sent, cons
     flow_.NotSent(!wrote);
     return 0;
   }
-  Sends(statement, status, awaited_);
+  left_ = PQTRANS_ACTIVE;
   read.Missed();
   if (InPipeline()) {
     ++unsynced_;
     if (binding_.rests) pieces_.push_back(Piece::kTheirs);
-    flow_.Rides(kind);
+    flow_.Rides(statement);
     if (noted) noted->Over();  // whatever comes of it, which writes it shows nobody knows
   } else {
     under_way_ = true;
     kind_ = kind;
+    past_ = statement.past;
     ending_ = Ending();
     noted_ = std::move(noted);
   }
   return 1;
 }
 
-void Connection::Inside::Sends(const Statement& statement, PGTransactionStatusType status, const std::vector<WriteId>& proved) {
+void Connection::Inside::Sends(const Statement& statement, PGTransactionStatusType status) {
   // What begins a transaction takes no snapshot, unless more stands in its text; nor does SET.
   const bool takes = status == PQTRANS_IDLE ? statement.kind == Kind::kMayCommit : statement.kind != Kind::kSession;
-  moments_.Sent(statement.past, takes, statement.may_read ? proved : std::vector<WriteId>());
+  moments_.Sent(statement.past, takes, statement.may_read ? awaited_ : std::vector<WriteId>());
 }
 
 bool Connection::Inside::IsPast() {
   binding_.Refresh();
   const Statement any{Kind::kRead, true, false};
-  if (IsAwaited(ReadCall(binding_, plain(), any, moments_, Site()).Wanted())) return false;
-  error_ = std::make_shared<const Error>(ReadCall::IsPast(
-      binding_, "this part of a result is of when its statement was sent, which was before the writes that it is to show: take all "
-                "of a result before anything is written, or send the statement again"));
+  const ReadCall read(binding_, plain(), any, moments_, Site());
+  if (IsAwaited(read.Wanted())) return false;
+  const Result<void> allowed = read.OfPast(
+      "this result, or this part of it, is of when its statement was sent, which was before the writes that it is to show: take all "
+      "of a result before anything is written, or send the statement again");
+  if (allowed.ok()) return false;
+  error_ = std::make_shared<const Error>(allowed.error());
   return true;
 }
 
@@ -314,7 +360,7 @@ Reply Connection::Inside::Next() {
     return Reply();
   }
   Keep(result);
-  if (PQresultStatus(result) == PGRES_SINGLE_TUPLE && IsPast()) {
+  if (HasData(result) && IsPast()) {
     const OwnResult dropped(result);
     if (noted_) noted_->Came(result);
     ending_.Add(result);
@@ -344,6 +390,8 @@ void Connection::Inside::Over() {
   under_way_ = false;
   if (ending_.none) Unheard();  // its results were taken from libpq itself
   noted_.reset();
+  left_ = PQtransactionStatus(plain());
+  if (!ending_.none && !ending_.failed) moments_.Done(past_, awaited_);
   if (const Followed followed = std::exchange(followed_, {}); !ending_.none && !ending_.failed) followed.Over(binding_.server);
   flow_.Ends(kind_, ending_);
 }
@@ -374,9 +422,8 @@ int Connection::Inside::LeavePipeline() {
   return done;
 }
 
-void Connection::Inside::Reset() {
-  Unheard();
-  flow_.Closes();
+// Nothing of the session that was is left.
+void Connection::Inside::Forget() {
   flow_.Forget();
   followed_ = {};
   repeating_.Reconnected();
@@ -384,14 +431,22 @@ void Connection::Inside::Reset() {
   unnamed_.reset();
   fetching_.clear();
   moments_.Forget();
+  left_ = PQTRANS_IDLE;
   awaited_.clear();
   under_way_ = false;
   unsynced_ = syncs_ = 0;
   pieces_.clear();
   lost_.reset();
+}
+
+void Connection::Inside::Reset() {
+  Unheard();
+  flow_.Closes();
   words_.reset();
   error_.reset();
   PQreset(plain());
+  Forget();
+  Before();
 }
 
 }  // namespace antipode::postgresql

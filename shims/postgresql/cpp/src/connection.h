@@ -21,6 +21,7 @@
 #include "noting.h"
 #include "reads.h"
 #include "repeating.h"
+#include "resets.h"
 #include "session.h"
 
 namespace antipode::postgresql {
@@ -39,7 +40,7 @@ class Connection::Inside {
 
   // A command that is waited for. `run` is libpq's own call, `send` sends the same alone in a packet.
   Reply Run(const Statement& statement, const Sent& sent, const Call& run, const Send& send, const Site& site);
-  // The same without anything to record.
+  // The same without anything to record, or to read; in a transaction it may take the snapshot, and then does so behind a wait.
   Reply Plain(const Call& run);
   // A command that is not.
   int Start(const Statement& statement, const Sent& sent, const Send& send, const Site& site);
@@ -70,6 +71,12 @@ class Connection::Inside {
 
  private:
   bool InPipeline() const { return PQpipelineStatus(plain()) != PQ_PIPELINE_OFF; }
+  Reply RunOne(const Statement& statement, const Sent& sent, const Call& run, const Send& send, const Site& site);
+  // The transaction's status before something is sent. What the application did meanwhile by libpq itself shows here.
+  PGTransactionStatusType Before();
+  // This is over, and was sent when what is awaited was proved.
+  Reply Ended(const Past& past, OwnResult result);
+  void Forget();
   void Keep(const PGresult* result);
   void Over();
   // Nobody will hear any more what the command under way has given: for a recorded history it may have been read.
@@ -85,9 +92,9 @@ class Connection::Inside {
   void End();
   // Whether this was waited for by the command under way, or when the pipeline was last quiet.
   bool IsAwaited(const std::vector<WriteId>& wanted) const { return Moments::Covers(awaited_, wanted); }
-  // A statement is sent that has waited for this; `status` is the transaction's before it.
-  void Sends(const Statement& statement, PGTransactionStatusType status, const std::vector<WriteId>& proved);
-  // Why a part of a result that comes now cannot show what it is to show: it is of when its statement was sent (SHIM-48).
+  // A statement is sent that has waited for what is awaited; `status` is the transaction's before it.
+  void Sends(const Statement& statement, PGTransactionStatusType status);
+  // Whether what comes of a result now may not be given: it is of when its statement was sent (SHIM-48).
   bool IsPast();
   // Our telling what is to rest beside was refused, so that what follows it is not sent.
   void Refuse(const PGresult* refusal, bool wrote);
@@ -98,6 +105,8 @@ class Connection::Inside {
   const int process_;
   OwnConnection plain_;
   Binding binding_;
+  const Resets resets_;
+  int resets_seen_;
   Flow flow_;
   Repeating repeating_;
   // What the application has prepared by libpq's own call.
@@ -111,15 +120,17 @@ class Connection::Inside {
   std::optional<Unnamed> unnamed_;
   std::set<std::string, std::less<>> fetching_;  // names under which a FETCH may have been prepared by `SendPrepare`
   Moments moments_;
+  PGTransactionStatusType left_ = PQTRANS_IDLE;  // the transaction's behind the last command that the shim has seen the end of
 
   // An asynchronous command or COPY that is under way.
   bool under_way_ = false;
   Kind kind_ = Kind::kRead;
+  Past past_;
   Ending ending_;
   Followed followed_;
   std::unique_ptr<NotedStatement> noted_;
 
-  std::vector<WriteId> awaited_;  // by the read that was sent last; in a pipeline when it was last quiet
+  std::vector<WriteId> awaited_;  // and proved: by the read that was sent last; in a pipeline when it was last quiet
 
   // A pipeline.
   int unsynced_ = 0;  // commands sent since the last synchronisation point

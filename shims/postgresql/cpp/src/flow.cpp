@@ -28,14 +28,20 @@ bool Good(const Results& results) {
 
 }  // namespace
 
-void Flow::Begins(Kind kind, const Site& site) {
+void Flow::Begins(const Statement& statement, const Site& site) {
+  const Kind kind = statement.kind;
+  transaction_ = statement.transaction;
   const PGTransactionStatusType status = PQtransactionStatus(connection_);
   // What ends a transaction, or may, can have ended it when the connection breaks.
   committing_ = kind == Kind::kCommit || kind == Kind::kPrepare || IsUnsure(kind) || kind == Kind::kCommitPrepared ||
                 status == PQTRANS_IDLE;
   beside_.MaySet(kind);
   if (!Writes(kind)) return;
-  if ((kind == Kind::kCommitPrepared || kind == Kind::kRollbackPrepared) && !write_) write_ = std::move(prepared_);
+  // In a pipeline nobody learns which of its commands failed: then what was prepared stays in doubt.
+  if (!write_ && !transaction_.empty() && PQpipelineStatus(connection_) == PQ_PIPELINE_OFF) {
+    if (auto found = prepared_.extract(transaction_)) write_ = std::move(found.mapped());
+    was_prepared_ = write_ != nullptr;
+  }
   if (!write_) {
     write_ = std::make_unique<Writing>(binding_.store, std::string_view(), site);
     certain_ = false;
@@ -65,9 +71,9 @@ void Flow::NotSent(bool began) {
   }
 }
 
-void Flow::Rides(Kind kind) {
+void Flow::Rides(const Statement& statement) {
   committing_ = true;
-  if (kind == Kind::kPrepare) prepares_ = true;
+  if (statement.kind == Kind::kPrepare) prepares_ = prepares_ ? std::string() : statement.transaction;
   // What a synchronization point or a COMMIT has committed by then shows nowhere in the next quiet point's transaction.
   if (write_) half_committed_ = true;
 }
@@ -94,13 +100,13 @@ void Flow::Ends(Kind kind, const Ending& ending) {
   } else if (ending.none || ending.failed) {
     if (IsUnsure(kind) && !ending.none) {
       Incomplete("pending", "it failed, and may have committed a part before");
-    } else if (kind == Kind::kCommitPrepared || kind == Kind::kRollbackPrepared) {
-      prepared_ = Take();  // what was prepared is so still
+    } else if (was_prepared_) {
+      KeepPrepared(transaction_);  // what was prepared is so still
     } else {
       RolledBack();
     }
   } else if (kind == Kind::kPrepare) {
-    prepared_ = Take();  // pending until somebody commits it
+    KeepPrepared(transaction_);  // pending until somebody commits it
   } else if (kind == Kind::kRollback || kind == Kind::kRollbackPrepared ||
              (kind == Kind::kCommit && ending.tag == "ROLLBACK")) {
     RolledBack();  // a COMMIT of a transaction in error rolls it back, too
@@ -115,32 +121,38 @@ void Flow::Quiet() {
   if (Broken()) {
     Gone();
   } else if (status == PQTRANS_IDLE && prepares_) {
-    prepares_ = false;
-    prepared_ = Take();
+    KeepPrepared(*std::exchange(prepares_, std::nullopt));
   } else if (status == PQTRANS_IDLE) {
     SettleApart();
   }
 }
 
 void Flow::Closes() {
-  prepared_.reset();  // stays pending: its outcome is not known here
+  prepared_.clear();  // they stay pending: their outcome is not known here
   if (!write_) return;
   const PGTransactionStatusType status = PQtransactionStatus(connection_);
   if (!Broken() && (status == PQTRANS_INTRANS || status == PQTRANS_INERROR)) {
     RolledBack();  // by the server, when the connection ends
+  } else if (!Broken() && status == PQTRANS_IDLE) {
+    Unknown();  // somebody has ended it by libpq itself
   } else {
     Gone();
   }
 }
 
 void Flow::Leaves() {
-  if (Broken() || PQtransactionStatus(connection_) != PQTRANS_INTRANS) return Closes();
-  prepared_.reset();
-  Unknown();
+  if (Broken()) return Closes();
+  prepared_.clear();
+  Unknown();  // also what is in error, for a savepoint brings it back
+}
+
+void Flow::KeepPrepared(const std::string& transaction) {
+  auto write = Take();
+  if (!transaction.empty()) prepared_[transaction] = std::move(write);  // else its end leaves it in doubt
 }
 
 std::unique_ptr<Writing> Flow::Take() {
-  certain_ = committing_ = half_committed_ = false;
+  certain_ = committing_ = half_committed_ = was_prepared_ = false;
   beside_.Forget();
   return std::move(write_);
 }

@@ -5,6 +5,7 @@
 #include <libpq-fe.h>
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -46,7 +47,7 @@ class Flow {
   void set_client_prepares() { client_prepares_ = true; }
 
   // A statement is about to be sent: what it may write is of the current scope, too, whichever began the transaction.
-  void Begins(Kind kind, const Site& site);
+  void Begins(const Statement& statement, const Site& site);
   // Tells the server what is to rest beside what is written next; not in a pipeline. The error where it could not.
   OwnResult PutBeside(Kind kind);
   // The same as a command of a pipeline; nothing where nothing is to rest.
@@ -56,7 +57,7 @@ class Flow {
   // It is over.
   void Ends(Kind kind, const Ending& ending);
   // Something of a pipeline was sent, after which nobody can tell what is committed until the next quiet point.
-  void Rides(Kind kind);
+  void Rides(const Statement& statement);
   // A pipeline is quiet: nothing is on its way.
   void Quiet();
 
@@ -73,6 +74,7 @@ class Flow {
 
  private:
   std::unique_ptr<Writing> Take();
+  void KeepPrepared(const std::string& transaction);
   void Gone();
   void RolledBack();
   void Unknown();
@@ -97,8 +99,10 @@ class Flow {
   // A part may be committed already: a statement inside may have ended the transaction, or a pipeline did (SCOPE-25).
   bool half_committed_ = false;
   bool committing_ = false;  // the server may have been told to commit
-  bool prepares_ = false;    // a PREPARE TRANSACTION is on its way in a pipeline
-  std::unique_ptr<Writing> prepared_;  // of a prepared transaction (two-phase commit)
+  std::string transaction_;              // the prepared transaction that the last statement speaks of; empty where none is known
+  bool was_prepared_ = false;            // and its write is the one under way
+  std::optional<std::string> prepares_;  // a PREPARE TRANSACTION of this name is on its way in a pipeline
+  std::map<std::string, std::unique_ptr<Writing>> prepared_;  // of prepared transactions (two-phase commit), by name
 
   // What was found out about the server.
   std::uint64_t segment_ = 0;

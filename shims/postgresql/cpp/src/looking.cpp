@@ -183,7 +183,7 @@ Session& Look::Replicating() {
       replication_ =
           std::make_unique<Session>(target_, timeout_, std::map<std::string, std::string>{{"replication", "database"}});
     } catch (const Unreachable& error) {
-      throw Refused{NoRight() + " (" + error.words + ")"};
+      throw Refused{NoRight() + " (" + error.words + ")", UnprovenKind::kRight};
     }
   }
   return *replication_;

@@ -10,7 +10,7 @@
 namespace antipode::postgresql {
 namespace {
 
-constexpr std::array<std::string_view, 4> kWords{"close", "declare", "fetch", "snapshot"};
+constexpr std::array<std::string_view, 6> kWords{"close", "declare", "discard", "fetch", "move", "snapshot"};
 
 bool Holds(std::string_view text, std::string_view word) {
   const auto same = [](char c, char lower) { return (c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c) == lower; };
@@ -38,9 +38,10 @@ bool Has(const Part& part, std::string_view word) {
 
 Past PastOf(const Part& part) {
   const std::string name = part.size() > 1 && part.back().IsName() ? part.back().text : std::string();
-  if (part.front().IsWord("fetch")) return {Past::Does::kFetches, name};
+  if (part.front().IsWord("fetch") || part.front().IsWord("move")) return {Past::Does::kFetches, name};
   if (part.front().IsWord("close")) return {Past::Does::kCloses, part.back().IsWord("all") ? std::string() : name};
   if (part.front().IsWord("set") && Has(part, "snapshot")) return {Past::Does::kImports};
+  if (part.front().IsWord("discard")) return {Past::Does::kTakes};
   if (!part.front().IsWord("declare") || part.size() < 2 || !part[1].IsName()) return {};
   // Before FOR is said what the cursor is, behind it comes its query.
   const auto query = std::find_if(part.begin(), part.end(), [](const Token& token) { return token.IsWord("for"); });
@@ -64,7 +65,7 @@ Past PastIn(std::string_view text) {
   if (std::none_of(kWords.begin(), kWords.end(), [text](std::string_view word) { return Holds(text, word); })) return {};
   const Tokens tokens = Divide(text, false);
   const bool escapes = text.find('\\') != std::string_view::npos;  // then it depends on a setting
-  if (!tokens.sure || (escapes && Divide(text, true).all != tokens.all)) return {Past::Does::kFetches};
+  if (!tokens.sure || tokens.spelled || (escapes && Divide(text, true).all != tokens.all)) return {Past::Does::kFetches};
   const std::vector<Part> parts = PartsOf(tokens.all);
   return parts.empty() ? Past() : PastOf(parts);
 }
@@ -83,9 +84,13 @@ void Moments::Sent(const Past& past, bool takes, const std::vector<WriteId>& pro
   if (past.does == Past::Does::kImports) {
     has_snapshot_ = true;
     shown_.clear();
-  } else if (takes && !std::exchange(has_snapshot_, true)) {
+  } else if ((takes || past.does == Past::Does::kTakes) && !std::exchange(has_snapshot_, true)) {
     shown_ = proved;
   }
+  if (past.does == Past::Does::kDeclares) cursors_.try_emplace(past.cursor, Cursor{proved, past.holds});
+}
+
+void Moments::Done(const Past& past, const std::vector<WriteId>& proved) {
   if (past.does == Past::Does::kDeclares) cursors_[past.cursor] = {proved, past.holds};
   if (past.does == Past::Does::kCloses && past.cursor.empty()) cursors_.clear();
   if (past.does == Past::Does::kCloses) cursors_.erase(past.cursor);

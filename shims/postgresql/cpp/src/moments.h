@@ -20,6 +20,7 @@ struct Past {
     kFetches,   // from a cursor
     kCloses,    // cursors
     kImports,   // the snapshot of another session
+    kTakes,     // a snapshot, though it gives no data
   };
   Does does = Does::kNothing;
   std::string cursor = {};  // its name; empty where nobody can tell, or for all
@@ -41,6 +42,11 @@ class Moments {
 
   // A statement is sent when these are proved; `takes`: the transaction has its snapshot by then.
   void Sent(const Past& past, bool takes, const std::vector<WriteId>& proved);
+  // The open transaction has its snapshot, if it had none: taken when these were proved.
+  void Taken(const std::vector<WriteId>& proved = {}) { Sent({}, true, proved); }
+  // A statement that was sent when these were proved has done what it says. Before that is known a cursor of its name may be an
+  // older one.
+  void Done(const Past& past, const std::vector<WriteId>& proved);
   // No transaction is open.
   void Over();
   // Nothing of the connection's is left.

@@ -23,10 +23,11 @@ inline constexpr char kQuestion[] =
     "SELECT pg_walfile_name('0/1000000'), pg_current_wal_flush_lsn(), pg_current_wal_insert_lsn()";
 // The name of kQuestion as a prepared statement.
 inline constexpr char kPreparedQuestion[] = "_antipode_question";
-// Before the COMMIT: what SET LOCAL said is gone after it.
+// Before the COMMIT: what SET LOCAL said is gone after it. A held cursor writes in the commit what its query writes.
 inline constexpr char kHow[] = "SHOW synchronous_commit";
 inline constexpr char kHowAndWhether[] =
-    "SELECT current_setting('synchronous_commit'), pg_current_xact_id_if_assigned() IS NOT NULL";
+    "SELECT current_setting('synchronous_commit'), pg_current_xact_id_if_assigned() IS NOT NULL OR EXISTS"
+    " (SELECT FROM pg_catalog.pg_cursors WHERE is_holdable AND creation_time >= pg_catalog.transaction_timestamp())";
 // A commit of nothing, flushed: everything before it in the log is flushed then.
 inline constexpr char kFlush[] =
     "SELECT CASE WHEN current_setting('synchronous_commit') = 'off' THEN"

@@ -51,36 +51,41 @@ std::vector<WriteId> ReadCall::Wanted() const {
   return (after ? *reading_->after() : scope_->Known()).OfStore(binding_.store->name());
 }
 
-Error ReadCall::IsPast(const Binding& binding, const std::string& what) {
-  return {ErrorCode::kConfiguration, "AP514",
-          binding.store->name() + ": " + what + ", and waiting makes it no newer"};
+Result<void> ReadCall::OfPast(const std::string& what) const {
+  return ReadsThePast(binding_.store->name(), what, scope_);
 }
 
-std::optional<Error> ReadCall::PastRefusal() const {
-  if (past_.does != Past::Does::kFetches) return std::nullopt;
+Result<void> ReadCall::OfCursor() const {
   const std::vector<WriteId> wanted = Wanted();
-  if (wanted.empty() || moments_.CursorShows(past_.cursor, wanted)) return std::nullopt;
-  return IsPast(binding_, "what is fetched is of when its cursor was declared, which was before the writes that it is to show: "
-                          "declare it again behind them, by a statement of its own on this connection");
+  if (past_.does != Past::Does::kFetches || wanted.empty() || moments_.CursorShows(past_.cursor, wanted)) return {};
+  return OfPast("what is fetched is of when its cursor was declared, which was before the writes that it is to show: declare it "
+                "again behind them, by a statement of its own on this connection");
 }
 
 Result<void> ReadCall::Wait() {
-  const std::vector<WriteId> wanted = Wanted();
+  std::vector<WriteId> wanted = Wanted();
   if (wanted.empty()) return {};
-  if (auto refusal = PastRefusal()) return *std::move(refusal);
-  if (past_.does == Past::Does::kFetches) return {};
+  if (past_.does == Past::Does::kFetches) {
+    Result<void> done = OfCursor();
+    if (done.ok() && moments_.CursorShows(past_.cursor, wanted)) proved_ = std::move(wanted);
+    return done;
+  }
   const auto began = std::chrono::steady_clock::now();
   std::chrono::nanoseconds timeout = TimeoutOf(binding_.store->name(), binding_.options.timeout);
   if (const auto end = scope_ ? scope_->deadline() : std::nullopt) {
     timeout = std::clamp<std::chrono::nanoseconds>(*end - began, std::chrono::nanoseconds(0), timeout);
   }
   const auto deadline = began + timeout;
+  const auto in_vain = [&](Verdict verdict, const std::string& words) {
+    StoreResult judged{verdict, words, std::chrono::steady_clock::now() - began, {}};
+    if (verdict == Verdict::kUnproven) judged.kind = UnprovenKind::kOther;
+    return WaitedInVain(binding_.store->name(), std::move(judged), scope_);
+  };
+  const std::string server = binding_.store->name() + " at " + binding_.server->address();
   const auto late = [&] {
-    return WaitedInVain(binding_.store->name(),
-                        binding_.store->name() + " at " + binding_.server->address() +
-                            ": no answer came on the connection of the read itself, which is closed. The read waited for it " +
-                            std::to_string(std::llround(std::chrono::duration<double, std::milli>(timeout).count())) + " ms",
-                        std::chrono::steady_clock::now() - began, scope_, false);
+    return in_vain(Verdict::kTimedOut,
+                   server + ": no answer came on the connection of the read itself, which is closed. The read waited for it " +
+                       std::to_string(std::llround(std::chrono::duration<double, std::milli>(timeout).count())) + " ms");
   };
   // Where the transaction has no snapshot yet the question would take it: then it comes behind the wait.
   std::optional<Place> place;
@@ -88,24 +93,27 @@ Result<void> ReadCall::Wait() {
     place = AskPlace(deadline);
     if (!place->in_time) return late();
     if (place->keeps_snapshot()) {
-      if (moments_.SnapshotShows(wanted)) return {};
-      return IsPast(binding_, "its " + place->isolation +
-                                  " transaction reads from a snapshot taken before the writes that it is to show: begin another one");
+      if (!moments_.SnapshotShows(wanted)) {
+        return OfPast("its " + place->isolation +
+                      " transaction reads from a snapshot taken before the writes that it is to show: begin another one");
+      }
+      proved_ = std::move(wanted);
+      return {};
     }
   }
-  Result<void> waited = WaitFirst(binding_.server, deadline - std::chrono::steady_clock::now(), reading_, scope_, binding_.waits);
-  if (!waited.ok()) return waited;
+  const Result<bool> waited =
+      WaitFirst(binding_.server, deadline - std::chrono::steady_clock::now(), reading_, scope_, binding_.waits);
+  if (!waited.ok()) return waited.error();
+  if (*waited) proved_ = std::move(wanted);
   if (!place) {
     place = AskPlace(deadline);
-    if (PQtransactionStatus(connection_) == PQTRANS_INTRANS) moments_.Sent({}, true, wanted);
+    if (PQtransactionStatus(connection_) == PQTRANS_INTRANS) moments_.Taken(proved_);
   }
   if (!place->in_time) return late();
   const std::string judged = binding_.shim().LifeOf(binding_.server->address());
   if (place->life.empty() || judged.empty() || judged == place->life) return {};
-  return WaitedInVain(binding_.store->name(),
-                      binding_.store->name() + ": " + binding_.server->address() +
-                          " leads to several servers: name them one by one",
-                      std::chrono::steady_clock::now() - began, scope_, true);
+  proved_.clear();
+  return in_vain(Verdict::kUnproven, server + " leads to several servers: name them one by one");
 }
 
 ReadCall::Place ReadCall::AskPlace(std::chrono::steady_clock::time_point deadline) {
@@ -143,6 +151,7 @@ void ReadCall::Cover(const PGresult* result) {
 
 std::optional<WriteId> ReadCall::Position() {
   const bool in_block = PQtransactionStatus(connection_) == PQTRANS_INTRANS;
+  if (in_block) moments_.Taken(proved_);  // by this question, where what it comes behind took none (BEGIN)
   const Results answer = Simple(connection_, std::string(in_block ? "SAVEPOINT antipode;" : "") + kCover);
   const bool good = HasRow(answer);
   if (in_block) Simple(connection_, good ? "RELEASE antipode" : "ROLLBACK TO antipode; RELEASE antipode");

@@ -28,16 +28,19 @@ class ReadCall {
   // What it is to show; empty where it waits for nothing.
   std::vector<WriteId> Wanted() const;
 
-  // Why it fails at once, for a cursor's sake; nothing where it does not.
-  std::optional<Error> PastRefusal() const;
+  // Fails at once for a cursor's sake, by the policies (SHIM-48).
+  Result<void> OfCursor() const;
 
   // Waits until the connection's own server has what it is to show; fails by the policies. What it reads of a moment that is past
   // fails at once, where that does not show it (SHIM-48). Where the server does not answer on the connection by the deadline, that
   // is closed (SHIM-47).
   Result<void> Wait();
 
-  // The error of what reads data of a moment that is past (SHIM-48): `what` says of which, and the way round.
-  static Error IsPast(const Binding& binding, const std::string& what);
+  // Fails, by the policies, as what reads data of a moment that is past (SHIM-48): `what` says of which, and the way round.
+  Result<void> OfPast(const std::string& what) const;
+
+  // What was proved before it is sent; where the policies let it go on unproved, nothing.
+  const std::vector<WriteId>& proved() const { return proved_; }
 
   // The value has come: what it depends on is asked for behind it.
   void Cover(const PGresult* result);
@@ -70,6 +73,7 @@ class ReadCall {
   std::shared_ptr<ReadingBlock> reading_;
   ScopePtr scope_;
   bool merges_ = false;
+  std::vector<WriteId> proved_;
   std::optional<WriteId> covers_;
 };
 

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
+#include <iterator>
+#include <string_view>
 
 namespace antipode::postgresql {
 namespace {
@@ -21,6 +23,13 @@ Row RowOf(const PGresult* result, int row) {
     }
   }
   return values;
+}
+
+// What an error of this state keeps from being proved (BAR-59): a right, or what `antipode init` makes.
+UnprovenKind KindOf(std::string_view state) {
+  constexpr std::string_view kOfRights[] = {"3F000", "42501", "42883", "42P01"};
+  const bool is_right = std::find(std::begin(kOfRights), std::end(kOfRights), state) != std::end(kOfRights);
+  return is_right ? UnprovenKind::kRight : UnprovenKind::kOther;
 }
 
 }  // namespace
@@ -129,6 +138,7 @@ bool Session::Finish(const std::function<bool(const PGresult*)>& take) {
   PGconn* const connection = connection_.get();
   const TimePoint deadline = std::chrono::steady_clock::now() + timeout_;
   std::string error;
+  UnprovenKind kind = UnprovenKind::kOther;
   bool lost = false;
   for (;;) {
     int unsent = PQflush(connection);
@@ -146,14 +156,18 @@ bool Session::Finish(const std::function<bool(const PGresult*)>& take) {
     }
     const char* const severity = PQresultErrorField(result.get(), PG_DIAG_SEVERITY_NONLOCALIZED);
     lost = lost || severity == nullptr || std::string(severity) != "ERROR";
-    if (error.empty()) error = FirstLine(PQresultErrorMessage(result.get()));
+    if (error.empty()) {
+      const char* const state = PQresultErrorField(result.get(), PG_DIAG_SQLSTATE);
+      kind = KindOf(state == nullptr ? "" : state);
+      error = FirstLine(PQresultErrorMessage(result.get()));
+    }
     if (error.empty()) error = "an answer that is none";
     if (PQstatus(connection) == CONNECTION_BAD) break;
   }
   if (PQstatus(connection) == CONNECTION_BAD || lost) {
     throw Unreachable{error.empty() ? FirstLine(PQerrorMessage(connection)) : error};
   }
-  if (!error.empty()) throw Refused{error};
+  if (!error.empty()) throw Refused{error, kind};
   return true;
 }
 

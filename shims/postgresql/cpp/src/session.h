@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "antipode/verdict.h"
 #include "targets.h"
 
 namespace antipode::postgresql {
@@ -24,6 +25,7 @@ struct Unreachable {
 // The server's own answer to a question: an error. Thrown inside this shim alone.
 struct Refused {
   std::string words;
+  UnprovenKind kind = UnprovenKind::kOther;
 };
 
 using Value = std::optional<std::string>;

@@ -50,6 +50,13 @@ Look& PostgresqlShim::LookAt(Server& server) {
   }
   Result<Target> target = TargetOf(server.target());
   if (!target.ok()) throw Refused{target.error().Words()};
+  if (target->several) {
+    throw Refused{"it names several servers, of which a reader's connection may reach another: name them one by one",
+                  UnprovenKind::kUnfit};
+  }
+  if (target->address != server.address()) {
+    throw Refused{"by the environment its words lead to " + target->address + " now", UnprovenKind::kUnfit};
+  }
   auto look = std::make_shared<Look>(*target, server.store().name(), server.AskTimeout(), unique_timelines_.load());
   server.session = look;
   return *look;
@@ -81,7 +88,7 @@ Answers PostgresqlShim::Visible(Span<const WriteId> ids, Server& server) {
   } catch (const Unreachable& error) {
     return Answers::Unreachable(error.words);
   } catch (const Refused& error) {
-    return Answers::Refused(error.words);
+    return Answers::Refused(error.words, error.kind);
   }
 }
 

@@ -132,7 +132,9 @@ class Statements {
 
 Kind ClassifyWith(std::string_view text, bool escapes) {
   Tokens tokens = Divide(text, escapes);
-  return tokens.sure ? Statements(std::move(tokens.all)).Kinds() : Kind::kMayCommit;
+  if (!tokens.sure) return Kind::kMayCommit;
+  const Kind kind = Statements(std::move(tokens.all)).Kinds();
+  return kind == Kind::kRead && tokens.spelled ? Kind::kMaybe : kind;
 }
 
 }  // namespace
@@ -150,6 +152,19 @@ bool DeclaresHeld(std::string_view text) {
     return one.IsWord("with") && next.IsWord("hold");
   });
   return found != tokens.end();
+}
+
+std::string TransactionIn(Kind kind, std::string_view text) {
+  if (kind != Kind::kPrepare && kind != Kind::kCommitPrepared && kind != Kind::kRollbackPrepared) return {};
+  std::vector<Token> tokens = Divide(text, false).all;
+  while (!tokens.empty() && tokens.back().IsOther(";")) tokens.pop_back();
+  const std::size_t first = text.find('\'');
+  if (tokens.size() != 3 || tokens.back().type != Token::Type::kLiteral || first == std::string_view::npos) return {};
+  constexpr std::string_view kUnclear[] = {"\\", "--", "/*"};
+  const bool is_unclear = std::any_of(std::begin(kUnclear), std::end(kUnclear),
+                                      [text](std::string_view each) { return text.find(each) != std::string_view::npos; });
+  const char before = text[first - 1];  // a letter there says how the literal is to be read
+  return is_unclear || (before != ' ' && before != '\n') ? std::string() : std::string(text.substr(first, text.rfind('\'') + 1 - first));
 }
 
 bool MayRead(Kind kind, std::string_view text) {

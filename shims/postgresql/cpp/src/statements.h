@@ -26,9 +26,9 @@ enum class Kind {
   kRollbackPrepared,  // ROLLBACK PREPARED
 };
 
-// Whether its text does not say what it does: it may write, and read.
 // Whether a text declares a held cursor: what its query writes it writes in the commit, behind our question.
 bool DeclaresHeld(std::string_view text);
+// Whether its text does not say what it does: it may write, and read.
 constexpr bool IsUnsure(Kind kind) { return kind == Kind::kMaybe || kind == Kind::kMayCommit; }
 
 // A statement, as far as anybody asks about it.
@@ -38,10 +38,14 @@ struct Statement {
   bool reads_data = false;  // it reads, and from something: no setting, no expression
   std::vector<std::string> tables = {};  // for a recorded history: which it reads, as `TablesRead` has them
   Past past = {};
+  std::string transaction = {};  // of PREPARE TRANSACTION and its ends: the name as it stands there; empty where it is not plain
 };
 
 // What a statement may do.
 Kind Classify(std::string_view text);
+
+// The name of a prepared transaction in a text that prepares or ends one, as it stands there; empty where it is not plain.
+std::string TransactionIn(Kind kind, std::string_view text);
 
 // Whether it may give data. Of plain writes those that return something, or read what they write.
 bool MayRead(Kind kind, std::string_view text);

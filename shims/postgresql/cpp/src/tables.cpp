@@ -263,7 +263,7 @@ std::vector<std::string> TablesRead(std::string_view text) {
   const Kind kind = Classify(text);
   if (kind != Kind::kRead && !IsUnsure(kind)) return {};
   Tokens tokens = Divide(text, false);
-  bool is_sure = tokens.sure;
+  bool is_sure = tokens.sure && !tokens.spelled;
   if (is_sure && text.find('\\') != std::string_view::npos) {  // it may depend on a setting what is a literal
     const Tokens escaped = Divide(text, true);
     is_sure = escaped.sure && escaped.all == tokens.all;

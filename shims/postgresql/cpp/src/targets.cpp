@@ -70,7 +70,9 @@ std::string AddressOf(const std::map<std::string, std::string>& words, const std
     places += (places.empty() ? "" : ",") + Spelled(hosts[place]) + ":" + (number.empty() ? "5432" : number);
   }
   const std::string database = Word(words, "dbname");
-  return "postgresql://" + places + "/" + (database.empty() ? Word(words, "user") : database);
+  const std::string service = host.empty() ? Word(words, "service") : std::string();
+  return "postgresql://" + places + "/" + (database.empty() ? Word(words, "user") : database) +
+         (service.empty() ? "" : "?service=" + service);
 }
 
 // A text as it may be printed: libpq's own words may hold a part of the password. What cannot be taken apart for sure is
@@ -88,6 +90,20 @@ std::string WithoutCredentials(const std::string& text) {
 
 std::string Text(const char* text) { return text == nullptr ? std::string() : text; }
 
+// What a text leaves open: libpq takes it of the environment, and of its service file, when it connects. What it says now counts.
+void AddDefaults(std::map<std::string, std::string>& words) {
+  constexpr std::string_view kOfPlace[] = {"dbname", "host", "hostaddr", "port", "user"};
+  if (words.count("service") != 0) return;  // its file comes before the environment
+  const bool has_host = words.count("host") != 0 || words.count("hostaddr") != 0;
+  const Options defaults(PQconndefaults(), PQconninfoFree);
+  for (const PQconninfoOption* each = defaults.get(); each != nullptr && each->keyword != nullptr; ++each) {
+    const std::string_view keyword = each->keyword;
+    if (std::find(std::begin(kOfPlace), std::end(kOfPlace), keyword) == std::end(kOfPlace)) continue;
+    if (has_host && keyword == "host") continue;
+    if (each->val != nullptr && each->val[0] != '\0') words.emplace(each->keyword, each->val);
+  }
+}
+
 }  // namespace
 
 Result<Target> TargetOf(const std::string& text) {
@@ -98,7 +114,11 @@ Result<Target> TargetOf(const std::string& text) {
   }
   Target target;
   target.words = Kept(options.get());
-  target.address = AddressOf(target.words, Word(target.words, "host"), Word(target.words, "port"));
+  AddDefaults(target.words);
+  const std::string host = Word(target.words, "host");
+  const std::string address = Word(target.words, "hostaddr");
+  target.several = Divided(address.empty() ? host : address).size() > 1;
+  target.address = AddressOf(target.words, address.empty() ? host : address, Word(target.words, "port"));
   return target;
 }
 
@@ -116,8 +136,9 @@ Target TargetOf(PGconn* connection) {
   set("user", Text(PQuser(connection)));
   set("dbname", Text(PQdb(connection)));
   set("password", Text(PQpass(connection)));
-  if (Word(target.words, "hostaddr").find(',') != std::string::npos) target.words.erase("hostaddr");
-  target.address = AddressOf(target.words, host, port);
+  const bool has_address = target.words.count("hostaddr") != 0;
+  if (has_address) target.words["hostaddr"] = Text(PQhostaddr(connection));
+  target.address = AddressOf(target.words, has_address ? target.words["hostaddr"] : host, port);
   return target;
 }
 

@@ -165,6 +165,7 @@ class Lexer {
     const bool is_behind_number = IsBehindNumber();
     const std::string_view number = text_.substr(number_, at_ - number_);
     while (IsPartOfWord(Peek())) word += Lower(text_[at_++]);
+    if (word == "u" && text_.substr(at_, 2) == "&\"") found_.spelled = true;
     if (is_behind_number && (Peek() == '\'' || !IsRestOfNumber(number, word))) found_.number_runs_on = true;
     if (Peek() == '\'' && (word == "e" || word == "b" || word == "x" || word == "n")) {
       Literal(escapes_ || word == "e");

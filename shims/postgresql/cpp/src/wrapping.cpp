@@ -1,60 +1,24 @@
 // `Wrap` and `Register`: how a connection or a list of servers joins a store; and the connection's own words.
-#include <mutex>
 #include <utility>
 #include <vector>
 
-#include "antipode/logs.h"
 #include "antipode/postgresql.h"
-#include "antipode/shim_tools.h"
 #include "connection.h"
-#include "probe.h"
 #include "shim.h"
 
 namespace antipode::postgresql {
 namespace {
 
-constexpr auto kProbe = std::chrono::seconds(1);
-
 Error Mistake(const std::string& words) { return Error{ErrorCode::kConfiguration, "AP501", words}; }
 
-// What the server allows: asked once a user and server.
-Facts FactsAt(Store& store, const Target& target) {
-  auto& shim = static_cast<PostgresqlShim&>(store.shim());
-  const auto user = target.words.find("user");
-  const std::string place = (user == target.words.end() ? std::string() : user->second) + "@" + target.address;
-  if (const auto known = shim.FactsOf(place)) return *known;
-  Facts facts;
-  std::string trouble;
-  try {
-    facts = Probe(target, kProbe);
-  } catch (const Unreachable& error) {
-    trouble = error.words;
-  } catch (const Refused& error) {
-    trouble = error.words;
-  }
-  if (!facts.reached) {
-    logs::Info("AP507", "probe " + store.name() + " " + target.address,
-               store.name() + ": " + target.address + " does not answer yet (" + trouble +
-                   "); its rights are asked when it does");
-    return facts;
-  }
-  shim.KeepFacts(place, facts);
-  SayWhatLacks(store.name(), target, facts);
-  if (!facts.marks) {
-    const std::string words = NoTable(store.name(), facts.user);
-    NoteMarks(store.name(), target.address + ": " + words);
-    logs::Warn("AP508", "marks " + store.name() + " " + target.address, store.name() + ": " + words);
-  }
-  return facts;
-}
-
-Result<std::shared_ptr<Store>> Join(const Options& options) {
+Result<std::shared_ptr<Store>> Join(Options options) {
   const std::string rest = options.store.rest.value_or("none");
   if (rest != "none" && rest != "column") return Mistake("rest=" + rest + ": want none or column");
   if (options.store.replicas) {
-    for (const std::any& each : *options.store.replicas) {
-      const Result<Target> target = TargetOf(each);
+    for (std::any& each : *options.store.replicas) {
+      Result<Target> target = TargetOf(each);
       if (!target.ok()) return target.error();
+      each = *std::move(target);  // what the environment says later does not change it
     }
   }
   Result<std::shared_ptr<Store>> joined = JoinStore(PostgresqlType(), options.store);
@@ -89,16 +53,10 @@ Result<Connection> Wrap(PGconn* connection, Options options) {
   Result<std::shared_ptr<Store>> joined = Join(options);
   if (!joined.ok()) return joined.error();
   const Target target = TargetOf(connection);
-  Binding binding(*joined, (*joined)->UseServer(options.store, target, target.address), options);
-  const Facts facts = FactsAt(*binding.store, target);
-  binding.unsure = UnsureNames(facts.unsure);
-  const std::string unfit = facts.Unfit(binding.shim().relaxed_durability());
-  if (!unfit.empty()) {
-    binding.unfit = target.address + " " + unfit;
-    if (options.store.on_unfit.value_or(OnUnfit::kRaise) == OnUnfit::kRaise) {
-      return Error{ErrorCode::kUnfitStore, "AP208",
-                   binding.unfit + ". wrap(…, on_unfit='unproven') lets the service start"};
-    }
+  Binding binding(*joined, options);
+  binding.Reach(TargetOf(connection));
+  if (!binding.unfit.empty() && options.store.on_unfit.value_or(OnUnfit::kRaise) == OnUnfit::kRaise) {
+    return Error{ErrorCode::kUnfitStore, "AP208", binding.unfit + ". wrap(…, on_unfit='unproven') lets the service start"};
   }
   return Connection(std::make_unique<Connection::Inside>(std::move(plain), std::move(binding)));
 }

@@ -79,7 +79,7 @@ bool ReadCall::Again(const std::optional<Visibility>& trouble) {
   if (!trouble || trouble->verdict == Verdict::kUnproven) return false;
   const auto left = deadline_ - Clock::now();
   if (left <= 0ns) return false;
-  const Verdict told = WaitForServer(binding_.server, Lineage(ids_), left);
+  const Verdict told = WaitForServer(binding_.server, Lineage(ids_), left).verdict;
   const auto still = deadline_ - Clock::now();
   if (told != Verdict::kVisible && still <= 0ns) return true;  // one last look
   if (told != Verdict::kVisible || backoff_ != kFirstPause) {
@@ -95,7 +95,11 @@ void ReadCall::Late() {
 }
 
 void ReadCall::Refused(const std::string& words) {
-  if (!ids_.empty()) trouble_ = Visibility::Unproven("its user may not ask where it is (" + words + ")");
+  const bool is_right = words.compare(0, 6, "NOPERM") == 0;
+  if (!ids_.empty()) {
+    trouble_ = Visibility::Unproven("its user may not ask where it is (" + words + ")",
+                                    is_right ? UnprovenKind::kRight : UnprovenKind::kOther);
+  }
   binding_.Denied(words);
 }
 
@@ -131,8 +135,12 @@ Result<void> ReadCall::Finish() {
   const auto milliseconds = std::chrono::round<std::chrono::milliseconds>(timeout_).count();
   const std::string words = binding_.name() + " at " + binding_.target.Address() + ": " + trouble_->reason +
                             ". The read waited for it " + std::to_string(milliseconds) + " ms at most";
-  const bool unproven = trouble_->verdict == Verdict::kUnproven || trouble_->unknown_epoch;
-  return WaitedInVain(binding_.name(), words, Clock::now() - began_, scope_, unproven);
+  StoreResult judged{Verdict::kTimedOut, words, Clock::now() - began_, {}};
+  if (trouble_->verdict == Verdict::kUnproven || trouble_->unknown_epoch) {
+    judged.verdict = Verdict::kUnproven;
+    judged.kind = trouble_->unknown_epoch ? UnprovenKind::kHistory : trouble_->kind;
+  }
+  return WaitedInVain(binding_.name(), std::move(judged), scope_);
 }
 
 }  // namespace antipode::redis

@@ -1,5 +1,9 @@
 // Reads of moments that are past (SHIM-48), and of servers that do not answer (SHIM-47).
+#include <functional>
 #include <future>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "antipode/reading.h"
 #include "antipode/settings.h"
@@ -21,7 +25,11 @@ class PastReads : public OnServers {
   // Fails where this is no refusal that says the way round.
   static void IsRefused(const Error* error, const std::string& way_round) {
     ASSERT_NE(error, nullptr);
-    EXPECT_EQ(error->code, ErrorCode::kConfiguration);
+    EXPECT_EQ(error->code, ErrorCode::kUnproven);
+    EXPECT_EQ(error->message_code, "AP514");
+    ASSERT_NE(error->result, nullptr);
+    EXPECT_EQ(error->result->store(kStore).verdict, Verdict::kUnproven);
+    EXPECT_EQ(error->result->store(kStore).kind, UnprovenKind::kOther);
     EXPECT_NE(error->message.find(way_round), std::string::npos) << error->message;
   }
 
@@ -100,6 +108,141 @@ TEST_F(PastReads, PartsOfAResultShowNothingThatWasWrittenMeanwhile) {
   EXPECT_EQ(reader_.GetCopyData(&data, 0), -2);
   IsRefused(reader_.LastError(), "send the statement again");
   EXPECT_EQ(PQntuples(reader_.Exec(kAll).get()), 5);
+}
+
+// SHIM-48: a result that was sent for before, and comes whole behind the write.
+TEST_F(PastReads, AResultThatIsTakenLateShowsNothingThatWasWrittenMeanwhile) {
+  const Scope scope;
+  Write("1");
+  for (const bool in_pipeline : {false, true}) {
+    if (in_pipeline) {
+      ASSERT_EQ(reader_.EnterPipelineMode(), 1);
+    }
+    ASSERT_EQ(reader_.SendQueryParams(kAll, 0, nullptr, nullptr, nullptr, nullptr, 0), 1);
+    if (in_pipeline) {
+      ASSERT_EQ(reader_.PipelineSync(), 1);
+    }
+    Write(in_pipeline ? "3" : "2");
+    IsRefused(reader_.GetResult().error(), "send the statement again");
+    EXPECT_EQ(reader_.GetResult().get(), nullptr);
+    if (in_pipeline) {
+      EXPECT_EQ(reader_.GetResult().status(), PGRES_PIPELINE_SYNC);
+      ASSERT_EQ(reader_.ExitPipelineMode(), 1);
+    }
+  }
+  EXPECT_EQ(PQntuples(reader_.Exec(kAll).get()), 3);
+}
+
+TEST_F(PastReads, PoliciesSayWhatBecomesOfThem) {
+  const Scope scope;
+  Write("1");
+  Must(reader_.Exec("BEGIN ISOLATION LEVEL REPEATABLE READ"));
+  Must(reader_.Exec(kAll));
+  Write("2");
+  SettingWords words;
+  words.on_unproven = Policy::kProceed;
+  ASSERT_TRUE(Configure(words).ok());
+  EXPECT_EQ(PQntuples(reader_.Exec(kAll).get()), 1);
+  words.on_unproven = Policy::kRaise;
+  ASSERT_TRUE(Configure(words).ok());
+  IsRefused(reader_.Exec(kAll).error(), "begin another one");
+}
+
+// A cursor that could not be declared again is the older one still.
+TEST_F(PastReads, ADeclarationThatFailsMakesNoCursorNewer) {
+  for (const bool sent : {false, true}) {
+    const Scope scope;
+    Write(sent ? "sent" : "run");
+    Must(reader_.Exec("BEGIN"));
+    Must(reader_.Exec("DECLARE c CURSOR FOR SELECT value FROM posts"));
+    Must(reader_.Exec("SAVEPOINT here"));
+    Write(sent ? "sent later" : "run later");
+    if (sent) {
+      ASSERT_EQ(reader_.SendQuery("DECLARE c CURSOR FOR SELECT value FROM posts"), 1);
+      while (reader_.GetResult().get() != nullptr) continue;
+    } else {
+      EXPECT_EQ(reader_.Exec("DECLARE c CURSOR FOR SELECT value FROM posts").status(), PGRES_FATAL_ERROR);
+    }
+    Must(reader_.Exec("ROLLBACK TO here"));
+    IsRefused(reader_.Exec("FETCH ALL FROM c").error(), "declare it again");
+    IsRefused(reader_.Exec("MOVE FORWARD ALL IN c").error(), "declare it again");
+    Must(reader_.Exec("ROLLBACK"));
+  }
+}
+
+// What takes the snapshot of a transaction that keeps it, though it gives no data (SHIM-48).
+class Snapshots : public PastReads {
+ protected:
+  using Take = std::function<void(Connection&)>;
+
+  static std::vector<std::pair<std::string, Take>> All() {
+    return {
+        {"prepares", [](Connection& own) { (void)own.Prepare("before", kAll, 0, nullptr); }},
+        {"prepares an unnamed one", [](Connection& own) { (void)own.Prepare("", kAll, 0, nullptr); }},
+        {"sends one to be prepared", [](Connection& own) {
+           ASSERT_EQ(own.SendPrepare("sent", kAll, 0, nullptr), 1);
+           while (own.GetResult().get() != nullptr) continue;
+         }},
+        {"describes", [](Connection& own) { (void)own.DescribePrepared("known"); }},
+        {"discards", [](Connection& own) { Must(own.Exec("DISCARD PLANS")); }},
+        {"shows", [](Connection& own) { Must(own.Exec("SHOW server_version")); }},
+        {"prepares by its text", [](Connection& own) { Must(own.Exec("PREPARE by_text AS SELECT value FROM posts")); }},
+    };
+  }
+};
+
+TEST_F(Snapshots, AreTakenByWhatGivesNoData) {
+  for (const auto& [name, take] : All()) {
+    Connection reader = regions_.Wrapped("b1", Waiting);
+    Must(reader.Prepare("known", "INSERT INTO posts VALUES ('k', 'v')", 0, nullptr));
+    Must(reader.Exec("BEGIN ISOLATION LEVEL REPEATABLE READ"));
+    take(reader);
+    const Scope scope;
+    Write(name);
+    IsRefused(reader.Exec(kAll).error(), "begin another one");
+    Must(reader.Exec("ROLLBACK"));
+    EXPECT_EQ(reader.Exec(kAll).error(), nullptr) << name;
+  }
+}
+
+TEST_F(Snapshots, AreTakenBehindTheWaitByWhatIsPreparedInTheTransaction) {
+  regions_.lab().Lag("postgresql", "b1", "100ms");
+  const Scope scope;
+  Must(reader_.Exec("BEGIN ISOLATION LEVEL REPEATABLE READ"));
+  Write("prepared");
+  Must(reader_.Prepare("all", kAll, 0, nullptr));
+  EXPECT_EQ(PQntuples(reader_.ExecPrepared("all", 0, nullptr, nullptr, nullptr, 0).get()), 1);
+}
+
+// The question for what a `Reading` is covered by comes behind the BEGIN, and takes the snapshot.
+TEST_F(Snapshots, AreTakenByTheQuestionForACover) {
+  const Reading reading;
+  Must(reader_.Exec("BEGIN ISOLATION LEVEL REPEATABLE READ"));
+  const Scope scope;
+  Write("later");
+  IsRefused(reader_.Exec(kAll).error(), "begin another one");
+}
+
+TEST_F(Snapshots, OfATransactionThatLibpqItselfBeganAreNotKnown) {
+  Must(reader_.Exec(kAll));
+  PQclear(PQexec(reader_.get(), "BEGIN ISOLATION LEVEL REPEATABLE READ"));
+  PQclear(PQexec(reader_.get(), kAll));
+  const Scope scope;
+  Write("later");
+  IsRefused(reader_.Exec(kAll).error(), "begin another one");
+}
+
+TEST_F(Snapshots, OfAnotherSessionAreNotKnown) {
+  PGconn* const other = regions_.Plain("b1");
+  PQclear(PQexec(other, "BEGIN ISOLATION LEVEL REPEATABLE READ"));
+  const Reply exported(PQexec(other, "SELECT pg_export_snapshot()"));
+  const std::string name = PQgetvalue(exported.get(), 0, 0);
+  const Scope scope;
+  Write("later");
+  Must(reader_.Exec("BEGIN ISOLATION LEVEL REPEATABLE READ"));
+  Must(reader_.Exec(("SET TRANSACTION SNAPSHOT '" + name + "'").c_str()));
+  IsRefused(reader_.Exec(kAll).error(), "begin another one");
+  PQfinish(other);
 }
 
 // SHIM-47: the question is still open on the connection, and the next one would take its answer.

@@ -61,13 +61,22 @@ TEST_F(Reads, InAPipelineWaitOrAreRefused) {
   };
   ASSERT_EQ(send(), 1) << reader.ErrorMessage();
   ASSERT_EQ(send(), 1) << "what it waits for was waited for";
+  ASSERT_EQ(reader.PipelineSync(), 1);
+  for (int command = 0; command < 2; ++command) {
+    EXPECT_EQ(PQntuples(reader.GetResult().get()), 1);
+    EXPECT_EQ(reader.GetResult().get(), nullptr);
+  }
+  EXPECT_EQ(reader.GetResult().status(), PGRES_PIPELINE_SYNC);
+  for (int command = 0; command < 2; ++command) ASSERT_EQ(send(), 1) << reader.ErrorMessage();
   Write("later");
   EXPECT_EQ(send(), 0);
   ASSERT_NE(reader.LastError(), nullptr);
   EXPECT_EQ(reader.LastError()->code, ErrorCode::kConfiguration);
   ASSERT_EQ(reader.PipelineSync(), 1);
   for (int command = 0; command < 2; ++command) {
-    EXPECT_EQ(PQntuples(reader.GetResult().get()), 1);
+    const Reply past = reader.GetResult();
+    ASSERT_NE(past.error(), nullptr);
+    EXPECT_EQ(past.error()->message_code, "AP514") << "they were sent before the later write (SHIM-48)";
     EXPECT_EQ(reader.GetResult().get(), nullptr);
   }
   EXPECT_EQ(reader.GetResult().status(), PGRES_PIPELINE_SYNC);

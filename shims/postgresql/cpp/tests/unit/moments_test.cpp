@@ -29,6 +29,9 @@ TEST(Moments, AreToldByTheText) {
       {"BEGIN; DECLARE c CURSOR FOR SELECT 1", Does::kNothing, "", false},
       {"CLOSE c", Does::kCloses, "c", false},
       {"CLOSE ALL", Does::kCloses, "", false},
+      {"MOVE 5 IN c", Does::kFetches, "c", false},
+      {"DISCARD PLANS", Does::kTakes, "", false},
+      {"FETCH U&\"\\0063\"", Does::kFetches, "", false},
       {"SET TRANSACTION SNAPSHOT '00000003-0000001B-1'", Does::kImports, "", false},
   };
   for (const auto& [text, does, cursor, holds] : cases) {
@@ -44,6 +47,8 @@ TEST(Moments, OfCursorsEndWithTheirTransactionButForThoseThatHold) {
   EXPECT_FALSE(moments.CursorShows("c", {At(1)}));
   moments.Sent(PastIn("DECLARE c CURSOR FOR SELECT 1"), true, {At(5)});
   moments.Sent(PastIn("DECLARE held CURSOR WITH HOLD FOR SELECT 1"), true, {At(7)});
+  moments.Sent(PastIn("DECLARE c CURSOR FOR SELECT 2"), true, {At(9)});
+  EXPECT_FALSE(moments.CursorShows("c", {At(9)})) << "it may not have been declared again";
   EXPECT_TRUE(moments.CursorShows("c", {At(5)}));
   EXPECT_FALSE(moments.CursorShows("c", {At(6)}));
   EXPECT_TRUE(moments.SnapshotShows({At(5)}));
@@ -53,6 +58,8 @@ TEST(Moments, OfCursorsEndWithTheirTransactionButForThoseThatHold) {
   EXPECT_FALSE(moments.CursorShows("c", {At(5)}));
   EXPECT_TRUE(moments.CursorShows("held", {At(7)}));
   moments.Sent(PastIn("CLOSE ALL"), false, {});
+  EXPECT_TRUE(moments.CursorShows("held", {At(7)})) << "nobody knows yet";
+  moments.Done(PastIn("CLOSE ALL"), {});
   EXPECT_FALSE(moments.CursorShows("held", {At(7)}));
 }
 

@@ -78,6 +78,25 @@ TEST(Statements, EndsOfTransactionsAreTold) {
   EXPECT_EQ(Classify("rollback prepared 'a'"), Kind::kRollbackPrepared);
 }
 
+TEST(Statements, ThatNameAPreparedTransaction) {
+  const auto name = [](const char* text) { return TransactionIn(Classify(text), text); };
+  EXPECT_EQ(name("PREPARE TRANSACTION 'a'"), "'a'");
+  EXPECT_EQ(name("commit prepared 'it''s';"), "'it''s'");
+  EXPECT_EQ(name("ROLLBACK PREPARED\n'a b' "), "'a b'");
+  for (const char* text : {"PREPARE TRANSACTION E'a'", "COMMIT PREPARED 'a\\'", "COMMIT PREPARED /* 'x' */ 'a'", "COMMIT PREPARED 'a' -- '",
+                           "COMMIT PREPARED U&'a'", "COMMIT PREPARED $$a$$", "COMMIT", "SELECT 'a'"}) {
+    EXPECT_EQ(name(text), "") << text;
+  }
+}
+
+// SHIM-43: a name that is spelled by numbers is looked for in vain.
+TEST(Statements, ThatSpellANameAreUnsure) {
+  for (const char* text : {"SELECT * FROM U&\"\\006Cogged\"", "TABLE u&\"a\"", "SELECT U&\"d!0061\" UESCAPE '!' FROM t"}) {
+    EXPECT_TRUE(IsUnsure(Classify(text))) << text;
+  }
+  for (const char* text : {"SELECT u & \"a\" FROM t", "SELECT U&'d' FROM t"}) EXPECT_EQ(Classify(text), Kind::kRead) << text;
+}
+
 // SHIM-43: a text that looks like a read, and names what may write.
 TEST(Statements, ThatADatabaseMakesUnsure) {
   std::ifstream file(ANTIPODE_STATEMENTS);

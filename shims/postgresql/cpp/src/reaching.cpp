@@ -1,0 +1,56 @@
+// What is found out of the server that a wrapped connection has reached, when it is wrapped and when it is made anew (BAR-52).
+#include <chrono>
+#include <string>
+
+#include "antipode/logs.h"
+#include "antipode/shim_tools.h"
+#include "binding.h"
+#include "probe.h"
+
+namespace antipode::postgresql {
+namespace {
+
+constexpr auto kProbe = std::chrono::seconds(1);
+
+// What the server allows: asked once a user and server.
+Facts FactsAt(Store& store, const Target& target) {
+  auto& shim = static_cast<PostgresqlShim&>(store.shim());
+  const auto user = target.words.find("user");
+  const std::string place = (user == target.words.end() ? std::string() : user->second) + "@" + target.address;
+  if (const auto known = shim.FactsOf(place)) return *known;
+  Facts facts;
+  std::string trouble;
+  try {
+    facts = Probe(target, kProbe);
+  } catch (const Unreachable& error) {
+    trouble = error.words;
+  } catch (const Refused& error) {
+    trouble = error.words;
+  }
+  if (!facts.reached) {
+    logs::Info("AP507", "probe " + store.name() + " " + target.address,
+               store.name() + ": " + target.address + " does not answer yet (" + trouble +
+                   "); its rights are asked when it does");
+    return facts;
+  }
+  shim.KeepFacts(place, facts);
+  SayWhatLacks(store.name(), target, facts);
+  if (!facts.marks) {
+    const std::string words = NoTable(store.name(), facts.user);
+    NoteMarks(store.name(), target.address + ": " + words);
+    logs::Warn("AP508", "marks " + store.name() + " " + target.address, store.name() + ": " + words);
+  }
+  return facts;
+}
+
+}  // namespace
+
+void Binding::Reach(const Target& target) {
+  server = store->UseServer(options, target, target.address);
+  const Facts facts = FactsAt(*store, target);
+  unsure = UnsureNames(facts.unsure);
+  unfit = facts.Unfit(shim().relaxed_durability());
+  if (!unfit.empty()) unfit = target.address + " " + unfit;
+}
+
+}  // namespace antipode::postgresql

@@ -1,0 +1,119 @@
+// Which servers a wrapped connection makes known: those that it really reaches, also when it is made anew (BAR-52).
+#include <algorithm>
+#include <cstdlib>
+#include <memory>
+
+#include "../src/testing/relay.h"
+#include "antipode/reading.h"
+#include "antipode/settings.h"
+#include "regions.h"
+#include "targets.h"
+
+namespace antipode::postgresql::tests {
+namespace {
+
+class Reached : public OnServers {
+ protected:
+  ~Reached() override { regions_.lab().Heal("postgresql"); }
+
+  std::string Port(const std::string& server) const { return std::to_string(regions_.lab().server("postgresql", server).port); }
+
+  // One that lists no replicas: readers use what it reaches.
+  Connection Alone(const std::string& conninfo) const {
+    Options options{StoreOptions(kStore).WaitOnRead(true).Timeout(20s)};
+    Result<Connection> wrapped = Wrap(PQconnectdb((conninfo + " user=app dbname=app connect_timeout=10").c_str()), options);
+    if (!wrapped.ok()) throw std::runtime_error(wrapped.error().message);
+    return std::move(*wrapped);
+  }
+
+  static bool IsKnown(const std::string& port) {
+    const std::vector<std::string> known = FindStore(kStore).value()->replicas();
+    const auto is_of_port = [&](const std::string& each) { return each.find(":" + port + "/") != std::string::npos; };
+    return std::any_of(known.begin(), known.end(), is_of_port);
+  }
+
+  // One whose server is gone, and that reaches b1 when it is made anew.
+  Connection ThatMoves() const {
+    auto relay = std::make_unique<testing::Relay>(regions_.lab().server("postgresql", "a").port);
+    const std::string port = std::to_string(relay->port());
+    Connection reader = Alone("host=127.0.0.1,127.0.0.1 port=" + port + "," + Port("b1"));
+    EXPECT_TRUE(IsKnown(port));
+    EXPECT_FALSE(IsKnown(Port("b1")));
+    return reader;
+  }
+
+  // What is written at the primary does not pass while the server that the connection reaches has not got it.
+  void IsJudged(Connection& reader, const std::string& server) {
+    regions_.lab().Partition("postgresql", server);
+    Connection writer = regions_.Wrapped("a", [&](Options& options) { options.store.Replicas({regions_.Url("a")}); });
+    const Scope scope;
+    Must(writer.Exec("INSERT INTO posts VALUES ('1', 'v')"));
+    EXPECT_FALSE(LookAt(scope.lineage(), 300ms).satisfied());
+    regions_.lab().Heal("postgresql");
+    EXPECT_TRUE(LookAt(scope.lineage(), 30s).satisfied());
+    EXPECT_EQ(PQntuples(reader.Exec("SELECT value FROM posts").get()), 1);
+  }
+};
+
+TEST_F(Reached, WhatAResetLeadsToJoins) {
+  Connection reader = ThatMoves();
+  reader.Reset();
+  ASSERT_EQ(reader.Status(), CONNECTION_OK) << reader.ErrorMessage();
+  EXPECT_TRUE(IsKnown(Port("b1")));
+  IsJudged(reader, "b1");
+}
+
+TEST_F(Reached, WhatAResetByLibpqItselfLeadsToJoins) {
+  Connection reader = ThatMoves();
+  PQreset(reader.get());
+  ASSERT_EQ(reader.Status(), CONNECTION_OK) << reader.ErrorMessage();
+  Must(reader.Exec("SELECT 1"));
+  EXPECT_TRUE(IsKnown(Port("b1")));
+  IsJudged(reader, "b1");
+}
+
+// The address that is connected to tells servers apart, not the name that it is known by.
+TEST_F(Reached, ServersOfOneNameAreToldApartByTheirAddress) {
+  const Connection first = Alone("host=db hostaddr=127.0.0.1 port=" + Port("a"));
+  EXPECT_TRUE(IsKnown(Port("a")));
+  const Result<Target> one = TargetOf(std::string("host=db hostaddr=10.0.0.1"));
+  const Result<Target> other = TargetOf(std::string("host=db hostaddr=10.0.0.2"));
+  EXPECT_NE(one->address, other->address);
+  // Of a list, the one that was reached; by its name nobody would reach it.
+  auto relay = std::make_unique<testing::Relay>(regions_.lab().server("postgresql", "a").port);
+  const std::string gone = std::to_string(relay->port());
+  relay.reset();
+  Connection second = Alone("host=nowhere.invalid,nowhere.invalid hostaddr=127.0.0.1,127.0.0.1 port=" + gone + "," + Port("b1"));
+  IsJudged(second, "b1");
+}
+
+// What the environment says counts where the words of a server do not; and what it says later changes no server of then.
+TEST_F(Reached, TheEnvironmentSaysWhatTheWordsDoNot) {
+  ASSERT_EQ(setenv("PGPORT", Port("a").c_str(), 1), 0);
+  const Result<Target> told = TargetOf(std::string("postgresql://app@127.0.0.1/app"));
+  EXPECT_EQ(told->address, "postgresql://127.0.0.1:" + Port("a") + "/app");
+  Options options{StoreOptions(kStore).Replicas({"postgresql://app@127.0.0.1/app"})};
+  ASSERT_TRUE(Register(options).ok());
+  ASSERT_EQ(setenv("PGPORT", "1", 1), 0);
+  Connection writer = regions_.Wrapped("a", [&](Options& given) { given.store.Replicas({regions_.Url("a")}); });
+  const Scope scope;
+  Must(writer.Exec("INSERT INTO posts VALUES ('1', 'v')"));
+  EXPECT_TRUE(LookAt(scope.lineage(), 20s).complete());
+  unsetenv("PGPORT");
+}
+
+// A list of hosts is no server: which of them a reader's connection reaches nobody knows.
+TEST_F(Reached, SeveralHostsInOneAddressAreUnproven) {
+  const std::string several = "postgresql://app@127.0.0.1:" + Port("a") + ",127.0.0.1:" + Port("b1") + "/app";
+  Options options{StoreOptions(kStore).Replicas({several})};
+  ASSERT_TRUE(Register(options).ok());
+  Connection writer = regions_.Wrapped("a", [&](Options& given) { given.store.Replicas({regions_.Url("a")}); });
+  const Scope scope;
+  Must(writer.Exec("INSERT INTO posts VALUES ('1', 'v')"));
+  const BarrierResult result = LookAt(scope.lineage(), 5s);
+  EXPECT_FALSE(result.satisfied());
+  EXPECT_EQ(result.store(kStore).kind, UnprovenKind::kUnfit) << result.Explain();
+}
+
+}  // namespace
+}  // namespace antipode::postgresql::tests
