@@ -14,17 +14,31 @@ constexpr auto kDenied = std::chrono::seconds(10);
 
 }  // namespace
 
-Binding::Binding(std::shared_ptr<Store> joined, std::shared_ptr<Server> own, Target reached, const Options& given)
+Binding::Binding(const redisContext& context, std::shared_ptr<Store> joined, std::shared_ptr<Server> own, Target reached,
+                 const Options& given)
     : store(std::move(joined)),
       server(std::move(own)),
       target(std::move(reached)),
       options(given),
       resting(options),
-      marker(shim().MarkerAt(store->name(), target)) {
+      marker(shim().MarkerAt(store->name(), target)),
+      place_(Target::Reached(context)) {
   marker->AddUser();
 }
 
 Binding::~Binding() { marker->RemoveUser(); }
+
+void Binding::Reach(const redisContext& context) {
+  if (place_.IsReachedBy(context)) return;
+  place_ = Target::Reached(context);
+  target.host = place_.host;
+  target.port = place_.port;
+  target.path = place_.path;
+  server = store->UseServer(options, std::any(target), target.Address());
+  marker->RemoveUser();
+  marker = shim().MarkerAt(store->name(), target);
+  marker->AddUser();
+}
 
 std::chrono::nanoseconds Binding::Timeout() const { return TimeoutOf(name(), options.timeout); }
 

@@ -2,6 +2,8 @@
 #ifndef ANTIPODE_REDIS_BINDING_H_
 #define ANTIPODE_REDIS_BINDING_H_
 
+#include <hiredis/hiredis.h>
+
 #include <chrono>
 #include <memory>
 #include <string>
@@ -17,13 +19,16 @@
 namespace antipode::redis {
 
 struct Binding {
-  Binding(std::shared_ptr<Store> joined, std::shared_ptr<Server> own, Target reached, const Options& given);
+  Binding(const redisContext& context, std::shared_ptr<Store> joined, std::shared_ptr<Server> own, Target reached,
+          const Options& given);
   Binding(const Binding&) = delete;
   Binding& operator=(const Binding&) = delete;
   ~Binding();
 
   const std::string& name() const { return store->name(); }
   RedisShim& shim() const { return static_cast<RedisShim&>(store->shim()); }
+  // Where the connection leads may have been changed since the wrap: the server that it leads to now joins (BAR-52).
+  void Reach(const redisContext& context);
   // How long a read of this connection waits.
   std::chrono::nanoseconds Timeout() const;
   // Why positions of this server prove nothing; empty where they do.
@@ -35,14 +40,15 @@ struct Binding {
   void Denied(const std::string& words);
 
   const std::shared_ptr<Store> store;
-  const std::shared_ptr<Server> server;
-  const Target target;
+  std::shared_ptr<Server> server;
+  Target target;
   const Options options;
   const Resting resting;
-  const std::shared_ptr<Marker> marker;
+  std::shared_ptr<Marker> marker;
   std::string why_denied;
 
  private:
+  Target place_;  // where the connection itself says that it leads
   std::chrono::steady_clock::time_point denied_until_{};
 };
 

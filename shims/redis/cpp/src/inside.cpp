@@ -19,7 +19,7 @@ bool BeginsWith(const redisReply& reply, std::string_view word) {
 Connection::Inside::Inside(redisContext* context, std::shared_ptr<Store> store, std::shared_ptr<Server> server, Target target,
                            const Options& options)
     : context_(context),
-      binding_(std::move(store), std::move(server), std::move(target), options),
+      binding_(*context_, std::move(store), std::move(server), std::move(target), options),
       repeating_(binding_.target, options, *context) {}
 
 Connection::Inside::~Inside() { LoseAll(); }
@@ -27,6 +27,7 @@ Connection::Inside::~Inside() { LoseAll(); }
 // -- appending
 
 int Connection::Inside::Append(std::string_view packed, const Site& site) {
+  binding_.Reach(*context_);
   const auto words = Unpack(packed);
   refused_.reset();
   if (!words || words->empty() || messages_) {  // nothing that we understand, or that has one reply
@@ -255,6 +256,7 @@ int Connection::Inside::Drain() {
 // -- receiving
 
 Reply Connection::Inside::Command(std::string_view packed, const Site& site) {
+  binding_.Reach(*context_);
   if (const auto words = Unpack(packed); words && !words->empty() && Classify(*words) == Kind::kRead) {
     if (IsRefused(*words)) return Reply(*refused_);
     const bool idle = unsent_.empty() && expected_.empty() && ready_.empty() && context_->err == 0;
@@ -463,8 +465,10 @@ int Connection::Inside::Reconnect() {
   ready_.clear();
   is_late_ = false;
   late_.reset();
-  repeating_.Reconnected();
-  return redisReconnect(context_.get());
+  const int done = redisReconnect(context_.get());
+  binding_.Reach(*context_);
+  repeating_.Reconnected(binding_.target);
+  return done;
 }
 
 }  // namespace antipode::redis

@@ -125,8 +125,8 @@ Repeating::Repeating(Target target, const Options& options, const redisContext& 
   known_->address = AddressOf(context);
 }
 
-void Repeating::Reconnected() {
-  known_ = std::make_shared<Known>(known_->target, options_);
+void Repeating::Reconnected(const Target& target) {
+  known_ = std::make_shared<Known>(target, options_);
   known_->database = 0;
 }
 

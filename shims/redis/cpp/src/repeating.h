@@ -32,7 +32,7 @@ class Repeating {
   Repeating(Target target, const Options& options, const redisContext& context);
 
   // The connection is made anew: its database is the first again.
-  void Reconnected();
+  void Reconnected(const Target& target);
   // The application says something on it that is neither read nor write.
   void Said(std::string_view name);
   // What came of a read, as its application gets it.

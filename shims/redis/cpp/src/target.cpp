@@ -109,6 +109,22 @@ Result<Target> Target::Parse(std::string_view url) {
   return target;
 }
 
+Target Target::Reached(const redisContext& context) {
+  Target target;
+  if (context.connection_type == REDIS_CONN_UNIX) {
+    if (context.unix_sock.path != nullptr) target.path = context.unix_sock.path;
+  } else if (context.tcp.host != nullptr) {
+    target.host = context.tcp.host;
+    target.port = context.tcp.port;
+  }
+  return target;
+}
+
+bool Target::IsReachedBy(const redisContext& context) const {
+  if (context.connection_type == REDIS_CONN_UNIX) return context.unix_sock.path == nullptr || path == context.unix_sock.path;
+  return context.tcp.host == nullptr || (port == context.tcp.port && host == context.tcp.host);
+}
+
 Result<Target> Target::Of(const std::any& given) {
   if (const auto* target = std::any_cast<Target>(&given)) return *target;
   if (const auto* url = std::any_cast<std::string>(&given)) return Parse(*url);

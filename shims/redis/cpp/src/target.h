@@ -2,6 +2,8 @@
 #ifndef ANTIPODE_REDIS_TARGET_H_
 #define ANTIPODE_REDIS_TARGET_H_
 
+#include <hiredis/hiredis.h>
+
 #include <any>
 #include <string>
 #include <string_view>
@@ -25,6 +27,11 @@ struct Target {
   //
   // Fails (kConfiguration) without the credentials in its words. `rediss:` is refused: hiredis 0.14 speaks no TLS.
   static Result<Target> Parse(std::string_view url);
+
+  // Where a connection itself says that it leads, and would lead if it were made anew; empty where it does not say.
+  static Target Reached(const redisContext& context);
+  // Whether it says so still.
+  bool IsReachedBy(const redisContext& context) const;
 
   // That of a URL or of a `Target`.
   static Result<Target> Of(const std::any& given);

@@ -27,13 +27,7 @@ Error Refuse(MessageCode code, const std::string& words) { return {ErrorCode::kC
 // The server that the options name, else the one that the connection reaches.
 Result<Target> TargetOf(const redisContext& context, const Options& options) {
   if (!options.url.empty()) return Target::Parse(options.url);
-  Target target;
-  if (context.connection_type == REDIS_CONN_UNIX) {
-    if (context.unix_sock.path != nullptr) target.path = context.unix_sock.path;
-  } else if (context.tcp.host != nullptr) {
-    target.host = context.tcp.host;
-    target.port = context.tcp.port;
-  }
+  const Target target = Target::Reached(context);
   if (target.host.empty() && target.path.empty()) {
     return Refuse("AP501",
                   "Wrap(): the connection does not say which server it reaches; give it: Options(…).Url(\"redis://host:port\")");

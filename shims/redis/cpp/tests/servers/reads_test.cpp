@@ -152,6 +152,24 @@ TEST_F(ReadsTest, AServerThatDoesNotAnswerEndsTheWaitAndTheConnection) {
   }
 }
 
+// BAR-52: the application may lead the connection elsewhere; hiredis connects there when it is made anew.
+TEST_F(ReadsTest, AConnectionThatIsLedElsewhereMakesThatServerKnown) {
+  Connection writer = Wrapped("a", StoreOptions(kStore).Replicas({Url("a")}));
+  auto reader = Wrap(Connect("a"), StoreOptions(kStore).WaitOnRead(true).Timeout(10s));
+  ASSERT_TRUE(reader.ok());
+  EXPECT_EQ(reader->store()->replicas().size(), 1U);
+  reader->context()->tcp.port = TheLab().server("redis", "b1").port;
+  ASSERT_EQ(reader->Reconnect(), REDIS_OK);
+  EXPECT_EQ(reader->store()->replicas().size(), 2U);
+  TheLab().Partition("redis", "b1");
+  const Lineage written = Written(writer, "led", "elsewhere");
+  EXPECT_FALSE(Look(written, 300ms).satisfied());
+  TheLab().Heal("redis");
+  Scope scope(written);
+  EXPECT_EQ(reader->Command("GET led").text(), "elsewhere");
+  EXPECT_TRUE(Look(written, 10s).satisfied());
+}
+
 TEST_F(ReadsTest, EachReadOfABatchWaitsForItsOwnScope) {  // SHIM-44, SCOPE-24
   Connection a = Wrapped("a");
   Connection b = Wrapped("b2", StoreOptions(kStore).WaitOnRead(true).Timeout(10s));
