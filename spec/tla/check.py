@@ -183,6 +183,17 @@ CASES: Final[tuple[Case, ...]] = (
     ),
     Case("Timelines_promotions", "CaughtUpKnows", "wordFirst"),
     Case("Timelines_more_moves", long=True),
+    Case("Sets_switches"),
+    *mutants(
+        "Sets_switches",
+        allUpToIt="NeverFalselyVisible",
+        setHasNoOrder="UnprovenIsFinal",
+        onlyDone="NeverFalselyVisible",
+        ownedCounts="NeverFalselyVisible",
+        ownedFirst="NeverFalselyVisible",
+        newNames="NeverFalselyVisible",
+    ),
+    Case("Sets_three_writes", long=True),
 )
 
 
