@@ -192,6 +192,27 @@ def test_sentinels_that_fall_silent(
     del client
 
 
+def test_a_pool_of_sentinels_that_asks_for_another_service(redis_lab: RedisStore, sentinels: Sentinels) -> None:
+    """BAR-52: its words are as they are now; the pool itself cannot be replaced, nor put in another one's place."""
+    asked: list[str] = []
+    plain = finder().slave_for("svc")
+    client: Any = antipode_redis.wrap(plain, store=STORE)
+
+    def discover(finder: Any, service: str) -> list[tuple[str, int]]:
+        asked.append(service)
+        return sentinels.discover_slaves(finder, service)
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(Sentinel, "discover_slaves", discover)
+        plain.connection_pool.service_name = "other"
+        writer: Any = antipode_redis.wrap(redis.Redis.from_url(redis_lab.url("a")), STORE)
+        until(lambda: judge(write(writer, "k"), 2.0).satisfied and "other" in asked)
+    with pytest.raises(antipode.ConfigurationError, match="Sentinels"):
+        client.connection_pool = redis.ConnectionPool.from_url(redis_lab.url("a"))
+    with pytest.raises(antipode.ConfigurationError, match="Sentinels"):
+        writer.connection_pool = finder().slave_for("svc").connection_pool
+
+
 def elsewhere(kind: Any, port: int) -> Any:
     """A class of connections that go where it says, whatever they are told."""
 

@@ -6,7 +6,7 @@ import weakref
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-from antipode_redis.targets import Target, look_at, place_of, reached_by, servers_of, target_at
+from antipode_redis.targets import Target, asks_sentinels, look_at, place_of, reached_by, servers_of, target_at
 
 
 class _Met(NamedTuple):
@@ -51,7 +51,7 @@ class Leads:
         own = getattr(connection, "_conn", connection)  # with redis-py's client cache the client has a proxy
         met, place = self._met, id(own)
         pool = met[place].pool if pool is None and place in met else pool
-        if pool is None or getattr(pool, "service_name", None) is not None:
+        if pool is None or asks_sentinels(pool):
             return None
         target = target_at(pool, own, reached_by(own))
         met[place] = _Met(weakref.ref(own, lambda _: met.pop(place, None)), pool, place_of(own), target)

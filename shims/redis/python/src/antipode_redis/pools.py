@@ -13,7 +13,7 @@ from antipode.scope import current_scope
 
 from antipode_redis.binding import Binding
 from antipode_redis.reads import read_call
-from antipode_redis.targets import is_plain
+from antipode_redis.targets import asks_sentinels, is_plain
 
 _OWN: Final = ("redis.", "antipode_redis.")
 """Modules whose connections pass through the wrapped client, or carry no data of keys."""
@@ -108,8 +108,15 @@ def _pool_of(client: Any) -> Any:
 def _use(client: Any, pool: Any) -> None:
     binding = client._antipode
     if binding is not None:
+        before, pool = plain_pool(client.__dict__.get("_antipode_pool", pool)), plain_pool(pool)
+        if before is not pool and (asks_sentinels(before) or asks_sentinels(pool)):
+            raise ConfigurationError(
+                "Sentinels name the servers of one of these pools, so a wrapped client cannot change between them: "
+                "wrap a client of the new one",
+                code="AP505",
+            )
+        binding.leads.uses(client, pool)
         pool = recording_pool(pool, binding)
-        binding.leads.uses(client, plain_pool(pool))
     client.__dict__["_antipode_pool"] = pool
 
 

@@ -80,9 +80,8 @@ def target_of(what: Any) -> Target:
 
 def target_of_pool(pool: Any) -> Target:
     """Return the target that a pool's words name."""
-    service = getattr(pool, "service_name", None)
-    if service is not None:
-        return _through_sentinels(pool, service)
+    if asks_sentinels(pool):
+        return _through_sentinels(pool, pool.service_name)
     return _fixed(_sync_class(pool.connection_class), pool.connection_kwargs)
 
 
@@ -187,6 +186,11 @@ def _reached(connection: Any, peer: Any) -> dict[str, Any]:
     return {"host": peer[0], "port": peer[1]}
 
 
+def asks_sentinels(pool: Any) -> bool:
+    """Return whether a pool's servers are named by Sentinels."""
+    return getattr(pool, "service_name", None) is not None
+
+
 class Source(NamedTuple):
     """The servers behind a client of Sentinels."""
 
@@ -202,18 +206,18 @@ class Source(NamedTuple):
 def source_of(client: Any) -> Source | None:
     """Return what names the servers of a client of `Sentinel.master_for` or `slave_for`; None for other clients."""
     pool = client.connection_pool
-    service = getattr(pool, "service_name", None)
-    if service is None:
+    if not asks_sentinels(pool):
         return None
-    connection_class, kwargs = _sync_class(pool.connection_class), _kept(pool.connection_kwargs)
-    sentinels = _sentinels(pool.sentinel_manager)
+    service = pool.service_name
+    kwargs = _kept(pool.connection_kwargs)
 
     def servers() -> list[Target]:
-        found = sentinels(1.0)
-        places = [] if pool.is_master else found.discover_slaves(service)  # type: ignore[no-untyped-call]
+        found, named = _sentinels(pool.sentinel_manager)(1.0), pool.service_name  # as they are now
+        places = [] if pool.is_master else found.discover_slaves(named)  # type: ignore[no-untyped-call]
         # As redis-py does: the primary where there is no replica.
-        places = places or [found.discover_master(service)]  # type: ignore[no-untyped-call]
-        return [_fixed(connection_class, {**kwargs, "host": host, "port": port}) for host, port in places]
+        places = places or [found.discover_master(named)]  # type: ignore[no-untyped-call]
+        kind, words = _sync_class(pool.connection_class), _kept(pool.connection_kwargs)
+        return [_fixed(kind, {**words, "host": host, "port": port}) for host, port in places]
 
     name = _place(pool, service, kwargs)
     return Source(name, servers, bool(pool.is_master), (name, *_addresses(pool.sentinel_manager)))
