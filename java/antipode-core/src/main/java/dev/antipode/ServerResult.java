@@ -16,4 +16,9 @@ public record ServerResult(
   public ServerResult(String address, Verdict verdict, String reason, boolean leftOut, UnprovenKind kind) {
     this(address, verdict, reason, leftOut, kind, false);
   }
+
+  /** Return the reason in words that name the server. */
+  public String told() {
+    return leftOut ? address + " " + reason : reason;
+  }
 }

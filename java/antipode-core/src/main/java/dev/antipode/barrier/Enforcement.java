@@ -11,6 +11,7 @@ import dev.antipode.UnprovenKind;
 import dev.antipode.Verdict;
 import dev.antipode.configuration.ProcessSettings;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.EnumMap;
 import java.util.List;
 import java.util.Map;
@@ -54,6 +55,8 @@ final class Enforcement {
         late.add(name);
       }
     });
+    Collections.sort(lost); // the error has the first one's code (OBS-15)
+    Collections.sort(late);
     if (!lost.isEmpty() && plan.onUnproven() != Policy.AS_TIMEOUT) {
       apply(plan.onUnproven(), unproven(result, lost));
       lost.clear();
@@ -102,7 +105,7 @@ final class Enforcement {
     return new BarrierTimeoutException(code, told + ".\n  " + String.join("\n  ", cures), result);
   }
 
-  /** The error that says why these stores are unproven, and what cures that; it has the code of the first (OBS-15). */
+  /** The error that says why these stores are unproven, and what cures that; it has the first one's code (OBS-15). */
   static BarrierUnprovenException unproven(BarrierResult result, List<String> names) {
     String told = told(result, names) + ".\n  " + String.join("\n  ", cures(result, names));
     String code = result.store(names.get(0)).code();

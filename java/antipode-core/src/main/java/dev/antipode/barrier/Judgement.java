@@ -129,7 +129,8 @@ final class Judgement {
     return asked.ids().size() + " writes or later";
   }
 
-  private static ServerResult judgeServer(ServerEngine server, List<Need> needs, boolean looked) {
+  /** Return what these needs say of one server. */
+  static ServerResult judgeServer(ServerEngine server, List<Need> needs, boolean looked) {
     String address = server.address();
     if (needs.stream().anyMatch(need -> need.leftOut)) {
       String words = server.down().isEmpty() ? "does not answer" : server.down();

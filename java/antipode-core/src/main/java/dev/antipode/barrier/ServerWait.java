@@ -1,6 +1,7 @@
 package dev.antipode.barrier;
 
 import dev.antipode.Lineage;
+import dev.antipode.ServerResult;
 import dev.antipode.Verdict;
 import dev.antipode.shim.RegisteredStore;
 import dev.antipode.shim.Server;
@@ -17,13 +18,14 @@ public final class ServerWait {
 
   /** Blocks until the server has shown every write of the lineage to its store; the verdict. */
   public static Verdict at(Server server, Lineage lineage, Duration timeout) {
-    return at(server, lineage, Planner.nanos(timeout));
+    return judged(server, lineage, timeout).verdict();
   }
 
-  static Verdict at(Server server, Lineage lineage, long nanos) {
+  /** Blocks likewise; returns what the server answered, as a barrier tells it. */
+  public static ServerResult judged(Server server, Lineage lineage, Duration timeout) {
     ServerEngine engine = (ServerEngine) server;
     Asked asked = new Asked(engine.store(), lineage.ofStore(engine.store().name()), List.of(engine));
-    return verdict(Waiting.block(List.of(asked), nanos).needs);
+    return Judgement.judgeServer(engine, Waiting.block(List.of(asked), Planner.nanos(timeout)).needs, false);
   }
 
   /** The same without a thread: completes with the verdict on one of the engine's, where nothing may block. */
@@ -36,7 +38,7 @@ public final class ServerWait {
         Waiting.park(group, List.of(asked)) ? Waiting.takePlaces(group, true) : null;
     if (places == null) { // settled already, or overloaded
       Waiting.giveUp(group);
-      return CompletableFuture.completedFuture(verdict(group.needs));
+      return CompletableFuture.completedFuture(Judgement.judgeServer(engine, group.needs, false).verdict());
     }
     Future<?> alarm =
         EngineThreads.TIMER.schedule(() -> over.complete(null), Waiting.patience(group), TimeUnit.NANOSECONDS);
@@ -45,23 +47,8 @@ public final class ServerWait {
           alarm.cancel(false);
           Waiting.giveBack(places, true);
           Waiting.giveUp(group);
-          return verdict(group.needs);
+          return Judgement.judgeServer(engine, group.needs, false).verdict();
         },
         EngineThreads.FUTURES);
-  }
-
-  private static Verdict verdict(List<Need> needs) {
-    for (Need need : needs) {
-      if (need.leftOut || (need.answer != null && need.answer.isUnproven())) {
-        return Verdict.UNPROVEN;
-      }
-    }
-    if (needs.stream().allMatch(Need::isVisible)) {
-      return Verdict.VISIBLE;
-    }
-    if (needs.stream().anyMatch(need -> need.answer != null && need.answer.unknownEpoch())) {
-      return Verdict.UNPROVEN;
-    }
-    return Verdict.TIMED_OUT;
   }
 }

@@ -10,6 +10,7 @@ import dev.antipode.Mode;
 import dev.antipode.Policy;
 import dev.antipode.Reading;
 import dev.antipode.RedeliverException;
+import dev.antipode.ServerResult;
 import dev.antipode.Settings;
 import dev.antipode.StoreResult;
 import dev.antipode.UnprovenKind;
@@ -52,14 +53,12 @@ public final class WaitOnRead {
     }
     Duration patience = tightened(timeout, scope);
     long began = System.nanoTime();
-    Verdict verdict = ServerWait.at(server, Lineage.of(ids), patience);
-    if (verdict == Verdict.VISIBLE) {
+    ServerResult answer = ServerWait.judged(server, Lineage.of(ids), patience);
+    if (answer.verdict() == Verdict.VISIBLE) {
       return true;
     }
-    String words = "%s at %s: %s. The read waited for it %d ms"
-        .formatted(store.name(), server.address(), verdict, patience.toMillis());
-    Duration waited = Duration.ofNanos(System.nanoTime() - began);
-    waitedInVain(store.name(), words, waited, scope, verdict == Verdict.UNPROVEN);
+    String words = "%s: %s. The read waited for it %d ms".formatted(store.name(), answer.told(), patience.toMillis());
+    inVain("", store.name(), words, Duration.ofNanos(System.nanoTime() - began), scope, answer);
     return false;
   }
 
@@ -84,33 +83,40 @@ public final class WaitOnRead {
    * Throws what the policies say of a read that waited in vain; returns where it goes on.
    *
    * @param words the store and server, where it is, and how long the read waited
+   * @param answer the server's last one: what is unproven, and of which kind, is told from it (OBS-15)
    * @throws BarrierException by the policies; {@link RedeliverException} in the scope of a message alone
    */
   public static void waitedInVain(
-      String store, String words, Duration waited, LineageScope scope, boolean unproven) {
-    waitedInVain(unproven ? "AP299" : "AP201", store, words, waited, scope, unproven);
+      String store, String words, Duration waited, LineageScope scope, Visibility answer) {
+    boolean isUnproven = answer.isUnproven() || answer.unknownEpoch();
+    UnprovenKind kind = answer.unknownEpoch() ? UnprovenKind.HISTORY : answer.kind();
+    Verdict verdict = isUnproven ? Verdict.UNPROVEN : Verdict.TIMED_OUT;
+    inVain("", store, words, waited, scope, new ServerResult("", verdict, answer.reason(), false, kind));
   }
 
-  /** The same; {@code code} is that of the words, where it is not the one of the verdict. */
-  public static void waitedInVain(
-      String code, String store, String words, Duration waited, LineageScope scope, boolean unproven) {
+  /** Throws likewise where what is read is of a moment that is past: no wait could help, and that proves nothing (SHIM-48). */
+  public static void isPast(String store, String words, LineageScope scope) {
+    ServerResult answer = new ServerResult("", Verdict.UNPROVEN, words, false, UnprovenKind.OTHER);
+    inVain("AP514", store, words, Duration.ZERO, scope, answer);
+  }
+
+  /** {@code code} is that of the words; empty for the verdict's own. */
+  private static void inVain(
+      String code, String store, String words, Duration waited, LineageScope scope, ServerResult answer) {
+    boolean isUnproven = answer.verdict() == Verdict.UNPROVEN;
     Settings now = ProcessSettings.inForce();
-    Policy policy = unproven && now.onUnproven() != Policy.AS_TIMEOUT ? now.onUnproven() : now.onTimeout();
+    Policy policy = isUnproven && now.onUnproven() != Policy.AS_TIMEOUT ? now.onUnproven() : now.onTimeout();
     if (policy == Policy.PROCEED) {
       return;
     }
     String told = words + " (wait on read)";
-    StoreResult answer =
-        new StoreResult(
-            unproven ? Verdict.UNPROVEN : Verdict.TIMED_OUT,
-            told,
-            waited,
-            List.of(),
-            unproven ? UnprovenKind.OTHER : null);
+    List<ServerResult> servers = answer.address().isEmpty() ? List.of() : List.of(answer);
+    StoreResult judged = new StoreResult(answer.verdict(), told, waited, servers, answer.kind());
     BarrierResult result =
-        new BarrierResult.Builder(false).waited(waited).judge(() -> Map.of(store, answer)).build();
-    BarrierException error =
-        unproven ? new BarrierUnprovenException(code, told, result) : new BarrierTimeoutException(code, told, result);
+        new BarrierResult.Builder(false).waited(waited).judge(() -> Map.of(store, judged)).build();
+    String shown = code.isEmpty() ? judged.code() : code;
+    BarrierException error = isUnproven
+        ? new BarrierUnprovenException(shown, told, result) : new BarrierTimeoutException(shown, told, result);
     if (policy == Policy.REDELIVER && scope != null && scope.delivery() != null) {
       throw new RedeliverException("give the message back: " + told, result, error);
     }

@@ -8,7 +8,6 @@ import com.fasterxml.jackson.databind.ObjectMapper;
 import dev.antipode.Antipode;
 import dev.antipode.AntipodeException;
 import dev.antipode.BarrierException;
-import dev.antipode.BarrierIncompleteException;
 import dev.antipode.BarrierOptions;
 import dev.antipode.BarrierResult;
 import dev.antipode.Delivery;
@@ -19,7 +18,6 @@ import dev.antipode.OnReplicaOut;
 import dev.antipode.Policy;
 import dev.antipode.ScopeKind;
 import dev.antipode.Settings;
-import dev.antipode.StoreResult;
 import dev.antipode.UnprovenKind;
 import dev.antipode.Verdict;
 import dev.antipode.WriteId;
@@ -28,6 +26,7 @@ import dev.antipode.configuration.ProcessSettings;
 import dev.antipode.records.Lines;
 import dev.antipode.shim.Registry;
 import dev.antipode.shim.Visibility;
+import dev.antipode.shim.WaitOnRead;
 import dev.antipode.shim.Write;
 import dev.antipode.testing.Isolated;
 import java.io.IOException;
@@ -41,6 +40,7 @@ import java.util.Objects;
 import java.util.function.Consumer;
 import java.util.stream.Stream;
 import java.util.stream.StreamSupport;
+import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.DynamicTest;
 import org.junit.jupiter.api.TestFactory;
 import org.junit.jupiter.api.io.TempDir;
@@ -232,15 +232,20 @@ class BarrierVectorsTest {
 
   private static void enforced(JsonNode vector) {
     FakeShim.store("registered", server("r", "visible"));
+    List<String> expected = new ArrayList<>();
     List<WriteId> ids = new ArrayList<>();
     for (JsonNode verdict : vector.get("verdicts")) {
       String store = "s" + ids.size();
       ids.add(WriteId.position(store, "e", 1));
-      String word = verdict.asText().equals("timed_out") ? "not_yet" : verdict.asText();
-      if (!word.equals("elsewhere")) {
-        FakeShim.store(store, server(store, word));
+      switch (verdict.asText()) {
+        case "elsewhere" -> { }
+        case "expected" -> expected.add(store);
+        case "timed_out" -> FakeShim.store(store, server(store, "not_yet"));
+        case "past" -> FakeShim.store(store, server(store, "visible"));
+        default -> FakeShim.store(store, server(store, verdict.asText()));
       }
     }
+    Antipode.configure(Antipode.settings().stores(expected));
     BarrierOptions options = BarrierOptions.defaults()
         .timeout(Duration.ofMillis(stream(vector.get("verdicts")).anyMatch(BarrierVectorsTest::isLate) ? 300 : 10_000))
         .onTimeout(Policy.of(vector.get("on_timeout").asText()))
@@ -251,29 +256,34 @@ class BarrierVectorsTest {
     try (LineageScope message = LineageScope.open(Lineage.of(ids), ScopeKind.MESSAGE, delivery)) {
       assertThat(message.delivery()).isNotNull();
       begin(vector.path("pending"));
+      ThrowingCallable call = vector.has("read") ? () -> read(vector, options, message) : () -> Antipode.barrier(options);
+      Throwable error = catchThrowable(call);
       if (vector.get("outcome").asText().equals("result")) {
-        assertThat(Antipode.barrier(options)).isNotNull();
+        assertThat(error).isNull();
         return;
       }
-      Throwable error = catchThrowable(() -> Antipode.barrier(options));
       assertThat(pythonName(error)).isEqualTo(vector.get("outcome").asText());
       BarrierException failure = (BarrierException) error;
       assertThat(failure.result()).isNotNull(); // BAR-43
-      assertThat(failure.code()).isEqualTo(codeOf(failure, options.onUnproven())); // OBS-15
+      if (vector.has("code")) {
+        assertThat(failure.code()).isEqualTo(vector.get("code").asText()); // OBS-15
+      }
+      if (vector.get("verdicts").get(0).asText().equals("past")) { // SHIM-48
+        assertThat(failure.result().store("s0").verdict()).isEqualTo(Verdict.UNPROVEN);
+        assertThat(failure.result().store("s0").kind()).isEqualTo(UnprovenKind.OTHER);
+      }
       assertThat(failure.getMessage().lines().findFirst().orElse("")).endsWith(" [" + failure.code() + "]");
     }
   }
 
-  /** Of the store that made it fail: the first unproven, where those were not to proceed, else the first late one. */
-  private static String codeOf(BarrierException failure, Policy onUnproven) {
-    if (failure instanceof BarrierIncompleteException) {
-      return failure.result().vacuous() ? "AP604" : "AP116";
+  /** What a shim does before a read of a client that waits on read (BAR-51). */
+  private static void read(JsonNode vector, BarrierOptions options, LineageScope scope) {
+    Antipode.configure(Antipode.settings().onTimeout(options.onTimeout()).onUnproven(options.onUnproven()));
+    if (vector.get("verdicts").get(0).asText().equals("past")) {
+      WaitOnRead.isPast("s0", "s0: it is past", scope);
+    } else {
+      WaitOnRead.waitFirst(Registry.current().need("s0").servers(false).get(0), options.timeout(), null, scope, true);
     }
-    List<StoreResult> stores = List.copyOf(failure.result().stores().values());
-    Stream<StoreResult> lost = stores.stream()
-        .filter(store -> store.verdict() == Verdict.UNPROVEN && onUnproven != Policy.PROCEED);
-    Stream<StoreResult> late = stores.stream().filter(store -> store.verdict() == Verdict.TIMED_OUT);
-    return Stream.concat(lost, late).map(StoreResult::code).findFirst().orElseThrow();
   }
 
   private static boolean isLate(JsonNode verdict) {

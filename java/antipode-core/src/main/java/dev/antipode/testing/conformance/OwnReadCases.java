@@ -129,8 +129,9 @@ public interface OwnReadCases extends ConformanceCases {
         Lineage lineage = store.written(key, "2");
         check(store.judge(lineage).satisfied(), "no pass");
         RuntimeException refused = behind(lineage, after, () -> Checks.thrown(
-            past::fetch, BarrierTimeoutException.class, BarrierUnprovenException.class, ConfigurationException.class));
+            past::fetch, BarrierUnprovenException.class, ConfigurationException.class));
         check(refused != null, "it returned");
+        check(!(refused instanceof BarrierUnprovenException told) || told.code().equals("AP514"), refused.toString());
       }
     }
   }

@@ -3,12 +3,14 @@ package dev.antipode.postgresql;
 import dev.antipode.Lineage;
 import dev.antipode.LineageScope;
 import dev.antipode.Reading;
+import dev.antipode.UnprovenKind;
 import dev.antipode.WriteId;
 import dev.antipode.postgresql.Asking.Answers;
 import dev.antipode.propagation.AtRest;
 import dev.antipode.shim.FollowedRead;
 import dev.antipode.shim.RegisteredStore;
 import dev.antipode.shim.Server;
+import dev.antipode.shim.Visibility;
 import dev.antipode.shim.WaitOnRead;
 import java.net.SocketTimeoutException;
 import java.sql.ResultSet;
@@ -142,7 +144,10 @@ final class Reads {
     boolean isThere = WaitOnRead.waitFirst(server, left, reading, scope, binding.waits());
     String life = server.session() instanceof Look look ? look.life() : "";
     if (facts != null && !life.isEmpty() && !life.equals(facts[0])) {
-      inVain("AP299", server.address() + " leads to several servers: name them one by one");
+      String name = binding.store().name();
+      String words = server.address() + " leads to several servers: name them one by one";
+      Visibility answer = Visibility.unproven(words, UnprovenKind.UNFIT);
+      WaitOnRead.waitedInVain(name, name + ": " + words, Duration.ZERO, scope, answer);
     } else if (isThere) {
       flow.moments().proved(wanted);
     }
@@ -179,7 +184,8 @@ final class Reads {
       connection.abort(Runnable::run);
       flow.failed(Kind.READ, answers.error());
       String name = binding.store().name();
-      WaitOnRead.waitedInVain(name, name + ": the server does not answer", patience, scope, false);
+      String words = "the server does not answer";
+      WaitOnRead.waitedInVain(name, name + ": " + words, patience, scope, Visibility.notYet(words));
       throw answers.error();
     }
     if (isShorter && !connection.isClosed()) {
@@ -192,7 +198,8 @@ final class Reads {
   private boolean areOfThen(List<Lineage> moments, Lineage wanted, String words) {
     boolean areAll = moments.stream().allMatch(each -> wanted.ids().stream().allMatch(each::covers));
     if (!areAll) {
-      inVain("AP514", words);
+      String name = binding.store().name();
+      WaitOnRead.isPast(name, name + ": " + words, scope);
     }
     return areAll;
   }
@@ -209,11 +216,6 @@ final class Reads {
       Lineage wanted = wanted(read.binding, read.reading, read.scope);
       read.areOfThen(List.of(moment), wanted, words);
     }
-  }
-
-  private void inVain(String code, String trouble) {
-    String name = binding.store().name();
-    WaitOnRead.waitedInVain(code, name, name + ": " + trouble, Duration.ZERO, scope, true);
   }
 
   // Covering

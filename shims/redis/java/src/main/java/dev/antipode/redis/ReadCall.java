@@ -4,6 +4,7 @@ import dev.antipode.Lineage;
 import dev.antipode.LineageScope;
 import dev.antipode.Ordered;
 import dev.antipode.Reading;
+import dev.antipode.UnprovenKind;
 import dev.antipode.WriteId;
 import dev.antipode.shim.Visibility;
 import dev.antipode.shim.WaitOnRead;
@@ -160,7 +161,7 @@ final class ReadCall {
   /** The server refused to say where it is. */
   void refused(String words) {
     if (!ids.isEmpty()) {
-      trouble = Visibility.unproven("its user may not ask where it is (" + words + ")");
+      trouble = Visibility.unproven("its user may not ask where it is (" + words + ")", UnprovenKind.RIGHT);
     }
     binding.denied(words);
   }
@@ -227,7 +228,6 @@ final class ReadCall {
     String name = binding.store().name();
     String words = "%s at %s: %s. The read waited for it %d ms at most"
         .formatted(name, binding.target().address(), trouble.reason(), timeout.toMillis());
-    boolean isUnproven = trouble.isUnproven() || trouble.unknownEpoch();
-    WaitOnRead.waitedInVain(name, words, Duration.ofNanos(System.nanoTime() - began), scope, isUnproven);
+    WaitOnRead.waitedInVain(name, words, Duration.ofNanos(System.nanoTime() - began), scope, trouble);
   }
 }
