@@ -11,6 +11,7 @@ from antipode.at_rest import lineage_at_rest, text_at_rest
 from antipode.errors import UnfitStoreError
 from antipode.hybrid_clock import HybridClock
 from antipode.lineage import EMPTY, Lineage
+from antipode.recent import Recent
 from antipode.scope import current_scope
 from antipode.settings import settings
 from antipode.shim import Server, Store
@@ -22,6 +23,7 @@ from antipode_mongodb.targets import Target, connections_of, is_of_one, url_of, 
 from antipode_mongodb.tombstones import Switches, are_on
 
 _ASK_S: Final = 5.0
+_MOST_CURSORS: Final = 256
 UNKNOWN: Final = Flavour("MongoDB", why_none="it has not answered yet")
 
 
@@ -52,6 +54,8 @@ class Binding:
         self.unfit = ""
         """Why nothing that it writes can be proved."""
         self.switches = Switches()
+        self.cursors: Recent[Any, Lineage] = Recent(_MOST_CURSORS)
+        """By the id of a cursor whose batches are fetched by hand: what was proved when it was opened."""
         self._lock = threading.Lock()
         self._view: Any = None
         """What the client saw of its servers when the flavour was asked for."""

@@ -7,6 +7,7 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
+from antipode.lineage import EMPTY, Lineage
 from antipode.settings import settings
 from antipode.shim import Write
 from bson.objectid import ObjectId
@@ -15,6 +16,7 @@ from pymongo.operations import InsertOne, ReplaceOne, UpdateMany, UpdateOne
 from pymongo.write_concern import WriteConcern
 
 from antipode_mongodb import noting
+from antipode_mongodb.batches import watched
 from antipode_mongodb.binding import Binding
 from antipode_mongodb.bulk import bulk_write, can_take_apart
 from antipode_mongodb.fields import (
@@ -37,12 +39,14 @@ from antipode_mongodb.steps import Blocking, Steps
 from antipode_mongodb.writing import At, Change, change_one, delete_one, run_change, run_deletion
 
 Given = dict[str, Any]
+INQUIRIES: Final = ("list_indexes", "list_search_indexes", "index_information", "options", "watch")
 _PARAMETERS: Final = {
     name: tuple(inspect.signature(getattr(Collection, name)).parameters)[1:]
     for name in (
         *("insert_one", "insert_many", "replace_one", "update_one", "update_many", "delete_one", "delete_many"),
         *("find_one_and_delete", "find_one_and_replace", "find_one_and_update", "bulk_write", "drop", "rename"),
         *("aggregate", "count_documents", "estimated_document_count", "distinct", "aggregate_raw_batches"),
+        *INQUIRIES,
     )
 }
 READING_COMMANDS: Final = frozenset(
@@ -353,7 +357,14 @@ COUNTS: Final = ("count_documents", "estimated_document_count", "distinct")
 def count(at: At, name: str, given: Given) -> Steps[Any]:
     """A read of numbers or single values."""
     send = lambda: getattr(at.low, name)(**given)  # noqa: E731
-    return untold(at.binding, at.low.database.client, send, at.namespace, lambda: of_method(at.low, name, given))
+    asked = lambda: of_method(at.low, name, given)  # noqa: E731
+    return untold(at.binding, at.low.database.client, send, at.namespace, asked, session=given.get("session"))
+
+
+def inquire(at: At, name: str, given: Given) -> Steps[Any]:
+    """A read of what a collection is, or of its changes."""
+    send = lambda: getattr(at.low, name)(**given)  # noqa: E731
+    return untold(at.binding, at.low.database.client, send, at.namespace, session=given.get("session"))
 
 
 def untold(
@@ -362,9 +373,16 @@ def untold(
     call: Callable[[], Any],
     what: str = "",
     asked: Callable[[], Asked | None] | None = None,
+    *,
+    session: Any = None,
+    past: Lineage | None = None,
 ) -> Steps[Any]:
-    """A read of which nobody can tell what its values depend on; what: a collection's name, where it is one's."""
-    read = Read(binding)
+    """A read of which nobody can tell what its values depend on; what: a collection's name, where it is one's.
+
+    session, past: as `Read` has them.
+    """
+    read = Read(binding, past=past, session=session)
+    proved = read.wanted if past is None else past
     noted = noting.begin(binding) if settings().history else None
     try:
         yield from read.waiting()
@@ -378,7 +396,7 @@ def untold(
     read.came(client, asked=asked)
     if read.collects:
         read.unknown()
-    return result
+    return watched(result, binding, proved) if binding.records else result
 
 
 def aggregate(at: At, name: str, given: Given) -> Steps[Any]:
@@ -395,7 +413,8 @@ def aggregate(at: At, name: str, given: Given) -> Steps[Any]:
         given = {**given, "pipeline": [*stages, {"$unset": list(OURS)}]}
     send = lambda: getattr(at.low, name)(**given)  # noqa: E731
     asked = lambda: of_method(at.low, name, given)  # noqa: E731
-    return (yield from untold(at.binding, at.low.database.client, send, at.namespace, asked))
+    session = given.get("session")
+    return (yield from untold(at.binding, at.low.database.client, send, at.namespace, asked, session=session))
 
 
 def _piped(at: At, name: str, given: Given) -> Steps[Any]:
@@ -439,7 +458,7 @@ def wide_write(
         enlist(session, one)
     else:
         incomplete([one], binding.store.name, "operation", "it carries no version here")
-    return result
+    return watched(result, binding, EMPTY)
 
 
 def command_of(given: Mapping[str, Any], more: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -132,6 +132,12 @@ def recorded(
 # Transactions: the session keeps their writes
 
 
+def bound_session(client: Any) -> Any:
+    """Return the session that `ClientSession.bind()` gives to calls that name none; None where there is none."""
+    find = getattr(client, "_get_bound_session", None)  # of later releases of PyMongo
+    return None if find is None else find()
+
+
 def enlist(session: Any, write: Write) -> None:
     """A write inside a transaction is pending until that ends."""
     session.__dict__.setdefault("_antipode_writes", []).append(write)

@@ -32,21 +32,36 @@ from antipode_mongodb.targets import member
 _LASTING = ("majority", "linearizable", "snapshot")
 """Read concerns whose values no election takes back."""
 _PAST = (
-    "the cursor's data is of a moment that is past, and the read depends on more than it waited for then: open the "
-    "cursor anew, or fetch all of it before"
+    "what it fetches is of a moment that is past, and the read depends on more than was waited for then: open the "
+    "cursor anew, or fetch all of it before; begin another transaction or snapshot"
 )
+
+
+def moment_of(session: Any) -> Lineage | None:
+    """Return what was proved when a session's transaction or snapshot took its moment; None where no moment is taken.
+
+    Of a moment that a write has taken, or nobody saw being taken, nothing was proved.
+    """
+    if session is None:
+        return None
+    if session.in_transaction:
+        is_taken = not session._starting_transaction
+    else:
+        is_taken = bool(session.options.snapshot) and session._snapshot_time is not None
+    return session.__dict__.get("_antipode_proved", EMPTY) if is_taken else None
 
 
 class Read:
     """One read: who wants to know what its values depend on."""
 
-    def __init__(self, binding: Binding, client: Any = None, past: Lineage | None = None) -> None:
+    def __init__(self, binding: Binding, client: Any = None, past: Lineage | None = None, session: Any = None) -> None:
         """client: the one that reads; where it is not given, nothing that is read is covered.
 
-        past: of data that was taken before, and is fetched now: what was waited for then (SHIM-48).
+        past: of data that was taken before, and is fetched now: what was waited for then (SHIM-48). session: the one
+        in which it reads, which may show a moment that is past, or takes it now.
         """
         self.binding = binding
-        self._past = past
+        self._past = moment_of(session) if past is None else past
         self._client = client
         self._epoch = binding.flavour.epoch
         self._sure = True
@@ -56,6 +71,8 @@ class Read:
         self._merged = Reading() if binding.records and binding.merges and self._scope is not None else None
         self.covers: WriteId | None = None
         """The position that goes into lineages with the values."""
+        if session is not None and self._past is None:
+            session.__dict__["_antipode_proved"] = self.wanted
 
     @property
     def collects(self) -> bool:

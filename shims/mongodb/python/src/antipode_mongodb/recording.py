@@ -8,7 +8,7 @@ import inspect
 from collections.abc import Callable, Mapping
 from typing import Any, Final, cast
 
-from antipode.lineage import EMPTY
+from antipode.lineage import EMPTY, Lineage
 from antipode.recorder import NotedRead
 from antipode.settings import settings
 from pymongo.asynchronous.cursor import AsyncCursor
@@ -16,22 +16,18 @@ from pymongo.read_concern import ReadConcern
 from pymongo.synchronous.cursor import Cursor
 
 from antipode_mongodb import noting, operations
+from antipode_mongodb.batches import cached, past_of
 from antipode_mongodb.binding import Binding
 from antipode_mongodb.fields import hiding, is_whole, widened
 from antipode_mongodb.operations import Given, given_to
 from antipode_mongodb.outcome import BATCHES, ONE, SEVERAL, failure_in
-from antipode_mongodb.positions import aborted, committed, taken
+from antipode_mongodb.positions import aborted, bound_session, committed, taken
 from antipode_mongodb.reading import Read, Seen, can_strip
 from antipode_mongodb.repeating import of_find
 from antipode_mongodb.steps import Steps, run, run_async
 from antipode_mongodb.writing import At
 
 _FIND = ("filter", "projection")
-
-
-def _cached(function: Callable[[Any], type[Any]]) -> Callable[[Any], type[Any]]:
-    """One class for each of the client's own."""
-    return functools.cache(function)
 
 
 def _binding_of(client: Any) -> Binding:
@@ -99,21 +95,27 @@ def _collection_method(name: str, *, is_async: bool, how: Callable[[At, str, Giv
     if is_async:
 
         async def async_method(self: Any, *args: Any, **kwargs: Any) -> Any:
-            return await run_async(how(self._antipode_at, name, given_to(name, args, kwargs)))
+            return await run_async(how(self._antipode_at, name, _in_session(self, given_to(name, args, kwargs))))
 
         return async_method
 
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-        return run(how(self._antipode_at, name, given_to(name, args, kwargs)))
+        return run(how(self._antipode_at, name, _in_session(self, given_to(name, args, kwargs))))
 
     return method
+
+
+def _in_session(collection: Any, given: Given) -> Given:
+    """Return the arguments of a call with the session that is bound, where they name none."""
+    bound = None if given.get("session") is not None else bound_session(collection.database.client)
+    return given if bound is None else {**given, "session": bound}
 
 
 def _is_async(plain: type[Any]) -> bool:
     return any("asynchronous" in each.__module__ for each in plain.__mro__)
 
 
-@_cached
+@cached
 def recording_collection(plain: Any) -> type[Any]:
     """The class of a wrapped client's collections: a subclass of the client's own."""
     is_async = _is_async(plain)
@@ -122,6 +124,7 @@ def recording_collection(plain: Any) -> type[Any]:
         (operations.WRITES, operations.write),
         (operations.COUNTS, operations.count),
         (("aggregate", "aggregate_raw_batches"), operations.aggregate),
+        (operations.INQUIRIES, operations.inquire),
     ):
         for name in names:
             method = _collection_method(name, is_async=is_async, how=how)
@@ -162,7 +165,8 @@ class _RecordingCursor:
         if seen is None or own._explain:
             return None
         is_later = own._id is not None and not own._query_flags & _TAILABLE  # whose later documents are new ones
-        read = Read(seen.binding, _client_of(self), self._antipode_proved if is_later else None)
+        past = self._antipode_proved if is_later else None
+        read = Read(seen.binding, _client_of(self), past, own._session or bound_session(_client_of(self)))
         if own._id is None:
             self._antipode_proved = read.wanted
         return read
@@ -189,7 +193,7 @@ class _RecordingCursor:
             noting.over(noted, found, read.covers)
 
 
-@_cached
+@cached
 def _cursor_class(plain: Any) -> type[Any]:
     if _is_async(plain):
 
@@ -274,6 +278,8 @@ def _wide_method(plain: type[Any], name: str, how: _How) -> Any:
             return (yield lambda: own(self, *args, **kwargs))  # raises it, with its own words
         del given["self"]
         more = given.pop("kwargs", {})
+        if given.get("session") is None and (bound := bound_session(getattr(self, "client", self))) is not None:
+            given["session"] = bound
         return (yield from how(self, given, more, lambda used: own(self, **{**given, **more, "session": used})))
 
     if _is_async(plain):
@@ -293,15 +299,27 @@ def _wide(client: Any, given: Given, concern: Any, call: Callable[[Any], Any], *
     return operations.wide_write(_binding_of(client), client, concern, given.get("session"), call, **options)
 
 
-def _read(self: Any, given: Given, call: Callable[[Any], Any], *, data: bool = True) -> Steps[Any]:
-    send = lambda: call(given.get("session"))  # noqa: E731
-    return (yield from operations.untold(_binding_of(self.client), self.client, send)) if data else (yield send)
+def _read(self: Any, given: Given, call: Callable[[Any], Any], past: Lineage | None = None) -> Steps[Any]:
+    client, session = getattr(self, "client", self), given.get("session")
+    send = lambda: call(session)  # noqa: E731
+    return operations.untold(_binding_of(client), client, send, session=session, past=past)
+
+
+def _asked(self: Any, given: Given, call: Callable[[Any], Any], sent: Mapping[str, Any]) -> Steps[Any]:
+    """A command that does not write."""
+    if not operations.reads_data(sent):
+        return (yield lambda: call(given.get("session")))
+    return (yield from _read(self, given, call, past_of(_binding_of(self.client), sent)))
+
+
+def _inquire(self: Any, given: Given, _more: Given, call: Callable[[Any], Any]) -> Steps[Any]:
+    return _read(self, given, call)
 
 
 def _command(self: Any, given: Given, more: Given, call: Callable[[Any], Any]) -> Steps[Any]:
     sent = operations.command_of(given, more)
     if not operations.may_write(sent):
-        return (yield from _read(self, given, call, data=operations.reads_data(sent)))
+        return (yield from _asked(self, given, call, sent))
     concern = sent.get("writeConcern")  # no other goes with it; without, the server's default holds
     asked = concern if isinstance(concern, Mapping) else {}
     parts = ONE if operations.is_of_one(sent) else SEVERAL
@@ -311,7 +329,7 @@ def _command(self: Any, given: Given, more: Given, call: Callable[[Any], Any]) -
 def _cursor_command(self: Any, given: Given, more: Given, call: Callable[[Any], Any]) -> Steps[Any]:
     sent = operations.command_of(given, more)
     if not operations.may_write(sent):
-        return (yield from _read(self, given, call, data=operations.reads_data(sent)))
+        return (yield from _asked(self, given, call, sent))
     return (yield from _wide(self.client, given, None, call, parts=ONE if operations.is_of_one(sent) else SEVERAL))
 
 
@@ -340,15 +358,20 @@ _OF_DATABASES: Final[dict[str, _How]] = {
     "cursor_command": _cursor_command,
     "aggregate": _aggregate,
     "drop_collection": _drop_collection,
+    **dict.fromkeys(("list_collections", "list_collection_names", "validate_collection", "watch"), _inquire),
 }
-_OF_CLIENTS: Final[dict[str, _How]] = {"drop_database": _drop_database, "bulk_write": _client_bulk_write}
+_OF_CLIENTS: Final[dict[str, _How]] = {
+    "drop_database": _drop_database,
+    "bulk_write": _client_bulk_write,
+    **dict.fromkeys(("list_databases", "list_database_names", "watch"), _inquire),
+}
 
 
 def _made_collection(result: Any) -> Any:
     return _as_recording_collection(result)
 
 
-@_cached
+@cached
 def recording_database(plain: Any) -> type[Any]:
     """The class of a wrapped client's databases."""
     members: dict[str, Any] = {"__module__": plain.__module__}
@@ -408,7 +431,7 @@ class RecordingClient:
         """Whether it was closed is the plain client's matter."""
 
 
-@_cached
+@cached
 def recording_client(plain: Any) -> type[Any]:
     """The class of a wrapped client: a subclass of the client's own."""
     members: dict[str, Any] = {"__module__": plain.__module__, "__slots__": ()}
@@ -417,12 +440,13 @@ def recording_client(plain: Any) -> type[Any]:
     return type(plain.__name__, (RecordingClient, plain), members)
 
 
-@_cached
+@cached
 def _recording_session(plain: Any) -> type[Any]:
     """The class of a wrapped client's sessions: their transactions' writes are recorded by the commit."""
 
     def start_transaction(self: Any, *args: Any, **kwargs: Any) -> Any:
         result = plain.start_transaction(self, *args, **kwargs)
+        self.__dict__.pop("_antipode_proved", None)  # of the transaction before
         for write in taken(self):  # of a commit whose outcome nobody knows
             write.outcome_unknown()
         return result

@@ -17,6 +17,13 @@ SCHEMES: Final = ("mongodb", "mongodb+srv")
 _DEFAULT_PORT: Final = 27017
 
 
+class OwnClient(pymongo.MongoClient[dict[str, Any]]):
+    """A client of our own: it has no part in a session that the application has bound to its own calls."""
+
+    def _get_bound_session(self) -> None:
+        return None
+
+
 @dataclass(frozen=True)
 class Target:
     """One server."""
@@ -31,7 +38,7 @@ class Target:
         limit = max(round(timeout * 1000), 1)
         bounded = dict.fromkeys(("serverSelectionTimeoutMS", "connectTimeoutMS", "socketTimeoutMS"), limit)
         ours = {"retryReads": False, "retryWrites": False, "maxPoolSize": 2, "tz_aware": False, "document_class": dict}
-        return pymongo.MongoClient(**{**self.given, **bounded, **ours, "minPoolSize": 0, "connect": False})
+        return OwnClient(**{**self.given, **bounded, **ours, "minPoolSize": 0, "connect": False})
 
     def __str__(self) -> str:
         return self.address
