@@ -166,6 +166,25 @@ def test_proofs_are_dropped_with_another_instance_or_epoch_or_a_step_back(change
     assert not antipode.barrier(at(10), timeout=0.05, on_timeout="proceed", on_unproven="proceed").satisfied
 
 
+def test_what_a_server_said_last_is_what_is_told_of_it() -> None:
+    """BAR-43: in the words of a late write, also behind a reset, and where it counts in another history."""
+    quiet = Log("log-1")
+    quiet.answer = always(NOT_YET)
+    fake_store("log", quiet, shim=LogShim)
+    [server] = registry().need("log").servers()
+
+    def told(lineage: Lineage) -> str:
+        return antipode.barrier(lineage, timeout=0.1, on_timeout="proceed").stores["log"].reason
+
+    assert "is at an unknown position, wanted e1….9" in told(at(9))
+    server.applied("i1", "e1", {"e1": 7})
+    server.reset()
+    assert "is at e1….7, wanted e1….9" in told(at(9))
+    server.applied("i1", "e1-later", {"e1-later": 3})
+    server.reset()
+    assert "is at e1-l….3 of another epoch, wanted e1….9" in told(at(9))
+
+
 def test_a_server_that_breaks_off_loses_its_proofs() -> None:
     antipode.configure(free_path_ttl=60)
     log = log_store()

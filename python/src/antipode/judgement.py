@@ -123,7 +123,8 @@ def _missing(need: Need) -> str:
     if need.answer is not None and need.answer.reason:
         return f"replica {server.address}: {need.answer.reason}"
     if need.counter >= 0:
-        return f"replica {server.address} is at {server.position}, wanted {need.epoch[:4]}….{need.counter}"
+        place = server.position_beside(need.epoch)
+        return f"replica {server.address} is at {place}, wanted {need.epoch[:4]}….{need.counter}"
     return f"replica {server.address} has not got {need.write_id}"
 
 

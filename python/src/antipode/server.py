@@ -79,6 +79,8 @@ class Server:
         self._epoch = ""
         self._proofs: tuple[Mapping[str, int], float] = ({}, -1e9)
         """Per epoch how far, and when the server said so: one value, so that none is taken with another's time."""
+        self._said: tuple[str, int] | None = None
+        """Its position as it last said it: for people, who want to know it when the proofs are dropped, too."""
         self._resets = 0
         """How often the data were replaced. An answer to a question from before may speak of those before."""
         self._asked_under = 0
@@ -125,6 +127,8 @@ class Server:
         elif positions != applied:
             applied = {**applied, **positions}
         self._proofs = (applied, now)
+        if epoch in applied:
+            self._said = epoch, applied[epoch]
         self._answered_at = now
         self.store.ages.note(epoch, applied.get(epoch, 0), now)
         if self._asked_under != self._resets:  # by another thread, meanwhile
@@ -163,12 +167,12 @@ class Server:
         """How far the server was last seen in an epoch; None where it has not said."""
         return self._applied.get(epoch)
 
-    @property
-    def position(self) -> str:
-        """Where the server was last seen, for a person."""
-        if not self._epoch:
+    def position_beside(self, epoch: str) -> str:
+        """Return where the server last said that it was, for a person who wants a position of this epoch."""
+        if self._said is None:
             return "an unknown position"
-        return f"{self._epoch[:4]}….{self._applied.get(self._epoch, 0)}"
+        own, counter = self._said
+        return f"{own[:4]}….{counter}{'' if own == epoch else ' of another epoch'}"
 
     @property
     def down(self) -> str:
