@@ -194,6 +194,20 @@ CASES: Final[tuple[Case, ...]] = (
         newNames="NeverFalselyVisible",
     ),
     Case("Sets_three_writes", long=True),
+    Case("LeftOut_two_servers"),
+    Case("LeftOut_complete", "NobodyPassesNamingNobody"),
+    Case("LeftOut_incomplete", "NobodyPassesNamingSome"),
+    Case("LeftOut_short_memory", "PassNamesTheRest"),
+    *mutants(
+        "LeftOut_two_servers",
+        outIsNamed="PassNamesTheRest",
+        allOutIsUnproven="SomebodyIsJudged",
+        byItsOwnAnswer="PassNamesTheRest",
+        emptyIsAFault="PassNamesTheRest",
+        graceEnds="PassNamesTheRest",
+        awayIsNamed="PassNamesTheRest",
+    ),
+    Case("LeftOut_three_servers", long=True),
 )
 
 
