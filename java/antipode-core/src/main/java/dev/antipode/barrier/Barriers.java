@@ -10,6 +10,7 @@ import dev.antipode.PendingWrite;
 import dev.antipode.StoreResult;
 import dev.antipode.Verdict;
 import dev.antipode.configuration.ProcessSettings;
+import dev.antipode.records.Records;
 import dev.antipode.shim.Registry;
 import dev.antipode.telemetry.CallSite;
 import dev.antipode.telemetry.Outcome;
@@ -95,6 +96,9 @@ public final class Barriers {
     tell(plan, result, group, context, site);
     if (result.satisfied() && !leftOut) {
       FreePath.remember(plan, result);
+      if (!plan.asked().isEmpty()) {
+        Records.countEnforced();
+      }
     }
     Enforcement.enforce(plan, result);
     return result;

@@ -16,6 +16,7 @@ public final class Counts {
   private static final int MOST = 10_000;
   private static final Counted REQUESTS = new Counted("requests", "", "");
   private static final Counted MESSAGES = new Counted("messages", "", "");
+  private static final Counted ENFORCED = new Counted("enforced_barriers", "", "");
   private static final Comparator<Counted> IN_ORDER =
       Comparator.comparing(Counted::what).thenComparing(Counted::site).thenComparing(Counted::store);
   private static final Map<Counted, LongAdder> COUNTS = new ConcurrentHashMap<>();
@@ -43,6 +44,11 @@ public final class Counts {
     } else if (kind == ScopeKind.MESSAGE) {
       add(MESSAGES);
     }
+  }
+
+  /** A barrier waited for all that it was asked about, and passed. */
+  static void enforced() {
+    add(ENFORCED);
   }
 
   private static void add(Counted counted) {

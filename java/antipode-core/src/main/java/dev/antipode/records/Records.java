@@ -1,6 +1,7 @@
 package dev.antipode.records;
 
 import dev.antipode.configuration.ProcessSettings;
+import dev.antipode.configuration.Setting;
 import io.opentelemetry.api.common.Attributes;
 import io.opentelemetry.api.common.AttributesBuilder;
 import io.opentelemetry.api.trace.Span;
@@ -111,6 +112,14 @@ public final class Records {
   public static void start() {
     hook();
     WRITER.start();
+  }
+
+  /** Counts a barrier that judged what it was asked about, and passed, where the process enforces (REC-26). */
+  public static void countEnforced() {
+    Counts.enforced();
+    if (!WRITER.isUsed() && ProcessSettings.inForce().said(Setting.RECORDS) != null) {
+      start();
+    }
   }
 
   private static void hook() {

@@ -2,13 +2,16 @@ package dev.antipode.records;
 
 import static dev.antipode.records.Lines.until;
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.antipode.Antipode;
 import dev.antipode.BarrierOptions;
+import dev.antipode.BarrierTimeoutException;
 import dev.antipode.LineageScope;
+import dev.antipode.Mode;
 import dev.antipode.Reach;
 import dev.antipode.Reading;
 import dev.antipode.ScopeKind;
@@ -44,7 +47,7 @@ import java.util.function.Consumer;
 import java.util.stream.Stream;
 import java.util.stream.StreamSupport;
 
-/** What to do with the vectors of dry-run records (REC-1, REC-3 to REC-8, REC-11 to REC-20), on the embedded store. */
+/** What to do with the vectors of dry-run records (REC-1, REC-3 to REC-8, REC-11 to REC-20, REC-26), on the embedded store. */
 public final class RecordsVectors {
   /** By the name of their file. */
   public static final Map<String, Consumer<JsonNode>> KINDS =
@@ -109,6 +112,7 @@ public final class RecordsVectors {
   private static void configure(String word, JsonNode value) {
     Settings now = Antipode.settings();
     Antipode.configure(switch (word) {
+      case "mode" -> now.mode(Mode.valueOf(value.asText().toUpperCase(Locale.ROOT)));
       case "sample" -> now.sample(value.asDouble());
       case "repeat_reads" -> now.repeatReads(value.asBoolean());
       case "stores" -> now.stores(stream(value).map(JsonNode::asText).toList());
@@ -144,7 +148,7 @@ public final class RecordsVectors {
       case "answered" -> scopes.get(name).sent();
       case "set" -> clients.get(store + "/a").set(name, text(step, "value"));
       case "get" -> read(step);
-      case "barrier" -> assertThat(Antipode.barrier(options(step)).dryRun()).isTrue();
+      case "barrier" -> barrier(step);
       case "freeze" -> stores.get(name).freeze("b");
       case "heal" -> stores.get(name).heal("b");
       case "stop" -> stores.get(name).stop("b");
@@ -193,6 +197,17 @@ public final class RecordsVectors {
     }
     try (Reading reading = Antipode.reading(Antipode.deserialize(texts.get(text(step, "after"))))) {
       assertThat(client.get(key)).isEqualTo(text(step, "value"));
+    }
+  }
+
+  private static void barrier(JsonNode step) {
+    if (Antipode.settings().mode() == Mode.DRY_RUN) {
+      assertThat(Antipode.barrier(options(step)).dryRun()).isTrue();
+    } else if (step.has("passes")) {
+      assertThatThrownBy(() -> Antipode.barrier(options(step).timeout(Duration.ofMillis(200))))
+          .isInstanceOf(BarrierTimeoutException.class);
+    } else {
+      assertThat(Antipode.barrier(options(step).timeout(Duration.ofSeconds(10))).satisfied()).isTrue();
     }
   }
 
