@@ -108,7 +108,6 @@ class RepeatedReadTest {
   void theEndOfTheProcessWaitsForARecordThatIsBeingMade() throws InterruptedException {
     CountDownLatch began = new CountDownLatch(1);
     AtomicBoolean isTold = new AtomicBoolean();
-    isThere.set(true);
     Following.follow(server(), List.copyOf(ONE.ofStore("posts")), () -> { }, writes -> {
       began.countDown();
       try {
@@ -118,8 +117,14 @@ class RepeatedReadTest {
       }
       isTold.set(true);
     });
-    began.await();
-    CompletableFuture.delayedExecutor(50, TimeUnit.MILLISECONDS).execute(held::countDown);
+    until(Following::allLookedAt); // what the first look finds may be told on this thread
+    isThere.set(true);
+    assertThat(began.await(60, TimeUnit.SECONDS)).isTrue();
+    Thread waiting = Thread.currentThread();
+    CompletableFuture.runAsync(() -> {
+      until(() -> waiting.getState() == Thread.State.TIMED_WAITING);
+      held.countDown();
+    });
     Following.giveUpAll();
     assertThat(isTold).isTrue();
   }
