@@ -20,6 +20,7 @@ final class RecordingStatement extends Proxies.Handler {
   private final Flow flow;
   private Kind batch = Kind.READ;
   private final Set<LineageScope> batchScopes = new HashSet<>(2); // of those that added what may write
+  private boolean batchReads; // what it may write
   private boolean batchImports; // a snapshot
   private String last; // what gave the rows that are there
   private Lineage moment = Lineage.EMPTY; // that these are of
@@ -48,18 +49,7 @@ final class RecordingStatement extends Proxies.Handler {
         last = sent;
         return executed(flow.binding().classify(sent), sent, method, args);
       case "executeBatch", "executeLargeBatch":
-        Kind all = batch;
-        List<LineageScope> scopes = List.copyOf(batchScopes);
-        boolean imports = batchImports;
-        clearBatch();
-        Object counts = flow.run(all, true, () -> {
-          flow.joinScopes(scopes);
-          return plainly(method, args);
-        });
-        if (imports) {
-          flow.moments().imported();
-        }
-        return counts;
+        return batched(method, args);
       case "addBatch":
         addToBatch(args == null ? text : (String) args[0]);
         return plainly(method, args);
@@ -151,12 +141,30 @@ final class RecordingStatement extends Proxies.Handler {
   private void clearBatch() {
     batch = Kind.READ;
     batchScopes.clear();
-    batchImports = false;
+    batchReads = batchImports = false;
+  }
+
+  private Object batched(Method method, Object[] args) throws Throwable {
+    Kind all = batch;
+    List<LineageScope> scopes = List.copyOf(batchScopes);
+    boolean reads = batchReads;
+    boolean imports = batchImports;
+    clearBatch();
+    Flow.Call<Object> sending = () -> flow.run(all, true, () -> {
+      flow.joinScopes(scopes);
+      return plainly(method, args);
+    });
+    Object counts = reads ? Reads.around(flow, Kind.MAYBE, null, sending) : sending.run();
+    if (imports) {
+      flow.moments().imported();
+    }
+    return counts;
   }
 
   private void addToBatch(String sent) {
     Kind kind = flow.binding().classify(sent);
     flow.session().sent(kind, sent);
+    batchReads |= kind.mayRead(sent);
     batchImports |= Moments.imports(sent);
     if (kind == Kind.READ) {
       return;

@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import dev.antipode.Antipode;
 import dev.antipode.BarrierException;
 import dev.antipode.BarrierOptions;
+import dev.antipode.BarrierTimeoutException;
 import dev.antipode.Lineage;
 import dev.antipode.LineageScope;
 import dev.antipode.Ordered;
@@ -94,6 +95,23 @@ class ReadingTest extends QuietRegion {
     try (LineageScope scope = Antipode.scope(written); Connection connection = standby.getConnection()) {
       assertThat(Region.shows(connection, key)).isEqualTo("v");
       assertThat(scope.lineage()).isEqualTo(written);
+    }
+  }
+
+  /** What a batch writes it may have read before: INSERT … SELECT. */
+  @Test
+  void aBatchThatReadsWaits_SHIM_44() throws SQLException {
+    DataSource waiting = region().wrap("a", options().timeout(Duration.ofMillis(300)));
+    Ordered now = (Ordered) write(newKey()).ids().get(0).version();
+    Lineage ahead = Lineage.of(WriteId.position(STORE, now.epoch(), now.counter() + (1L << 30)));
+    try (Reading seen = Antipode.reading(ahead);
+        Connection connection = waiting.getConnection();
+        Statement statement = connection.createStatement()) {
+      statement.addBatch("INSERT INTO posts VALUES ('" + newKey() + "', 'v')");
+      assertThat(statement.executeBatch()).containsExactly(1);
+      statement.addBatch("INSERT INTO posts SELECT key || 'x', value FROM posts WHERE false");
+      assertThatThrownBy(statement::executeBatch).isInstanceOf(BarrierTimeoutException.class);
+      assertThat(seen.after()).contains(ahead);
     }
   }
 
