@@ -163,6 +163,7 @@ TEST_F(Ends, WhatAHeldCursorOfABlockWritesInTheCommitIsRecorded) {
   Must(writer_.Exec("DO $$ BEGIN EXECUTE 'DECLARE c CURSOR WITH HOLD FOR SELECT leave_one()'; END $$"));
   Must(writer_.Exec("COMMIT"));
   EXPECT_TRUE(regions_.Shows("a", "held"));
+  EXPECT_GE(PositionIn(scope.lineage()).counter, 1U);
   EXPECT_TRUE(ComesTo(regions_, scope.lineage(), "held"));
   regions_.Ask("a", "DROP FUNCTION leave_one()");
 }
