@@ -224,16 +224,21 @@ Judge(position) ==
 NeverFalselyVisible ==
     Ended(look) => \A each \in told : Judge(each) = "visible" => Has(look.at, each.write)
 
-\* When the history was asked for it was not there, and nothing that the server may follow had it.
+\* The write may be at s, now or later, whatever that is attached to.
+MayCome(s, write) ==
+    Has(s, write) \/ \E p \in Servers : server[p].primary /\ CanGoOn(s, p) /\ Has(p, write)
+
+\* It did not come from what the server might follow when it was asked for its history; or it can come
+\* no more, from anywhere.
 UnprovenIsFinal ==
-    Ended(look) => \A each \in told : Judge(each) = "unproven" => each.write \notin look.coming
+    Ended(look) => \A each \in told : Judge(each) = "unproven" =>
+        each.write \notin look.coming \/ ~MayCome(look.at, each.write)
 
 \* More than the rules promise: nor anywhere else that the server could still be attached to.  TLC has
 \* to refute it: a server that is attached to one of two heirs, and has not come to where they part,
 \* may be attached to the other.
 UnprovenWhateverItFollows ==
-    Ended(look) => \A each \in told : Judge(each) = "unproven" =>
-        \A p \in Servers : (server[p].primary /\ CanGoOn(look.at, p)) => ~Has(p, each.write)
+    Ended(look) => \A each \in told : Judge(each) = "unproven" => ~MayCome(look.at, each.write)
 
 \* Who has all that its primary has says of each write whether it is there.
 CaughtUpKnows ==
