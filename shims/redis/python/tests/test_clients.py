@@ -18,7 +18,6 @@ import redis
 import redis.asyncio
 from antipode.testing import isolated
 from antipode_lab.stores.redis import RedisOptions, RedisStore
-from antipode_redis.commands import KINDS, Kind, classify
 from antipode_redis.info import Replication, parse
 from regions import STORE, until
 
@@ -52,32 +51,6 @@ def position(lineage: antipode.Lineage) -> int:
     [write_id] = lineage.of_store(STORE)
     assert isinstance(write_id.version, antipode.Ordered)
     return write_id.version.counter
-
-
-def test_the_table_of_commands_is_the_servers(redis_lab: RedisStore) -> None:
-    """Redis 7.0's own write flags; what may write beyond them; nothing is missing."""
-    commands: dict[str, Any] = redis_lab.client("a").command()
-    maybe = {"EVAL", "EVALSHA", "FCALL", "DEBUG", "MIGRATE", "PFDEBUG"}
-    by_words = {"SORT", "GEORADIUS", "GEORADIUSBYMEMBER", "FUNCTION", "XGROUP"}
-    for name, told in commands.items():
-        upper = name.upper()
-        if upper in by_words:
-            continue
-        kind = classify([upper])
-        if upper in maybe:
-            assert kind is Kind.MAYBE, upper
-        elif "write" in told["flags"]:
-            assert kind is Kind.WRITE, upper
-        else:
-            assert kind in (Kind.READ, Kind.OTHER, Kind.TRANSACTION), upper
-        assert upper in KINDS or upper in maybe, upper
-    assert classify(["SORT", "k"]) is Kind.READ
-    assert classify(["sort", "k", b"store", "l"]) is Kind.WRITE
-    assert classify(["FUNCTION LOAD", "x"]) is classify(["XGROUP CREATE", "s"]) is Kind.WRITE
-    assert classify(["FUNCTION", "LIST"]) is Kind.READ
-    assert classify(["FUNCTION", "STATS"]) is Kind.OTHER
-    assert classify([b"set", "k", "v"]) is Kind.WRITE
-    assert classify(["SOME.MODULE", "k"]) is Kind.MAYBE
 
 
 def test_a_wrapped_client_is_an_instance_of_its_own_class_and_shares_the_pool(url: str) -> None:

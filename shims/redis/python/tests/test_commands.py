@@ -25,6 +25,8 @@ NEITHER = """
     SUNSUBSCRIBE SYNC TIME UNSUBSCRIBE UNWATCH WAIT WATCH XGROUP
 """.split()  # noqa: SIM905
 """Those of which each was looked at, and shows nothing of what keys hold: a new one is to be looked at, too."""
+MAYBE = {"DEBUG", "EVAL", "EVALSHA", "FCALL", "MIGRATE", "PFDEBUG"}
+"""Those that may write more, or otherwise, than their flags say."""
 READS_WITHOUT_A_WORD = {"GEORADIUS", "GEORADIUSBYMEMBER", "SORT"}
 """Flagged as writes, which they are with STORE."""
 
@@ -61,6 +63,8 @@ def test_every_command_of_the_server_is_known_for_what_it_does(redis_lab: RedisS
         kind = classify(words)
         if len(kinds) != 1:
             wrong.append(f"{words}: {kinds} by its spelling")
+        if (kind is Kind.MAYBE) != (words[0] in MAYBE):
+            wrong.append(f"{words} is {kind}")
         if "write" in flags and kind not in (Kind.WRITE, Kind.MAYBE) and words[0] not in READS_WITHOUT_A_WORD:
             wrong.append(f"{words} writes, and is {kind}")
         if "readonly" in flags and kind not in (Kind.READ, Kind.MAYBE) and words != ["LOLWUT"]:
@@ -70,6 +74,17 @@ def test_every_command_of_the_server_is_known_for_what_it_does(redis_lab: RedisS
         if kind is Kind.MAYBE and not answers(words):
             wrong.append(f"{words} may answer, and does not wait")
     assert not wrong, "\n".join(wrong)
+
+
+def test_words_of_a_command_decide() -> None:
+    """SHIM-43."""
+    assert classify(["SORT", "k"]) is Kind.READ
+    assert classify(["sort", "k", b"store", "l"]) is Kind.WRITE
+    assert classify(["FUNCTION LOAD", "x"]) is classify(["XGROUP CREATE", "s"]) is Kind.WRITE
+    assert classify(["FUNCTION", "LIST"]) is classify(["MEMORY USAGE", "k"]) is Kind.READ
+    assert classify(["FUNCTION", "STATS"]) is classify(["MEMORY STATS"]) is Kind.OTHER
+    assert classify([b"set", "k", "v"]) is Kind.WRITE
+    assert classify(["SOME.MODULE", "k"]) is Kind.MAYBE
 
 
 @pytest.mark.parametrize("words", [("MEMORY USAGE", "k"), ("MEMORY", "USAGE", "k"), (b"memory", b"usage", "k")])
