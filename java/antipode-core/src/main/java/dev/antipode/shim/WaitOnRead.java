@@ -100,9 +100,9 @@ public final class WaitOnRead {
     inVain("AP514", store, words, Duration.ZERO, scope, answer);
   }
 
-  /** {@code code} is that of the words; empty for the verdict's own. */
+  /** {@code ownCode} is that of the words; empty for the verdict's own. */
   private static void inVain(
-      String code, String store, String words, Duration waited, LineageScope scope, ServerResult answer) {
+      String ownCode, String store, String words, Duration waited, LineageScope scope, ServerResult answer) {
     boolean isUnproven = answer.verdict() == Verdict.UNPROVEN;
     Settings now = ProcessSettings.inForce();
     Policy policy = isUnproven && now.onUnproven() != Policy.AS_TIMEOUT ? now.onUnproven() : now.onTimeout();
@@ -114,9 +114,9 @@ public final class WaitOnRead {
     StoreResult judged = new StoreResult(answer.verdict(), told, waited, servers, answer.kind());
     BarrierResult result =
         new BarrierResult.Builder(false).waited(waited).judge(() -> Map.of(store, judged)).build();
-    String shown = code.isEmpty() ? judged.code() : code;
+    String code = ownCode.isEmpty() ? judged.code() : ownCode;
     BarrierException error = isUnproven
-        ? new BarrierUnprovenException(shown, told, result) : new BarrierTimeoutException(shown, told, result);
+        ? new BarrierUnprovenException(code, told, result) : new BarrierTimeoutException(code, told, result);
     if (policy == Policy.REDELIVER && scope != null && scope.delivery() != null) {
       throw new RedeliverException("give the message back: " + told, result, error);
     }
