@@ -199,6 +199,44 @@ def test_two_phase_commit_in_words(wrapped: psycopg.Connection[Any]) -> None:
         assert proved(scope)
 
 
+def test_the_end_of_another_prepared_transaction_settles_nothing(
+    wrapped: psycopg.Connection[Any], quiet_posts: Posts
+) -> None:
+    """SCOPE-17, SCOPE-24: each name has its own writes, whoever ends it; one that could not be ended is in doubt."""
+    other = quiet_posts.wrap("a", autocommit=True)
+
+    def prepare(connection: psycopg.Connection[Any], name: str) -> None:
+        connection.execute("BEGIN")
+        connection.execute(INSERT, (name,))
+        connection.execute(f"PREPARE TRANSACTION '{name}'".encode())
+
+    for end in ("ROLLBACK", "COMMIT"):
+        wrapped.autocommit = True
+        prepare(other, "theirs")
+        with antipode.scope() as mine:
+            prepare(wrapped, "mine")
+        with antipode.scope() as second:
+            prepare(wrapped, "second")
+            wrapped.execute("COMMIT PREPARED 'second'")
+            proved(second)
+        with antipode.scope():
+            wrapped.execute(f"{end} PREPARED 'theirs'".encode())
+        assert not mine.lineage.is_complete()
+        with antipode.scope():
+            wrapped.execute("COMMIT PREPARED 'mine'")
+        assert not mine.lineage.is_complete() or mine.lineage.of_store(STORE)
+        wrapped.execute("DELETE FROM posts")
+    wrapped.autocommit = False
+    with antipode.scope() as doubtful:
+        wrapped.tpc_begin("doubtful")
+        wrapped.execute(INSERT, ("doubtful",))
+        wrapped.tpc_prepare()
+        other.execute("COMMIT PREPARED 'doubtful'")
+        with pytest.raises(psycopg.Error):
+            wrapped.tpc_commit()
+        assert not doubtful.lineage.is_complete()
+
+
 def test_an_unknown_outcome_stays_pending(quiet_posts: Posts, quiet_lab: PostgresqlStore) -> None:
     wrapped = quiet_posts.wrap("a", autocommit=False)
     with antipode.scope() as scope:

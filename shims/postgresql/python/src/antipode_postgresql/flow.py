@@ -41,7 +41,7 @@ from antipode_postgresql.packets import (
 )
 from antipode_postgresql.positions import PAGE, number_of
 from antipode_postgresql.riding import Heard, Rider
-from antipode_postgresql.statements import Kind, is_held, may_commit_within
+from antipode_postgresql.statements import Kind, is_held, may_commit_within, prepared_name
 
 IDLE: Final = pq.TransactionStatus.IDLE
 INTRANS: Final = pq.TransactionStatus.INTRANS
@@ -49,6 +49,7 @@ _NO_WRITE: Final = (Kind.READ, Kind.SESSION, Kind.ROLLBACK, Kind.COMMIT, Kind.PR
 ASK_HOW: Final = 256
 """How many commits ask how they are made, after one whose answer did not prove that it was flushed:
 where several write at once, or with synchronous_commit=off, a question of its own would follow most of them."""
+_MOST_PREPARED: Final = 100
 OPEN: Final = (pq.TransactionStatus.INTRANS, pq.TransactionStatus.INERROR)
 OK: Final = pq.ConnStatus.OK
 _REFUSED: Final = pq.ExecStatus.FATAL_ERROR
@@ -71,8 +72,8 @@ class Flow(BesideRows):
         """Whether the statement on its way is a transaction by itself."""
         self.may_have_committed = False
         """Whether a statement within the open transaction may have committed what came before it (SCOPE-25)."""
-        self.prepared: Write | None = None
-        """A write of a prepared transaction (two-phase commit)."""
+        self._prepared: dict[bytes, tuple[Write, bool]] = {}
+        """Writes of prepared transactions (two-phase commit) by their names, and whether a part may be committed."""
         self.unsettled: list[tuple[Write, bool]] = []
         """Commits of a pipeline whose position could not ride along."""
         self.announced = False
@@ -143,6 +144,20 @@ class Flow(BesideRows):
             write.outcome_unknown()
         else:
             write.abandon()
+
+    def keep_prepared(self, text: bytes) -> None:
+        """The open transaction was prepared by this text: its write is pending until that name is ended."""
+        write, self.write = self.write, None
+        name = prepared_name(text)
+        if write is not None and name:
+            if len(self._prepared) == _MOST_PREPARED:  # others end them: the oldest stays pending in its scope
+                del self._prepared[next(iter(self._prepared))]
+            self._prepared[name] = write, self.may_have_committed
+
+    def take_prepared(self, text: bytes) -> None:
+        """The transaction that this text names is being ended: its write goes on here, and no other one's."""
+        if self.write is None and (found := self._prepared.pop(prepared_name(text), None)):
+            self.write, self.may_have_committed = found
 
     def closed(self) -> None:
         """The application gives the connection up."""

@@ -140,22 +140,22 @@ class RecordingBaseConnection:
                 flow.failed(Kind.WRITE, error)
                 raise
             flow.committing = False
-            flow.prepared, flow.write = flow.write, None  # pending until somebody commits it
+            flow.keep_prepared(words.encode())
             return result
         if not words.startswith(("COMMIT PREPARED", "ROLLBACK PREPARED")):
             return (yield from plain())
-        if flow.write is None:
-            flow.write, flow.prepared = flow.prepared, None
         if words.startswith("ROLLBACK"):
             result = yield from plain()
+            flow.take_prepared(words.encode())
             yield from flow.rolled_back_gen()
             return result
+        flow.take_prepared(words.encode())
         flow.begins(Kind.WRITE)
         flow.alone = flow.certain = True
         try:
             result = yield from plain()
         except BaseException as error:
-            flow.failed(Kind.WRITE, error)
+            flow.failed(Kind.END_PREPARED, error)  # it may be prepared still, and be committed later
             raise
         yield from flow.settle_apart_gen()
         return result
@@ -217,8 +217,8 @@ class RecordingBaseCursor:
             self._query = pgq
             yield from self._antipode_commit_text(flow)
             return
-        if kind is Kind.END_PREPARED and flow.write is None:
-            flow.write, flow.prepared = flow.prepared, None
+        if kind is Kind.END_PREPARED:
+            flow.take_prepared(pgq.query)
         flow.begins(kind, pgq.query)
         had_snapshot = flow.has_snapshot
         if flow.binding.rests and kind in (Kind.WRITE, Kind.MAYBE):
@@ -241,7 +241,7 @@ class RecordingBaseCursor:
         if piped or flow.write is None or flow.pgconn.transaction_status != IDLE:
             return
         if kind is Kind.PREPARE:
-            flow.prepared, flow.write = flow.write, None  # pending until somebody commits it
+            flow.keep_prepared(pgq.query)
         elif kind is Kind.ROLLBACK or kind is Kind.COMMIT:
             yield from flow.rolled_back_gen()  # a COMMIT of a transaction in error rolls it back
         else:

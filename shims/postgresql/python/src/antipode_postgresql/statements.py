@@ -56,6 +56,9 @@ _SETS: Final = frozenset({b"set", b"reset", b"discard"})
 _ROLLBACK_PART: Final = re.compile(rb"(?i)\s*(?:rollback|abort)\b.*\bto\b", re.DOTALL)
 _PREPARED: Final = re.compile(rb"(?i)\s*(?:commit|rollback)\s+prepared\b")
 _TWO_PHASE: Final = re.compile(rb"(?i)\s*prepare\s+transaction\b")
+_TRANSACTION: Final = re.compile(
+    rb"(?i)\s*(?:prepare\s+transaction|(?:commit|rollback)\s+prepared)\s+('(?:[^'\\]|'')*')[\s;]*\Z"
+)
 _COMMITS: Final = re.compile(rb"(?i)\b(?:commit|end|prepare)\b")
 _HELD: Final = re.compile(rb"(?i)\bwith\s+hold\b")
 _CHAIN: Final = re.compile(rb"(?i)\band\s+chain\b")
@@ -178,3 +181,9 @@ def may_commit_within(text: bytes) -> bool:
 def classify(text: bytes) -> Kind:
     """What a statement may do. Long ones are not remembered."""
     return _classify(text) if len(text) < 4096 else _classify.__wrapped__(text)
+
+
+def prepared_name(text: bytes) -> bytes:
+    """Return the literal that names the transaction which this text prepares or ends; empty where that is unsure."""
+    found = _TRANSACTION.match(text)
+    return found[1] if found else b""
