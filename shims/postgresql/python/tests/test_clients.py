@@ -237,6 +237,24 @@ def test_the_end_of_another_prepared_transaction_settles_nothing(
         assert not doubtful.lineage.is_complete()
 
 
+def test_what_is_prepared_unseen_is_in_doubt(wrapped: psycopg.Connection[Any]) -> None:
+    """SCOPE-17: in a text of several statements, or in a pipeline, nobody tells what was prepared."""
+    wrapped.autocommit = True
+    with antipode.scope() as scope:
+        wrapped.execute("BEGIN; INSERT INTO posts VALUES ('text', 'v'); PREPARE /* */ TRANSACTION 'text'")
+    assert not scope.lineage.is_complete()
+    with antipode.scope() as scope:
+        with wrapped.pipeline():
+            wrapped.execute("BEGIN")
+            wrapped.execute(INSERT, ("pipe",))
+            wrapped.execute("PREPARE TRANSACTION 'pipe'")
+        assert not scope.lineage.is_complete()
+        wrapped.execute(INSERT, ("plain",))
+        assert scope.lineage.of_store(STORE)  # what follows is recorded
+    for name in ("text", "pipe"):
+        wrapped.execute(f"ROLLBACK PREPARED '{name}'".encode())
+
+
 def test_an_unknown_outcome_stays_pending(quiet_posts: Posts, quiet_lab: PostgresqlStore) -> None:
     wrapped = quiet_posts.wrap("a", autocommit=False)
     with antipode.scope() as scope:

@@ -41,7 +41,7 @@ from antipode_postgresql.packets import (
 )
 from antipode_postgresql.positions import PAGE, number_of
 from antipode_postgresql.riding import Heard, Rider
-from antipode_postgresql.statements import Kind, is_held, may_commit_within, prepared_name
+from antipode_postgresql.statements import Kind, is_held, may_commit_within, may_prepare, prepared_name
 
 IDLE: Final = pq.TransactionStatus.IDLE
 INTRANS: Final = pq.TransactionStatus.INTRANS
@@ -72,6 +72,8 @@ class Flow(BesideRows):
         """Whether the statement on its way is a transaction by itself."""
         self.may_have_committed = False
         """Whether a statement within the open transaction may have committed what came before it (SCOPE-25)."""
+        self._may_be_prepared = False
+        """Whether what was sent may have prepared the transaction, where nobody tells when that is done."""
         self._prepared: dict[bytes, tuple[Write, bool]] = {}
         """Writes of prepared transactions (two-phase commit) by their names, and whether a part may be committed."""
         self.unsettled: list[tuple[Write, bool]] = []
@@ -101,14 +103,17 @@ class Flow(BesideRows):
         """A statement is about to be sent; of one with the text None nobody knows what it is."""
         if kind is not Kind.WRITE:
             self.may_set(kind)
+            if kind is Kind.PREPARE:
+                self._may_be_prepared = self.write is not None
             if kind in _NO_WRITE:
                 return
         if self.write is None:
             self.alone = self.pgconn.transaction_status == IDLE
             self.write = Write(self.binding.store, b"")
-            self.certain = self.may_have_committed = False
+            self.certain = self.may_have_committed = self._may_be_prepared = False
         else:
             self.write.join_scope()
+        self._may_be_prepared |= kind is Kind.MAYBE and bool(text) and may_prepare(text)
         if kind is Kind.WRITE or (text is not None and is_held(text)):
             self.certain = True  # what a cursor WITH HOLD writes it writes in the commit itself
         elif kind is Kind.MAYBE and (text is None or may_commit_within(text)):
@@ -148,6 +153,7 @@ class Flow(BesideRows):
     def keep_prepared(self, text: bytes) -> None:
         """The open transaction was prepared by this text: its write is pending until that name is ended."""
         write, self.write = self.write, None
+        self._may_be_prepared = False
         name = prepared_name(text)
         if write is not None and name:
             if len(self._prepared) == _MOST_PREPARED:  # others end them: the oldest stays pending in its scope
@@ -191,7 +197,7 @@ class Flow(BesideRows):
     def _forget(self) -> Write:
         write, self.write = self.write, None
         assert write is not None
-        self.certain = self.committing = self.alone = False
+        self.certain = self.committing = self.alone = self._may_be_prepared = False
         self.beside = None
         return write
 
@@ -452,6 +458,9 @@ class Flow(BesideRows):
     def _record(self, position: Ordered) -> None:
         if self.binding.unfit:
             self._incomplete("unfit", self.binding.unfit)
+            return
+        if self._may_be_prepared:
+            self._forget().outcome_unknown()  # it is pending until somebody ends it, who knows where
             return
         certain = self.certain
         write = self._forget()

@@ -59,6 +59,7 @@ _TWO_PHASE: Final = re.compile(rb"(?i)\s*prepare\s+transaction\b")
 _TRANSACTION: Final = re.compile(
     rb"(?i)\s*(?:prepare\s+transaction|(?:commit|rollback)\s+prepared)\s+('(?:[^'\\]|'')*')[\s;]*\Z"
 )
+_PREPARES: Final = re.compile(rb"(?i)\bprepare\b.*\btransaction\b", re.DOTALL)
 _COMMITS: Final = re.compile(rb"(?i)\b(?:commit|end|prepare)\b")
 _HELD: Final = re.compile(rb"(?i)\bwith\s+hold\b")
 _CHAIN: Final = re.compile(rb"(?i)\band\s+chain\b")
@@ -181,6 +182,11 @@ def may_commit_within(text: bytes) -> bool:
 def classify(text: bytes) -> Kind:
     """What a statement may do. Long ones are not remembered."""
     return _classify(text) if len(text) < 4096 else _classify.__wrapped__(text)
+
+
+def may_prepare(text: bytes) -> bool:
+    """Return whether a text of several statements may prepare a transaction, which is committed later, if ever."""
+    return _PREPARES.search(text) is not None
 
 
 def prepared_name(text: bytes) -> bytes:
