@@ -47,8 +47,8 @@ final class Flow {
   /** Whether the driver's own connection was used past what is around it, which then does not know what it has to end. */
   private boolean wentPast;
 
-  /** A write of a prepared transaction (two-phase commit). */
-  private Write prepared;
+  private final PreparedWrites prepared = new PreparedWrites();
+  private boolean mayBePrepared; // what was sent may have prepared the transaction, and nobody told
 
   /**
    * The transactions of a connection.
@@ -104,17 +104,25 @@ final class Flow {
   /**
    * Runs a statement, with what has to be done before and after it.
    *
+   * @param text what is sent; null where nobody knows, or it is no text
    * @param several whether it may commit a part: where it fails, or where a transaction is open when it is done
    */
-  <T> T run(Kind kind, boolean several, Call<T> call) throws Throwable {
+  <T> T run(Kind kind, String text, boolean several, Call<T> call) throws Throwable {
     binding.refreshed();
     if (!binding.records()) {
       return call.run();
     }
     boolean wasOpen = Asking.isOpen(physical);
+    if (kind == Kind.END_PREPARED && write == null) {
+      write = prepared.take(text);
+    }
     begins(kind);
+    mayBePrepared |= kind == Kind.MAYBE && PreparedWrites.mayPrepare(text);
     mayHaveCommitted |= several && kind == Kind.MAYBE;
     T result = guarded(several ? Kind.MAYBE : kind, call);
+    if (kind == Kind.PREPARE && write != null && Asking.isIdle(physical)) {
+      prepared.keep(text, forget()); // pending until somebody commits it
+    }
     finished(kind, wasOpen);
     return result;
   }
@@ -142,10 +150,6 @@ final class Flow {
     beside.maySet(kind);
     if (!kind.mayWrite()) {
       return;
-    }
-    if (kind == Kind.END_PREPARED && write == null) {
-      write = prepared;
-      prepared = null;
     }
     if (write == null) {
       alone = Asking.isIdle(physical) && physical.getAutoCommit();
@@ -193,10 +197,8 @@ final class Flow {
     if (write == null || !Asking.isIdle(physical)) {
       return;
     }
-    if (kind == Kind.PREPARE) {
-      prepared = write; // pending until somebody commits it
-      write = null;
-      beside.forget();
+    if (mayBePrepared) {
+      forget().outcomeUnknown(); // it is pending until somebody ends it, who knows where
     } else if (kind == Kind.ROLLBACK || (kind == Kind.COMMIT && !wasOpen)) {
       rolledBack(); // a COMMIT of a transaction in error rolls it back
     } else {
@@ -255,7 +257,7 @@ final class Flow {
   private Write forget() {
     Write last = write;
     write = null;
-    certain = committing = alone = mayHaveCommitted = false;
+    certain = committing = alone = mayHaveCommitted = mayBePrepared = false;
     beside.forget();
     return last;
   }
@@ -371,10 +373,7 @@ final class Flow {
    * @param cuts whether it is the driver's own, which cuts it
    */
   void closing(boolean cuts) throws SQLException {
-    if (prepared != null) {
-      prepared.outcomeUnknown();
-      prepared = null;
-    }
+    prepared.leave();
     if (write == null) {
       return;
     }
@@ -399,9 +398,7 @@ final class Flow {
     if (write != null) {
       write.outcomeUnknown();
     }
-    if (prepared != null) {
-      prepared.outcomeUnknown();
-    }
+    prepared.leave();
   }
 
   // Positions

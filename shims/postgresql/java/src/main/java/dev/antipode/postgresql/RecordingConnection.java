@@ -69,7 +69,7 @@ final class RecordingConnection extends Proxies.Handler {
         return null;
       case "rollback":
         if (args != null && args.length == 1 && args[0] instanceof Savepoint) {
-          return flow.run(Kind.SESSION, false, () -> plainly(method, args));
+          return flow.run(Kind.SESSION, null, false, () -> plainly(method, args));
         }
         flow.rollback(() -> plainly(method, args));
         return null;
@@ -134,7 +134,7 @@ final class RecordingConnection extends Proxies.Handler {
         flow,
         sent,
         () -> Reads.around(flow, kind, sent, () ->
-            flow.run(kind, Statements.mayCommitWithin(kind, sent), () -> plainly(method, args))));
+            flow.run(kind, sent, Statements.mayCommitWithin(kind, sent), () -> plainly(method, args))));
     flow.moments().done(sent);
     int first = flow.physical().getAutoCommit() ? 0 : flow.physical().getDefaultFetchSize();
     return first > 0 && result instanceof ResultSet rows ? InParts.of(rows, flow, flow.moments().now(), first) : result;

@@ -38,7 +38,7 @@ final class RecordingExecutor extends Proxies.Handler {
         Object value = NotedStatement.around(
             flow,
             NotedStatement.ANYTHING,
-            () -> Reads.around(flow, Kind.MAYBE, null, () -> flow.run(Kind.MAYBE, false, () -> plainly(method, args))));
+            () -> Reads.around(flow, Kind.MAYBE, null, () -> flow.run(Kind.MAYBE, null, false, () -> plainly(method, args))));
         if (function == LO_OPEN) {
           flow.moments().objectOpened();
         }

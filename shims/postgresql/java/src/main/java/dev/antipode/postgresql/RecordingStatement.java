@@ -22,6 +22,7 @@ final class RecordingStatement extends Proxies.Handler {
   private final Set<LineageScope> batchScopes = new HashSet<>(2); // of those that added what may write
   private boolean batchReads; // what it may write
   private boolean batchImports; // a snapshot
+  private String batchPrepares; // a text of the batch that may prepare its transaction
   private String last; // what gave the rows that are there
   private Lineage moment = Lineage.EMPTY; // that these are of
   private int firstRows; // of a result that is fetched in parts, those that come at once; 0: all do
@@ -121,7 +122,7 @@ final class RecordingStatement extends Proxies.Handler {
     }
     FollowedRead followed = Reads.follow(flow, kind, sent);
     firstRows = flow.physical().getAutoCommit() ? 0 : plain.getFetchSize();
-    Object result = flow.run(kind, Statements.mayCommitWithin(kind, sent), () -> plainly(method, args));
+    Object result = flow.run(kind, sent, Statements.mayCommitWithin(kind, sent), () -> plainly(method, args));
     moment = flow.moments().now();
     flow.moments().done(sent);
     if (followed != null) { // before it is merged what the rows depend on
@@ -142,6 +143,7 @@ final class RecordingStatement extends Proxies.Handler {
     batch = Kind.READ;
     batchScopes.clear();
     batchReads = batchImports = false;
+    batchPrepares = null;
   }
 
   private Object batched(Method method, Object[] args) throws Throwable {
@@ -149,8 +151,9 @@ final class RecordingStatement extends Proxies.Handler {
     List<LineageScope> scopes = List.copyOf(batchScopes);
     boolean reads = batchReads;
     boolean imports = batchImports;
+    String prepares = batchPrepares;
     clearBatch();
-    Flow.Call<Object> sending = () -> flow.run(all, true, () -> {
+    Flow.Call<Object> sending = () -> flow.run(all, prepares, true, () -> {
       flow.joinScopes(scopes);
       return plainly(method, args);
     });
@@ -166,6 +169,9 @@ final class RecordingStatement extends Proxies.Handler {
     flow.session().sent(kind, sent);
     batchReads |= kind.mayRead(sent);
     batchImports |= Moments.imports(sent);
+    if (PreparedWrites.mayPrepare(sent)) {
+      batchPrepares = sent;
+    }
     if (kind == Kind.READ) {
       return;
     }
@@ -196,7 +202,7 @@ final class RecordingStatement extends Proxies.Handler {
       @Override
       Object call(Object proxy, Method method, Object[] args) throws Throwable {
         return switch (method.getName()) {
-          case "insertRow", "updateRow", "deleteRow" -> flow.run(Kind.WRITE, false, () -> plainly(method, args));
+          case "insertRow", "updateRow", "deleteRow" -> flow.run(Kind.WRITE, null, false, () -> plainly(method, args));
           case "refreshRow" -> NotedStatement.around(
               flow, sent, () -> Reads.around(flow, Kind.READ, null, () -> plainly(method, args)));
           case "toString" -> rows.toString();

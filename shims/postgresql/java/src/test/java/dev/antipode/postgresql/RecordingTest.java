@@ -360,6 +360,49 @@ class RecordingTest extends QuietRegion {
     }), key);
   }
 
+  /** SCOPE-17, SCOPE-24: each name has its own writes, and what nobody told of is in doubt. */
+  @Test
+  void theEndOfAnotherPreparedTransactionSettlesNothing() throws SQLException {
+    String mine = newKey();
+    String theirs = newKey();
+    String unseen = newKey();
+    Region.inScope(source, connection -> prepare(connection, theirs));
+    Lineage lineage = Region.inScope(source, connection -> {
+      prepare(connection, mine);
+      connection.createStatement().execute("COMMIT PREPARED '" + theirs + "'");
+      assertThat(LineageScope.current().pendingStores()).containsExactly(STORE);
+    });
+    assertThat(lineage.isComplete()).isFalse();
+    Region.inScope(source, connection -> connection.createStatement().execute("COMMIT PREPARED '" + mine + "'"));
+    for (boolean isBatch : new boolean[] {false, true}) {
+      Lineage doubtful = Region.inScope(source, connection -> {
+        String insert = "INSERT INTO posts (key, value) VALUES ('" + unseen + isBatch + "', 'v')";
+        String prepares = "PREPARE /* */ TRANSACTION '" + unseen + isBatch + "'";
+        try (java.sql.Statement statement = connection.createStatement()) {
+          if (isBatch) {
+            for (String each : List.of("BEGIN", insert, prepares)) {
+              statement.addBatch(each);
+            }
+            statement.executeBatch();
+          } else {
+            statement.execute("BEGIN;" + insert + ";" + prepares);
+          }
+        }
+        LineageScope.current();
+      });
+      assertThat(doubtful.isComplete()).as("a batch: " + isBatch).isFalse();
+      Region.inScope(source, connection ->
+          connection.createStatement().execute("ROLLBACK PREPARED '" + unseen + isBatch + "'"));
+    }
+  }
+
+  private static void prepare(Connection connection, String name) throws SQLException {
+    connection.setAutoCommit(false);
+    Region.update(connection, Region.INSERT, name, "v");
+    connection.createStatement().execute("PREPARE TRANSACTION '" + name + "'");
+    connection.setAutoCommit(true);
+  }
+
   @Test
   void unwrapLeadsToWhatIsInside() throws SQLException {
     assertThat(source.isWrapperFor(org.postgresql.ds.PGSimpleDataSource.class)).isTrue();
