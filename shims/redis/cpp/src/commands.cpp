@@ -38,8 +38,8 @@ constexpr std::string_view kWrites[] = {
     "ZREMRANGEBYSCORE", "ZUNIONSTORE"};
 
 constexpr std::string_view kOthers[] = {
-    "ACL", "ASKING", "AUTH", "BGREWRITEAOF", "BGSAVE", "CLIENT", "CLUSTER", "COMMAND", "CONFIG", "ECHO", "FAILOVER",
-    "HELLO", "INFO", "LASTSAVE", "LATENCY", "LOLWUT", "MEMORY", "MODULE", "MONITOR", "PFSELFTEST", "PING",
+    "ACL", "ASKING", "AUTH", "BGREWRITEAOF", "BGSAVE", "CLIENT", "COMMAND", "CONFIG", "ECHO", "FAILOVER",
+    "HELLO", "INFO", "LASTSAVE", "LATENCY", "LOLWUT", "MODULE", "MONITOR", "PFSELFTEST", "PING",
     "PSUBSCRIBE", "PSYNC", "PUBLISH", "PUBSUB", "PUNSUBSCRIBE", "QUIT", "READONLY", "READWRITE", "REPLCONF",
     "REPLICAOF", "RESET", "ROLE", "SAVE", "SCRIPT", "SELECT", "SENTINEL", "SHUTDOWN", "SLAVEOF", "SLOWLOG",
     "SPUBLISH", "SSUBSCRIBE", "SUBSCRIBE", "SUNSUBSCRIBE", "SYNC", "TIME", "UNSUBSCRIBE", "UNWATCH", "WAIT",
@@ -47,6 +47,8 @@ constexpr std::string_view kOthers[] = {
 
 // Flagged as writes, and reads unless they have one of the words STORE and STOREDIST.
 constexpr std::string_view kStores[] = {"GEORADIUS", "GEORADIUSBYMEMBER", "SORT"};
+constexpr std::string_view kMemoryOthers[] = {"DOCTOR", "HELP", "MALLOC-STATS", "PURGE", "STATS"};
+constexpr std::string_view kClusterReads[] = {"COUNTKEYSINSLOT", "GETKEYSINSLOT"};
 constexpr std::string_view kFunctionReads[] = {"DUMP", "HELP", "KILL", "LIST", "STATS"};
 
 // Writes that answer OK, or how many they changed; SET but with GET, ZADD but with INCR.
@@ -98,6 +100,8 @@ Kind Classify(const Words& words) {
     return Says(words, 1, words.size(), "STORE") || Says(words, 1, words.size(), "STOREDIST") ? Kind::kWrite : Kind::kRead;
   }
   const std::string sub = words.size() > 1 ? Spelled(words[1]) : std::string();
+  if (name == "MEMORY") return Among(kMemoryOthers, sub) ? Kind::kOther : Kind::kRead;
+  if (name == "CLUSTER") return Among(kClusterReads, sub) ? Kind::kRead : Kind::kOther;
   if (name == "FUNCTION") return Among(kFunctionReads, sub) ? Kind::kOther : Kind::kWrite;
   if (name == "XGROUP") return sub == "HELP" ? Kind::kOther : Kind::kWrite;
   return Kind::kMaybe;

@@ -190,6 +190,10 @@ TEST(Commands, AreOfTheKindThatTheirWordsSay) {
   EXPECT_EQ(Classify({"sort", "k", "store", "d"}), Kind::kWrite);
   EXPECT_EQ(Classify({"XGROUP", "CREATE", "s", "g", "$"}), Kind::kWrite);
   EXPECT_EQ(Classify({"FUNCTION", "LIST"}), Kind::kOther);
+  EXPECT_EQ(Classify({"memory", "usage", "k"}), Kind::kRead);  // SHIM-44
+  EXPECT_EQ(Classify({"MEMORY", "STATS"}), Kind::kOther);
+  EXPECT_EQ(Classify({"CLUSTER", "GETKEYSINSLOT", "1", "1"}), Kind::kRead);
+  EXPECT_EQ(Classify({"CLUSTER", "INFO"}), Kind::kOther);
   EXPECT_EQ(Classify({"FUNCTION", "LOAD", "x"}), Kind::kWrite);
   EXPECT_EQ(Classify({"EVAL", "return 1", "0"}), Kind::kMaybe);
   EXPECT_EQ(Classify({"NEW.COMMAND"}), Kind::kMaybe);

@@ -54,8 +54,8 @@ final class Commands {
       """;
 
   private static final String OTHERS = """
-      ACL ASKING AUTH BGREWRITEAOF BGSAVE CLIENT CLUSTER COMMAND CONFIG ECHO FAILOVER HELLO INFO LASTSAVE
-      LATENCY LOLWUT MEMORY MODULE MONITOR PFSELFTEST PING PSUBSCRIBE PSYNC PUBLISH PUBSUB PUNSUBSCRIBE QUIT
+      ACL ASKING AUTH BGREWRITEAOF BGSAVE CLIENT COMMAND CONFIG ECHO FAILOVER HELLO INFO LASTSAVE
+      LATENCY LOLWUT MODULE MONITOR PFSELFTEST PING PSUBSCRIBE PSYNC PUBLISH PUBSUB PUNSUBSCRIBE QUIT
       READONLY READWRITE REPLCONF REPLICAOF RESET ROLE SAVE SCRIPT SELECT SENTINEL SHUTDOWN SLAVEOF SLOWLOG
       SPUBLISH SSUBSCRIBE SUBSCRIBE SUNSUBSCRIBE SYNC TIME UNSUBSCRIBE UNWATCH WAIT WAITAOF WATCH MULTI EXEC
       DISCARD
@@ -71,6 +71,8 @@ final class Commands {
   private static final Set<String> STORING = Set.of("SORT", "GEORADIUS", "GEORADIUSBYMEMBER");
   private static final Set<String> FUNCTION_READS = Set.of("DUMP", "LIST");
   private static final Set<String> FUNCTION_OTHERS = Set.of("HELP", "KILL", "STATS");
+  private static final Set<String> MEMORY_OTHERS = Set.of("DOCTOR", "HELP", "MALLOC-STATS", "PURGE", "STATS");
+  private static final Set<String> CLUSTER_READS = Set.of("COUNTKEYSINSLOT", "GETKEYSINSLOT");
   private static final Map<String, Kind> KINDS = new HashMap<>();
 
   static {
@@ -99,6 +101,12 @@ final class Commands {
       return has(command, "STORE") || has(command, "STOREDIST") ? Kind.WRITE : Kind.READ;
     }
     String sub = command.size() > 1 ? word(command, 1) : "";
+    if (name.equals("MEMORY")) {
+      return MEMORY_OTHERS.contains(sub) ? Kind.OTHER : Kind.READ;
+    }
+    if (name.equals("CLUSTER")) {
+      return CLUSTER_READS.contains(sub) ? Kind.READ : Kind.OTHER;
+    }
     if (name.equals("XGROUP")) {
       return sub.equals("HELP") ? Kind.OTHER : Kind.WRITE;
     }
