@@ -113,7 +113,7 @@ class Flow(BesideRows):
             self.certain = self.may_have_committed = self._may_be_prepared = False
         else:
             self.write.join_scope()
-        self._may_be_prepared |= kind is Kind.MAYBE and bool(text) and may_prepare(text)
+        self._may_be_prepared |= kind is Kind.MAYBE and may_prepare(text or b"")
         if kind is Kind.WRITE or (text is not None and is_held(text)):
             self.certain = True  # what a cursor WITH HOLD writes it writes in the commit itself
         elif kind is Kind.MAYBE and (text is None or may_commit_within(text)):
