@@ -84,6 +84,9 @@ History ParseHistory(std::uint32_t timeline, std::string_view text) {
     const auto which = DecimalOf(number);
     const auto end = NumberOf(lsn);
     if (which && *which <= std::numeric_limits<std::uint32_t>::max() && end) {
+      // A standby that was promoted before it came to the fork which its history names has a later end that is smaller:
+      // nothing of an older timeline beyond that is there (EPOCH-28).
+      for (auto& [older, before] : history.ends) before = std::min(before, *end);
       history.ends[static_cast<std::uint32_t>(*which)] = *end;
     }
   }

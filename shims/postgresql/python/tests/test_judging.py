@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from antipode import Verdict
 from antipode.errors import ConfigurationError
+from antipode.verdict import UnprovenKind
 from antipode_postgresql.judging import FOR_EVER, History, Seen, judge, parse_history
 from antipode_postgresql.positions import Epoch, epoch_of, lsn_of, number_of
 from antipode_postgresql.statements import Kind, classify, may_read
@@ -92,6 +93,18 @@ def test_epochs_and_positions_are_spelled_and_read() -> None:
     assert history == THIRD
     assert history.end_of(3) == FOR_EVER
     assert history.end_of(4) is None
+
+
+def test_a_standby_that_was_promoted_before_it_came_to_the_fork() -> None:
+    """EPOCH-28: it had timeline 2's history from an archive; as PostgreSQL 15 wrote its own."""
+    history = parse_history(
+        3, "1\t0/33260C0\tno recovery target specified\n2\t0/3015FB0\tno recovery target specified\n"
+    )
+    assert history.ends == {1: 0x3015FB0, 2: 0x3015FB0}
+    seen = Seen(system=SYSTEM, recovering=False, reached=0x3C54330, histories=[history])
+    lost = judge(str(Epoch(SYSTEM, 1, "")), 0x33260C0, seen)
+    assert lost.verdict is Verdict.UNPROVEN
+    assert lost.kind is UnprovenKind.HISTORY
 
 
 STATEMENTS: Mapping[str, Any] = json.loads((Path(__file__).parents[2] / "statements.json").read_text("utf-8"))

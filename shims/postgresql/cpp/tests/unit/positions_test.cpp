@@ -120,6 +120,12 @@ TEST(Judged, HistoryFilesAsTheServerWritesThem) {
   EXPECT_FALSE(history.EndOf(4));
 }
 
+// EPOCH-28: the standby had timeline 2's history from an archive; as PostgreSQL 15 wrote its own.
+TEST(Judged, AStandbyThatWasPromotedBeforeItCameToTheForkLacksWhatIsBeyondItsOwnEnd) {
+  const History history = ParseHistory(3, "1\t0/33260C0\tno recovery target\n2\t0/3015FB0\tno recovery target\n");
+  EXPECT_EQ(history.ends, (std::map<std::uint32_t, std::uint64_t>{{1, 0x3015FB0}, {2, 0x3015FB0}}));
+}
+
 TEST(Targets, AddressesHaveNoCredentials) {
   const auto target = TargetOf(std::string("postgresql://app:secret@b1:5433/blog?application_name=x"));
   ASSERT_TRUE(target.ok());

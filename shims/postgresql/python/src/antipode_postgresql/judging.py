@@ -149,10 +149,16 @@ def _other_branch(epoch: Epoch, wanted: int, seen: Seen) -> Visibility | None:
 
 
 def parse_history(timeline: int, text: str) -> History:
-    """A history file: lines `timeline  switch-position  why`, the oldest first."""
+    """Return what a history file says: lines `timeline  switch-position  why`, the oldest first.
+
+    A standby that was promoted before it came to the fork which its history names has a later end that is smaller:
+    nothing of an older timeline beyond that is there (EPOCH-28).
+    """
     ends: dict[int, int] = {}
     for line in text.splitlines():
         words = line.split()
         if len(words) >= 2 and words[0].isdigit() and "/" in words[1]:
-            ends[int(words[0])] = number_of(words[1])
+            end = number_of(words[1])
+            ends = {older: min(before, end) for older, before in ends.items()}
+            ends[int(words[0])] = end
     return History(timeline, ends)

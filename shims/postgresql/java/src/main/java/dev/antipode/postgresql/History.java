@@ -19,13 +19,19 @@ record History(long timeline, Map<Long, Long> ends) {
     return new History(timeline, Map.of());
   }
 
-  /** A history file: lines {@code timeline  switch-position  why}, the oldest first. */
+  /**
+   * Return what a history file says: lines {@code timeline  switch-position  why}, the oldest first. A standby that was promoted
+   * before it came to the fork which its history names has a later end that is smaller: nothing of an older timeline beyond that
+   * is there (EPOCH-28).
+   */
   static History parse(long timeline, String text) {
     Map<Long, Long> ends = new HashMap<>();
     for (String line : text.split("\n")) {
       String[] words = line.trim().split("\\s+");
       if (words.length >= 2 && words[0].matches("[0-9]{1,10}") && words[1].matches("[0-9A-Fa-f]+/[0-9A-Fa-f]+")) {
-        ends.put(Long.parseLong(words[0]), Lsn.parse(words[1]));
+        long end = Lsn.parse(words[1]);
+        ends.replaceAll((older, before) -> Long.compareUnsigned(before, end) < 0 ? before : end);
+        ends.put(Long.parseLong(words[0]), end);
       }
     }
     return new History(timeline, Map.copyOf(ends));

@@ -138,6 +138,13 @@ class JudgingTest {
     assertThat(new HashMap<>(seen(2500, THIRD).proved())).containsEntry(name(2, "two"), 2000L);
   }
 
+  /** EPOCH-28: it had timeline 2's history from an archive; as PostgreSQL 15 wrote its own. */
+  @Test
+  void aStandbyThatWasPromotedBeforeItCameToTheForkLacksWhatIsBeyondItsOwnEnd() {
+    History read = History.parse(3, "1\t0/33260C0\tno recovery target specified\n2\t0/3015FB0\tno recovery target specified\n");
+    assertThat(read.ends()).containsOnly(Map.entry(1L, 0x3015FB0L), Map.entry(2L, 0x3015FB0L));
+  }
+
   /** EPOCH-3, EPOCH-4: a record's end, though the insert position lies behind the next page's header. */
   @Test
   void aRecordsEndIsNotBehindTheNextPagesHeader() {
