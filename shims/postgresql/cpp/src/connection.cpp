@@ -59,7 +59,8 @@ Statement Connection::Inside::StatementIn(const char* text) {
   repeating_.Says(kind, text);
   const bool follows = kind == Kind::kRead && binding_.store->mode() == Mode::kDryRun;
   return {kind, MayRead(kind, text), follows && ReadsData(text),
-          binding_.notes ? TablesRead(text) : std::vector<std::string>(), PastIn(text), TransactionIn(kind, text)};
+          binding_.notes ? TablesRead(text) : std::vector<std::string>(), PastIn(text),
+          MayPrepare(kind, text), TransactionIn(kind, text)};
 }
 
 const Statement& Connection::Inside::PreparedStatement(const char* name, Sent& sent) {
@@ -86,7 +87,8 @@ Connection::Inside::Followed Connection::Inside::Follow(const Statement& stateme
 void Connection::Inside::Prepared(const char* name, const char* text, int count, const Oid* types) {
   const Kind kind = binding_.KindOf(text);
   repeating_.Says(kind, text);
-  PreparedText prepared{{kind, MayRead(kind, text), kind == Kind::kRead && ReadsData(text), {}, PastIn(text), TransactionIn(kind, text)},
+  PreparedText prepared{{kind, MayRead(kind, text), kind == Kind::kRead && ReadsData(text), {}, PastIn(text),
+          MayPrepare(kind, text), TransactionIn(kind, text)},
                         text, {}};
   if (types != nullptr && count > 0) prepared.types.assign(types, types + count);
   prepared_[name] = std::move(prepared);

@@ -49,6 +49,7 @@ void Flow::Begins(const Statement& statement, const Site& site) {
     write_->JoinScope(site);
   }
   if (kind == Kind::kMayCommit) half_committed_ = true;
+  may_be_prepared_ = may_be_prepared_ || statement.may_prepare;
   if (kind == Kind::kWrite || kind == Kind::kCommitPrepared) certain_ = true;
 }
 
@@ -110,6 +111,8 @@ void Flow::Ends(Kind kind, const Ending& ending) {
   } else if (kind == Kind::kRollback || kind == Kind::kRollbackPrepared ||
              (kind == Kind::kCommit && ending.tag == "ROLLBACK")) {
     RolledBack();  // a COMMIT of a transaction in error rolls it back, too
+  } else if (may_be_prepared_) {
+    Unknown();  // it is pending until somebody ends it, who knows where
   } else {
     SettleApart();
   }
@@ -122,6 +125,8 @@ void Flow::Quiet() {
     Gone();
   } else if (status == PQTRANS_IDLE && prepares_) {
     KeepPrepared(*std::exchange(prepares_, std::nullopt));
+  } else if (status == PQTRANS_IDLE && may_be_prepared_) {
+    Unknown();
   } else if (status == PQTRANS_IDLE) {
     SettleApart();
   }
@@ -152,7 +157,7 @@ void Flow::KeepPrepared(const std::string& transaction) {
 }
 
 std::unique_ptr<Writing> Flow::Take() {
-  certain_ = committing_ = half_committed_ = was_prepared_ = false;
+  certain_ = committing_ = half_committed_ = may_be_prepared_ = was_prepared_ = false;
   beside_.Forget();
   return std::move(write_);
 }

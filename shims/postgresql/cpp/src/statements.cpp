@@ -167,6 +167,15 @@ std::string TransactionIn(Kind kind, std::string_view text) {
   return is_unclear || (before != ' ' && before != '\n') ? std::string() : std::string(text.substr(first, text.rfind('\'') + 1 - first));
 }
 
+bool MayPrepare(Kind kind, std::string_view text) {
+  if (kind != Kind::kMayCommit) return false;
+  const Tokens tokens = Divide(text, false);
+  const auto found = std::adjacent_find(tokens.all.begin(), tokens.all.end(), [](const Token& one, const Token& next) {
+    return one.IsWord("prepare") && next.IsWord("transaction");
+  });
+  return !tokens.sure || found != tokens.all.end();
+}
+
 bool MayRead(Kind kind, std::string_view text) {
   if (kind != Kind::kWrite) return kind == Kind::kRead || IsUnsure(kind);
   const std::vector<Token> tokens = Divide(text, false).all;

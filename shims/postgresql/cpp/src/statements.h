@@ -38,6 +38,7 @@ struct Statement {
   bool reads_data = false;  // it reads, and from something: no setting, no expression
   std::vector<std::string> tables = {};  // for a recorded history: which it reads, as `TablesRead` has them
   Past past = {};
+  bool may_prepare = false;      // one of several statements may prepare a transaction, and nobody tells
   std::string transaction = {};  // of PREPARE TRANSACTION and its ends: the name as it stands there; empty where it is not plain
 };
 
@@ -46,6 +47,9 @@ Kind Classify(std::string_view text);
 
 // The name of a prepared transaction in a text that prepares or ends one, as it stands there; empty where it is not plain.
 std::string TransactionIn(Kind kind, std::string_view text);
+
+// Whether one of the several statements of a text may be PREPARE TRANSACTION.
+bool MayPrepare(Kind kind, std::string_view text);
 
 // Whether it may give data. Of plain writes those that return something, or read what they write.
 bool MayRead(Kind kind, std::string_view text);

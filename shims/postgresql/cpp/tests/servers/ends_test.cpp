@@ -138,6 +138,15 @@ TEST_F(Ends, APreparedTransactionIsToldByItsName) {
   EXPECT_TRUE(ComesTo(regions_, second.lineage(), "second"));
 }
 
+TEST_F(Ends, WhatATextOfSeveralStatementsPreparesIsInDoubt) {
+  const Scope scope;
+  Must(writer_.Exec(("BEGIN; " + Insert("unseen") + "; PREPARE /* */ TRANSACTION 'unseen'").c_str()));
+  IsInDoubt(scope);
+  const Scope other;
+  Must(writer_.Exec("ROLLBACK PREPARED 'unseen'"));
+  IsInDoubt(scope);
+}
+
 TEST_F(Ends, APreparedTransactionThatAPipelineFailsToCommitStaysInDoubt) {
   const Scope scope;
   Begin(scope, writer_);
