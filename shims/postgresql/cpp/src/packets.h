@@ -28,10 +28,10 @@ inline constexpr char kHow[] = "SHOW synchronous_commit";
 inline constexpr char kHowAndWhether[] =
     "SELECT current_setting('synchronous_commit'), pg_current_xact_id_if_assigned() IS NOT NULL OR EXISTS"
     " (SELECT FROM pg_catalog.pg_cursors WHERE is_holdable AND creation_time >= pg_catalog.transaction_timestamp())";
-// A commit of nothing, flushed: everything before it in the log is flushed then.
+// A commit of nothing, flushed: everything before it in the log is flushed then. It waits for no standby: the application's own
+// commit did, or was told not to (SHIM-2).
 inline constexpr char kFlush[] =
-    "SELECT CASE WHEN current_setting('synchronous_commit') = 'off' THEN"
-    " set_config('synchronous_commit', 'local', true) END, pg_logical_emit_message(true, 'antipode', '')";
+    "SELECT set_config('synchronous_commit', 'local', true), pg_logical_emit_message(true, 'antipode', '')";
 
 using Results = std::vector<OwnResult>;
 

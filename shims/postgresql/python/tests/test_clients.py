@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from typing import Any
 
 import antipode
@@ -419,6 +420,41 @@ async def test_async_connections(awrapped: psycopg.AsyncConnection[Any]) -> None
         with pytest.raises(psycopg.errors.UniqueViolation):
             await awrapped.execute(INSERT, ("1",))
         assert not scope.pending
+
+
+def test_our_own_question_waits_for_no_standby(quiet_posts: Posts, quiet_lab: PostgresqlStore) -> None:
+    """SHIM-2: a commit that was cancelled while it waited for a synchronous standby ends, as without us."""
+    wrapped = quiet_posts.wrap("a", autocommit=True)
+    with quiet_lab.connect("a", database="app", autocommit=True) as admin:
+        scopes: list[antipode.Scope] = []
+
+        def write() -> None:
+            with antipode.scope() as scope:
+                wrapped.execute(INSERT, ("waits",))
+                scopes.append(scope)
+
+        writer = threading.Thread(target=write, daemon=True)
+        pid, end = wrapped.info.backend_pid, time.monotonic() + 60
+        admin.execute("ALTER SYSTEM SET synchronous_standby_names = 'nobody'")
+        admin.execute("SELECT pg_reload_conf()")
+        writer.start()
+        try:
+            while (
+                writer.is_alive()
+                and not admin.execute(
+                    "SELECT 1 FROM pg_stat_activity WHERE pid = %s AND wait_event = 'SyncRep'", (pid,)
+                ).fetchone()
+            ):
+                assert time.monotonic() < end
+                time.sleep(0.01)
+            admin.execute("SELECT pg_cancel_backend(%s)", (pid,))
+            writer.join(20)
+            assert not writer.is_alive()
+        finally:
+            admin.execute("ALTER SYSTEM RESET synchronous_standby_names")
+            admin.execute("SELECT pg_reload_conf()")
+            writer.join(60)
+        assert scopes[0].pending or not scopes[0].lineage.is_complete() or proved(scopes[0])
 
 
 # Pools and SQLAlchemy

@@ -33,11 +33,9 @@ PREPARED_BEGIN: Final = b"_antipode_begin"
 COMMIT: Final = b"COMMIT"
 PREPARED_COMMIT: Final = b"_antipode_commit"
 HOW_AND_WHETHER: Final = b"SELECT current_setting('synchronous_commit'), pg_current_xact_id_if_assigned() IS NOT NULL"
-# A commit of nothing, flushed: everything before it in the log is flushed then.
-FLUSH: Final = (
-    b"SELECT CASE WHEN current_setting('synchronous_commit') = 'off' THEN"
-    b" set_config('synchronous_commit', 'local', true) END, pg_logical_emit_message(true, 'antipode', '')"
-)
+# A commit of nothing, flushed: everything before it in the log is flushed then. It waits for no standby: the commit of
+# the application itself did, or was told not to (SHIM-2).
+FLUSH: Final = b"SELECT set_config('synchronous_commit', 'local', true), pg_logical_emit_message(true, 'antipode', '')"
 _READ: Final = Wait.R
 _SYNC: Final = pq.ExecStatus.PIPELINE_SYNC
 _BINARY: Final = pq.Format.BINARY

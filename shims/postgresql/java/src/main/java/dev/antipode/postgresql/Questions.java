@@ -16,9 +16,12 @@ final class Questions {
   static final String HOW_AND_WHETHER =
       "SELECT current_setting('synchronous_commit'), pg_current_xact_id_if_assigned() IS NOT NULL";
 
-  /** A commit of nothing, flushed: everything before it in the log is flushed then. */
-  static final String FLUSH = "BEGIN; SELECT CASE WHEN current_setting('synchronous_commit') = 'off' THEN"
-      + " set_config('synchronous_commit', 'local', true) END, pg_logical_emit_message(true, 'antipode', '')::text; COMMIT; "
+  /**
+   * A commit of nothing, flushed: everything before it in the log is flushed then. It waits for no standby: the application's own
+   * commit did, or was told not to (SHIM-2).
+   */
+  static final String FLUSH = "BEGIN; SELECT"
+      + " set_config('synchronous_commit', 'local', true), pg_logical_emit_message(true, 'antipode', '')::text; COMMIT; "
       + PLACE;
 
   static final String FACTS = "SELECT system_identifier::text, " + mayCall("mark")
