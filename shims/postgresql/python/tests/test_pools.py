@@ -54,6 +54,29 @@ async def test_async_pools(quiet_lab: PostgresqlStore, quiet_posts: Posts) -> No
             assert proved(scope)
 
 
+def test_an_engines_pool_records(quiet_lab: PostgresqlStore, quiet_posts: Posts) -> None:
+    """SHIM-44: what is derived from a wrapped client is wrapped."""
+    engine = antipode_postgresql.wrap(
+        sqlalchemy.create_engine(quiet_lab.url("a").replace("postgresql://", "postgresql+psycopg://")), STORE
+    )
+    assert isinstance(engine.pool, sqlalchemy.Pool)
+    with antipode.scope() as scope:
+        fairy = engine.pool.connect()
+        fairy.cursor().execute(INSERT, ("1",))
+        assert scope.pending
+        fairy.commit()
+        fairy.close()
+        assert proved(scope)
+    engine.dispose()  # which gives the engine another pool
+    with antipode.scope() as scope:
+        fairy = engine.pool.connect()
+        fairy.cursor().execute(INSERT, ("2",))
+        fairy.commit()
+        assert proved(scope)
+        fairy.close()
+    engine.dispose()
+
+
 def test_sqlalchemy_engines(quiet_lab: PostgresqlStore, quiet_posts: Posts) -> None:
     url = quiet_lab.url("a").replace("postgresql://", "postgresql+psycopg://")
     plain = sqlalchemy.create_engine(url)

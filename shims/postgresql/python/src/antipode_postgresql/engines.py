@@ -27,18 +27,47 @@ class RecordingEngine:
         """As the engine's; an engine that records."""
         return _recording(self._antipode_plain.execution_options(**options), self._antipode_join)
 
+    @property
+    def pool(self) -> Any:
+        """As the engine's; what it hands out records."""
+        pool = self._antipode_plain.pool
+        return _beside(pool, recording_class(type(pool), RecordingPool, _SLOTS), self._antipode_join)
+
+    @pool.setter
+    def pool(self, pool: Any) -> None:
+        self._antipode_plain.pool = getattr(pool, "_antipode_plain", pool)
+
     def raw_connection(self) -> Any:
         """As the engine's; the connection inside records."""
-        fairy = self._antipode_plain.raw_connection()
-        inner = fairy.dbapi_connection
-        own = getattr(inner, "_connection", None)
-        if own is None:
-            fairy.dbapi_connection = record(inner, self._antipode_join(inner))
-        else:  # asyncio: an adapter around psycopg's connection
-            adapter = copy.copy(inner)
-            adapter._connection = record(own, self._antipode_join(own))
-            fairy.dbapi_connection = adapter
-        return fairy
+        return _recorded(self._antipode_plain.raw_connection(), self._antipode_join)
+
+
+class RecordingPool:
+    """Beside `sqlalchemy.Pool`: all but the connections are the plain pool's."""
+
+    __slots__ = ()
+    _antipode_plain: Any
+    _antipode_join: Any
+
+    def connect(self) -> Any:
+        """As the pool's; the connection inside records."""
+        return _recorded(self._antipode_plain.connect(), self._antipode_join)
+
+    def recreate(self) -> Any:
+        """As the pool's: a plain one."""
+        return self._antipode_plain.recreate()
+
+
+def _recorded(fairy: Any, join: Any) -> Any:
+    inner = fairy.dbapi_connection
+    own = getattr(inner, "_connection", None)
+    if own is None:
+        fairy.dbapi_connection = record(inner, join(inner))
+    else:  # asyncio: an adapter around psycopg's connection
+        adapter = copy.copy(inner)
+        adapter._connection = record(own, join(own))
+        fairy.dbapi_connection = adapter
+    return fairy
 
 
 def is_engine(client: Any) -> bool:
@@ -102,7 +131,11 @@ def record_engine(plain: Any, join: Any) -> Any:
 
 
 def _recording(plain: Any, join: Any) -> Any:
-    wrapped = object.__new__(recording_class(type(plain), RecordingEngine, _SLOTS))
+    return _beside(plain, recording_class(type(plain), RecordingEngine, _SLOTS), join)
+
+
+def _beside(plain: Any, kind: type, join: Any) -> Any:
+    wrapped = object.__new__(kind)
     wrapped.__dict__ = plain.__dict__
     wrapped._antipode_plain = plain
     wrapped._antipode_join = join
