@@ -135,7 +135,7 @@ def _recording(plain: Any, join: Any) -> Any:
 
 
 def _beside(plain: Any, kind: type, join: Any) -> Any:
-    wrapped = object.__new__(kind)
+    wrapped: Any = object.__new__(kind)
     wrapped.__dict__ = plain.__dict__
     wrapped._antipode_plain = plain
     wrapped._antipode_join = join
