@@ -119,7 +119,9 @@ final class Flow {
     begins(kind);
     mayBePrepared |= kind == Kind.MAYBE && PreparedWrites.mayPrepare(text);
     mayHaveCommitted |= several && kind == Kind.MAYBE;
+    committing |= kind.mayCommit(); // stays where it fails: whoever asks then is told by the server, or in doubt
     T result = guarded(several ? Kind.MAYBE : kind, call);
+    committing = false;
     if (kind == Kind.PREPARE && write != null && Asking.isIdle(physical)) {
       prepared.keep(text, forget()); // pending until somebody commits it
     }

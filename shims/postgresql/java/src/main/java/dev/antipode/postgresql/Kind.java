@@ -32,4 +32,9 @@ enum Kind {
   boolean mayWrite() {
     return this == WRITE || this == MAYBE || this == END_PREPARED;
   }
+
+  /** Return whether the transaction may outlive the connection when this is sent, and its answer does not come. */
+  boolean mayCommit() {
+    return this == COMMIT || this == PREPARE || this == END_PREPARED;
+  }
 }

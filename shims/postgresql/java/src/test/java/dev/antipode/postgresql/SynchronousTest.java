@@ -1,0 +1,91 @@
+package dev.antipode.postgresql;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import dev.antipode.Antipode;
+import dev.antipode.LineageScope;
+import java.sql.Connection;
+import java.sql.ResultSet;
+import java.sql.SQLException;
+import java.sql.Statement;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+import org.postgresql.PGConnection;
+import org.postgresql.core.BaseConnection;
+
+/** Commits that are done, and whose answers do not come: a synchronous standby is missing. */
+class SynchronousTest extends QuietRegion {
+  private static void standby(String names) throws SQLException {
+    try (Connection connection = region().plain("a", "postgres").getConnection();
+        Statement statement = connection.createStatement()) {
+      statement.execute("ALTER SYSTEM SET synchronous_standby_names = '" + names + "'");
+      statement.execute("SELECT pg_reload_conf()");
+      Region.until(() -> names.equals(word(statement, "SHOW synchronous_standby_names")), "the standby's name");
+    }
+  }
+
+  @AfterEach
+  void noneIsMissing() throws SQLException {
+    standby("");
+  }
+
+  private static String word(Statement statement, String query) {
+    try (ResultSet rows = statement.executeQuery(query)) {
+      return rows.next() ? rows.getString(1) : null;
+    } catch (SQLException error) {
+      throw new IllegalStateException(error);
+    }
+  }
+
+  /** Ends the server's process of a connection when its commit waits for the standby. */
+  private static Thread cut(Connection connection) throws SQLException {
+    int process = connection.unwrap(PGConnection.class).getBackendPID();
+    String asked = "SELECT wait_event FROM pg_stat_activity WHERE pid = " + process;
+    Thread cutting = new Thread(() -> {
+      try (Connection other = region().plain("a", "postgres").getConnection(); Statement statement = other.createStatement()) {
+        Region.until(() -> "SyncRep".equals(word(statement, asked)), "the commit waits");
+        statement.execute("SELECT pg_terminate_backend(" + process + ")");
+      } catch (SQLException error) {
+        throw new IllegalStateException(error);
+      }
+    });
+    cutting.start();
+    return cutting;
+  }
+
+  private static void send(Connection connection, String way) throws SQLException {
+    switch (way) {
+      case "commit" -> connection.commit();
+      case "prepared" -> connection.prepareStatement("COMMIT").execute();
+      case "driver's own" -> connection.unwrap(BaseConnection.class).execSQLUpdate("COMMIT");
+      default -> connection.createStatement().execute(way);
+    }
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"commit", "COMMIT", "prepared", "driver's own", "COMMIT; SELECT 1", "COMMIT AND CHAIN"})
+  void aCommitWhoseAnswerDoesNotComeIsOfUnknownOutcome_SCOPE_17(String way) throws Exception {
+    for (String after : new String[] {"close", "rollback"}) {
+      String key = newKey();
+      try (LineageScope scope = Antipode.scope(); Connection connection = source.getConnection()) {
+        connection.setAutoCommit(false);
+        Region.update(connection, Region.INSERT, key, "v");
+        standby("missing");
+        Thread cutting = cut(connection);
+        assertThatThrownBy(() -> send(connection, way)).isInstanceOf(SQLException.class);
+        cutting.join();
+        if (after.equals("rollback")) {
+          assertThatThrownBy(connection::rollback).isInstanceOf(SQLException.class);
+        }
+        connection.close();
+        assertThat(shows("a", key)).isNotNull();
+        assertThat(scope.pending()).as(after).singleElement().satisfies(write -> assertThat(write.isUnknown()).isTrue());
+        assertThat(scope.lineage().isComplete()).isFalse();
+      }
+      standby("");
+    }
+  }
+
+}
