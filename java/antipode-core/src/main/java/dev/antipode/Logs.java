@@ -10,15 +10,20 @@ import java.util.stream.Collectors;
 
 /**
  * The {@code dev.antipode} logger of {@code java.util.logging}: each kind of line at most once a minute, with how often
- * it happened meanwhile (OBS-7). No key, mark or whole lineage goes into a line (OBS-5).
+ * it happened meanwhile (OBS-7). No key, mark or whole lineage goes into a line (OBS-5). What the application's handlers throw
+ * ends here: it is no outcome of a barrier or of a write that is done (SHIM-2, BAR-61).
  */
 public final class Logs {
-  private static final Logger LOGGER = Logger.getLogger("dev.antipode");
   private static final long PERIOD_NANOS = TimeUnit.MINUTES.toNanos(1);
   private static final int MOST_KINDS = 1000; // kinds may name call sites
   private static final int LONGEST = 64;
   private static final int MOST_NAMES = 5;
   private static final Map<String, Kind> KINDS = new HashMap<>();
+
+  /** Made when the first line is said, where it may fail: a process without descriptors cannot read its settings. */
+  private static final class Lines {
+    private static final Logger LOGGER = Logger.getLogger("dev.antipode");
+  }
 
   private static final class Kind {
     private long last;
@@ -82,8 +87,11 @@ public final class Logs {
     } else if (held > 0) {
       line += " (and " + held + " more like it)";
     }
-    // A record's text is a pattern only where it has parameters.
-    LOGGER.log(level, line, thrown);
+    try { // A record's text is a pattern only where it has parameters.
+      Lines.LOGGER.log(level, line, thrown);
+    } catch (Throwable error) { // the application's handler, or a class of the JDK that cannot be loaded now
+      return; // there is nowhere to say it
+    }
   }
 
   /** How many lines of this kind were held back since the last one; less than 0 where this one is held too. */
