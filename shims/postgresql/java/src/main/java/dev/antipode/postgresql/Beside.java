@@ -9,16 +9,15 @@ import org.postgresql.core.BaseConnection;
 final class Beside {
   private final Binding binding;
   private final BaseConnection physical;
-
-  /** What it was told, in this transaction; null where that may hold no more. */
-  private String told;
+  private final Ongoing now;
 
   /** Whether it was told so for longer than a transaction. */
   private boolean inSession;
 
-  Beside(Binding binding, BaseConnection physical) {
+  Beside(Binding binding, BaseConnection physical, Ongoing now) {
     this.binding = binding;
     this.physical = physical;
+    this.now = now;
   }
 
   /**
@@ -31,7 +30,7 @@ final class Beside {
       return;
     }
     String text = AtRest.text(write.lineageBeside(), binding.options().lineageOut());
-    if (!alone && text.equals(told)) {
+    if (!alone && text.equals(now.told)) {
       return;
     }
     String statement = "SELECT set_config('antipode.lineage', " + Questions.quoted(text) + ", " + !alone + ")";
@@ -42,20 +41,15 @@ final class Beside {
     if (alone) {
       inSession = true;
     } else {
-      told = text;
+      now.told = text;
     }
   }
 
   /** A statement was or will be sent that may change settings: ROLLBACK TO takes back what was set behind it. */
   void maySet(Kind kind) {
     if (kind != Kind.READ && kind != Kind.WRITE) {
-      forget();
+      now.told = null;
     }
-  }
-
-  /** The transaction is over, or something failed in it. */
-  void forget() {
-    told = null;
   }
 
   /** Takes the lineage back from the connection: nothing of ours stays on it (SHIM-5). */

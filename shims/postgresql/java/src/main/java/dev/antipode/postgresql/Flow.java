@@ -1,10 +1,6 @@
 package dev.antipode.postgresql;
 
-import dev.antipode.Lineage;
 import dev.antipode.LineageScope;
-import dev.antipode.Ordered;
-import dev.antipode.Reading;
-import dev.antipode.WriteId;
 import dev.antipode.postgresql.Asking.Answers;
 import dev.antipode.shim.Write;
 import java.sql.SQLException;
@@ -25,62 +21,66 @@ final class Flow {
   private final Binding binding;
   private final BaseConnection physical;
   private final Known known;
-  private final String unfit;
   private final boolean isPlainChain;
   private final Beside beside;
   private final SessionState session;
-  private final Flushing flushing;
+  private final Settling settling;
 
-  private Write write;
-
-  /** Whether one of its statements was a plain write: then the server need not be asked whether it wrote. */
-  private boolean certain;
-
-  private volatile boolean committing; // another thread may give the connection up meanwhile
-
-  /** Whether the statement on its way is a transaction by itself. */
-  private boolean alone;
-
-  /** Whether a statement within the open transaction may have committed what came before it (SCOPE-25). */
-  private boolean mayHaveCommitted;
-
-  /** Whether the driver's own connection was used past what is around it, which then does not know what it has to end. */
-  private boolean wentPast;
-
-  private final PreparedWrites prepared = new PreparedWrites();
-  private boolean mayBePrepared; // what was sent may have prepared the transaction, and nobody told
+  private final Ongoing now;
 
   /**
    * The transactions of a connection.
    *
    * @param physical the driver's own
    * @param unfit why its positions prove nothing; empty where they do
-   * @param isPlainChain whether all between the application and the driver hands COMMIT on as it is, and rolls back what
-   *     is open when it is closed
+   * @param isPlainChain whether all between the application and the driver hands COMMIT on as it is
    */
   Flow(Binding binding, BaseConnection physical, String unfit, boolean isPlainChain) {
     this.binding = binding;
     this.physical = physical;
     this.known = Known.of(physical);
-    this.unfit = unfit;
     this.isPlainChain = isPlainChain;
-    this.beside = new Beside(binding, physical);
+    this.now = known.ongoing(binding.store());
+    this.beside = new Beside(binding, physical, now);
     this.session = new SessionState(known);
-    this.flushing = new Flushing(physical, known, this::refused);
+    this.settling = new Settling(binding, physical, known, now, unfit);
     takeOver();
   }
 
-  /** What somebody before left open on this connection goes on here, where it is still open (SCOPE-24, SCOPE-25). */
   private void takeOver() {
-    boolean isIdle = Asking.isIdle(physical);
-    if (!isIdle) {
-      known.moments.isOpen();
+    if (!known.steps.begins()) {
+      return; // another wrap of it is at work; the first step does the same
     }
-    write = known.left.remove(binding.store());
-    if (write != null && isIdle) {
-      forget().outcomeUnknown(); // what ended it was seen by nobody
+    try {
+      if (!Asking.isIdle(physical)) {
+        known.moments.isOpen();
+      }
+      if (now.isLeft) {
+        goesOn();
+      }
+    } finally {
+      known.steps.ends();
     }
-    mayHaveCommitted = write != null; // another transaction may have begun since, by a client that is not wrapped
+  }
+
+  /**
+   * Before a step: what was open goes on, also what somebody left open on the connection (SCOPE-24, SCOPE-25), unless something
+   * ended it meanwhile that nobody saw.
+   */
+  private void goesOn() {
+    boolean wasLeft = now.isLeft;
+    boolean wasEnded = now.isEnded;
+    now.isLeft = now.isEnded = false;
+    if (now.write == null) {
+      return;
+    }
+    if (!Asking.isIdle(physical)) {
+      now.mayHaveCommitted |= wasLeft; // another one may have begun since, by a client that is not wrapped
+    } else if (wasEnded) {
+      settling.apart(); // by a commit or a rollback: a position covers both
+    } else {
+      now.end(Write::outcomeUnknown);
+    }
   }
 
   Binding binding() {
@@ -89,6 +89,10 @@ final class Flow {
 
   BaseConnection physical() {
     return physical;
+  }
+
+  Steps steps() {
+    return known.steps;
   }
 
   SessionState session() {
@@ -112,18 +116,39 @@ final class Flow {
     if (!binding.records()) {
       return call.run();
     }
+    return step(() -> sent(kind, text, several, call), call);
+  }
+
+  /** Does what no other thread's step may come between. */
+  <T> T together(Call<T> call) throws Throwable {
+    return known.steps.step(physical, call);
+  }
+
+  /** Does a step on the connection; {@code inner} is what is left of it within a step: a wrap within a wrap. */
+  private <T> T step(Call<T> call, Call<T> inner) throws Throwable {
+    return together(() -> {
+      if (now.isBusy) {
+        return inner.run();
+      }
+      now.isBusy = true;
+      try {
+        return call.run();
+      } finally {
+        now.isBusy = false;
+      }
+    });
+  }
+
+  private <T> T sent(Kind kind, String text, boolean several, Call<T> call) throws Throwable {
     boolean wasOpen = Asking.isOpen(physical);
-    if (kind == Kind.END_PREPARED && write == null) {
-      write = prepared.take(text);
-    }
-    begins(kind);
-    mayBePrepared |= kind == Kind.MAYBE && PreparedWrites.mayPrepare(text);
-    mayHaveCommitted |= several && kind == Kind.MAYBE;
-    committing |= kind.mayCommit(); // stays where it fails: whoever asks then is told by the server, or in doubt
+    begins(kind, text);
+    now.mayBePrepared |= kind == Kind.MAYBE && PreparedWrites.mayPrepare(text);
+    now.mayHaveCommitted |= several && kind == Kind.MAYBE;
+    now.committing |= kind.mayCommit(); // stays where it fails: whoever asks then is told by the server, or in doubt
     T result = guarded(several ? Kind.MAYBE : kind, call);
-    committing = false;
-    if (kind == Kind.PREPARE && write != null && Asking.isIdle(physical)) {
-      prepared.keep(text, forget()); // pending until somebody commits it
+    now.committing = false;
+    if (kind == Kind.PREPARE && Asking.isIdle(physical)) {
+      now.end(write -> now.prepared.keep(text, write)); // pending until somebody commits it
     }
     finished(kind, wasOpen);
     return result;
@@ -141,7 +166,8 @@ final class Flow {
   }
 
   /** A statement is about to be sent. */
-  void begins(Kind kind) throws SQLException {
+  void begins(Kind kind, String text) throws SQLException {
+    goesOn();
     if (Asking.isIdle(physical)) {
       known.moments.transactionOver();
       session.transactionOver();
@@ -153,18 +179,23 @@ final class Flow {
     if (!kind.mayWrite()) {
       return;
     }
+    Write write = now.write;
     if (write == null) {
-      alone = Asking.isIdle(physical) && physical.getAutoCommit();
+      write = kind == Kind.END_PREPARED ? now.prepared.take(text) : null;
+      now.alone = Asking.isIdle(physical) && physical.getAutoCommit();
+      now.certain = now.mayHaveCommitted = false;
+    }
+    if (write == null) {
       write = binding.store().begin();
-      certain = mayHaveCommitted = false;
     } else {
       write.joinScope();
     }
+    now.write = write;
     if (kind == Kind.END_PREPARED) {
-      alone = certain = true;
+      now.alone = now.certain = true;
     }
-    certain |= kind == Kind.WRITE;
-    tell(kind);
+    now.certain |= kind == Kind.WRITE;
+    tell(kind, write);
   }
 
   /** A COPY was cancelled. */
@@ -177,15 +208,16 @@ final class Flow {
 
   /** What is sent now is of these scopes, too. */
   void joinScopes(Collection<LineageScope> scopes) {
+    Write write = now.write;
     if (write != null) {
       scopes.forEach(write::joinScope);
     }
   }
 
   /** What is to rest beside what is written next; where the server refuses that, nothing is. */
-  private void tell(Kind kind) throws SQLException {
+  private void tell(Kind kind, Write write) throws SQLException {
     try {
-      beside.put(write, kind, alone);
+      beside.put(write, kind, now.alone);
     } catch (SQLException error) {
       failed(Kind.WRITE, error);
       throw error;
@@ -196,29 +228,29 @@ final class Flow {
   void finished(Kind kind, boolean wasOpen) {
     beside.takeBack();
     beside.maySet(kind);
-    if (write == null || !Asking.isIdle(physical)) {
+    if (now.write == null || !Asking.isIdle(physical)) {
       return;
     }
-    if (mayBePrepared) {
-      forget().outcomeUnknown(); // it is pending until somebody ends it, who knows where
+    if (now.mayBePrepared) {
+      now.end(Write::outcomeUnknown); // it is pending until somebody ends it, who knows where
     } else if (kind == Kind.ROLLBACK || (kind == Kind.COMMIT && !wasOpen)) {
       rolledBack(); // a COMMIT of a transaction in error rolls it back
     } else {
-      settleApart();
+      settling.apart();
     }
   }
 
   /** A statement ended with an error, or was given up. */
   void failed(Kind kind, Throwable error) {
-    beside.forget();
-    if (write == null) {
+    now.told = null;
+    if (now.write == null) {
       return;
     }
     if (Asking.isGone(physical, error)) {
       gone();
     } else if (Asking.isIdle(physical)) {
       if (kind == Kind.MAYBE || kind == Kind.END_PREPARED) {
-        incomplete("pending", "it failed, and may have committed a part before");
+        settling.incomplete("pending", "it failed, and may have committed a part before");
       } else {
         rolledBack();
       }
@@ -227,49 +259,44 @@ final class Flow {
 
   /** The connection is lost. What had not been told to commit is rolled back by the server. */
   private void gone() {
-    boolean told = committing || alone || mayHaveCommitted;
-    Write lost = forget();
-    if (told) {
-      lost.outcomeUnknown();
-    } else {
-      lost.abandon();
-    }
+    boolean told = now.committing || now.alone || now.mayHaveCommitted;
+    now.end(told ? Write::outcomeUnknown : Write::abandon);
   }
 
   /** The transaction is known not to have happened; what was committed within it has, and is covered (SCOPE-25). */
   void rolledBack() {
-    if (write == null) {
+    if (now.write == null) {
       return;
     }
-    if (!mayHaveCommitted) {
-      forget().abandon();
+    if (!now.mayHaveCommitted) {
+      now.end(Write::abandon);
       return;
     }
-    mayHaveCommitted = false;
+    now.mayHaveCommitted = false;
     if (!Asking.isIdle(physical)) {
       Asking.ask(physical, "ROLLBACK"); // the connection is given up, and whoever takes it does the same
     }
     if (Asking.isGone(physical, null)) {
-      forget().outcomeUnknown();
+      now.end(Write::outcomeUnknown);
     } else {
-      settleApart();
+      settling.apart();
     }
-  }
-
-  private Write forget() {
-    Write last = write;
-    write = null;
-    certain = committing = alone = mayHaveCommitted = mayBePrepared = false;
-    beside.forget();
-    return last;
   }
 
   // The end of a transaction
 
   /** Commits, with the questions in the same round trip; {@code plain} is the client's own commit. */
   void commit(Call<?> plain) throws Throwable {
-    if (write == null || !Asking.isOpen(physical) || physical.getAutoCommit()) {
-      boolean wasOpen = write != null && Asking.isOpen(physical);
+    step(() -> {
+      committed(plain);
+      return null;
+    }, plain);
+  }
+
+  private void committed(Call<?> plain) throws Throwable {
+    goesOn();
+    if (now.write == null || !Asking.isOpen(physical) || physical.getAutoCommit()) {
+      boolean wasOpen = now.write != null && Asking.isOpen(physical);
       plain.run();
       if (!wasOpen && Asking.isIdle(physical)) {
         rolledBack();
@@ -280,10 +307,10 @@ final class Flow {
       commitApart(plain);
       return;
     }
-    committing = true;
+    now.committing = true;
     Answers answers = Asking.ask(
-        physical, (certain ? Questions.HOW : Questions.HOW_AND_WHETHER) + "; COMMIT; " + Questions.PLACE);
-    committing = false;
+        physical, (now.certain ? Questions.HOW : Questions.HOW_AND_WHETHER) + "; COMMIT; " + Questions.PLACE);
+    now.committing = false;
     if (!answers.statuses().contains("COMMIT")) {
       notCommitted(answers, plain);
       return;
@@ -293,11 +320,11 @@ final class Flow {
       rolledBack(); // it only read
     } else if (answers.rows(1) != null) {
       boolean off = how[0].equals("off");
-      settle(Place.of(answers.rows(1)), off, off);
+      settling.settle(Place.of(answers.rows(1)), off, off);
     } else if (Asking.isGone(physical, answers.error())) {
-      incomplete("pending", "the connection broke before its position came");
+      settling.incomplete("pending", "the connection broke before its position came");
     } else {
-      refused(answers);
+      settling.refused(answers);
     }
     plain.run(); // nothing is open any more, so this sends nothing: it is for who listens between
   }
@@ -309,7 +336,7 @@ final class Flow {
       return;
     }
     if (Asking.isGone(physical, answers.error())) {
-      forget().outcomeUnknown();
+      now.end(Write::outcomeUnknown);
     } else if (Asking.isIdle(physical)) {
       rolledBack();
     }
@@ -318,31 +345,39 @@ final class Flow {
 
   /** A commit through something that is not known to hand it on: only its end is looked at. */
   private void commitApart(Call<?> plain) throws Throwable {
-    committing = true;
+    now.committing = true;
     try {
       plain.run();
     } catch (Throwable error) {
       failed(Kind.WRITE, error);
-      committing = false;
+      now.committing = false;
       throw error;
     }
-    committing = false;
+    now.committing = false;
     if (Asking.isIdle(physical)) {
-      settleApart();
+      settling.apart();
     }
   }
 
   /** The application switches autocommit; on, it commits what is open. */
   void setAutoCommit(boolean on, Call<?> plain) throws Throwable {
-    if (!on || write == null || physical.getAutoCommit() || !Asking.isOpen(physical)) {
+    step(() -> {
+      switched(on, plain);
+      return null;
+    }, plain);
+  }
+
+  private void switched(boolean on, Call<?> plain) throws Throwable {
+    goesOn();
+    if (!on || now.write == null || physical.getAutoCommit() || !Asking.isOpen(physical)) {
       plain.run();
-      if (write != null && Asking.isIdle(physical)) {
+      if (now.write != null && Asking.isIdle(physical)) {
         rolledBack(); // one in error
       }
       return;
     }
     if (isPlainChain) {
-      commit(() -> null);
+      committed(() -> null);
       plain.run();
     } else {
       commitApart(plain);
@@ -351,6 +386,14 @@ final class Flow {
 
   /** Rolls back. */
   void rollback(Call<?> plain) throws Throwable {
+    step(() -> {
+      rolls(plain);
+      return null;
+    }, plain);
+  }
+
+  private void rolls(Call<?> plain) throws Throwable {
+    goesOn();
     try {
       plain.run();
     } catch (Throwable error) {
@@ -364,134 +407,53 @@ final class Flow {
     }
   }
 
-  /** The driver's own connection is used past what is around it. */
-  void goesPast() {
-    wentPast = true;
-  }
-
   /**
-   * The application gives the connection up: called before it does.
+   * The application gives the connection up, maybe while another thread uses it: it does not wait for that one.
    *
    * @param cuts whether it is the driver's own, which cuts it
    */
-  void closing(boolean cuts) throws SQLException {
-    prepared.leave();
-    if (write == null) {
-      return;
+  <T> T close(boolean cuts, Call<T> plain) throws Throwable {
+    if (!known.steps.begins()) {
+      aborted();
+      return plain.run();
     }
-    if (Asking.isGone(physical, null)) {
-      gone();
-    } else if (committing || Asking.isIdle(physical)) {
-      forget().outcomeUnknown(); // another thread, or another pool, may commit it
-    } else if (cuts || isPlainChain && !physical.getAutoCommit() && !wentPast) {
-      rolledBack();
-    } else {
-      leave();
+    try {
+      boolean stays = closing(cuts);
+      T result = plain.run();
+      now.isEnded = stays && now.isLeft && Asking.isIdle(physical);
+      return result;
+    } finally {
+      known.steps.ends();
     }
   }
 
-  /** The transaction may go on: whoever has the connection next sees how it ends. Until then its writes are pending. */
-  private void leave() {
-    known.left.put(binding.store(), forget());
+  /**
+   * Returns whether the transaction stays with the connection. A pool commits it, rolls it back, or leaves it open, and tells
+   * nobody (HikariCP does not see every statement): whoever has the connection next sees what came of it.
+   */
+  private boolean closing(boolean cuts) {
+    now.prepared.leave();
+    if (now.write == null) {
+      return false;
+    }
+    if (Asking.isGone(physical, null)) {
+      gone();
+    } else if (now.committing || now.mayBePrepared || Asking.isIdle(physical)) {
+      now.end(Write::outcomeUnknown); // another pool may commit it
+    } else if (cuts) {
+      rolledBack();
+    } else {
+      now.isLeft = true;
+    }
+    return now.isLeft;
   }
 
   /** The application cuts the connection, maybe while another thread commits: that one may still hear of the outcome. */
   void aborted() {
+    Write write = now.write;
     if (write != null) {
       write.outcomeUnknown();
     }
-    prepared.leave();
-  }
-
-  // Positions
-
-  /**
-   * The commit is done: its position joins the scope. Errors of our own questions end here.
-   *
-   * @param asynchronous whether it may not be flushed
-   * @param saidSo whether that is the session's setting
-   */
-  private void settle(Place first, boolean asynchronous, boolean saidSo) {
-    boolean isFlushed = first != null && first.isAllFlushed(known.segment);
-    if (saidSo && !isFlushed && !binding.flushesAsynchronous()) {
-      incomplete("asynchronous", "it was committed with synchronous_commit = off, so a crash may lose it");
-      return;
-    }
-    Place place = first != null ? flushing.bounded(first, asynchronous) : flushing.flush();
-    if (place != null && (place.timeline() != known.timeline || known.epoch.isEmpty())) {
-      known.learn(binding, physical, place.timeline());
-      place = flushing.flush(); // behind the row of the epoch
-    }
-    if (write == null) {
-      return;
-    }
-    if (place == null || known.epoch.isEmpty()) {
-      incomplete("pending", "its position did not come");
-    } else if (place.timeline() != known.timeline) {
-      incomplete("pending", "the server was promoted behind the commit");
-    } else {
-      record(new Ordered(known.epoch, place.flushed()));
-    }
-  }
-
-  /**
-   * Behind what could not carry the question: nobody knows how it was committed, so that only counts which is flushed up to
-   * the end of the log, or behind a flushed commit of nothing.
-   */
-  private void settleApart() {
-    Answers answers = Asking.ask(physical, Questions.PLACE);
-    if (answers.error() != null && !Asking.isGone(physical, answers.error())) {
-      refused(answers);
-      return;
-    }
-    Place place = Place.of(answers.rows(0));
-    if (place == null) {
-      incomplete("pending", "the connection broke before its position came");
-      return;
-    }
-    settle(place, true, place.synchronous().equals("off"));
-  }
-
-  // What is recorded
-
-  private void record(Ordered position) {
-    if (!unfit.isEmpty()) {
-      incomplete("unfit", unfit);
-      return;
-    }
-    boolean wrote = certain;
-    Write done = forget();
-    if (wrote) {
-      done.record(position);
-    } else {
-      done.recordUpperBound(position);
-    }
-    Reading reading = Reading.current();
-    if (reading != null) {
-      reading.saw(Lineage.EMPTY, WriteId.position(binding.store().name(), position.epoch(), position.counter()));
-    }
-  }
-
-  private void incomplete(String reason, String detail) {
-    if (write != null) {
-      forget().recordIncomplete(reason, detail);
-    }
-  }
-
-  private void refused(Answers answers) {
-    if (write == null) {
-      return;
-    }
-    String words = answers.refusal();
-    if (words.contains("recovery") && !certain) {
-      rolledBack(); // a function that was called at a standby, which takes no writes
-      return;
-    }
-    if (answers.isCancelled()) {
-      incomplete("pending", "the question for its position was cancelled: " + words);
-      return;
-    }
-    binding.say("AP506", "rights", "a write to " + binding.store().name() + " is recorded as incomplete: " + words);
-    incomplete("rights", words);
+    now.prepared.leave();
   }
 }

@@ -2,7 +2,6 @@ package dev.antipode.postgresql;
 
 import dev.antipode.postgresql.Asking.Answers;
 import dev.antipode.shim.RegisteredStore;
-import dev.antipode.shim.Write;
 import dev.antipode.telemetry.Telemetry;
 import java.util.Collections;
 import java.util.Map;
@@ -25,8 +24,9 @@ final class Known {
   /** Whether the application has changed its session's settings, as far as a shim saw it. */
   boolean isChanged;
 
-  /** By store: what somebody wrote in a transaction that was open when the connection went back to its pool. */
-  final Map<RegisteredStore, Write> left = new ConcurrentHashMap<>();
+  private final Map<RegisteredStore, Ongoing> ongoing = new ConcurrentHashMap<>();
+
+  final Steps steps = new Steps();
 
   /** Of what moments the data are that may be read later. */
   final Moments moments = new Moments();
@@ -36,6 +36,11 @@ final class Known {
   /** That of the driver's own connection. */
   static Known of(BaseConnection physical) {
     return ALL.computeIfAbsent(physical, first -> new Known());
+  }
+
+  /** Return what is written to this store on the connection, whichever wrap of it sends it. */
+  Ongoing ongoing(RegisteredStore store) {
+    return ongoing.computeIfAbsent(store, first -> new Ongoing());
   }
 
   /** Asks which system and branch this is; once a connection, and again after a promotion under it. */

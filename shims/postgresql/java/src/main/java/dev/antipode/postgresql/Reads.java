@@ -85,7 +85,10 @@ final class Reads {
     if (result instanceof CopyOperation) { // nothing can be asked before its end
       read.missed();
     } else {
-      read.cover(null, null);
+      flow.together(() -> {
+        read.cover(null, null);
+        return null;
+      });
     }
     read.finish();
     return result;

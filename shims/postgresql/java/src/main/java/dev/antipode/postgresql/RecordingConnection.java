@@ -8,7 +8,6 @@ import java.sql.PreparedStatement;
 import java.sql.ResultSet;
 import java.sql.Savepoint;
 import java.sql.Statement;
-import java.util.Set;
 import org.postgresql.PGConnection;
 import org.postgresql.copy.CopyManager;
 import org.postgresql.core.BaseConnection;
@@ -18,35 +17,26 @@ import org.postgresql.largeobject.LargeObjectManager;
 
 /** Beside a connection: its statements record, and its commits carry the question for their position. */
 final class RecordingConnection extends Proxies.Handler {
-  /** What the driver's own interfaces tell without a change of the connection, as much of it as pools and logs ask. */
-  private static final Set<String> TELLS =
-      Set.of("getBackendPID", "getMetaData", "getAutoCommit", "isClosed", "getParameterStatus", "toString");
-
   private final Connection plain;
   private final Flow flow;
-  private final boolean isInside; // the driver's own connection, within what the application has
   private Object driversOwn; // made when the application asks for the driver's own interfaces
   private CopyManager copying;
   private Fastpath fastpath;
   private LargeObjectManager largeObjects;
 
-  private RecordingConnection(Connection plain, Flow flow, boolean isInside) {
+  private RecordingConnection(Connection plain, Flow flow) {
     super(plain);
     this.plain = plain;
     this.flow = flow;
-    this.isInside = isInside;
   }
 
   /** A connection that shares everything with a plain one, and records. */
   static Connection of(Connection plain, Flow flow) {
-    return Proxies.of(Connection.class, plain, new RecordingConnection(plain, flow, false));
+    return Proxies.of(Connection.class, plain, new RecordingConnection(plain, flow));
   }
 
   @Override
   Object call(Object proxy, Method method, Object[] args) throws Throwable {
-    if (isInside && !TELLS.contains(method.getName())) {
-      flow.goesPast();
-    }
     switch (method.getName()) {
       case "createStatement":
         return RecordingStatement.of(Statement.class, (Statement) plainly(method, args), null, (Connection) proxy, flow);
@@ -77,10 +67,10 @@ final class RecordingConnection extends Proxies.Handler {
         flow.setAutoCommit((Boolean) args[0], () -> plainly(method, args));
         return null;
       case "close":
-        if (!plain.isClosed()) {
-          flow.closing(plain == flow.physical());
+        if (plain.isClosed()) {
+          return plainly(method, args);
         }
-        return plainly(method, args);
+        return flow.close(plain == flow.physical(), () -> plainly(method, args));
       case "abort":
         flow.aborted();
         return plainly(method, args);
@@ -148,7 +138,7 @@ final class RecordingConnection extends Proxies.Handler {
     }
     if (driversOwn == null) {
       Connection inner = flow.physical();
-      driversOwn = Proxies.of(Connection.class, inner, new RecordingConnection(inner, flow, inner != plain));
+      driversOwn = Proxies.of(Connection.class, inner, new RecordingConnection(inner, flow));
     }
     return driversOwn;
   }

@@ -49,7 +49,11 @@ final class RecordingExecutor extends Proxies.Handler {
         return NotedStatement.around( // which writes it shows nobody knows, whenever its rows come
             flow,
             (String) args[0],
-            () -> Reads.around(flow, kind, (String) args[0], () -> copy.start(() -> (CopyOperation) plainly(method, args))));
+            () -> Reads.around(
+                flow,
+                kind,
+                (String) args[0],
+                () -> flow.together(() -> copy.start(() -> (CopyOperation) plainly(method, args)))));
       default:
         return plainly(method, args);
     }
@@ -61,8 +65,11 @@ final class RecordingExecutor extends Proxies.Handler {
       if (!flow.binding().refreshed().records()) {
         return begin.run();
       }
-      flow.begins(kind);
+      flow.begins(kind, null);
       CopyOperation operation = flow.guarded(Kind.WRITE, begin);
+      if (kind.mayWrite()) {
+        flow.steps().copies(operation);
+      }
       return Proxies.of(
           CopyOperation.class, operation, kind.mayWrite() ? new Running(operation, flow) : new Sent(operation, flow));
     }
@@ -100,6 +107,10 @@ final class RecordingExecutor extends Proxies.Handler {
 
     @Override
     Object call(Object proxy, Method method, Object[] args) throws Throwable {
+      return flow.steps().part(() -> goesOn(method, args));
+    }
+
+    private Object goesOn(Method method, Object[] args) throws Throwable {
       switch (method.getName()) {
         case "endCopy":
           Object rows = flow.guarded(Kind.WRITE, () -> plainly(method, args));

@@ -120,6 +120,10 @@ final class RecordingStatement extends Proxies.Handler {
     if (read != null) {
       read.await(sent);
     }
+    return flow.together(() -> sent(kind, sent, read, method, args)); // its moment is not another thread's
+  }
+
+  private Object sent(Kind kind, String sent, Reads read, Method method, Object[] args) throws Throwable {
     FollowedRead followed = Reads.follow(flow, kind, sent);
     firstRows = flow.physical().getAutoCommit() ? 0 : plain.getFetchSize();
     Object result = flow.run(kind, sent, Statements.mayCommitWithin(kind, sent), () -> plainly(method, args));

@@ -48,7 +48,7 @@ class PoolsTest extends QuietRegion {
     return new HikariDataSource(config);
   }
 
-  private void commitsAndRollsBack(DataSource pool) throws SQLException {
+  private void commitsAndRollsBack(DataSource pool, boolean isInside) throws SQLException {
     for (int turn = 0; turn < 3; turn++) {
       String key = newKey();
       waits(Region.inScope(pool, connection -> {
@@ -59,7 +59,7 @@ class PoolsTest extends QuietRegion {
       String own = newKey();
       waits(Region.inScope(pool, connection -> Region.update(connection, Region.INSERT, own, "v")), own);
     }
-    // What is open when the connection goes back is rolled back.
+    // What is open when the connection goes back is rolled back; a pool inside tells nobody, and its next user hears of it.
     try (LineageScope scope = Antipode.scope()) {
       String key = newKey();
       try (Connection connection = pool.getConnection()) {
@@ -67,8 +67,14 @@ class PoolsTest extends QuietRegion {
         Region.update(connection, Region.INSERT, key, "v");
         assertThat(scope.pendingStores()).containsExactly(STORE);
       }
+      if (isInside) {
+        assertThat(scope.lineage().isComplete()).isFalse();
+        pool.getConnection().close();
+        assertPosition(scope.lineage()); // an upper bound
+      } else {
+        assertNothing(scope.lineage());
+      }
       assertThat(scope.pendingStores()).isEmpty();
-      assertNothing(scope.lineage());
       assertThat(shows("a", key)).isNull();
     }
   }
@@ -78,7 +84,7 @@ class PoolsTest extends QuietRegion {
     try (HikariDataSource plain = plainPool()) {
       DataSource pool = AntipodePostgres.wrap(plain, options());
       assertThat(pool.unwrap(HikariDataSource.class)).isSameAs(plain);
-      commitsAndRollsBack(pool);
+      commitsAndRollsBack(pool, true);
       try (Connection connection = pool.getConnection()) {
         assertThat(connection.unwrap(PGConnection.class).getBackendPID()).isPositive();
       }
@@ -90,7 +96,7 @@ class PoolsTest extends QuietRegion {
     HikariConfig config = pool();
     config.setDataSource(source);
     try (HikariDataSource pool = new HikariDataSource(config)) {
-      commitsAndRollsBack(pool);
+      commitsAndRollsBack(pool, false);
     }
   }
 

@@ -10,6 +10,7 @@ import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.sql.Statement;
 import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.postgresql.PGConnection;
@@ -39,20 +40,30 @@ class SynchronousTest extends QuietRegion {
     }
   }
 
-  /** Ends the server's process of a connection when its commit waits for the standby. */
-  private static Thread cut(Connection connection) throws SQLException {
+  private interface Act {
+    void on(int process) throws SQLException;
+  }
+
+  /** Does something when the commit of a connection waits for the standby. */
+  private static Thread atCommit(Connection connection, Act act) throws SQLException {
     int process = connection.unwrap(PGConnection.class).getBackendPID();
     String asked = "SELECT wait_event FROM pg_stat_activity WHERE pid = " + process;
-    Thread cutting = new Thread(() -> {
+    Thread acting = new Thread(() -> {
       try (Connection other = region().plain("a", "postgres").getConnection(); Statement statement = other.createStatement()) {
         Region.until(() -> "SyncRep".equals(word(statement, asked)), "the commit waits");
-        statement.execute("SELECT pg_terminate_backend(" + process + ")");
+        act.on(process);
       } catch (SQLException error) {
         throw new IllegalStateException(error);
       }
     });
-    cutting.start();
-    return cutting;
+    acting.start();
+    return acting;
+  }
+
+  private static void terminate(int process) throws SQLException {
+    try (Connection other = region().plain("a", "postgres").getConnection(); Statement statement = other.createStatement()) {
+      statement.execute("SELECT pg_terminate_backend(" + process + ")");
+    }
   }
 
   private static void send(Connection connection, String way) throws SQLException {
@@ -73,7 +84,7 @@ class SynchronousTest extends QuietRegion {
         connection.setAutoCommit(false);
         Region.update(connection, Region.INSERT, key, "v");
         standby("missing");
-        Thread cutting = cut(connection);
+        Thread cutting = atCommit(connection, SynchronousTest::terminate);
         assertThatThrownBy(() -> send(connection, way)).isInstanceOf(SQLException.class);
         cutting.join();
         if (after.equals("rollback")) {
@@ -88,4 +99,25 @@ class SynchronousTest extends QuietRegion {
     }
   }
 
+  /** SHIM-2: what another thread does in the middle of a commit gives no error of ours. */
+  @Test
+  void aConnectionThatIsClosedInItsCommit_SCOPE_14() throws Exception {
+    String key = newKey();
+    try (LineageScope scope = Antipode.scope(); Connection connection = source.getConnection()) {
+      connection.setAutoCommit(false);
+      Region.update(connection, Region.INSERT, key, "v");
+      standby("missing");
+      Thread closing = atCommit(connection, process -> {
+        connection.close();
+        terminate(process);
+      });
+      try {
+        connection.commit();
+      } catch (Exception error) {
+        assertThat(error).isInstanceOf(SQLException.class);
+      }
+      closing.join();
+      assertThat(scope.lineage().isComplete()).isFalse();
+    }
+  }
 }
