@@ -3,6 +3,7 @@ package dev.antipode.redis;
 import dev.antipode.ConfigurationException;
 import java.io.IOException;
 import java.lang.reflect.Field;
+import java.net.InetSocketAddress;
 import java.net.Socket;
 import java.util.Collection;
 import java.util.function.Supplier;
@@ -12,6 +13,7 @@ import redis.clients.jedis.ConnectionFactory;
 import redis.clients.jedis.DefaultJedisClientConfig;
 import redis.clients.jedis.DefaultJedisSocketFactory;
 import redis.clients.jedis.HostAndPort;
+import redis.clients.jedis.HostAndPortMapper;
 import redis.clients.jedis.JedisClientConfig;
 import redis.clients.jedis.RedisCredentials;
 import redis.clients.jedis.UnifiedJedis;
@@ -22,6 +24,8 @@ import redis.clients.jedis.providers.SentineledConnectionProvider;
 
 /** Where a client of Jedis connects to, and what it keeps to itself. */
 final class JedisTargets {
+  private static final Field SOCKET = field(Connection.class, "socket"); // looked at whenever a connection is handed out
+
   private JedisTargets() {}
 
   /** The target of a UnifiedJedis. */
@@ -32,9 +36,14 @@ final class JedisTargets {
   /** Return what decides where a client connects to now: the application may change it (BAR-52). */
   static Object lead(UnifiedJedis client) {
     Connection.Builder builder = builder(provider(client));
-    return builder != null && builder.getSocketFactory() instanceof DefaultJedisSocketFactory sockets
-        ? sockets.getHostAndPort()
-        : null;
+    if (builder == null || !(builder.getSocketFactory() instanceof DefaultJedisSocketFactory sockets)) {
+      return null;
+    }
+    try {
+      return mapped(mapper(sockets), sockets.getHostAndPort());
+    } catch (RuntimeException | Error error) { // the application's mapper: equal to nothing, until it says a place
+      return new Object();
+    }
   }
 
   private static Connection.Builder builder(ConnectionProvider provider) {
@@ -47,7 +56,7 @@ final class JedisTargets {
   private static Target ofProvider(ConnectionProvider provider) {
     Connection.Builder builder = builder(provider);
     if (builder != null && builder.getSocketFactory() instanceof DefaultJedisSocketFactory sockets) {
-      Target said = fixed(builder.getClientConfig(), sockets.getHostAndPort());
+      Target said = fixed(builder.getClientConfig(), mapper(sockets), sockets.getHostAndPort());
       return sockets.getClass() == DefaultJedisSocketFactory.class ? said : bySockets(said, sockets);
     }
     if (provider instanceof SentineledConnectionProvider sentinels) {
@@ -59,24 +68,68 @@ final class JedisTargets {
             + "Sentinels");
   }
 
-  private static Target fixed(JedisClientConfig config, HostAndPort place) {
+  private static Target fixed(JedisClientConfig config, HostAndPort said) {
+    return fixed(config, config.getHostAndPortMapper(), said);
+  }
+
+  /** The server to which a mapper leads now, and not the one that was said: that may be another one of the store (BAR-52). */
+  private static Target fixed(JedisClientConfig config, HostAndPortMapper mapper, HostAndPort said) {
+    HostAndPort place = mapped(mapper, said);
     return Target.fixed(
         config.isSsl(), place.getHost(), place.getPort(), dial(config, () -> place), credentials(config), config.getDatabase());
   }
 
+  private static HostAndPort mapped(HostAndPortMapper mapper, HostAndPort said) {
+    HostAndPort place = mapper == null ? null : mapper.getHostAndPort(said);
+    return place == null ? said : place;
+  }
+
+  /** The one that connections are made by: their factory's configuration may be another than their own. */
+  private static HostAndPortMapper mapper(DefaultJedisSocketFactory sockets) {
+    return get(DefaultJedisSocketFactory.class, "hostAndPortMapper", sockets);
+  }
+
+  /** Return the server that a connection of a client has reached; null where that client's target can be no other one. */
+  static Target reachedBy(ConnectionProvider client, Target target, InetSocketAddress remote) {
+    Connection.Builder builder = builder(client);
+    if (builder == null || !(builder.getSocketFactory() instanceof DefaultJedisSocketFactory sockets)) {
+      return null; // Sentinels say it themselves
+    }
+    JedisClientConfig config = builder.getClientConfig();
+    // A certificate names no address: where a name leads to several servers, TLS is asked by that name.
+    if (config.isSsl() ? target.mayLeadTo(remote) : target.leadsOnlyTo(remote)) {
+      return null;
+    }
+    Target reached = fixed(config, null, new HostAndPort(remote.getAddress().getHostAddress(), remote.getPort()));
+    if (sockets.getClass() == DefaultJedisSocketFactory.class) {
+      return reached;
+    }
+    Target.Dial dial = timeoutMillis -> { // it may need that way, as through a tunnel
+      Socket made = bySockets(sockets, timeoutMillis);
+      if (remote.equals(made.getRemoteSocketAddress())) {
+        return made;
+      }
+      made.close();
+      return reached.connect(timeoutMillis);
+    };
+    return new Target(reached.address(), dial, reached.identity(), reached.database());
+  }
+
   /** One whose own way to make sockets may lead elsewhere than it says: ours are made by it, too (BAR-52). */
   private static Target bySockets(Target said, DefaultJedisSocketFactory sockets) {
-    Target.Dial dial = timeoutMillis -> {
-      try {
-        Socket made = sockets.createSocket();
-        made.setSoTimeout(timeoutMillis);
-        return made;
-      } catch (JedisConnectionException error) {
-        throw new IOException(error.getMessage(), error);
-      }
-    };
     String address = said.address() + " by " + sockets.getClass().getName();
-    return new Target(address, dial, said.identity(), said.database());
+    return new Target(
+        address, timeoutMillis -> bySockets(sockets, timeoutMillis), said.identity(), said.database());
+  }
+
+  private static Socket bySockets(DefaultJedisSocketFactory sockets, int timeoutMillis) throws IOException {
+    try {
+      Socket made = sockets.createSocket();
+      made.setSoTimeout(timeoutMillis);
+      return made;
+    } catch (JedisConnectionException error) {
+      throw new IOException(error.getMessage(), error);
+    }
   }
 
   private static Target ofSentinels(SentineledConnectionProvider provider) {
@@ -98,7 +151,7 @@ final class JedisTargets {
     };
     return new Target(
         sentinels.address(config.getDatabase()),
-        dial(config, provider::getCurrentMaster),
+        dial(config, () -> mapped(config.getHostAndPortMapper(), provider.getCurrentMaster())),
         credentials(config),
         config.getDatabase(),
         naming);
@@ -116,6 +169,7 @@ final class JedisTargets {
     return timeoutMillis -> {
       JedisClientConfig brief = DefaultJedisClientConfig.builder()
           .from(config)
+          .hostAndPortMapper(null) // its answer is the place
           .connectionTimeoutMillis(timeoutMillis)
           .socketTimeoutMillis(timeoutMillis)
           .build();
@@ -137,6 +191,15 @@ final class JedisTargets {
     };
   }
 
+  /** Return the socket of a connection; null where it has none. */
+  static Socket socket(Connection connection) {
+    try {
+      return (Socket) SOCKET.get(connection);
+    } catch (IllegalAccessException error) {
+      throw new IllegalStateException(error); // it was made accessible
+    }
+  }
+
   static ConnectionProvider provider(UnifiedJedis client) {
     return get(UnifiedJedis.class, "provider", client);
   }
@@ -145,9 +208,17 @@ final class JedisTargets {
   @SuppressWarnings("unchecked") // the field's own type
   static <T> T get(Class<?> owner, String name, Object instance) {
     try {
+      return (T) field(owner, name).get(instance);
+    } catch (IllegalAccessException error) {
+      throw new IllegalStateException(error); // it was made accessible
+    }
+  }
+
+  private static Field field(Class<?> owner, String name) {
+    try {
       Field field = owner.getDeclaredField(name);
       field.setAccessible(true);
-      return (T) field.get(instance);
+      return field;
     } catch (ReflectiveOperationException | RuntimeException error) {
       throw new ConfigurationException(
           "AP501",

@@ -4,13 +4,12 @@ import io.lettuce.core.RedisChannelHandler;
 import io.lettuce.core.RedisConnectionStateListener;
 import io.lettuce.core.RedisURI;
 import io.lettuce.core.StatefulRedisConnectionImpl;
-import io.netty.channel.Channel;
 import java.net.InetSocketAddress;
 import java.net.SocketAddress;
 
 /**
- * Hears when a connection of Lettuce is lost, and where it arrives when it is made anew: its URI may have been changed since,
- * and its name may lead elsewhere by now. The server that it reaches then joins the store (BAR-52).
+ * Hears when a connection of Lettuce is lost, and where it arrives, at first and when it is made anew: its URI may have been
+ * changed since, and its name may lead elsewhere. The server that it reaches joins the store (BAR-52).
  */
 final class LettuceArrivals implements RedisConnectionStateListener {
   private final StatefulRedisConnectionImpl<?, ?> plain;
@@ -24,8 +23,11 @@ final class LettuceArrivals implements RedisConnectionStateListener {
     this.binding = binding;
     this.line = line;
     this.place = LettuceTargets.placeOf(plain);
-    Channel now = line.channel();
-    this.last = now == null ? null : now.remoteAddress();
+    InetSocketAddress first = LettuceTargets.reachedBy(plain);
+    this.last = first;
+    if (!binding.target().moves() && !binding.target().leadsOnlyTo(first)) {
+      joins(first);
+    }
   }
 
   @Override
@@ -37,9 +39,13 @@ final class LettuceArrivals implements RedisConnectionStateListener {
   public void onRedisConnected(RedisChannelHandler<?, ?> connection, SocketAddress remote) {
     boolean isElsewhere = remote instanceof InetSocketAddress && !remote.equals(last);
     if (isElsewhere && !binding.target().moves()) { // Sentinels say it themselves
-      Target reached = LettuceTargets.arrivedAt(place, plain, (InetSocketAddress) remote);
-      binding.store().useServer(binding.options(), reached, reached.address());
+      joins((InetSocketAddress) remote);
     }
     last = remote;
+  }
+
+  private void joins(InetSocketAddress remote) {
+    Target reached = LettuceTargets.arrivedAt(place, plain, remote);
+    binding.store().useServer(binding.options(), reached, reached.address());
   }
 }

@@ -14,7 +14,6 @@ import io.netty.handler.ssl.JdkSslContext;
 import io.netty.handler.ssl.SslContext;
 import java.io.IOException;
 import java.net.InetSocketAddress;
-import java.net.Socket;
 import java.security.GeneralSecurityException;
 import java.time.Duration;
 import java.util.List;
@@ -52,33 +51,61 @@ final class LettuceTargets {
             + "the connection goes into a pool; subscribe, and read from replicas, by connections of their own");
   }
 
+  /** Resolvers of the application may lead elsewhere than the URI says: then it is the server that was reached (BAR-52). */
   private static Target ofConnection(StatefulRedisConnectionImpl<?, ?> connection) {
-    return ofPlace(
-        placeOf(connection),
+    RedisURI place = placeOf(connection);
+    Target said = ofPlace(
+        place,
         connection.getConnectionState().getCredentialsProvider(), // in the text they are masked
         connection.getOptions().getSslOptions());
+    InetSocketAddress reached = reachedBy(connection);
+    return said.moves() || said.mayLeadTo(reached)
+        ? said
+        : arrivedAt(place, connection, reached);
   }
 
   /** Return the URI that an open connection was made with; credentials are masked in it. */
   static RedisURI placeOf(StatefulRedisConnectionImpl<?, ?> connection) {
-    Channel channel = LettuceInternals.channel(LettuceInternals.endpoint(connection.getChannelWriter()));
-    String place = channel == null ? null : channel.attr(ConnectionBuilder.REDIS_URI).get();
-    if (place == null) {
+    return RedisURI.create(opened(channelOf(connection).attr(ConnectionBuilder.REDIS_URI).get()));
+  }
+
+  /** Return the place at which an open connection has arrived. */
+  static InetSocketAddress reachedBy(StatefulRedisConnectionImpl<?, ?> connection) {
+    if (opened(channelOf(connection).remoteAddress()) instanceof InetSocketAddress reached && !reached.isUnresolved()) {
+      return reached;
+    }
+    throw unixSocket();
+  }
+
+  private static Channel channelOf(StatefulRedisConnectionImpl<?, ?> connection) {
+    return opened(LettuceInternals.channel(LettuceInternals.endpoint(connection.getChannelWriter())));
+  }
+
+  private static <T> T opened(T known) {
+    if (known == null) {
       throw new ConfigurationException(
           "AP501", "where a connection of Lettuce leads to is known while it is open: wrap it then");
     }
-    return RedisURI.create(place);
+    return known;
+  }
+
+  private static ConfigurationException unixSocket() {
+    return new ConfigurationException(
+        "AP501", "a Unix socket cannot be wrapped: want a server with a host and a port");
   }
 
   /** Return the target at which a connection has really arrived, which was made with a URI like this one. */
   static Target arrivedAt(RedisURI like, StatefulRedisConnectionImpl<?, ?> connection, InetSocketAddress remote) {
     RedisCredentialsProvider provider = connection.getConnectionState().getCredentialsProvider();
-    return fixed(
-        like,
-        remote.getAddress().getHostAddress(),
+    String host = remote.getAddress().getHostAddress();
+    Target.Dial plain = Target.plain(host, remote.getPort());
+    return Target.fixed(
+        like.isSsl(),
+        host,
         remote.getPort(),
+        dial(like, plain, like.getHost(), like.getPort(), connection.getOptions().getSslOptions()),
         timeoutMillis -> credentials(provider, timeoutMillis),
-        connection.getOptions().getSslOptions());
+        like.getDatabase());
   }
 
   private static Target ofPlace(RedisURI place, RedisCredentialsProvider provider, SslOptions ssl) {
@@ -99,25 +126,22 @@ final class LettuceTargets {
           naming);
     }
     if (place.getSocket() != null || place.getHost() == null) {
-      throw new ConfigurationException(
-          "AP501", "a Unix socket cannot be wrapped: want a server with a host and a port");
+      throw unixSocket();
     }
     return fixed(place, place.getHost(), place.getPort(), credentials, ssl);
   }
 
   private static Target fixed(RedisURI like, String host, int port, Target.Identity credentials, SslOptions ssl) {
-    return Target.fixed(like.isSsl(), host, port, dial(like, host, port, ssl), credentials, like.getDatabase());
+    Target.Dial dial = dial(like, Target.plain(host, port), host, port, ssl);
+    return Target.fixed(like.isSsl(), host, port, dial, credentials, like.getDatabase());
   }
 
-  private static Target.Dial dial(RedisURI like, String host, int port, SslOptions ssl) {
+  /** A way to a place whose certificate has to name this host. */
+  private static Target.Dial dial(RedisURI like, Target.Dial plain, String host, int port, SslOptions ssl) {
+    boolean verifies = like.getVerifyMode() == SslVerifyMode.FULL;
     return like.isSsl()
-        ? timeoutMillis -> encrypted(like, host, port, ssl, timeoutMillis)
-        : Target.plain(host, port);
-  }
-
-  private static Socket encrypted(RedisURI like, String host, int port, SslOptions ssl, int timeoutMillis)
-      throws IOException {
-    return Target.tls(host, port, factory(ssl), like.getVerifyMode() == SslVerifyMode.FULL).connect(timeoutMillis);
+        ? timeoutMillis -> Target.tls(plain, host, port, factory(ssl), verifies).connect(timeoutMillis)
+        : plain;
   }
 
   private static SSLSocketFactory factory(SslOptions ssl) throws IOException {

@@ -36,8 +36,9 @@ public final class LettuceWrapping {
     StatefulRedisConnectionImpl<K, V> plain = plainOf(connection);
     Target target = LettuceTargets.of(plain);
     Binding binding = bindings.computeIfAbsent(target.address(), address -> Wrapping.bind(target, options));
+    StatefulRedisConnection<K, V> wrapped = recording(plain, binding); // the server that it reached joins first
     expected.found(List.of(target));
-    return recording(plain, binding);
+    return wrapped;
   }
 
   static <K, V> StatefulRedisConnectionImpl<K, V> plainOf(StatefulRedisConnection<K, V> connection) {

@@ -24,7 +24,7 @@ final class RecordingExecutor implements CommandExecutor {
   }
 
   /**
-   * Like this executor, over the same connections.
+   * Like this executor, over these connections.
    *
    * @throws ConfigurationException for an executor that is not Jedis' own
    */
@@ -32,10 +32,11 @@ final class RecordingExecutor implements CommandExecutor {
     if (plain.getClass() == RetryableCommandExecutor.class) {
       int attempts = JedisTargets.get(RetryableCommandExecutor.class, "maxAttempts", plain);
       Duration total = JedisTargets.get(RetryableCommandExecutor.class, "maxTotalRetriesDuration", plain);
-      return new RecordingExecutor(plain, new Retrying(provider, attempts, total, binding), binding);
+      return new RecordingExecutor(
+          new RetryableCommandExecutor(provider, attempts, total), new Retrying(provider, attempts, total, binding), binding);
     }
     if (plain.getClass() == DefaultCommandExecutor.class) {
-      return new RecordingExecutor(plain, new Once(provider, binding), binding);
+      return new RecordingExecutor(new DefaultCommandExecutor(provider), new Once(provider, binding), binding);
     }
     throw new ConfigurationException(
         "AP501",

@@ -53,7 +53,7 @@ final class RecordingJedis extends UnifiedJedis {
   }
 
   private static RecordingJedis of(UnifiedJedis plain, Binding binding) {
-    ConnectionProvider provider = JedisTargets.provider(plain);
+    ConnectionProvider provider = new JedisArrivals(JedisTargets.provider(plain), binding);
     CommandExecutor executor = JedisTargets.get(UnifiedJedis.class, "executor", plain);
     HANDED.set(JedisTargets.get(UnifiedJedis.class, "commandObjects", plain));
     try {

@@ -2,11 +2,13 @@ package dev.antipode.redis;
 
 import dev.antipode.ConfigurationException;
 import java.io.IOException;
+import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.Socket;
 import java.net.URI;
 import java.net.URISyntaxException;
 import java.net.URLDecoder;
+import java.net.UnknownHostException;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayDeque;
 import java.util.Arrays;
@@ -24,13 +26,20 @@ import javax.net.ssl.SSLSocketFactory;
  * @param identity asked at each connecting
  * @param database its number
  * @param naming asks whom it leads to now; null where that is one server
+ * @param place the name and port of one server, not resolved; null where they are not known
  */
-record Target(String address, Dial dial, Identity identity, int database, Naming naming) {
+record Target(
+    String address, Dial dial, Identity identity, int database, Naming naming, InetSocketAddress place) {
   static final int DEFAULT_PORT = 6379;
 
-  /** One server. */
+  /** One server, wherever it is. */
   Target(String address, Dial dial, Identity identity, int database) {
-    this(address, dial, identity, database, null);
+    this(address, dial, identity, database, null, null);
+  }
+
+  /** The servers of a role. */
+  Target(String address, Dial dial, Identity identity, int database, Naming naming) {
+    this(address, dial, identity, database, naming, null);
   }
 
   /** Names the servers of a role: Sentinels do. */
@@ -68,6 +77,26 @@ record Target(String address, Dial dial, Identity identity, int database, Naming
   /** Whether it leads to whichever server has a role, so that each connection may reach another one. */
   boolean moves() {
     return naming != null;
+  }
+
+  /** Return whether it leads to this one server, which a connection has reached, and to no other (BAR-52). */
+  boolean leadsOnlyTo(InetSocketAddress reached) {
+    return mayLeadTo(reached) && named(place.getHostString()).size() == 1;
+  }
+
+  /** Return whether it may lead to this server, which a connection has reached. */
+  boolean mayLeadTo(InetSocketAddress reached) {
+    return place != null
+        && reached.getPort() == place.getPort()
+        && named(place.getHostString()).contains(reached.getAddress());
+  }
+
+  private static List<InetAddress> named(String host) {
+    try {
+      return List.of(InetAddress.getAllByName(host));
+    } catch (UnknownHostException | SecurityException error) { // the client has a resolver of its own
+      return List.of();
+    }
   }
 
   /**
@@ -162,7 +191,7 @@ record Target(String address, Dial dial, Identity identity, int database, Naming
       boolean isTls, String host, int port, Dial dial, Identity identity, int database) {
     String named = host.contains(":") ? "[" + host + "]" : host;
     String address = (isTls ? "rediss" : "redis") + "://" + named + ":" + port + suffix(database);
-    return new Target(address, dial, identity, database);
+    return new Target(address, dial, identity, database, null, InetSocketAddress.createUnresolved(host, port));
   }
 
   /** A database in an address. */
@@ -195,8 +224,13 @@ record Target(String address, Dial dial, Identity identity, int database, Naming
    * @param verifies whether the certificate has to name the host
    */
   static Dial tls(String host, int port, SSLSocketFactory factory, boolean verifies) {
+    return tls(plain(host, port), host, port, factory, verifies);
+  }
+
+  /** The same, where the place is reached otherwise than by its name. */
+  static Dial tls(Dial place, String host, int port, SSLSocketFactory factory, boolean verifies) {
     return timeoutMillis -> {
-      Socket open = plain(host, port).connect(timeoutMillis);
+      Socket open = place.connect(timeoutMillis);
       boolean isReady = false;
       try {
         SSLSocket socket = (SSLSocket) factory.createSocket(open, host, port, true);

@@ -10,11 +10,17 @@ import dev.antipode.LineageScope;
 import dev.antipode.Policy;
 import dev.antipode.StoreOptions;
 import dev.antipode.StoreResult;
+import dev.antipode.UnprovenKind;
 import dev.antipode.Verdict;
 import io.lettuce.core.RedisClient;
 import io.lettuce.core.RedisURI;
 import io.lettuce.core.api.StatefulRedisConnection;
+import io.lettuce.core.resource.ClientResources;
+import io.lettuce.core.resource.SocketAddressResolver;
+import java.net.InetSocketAddress;
+import java.net.SocketAddress;
 import java.time.Duration;
+import java.util.concurrent.atomic.AtomicReference;
 import org.apache.commons.pool2.impl.GenericObjectPoolConfig;
 import org.junit.jupiter.api.Test;
 import redis.clients.jedis.Connection;
@@ -22,6 +28,7 @@ import redis.clients.jedis.ConnectionFactory;
 import redis.clients.jedis.DefaultJedisClientConfig;
 import redis.clients.jedis.DefaultJedisSocketFactory;
 import redis.clients.jedis.HostAndPort;
+import redis.clients.jedis.HostAndPortMapper;
 import redis.clients.jedis.JedisClientConfig;
 import redis.clients.jedis.UnifiedJedis;
 import redis.clients.jedis.providers.PooledConnectionProvider;
@@ -85,6 +92,88 @@ class MovedClientsTest extends WithServers {
       UnifiedJedis reader = AntipodeRedis.wrap(elsewhere, StoreOptions.named(STORE));
       waitsAtTheReplica();
       assertThat(reader.get("k")).isEqualTo("v");
+    }
+  }
+
+  private static UnifiedJedis mapped(HostAndPortMapper mapper) {
+    JedisClientConfig config = DefaultJedisClientConfig.builder().hostAndPortMapper(mapper).build();
+    return jedis(new DefaultJedisSocketFactory(at("a"), config));
+  }
+
+  /** What it says is the address of a server that the store knows already, and that would be judged in its place. */
+  @Test
+  void jedisWithAMapper_BAR_52() {
+    AntipodeRedis.wrap(plain, StoreOptions.named(STORE));
+    try (UnifiedJedis mapped = mapped(said -> at("b2"))) {
+      UnifiedJedis reader = AntipodeRedis.wrap(mapped, StoreOptions.named(STORE));
+      waitsAtTheReplica();
+      assertThat(reader.get("k")).isEqualTo("v");
+    }
+  }
+
+  @Test
+  void jedisWhoseMapperComesToSayOtherwise_BAR_52() {
+    AtomicReference<String> leads = new AtomicReference<>("a");
+    try (UnifiedJedis mapped = mapped(said -> at(leads.get()))) {
+      UnifiedJedis reader = AntipodeRedis.wrap(mapped, StoreOptions.named(STORE));
+      leads.set("b2");
+      waitsAtTheReplica();
+      assertThat(reader.get("k")).isEqualTo("v");
+    }
+  }
+
+  /** Jedis connects when a client is made; what that connection has reached is known when it is handed out. */
+  @Test
+  void jedisWhoseConnectionLedElsewhere_BAR_52() {
+    AtomicReference<String> leads = new AtomicReference<>("b2");
+    try (UnifiedJedis mapped = mapped(said -> at(leads.get()))) {
+      leads.set("a");
+      UnifiedJedis reader = AntipodeRedis.wrap(mapped, StoreOptions.named(STORE));
+      reader.get("other");
+      waitsAtTheReplica();
+      assertThat(reader.get("k")).isEqualTo("v");
+    }
+  }
+
+  @Test
+  void jedisWhoseMapperFailsIsNotOpened_BAR_52() {
+    AtomicReference<String> leads = new AtomicReference<>("a");
+    HostAndPortMapper mapper = said -> {
+      if (leads.get() == null) {
+        throw new IllegalStateException("no map");
+      }
+      return at(leads.get());
+    };
+    try (UnifiedJedis mapped = mapped(mapper); LineageScope open = Antipode.scope()) {
+      UnifiedJedis reader = AntipodeRedis.wrap(mapped, StoreOptions.named(STORE));
+      reader.set("k", "v");
+      BarrierOptions options = BarrierOptions.defaults().onTimeout(Policy.PROCEED).onUnproven(Policy.PROCEED);
+      leads.set(null);
+      StoreResult asked = Antipode.barrier(options.timeout(Duration.ofMillis(400))).store(STORE);
+      assertThat(asked.kind()).as(asked.toString()).isEqualTo(UnprovenKind.NOT_OPENED);
+      leads.set("a");
+      BarrierResult passed = Antipode.barrier(options.timeout(Duration.ofSeconds(60)));
+      assertThat(passed.complete()).as(passed.explain()).isTrue();
+    }
+  }
+
+  /** The URI says one server, and the client's own resolver leads to another. */
+  @Test
+  void lettuceWithAResolver_BAR_52() {
+    SocketAddressResolver resolver = new SocketAddressResolver() {
+      @Override
+      public SocketAddress resolve(RedisURI place) {
+        return new InetSocketAddress("127.0.0.1", at("b2").getPort());
+      }
+    };
+    ClientResources resources = LettuceResources.SHARED.mutate().socketAddressResolver(resolver).build();
+    RedisClient client = RedisClient.create(resources, RedisURI.create("127.0.0.1", at("a").getPort()));
+    try (StatefulRedisConnection<String, String> open = client.connect()) {
+      StatefulRedisConnection<String, String> reader = AntipodeLettuce.wrap(open, StoreOptions.named(STORE));
+      waitsAtTheReplica();
+      assertThat(reader.sync().get("k")).isEqualTo("v");
+    } finally {
+      client.shutdown();
     }
   }
 

@@ -1,0 +1,78 @@
+package dev.antipode.redis;
+
+import dev.antipode.Logs;
+import java.net.InetSocketAddress;
+import java.net.Socket;
+import java.net.SocketAddress;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import redis.clients.jedis.CommandArguments;
+import redis.clients.jedis.Connection;
+import redis.clients.jedis.providers.ConnectionProvider;
+
+/**
+ * A client's connections. The server that one has really reached joins the store before it is handed out (BAR-52): its name, or
+ * a mapper of the application's, may lead elsewhere than it did when the client was wrapped.
+ */
+final class JedisArrivals implements ConnectionProvider {
+  private static final int MOST_KNOWN = 1000;
+
+  private final ConnectionProvider plain;
+  private final Binding binding;
+  private final Set<SocketAddress> known = ConcurrentHashMap.newKeySet();
+
+  JedisArrivals(ConnectionProvider plain, Binding binding) {
+    this.plain = plain;
+    this.binding = binding;
+  }
+
+  @Override
+  public Connection getConnection() {
+    return arrived(plain.getConnection());
+  }
+
+  @Override
+  public Connection getConnection(CommandArguments arguments) {
+    return arrived(plain.getConnection(arguments));
+  }
+
+  private Connection arrived(Connection connection) {
+    Socket socket = JedisTargets.socket(connection);
+    SocketAddress remote = socket == null ? null : socket.getRemoteSocketAddress();
+    if (remote instanceof InetSocketAddress reached && !reached.isUnresolved() && !known.contains(reached)) {
+      joins(reached);
+    }
+    return connection;
+  }
+
+  private void joins(InetSocketAddress reached) {
+    try {
+      Target server = JedisTargets.reachedBy(plain, binding.target(), reached);
+      if (server != null) {
+        binding.store().useServer(binding.options(), server, server.address());
+      }
+      if (known.size() >= MOST_KNOWN) {
+        known.clear();
+      }
+      known.add(reached);
+    } catch (RuntimeException error) { // the application's command goes on
+      Logs.error("AP501", "the server that a connection reached could not join its store", error);
+    }
+  }
+
+  @Override
+  public Map<?, ?> getConnectionMap() {
+    return plain.getConnectionMap();
+  }
+
+  @Override
+  public Map<?, ?> getPrimaryNodesConnectionMap() {
+    return plain.getPrimaryNodesConnectionMap();
+  }
+
+  @Override
+  public void close() throws Exception {
+    plain.close();
+  }
+}
