@@ -66,7 +66,7 @@ public interface FaultCases extends ConformanceCases {
     }) {
       for (boolean isEvery : new boolean[] {false, true}) {
         try (Isolated own = new Isolated()) {
-          Antipode.configure(Settings.defaults().freePathTtl(Duration.ZERO).replicaOutAfter(store.brief()));
+          Antipode.configure(Settings.defaults().freePathTtl(Duration.ZERO).replicaOutAfter(store.brief().multipliedBy(4)));
           Faulty faulty = new Faulty(shim, isEvery ? null : shim.address(targets.get(0)));
           RegisteredStore registered = Delegating.register(store, faulty, () -> targets);
           check(own != null && registered.servers(false).size() == targets.size(), "servers that are asked");
