@@ -23,7 +23,33 @@ class SynchronousTest extends QuietRegion {
         Statement statement = connection.createStatement()) {
       statement.execute("ALTER SYSTEM SET synchronous_standby_names = '" + names + "'");
       statement.execute("SELECT pg_reload_conf()");
-      Region.until(() -> names.equals(word(statement, "SHOW synchronous_standby_names")), "the standby's name");
+      Region.until(() -> names.isEmpty() != waits(statement), "commits wait, or do not, as is set");
+    }
+  }
+
+  /** Return whether a commit waits for a standby now: the server's own processes hear of the setting one after the other. */
+  private static boolean waits(Statement statement) {
+    try (Connection probe = region().plain("a", "postgres").getConnection()) {
+      String asked = "SELECT wait_event FROM pg_stat_activity WHERE pid = " + probe.unwrap(PGConnection.class).getBackendPID();
+      Thread committing = new Thread(() -> {
+        try (Statement probing = probe.createStatement()) {
+          probing.execute("SELECT pg_logical_emit_message(true, 'probe', '')");
+        } catch (SQLException error) {
+          throw new IllegalStateException(error);
+        }
+      });
+      committing.start();
+      boolean isWaiting = false;
+      while (committing.isAlive()) {
+        if ("SyncRep".equals(word(statement, asked))) {
+          isWaiting = true;
+          probe.unwrap(PGConnection.class).cancelQuery();
+        }
+        committing.join(5);
+      }
+      return isWaiting;
+    } catch (SQLException | InterruptedException error) {
+      throw new IllegalStateException(error);
     }
   }
 
