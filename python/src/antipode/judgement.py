@@ -123,7 +123,7 @@ def _missing(need: Need) -> str:
     if need.answer is not None and need.answer.reason:
         return f"replica {server.address}: {need.answer.reason}"
     if need.counter >= 0:
-        place = server.position_beside(need.epoch)
+        place = server.tell_position(need.epoch)
         return f"replica {server.address} is at {place}, wanted {need.epoch[:4]}….{need.counter}"
     return f"replica {server.address} has not got {need.write_id}"
 

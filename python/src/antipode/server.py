@@ -167,7 +167,7 @@ class Server:
         """How far the server was last seen in an epoch; None where it has not said."""
         return self._applied.get(epoch)
 
-    def position_beside(self, epoch: str) -> str:
+    def tell_position(self, epoch: str) -> str:
         """Return where the server last said that it was, for a person who wants a position of this epoch."""
         if self._said is None:
             return "an unknown position"
@@ -265,11 +265,11 @@ class Server:
                 self._turn(wake[0], pace)
                 pace.pause = _RETRY_S[0]
             except Exception as error:  # a fault of ours is no silence of the server (BAR-61)
-                self._faulted(error)
+                self._tell_fault(error)
                 time.sleep(pace.pause)
                 pace.pause = min(pace.pause * 2, _RETRY_S[1])
 
-    def _faulted(self, error: Exception) -> None:
+    def _tell_fault(self, error: Exception) -> None:
         """Tell who waits here that this process is in trouble; never raise: the thread goes on when that is over."""
         try:
             words = f"the thread that asks {self.address} failed ({type(error).__name__}: {error}): it goes on"
@@ -340,7 +340,7 @@ class Server:
             try:
                 watch.pump()
             except Exception as error:  # a broken channel is a server that has to be asked anew
-                self._broke(error, time.monotonic())
+                self._settle_error(error, time.monotonic())
         if self._pushed:
             self._pushed = False
             return "push"
@@ -390,7 +390,7 @@ class Server:
             if branches:
                 ids, answers = [*writes, *branches], [*answers, *look_for(branches, self)]
         except shim.unreachable as error:
-            self._broke(error, asked_at)
+            self._settle_error(error, asked_at)
             return False
         except Exception as error:
             self._refused(error)
@@ -429,7 +429,7 @@ class Server:
             self.waiters.forget_probes()
         release_all(released)
 
-    def _broke(self, error: Exception, asked_at: float) -> None:
+    def _settle_error(self, error: Exception, asked_at: float) -> None:
         """Settle what an error means that is the server's silence, or this process' own (BAR-26, BAR-61)."""
         if is_own_fault(error):
             self._refused(error, UnprovenKind.OWN_FAULT)

@@ -31,7 +31,7 @@ class RecordingEngine:
     def pool(self) -> Any:
         """As the engine's; what it hands out records."""
         pool = self._antipode_plain.pool
-        return _beside(pool, recording_class(type(pool), RecordingPool, _SLOTS), self._antipode_join)
+        return _share(pool, recording_class(type(pool), RecordingPool, _SLOTS), self._antipode_join)
 
     @pool.setter
     def pool(self, pool: Any) -> None:
@@ -39,7 +39,7 @@ class RecordingEngine:
 
     def raw_connection(self) -> Any:
         """As the engine's; the connection inside records."""
-        return _recorded(self._antipode_plain.raw_connection(), self._antipode_join)
+        return _record_inside(self._antipode_plain.raw_connection(), self._antipode_join)
 
 
 class RecordingPool:
@@ -51,14 +51,14 @@ class RecordingPool:
 
     def connect(self) -> Any:
         """As the pool's; the connection inside records."""
-        return _recorded(self._antipode_plain.connect(), self._antipode_join)
+        return _record_inside(self._antipode_plain.connect(), self._antipode_join)
 
     def recreate(self) -> Any:
         """As the pool's: a plain one."""
         return self._antipode_plain.recreate()
 
 
-def _recorded(fairy: Any, join: Any) -> Any:
+def _record_inside(fairy: Any, join: Any) -> Any:
     inner = fairy.dbapi_connection
     own = getattr(inner, "_connection", None)
     if own is None:
@@ -131,10 +131,10 @@ def record_engine(plain: Any, join: Any) -> Any:
 
 
 def _recording(plain: Any, join: Any) -> Any:
-    return _beside(plain, recording_class(type(plain), RecordingEngine, _SLOTS), join)
+    return _share(plain, recording_class(type(plain), RecordingEngine, _SLOTS), join)
 
 
-def _beside(plain: Any, kind: type, join: Any) -> Any:
+def _share(plain: Any, kind: type, join: Any) -> Any:
     wrapped: Any = object.__new__(kind)
     wrapped.__dict__ = plain.__dict__
     wrapped._antipode_plain = plain

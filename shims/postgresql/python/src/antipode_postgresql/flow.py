@@ -155,10 +155,15 @@ class Flow(BesideRows):
         write, self.write = self.write, None
         self._may_be_prepared = False
         name = prepared_name(text)
-        if write is not None and name:
-            if len(self._prepared) == _MOST_PREPARED:  # others end them: the oldest stays pending in its scope
-                del self._prepared[next(iter(self._prepared))]
-            self._prepared[name] = write, self.may_have_committed
+        if write is None:
+            return
+        if not name:  # nobody here knows its end
+            write.outcome_unknown()
+            return
+        if len(self._prepared) == _MOST_PREPARED:  # others end them
+            oldest, _ = self._prepared.pop(next(iter(self._prepared)))
+            oldest.outcome_unknown()
+        self._prepared[name] = write, self.may_have_committed
 
     def take_prepared(self, text: bytes) -> None:
         """The transaction that this text names is being ended: its write goes on here, and no other one's."""

@@ -9,12 +9,12 @@ import org.postgresql.core.BaseConnection;
 final class Beside {
   private final Binding binding;
   private final BaseConnection physical;
-  private final Ongoing now;
+  private final OpenWrite now;
 
   /** Whether it was told so for longer than a transaction. */
   private boolean inSession;
 
-  Beside(Binding binding, BaseConnection physical, Ongoing now) {
+  Beside(Binding binding, BaseConnection physical, OpenWrite now) {
     this.binding = binding;
     this.physical = physical;
     this.now = now;

@@ -24,9 +24,9 @@ final class Flow {
   private final boolean isPlainChain;
   private final Beside beside;
   private final SessionState session;
-  private final Settling settling;
+  private final Settlement settling;
 
-  private final Ongoing now;
+  private final OpenWrite now;
 
   /**
    * The transactions of a connection.
@@ -43,7 +43,7 @@ final class Flow {
     this.now = known.ongoing(binding.store());
     this.beside = new Beside(binding, physical, now);
     this.session = new SessionState(known);
-    this.settling = new Settling(binding, physical, known, now, unfit);
+    this.settling = new Settlement(binding, physical, known, now, unfit);
     takeOver();
   }
 

@@ -24,7 +24,7 @@ final class Known {
   /** Whether the application has changed its session's settings, as far as a shim saw it. */
   boolean isChanged;
 
-  private final Map<RegisteredStore, Ongoing> ongoing = new ConcurrentHashMap<>();
+  private final Map<RegisteredStore, OpenWrite> ongoing = new ConcurrentHashMap<>();
 
   final Steps steps = new Steps();
 
@@ -39,8 +39,8 @@ final class Known {
   }
 
   /** Return what is written to this store on the connection, whichever wrap of it sends it. */
-  Ongoing ongoing(RegisteredStore store) {
-    return ongoing.computeIfAbsent(store, first -> new Ongoing());
+  OpenWrite ongoing(RegisteredStore store) {
+    return ongoing.computeIfAbsent(store, first -> new OpenWrite());
   }
 
   /** Asks which system and branch this is; once a connection, and again after a promotion under it. */

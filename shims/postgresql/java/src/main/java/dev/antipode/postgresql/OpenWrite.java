@@ -4,7 +4,7 @@ import dev.antipode.shim.Write;
 import java.util.function.Consumer;
 
 /** One connection's writes to one store that are not settled: shared by all wraps of the connection, whichever ends them. */
-final class Ongoing {
+final class OpenWrite {
   /** Of the open transaction; null where nothing was sent in it that may write. */
   volatile Write write;
 

@@ -9,16 +9,16 @@ import dev.antipode.shim.Write;
 import org.postgresql.core.BaseConnection;
 
 /** Finds the position of what one connection has committed, and records it; else the write is incomplete. */
-final class Settling {
+final class Settlement {
   private final Binding binding;
   private final BaseConnection physical;
   private final Known known;
-  private final Ongoing now;
+  private final OpenWrite now;
   private final String unfit;
   private final Flushing flushing;
 
   /** {@code unfit}: why positions of the server prove nothing; empty where they do. */
-  Settling(Binding binding, BaseConnection physical, Known known, Ongoing now, String unfit) {
+  Settlement(Binding binding, BaseConnection physical, Known known, OpenWrite now, String unfit) {
     this.binding = binding;
     this.physical = physical;
     this.known = known;
