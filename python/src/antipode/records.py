@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import atexit
 import os
+import random
 import socket
 import threading
 import time
 from collections.abc import Sequence
-from random import random
 from typing import Any, Final
 
 from opentelemetry import trace
@@ -148,7 +148,7 @@ def is_sampled(context: trace.SpanContext) -> bool:
     share = settings().sample
     if context.is_valid:
         return (context.trace_id & ((1 << _RANDOM_BITS) - 1)) < share * (1 << _RANDOM_BITS)
-    return random() < share
+    return random.random() < share
 
 
 # Barriers

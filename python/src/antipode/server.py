@@ -6,15 +6,12 @@ seconds longer. It is woken by the server's push where the store has one, by a n
 
 from __future__ import annotations
 
-import math
-import os
-import select
+import random
 import threading
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from random import uniform
 from typing import TYPE_CHECKING, Any, Final
 
 from antipode import logs, telemetry
@@ -23,6 +20,7 @@ from antipode.branch_lookup import look_for
 from antipode.errors import ConfigurationError
 from antipode.need import Need, release_all
 from antipode.own_faults import is_own_fault
+from antipode.poller import Poller
 from antipode.settings import Settings, settings
 from antipode.verdict import VISIBLE, UnprovenKind, Visibility, unproven
 from antipode.waiters import LINGER_S, Waiters
@@ -88,7 +86,7 @@ class Server:
         self.waiters = Waiters()
         # The thread and its channel.
         self._thread: threading.Thread | None = None
-        self._wake: tuple[int, int] | None = None
+        self._poller: Poller | None = None
         self._poked = False
         self._pushed = False
         self._watch: Watch | None = None
@@ -229,40 +227,38 @@ class Server:
     def _ensure_thread(self) -> None:
         if self._thread is not None:
             return
-        self._wake = os.pipe()
-        os.set_blocking(self._wake[0], False)
-        os.set_blocking(self._wake[1], False)
+        self._poller = Poller()
         try:
             self._thread = threading.Thread(
                 target=self._run, name=f"antipode-{self.store.name}-{self.address}", daemon=True
             )
             self._thread.start()
         except (RuntimeError, MemoryError):  # too many threads, or the process ends: the next one who waits tries again
-            self._end(self._wake)
+            self._end(self._poller)
             raise
 
     def _poke(self) -> None:
         """Makes the thread ask now; called from any thread."""
         if self._poked:
             return
-        with self._lock:  # the pipe is closed under the lock, so that its number is never another file's
-            if self._wake is not None and not self._poked:
+        with self._lock:  # its pipe is closed under the lock, so that its number is never another file's
+            if self._poller is not None and not self._poked:
                 self._poked = True
-                os.write(self._wake[1], b"!")
+                self._poller.wake()
 
     def _run(self) -> None:
         pace = _Pace()
-        wake = self._wake
-        assert wake is not None
+        poller = self._poller
+        assert poller is not None
         while True:
             try:
                 if self._idle():
                     self._close_channel()  # not under the lock: a shim's close may wait for who is calling back
                     with self._lock:
                         if self._idle():
-                            self._end(wake)
+                            self._end(poller)
                             return
-                self._turn(wake[0], pace)
+                self._turn(poller, pace)
                 pace.pause = _RETRY_S[0]
             except Exception as error:  # a fault of ours is no silence of the server (BAR-61)
                 self._tell_fault(error)
@@ -283,7 +279,7 @@ class Server:
     def _idle(self) -> bool:
         return self.waiters.live == 0 and time.monotonic() - self._wanted_at > LINGER_S
 
-    def _turn(self, wake: int, pace: _Pace) -> None:
+    def _turn(self, poller: Poller, pace: _Pace) -> None:
         """Sleeps until there is a reason to ask the server, and asks it once."""
         now = time.monotonic()
         own_pace = self.store.shim.own_pace
@@ -294,12 +290,12 @@ class Server:
         elif wanted and pace.blocks and self.store.shim.capabilities.blocking_wait:
             due = pace.asked_at + _BREATH_S  # the shim itself waits
         elif wanted:
-            due = pace.asked_at + max(pace.interval, shortest) * uniform(0.9, 1.1)
+            due = pace.asked_at + max(pace.interval, shortest) * random.uniform(0.9, 1.1)
         elif self._watch is not None:
             due = self._answered_at + max(self._in_force.free_path_ttl / 2, shortest)
         else:
             due = now + 1.0
-        woken = self._sleep(wake, min(due - now, 1.0))
+        woken = self._sleep(poller, min(due - now, 1.0))
         now = time.monotonic()
         if now < due and (not woken or self._down_since is not None):
             return
@@ -324,19 +320,13 @@ class Server:
             growth = _UNHURRIED if unhurried else 2
             pace.interval = shortest if steady else min(max(pace.interval, shortest) * growth, shortest * SAFETY_NET)
 
-    def _sleep(self, wake: int, seconds: float) -> str:
+    def _sleep(self, poller: Poller, seconds: float) -> str:
         """Sleeps until the time is over (""), the server pushed ("push"), or somebody new waits ("poke")."""
         watch = self._watch
-        channel = None if watch is None else watch.fileno()
-        poll = select.poll()  # takes numbers above 1,023, and no descriptor of its own
-        poll.register(wake, select.POLLIN)
-        if channel is not None:
-            poll.register(channel, select.POLLIN)
-        ready = {heard for heard, _ in poll.poll(max(math.ceil(seconds * 1000), 0))}
-        if wake in ready:
-            os.read(wake, 4096)
+        woken, pushed = poller.wait(None if watch is None else watch.fileno(), seconds)
+        if woken:
             self._poked = False  # only now: a poke in between is seen by the question that follows
-        if watch is not None and channel in ready:
+        if watch is not None and pushed:
             try:
                 watch.pump()
             except Exception as error:  # a broken channel is a server that has to be asked anew
@@ -344,7 +334,7 @@ class Server:
         if self._pushed:
             self._pushed = False
             return "push"
-        return "poke" if wake in ready else ""
+        return "poke" if woken else ""
 
     def on_change(self) -> None:
         """The store's push: something was applied at this server (any thread)."""
@@ -461,16 +451,15 @@ class Server:
         finally:
             self.store.shim.close(self)
 
-    def _end(self, wake: tuple[int, int]) -> None:
+    def _end(self, poller: Poller) -> None:
         """Ends the thread; the lock is held, so that a need parked now starts another one."""
         self._thread = None
-        self._wake = None
+        self._poller = None
         self._poked = False
         self._hurried = False
         self.waiters.forget_probes()
         self.waiters.forget_unknown()
-        for end in wake:
-            os.close(end)
+        poller.close()
 
     def retire(self) -> None:
         """Nobody waits here any more: the thread ends now, and its channel with it."""
