@@ -8,6 +8,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.regex.Pattern;
+import java.util.stream.Stream;
 
 /**
  * The moments that data on one connection are of, where these are past when the data are read: the snapshot that a
@@ -21,19 +22,24 @@ final class Moments {
 
   private Lineage proved = Lineage.EMPTY; // by the wait before the statement that is sent next
   private Lineage now = Lineage.EMPTY; // of the statement that was sent last
+  private Set<String> openNext; // the cursors that are open before the statement that is sent next; null: nobody knows
+  private Set<String> openBefore; // those that were before the last one
   private Lineage snapshot; // null where the open transaction has none yet
   private final Map<String, Lineage> cursors = new HashMap<>(); // those that were closed may stay: they are older
   private final List<Lineage> objects = new ArrayList<>(0);
 
-  /** A wait has proved this for the statement that is sent next. */
-  void proved(Lineage writes) {
+  /** A wait has proved this for the statement that is sent next; {@code open} names the cursors before it, null: nobody knows. */
+  void proved(Lineage writes, Set<String> open) {
     proved = writes;
+    openNext = open;
   }
 
   /** A statement is sent. */
   void begins() {
     now = proved;
     proved = Lineage.EMPTY;
+    openBefore = openNext;
+    openNext = null;
     if (snapshot == null) {
       snapshot = now;
     }
@@ -93,6 +99,33 @@ final class Moments {
     return text == null
         ? List.of()
         : FETCHED.of(text).stream().map(name -> cursors.getOrDefault(name, Lineage.EMPTY)).toList();
+  }
+
+  /** Return what is known of the cursors that the last statement may have opened, or may name. */
+  Given given() {
+    return new Given(now, openBefore, cursors);
+  }
+
+  /**
+   * The cursors that one statement gave: what was not open before, it opened itself.
+   *
+   * @param own its moment
+   * @param before the names of those that were open before it; null: of any
+   * @param known the moments of those that a text declared, as they are now
+   */
+  record Given(Lineage own, Set<String> before, Map<String, Lineage> known) {
+    static final Given NONE = new Given(Lineage.EMPTY, null, Map.of());
+
+    /** Return that of a cursor. */
+    Lineage of(String name) {
+      return before == null || before.contains(name) ? known.getOrDefault(name, Lineage.EMPTY) : own;
+    }
+
+    /** Return those of all that it may have fetched from, and that show less than was proved for it. */
+    List<Lineage> older() {
+      Stream<Lineage> all = before == null ? Stream.of(Lineage.EMPTY) : before.stream().map(this::of);
+      return all.filter(each -> !own.ids().stream().allMatch(each::covers)).toList();
+    }
   }
 
   /** Return whether a text does nothing but fetch. */

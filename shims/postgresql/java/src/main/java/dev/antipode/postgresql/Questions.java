@@ -43,6 +43,10 @@ final class Questions {
   /** Which life of which server a connection reaches, and whether its transaction keeps a snapshot. */
   static final String LIFE = "SELECT " + STARTED + ", current_setting('transaction_isolation')";
 
+  /** Likewise, with a row for each cursor that is open, and one without a name where none is. */
+  static final String LIFE_AND_CURSORS =
+      LIFE + ", c.name FROM (SELECT 1) AS one LEFT JOIN pg_catalog.pg_cursors AS c ON c.name <> ''";
+
   /**
    * Beside the position that judges, what covers all that can be seen (EPOCH-31). On a primary the insert position: what
    * was read may have been committed asynchronously. On a standby what it has received: a commit can be seen there a moment

@@ -19,7 +19,10 @@ import java.sql.SQLException;
 import java.sql.Statement;
 import java.time.Duration;
 import java.util.List;
+import java.util.Objects;
+import java.util.Set;
 import java.util.regex.Pattern;
+import java.util.stream.Collectors;
 import org.postgresql.copy.CopyIn;
 import org.postgresql.copy.CopyOperation;
 import org.postgresql.core.BaseConnection;
@@ -133,11 +136,16 @@ final class Reads {
     }
     Duration patience = WaitOnRead.tightened(binding.timeout(), scope);
     long deadline = System.nanoTime() + patience.toNanos();
-    String[] facts = flow.physical().getTransactionState() == TransactionState.FAILED ? null : life(patience);
+    boolean mayGive = sent == null || RefCursors.mayBeIn(binding.classify(sent), sent);
+    boolean isFailed = flow.physical().getTransactionState() == TransactionState.FAILED;
+    List<String[]> rows = isFailed ? null : life(patience, mayGive ? Questions.LIFE_AND_CURSORS : Questions.LIFE);
+    String[] facts = rows == null ? null : rows.get(0);
+    Set<String> open = rows == null || !mayGive ? null
+        : rows.stream().map(row -> row[2]).filter(Objects::nonNull).collect(Collectors.toSet());
     if (facts != null && mayKeepSnapshot() && !facts[1].startsWith("read ")) {
       String words = "its " + facts[1] + " transaction reads from a snapshot taken before: begin another one";
       if (areOfThen(List.of(flow.moments().snapshot()), wanted, words)) {
-        flow.moments().proved(wanted);
+        flow.moments().proved(wanted, open);
       }
       return;
     }
@@ -152,7 +160,7 @@ final class Reads {
       Visibility answer = Visibility.unproven(words, UnprovenKind.UNFIT);
       WaitOnRead.waitedInVain(name, name + ": " + words, Duration.ZERO, scope, answer);
     } else if (isThere) {
-      flow.moments().proved(wanted);
+      flow.moments().proved(wanted, open);
     }
   }
 
@@ -174,7 +182,7 @@ final class Reads {
    * Asks on the application's own connection, within the read's time: one that does not answer then is closed, as the question
    * is still open on it (SHIM-47). Asking our own connection first would not do: the server may stop answering in between.
    */
-  private String[] life(Duration patience) throws SQLException {
+  private List<String[]> life(Duration patience, String question) throws SQLException {
     BaseConnection connection = flow.physical();
     int own = connection.getNetworkTimeout();
     int most = (int) WaitOnRead.questionTimeout(patience).toMillis();
@@ -182,7 +190,7 @@ final class Reads {
     if (isShorter) {
       connection.setNetworkTimeout(Runnable::run, most);
     }
-    Answers answers = Asking.ask(connection, Questions.LIFE);
+    Answers answers = Asking.ask(connection, question);
     if (isShorter && answers.error() != null && answers.error().getCause() instanceof SocketTimeoutException) {
       connection.abort(Runnable::run);
       flow.failed(Kind.READ, answers.error());
@@ -194,7 +202,8 @@ final class Reads {
     if (isShorter && !connection.isClosed()) {
       connection.setNetworkTimeout(Runnable::run, own);
     }
-    return answers.lastRow();
+    List<String[]> rows = answers.rows(0);
+    return rows == null || rows.isEmpty() ? null : rows;
   }
 
   /** Return whether data of these moments show what is wanted; where not, the read has waited in vain. */

@@ -25,6 +25,7 @@ final class RecordingStatement extends Proxies.Handler {
   private String batchPrepares; // a text of the batch that may prepare its transaction
   private String last; // what gave the rows that are there
   private Lineage moment = Lineage.EMPTY; // that these are of
+  private Moments.Given given = Moments.Given.NONE; // the cursors whose names they may hold
   private int firstRows; // of a result that is fetched in parts, those that come at once; 0: all do
   private Parameters parameters; // null where none was set while reads are followed
   private Boolean isRepeatable; // null until it was asked
@@ -68,6 +69,9 @@ final class RecordingStatement extends Proxies.Handler {
         return plain.toString();
       default:
         Object result = plainly(method, args);
+        if (method.getName().equals("getObject")) {
+          return RefCursors.called(result, flow, given);
+        }
         if (text != null && Parameters.isSetting(method, args)) {
           set(method, args);
         }
@@ -128,6 +132,7 @@ final class RecordingStatement extends Proxies.Handler {
     firstRows = flow.physical().getAutoCommit() ? 0 : plain.getFetchSize();
     Object result = flow.run(kind, sent, Statements.mayCommitWithin(kind, sent), () -> plainly(method, args));
     moment = flow.moments().now();
+    given = flow.moments().given();
     flow.moments().done(sent);
     if (followed != null) { // before it is merged what the rows depend on
       boolean isPrepared = text != null && sent.equals(text);
@@ -194,7 +199,7 @@ final class RecordingStatement extends Proxies.Handler {
       return result;
     }
     boolean mayHaveCursors = last != null && RefCursors.mayBeIn(flow.binding().classify(last), last);
-    ResultSet plainRows = mayHaveCursors ? RefCursors.of(rows, flow, moment) : rows;
+    ResultSet plainRows = mayHaveCursors ? RefCursors.of(rows, flow, given) : rows;
     ResultSet recorded = rows.getConcurrency() == ResultSet.CONCUR_UPDATABLE ? updatable(plainRows) : plainRows;
     boolean isInParts = firstRows > 0 && rows.getType() == ResultSet.TYPE_FORWARD_ONLY;
     return isInParts ? InParts.of(recorded, flow, moment, firstRows) : recorded;

@@ -1,25 +1,27 @@
 package dev.antipode.postgresql;
 
-import dev.antipode.Lineage;
 import java.lang.reflect.Method;
 import java.sql.ResultSet;
+import java.sql.SQLException;
 import java.util.Locale;
 
 /**
  * Beside a result that may hold names of cursors: the driver fetches from these by itself when the application asks for the
- * value, and they are of the moment at which the statement opened them (SHIM-48).
+ * value, and they are of the moment at which they were opened, by the statement or before it (SHIM-48).
  */
 final class RefCursors extends Proxies.Handler {
   private static final String ROWS =
-      "it fetches from a cursor that a function opened before what has to be shown was there: call the function again";
+      "it fetches from a cursor that was opened before what has to be shown was there: open it anew, or call the function again";
 
+  private final ResultSet plain;
   private final Flow flow;
-  private final Lineage moment;
+  private final Moments.Given given;
 
-  private RefCursors(ResultSet plain, Flow flow, Lineage moment) {
+  private RefCursors(ResultSet plain, Flow flow, Moments.Given given) {
     super(plain);
+    this.plain = plain;
     this.flow = flow;
-    this.moment = moment;
+    this.given = given;
   }
 
   /** Return whether a statement may give names of cursors: whatever is no plain query, and one that says so. */
@@ -27,8 +29,17 @@ final class RefCursors extends Proxies.Handler {
     return kind != Kind.READ || text.toLowerCase(Locale.ROOT).contains("refcursor");
   }
 
-  static ResultSet of(ResultSet plain, Flow flow, Lineage moment) {
-    return Proxies.of(ResultSet.class, plain, new RefCursors(plain, flow, moment));
+  /** {@code given}: what is known of the cursors whose names these rows may hold. */
+  static ResultSet of(ResultSet plain, Flow flow, Moments.Given given) {
+    return Proxies.of(ResultSet.class, plain, new RefCursors(plain, flow, given));
+  }
+
+  /** What the driver has fetched for a function that was called: which cursor it was, it does not tell. */
+  static Object called(Object value, Flow flow, Moments.Given given) {
+    if (value instanceof ResultSet) {
+      given.older().forEach(each -> Reads.fetches(flow, each, ROWS));
+    }
+    return value;
   }
 
   @Override
@@ -38,8 +49,12 @@ final class RefCursors extends Proxies.Handler {
     }
     Object value = plainly(method, args);
     if (method.getName().equals("getObject") && value instanceof ResultSet) {
-      Reads.fetches(flow, moment, ROWS);
+      Reads.fetches(flow, given.of(name(args[0])), ROWS);
     }
     return value;
+  }
+
+  private String name(Object column) throws SQLException {
+    return column instanceof Integer number ? plain.getString(number) : plain.getString((String) column);
   }
 }

@@ -9,10 +9,12 @@ import dev.antipode.Lineage;
 import dev.antipode.LineageScope;
 import dev.antipode.Reading;
 import dev.antipode.UnprovenKind;
+import java.sql.CallableStatement;
 import java.sql.Connection;
 import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.sql.Statement;
+import java.sql.Types;
 import java.time.Duration;
 import java.util.Map;
 import javax.sql.DataSource;
@@ -238,14 +240,20 @@ class PastMomentsTest extends QuietRegion {
     }
   }
 
-  @Test
-  void rowsOfACursorThatTheDriverFetches_SHIM_48() throws Exception {
+  private void functions() throws Exception {
     write(newKey());
     try (Connection connection = source.getConnection(); Statement statement = connection.createStatement()) {
       statement.execute("CREATE OR REPLACE FUNCTION opened() RETURNS refcursor LANGUAGE plpgsql AS "
           + "$$ DECLARE c refcursor; BEGIN OPEN c FOR SELECT key FROM posts; RETURN c; END $$");
+      statement.execute("CREATE OR REPLACE FUNCTION named(name text) RETURNS refcursor LANGUAGE plpgsql AS "
+          + "$$ BEGIN RETURN name; END $$");
     }
     region().waitCaughtUp("b1");
+  }
+
+  @Test
+  void rowsOfACursorThatTheDriverFetches_SHIM_48() throws Exception {
+    functions();
     inTransaction((scope, connection, statement) -> {
       ResultSet cursors = statement.executeQuery("SELECT opened()");
       assertThat(cursors.next()).isTrue();
@@ -256,7 +264,60 @@ class PastMomentsTest extends QuietRegion {
       assertThat(later.next()).isTrue();
       dependsOnMore(scope);
       assertTooOld(() -> later.getObject(1), "call the function again");
+      assertShows(connection, "SELECT opened()");
     });
+  }
+
+  private static void assertShows(Connection connection, String query) throws SQLException {
+    try (Statement statement = connection.createStatement(); ResultSet names = statement.executeQuery(query)) {
+      assertThat(names.next()).isTrue();
+      try (ResultSet rows = (ResultSet) names.getObject(1)) {
+        assertThat(rows.next()).as(query).isTrue();
+      }
+    }
+  }
+
+  /** A name is no more than a text: its cursor is as old as it is, whenever its name is asked for. */
+  @ParameterizedTest
+  @ValueSource(strings = {"SELECT 'h'::refcursor", "SELECT named('h')", "SELECT name::refcursor FROM pg_cursors WHERE name > ''"})
+  void aCursorWhoseNameIsSelectedLater_SHIM_48(String query) throws Exception {
+    functions();
+    inTransaction((scope, connection, statement) -> {
+      statement.execute("DECLARE h CURSOR FOR " + ROWS);
+      assertShows(connection, query);
+      String unseen = "DO $$ DECLARE c refcursor := 'h'; BEGIN OPEN c FOR " + ROWS + "; END $$";
+      for (String opening : new String[] {"DECLARE h CURSOR FOR " + ROWS, unseen}) {
+        statement.execute(opening);
+        dependsOnMore(scope);
+        ResultSet names = statement.executeQuery(query);
+        assertThat(names.next()).isTrue();
+        assertTooOld(() -> names.getObject(names.getMetaData().getColumnName(1)), "open it anew");
+        names.close();
+      }
+      statement.execute("DECLARE h CURSOR FOR " + ROWS);
+      assertShows(connection, query);
+    });
+  }
+
+  @Test
+  void aCursorThatACalledFunctionGives_SHIM_48() throws Exception {
+    functions();
+    inTransaction((scope, connection, statement) -> {
+      assertThat(called(connection, "{? = call opened()}").next()).isTrue();
+      statement.execute("DECLARE h CURSOR FOR " + ROWS);
+      assertThat(called(connection, "{? = call named('h')}").next()).isTrue();
+      statement.execute("DECLARE h CURSOR FOR " + ROWS);
+      dependsOnMore(scope);
+      assertTooOld(() -> called(connection, "{? = call named('h')}"), "call the function again");
+      assertThat(called(connection, "{? = call opened()}").next()).isTrue();
+    });
+  }
+
+  private static ResultSet called(Connection connection, String call) throws SQLException {
+    CallableStatement statement = connection.prepareCall(call);
+    statement.registerOutParameter(1, Types.REF_CURSOR);
+    statement.execute();
+    return (ResultSet) statement.getObject(1);
   }
 
   @Test
