@@ -5,6 +5,18 @@ from __future__ import annotations
 import math
 import os
 import select
+from typing import Final
+
+_LOST: Final = getattr(select, "POLLRDHUP", 0) | select.POLLHUP | select.POLLERR | select.POLLNVAL
+
+
+def is_connected(descriptor: int) -> bool:
+    """Return whether a socket is open and its peer has not closed it (BAR-62). Reads nothing, and never waits."""
+    if descriptor < 0:
+        return False
+    poll = select.poll()
+    poll.register(descriptor, getattr(select, "POLLRDHUP", 0))
+    return not any(events & _LOST for _, events in poll.poll(0))
 
 
 class Poller:

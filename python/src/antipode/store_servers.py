@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from antipode.discovery import ClientServers, Discovery
 from antipode.errors import ConfigurationError
+from antipode.reached import ReachedServers
 from antipode.server import Server
 from antipode.settings import settings, store_settings
 
@@ -37,6 +38,8 @@ class StoreServers(ABC):
         self._region: dict[str, Server] = {}
         """Those that readers of this region may use: listed, or a client's own where its wrap has no list (BAR-22)."""
         self._discoveries: dict[Hashable, Discovery] = {}
+        self._reached: dict[bool, ReachedServers] = {}
+        """Those of the discoveries to which open connections lead: of wraps that name servers, and of the others."""
         self._gone: dict[str, float] = {}
         """When discovery took an address away."""
 
@@ -151,6 +154,22 @@ class StoreServers(ABC):
         self.generation += 1
         return source
 
+    def reach(self, connection: Any, target: Any, leads: Callable[[Any], bool], *, listed: bool = False) -> Server:
+        """Return the server that a connection of a wrapped client has reached: it joins, as long as one leads there.
+
+        Called before the client hands the connection out, and whenever it is made anew (BAR-52, BAR-62). It is held
+        weakly. `leads(connection)`: whether it is open there still; a thread of Antipode's own asks every 5 s while
+        barriers come, so it neither blocks nor reads. Where it raises the connection leads there. `listed`: as
+        `use_server` has it.
+        """
+        region = not self._is_listed(listed)
+        with self.lock:
+            source = self._reached.get(region)
+            if source is None:
+                source = self._reached[region] = ReachedServers(self._store, region=region)
+                self._discoveries[id(source)] = source
+        return source.reach(connection, target, leads)
+
     def _settle_clients(self) -> None:
         """Keep the servers of clients that are gone, as long as the process runs: nobody names others."""
         for key, source in list(self._discoveries.items()):
@@ -173,11 +192,22 @@ class StoreServers(ABC):
                 for group, own in ((self._own, True), (self._region, False)):
                     if source.names(own=own):
                         group.update(found)
-            self._gone.update(dict.fromkeys(before.keys() - found.keys(), now))
-            for address in found:
-                self._gone.pop(address, None)
+            left = before.keys() - found.keys()
+            if isinstance(source, ReachedServers):
+                left -= self._named_besides(source)
+            self._gone.update(dict.fromkeys(left, now))
             self.generation += before.keys() != found.keys() or not source.is_known(now)
         return found
+
+    def _named_besides(self, source: Discovery) -> set[str]:
+        """Return the addresses that are judged without this source wherever they are with it."""
+        others = [each for each in list(self._discoveries.values()) if each is not source]
+
+        def named(*, own: bool) -> set[str]:
+            servers = (each.servers for each in others if each.names(own=own))
+            return set(self._own if own else self._region).union(*servers)
+
+        return named(own=True) & named(own=False) if source.region else named(own=True)
 
     def gone(self, *, own: bool = False) -> Sequence[str]:
         """Return the addresses that discovery took away within `left_server`: clients may still go there (BAR-54)."""
@@ -215,10 +245,11 @@ class StoreServers(ABC):
     def _named(self, now: float, stale: bool, *, own: bool) -> list[Server]:
         found = dict(self._own if own else self._region)
         for each in list(self._discoveries.values()):
-            if not each.names(own=own):
+            counts = each.names(own=own)
+            if each.is_due(now) and (counts or each.is_known(now)):
+                each.refresh()  # also where it does not count: what it takes away is to be named
+            if not counts:
                 continue
-            if each.is_due(now):
-                each.refresh()
             if each.is_known(now) or (stale and each.servers):
                 found.update(each.servers)
             else:
@@ -238,7 +269,8 @@ class StoreServers(ABC):
 
     def discovery_due(self, now: float) -> bool:
         """Return whether what names the servers is to be asked again, or its answer stands no more (BAR-22)."""
-        return any(each.is_due(now) or not each.is_known(now) for each in list(self._discoveries.values()))
+        sources = list(self._discoveries.values())
+        return any(each.is_due(now) if each.is_known(now) else each.region for each in sources)
 
     def server_at(self, address: str) -> Server | None:
         """The server with this address."""
