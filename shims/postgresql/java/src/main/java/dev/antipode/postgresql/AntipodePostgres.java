@@ -82,6 +82,7 @@ public final class AntipodePostgres {
    * One connection that records; for applications that hold their own.
    *
    * @throws SQLException where it is lost, or no connection of the PostgreSQL JDBC driver
+   * @throws ConfigurationException where it is wrapped under another store's name
    */
   public static Connection wrap(Connection connection, StoreOptions options) throws SQLException {
     checked(options);
@@ -156,6 +157,7 @@ public final class AntipodePostgres {
 
     /** Takes the server that a connection has reached; returns why its positions prove nothing, empty where they do. */
     private String reached(BaseConnection physical) throws SQLException {
+      Known.of(physical).ongoing(store);
       PostgresqlShim shim = (PostgresqlShim) store.shim();
       Target target = Target.of(physical, binding.credentials(), plain);
       String why = unfit.get(target.address());

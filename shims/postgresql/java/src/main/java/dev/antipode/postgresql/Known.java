@@ -1,12 +1,13 @@
 package dev.antipode.postgresql;
 
+import dev.antipode.ConfigurationException;
 import dev.antipode.postgresql.Asking.Answers;
 import dev.antipode.shim.RegisteredStore;
+import dev.antipode.shim.Registry;
 import dev.antipode.telemetry.Telemetry;
 import java.util.Collections;
 import java.util.Map;
 import java.util.WeakHashMap;
-import java.util.concurrent.ConcurrentHashMap;
 import org.postgresql.core.BaseConnection;
 
 /** What one connection has found out about its server; shared by all wraps of the connection. */
@@ -24,7 +25,8 @@ final class Known {
   /** Whether the application has changed its session's settings, as far as a shim saw it. */
   boolean isChanged;
 
-  private final Map<RegisteredStore, OpenWrite> ongoing = new ConcurrentHashMap<>();
+  private RegisteredStore store; // whose the connection is
+  private OpenWrite ongoing = new OpenWrite();
 
   final Steps steps = new Steps();
 
@@ -38,9 +40,25 @@ final class Known {
     return ALL.computeIfAbsent(physical, first -> new Known());
   }
 
-  /** Return what is written to this store on the connection, whichever wrap of it sends it. */
-  OpenWrite ongoing(RegisteredStore store) {
-    return ongoing.computeIfAbsent(store, first -> new OpenWrite());
+  /**
+   * Return what is written to this store on the connection, whichever wrap of it sends it.
+   *
+   * @throws ConfigurationException where it is wrapped for another store: whoever ends a transaction ends it for one alone
+   */
+  synchronized OpenWrite ongoing(RegisteredStore now) {
+    boolean isInForce = store != null && Registry.current().get(store.name()) == store;
+    if (isInForce && store != now) {
+      throw new ConfigurationException(
+          "AP503",
+          "one connection is wrapped as store \"%s\" and as store \"%s\": it leads to one server, which has one name. Give"
+                  .formatted(store.name(), now.name())
+              + " both wraps the same one");
+    }
+    if (store != now) {
+      store = now;
+      ongoing = new OpenWrite();
+    }
+    return ongoing;
   }
 
   /** Asks which system and branch this is; once a connection, and again after a promotion under it. */

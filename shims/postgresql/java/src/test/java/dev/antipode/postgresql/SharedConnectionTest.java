@@ -1,15 +1,20 @@
 package dev.antipode.postgresql;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import com.zaxxer.hikari.HikariDataSource;
 import dev.antipode.Antipode;
+import dev.antipode.ConfigurationException;
 import dev.antipode.LineageScope;
+import dev.antipode.StoreOptions;
 import java.sql.Connection;
 import java.sql.SQLException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.atomic.AtomicBoolean;
+import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -76,6 +81,29 @@ class SharedConnectionTest extends QuietRegion {
       assertThat(shows("a", key)).isNotNull();
       assertPosition(scope.lineage());
     }
+  }
+
+  /** One server has one name: what a commit by the one wrap means for the other's store nobody could say. */
+  @Test
+  void twoStoresOnOneConnectionAreRefused_SCOPE_24() throws Exception {
+    try (Connection plain = region().plain("a").getConnection()) {
+      assertThat(AntipodePostgres.wrap(plain, options())).isNotNull();
+      assertRefused(() -> AntipodePostgres.wrap(plain, StoreOptions.named("other-posts")));
+      assertThat(AntipodePostgres.wrap(plain, options())).isNotNull();
+    }
+    try (HikariDataSource pool = new HikariDataSource()) {
+      pool.setDataSource(region().plain("a"));
+      pool.setMaximumPoolSize(1);
+      assertThat(AntipodePostgres.wrap(pool, options())).isNotNull();
+      assertRefused(() -> AntipodePostgres.wrap(pool, StoreOptions.named("other-posts")));
+    }
+  }
+
+  private static void assertRefused(ThrowingCallable wrap) {
+    assertThatThrownBy(wrap).isInstanceOfSatisfying(ConfigurationException.class, refused -> {
+      assertThat(refused.code()).isEqualTo("AP503");
+      assertThat(refused).hasMessageContaining(STORE).hasMessageContaining("other-posts");
+    });
   }
 
   @Test
