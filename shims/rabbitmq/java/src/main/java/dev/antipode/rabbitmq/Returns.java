@@ -1,6 +1,7 @@
 package dev.antipode.rabbitmq;
 
 import com.rabbitmq.client.Channel;
+import dev.antipode.Logs;
 import java.io.IOException;
 import java.time.Duration;
 import java.util.HashMap;
@@ -15,8 +16,6 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.ReentrantLock;
-import java.util.logging.Level;
-import java.util.logging.Logger;
 
 /**
  * Messages of one channel that go back to their queue after a delay, and what the application has settled meanwhile.
@@ -28,7 +27,6 @@ import java.util.logging.Logger;
  * the two would take a message along that is about to go back, which nobody would ever handle.
  */
 final class Returns {
-  private static final Logger LOGGER = Logger.getLogger("dev.antipode");
   // A pool: a broker that takes nothing in may hold one of them up, and not the other channels'.
   private static final Executor THREADS = Executors.newCachedThreadPool(work -> {
     Thread thread = new Thread(null, work, "antipode-rabbitmq-returns", 0, false);
@@ -139,8 +137,7 @@ final class Returns {
     try {
       plain.basicNack(tag, false, true);
     } catch (IOException | RuntimeException error) {
-      LOGGER.log(
-          Level.FINE, "the channel ended before a message went back by itself; the broker gives it back: {0}", error);
+      Logs.info("AP518", "return", "the channel ended before a message went back; the broker gives it back: " + error);
     }
   }
 

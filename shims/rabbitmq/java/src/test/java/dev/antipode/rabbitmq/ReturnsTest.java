@@ -4,6 +4,9 @@ import static dev.antipode.rabbitmq.Region.until;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.rabbitmq.client.Channel;
+import dev.antipode.Logs;
+import dev.antipode.testing.CapturedLogs;
+import java.io.IOException;
 import java.lang.reflect.Proxy;
 import java.time.Duration;
 import java.util.Arrays;
@@ -13,6 +16,9 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
+import java.util.logging.Handler;
+import java.util.logging.LogRecord;
+import java.util.logging.Logger;
 import java.util.stream.LongStream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -93,6 +99,45 @@ class ReturnsTest {
         .hasSize(1);
     released.countDown();
     until(() -> sent.size() == 20, "all of them");
+  }
+
+  /** OBS-14: the line has a code; and where the application's handler throws, the messages behind it go back all the same. */
+  @Test
+  void aChannelThatHasEndedIsTold_OBS_14() {
+    List<String> tried = new CopyOnWriteArrayList<>();
+    Returns ended = new Returns((Channel) Proxy.newProxyInstance(
+        Channel.class.getClassLoader(), new Class<?>[] {Channel.class}, (proxy, method, args) -> {
+          tried.add(method.getName() + " " + args[0]);
+          throw new IOException("it is closed");
+        }));
+    Handler failing = new Handler() {
+      @Override
+      public void publish(LogRecord line) {
+        throw new IllegalStateException("the disk is full");
+      }
+
+      @Override
+      public void flush() {}
+
+      @Override
+      public void close() {}
+    };
+    Logger logger = Logger.getLogger("dev.antipode");
+    Logs.reset();
+    try (CapturedLogs logs = new CapturedLogs()) {
+      logger.addHandler(failing);
+      for (long tag = 1; tag <= 2; tag++) {
+        MessageDelivery delivery = new MessageDelivery(true, "", Map.of());
+        ended.opened(tag, delivery);
+        assertThat(ended.closed(tag, delivery, true)).isTrue();
+        ended.giveBackAfter(tag, Duration.ZERO);
+      }
+      until(() -> tried.size() == 2, "both are tried");
+      until(() -> !logs.lines().isEmpty(), "the line");
+      assertThat(logs.lines()).singleElement().asString().contains("it is closed", "AP518");
+    } finally {
+      logger.removeHandler(failing);
+    }
   }
 
   /** All delays that began before have passed. */
