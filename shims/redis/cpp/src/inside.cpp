@@ -36,7 +36,9 @@ int Connection::Inside::Append(std::string_view packed, const Site& site) {
   }
   if (IsRefused(*words)) return REDIS_ERR;
   const Kind kind = Classify(*words);
-  if (kind != Kind::kRead && MayRead(*words, kind) && !WaitNow(site)) return REDIS_ERR;
+  const bool may_read = kind != Kind::kRead && MayRead(*words, kind);
+  const ReadPtr waited = may_read ? WaitNow(site) : nullptr;
+  if (refused_) return REDIS_ERR;
   const std::string name = CommandName(*words);
   const bool takes_the_line = TakesTheLine(*words);
   const bool is_reply = name == "CLIENT" && Says(*words, 1, 2, "REPLY");
@@ -57,6 +59,7 @@ int Connection::Inside::Append(std::string_view packed, const Site& site) {
     AppendRead(expected, packed, site);
     if (refused_) return REDIS_ERR;
   }
+  if (may_read) KeepRead(expected, waited);
   const auto wire = Wire(*words, kind, expected.write);
   unsent_ += wire ? *wire : packed;
   if (binding_.resting.any()) expected.shown = binding_.resting.Answers(*words);
@@ -67,7 +70,8 @@ int Connection::Inside::Append(std::string_view packed, const Site& site) {
   } else if (expected.write != nullptr) {
     expected.write->Unasked("CLIENT REPLY took the answer to its question away");
   }
-  return REDIS_OK;
+  // While the server has a MULTI nothing can be asked: what ends it is not held back for what comes behind.
+  return multi_sent_ && !multi_ ? Flush() : REDIS_OK;
 }
 
 void Connection::Inside::AppendTransaction(const std::string& name, Expected& expected, const Site& site) {
@@ -77,6 +81,7 @@ void Connection::Inside::AppendTransaction(const std::string& name, Expected& ex
     expected.is_multi = true;
     multi_ = true;
     multi_sent_ = is_read_ = false;
+    multi_moment_ = {};
     // What reads inside it are to see is waited for now: inside, nothing can be asked.
     if (const ReadPtr read = NewRead(site)) multi_reads_.push_back(read);
     return;
@@ -84,7 +89,11 @@ void Connection::Inside::AppendTransaction(const std::string& name, Expected& ex
   if (name == "EXEC") {
     expected.is_exec = true;
     expected.write = std::exchange(held_, nullptr);
-    if (is_read_) expected.reads = multi_reads_;
+    for (const ReadPtr& read : multi_reads_) {
+      // Where it only may have read, its write tells whoever wants to know.
+      if (is_read_ || (!multi_moment_.takers.empty() && !read->collects())) expected.reads.push_back(read);
+    }
+    expected.moment = std::exchange(multi_moment_, {});
   } else {
     expected.dropped = std::exchange(held_, nullptr);
   }
@@ -220,12 +229,7 @@ int Connection::Inside::Flush() {
     return REDIS_ERR;
   }
   Ask();
-  for (const ReadPtr& each : batch_reads_) {
-    const ReadPtr read = each;  // where the connection breaks the batch is forgotten
-    if (read->ids().empty() || WaitHere(*read)) continue;
-    late_ = LateError(*read);
-    return REDIS_ERR;
-  }
+  if (!WaitForBatch()) return REDIS_ERR;
   multi_sent_ = multi_;
   for (Expected& each : batch_) {
     if (each.write != nullptr && !each.is_queued) each.write->Sent();
@@ -239,16 +243,6 @@ int Connection::Inside::Flush() {
   if (redisAppendFormattedCommand(context_.get(), data.data(), data.size()) != REDIS_OK) {
     Broke();
     return REDIS_ERR;
-  }
-  return REDIS_OK;
-}
-
-// Reads every reply that is on its way, for the application to take later: then a question of ours is the next.
-int Connection::Inside::Drain() {
-  while (!expected_.empty()) {
-    Reply reply;
-    if (ReadReply(reply) != REDIS_OK) return REDIS_ERR;
-    ready_.push_back(std::move(reply));
   }
   return REDIS_OK;
 }
@@ -290,26 +284,20 @@ int Connection::Inside::GetReply(Reply* reply) {
   Reply ignored;
   Reply& wanted = reply != nullptr ? *reply : ignored;
   wanted = Reply();
-  if (!ready_.empty()) {
-    wanted = std::move(ready_.front());
-    ready_.pop_front();
-    return REDIS_OK;
-  }
-  if (Flush() != REDIS_OK) {
+  const bool broke = ready_.empty() && !late_ && Flush() != REDIS_OK;
+  if (ready_.empty() && (broke || late_)) {
     if (late_) wanted = Reply(*std::exchange(late_, std::nullopt));
     return REDIS_ERR;
   }
-  if (!ready_.empty()) return GetReply(reply);  // what a wait had to read first
   return ReadReply(wanted);
 }
 
 int Connection::Inside::ReadReply(Reply& reply) {
-  void* raw = nullptr;
-  if (NextReply(&raw) != REDIS_OK) {
+  Reply taken;
+  if (TakeReply(taken) != REDIS_OK) {
     Broke();
     return REDIS_ERR;
   }
-  Reply taken(static_cast<redisReply*>(raw));
   if (!taken || expected_.empty()) {  // a message, or what we did not understand
     if (taken && messages_) messages_ = InMessages(*taken);
     reply = std::move(taken);
@@ -320,12 +308,18 @@ int Connection::Inside::ReadReply(Reply& reply) {
   Settle(expected, *taken);
   if (binding_.resting.any()) Show(expected, *taken.get());
   if (expected.followed) Came(*expected.followed, expected.packed, *taken);
+  if (taken.IsError()) expected.moment = {};
+  const auto past = PastError(expected.moment);  // while what was written with it is on its way still
   ReadAnswers();  // a failure here is ours alone: the application meets it at its next command
   for (const ReadPtr& read : expected.reads) {
     if (auto done = read->Finish(); !done.ok()) {
       reply = Reply(done.error());
       return REDIS_OK;
     }
+  }
+  if (past) {
+    reply = Reply(*past);
+    return REDIS_OK;
   }
   Tell(expected, *taken);
   reply = std::move(taken);
@@ -339,18 +333,17 @@ bool Connection::Inside::ReadAnswers() {
     expected_.pop_front();
     Reply taken;
     if (!answer.is_queued) {
-      void* raw = nullptr;
-      if (NextReply(&raw) != REDIS_OK) {
+      if (TakeReply(taken) != REDIS_OK) {
         for (const WritePtr& write : answer.writes) write->Answered(nullptr);
         for (const ReadPtr& read : answer.reads) read->Saw(std::nullopt);
         Broke();
         return false;
       }
-      taken = Reply(static_cast<redisReply*>(raw));
     }
     for (const WritePtr& write : answer.writes) write->Answered(taken.get());
     const auto now = taken && !taken.IsError() ? ParseReplication(taken.text()) : std::nullopt;
     for (const ReadPtr& read : answer.reads) read->Saw(now);
+    Prove(now);
   }
   return true;
 }
@@ -359,8 +352,9 @@ void Connection::Inside::Settle(Expected& expected, const redisReply& reply) {
   const bool is_error = reply.type == REDIS_REPLY_ERROR;
   if (expected.dropped != nullptr) expected.dropped->Abandon();
   if (expected.is_multi && is_error) {  // there is no transaction: what follows is done at once
-    multi_ = false;
+    multi_ = multi_sent_ = false;
     multi_reads_.clear();
+    multi_moment_ = {};
     Alone();
   }
   NoteQueued(expected, reply);
@@ -430,12 +424,21 @@ bool Connection::Inside::InMessages(const redisReply& reply) {
   return std::string_view(what->str, what->len).find("unsubscribe") == std::string_view::npos || count->integer > 0;
 }
 
-// The connection is of no use any more: nobody knows what became of what was sent.
-void Connection::Inside::Broke() { LoseAll(); }
+// The connection is of no use any more: nobody knows what became of what was sent, but for the replies that were read ahead.
+void Connection::Inside::Broke() {
+  std::size_t kept = 0;
+  for (std::size_t left = ready_.size(); left > 0 && kept < expected_.size(); ++kept) {
+    if (!expected_[kept].is_answer || !expected_[kept].is_queued) --left;
+  }
+  LoseAll(kept);
+}
 
-void Connection::Inside::LoseAll() {
+void Connection::Inside::LoseAll(std::size_t kept) {
   bool is_unanswered = false;  // whether it is not known if there was a transaction at all
-  for (Expected& each : expected_) {
+  const std::deque<Expected> lost(std::make_move_iterator(expected_.begin() + static_cast<std::ptrdiff_t>(kept)),
+                                  std::make_move_iterator(expected_.end()));
+  expected_.resize(kept);
+  for (const Expected& each : lost) {
     if (each.is_multi) is_unanswered = true;
     if (is_unanswered && each.is_queued && each.write != nullptr) each.write->Sent();
     if (each.dropped != nullptr) each.dropped->Abandon();
@@ -448,15 +451,17 @@ void Connection::Inside::LoseAll() {
   }
   if (held_ != nullptr) held_->Abandon();  // its EXEC was not sent: the server has forgotten it
   held_ = nullptr;
-  queued_.clear();
-  queued_noted_.clear();
-  expected_.clear();
+  if (kept == 0) {
+    queued_.clear();
+    queued_noted_.clear();
+  }
   batch_.clear();
   asked_ = 0;
   unsent_.clear();
   batch_reads_.clear();
   batch_noted_ = nullptr;
   multi_reads_.clear();
+  multi_moment_ = {};
   multi_ = multi_sent_ = is_read_ = watching_ = messages_ = silent_ = skips_ = false;
 }
 

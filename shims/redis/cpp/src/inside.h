@@ -44,6 +44,13 @@ class Connection::Inside {
   const Error* refused() const { return refused_ ? &*refused_ : nullptr; }
 
  private:
+  // Of data: for whom they are, and which writes they show in any case (SHIM-48). What is no data is for nobody.
+  struct Moment {
+    void Add(const Taker& taker);
+
+    std::vector<Taker> takers;
+    Lineage proof;
+  };
   // A command of this application's, of which no reply has come, or (`is_answer`) our question behind some.
   struct Expected {
     bool is_answer = false;
@@ -59,6 +66,7 @@ class Connection::Inside {
     Shown shown = {};        // how its reply is to be read
     std::vector<WritePtr> writes;  // that our question serves
     std::vector<ReadPtr> reads;    // likewise; of a command: that may have waited in vain
+    Moment moment = {};
   };
   struct Free {
     void operator()(redisContext* context) const { redisFree(context); }
@@ -81,13 +89,14 @@ class Connection::Inside {
 
   // Receiving
   int NextReply(void** raw);
+  int TakeReply(Reply& reply);
   int ReadReply(Reply& reply);
   bool ReadAnswers();
   void Settle(Expected& expected, const redisReply& reply);
   void Alone();
   void Show(const Expected& expected, redisReply& reply);
   void Broke();
-  void LoseAll();
+  void LoseAll(std::size_t kept = 0);
   bool InMessages(const redisReply& reply);
 
   // Reads that a recorded history is told of
@@ -107,8 +116,13 @@ class Connection::Inside {
   std::optional<Error> LateError(ReadCall& read) const;
   void AppendRead(Expected& expected, std::string_view packed, const Site& site);
   ReadPtr NewRead(const Site& site);
+  ReadPtr JoinBatch(ReadPtr read);
   bool IsAwaited(const ReadCall& read) const;
-  bool WaitNow(const Site& site);
+  ReadPtr WaitNow(const Site& site);
+  void KeepRead(Expected& expected, const ReadPtr& read);
+  bool WaitForBatch();
+  void Prove(const std::optional<Replication>& now);
+  std::optional<Error> PastError(const Moment& moment) const;
   Reply ReadShown(const Words& words, std::string_view packed, ReadCall& read);
   Reply ReadInMulti(std::string_view packed, const std::string& ask_beside, ReadCall& read);
   Reply ReadPlainly(std::string_view packed, const std::vector<Reply>& refused, ReadCall& read);
@@ -123,10 +137,11 @@ class Connection::Inside {
   std::deque<Expected> batch_;     // of `unsent_`
   std::size_t asked_ = 0;          // so many of them have their question
   std::deque<Expected> expected_;  // of what was sent
-  std::deque<Reply> ready_;        // read ahead of the application
+  std::deque<Reply> ready_;        // read ahead of the application, and settled when it takes them
   std::vector<ReadPtr> batch_reads_;  // the commands of one batch that wait for the same are one read
   std::shared_ptr<NotedReads> batch_noted_;
   std::vector<ReadPtr> multi_reads_;  // of an open MULTI: what was waited for before it, and what reads inside it collect
+  Moment multi_moment_;              // of what its EXEC will give
   WritePtr held_;  // pending for an open MULTI
   std::vector<Shown> queued_;  // how the replies in its EXEC's are to be read
   std::vector<std::optional<std::size_t>> queued_noted_;  // the places of its commands in what a history is told of them

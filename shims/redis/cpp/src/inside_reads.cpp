@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "antipode/messages.h"
+#include "antipode/wait_on_read.h"
 #include "field.h"
 #include "inside.h"
 #include "marks.h"
@@ -16,6 +17,9 @@ namespace antipode::redis {
 namespace {
 
 constexpr std::chrono::milliseconds kOneLook(250);  // so long may one take, however near the deadline is
+constexpr const char* kPast =
+    "the command was sent before the writes that its reply is to show: take replies before the scope depends on more, or read "
+    "anew";
 
 const std::string& Multi() {
   static const auto& packed = *new std::string(Pack({"MULTI"}));
@@ -71,6 +75,34 @@ int Connection::Inside::NextReply(void** raw) {
     }
     if (redisBufferRead(context_.get()) != REDIS_OK) return REDIS_ERR;
   }
+}
+
+// The next reply, which may have been read ahead.
+int Connection::Inside::TakeReply(Reply& reply) {
+  if (!ready_.empty()) {
+    reply = std::move(ready_.front());
+    ready_.pop_front();
+    return REDIS_OK;
+  }
+  void* raw = nullptr;
+  if (NextReply(&raw) != REDIS_OK) return REDIS_ERR;
+  reply = Reply(static_cast<redisReply*>(raw));
+  return REDIS_OK;
+}
+
+// Reads every reply that is on its way, for the application to take later: then a question of ours is the next.
+int Connection::Inside::Drain() {
+  const auto comes = [](const Expected& each) { return !each.is_answer || !each.is_queued; };
+  const auto all = static_cast<std::size_t>(std::count_if(expected_.begin(), expected_.end(), comes));
+  while (ready_.size() < all) {
+    void* raw = nullptr;
+    if (NextReply(&raw) != REDIS_OK) {
+      Broke();
+      return REDIS_ERR;
+    }
+    ready_.emplace_back(static_cast<redisReply*>(raw));
+  }
+  return REDIS_OK;
 }
 
 std::optional<std::vector<Reply>> Connection::Inside::Exchange(const std::vector<std::string>& packed) {
@@ -158,8 +190,11 @@ std::optional<Seen> Connection::Inside::Look(ReadCall& read) {
 // The read of a command that is appended now; null where it is a plain one. A batch waits once for each lineage.
 ReadPtr Connection::Inside::NewRead(const Site& site) {
   if (silent_ || skips_) return nullptr;  // nothing is answered: neither a value, nor a question of ours
-  ReadPtr read = ReadCall::For(binding_, site);
-  if (read == nullptr) return nullptr;
+  ReadPtr read = ReadCall::ForSending(binding_, site);
+  return read == nullptr ? nullptr : JoinBatch(std::move(read));
+}
+
+ReadPtr Connection::Inside::JoinBatch(ReadPtr read) {
   for (const ReadPtr& each : batch_reads_) {
     if (each->Serves(*read)) return each;
   }
@@ -173,6 +208,7 @@ void Connection::Inside::AppendRead(Expected& expected, std::string_view packed,
     read = NewRead(site);
     if (read != nullptr) expected.reads.push_back(read);
     expected.followed = Followed(site);  // inside a MULTI the value comes with EXEC
+    expected.moment.Add(Taker::Current());
   } else if (!multi_sent_) {
     read = NewRead(site);
   } else if (read = ReadCall::For(binding_, site); read != nullptr && !IsAwaited(*read)) {
@@ -182,6 +218,7 @@ void Connection::Inside::AppendRead(Expected& expected, std::string_view packed,
   const auto serves = [&](const ReadPtr& each) { return each->Serves(*read); };
   if (multi_ && read != nullptr && std::none_of(multi_reads_.begin(), multi_reads_.end(), serves)) multi_reads_.push_back(read);
   is_read_ = is_read_ || multi_;
+  if (multi_) multi_moment_.Add(Taker::Current());
   expected.noted = Noted();
   if (expected.noted && read != nullptr) read->ToldBy(expected.noted);
   if (expected.followed || expected.noted) expected.packed = packed;
@@ -197,23 +234,91 @@ bool Connection::Inside::IsAwaited(const ReadCall& read) const {
 }
 
 // A command that may write is about to be appended, and may read (SHIM-44): once it was sent it would be too late to refuse it.
-// False where it is refused.
-bool Connection::Inside::WaitNow(const Site& site) {
-  if (silent_ || skips_) return true;
-  const ReadPtr read = ReadCall::For(binding_, site);
-  if (read == nullptr || read->ids().empty()) return true;
+// What it has waited for; null where nothing waits.
+ReadPtr Connection::Inside::WaitNow(const Site& site) {
+  if (silent_ || skips_) return nullptr;
+  ReadPtr read = ReadCall::ForWaiting(binding_, site);
+  if (read == nullptr || read->ids().empty()) return read;
   std::vector<ReadPtr> awaited = {read};
   if (multi_ && multi_sent_) {
     awaited = multi_reads_;
     if (!IsAwaited(*read)) refused_ = Unawaited();
   } else if (!WaitHere(*read)) {
     refused_ = LateError(*read);
-    return !refused_;  // a connection that broke says so by itself
+    return read;  // a connection that broke says so by itself
   }
   for (const ReadPtr& each : awaited) {
     if (auto done = each->Finish(); !done.ok() && !refused_) refused_ = done.error();
   }
-  return !refused_;
+  return read;
+}
+
+// What a command that may read waited for may have grown until it is sent.
+void Connection::Inside::KeepRead(Expected& expected, const ReadPtr& read) {
+  (multi_ ? multi_moment_ : expected.moment).Add(Taker::Current());
+  if (read == nullptr || (multi_ && multi_sent_)) return;
+  (multi_ ? multi_reads_ : expected.reads).push_back(JoinBatch(read));
+}
+
+void Connection::Inside::Moment::Add(const Taker& taker) {
+  const auto is_same = [&](const Taker& each) { return each.scope == taker.scope && each.reading == taker.reading; };
+  if (std::none_of(takers.begin(), takers.end(), is_same)) takers.push_back(taker);
+}
+
+// Waits for what the data of the batch are to show by now, and for what their taker wants. False where the connection broke.
+bool Connection::Inside::WaitForBatch() {
+  std::vector<ReadPtr> reads = batch_reads_;  // where the connection breaks the batch is forgotten
+  const bool gives_data = !multi_sent_ && std::any_of(batch_.begin(), batch_.end(), [](const Expected& each) {
+    return each.is_multi || !each.moment.takers.empty();
+  });
+  const ReadPtr taker = gives_data ? ReadCall::ForWaiting(binding_, Site()) : nullptr;
+  if (taker != nullptr) reads.push_back(taker);
+  Lineage proof;
+  Lineage asked;
+  for (const ReadPtr& read : reads) {
+    const bool is_new = read->Renew();
+    const Lineage wanted(read->ids());
+    const bool is_known = wanted.IsCoveredBy(read == taker ? asked : proof);
+    if (is_new && !is_known && !WaitHere(*read)) {
+      late_ = LateError(*read);
+      return false;
+    }
+    proof = proof | read->proof();
+    asked = asked | wanted;
+  }
+  if (multi_) multi_moment_.proof = multi_moment_.proof | proof;
+  for (Expected& each : batch_) {
+    if (each.moment.takers.empty()) continue;
+    each.moment.proof = each.moment.proof | proof;
+    // What it waited for in vain is told of by itself.
+    for (const ReadPtr& read : each.reads) each.moment.proof = each.moment.proof.Including(read->ids());
+  }
+  return true;
+}
+
+// The server was here: what was sent behind that question shows all before.
+void Connection::Inside::Prove(const std::optional<Replication>& now) {
+  const auto position = now ? now->Position() : std::nullopt;
+  if (!position) return;
+  const auto id = WriteId::Position(binding_.name(), position->epoch, position->counter);
+  if (!id.ok()) return;
+  if (multi_sent_) multi_moment_.proof = multi_moment_.proof.Including(*id);
+  for (Expected& each : expected_) {
+    if (!each.moment.takers.empty()) each.moment.proof = each.moment.proof.Including(*id);
+  }
+}
+
+// Why data of this moment are too old for those who read them, or who takes them now; nothing where they are not.
+std::optional<Error> Connection::Inside::PastError(const Moment& moment) const {
+  if (moment.takers.empty()) return std::nullopt;
+  const auto shows = [&](const Taker& each) {
+    const std::vector<WriteId> wanted = each.Wants(binding_);
+    return std::all_of(wanted.begin(), wanted.end(), [&](const WriteId& id) { return moment.proof.Covers(id); });
+  };
+  const Taker taker = Taker::Current();
+  if (shows(taker) && std::all_of(moment.takers.begin(), moment.takers.end(), shows)) return std::nullopt;
+  auto done = ReadsThePast(binding_.name(), kPast, taker.scope);
+  return done.ok() ? std::nullopt : std::optional<Error>(done.error());
 }
 
 // Waits on this connection, with nothing but questions; false where it broke.

@@ -18,33 +18,50 @@ constexpr std::chrono::nanoseconds kLastPause = 50ms;
 
 }  // namespace
 
-std::shared_ptr<ReadCall> ReadCall::For(Binding& binding, const Site& site) {
+std::vector<WriteId> Taker::Wants(const Binding& binding) const {
+  const bool after = reading != nullptr && reading->after();
+  const bool waits = binding.options.wait_on_read.value_or(false) && scope != nullptr;
+  if (!(after || waits) || binding.store->mode() != Mode::kEnforce) return {};
+  return (after ? *reading->after() : scope->Known()).OfStore(binding.name());
+}
+
+std::shared_ptr<ReadCall> ReadCall::Make(Binding& binding, const Site& site, bool tells) {
   const Mode mode = binding.store->mode();
   if (mode == Mode::kOff) return nullptr;
-  auto reading = CurrentReading();
   const bool waits = binding.options.wait_on_read.value_or(false);
-  const bool merges = CurrentSettings()->auto_merge;
-  if (reading == nullptr && !waits && !merges) return nullptr;
+  const bool merges = tells && CurrentSettings()->auto_merge;
+  if (!waits && !merges && CurrentReading() == nullptr) return nullptr;
   std::shared_ptr<ReadCall> call(new ReadCall(binding, site));
-  call->scope_ = CurrentScope();
-  std::optional<Lineage> after;
-  if (reading != nullptr && reading->after()) {
-    after = *reading->after();
-  } else if (waits && call->scope_ != nullptr) {
-    after = call->scope_->Known();
-  }
-  if (after && mode == Mode::kEnforce) call->ids_ = after->OfStore(binding.name());
   call->merges_ = merges && call->scope_ != nullptr;
-  call->reading_ = std::move(reading);
-  if (call->reading_ == nullptr && call->ids_.empty() && !call->merges_) return nullptr;
-  call->timeout_ = binding.Timeout();
-  call->began_ = Clock::now();
-  call->deadline_ = call->began_ + call->timeout_;
-  if (call->scope_ != nullptr && call->scope_->deadline()) {
-    call->deadline_ = std::min(call->deadline_, *call->scope_->deadline());
-  }
-  call->backoff_ = kFirstPause;
+  if (tells) call->reading_ = call->taker_.reading;
+  call->Begin();
   return call;
+}
+
+std::shared_ptr<ReadCall> ReadCall::For(Binding& binding, const Site& site) {
+  auto call = Make(binding, site, true);
+  return call != nullptr && (call->collects() || !call->ids_.empty()) ? call : nullptr;
+}
+
+std::shared_ptr<ReadCall> ReadCall::ForSending(Binding& binding, const Site& site) {
+  auto call = Make(binding, site, true);
+  return call != nullptr && (call->collects() || call->scope_ != nullptr) ? call : nullptr;
+}
+
+std::shared_ptr<ReadCall> ReadCall::ForWaiting(Binding& binding, const Site& site) { return Make(binding, site, false); }
+
+void ReadCall::Begin() {
+  ids_ = taker_.Wants(binding_);
+  timeout_ = binding_.Timeout();
+  began_ = Clock::now();
+  deadline_ = began_ + timeout_;
+  if (scope_ != nullptr && scope_->deadline()) deadline_ = std::min(deadline_, *scope_->deadline());
+  backoff_ = kFirstPause;
+}
+
+bool ReadCall::Renew() {
+  Begin();
+  return !Lineage(ids_).IsCoveredBy(proof_);
 }
 
 std::vector<std::string> ReadCall::Fields() const {
@@ -76,6 +93,7 @@ std::optional<Visibility> ReadCall::Judge(const Seen& seen) const {
 
 bool ReadCall::Again(const std::optional<Visibility>& trouble) {
   trouble_ = trouble;
+  if (!trouble) proof_ = Lineage(ids_);
   if (!trouble || trouble->verdict == Verdict::kUnproven) return false;
   const auto left = deadline_ - Clock::now();
   if (left <= 0ns) return false;

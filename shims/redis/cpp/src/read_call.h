@@ -20,16 +20,35 @@
 
 namespace antipode::redis {
 
+// Who reads: what the data are to show grows until they are fetched.
+struct Taker {
+  static Taker Current() { return {CurrentScope(), CurrentReading()}; }
+  // The writes to this store that data fetched now are to show; none where a read of this connection waits for nothing.
+  std::vector<WriteId> Wants(const Binding& binding) const;
+
+  ScopePtr scope;
+  std::shared_ptr<ReadingBlock> reading;
+};
+
 class ReadCall {
  public:
-  // Null where the read is a plain one.
+  // Of a read that is done at once. Null where it is a plain one.
   static std::shared_ptr<ReadCall> For(Binding& binding, const Site& site);
+  // Of a read that is sent later. Null where it is a plain one, whatever becomes of its scope until then.
+  static std::shared_ptr<ReadCall> ForSending(Binding& binding, const Site& site);
+  // It waits for what the caller wants, and tells nobody what it saw. Null where nothing can be wanted.
+  static std::shared_ptr<ReadCall> ForWaiting(Binding& binding, const Site& site);
   // Whether it waits and collects for the same as this one does.
   bool Serves(const ReadCall& other) const {
-    return scope_ == other.scope_ && reading_ == other.reading_ && merges_ == other.merges_ && ids_ == other.ids_;
+    return scope_ == other.scope_ && taker_.reading == other.taker_.reading && collects() == other.collects() &&
+           ids_ == other.ids_;
   }
 
   const std::vector<WriteId>& ids() const { return ids_; }
+  // It is about to be sent: what it waits for, and its time, begin anew. Whether something was not yet shown to it.
+  bool Renew();
+  // What a look has shown to it.
+  const Lineage& proof() const { return proof_; }
   // Whether somebody wants to know what the values depend on.
   bool collects() const { return reading_ != nullptr || merges_; }
   // The epochs whose marks are asked for, the server's own first; empty where no marks are needed.
@@ -59,13 +78,18 @@ class ReadCall {
  private:
   using Clock = std::chrono::steady_clock;
 
-  ReadCall(Binding& binding, const Site& site) : binding_(binding), site_(site) {}
+  ReadCall(Binding& binding, const Site& site) : binding_(binding), site_(site), taker_(Taker::Current()) {}
+
+  static std::shared_ptr<ReadCall> Make(Binding& binding, const Site& site, bool tells);
+  void Begin();
 
   Binding& binding_;
   const Site site_;
-  std::shared_ptr<ReadingBlock> reading_;
+  const Taker taker_;
+  const ScopePtr scope_ = taker_.scope;
+  std::shared_ptr<ReadingBlock> reading_;  // that is told what was read
   std::vector<WriteId> ids_;
-  ScopePtr scope_;
+  Lineage proof_;
   std::shared_ptr<NotedReads> noted_;
   bool merges_ = false;
   std::string epoch_;

@@ -119,8 +119,9 @@ class Connection {
   /// Why the last command was refused before anything was sent: REDIS_ERR of an `Append` with a good connection. It cannot be
   /// used with a key whose value is in an envelope (kConfiguration). Null where it was not refused.
   const Error* refused() const;
-  /// `redisGetReply`: sends what was appended, with one question behind it, and gives the next reply. REDIS_OK also where the
-  /// reply is a read's that waited in vain: then it is empty and has an `error`.
+  /// `redisGetReply`: sends what was appended, with one question behind it, and gives the next reply. What is sent then shows what
+  /// its scope, and the caller's, depend on by then. REDIS_OK also where the reply is a read's that waited in vain, or that was sent
+  /// before writes on which they depend by now (SHIM-48, AP514): then it is empty and has an `error`, whatever its command did.
   int GetReply(Reply* reply);
 
   /// `redisReconnect`: the same address anew. What was on its way has an unknown outcome; queued transactions are gone.
