@@ -147,6 +147,8 @@ def test_code_cannot_undo_an_edge_that_the_operator_declared(monkeypatch: pytest
     ("variable", "text"),
     [
         ("ANTIPODE_MODE", "fast"),
+        ("ANTIPODE_ON_TIMEOUT", "redeliver"),
+        ("ANTIPODE_ON_UNPROVEN", "redeliver"),
         ("ANTIPODE_TIMEOUT_MS", "soon"),
         ("ANTIPODE_TIMEOUT_MS", "-1"),
         ("ANTIPODE_TIMEOUT_MS", "inf"),
@@ -184,6 +186,8 @@ def test_a_bad_value_is_an_error_that_names_its_setting(
         ({"edge": "false"}, "want True or False"),
         ({"max_waiters": 1.5}, "whole number"),
         ({"mode": "dry_run"}, "enforce, dry-run, off"),
+        ({"on_timeout": "redeliver"}, "raise, proceed"),
+        ({"on_unproven": "redeliver"}, "raise, proceed"),
         ({"keys": {"a": b"short"}}, "at least 16"),
         ({"keys": {"a": "a text of enough characters"}}, "want bytes"),
     ],

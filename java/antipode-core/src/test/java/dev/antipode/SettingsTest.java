@@ -99,6 +99,8 @@ class SettingsTest {
         .isInstanceOf(ConfigurationException.class).hasMessageContaining("budget_bytes=5").hasMessageContaining("16 to 4087");
     assertThatThrownBy(() -> Settings.defaults().timeout(Duration.ofMillis(-1))).hasMessageContaining("at least 0");
     assertThatThrownBy(() -> Settings.defaults().onTimeout(Policy.AS_TIMEOUT)).hasMessageContaining("raise, proceed");
+    assertThatThrownBy(() -> Settings.defaults().onTimeout(Policy.REDELIVER)).hasMessageContaining("raise, proceed");
+    assertThatThrownBy(() -> Settings.defaults().onUnproven(Policy.REDELIVER)).hasMessageContaining("raise, proceed");
     assertThatThrownBy(() -> Settings.defaults().sample(Double.NaN)).hasMessageContaining("from 0 to 1");
     assertThatThrownBy(() -> Settings.defaults().stores("")).hasMessageContaining("names");
     assertThatThrownBy(() -> Settings.defaults().poll(Duration.ZERO)).hasMessageContaining("at least 0.0001 s");
@@ -114,6 +116,7 @@ class SettingsTest {
     "ANTIPODE_TIMEOUT_MS, 1e4000, number", "ANTIPODE_MAX_WAITERS, 1_000, whole number",
     "ANTIPODE_MAX_TASKS, 99999999999999999999, whole number", "ANTIPODE_SAMPLE, 0x1p-1, number",
     "ANTIPODE_SEAL_TTL_S, 0, at least 1", "ANTIPODE_EDGE, ja, true or false", "ANTIPODE_MODE, strict, dry-run",
+    "ANTIPODE_ON_TIMEOUT, redeliver, proceed", "ANTIPODE_ON_UNPROVEN, redeliver, as_timeout",
     "ANTIPODE_STORE_A_TIMEOUT_MS, x, number", "ANTIPODE_STORE_A_MODE, x, enforce"
   })
   void aVariableThatCannotBeReadIsNamed(String name, String value, String wanted) {

@@ -9,7 +9,6 @@ import dev.antipode.LineageScope;
 import dev.antipode.Mode;
 import dev.antipode.Policy;
 import dev.antipode.Reading;
-import dev.antipode.RedeliverException;
 import dev.antipode.ServerResult;
 import dev.antipode.Settings;
 import dev.antipode.StoreResult;
@@ -58,7 +57,7 @@ public final class WaitOnRead {
       return true;
     }
     String words = "%s: %s. The read waited for it %d ms".formatted(store.name(), answer.told(), patience.toMillis());
-    inVain("", store.name(), words, Duration.ofNanos(System.nanoTime() - began), scope, answer);
+    inVain("", store.name(), words, Duration.ofNanos(System.nanoTime() - began), answer);
     return false;
   }
 
@@ -84,25 +83,23 @@ public final class WaitOnRead {
    *
    * @param words the store and server, where it is, and how long the read waited
    * @param answer the server's last one: what is unproven, and of which kind, is told from it (OBS-15)
-   * @throws BarrierException by the policies; {@link RedeliverException} in the scope of a message alone
+   * @throws BarrierException by the policies of the process: a read gives no message back by itself (BAR-42)
    */
-  public static void waitedInVain(
-      String store, String words, Duration waited, LineageScope scope, Visibility answer) {
+  public static void waitedInVain(String store, String words, Duration waited, Visibility answer) {
     boolean isUnproven = answer.isUnproven() || answer.unknownEpoch();
     UnprovenKind kind = answer.unknownEpoch() ? UnprovenKind.HISTORY : answer.kind();
     Verdict verdict = isUnproven ? Verdict.UNPROVEN : Verdict.TIMED_OUT;
-    inVain("", store, words, waited, scope, new ServerResult("", verdict, answer.reason(), false, kind));
+    inVain("", store, words, waited, new ServerResult("", verdict, answer.reason(), false, kind));
   }
 
   /** Throws likewise where what is read is of a moment that is past: no wait could help, and that proves nothing (SHIM-48). */
-  public static void isPast(String store, String words, LineageScope scope) {
+  public static void isPast(String store, String words) {
     ServerResult answer = new ServerResult("", Verdict.UNPROVEN, words, false, UnprovenKind.OTHER);
-    inVain("AP514", store, words, Duration.ZERO, scope, answer);
+    inVain("AP514", store, words, Duration.ZERO, answer);
   }
 
   /** {@code ownCode} is that of the words; empty for the verdict's own. */
-  private static void inVain(
-      String ownCode, String store, String words, Duration waited, LineageScope scope, ServerResult answer) {
+  private static void inVain(String ownCode, String store, String words, Duration waited, ServerResult answer) {
     boolean isUnproven = answer.verdict() == Verdict.UNPROVEN;
     Settings now = ProcessSettings.inForce();
     Policy policy = isUnproven && now.onUnproven() != Policy.AS_TIMEOUT ? now.onUnproven() : now.onTimeout();
@@ -115,11 +112,6 @@ public final class WaitOnRead {
     BarrierResult result =
         new BarrierResult.Builder(false).waited(waited).judge(() -> Map.of(store, judged)).build();
     String code = ownCode.isEmpty() ? judged.code() : ownCode;
-    BarrierException error = isUnproven
-        ? new BarrierUnprovenException(code, told, result) : new BarrierTimeoutException(code, told, result);
-    if (policy == Policy.REDELIVER && scope != null && scope.delivery() != null) {
-      throw new RedeliverException("give the message back: " + told, result, error);
-    }
-    throw error;
+    throw isUnproven ? new BarrierUnprovenException(code, told, result) : new BarrierTimeoutException(code, told, result);
   }
 }

@@ -280,7 +280,7 @@ class BarrierVectorsTest {
   private static void read(JsonNode vector, BarrierOptions options, LineageScope scope) {
     Antipode.configure(Antipode.settings().onTimeout(options.onTimeout()).onUnproven(options.onUnproven()));
     if (vector.get("verdicts").get(0).asText().equals("past")) {
-      WaitOnRead.isPast("s0", "s0: it is past", scope);
+      WaitOnRead.isPast("s0", "s0: it is past");
     } else {
       WaitOnRead.waitFirst(Registry.current().need("s0").servers(false).get(0), options.timeout(), null, scope, true);
     }

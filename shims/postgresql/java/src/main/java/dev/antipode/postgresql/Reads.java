@@ -158,7 +158,7 @@ final class Reads {
       String name = binding.store().name();
       String words = server.address() + " leads to several servers: name them one by one";
       Visibility answer = Visibility.unproven(words, UnprovenKind.UNFIT);
-      WaitOnRead.waitedInVain(name, name + ": " + words, Duration.ZERO, scope, answer);
+      WaitOnRead.waitedInVain(name, name + ": " + words, Duration.ZERO, answer);
     } else if (isThere) {
       flow.moments().proved(wanted, open);
     }
@@ -196,7 +196,7 @@ final class Reads {
       flow.failed(Kind.READ, answers.error());
       String name = binding.store().name();
       String words = "the server does not answer";
-      WaitOnRead.waitedInVain(name, name + ": " + words, patience, scope, Visibility.notYet(words));
+      WaitOnRead.waitedInVain(name, name + ": " + words, patience, Visibility.notYet(words));
       throw answers.error();
     }
     if (isShorter && !connection.isClosed()) {
@@ -211,7 +211,7 @@ final class Reads {
     boolean areAll = moments.stream().allMatch(each -> wanted.ids().stream().allMatch(each::covers));
     if (!areAll) {
       String name = binding.store().name();
-      WaitOnRead.isPast(name, name + ": " + words, scope);
+      WaitOnRead.isPast(name, name + ": " + words);
     }
     return areAll;
   }

@@ -228,6 +228,6 @@ final class ReadCall {
     String name = binding.store().name();
     String words = "%s at %s: %s. The read waited for it %d ms at most"
         .formatted(name, binding.target().address(), trouble.reason(), timeout.toMillis());
-    WaitOnRead.waitedInVain(name, words, Duration.ofNanos(System.nanoTime() - began), scope, trouble);
+    WaitOnRead.waitedInVain(name, words, Duration.ofNanos(System.nanoTime() - began), trouble);
   }
 }
