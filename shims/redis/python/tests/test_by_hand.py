@@ -335,7 +335,7 @@ def test_exec_answers_with_what_was_proved_before_multi(redis_lab: RedisStore, u
         client.execute_command("MULTI")
         client.execute_command(*queued)
         writer.set("k", "w")
-        with pytest.raises(antipode.BarrierError, match="DISCARD"):
+        with pytest.raises(antipode.BarrierUnproven, match=r"DISCARD.*AP514"):
             client.execute_command("EXEC")
         assert client.execute_command("DISCARD")
         client.execute_command("MULTI")
@@ -354,7 +354,7 @@ async def test_exec_by_asyncio(redis_lab: RedisStore, url: str) -> None:
         await client.execute_command("MULTI")
         await client.execute_command("GET", "k")
         writer.set("k", "w")
-        with pytest.raises(antipode.BarrierError, match="DISCARD"):
+        with pytest.raises(antipode.BarrierUnproven, match=r"DISCARD.*AP514"):
             await client.execute_command("EXEC")
         assert await client.execute_command("DISCARD")
         await client.aclose()
@@ -403,7 +403,7 @@ def test_a_pipeline_inside_a_multi_by_hand_does_not_end_it(redis_lab: RedisStore
         writer.set("l", "v")
         pipeline = client.pipeline(transaction=False)
         pipeline.get("l")
-        with pytest.raises(antipode.BarrierError, match="DISCARD"):
+        with pytest.raises(antipode.BarrierUnproven, match=r"DISCARD.*AP514"):
             pipeline.execute()
         assert redis_lab.client("a").get("k") is None
         assert client.execute_command("EXEC")
@@ -420,7 +420,7 @@ async def test_exec_of_a_multi_that_was_not_seen_asyncio(redis_lab: RedisStore, 
         antipode_redis.wrap(redis.Redis.from_url(url), STORE).set("k", "v")
         await plain.execute_command("MULTI")
         await plain.execute_command("GET", "k")
-        with pytest.raises(antipode.BarrierError, match="DISCARD"):
+        with pytest.raises(antipode.BarrierUnproven, match=r"DISCARD.*AP514"):
             await client.execute_command("EXEC")
         await plain.execute_command("DISCARD")
     await client.aclose()

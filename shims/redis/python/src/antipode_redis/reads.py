@@ -73,7 +73,7 @@ class ReadCall:
     """One read: what it has to wait for, and who wants to know what it depends on."""
 
     __slots__ = (
-        *("_began", "_deadline", "_merged", "_scope"),
+        *("_began", "_deadline", "_is_past", "_merged", "_scope"),
         *("binding", "covers", "epoch", "ids", "is_late", "reading", "refusal", "timeout", "trouble"),
     )
 
@@ -93,6 +93,7 @@ class ReadCall:
         self.refusal: AntipodeError | None = None
         self.is_late = False
         """Whether it waited in vain for an answer, and nothing was read."""
+        self._is_past = False
         self._scope = scope
         self._merged: Reading | None = Reading() if merges and scope is not None else None
         self._began = time.monotonic()
@@ -159,6 +160,7 @@ class ReadCall:
             return False
         reason = "nothing was proved of it before the MULTI, and nothing can be asked in it: DISCARD, and begin again"
         self.trouble = Visibility(Verdict.UNPROVEN, reason)
+        self._is_past = True
         return self.refuses()
 
     def judge(self, seen: Seen) -> Visibility | None:
@@ -209,7 +211,7 @@ class ReadCall:
             f"{name} at {binding.target.address}: {trouble.reason}. The read waited for it "
             f"{self.timeout * 1000:.0f} ms at most"
         )
-        waited_in_vain(name, words, time.monotonic() - self._began, trouble)
+        waited_in_vain(name, words, time.monotonic() - self._began, trouble, is_past=self._is_past)
 
 
 def read_call(binding: Binding) -> ReadCall | None:

@@ -85,7 +85,7 @@ final class LettuceTransaction<K, V> {
     if (before != null && before.ids().containsAll(read.ids())) {
       read.waitedWith(before);
     } else {
-      read.unproven("what the read has to wait for was not known before MULTI, and nothing waits after it");
+      read.past("what the read has to wait for was not known before MULTI, and nothing waits after it");
     }
   }
 

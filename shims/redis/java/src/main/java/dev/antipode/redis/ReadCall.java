@@ -25,6 +25,7 @@ final class ReadCall {
   private String epoch = ""; // the server's own, as last seen: whether it is marked decides whether older ones have ended
   private Visibility trouble; // why the writes are not visible, once it has given up
   private boolean isUnanswered;
+  private boolean isPast; // nothing was waited for, and nothing can be
   private Lineage merged = Lineage.EMPTY;
   private WriteId covers; // the position that goes into lineages; null for none
 
@@ -153,6 +154,12 @@ final class ReadCall {
     }
   }
 
+  /** It is queued in a MULTI that was begun before what it has to show was known (SHIM-48). */
+  void past(String reason) {
+    unproven(reason);
+    isPast = true;
+  }
+
   /** The server could not be asked where it is. */
   void unasked(String words) {
     trouble = Visibility.unproven("it could not be asked where it is (" + words + ")");
@@ -228,6 +235,10 @@ final class ReadCall {
     String name = binding.store().name();
     String words = "%s at %s: %s. The read waited for it %d ms at most"
         .formatted(name, binding.target().address(), trouble.reason(), timeout.toMillis());
+    if (isPast) {
+      WaitOnRead.isPast(name, words);
+      return;
+    }
     WaitOnRead.waitedInVain(name, words, Duration.ofNanos(System.nanoTime() - began), trouble);
   }
 }

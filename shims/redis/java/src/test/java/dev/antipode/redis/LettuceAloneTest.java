@@ -5,10 +5,12 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.antipode.Antipode;
 import dev.antipode.BarrierException;
+import dev.antipode.BarrierUnprovenException;
 import dev.antipode.Lineage;
 import dev.antipode.LineageScope;
 import dev.antipode.PendingWrite;
 import dev.antipode.Reading;
+import dev.antipode.UnprovenKind;
 import dev.antipode.WriteId;
 import io.lettuce.core.RedisCommandTimeoutException;
 import io.lettuce.core.RedisCredentials;
@@ -183,6 +185,27 @@ class LettuceAloneTest extends WithLettuce {
       assertThatThrownBy(() -> get(exec)).hasRootCauseInstanceOf(BarrierException.class);
       assertThat(get(read)).isEqualTo("v");
       assertIsIncomplete(seen);
+    }
+  }
+
+  /** Inside a MULTI nothing can be asked: what was not waited for before it is of a moment that is past. */
+  @Test
+  void aReadOfWhatWasNotKnownBeforeMultiFailsItsExec_SHIM_48() {
+    plain.set("k", "v");
+    StatefulRedisConnection<String, String> posts = posts();
+    try (Reading seen = Antipode.reading(at(here()))) {
+      posts.sync().multi();
+      assertThat(seen.after()).isPresent();
+    }
+    plain.set("k", "w");
+    try (Reading seen = Antipode.reading(at(here()))) {
+      posts.async().get("k");
+      RedisFuture<TransactionResult> exec = posts.async().exec();
+      assertThatThrownBy(() -> get(exec)).rootCause().isInstanceOfSatisfying(BarrierUnprovenException.class, past -> {
+        assertThat(past.code()).isEqualTo("AP514");
+        assertThat(past.result().store(STORE).kind()).isEqualTo(UnprovenKind.OTHER);
+      });
+      assertThat(seen.after()).isPresent();
     }
   }
 
