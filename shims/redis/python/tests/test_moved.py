@@ -15,10 +15,10 @@ import antipode_redis
 import pytest
 import redis
 import redis.asyncio
-from antipode import UnprovenKind
+from antipode import UnprovenKind, discovery
 from antipode.testing import isolated
 from antipode_lab.stores.redis import RedisStore
-from regions import STORE
+from regions import STORE, until
 
 pytestmark = pytest.mark.redis_lab(replicas=2, lag=["0ms", "0ms"])
 
@@ -190,6 +190,47 @@ def test_a_single_connection_whose_words_changed(redis_lab: RedisStore, opened: 
         assert client.info("replication")["role"] == "slave"
         client.connection.port = redis_lab.server("a").port
     assert_judged(redis_lab, "b1")
+
+
+def lead(pool: Any, port: int) -> None:
+    """Says where its connections are to lead when they are opened anew; those that are open stay where they are."""
+    pool.connection_kwargs["port"] = port
+    for connection in pool._available_connections:
+        connection.port = port
+
+
+@KINDS
+@pytest.mark.parametrize("end", ["is stopped", "closes it"])
+async def test_a_server_to_which_a_connection_leads(
+    redis_lab: RedisStore, monkeypatch: pytest.MonkeyPatch, kind: str, end: str
+) -> None:
+    """BAR-62: it is judged until the connection is lost; then results are complete without it."""
+    monkeypatch.setattr(discovery, "REFRESH_S", 0.0)
+    client: Any = antipode_redis.wrap(pools_of(kind).Redis.from_url(redis_lab.url("b2")), STORE)
+    asked = client.ping()
+    if kind == "asyncio":
+        await asked
+    lead(client.connection_pool, redis_lab.server("a").port)
+    for _ in range(3):
+        await asyncio.to_thread(assert_judged, redis_lab, "b2")
+    if end == "is stopped":
+        redis_lab.kill("b2")
+    else:
+        redis_lab.client("b2").client_kill_filter(_type="normal", skipme=True)
+    try:
+        antipode.configure(left_server=0)
+        lineage = await asyncio.to_thread(write, redis_lab, "k")
+        await asyncio.to_thread(until, lambda: is_complete_without(lineage, address(redis_lab, "b2")), 60.0)
+    finally:
+        if end == "is stopped":
+            redis_lab.restart("b2")
+        if kind == "asyncio":
+            await client.aclose()
+
+
+def is_complete_without(lineage: antipode.Lineage, server: str) -> bool:
+    result = antipode.barrier(lineage, timeout=1.0, on_timeout="proceed", on_unproven="proceed")
+    return result.complete and server not in [each.address for each in result.stores[STORE].servers]
 
 
 @pytest.mark.parametrize("what", ["client", "pipeline", "derived"])

@@ -19,11 +19,11 @@ from redis.asyncio.connection import AbstractConnection
 
 from antipode_redis.commands import command_name
 from antipode_redis.envelopes import Envelopes
-from antipode_redis.leading import Leads
+from antipode_redis.leading import Leads, Met
 from antipode_redis.marker import Marker, marker
 from antipode_redis.probe import CLUSTER, grant
 from antipode_redis.shim import RedisShim
-from antipode_redis.targets import Target, is_plain
+from antipode_redis.targets import Target, connects_plainly, is_plain, leads_on
 
 _DENIED_S: Final = 10.0
 """After a refusal the position is asked for again so much later: the right may have been granted."""
@@ -81,13 +81,13 @@ class Binding:
     def met(self, connection: Any, pool: Any) -> None:
         """Note a connection that a pool hands out for the first time: now, and whenever it is made anew, its server
         joins the store (BAR-52)."""
-        self._joins(self.leads.opened(connection, pool))
+        self._joins(connection, self.leads.opened(connection, pool))
         is_async = isinstance(getattr(connection, "_conn", connection), AbstractConnection)
         connection.register_connect_callback(self.opened_async if is_async else self.opened)
 
     def opened(self, connection: Any) -> None:
         """Note that such a connection has been made anew."""
-        self._joins(self.leads.opened(connection))
+        self._joins(connection, self.leads.opened(connection))
 
     async def opened_async(self, connection: Any) -> None:
         """The same, by asyncio."""
@@ -96,10 +96,16 @@ class Binding:
         else:  # a name may have to be resolved
             await asyncio.to_thread(self.opened, connection)
 
-    def _joins(self, target: Target | None) -> None:
-        if target is None or target.address == self.target.address or self.store.server_at(target.address) is not None:
+    def _joins(self, connection: Any, met: Met | None) -> None:
+        if met is None:
             return
-        self.store.use_server(target, target.address, listed=self.options.replicas is not None)
+        target, listed = met.target, self.options.replicas is not None
+        if connects_plainly(met.pool):
+            self.store.reach(getattr(connection, "_conn", connection), target, leads_on, listed=listed)
+        else:  # the application's own code may lead there again (BAR-62)
+            self.store.use_server(target, target.address, listed=listed)
+        if target.address == self.target.address:
+            return
         found = marker(self.store, target, self.key)
         found.users.add(self)
         found.start()

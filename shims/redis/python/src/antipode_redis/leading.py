@@ -1,4 +1,4 @@
-"""Where a wrapped client leads: its pools as they are now, and the connections that they have handed out (BAR-52)."""
+"""Where a wrapped client will lead: its pools as they are now, and the connections that they handed out (BAR-52)."""
 
 from __future__ import annotations
 
@@ -9,9 +9,12 @@ from typing import Any, NamedTuple
 from antipode_redis.targets import Target, asks_sentinels, look_at, place_of, reached_by, servers_of, target_at
 
 
-class _Met(NamedTuple):
+class Met(NamedTuple):
+    """A connection that a wrapped client has handed out, or will."""
+
     connection: weakref.ref[Any]
     pool: Any
+    """What handed it out."""
     words: object
     """What the connection had for its server when it was opened last."""
     target: Target
@@ -21,13 +24,13 @@ class _Met(NamedTuple):
 class Leads:
     """The pools of one wrapped client and of what was made of it, and their living connections.
 
-    A connection stays at its server, or goes there again, whatever becomes of the pool's words.
+    A connection goes where its own words say when it is opened anew, whatever becomes of the pool's.
     """
 
     def __init__(self) -> None:
         self._pools: dict[int, tuple[weakref.ref[Any], Any]] = {}
         """By who has them: a client may be given another one."""
-        self._met: dict[int, _Met] = {}
+        self._met: dict[int, Met] = {}
 
     def uses(self, client: Any, pool: Any) -> None:
         """Note that a client takes its connections from this pool from now on."""
@@ -43,7 +46,7 @@ class Leads:
         """Return whether it was met before."""
         return id(getattr(connection, "_conn", connection)) in self._met
 
-    def opened(self, connection: Any, pool: Any = None) -> Target | None:
+    def opened(self, connection: Any, pool: Any = None) -> Met | None:
         """Note where a connection leads that is open, or will be by its words. None: Sentinels are asked for it.
 
         `pool`: what hands it out, where it was not met before. May resolve a name, of a class of the application's own.
@@ -54,8 +57,8 @@ class Leads:
         if pool is None or asks_sentinels(pool):
             return None
         target = target_at(pool, own, reached_by(own))
-        met[place] = _Met(weakref.ref(own, lambda _: met.pop(place, None)), pool, place_of(own), target)
-        return target
+        found = met[place] = Met(weakref.ref(own, lambda _: met.pop(place, None)), pool, place_of(own), target)
+        return found
 
     def look(self, _: Any = None) -> object:
         """Return what decides where the client leads; equal as long as it leads where it led."""
@@ -63,13 +66,12 @@ class Leads:
         return [look_at(pool) for pool in self._distinct()], led
 
     def servers(self, _: Any = None) -> Sequence[Target]:
-        """Return the servers to which it leads. Raises what the client raises where a pool's cannot be known."""
+        """Return the servers to which it will lead. Raises what the client raises where a pool's cannot be known."""
         found: dict[str, Target] = {}
         for each, own in self._alive():
-            found[each.target.address] = each.target
-            if place_of(own) != each.words:  # it was told to go elsewhere when it is opened anew
-                moved = target_at(each.pool, own, None)
-                found[moved.address] = moved
+            was_told = place_of(own) != each.words  # to go elsewhere
+            target = target_at(each.pool, own, None) if was_told else each.target
+            found[target.address] = target
         for pool in self._distinct():
             try:
                 found |= {target.address: target for target in servers_of(pool)}
@@ -81,7 +83,7 @@ class Leads:
     def _distinct(self) -> Iterable[Any]:
         return {id(pool): pool for _, pool in list(self._pools.values())}.values()
 
-    def _alive(self) -> Iterable[tuple[_Met, Any]]:
+    def _alive(self) -> Iterable[tuple[Met, Any]]:
         for each in list(self._met.values()):
             own = each.connection()
             if own is not None:

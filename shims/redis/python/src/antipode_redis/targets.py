@@ -16,6 +16,7 @@ import redis.connection as sync_connection
 import redis.sentinel as sync_sentinel
 from antipode.administration import without_credentials
 from antipode.errors import ConfigurationError
+from antipode.poller import is_connected
 from redis.backoff import NoBackoff
 from redis.maint_notifications import MaintNotificationsConfig
 from redis.retry import Retry
@@ -156,6 +157,14 @@ def reached_by(connection: Any) -> Any:
         return writer.get_extra_info("peername") if writer is not None else connection._sock.getpeername()
     except (AttributeError, OSError):
         return None
+
+
+def leads_on(connection: Any) -> bool:
+    """Return whether a connection is open, and its peer there still (BAR-62). Raises where nobody can tell."""
+    if not hasattr(connection, "_writer"):
+        return connection._sock is not None and is_connected(connection._sock.fileno())
+    writer = connection._writer
+    return writer is not None and is_connected(writer.get_extra_info("socket").fileno())
 
 
 def target_at(pool: Any, connection: Any, peer: Any) -> Target:
