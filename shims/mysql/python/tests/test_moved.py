@@ -18,10 +18,11 @@ import pymysql
 import pytest
 import sqlalchemy
 from aio_client import Blocking, inner
+from antipode import discovery
 from antipode_lab.stores._sql_store import SqlStore
 from antipode_mysql.leading import targets_of_words
 from mysql.connector.pooling import MySQLConnectionPool
-from sql_regions import STORE, Posts
+from sql_regions import STORE, Posts, until
 from things import run
 
 _CLIENTS = ["pymysql", "connector", "aio"]
@@ -99,6 +100,70 @@ def test_the_server_that_was_reached_stays(moved_posts: Posts, kind: str) -> Non
         assert client._antipode.binding.target.address == address(posts.lab, "b1")
 
 
+@pytest.fixture
+def often(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where connections lead is looked at by every barrier."""
+    monkeypatch.setattr(discovery, "REFRESH_S", 0.0)
+
+
+def assert_complete_without(posts: Posts, name: str) -> None:
+    """That server is judged no more, and not left out either."""
+    antipode.configure(left_server=0)
+    lineage = posts.write(uuid4().hex)
+
+    def is_complete() -> bool:
+        result = posts.look(lineage, 1.0)
+        judged = [server.address for server in result.stores[STORE].servers]
+        return result.complete and address(posts.lab, name) not in judged
+
+    until(is_complete, 60.0)
+
+
+@pytest.mark.parametrize("kind", _CLIENTS)
+def test_a_server_to_which_a_connection_leads(moved_posts: Posts, often: None, kind: str) -> None:
+    """BAR-62: it is judged until the connection is lost, though its words say otherwise; then nobody names it."""
+    posts = moved_posts
+    client = posts.wrap(posts.open(kind, "b2"))
+    lead(client, posts.lab.server("a").port)
+    for _ in range(3):
+        assert_judged(posts, "b2")
+    posts.lab.kill("b2")
+    try:
+        assert_complete_without(posts, "b2")
+    finally:
+        posts.lab.restart("b2")
+    open_again(client)
+    assert run(client, "SELECT @@port")[0][0] == posts.lab.server("a").port
+    client.close()
+
+
+@pytest.mark.parametrize("kind", _CLIENTS)
+def test_a_server_at_which_a_connection_was(moved_posts: Posts, often: None, kind: str) -> None:
+    """BAR-62: it leaves where the connection is made anew elsewhere."""
+    posts = moved_posts
+    with closing(posts.wrap(posts.open(kind, "b2"))) as client:
+        assert_judged(posts, "b2")
+        lead(client, posts.lab.server("b1").port)
+        open_again(client)
+        assert_complete_without(posts, "b2")
+        assert_judged(posts, "b1")
+
+
+def test_what_a_connection_named_that_is_gone(moved_posts: Posts, often: None) -> None:
+    """BAR-62: where nobody else says where the next one leads, it stays; a pool and an engine say so themselves."""
+    posts = moved_posts
+    engine = sqlalchemy.create_engine(f"mysql+pymysql://root@127.0.0.1:{posts.lab.server('b2').port}/lab")
+    posts.wrap(engine)
+    with engine.connect():
+        assert_judged(posts, "b2")
+    engine.dispose()
+    posts.wrap(posts.pymysql("b1")).close()
+    gc.collect()
+    for _ in range(3):
+        assert_judged(posts, "b1")
+        assert_judged(posts, "b2")
+
+
 def test_a_ping_that_connects_anew(moved_posts: Posts) -> None:
     """BAR-52: PyMySQL's own way to connect anew."""
     posts = moved_posts
@@ -132,7 +197,7 @@ def test_a_connection_that_nobody_holds_but_its_wrap(moved_posts: Posts) -> None
     connections = posts_shim().connections[False]
     gc.collect()
     client.port = posts.lab.server("b1").port
-    assert len(connections.targets()) == 2
+    assert [target.address for target in connections.targets()] == [address(posts.lab, "b1")]
     assert_judged(posts, "b1")
     known = len(connections._known)
     client.close()
@@ -234,6 +299,24 @@ def test_an_engine_whose_servers_are_in_a_file(moved_posts: Posts, tmp_path: Pat
     assert posts.look(posts.write(uuid4().hex), 20).satisfied
     file.write_text(f"[client]\nhost=127.0.0.1\nport={posts.lab.server('b1').port}\n")
     assert_judged(posts, "b1")
+    engine.dispose()
+
+
+def test_an_engine_whose_file_names_another_server_later(moved_posts: Posts, often: None, tmp_path: Path) -> None:
+    """BAR-62: the server of before is judged as long as the engine's connections lead there."""
+    posts = moved_posts
+    file = tmp_path / "my.cnf"
+    file.write_text(f"[client]\nhost=127.0.0.1\nport={posts.lab.server('b2').port}\n")
+    engine = sqlalchemy.create_engine("mysql+pymysql://root@/lab", connect_args={"read_default_file": str(file)})
+    posts.wrap(engine)
+    with engine.connect():
+        file.write_text(f"[client]\nhost=127.0.0.1\nport={posts.lab.server('a').port}\n")
+        for _ in range(3):
+            assert_judged(posts, "b2")
+    engine.dispose()
+    with engine.connect() as connection:
+        assert connection.exec_driver_sql("SELECT @@port").scalar() == posts.lab.server("a").port
+        assert_complete_without(posts, "b2")
     engine.dispose()
 
 

@@ -6,6 +6,7 @@ import time
 from typing import Any, Final
 
 from antipode import logs
+from antipode.server import Server
 from antipode.settings import Mode, settings, settings_generation, timeout_of
 from antipode.store import Store, StoreOptions
 
@@ -22,12 +23,14 @@ _AGAIN_S: Final = 5.0
 class Binding:
     """A wrapped connection's tie to its store, while it leads to one server."""
 
-    def __init__(self, store: Store, target: Target, options: StoreOptions) -> None:
-        """The server joins the store."""
+    server: Server
+    """That to which the connection led when it was opened last."""
+
+    def __init__(self, store: Store, target: Target, options: StoreOptions, *, is_named: bool) -> None:
+        """`is_named`: what opens such connections names their servers."""
         self.store = store
         self.target = target
-        self.listed = options.replicas is not None
-        store.use_server(target, target.address, listed=self.listed)
+        self.is_named = is_named
         self.options = options
         """What this connection was wrapped with; others of the store may differ."""
         self.generation = -1
@@ -50,14 +53,15 @@ class Binding:
         if target.address == self.target.address:
             return self
         facts_of(self.store, target, fresh=facts_of(self.store, target, fresh=False) is probe.NOTHING)
-        return Binding(self.store, target, self.options)
+        return Binding(self.store, target, self.options, is_named=self.is_named)
 
     def opened(self, plain: Any) -> Binding:
-        """Note that a connection has been opened; return its tie."""
+        """Note that a connection has been opened; return its tie. The server that it has reached joins the store."""
         found = self.at(target_of(plain))
         shim = self.store.shim
         assert isinstance(shim, MySQLShim)
-        shim.connections[self.listed].opened(plain, found.target)
+        listed = self.options.replicas is not None
+        found.server = shim.opened(plain, found.target, listed=listed, is_named=self.is_named)
         return found
 
     def refresh(self) -> None:

@@ -24,10 +24,11 @@ _C_EXTENSION = (
 )
 
 
-def wrap(client: Any, bind: Callable[[Target], Binding], follow: Callable[[Any], object]) -> Any:
+def wrap(client: Any, bind: Callable[..., Binding], follow: Callable[[Any], object]) -> Any:
     """Return the wrapped connection or pool; None where it is neither.
 
-    bind: makes the tie of a connection that leads there. follow: has barriers look where a pool leads.
+    bind: makes the tie of a connection that leads to a target; `is_named` says that a pool names its servers. follow:
+    has barriers look where a pool leads.
     """
     if isinstance(client, MySQLConnection):
         return wrap_connection(client, bind(target_of(client)))
@@ -41,7 +42,7 @@ def wrap(client: Any, bind: Callable[[Target], Binding], follow: Callable[[Any],
     if isinstance(client, MySQLConnectionPool):
         if client._cnx_config.get("use_pure") is False:
             raise ConfigurationError(_C_EXTENSION, code="AP501")
-        binding = bind(targets_of_pool(client)[0])
+        binding = bind(targets_of_pool(client)[0], is_named=True)
         follow(client)
         return share_pool(client, pools.recording_pool_class(kind), binding)
     if isinstance(client, aio.connection.MySQLConnection):
@@ -50,7 +51,7 @@ def wrap(client: Any, bind: Callable[[Target], Binding], follow: Callable[[Any],
         cnx = getattr(client._cnx, "_antipode_plain", client._cnx)
         return connector_aio.wrap_pooled(client._cnx_pool, cnx, bind(target_of(cnx)))
     if isinstance(client, aio.pooling.MySQLConnectionPool):
-        binding = bind(targets_of_pool(client)[0])
+        binding = bind(targets_of_pool(client)[0], is_named=True)
         follow(client)
         return share_pool(client, connector_aio.recording_pool_class(kind), binding)
     _refuse(client)

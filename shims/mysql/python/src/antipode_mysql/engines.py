@@ -44,6 +44,14 @@ class Leads(NamedTuple):
         arguments = None if self._listeners() else self._arguments()
         return None if arguments is None else targets_of_words(arguments, self.engine.dialect.driver)
 
+    @property
+    def names_servers(self) -> bool:
+        """Return whether its words say where the next connection leads."""
+        try:
+            return self.targets() is not None
+        except Exception:  # the driver's own, for words that cannot be
+            return False
+
     def servers(self, _: Any = None) -> list[Target]:
         """Return its servers, by one more connection where its words do not tell. Raises what opening it raises."""
         if (named := self.targets()) is not None:

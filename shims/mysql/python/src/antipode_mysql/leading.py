@@ -1,11 +1,11 @@
-"""Where wrapped clients lead: by their words as they are now, and by the servers that they reached (spec BAR-52)."""
+"""Where wrapped clients lead, by their words as they are now (spec BAR-52)."""
 
 from __future__ import annotations
 
 import os
 import weakref
-from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
 
 import pymysql
 
@@ -14,39 +14,57 @@ from antipode_mysql.targets import Target, target_of, words_of
 _FILES: Final = ("read_default_file", "option_files")
 
 
-class Connections:
-    """The wrapped connections of a store, and every server that one of them has reached.
+class _Opened(NamedTuple):
+    connection: weakref.ref[Any]
+    words: object
+    """What it had for its server when it was opened last."""
+    target: Target
+    """What it reached then."""
+    address: str
 
-    A server that was reached stays: whatever opens connections that lead now here, now there may open the next one
-    there again. An application may change a connection's words while it is open; it leads elsewhere at the next
-    opening, which a barrier before that has to know.
+
+class Connections:
+    """The wrapped connections of a store, and the servers that they name: each leads there when it is opened anew.
+
+    An application may change a connection's words while it is open: a barrier before the next opening has to know.
     """
 
     def __init__(self) -> None:
-        self.reached: dict[str, Target] = {}
-        """By address."""
-        self._known: dict[int, tuple[weakref.ref[Any], object]] = {}
-        """The living connections, each with its words when it was opened last."""
+        self._known: dict[int, _Opened] = {}
+        self._kept: dict[object, Target] = {}
+        """What connections that are gone have named, by address, where nobody else says where the next one leads."""
+        self._last: Mapping[object, Target] = {}
 
-    def opened(self, plain: Any, target: Target) -> None:
-        """Note that a connection leads there now."""
-        known, place = self._known, id(plain)
-        self.reached.setdefault(target.address, target)
-        known[place] = weakref.ref(plain, lambda _: known.pop(place, None)), words_of(plain)
+    def opened(self, plain: Any, target: Target, *, is_named: bool) -> None:
+        """Note that a connection leads there now. `is_named`: what opens such connections names their servers."""
+        known, kept, place = self._known, self._kept, id(plain)
+
+        def forget(_: Any) -> None:
+            gone = known[place]
+            if not is_named:
+                kept.setdefault(gone.address, gone.target)  # first: it is seen here or there
+            known.pop(place, None)
+
+        known[place] = _Opened(weakref.ref(plain, forget), words_of(plain), target, target.address)
 
     def look(self, _: Any = None) -> object:
-        """Return the words of those connections that will lead elsewhere when they are opened anew."""
-        return frozenset(words for _, words in self._moved())
+        """Return what decides where they lead; equal as long as it is the same, and where no connection is left."""
+        return set(self._named())
 
     def targets(self, _: Any = None) -> list[Target]:
-        """Return all servers that were reached, and those that connections will lead to."""
-        return [*self.reached.values(), *(target_of(plain, reached=False) for plain, _ in self._moved())]
+        """Return the servers that they name; those of before where none does any more."""
+        return list(self._named().values())
 
-    def _moved(self) -> Iterable[tuple[Any, object]]:
-        for reference, before in list(self._known.values()):
-            plain = reference()
-            if plain is not None and (words := words_of(plain)) != before:
-                yield plain, words
+    def _named(self) -> Mapping[object, Target]:
+        named: dict[object, Target] = {}
+        for each in list(self._known.values()):
+            plain = each.connection()
+            if plain is None or (words := words_of(plain)) == each.words:
+                named[each.address] = each.target
+            else:
+                named[words] = target_of(plain, reached=False)
+        self._last = {**named, **self._kept} or self._last
+        return self._last
 
 
 def look_at_words(words: Mapping[str, Any]) -> object:

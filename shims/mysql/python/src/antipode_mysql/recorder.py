@@ -144,9 +144,7 @@ class Recorder:
     @quietly
     def came(self, followed: FollowedRead, sql: bytes) -> None:
         """What it read has come."""
-        store, target, settings = self.binding.store, self.binding.target, self.settings
-        listed = self.binding.options.replicas is not None
-        server = store.server_at(target.address) or store.use_server(target, target.address, listed=listed)
+        server, target, settings = self.binding.server, self.binding.target, self.settings
         again = None
         if not settings.changed:
             again = own_reads(target, settings.database, self.flavour, sql, server.ask_timeout)

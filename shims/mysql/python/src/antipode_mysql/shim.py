@@ -19,7 +19,7 @@ from antipode_mysql.flavour import Look
 from antipode_mysql.leading import Connections
 from antipode_mysql.probe import Facts
 from antipode_mysql.session import LoginRefusedError, Session, Waiter
-from antipode_mysql.targets import SCHEMES, Target, target_of
+from antipode_mysql.targets import SCHEMES, Target, leads_on, target_of
 
 
 class MySQLShim(Shim, BranchTable):
@@ -59,16 +59,16 @@ class MySQLShim(Shim, BranchTable):
         """Return the operator's statement that a server that crashed is rebuilt before it serves readers (SHIM-45)."""
         return bool(self.store.options.extra.get("relaxed_durability", False))
 
-    def follow(self, target: Target, *, listed: bool) -> None:
-        """Have barriers look where the wrapped connections lead, of which one leads to this server now (BAR-52)."""
+    def opened(self, plain: Any, target: Target, *, listed: bool, is_named: bool) -> Server:
+        """Return the server to which a wrapped connection leads now; barriers look where it will lead, too (BAR-52)."""
         with self.store.lock:
-            found = self.connections.get(listed)
-            if found is not None:
-                return
-            found = self.connections[listed] = Connections()
-        found.reached[target.address] = target
-        source = self.store.follow_client(found, found.look, found.targets, "a wrapped connection", listed=listed)
-        source.found([target])
+            is_new = listed not in self.connections
+            found = self.connections.setdefault(listed, Connections())
+        found.opened(plain, target, is_named=is_named)
+        if is_new:
+            source = self.store.follow_client(found, found.look, found.targets, "a wrapped connection", listed=listed)
+            source.found(found.targets())
+        return self.store.reach(plain, target, leads_on, listed=listed)
 
     def _look(self, session: Session) -> Look:
         return session.look(fresh_ids=self.fresh_ids, relaxed_durability=self.relaxed_durability)

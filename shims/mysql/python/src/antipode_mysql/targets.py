@@ -11,6 +11,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 import pymysql
 from antipode.administration import without_credentials
 from antipode.errors import ConfigurationError
+from antipode.poller import is_connected
 
 SCHEMES: Final = ("mariadb", "mysql")
 DRIVERS: Final = ("", "pymysql", "mysqlconnector")
@@ -103,9 +104,22 @@ def words_of(connection: Any) -> object:
     return connection._host, connection._port, connection._unix_socket
 
 
+def leads_on(connection: Any) -> bool:
+    """Return whether a connection is open, and its peer there still (BAR-62). Raises where nobody can tell."""
+    found = _socket_of(connection)
+    writer = getattr(found, "_writer", None)
+    if writer is not None:  # asyncio
+        found = writer.get_extra_info("socket")
+    return found is not None and is_connected(getattr(found, "sock", found).fileno())
+
+
+def _socket_of(connection: Any) -> Any:
+    return getattr(connection, "_sock" if isinstance(connection, pymysql.Connection) else "_socket")
+
+
 def _peer(connection: Any) -> Any:
     """Return what a connection's socket is connected to; None where it is not, or nobody can tell."""
-    found = getattr(connection, "_sock" if isinstance(connection, pymysql.Connection) else "_socket")
+    found = _socket_of(connection)
     writer = getattr(found, "_writer", None)
     try:
         if writer is not None:  # asyncio

@@ -102,15 +102,22 @@ def _extra(**statements: bool) -> dict[str, Any]:
     return {name: True for name, made in statements.items() if made}
 
 
-def _wrapped(client: Any, store: str, options: StoreOptions) -> Any:
+def _wrapped(client: Any, store: str, options: StoreOptions, *, is_named: bool = False) -> Any:
+    """Return a client that records. `is_named`: it is a connection of an engine that names its servers."""
     plain = getattr(client, "_antipode_plain", client)
+
+    def bind(target: Target, *, is_named: bool = is_named) -> Binding:
+        joined = join_store(store, MySQLShim, options)
+        _note(joined, target, options)
+        return Binding(joined, target, options, is_named=is_named)
+
     if isinstance(plain, pymysql.Connection):
-        return pymysql_client.wrap_connection(plain, _bind(target_of(plain), store, options))
+        return pymysql_client.wrap_connection(plain, bind(target_of(plain)))
     module = type(plain).__module__
     if "sqlalchemy" in "".join(each.__module__ for each in type(plain).__mro__):
         from antipode_mysql.engines import hook
 
-        leads = hook(plain, lambda connection: _wrapped(connection, store, options))
+        leads = hook(plain, lambda opened: _wrapped(opened, store, options, is_named=leads.names_servers))
         if (named := leads.targets()) is not None:
             _note(join_store(store, MySQLShim, options), named[0], options)
         _follow(plain, leads.look, leads.servers, named or (), store, options)
@@ -124,7 +131,7 @@ def _wrapped(client: Any, store: str, options: StoreOptions) -> Any:
         ask = connectors.targets_of_pool
         _follow(pool, connectors.look_at_pool, ask, ask(pool), store, options)
 
-    wrapped = connectors.wrap(plain, lambda target: _bind(target, store, options), follow)
+    wrapped = connectors.wrap(plain, bind, follow)
     if wrapped is None:
         raise TypeError(f"{_wanted(plain)} (of {module})")
     return wrapped
@@ -148,15 +155,6 @@ def _wanted(client: Any) -> str:
         "wrap() takes a connection of PyMySQL or mysql-connector-python, a pool of the latter, or a SQLAlchemy Engine, "
         f"not {type(client).__name__}"
     )
-
-
-def _bind(target: Target, store: str, options: StoreOptions) -> Binding:
-    joined = join_store(store, MySQLShim, options)
-    _note(joined, target, options)
-    shim = joined.shim
-    assert isinstance(shim, MySQLShim)
-    shim.follow(target, listed=options.replicas is not None)
-    return Binding(joined, target, options)
 
 
 def _note(joined: Store, target: Target, options: StoreOptions) -> None:
