@@ -18,6 +18,7 @@
 #include <utility>
 #include <vector>
 
+#include "antipode/lead.h"
 #include "antipode/result.h"
 #include "antipode/server.h"
 #include "antipode/settings.h"
@@ -131,6 +132,17 @@ class Store {
   /// does (BAR-22).
   std::shared_ptr<Server> UseServer(const StoreOptions& options, const std::any& target, std::string address = {});
 
+  /// The same of the server that a connection has when it is wrapped. It stays where the connection is closed or lost, because
+  /// the application opens others without saying so; and leaves where this one is made anew elsewhere (BAR-62).
+  std::shared_ptr<Lead> NameServer(const StoreOptions& options, const std::any& target, std::string address);
+
+  /// A wrapped connection leads to this server now, before it is used: it joins, as long as one leads there (BAR-52, BAR-62).
+  ///
+  /// Returns the lead to keep in place of `before`, which may be that one. `descriptor` is the connection's socket, which a thread
+  /// of Antipode's own looks at every 5 s while barriers come.
+  std::shared_ptr<Lead> Reach(const std::shared_ptr<Lead>& before, const StoreOptions& options, const std::any& target,
+                              std::string address, int descriptor);
+
   /// The servers of reach `region`; with `own` those of wrapped clients (reach `replica`).
   std::vector<std::shared_ptr<Server>> Servers(bool own = false);
 
@@ -182,6 +194,19 @@ class Store {
     std::string words = "nobody has asked for them yet";  // the last fault
   };
 
+  // A connection, and the server to which it leads.
+  struct Reached {
+    std::weak_ptr<Lead> lead;
+    std::shared_ptr<Server> server;
+    bool is_region;  // readers of this region may use it
+    bool is_named;   // by the wrap of this connection, which still leads there
+  };
+
+  bool HasList(const StoreOptions& options) const;
+  std::shared_ptr<Lead> Follow(const StoreOptions& options, const std::any& target, std::string address,
+                               std::optional<int> descriptor);
+  void Settle();
+  void LookAtLeads();
   std::shared_ptr<Server> Add(ServersByAddress& group, const std::any& target, std::string address);
   std::shared_ptr<Server> Known(const std::any& target, std::string address);
   Result<void> ListReplicas(const StoreOptions& options);
@@ -203,13 +228,14 @@ class Store {
   std::atomic<std::uint64_t> generation_{0};
   std::atomic<std::int64_t> refreshed_at_{0};
   std::atomic<std::int64_t> known_until_{0};  // until then every last answer stands
-  std::atomic<bool> lists_any_{false};
+  std::atomic<bool> looks_{false};  // at what may change by itself: lists, and connections
   std::atomic<bool> refreshing_{false};
 
   mutable std::mutex mutex_;
   std::shared_ptr<const StoreOptions> options_;
   ServersByAddress own_;
   ServersByAddress unlisted_;  // those of them whose wraps name no replicas
+  std::vector<Reached> reached_;
   ServersByAddress listed_;
   ServersByAddress former_;  // no longer listed; their threads end by themselves
   std::vector<std::shared_ptr<Source>> sources_;

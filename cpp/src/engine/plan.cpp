@@ -138,7 +138,8 @@ Result<void> TakeApart(Plan& plan, const Registry& registry, const Settings& now
     } else {
       auto& group = enforcing && mode == Mode::kDryRun ? plan.recorded : plan.asked;
       const bool is_own = plan.reach == Reach::kReplica;
-      group.push_back({store, plan.lineage.OfStore(name), store->Servers(is_own)});
+      const std::uint64_t generation = store->generation();
+      group.push_back({store, plan.lineage.OfStore(name), store->Servers(is_own), generation});
       if (!enforcing || &group == &plan.recorded) continue;  // records are of the servers that are known
       group.back().gone = store->Gone(is_own);
       group.back().undiscovered = store->Undiscovered(is_own);

@@ -3,6 +3,7 @@
 #ifndef ANTIPODE_ENGINE_PLAN_H_
 #define ANTIPODE_ENGINE_PLAN_H_
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <set>
@@ -23,6 +24,8 @@ struct Asked {
   std::shared_ptr<Store> store;
   std::vector<WriteId> ids;
   std::vector<std::shared_ptr<Server>> servers;
+  /// The store's, from before these were its servers: one that joined since is not among them (BAR-35).
+  std::uint64_t generation = 0;
   /// The addresses of servers that discovery took away lately, of which a pass does not speak (BAR-54).
   std::vector<std::string> gone = {};
   /// Why nobody knows the servers; empty where somebody does (BAR-53).

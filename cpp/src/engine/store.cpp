@@ -126,7 +126,7 @@ Result<void> Store::ListReplicas(const StoreOptions& options) {
       sources_.push_back(std::make_shared<Source>(Source{options.list_replicas}));
       known_until_.store(0);
     }
-    lists_any_.store(true);
+    looks_.store(true);
     return Refresh();
   }
   Targets targets;
@@ -147,6 +147,7 @@ Result<void> Store::ListBy(ListTargets list) {
     }
     listed_.clear();
     unlisted_.clear();
+    for (Reached& each : reached_) each.is_region = false;
     sources_.clear();
   }
   StoreOptions options(name_);
@@ -155,10 +156,95 @@ Result<void> Store::ListBy(ListTargets list) {
 
 std::shared_ptr<Server> Store::UseServer(const StoreOptions& options, const std::any& target, std::string address) {
   if (address.empty()) address = shim_->Address(target);
-  const bool has_list = options.replicas || options.list_replicas || !SettingsOfStore(name_).replicas.empty();
   std::shared_ptr<Server> server = Add(own_, target, address);
-  if (!has_list) Add(unlisted_, target, std::move(address));
+  if (!HasList(options)) Add(unlisted_, target, std::move(address));
   return server;
+}
+
+bool Store::HasList(const StoreOptions& options) const {
+  return options.replicas || options.list_replicas || !SettingsOfStore(name_).replicas.empty();
+}
+
+std::shared_ptr<Lead> Store::NameServer(const StoreOptions& options, const std::any& target, std::string address) {
+  return Follow(options, target, std::move(address), std::nullopt);
+}
+
+std::shared_ptr<Lead> Store::Reach(const std::shared_ptr<Lead>& before, const StoreOptions& options, const std::any& target,
+                                   std::string address, int descriptor) {
+  if (before && before->server()->address() == address && before->Counts(descriptor)) return before;
+  looks_.store(true);
+  auto lead = Follow(options, target, std::move(address), descriptor);
+  if (before) {
+    before->End();
+    const std::lock_guard<std::mutex> lock(mutex_);
+    for (Reached& each : reached_) each.is_named = each.is_named && each.lead.lock() != before;
+  }
+  return lead;
+}
+
+std::shared_ptr<Lead> Store::Follow(const StoreOptions& options, const std::any& target, std::string address,
+                                    std::optional<int> descriptor) {
+  const bool is_region = !HasList(options);
+  const std::lock_guard<std::mutex> lock(mutex_);
+  Settle();
+  const std::size_t before = Judged(true).size() + Judged(false).size();
+  const auto lead = std::make_shared<Lead>(Known(target, std::move(address)), descriptor);
+  reached_.push_back({lead, lead->server(), is_region, !descriptor});
+  if (Judged(true).size() + Judged(false).size() != before) generation_.fetch_add(1, std::memory_order_acq_rel);
+  return lead;
+}
+
+// What a wrap has named whose connection is gone stays, and one of two that are gone tells of the other; the lock is held.
+void Store::Settle() {
+  std::vector<Reached> alive;
+  for (Reached& each : reached_) {
+    const std::string& address = each.server->address();
+    const auto is_same = [&](const Reached& other) {
+      return other.server == each.server && other.is_region == each.is_region && !other.is_named && other.lead.expired();
+    };
+    if (!each.lead.expired() || (!each.is_named && std::none_of(alive.begin(), alive.end(), is_same))) {
+      alive.push_back(each);
+    } else if (each.is_named) {
+      if (!Find(own_, address)) own_.push_back(each.server);
+      if (each.is_region && !Find(unlisted_, address)) unlisted_.push_back(each.server);
+    }
+  }
+  reached_ = std::move(alive);
+}
+
+// Drops the connections that lead nowhere any more, and the servers to which none leads (BAR-62).
+void Store::LookAtLeads() {
+  std::vector<std::shared_ptr<Lead>> leads;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    for (const Reached& each : reached_) {
+      if (auto lead = each.is_named ? nullptr : each.lead.lock()) leads.push_back(std::move(lead));
+    }
+  }
+  for (const auto& lead : leads) {
+    if (!lead->IsOpen()) lead->End();
+  }
+  const auto is_lost = [](const Reached& each) {
+    const auto lead = each.lead.lock();
+    return lead != nullptr ? lead->is_over() : !each.is_named;
+  };
+  const TimePoint now = Clock::now();
+  const std::lock_guard<std::mutex> lock(mutex_);
+  Settle();
+  const bool is_last = own_.empty() && unlisted_.empty() && Listed().empty();
+  if (is_last && std::all_of(reached_.begin(), reached_.end(), is_lost)) return;  // nobody names others
+  std::vector<Reached> stays;
+  std::vector<Reached> leaves;
+  for (Reached& each : reached_) (is_lost(each) ? leaves : stays).push_back(std::move(each));
+  reached_ = std::move(stays);
+  const ServersByAddress own = Judged(true);
+  const ServersByAddress region = Judged(false);
+  for (const Reached& each : leaves) {
+    const std::string& address = each.server->address();
+    if (!Find(own, address) || (each.is_region && !Find(region, address))) gone_[address] = now;
+    if (!Find(EveryServer(), address)) former_.push_back(each.server);  // its thread may not be the last to hold it
+  }
+  if (!leaves.empty()) generation_.fetch_add(1, std::memory_order_acq_rel);
 }
 
 std::shared_ptr<Server> Store::Add(ServersByAddress& group, const std::any& target, std::string address) {
@@ -196,10 +282,14 @@ std::vector<std::shared_ptr<Server>> Store::Servers(bool own) {
 
 // The servers of a reach: those that a list names, and of each wrap without one its own (BAR-22); the lock is held.
 std::vector<std::shared_ptr<Server>> Store::Judged(bool own) const {
-  if (own && !own_.empty()) return own_;
+  ServersByAddress alone = own ? own_ : unlisted_;  // that no list names
+  for (const Reached& each : reached_) {
+    if ((own || each.is_region) && !Find(alone, each.server->address())) alone.push_back(each.server);
+  }
+  if (own) return alone.empty() ? Judged(false) : alone;
   const ServersByAddress listed = Listed();
   ServersByAddress judged = listed;
-  for (const auto& server : unlisted_) {
+  for (const auto& server : alone) {
     const bool is_spoken_for = std::any_of(listed.begin(), listed.end(), [&](const auto& each) {
       return each == server || shim_->SpeaksFor(each->target(), server->target());
     });
@@ -226,7 +316,7 @@ std::vector<std::string> Store::Gone(bool own) {
 std::string Store::Undiscovered(bool own) const {
   const TimePoint now = Clock::now();
   const std::lock_guard<std::mutex> lock(mutex_);
-  if (own && !own_.empty()) return {};
+  if (own && !(own_.empty() && reached_.empty())) return {};
   for (const auto& source : sources_) {
     if (!source->given_at || now - *source->given_at > discovery::stands.load()) return source->words;
   }
@@ -235,12 +325,15 @@ std::string Store::Undiscovered(bool own) const {
 
 std::shared_ptr<Server> Store::ServerAt(std::string_view address) const {
   const std::lock_guard<std::mutex> lock(mutex_);
+  for (const Reached& each : reached_) {
+    if (each.server->address() == address) return each.server;
+  }
   const auto own = Find(own_, address);
   return own ? own : Find(Listed(), address);
 }
 
 bool Store::RefreshDue(TimePoint now) const noexcept {
-  if (!lists_any_.load(std::memory_order_acquire)) return false;
+  if (!looks_.load(std::memory_order_acquire)) return false;
   return Ticks(now) - refreshed_at_.load() > discovery::refresh.load().count() || Ticks(now) > known_until_.load();
 }
 
@@ -260,8 +353,10 @@ void Store::RefreshLater() {
   }));
 }
 
-// Asks the functions again. An empty answer, and an error, are a fault of theirs: the last answer stands for a while (BAR-53).
+// Looks at the connections, and asks the functions again. An empty answer, and an error, are a fault of theirs: the last answer
+// stands for a while (BAR-53).
 Result<void> Store::Refresh() {
+  LookAtLeads();
   std::vector<std::shared_ptr<Source>> sources;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -311,7 +406,9 @@ void Store::Take(Source& source, const Targets& targets) {
 
 std::vector<std::shared_ptr<Server>> Store::EveryServer() const {
   ServersByAddress every = own_;
-  for (const auto& group : {Listed(), former_}) {
+  ServersByAddress reached;
+  for (const Reached& each : reached_) reached.push_back(each.server);
+  for (const auto& group : {reached, Listed(), former_}) {
     for (const auto& server : group) {
       if (std::find(every.begin(), every.end(), server) == every.end()) every.push_back(server);
     }
