@@ -8,15 +8,17 @@ import itertools
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
+from uuid import uuid4
 
 import antipode
 import antipode_postgresql
 import psycopg
 import pytest
 import sqlalchemy
+from antipode import discovery
 from antipode.testing import isolated
 from antipode_lab.stores.postgresql import PostgresqlStore
-from pg_regions import INSERT, STORE, Posts, proved
+from pg_regions import INSERT, STORE, Posts, proved, until
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg_pool import AsyncConnectionPool, ConnectionPool, NullConnectionPool
 from sqlalchemy.ext.asyncio import create_async_engine
@@ -422,6 +424,54 @@ def test_an_environment_that_changes_after_the_wrap(
         del kept
 
 
+@pytest.mark.parametrize("kind", ["sync", "asyncio"])
+async def test_a_server_to_which_a_connection_of_a_pool_leads(
+    quiet_lab: PostgresqlStore, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    """BAR-62: it is judged until the connection is lost, though the pool's words say otherwise; then it leaves."""
+    lab = quiet_lab
+    monkeypatch.setattr(discovery, "REFRESH_S", 0.0)
+    make: Any = ConnectionPool if kind == "sync" else AsyncConnectionPool
+    with isolated(), lab.connect("a", user="app") as plain:
+        pool = make(lab.url("b1"), min_size=0, max_size=2, open=False)
+        reader = antipode_postgresql.wrap(pool, STORE)
+        opened = pool.open()
+        if kind == "asyncio":
+            await opened
+        taken = reader.getconn()
+        connection = taken if kind == "sync" else await taken
+        pool.conninfo = lab.url("a")
+        writer = antipode_postgresql.wrap(plain, STORE)
+
+        def look() -> antipode.BarrierResult:
+            with antipode.scope():
+                writer.execute(INSERT, (uuid4().hex,))
+                return antipode.barrier(timeout=0.5, on_timeout="proceed", on_unproven="proceed")
+
+        def leaves() -> bool:
+            result = look()
+            return result.complete and lab.url("b1").replace("app@", "") not in [
+                each.address for each in result.stores[STORE].servers
+            ]
+
+        await asyncio.to_thread(until, lambda: look().complete)
+        lab.partition("b1")
+        for _ in range(5):
+            assert not (await asyncio.to_thread(look)).satisfied
+        lab.kill("b1")
+        try:
+            antipode.configure(left_server=0)
+            await asyncio.to_thread(until, leaves, 60.0)
+        finally:
+            lab.restart("b1")
+            lab.heal()
+        given = reader.putconn(connection)
+        ended = pool.close()
+        if kind == "asyncio":
+            await given
+            await ended
+
+
 DERIVED: dict[str, Any] = {
     "itself": lambda wrapped: wrapped,
     "options": lambda wrapped: wrapped.execution_options(isolation_level="AUTOCOMMIT"),
@@ -444,7 +494,8 @@ def test_a_client_that_its_wrap_alone_holds(quiet_lab: PostgresqlStore, kind: st
             with unused(kind, url) as wrapped:
                 kept = DERIVED[derived](wrapped)
                 del wrapped
-        [source] = antipode.stores()[0]._discoveries.values()
+        found = antipode.stores()[0]._discoveries.values()
+        [source] = [each for each in found if isinstance(each, discovery.ClientServers)]
         gc.collect()
         assert not source.is_over
         del kept

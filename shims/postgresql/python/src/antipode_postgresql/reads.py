@@ -27,7 +27,7 @@ from antipode_postgresql.positions import Epoch, number_of, position_in
 from antipode_postgresql.repeating import own_reads
 from antipode_postgresql.riding import Heard
 from antipode_postgresql.statements import Kind, classify, may_read
-from antipode_postgresql.targets import Target, target_of
+from antipode_postgresql.targets import Target, leads_on, target_of
 
 TICK_S: Final = 0.02
 """How often a question before a read is looked after while its answer is on its way."""
@@ -385,9 +385,8 @@ def _server(flow: Flow) -> Server:
 
 def _server_at(flow: Flow, target: Target) -> Server:
     store, options = flow.binding.store, flow.binding.options
-    return store.server_at(target.address) or store.use_server(
-        target, target.address, listed=options.replicas is not None
-    )
+    connection, listed = flow.connection, options.replicas is not None
+    return store.server_at(target.address) or store.reach(connection, target, leads_on(connection), listed=listed)
 
 
 def text_of(query: Any) -> bytes:

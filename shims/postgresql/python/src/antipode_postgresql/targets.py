@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 from urllib.parse import quote
 
 from antipode.administration import without_credentials
 from antipode.errors import ConfigurationError
+from antipode.poller import is_connected
 from psycopg import Connection, ProgrammingError, pq
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
@@ -97,6 +98,15 @@ def reached_by(conninfo: str, more: Mapping[str, Any]) -> list[Target]:
     words = {key: value for key, value in more.items() if key in known}
     with Connection.connect(conninfo, **{"connect_timeout": 2, **words}) as connection:
         return [target_of(connection)]
+
+
+def leads_on(connection: Any) -> Callable[[Any], bool]:
+    """Return what tells whether an open connection leads where it does, until its peer closes it (BAR-62).
+
+    A thread of Antipode's own asks: libpq may be in the midst of ending the connection, so it is not asked.
+    """
+    descriptor = connection.pgconn.socket
+    return lambda own: not own._closed and is_connected(descriptor)
 
 
 def _connected(connection: Any) -> Target:

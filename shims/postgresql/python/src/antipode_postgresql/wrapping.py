@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import weakref
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any, Final, Literal, NamedTuple, TypeAlias, TypeVar
@@ -21,7 +22,7 @@ from antipode_postgresql.pools import ask_pool, look_at_pool, record_pool, targe
 from antipode_postgresql.probe import Facts, probe, say_what_lacks
 from antipode_postgresql.session import Refused
 from antipode_postgresql.shim import PostgresqlShim
-from antipode_postgresql.targets import Target, target_of
+from antipode_postgresql.targets import Target, leads_on, target_of
 from antipode_postgresql.unsure import pattern_of
 
 _C = TypeVar("_C")
@@ -92,12 +93,23 @@ def wrap(
         source = joined.follow_client(plain, ways.look, ways.servers, name, listed=listed, varies=ways.varies)
         source.found(ways.targets(plain) or ())
 
+    met: weakref.WeakSet[Any] = weakref.WeakSet()
+
+    def meet(connection: Any, target: Target) -> None:
+        """Let the server join that a connection has reached: once a connection, which is never opened anew."""
+        if ways is None or ways.varies(plain):  # nobody else says where the next one leads: it stays (BAR-62)
+            server = joined.use_server(target, target.address, listed=listed)
+        else:
+            server = joined.reach(connection, target, leads_on(connection), listed=listed)
+        if isinstance(server.target, Target) and server.target.guessed:
+            server.target = target
+        met.add(connection)
+
     def join(connection: Any) -> Binding:
         """The binding of a connection, of which nobody knows its server before it is there."""
         target = target_of(connection)
-        server = joined.use_server(target, target.address, listed=listed)
-        if isinstance(server.target, Target) and server.target.guessed:
-            server.target = target
+        if connection not in met:
+            meet(connection, target)
         if source is not None and not source.servers:
             source.found([target])
         binding = Binding(joined, options, async_commits=async_commits)
