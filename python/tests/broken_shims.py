@@ -10,7 +10,7 @@ import antipode
 import antipode.memory
 import pytest
 from antipode.memory.node import Cell, Node
-from antipode.need import Need, release_all
+from antipode.need import Group, Need, Proof, release_all
 from antipode.scope import Scope
 from antipode.shim import NOT_YET, VISIBLE, Server, Shim, Store, Visibility, not_yet, stores
 from antipode.store import Write
@@ -149,11 +149,13 @@ class RefusesUnasked(PatchedUnderTest):
     """Behind waits in vain nobody is asked for."""
 
     def patch(self, patch: pytest.MonkeyPatch) -> None:
-        def at_once(self: Server, need: Need, now: float) -> Visibility | None:
-            why = self.waiters._overload(need, 0.0, now)
-            return not_yet(why, overloaded=True) if why else None
+        plain = Server.park
 
-        patch.setattr(Server, "_at_once", at_once)
+        def park(self: Server, need: Need) -> bool:
+            why = self.waiters._overload(need, 0.0, time.monotonic())
+            return need.group.settle(need, not_yet(why, overloaded=True)) if why else plain(self, need)
+
+        patch.setattr(Server, "park", park)
 
 
 class LeavesOutForItsOwnFaults(PatchedUnderTest):
@@ -168,7 +170,10 @@ class PassesInTrouble(PatchedUnderTest):
 
     def patch(self, patch: pytest.MonkeyPatch) -> None:
         def answered(self: Server, *_: object) -> None:
-            release_all(self.waiters.answer_all(VISIBLE))
+            released: list[Group] = []
+            for need in self.waiters._take_all():
+                self.waiters._settle(need, VISIBLE, released, Proof(time.monotonic(), self.generation))
+            release_all(released)
 
         patch.setattr(Server, "_refused", answered)
         patch.setattr(Server, "_failed", answered)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Sequence
 from typing import ClassVar
 
@@ -36,6 +37,14 @@ class Target:
         self.answer = answer
         self.asked = 0
         self.lock = threading.Lock()
+
+
+def until(condition: Callable[[], object], seconds: float = 60.0) -> None:
+    """Block until the condition holds; fail after so many seconds."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
 
 
 def always(visibility: Visibility) -> Answer:

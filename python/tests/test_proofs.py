@@ -11,7 +11,7 @@ from typing import ClassVar
 import antipode
 import pytest
 from antipode import Lineage, Ordered, WriteId
-from antipode.need import Group, Need
+from antipode.need import Group, Need, Proof
 from antipode.position_queue import PositionQueue
 from antipode.shim import Capabilities, Server, Visibility
 from antipode.store import registry
@@ -161,8 +161,10 @@ def test_what_is_said_of_a_position_says_nothing_of_those_before_it() -> None:
     beyond, further = parked(17), parked(20)
     asked = waiters.choose(late, late)
     before = parked(4)
-    waiters.answer(asked, [not_yet("has e1 up to 13, and another went on", unknown_epoch=True)], {}, late)
+    waiters.answer(
+        asked, [not_yet("has e1 up to 13, and another went on", unknown_epoch=True)], {}, late, Proof(late, 0)
+    )
     assert [need.done for need in (beyond, further, before)] == [True, True, False]
     assert before.answer is None
-    waiters.answer(waiters.choose(late, late), [VISIBLE], {}, late)
+    waiters.answer(waiters.choose(late, late), [VISIBLE], {}, late, Proof(late, 0))
     assert before.answer is VISIBLE

@@ -97,7 +97,7 @@ def remember(plan: Plan, result: BarrierResult) -> None:
         plan.lineage,
         registry().generation,
         settings_generation(),
-        [(asked.store, asked.store.generation) for asked in plan.asked],
+        [(asked.store, asked.generation) for asked in plan.asked],
         needs,
         still,
     )

@@ -1,4 +1,15 @@
-"""What a parked barrier waits for: one need a write and server, one group a barrier (spec BAR)."""
+"""What a parked barrier waits for: one need a write and server, one group a barrier (spec BAR).
+
+How a barrier ends (BAR-63; the steps are those of `spec/tla/Reopen.tla`, the ages those of `Barrier.tla`):
+1. An answer settles a need under the generation that its server was in when the question was asked, with the time of
+   the asking. Both are written under the group's lock, and so is how many needs are open.
+2. Whoever settles the last one notes *the moment*: when its question was asked. Then, with no lock of a server held, he
+   copies all proofs in one step and compares each with its server's generation. Generations only grow, so what is equal
+   later was equal at the copy: that is the instant at which all stood.
+3. What does not stand is opened again and asked for at once. Where only its age was too great the moment stays, so
+   that one more round is enough however slow the link is; where the data may be others it is another moment.
+4. One test-and-set decides who releases. The deadline looks once more itself: what does not stand then is not visible.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +17,11 @@ import asyncio
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from antipode.branch_ids import BRANCHES
-from antipode.verdict import Visibility
+from antipode.settings import settings
+from antipode.verdict import Verdict, Visibility, not_yet
 from antipode.writeid import Ordered, WriteId
 
 if TYPE_CHECKING:
@@ -17,21 +29,35 @@ if TYPE_CHECKING:
     from antipode.store import Store
 
 
+class Proof(NamedTuple):
+    """By which question an answer came."""
+
+    asked_at: float
+    """When it was asked, `time.monotonic()`."""
+    generation: int
+    """The server's at that time."""
+    is_kept: bool = False
+    """It was asked for others, before anybody asked for this write here."""
+
+
 class Need:
     """One write that one barrier waits for at one server."""
 
     __slots__ = (
         "answer",
+        "asked_at",
         "branch",
         "counter",
         "divided",
         "done",
         "epoch",
         "first_round",
+        "fresh_from",
+        "generation",
         "group",
-        "late",
         "left_out",
         "parked",
+        "repeats",
         "seen",
         "server",
         "since",
@@ -55,12 +81,18 @@ class Need:
         """The last answer of the server; None while it has not been asked."""
         self.seen = 0.0
         """When it was settled, `time.monotonic()`."""
+        self.asked_at = 0.0
+        """When the question was asked that settled it."""
+        self.generation = 0
+        """The server's when that question was asked."""
+        self.fresh_from = -1e9
+        """It is to be proved by what was asked for then or later."""
+        self.repeats = False
+        """It was proved before, only its proof was too old, and no answer since said that it is not there."""
         self.parked = False
         """It was not settled at once: it has to be waited for."""
         self.first_round = 0
         """The number of the server's first question that speaks of it."""
-        self.late = False
-        """The first look did not show the write."""
         self.left_out = False
         """The server does not answer, and is left out of the pass."""
         self.divided = False
@@ -71,6 +103,11 @@ class Need:
         else:
             self.epoch, self.counter = "", -1
 
+    @property
+    def needs_proof(self) -> bool:
+        """Return whether it counts as visible by an answer that may stop to be true (a closed branch stays closed)."""
+        return self.answer is not None and self.answer.verdict is Verdict.VISIBLE and not (self.branch or self.divided)
+
 
 class Group:
     """The needs of one barrier. It is over when every need is settled, or when the barrier gives up."""
@@ -78,16 +115,20 @@ class Group:
     __slots__ = (
         "_left",
         "_lock",
+        "_moment",
         "_over",
         "_places",
         "_release",
+        "_stood",
         "cancelled",
         "follows",
+        "is_alone",
         "loop",
         "needs",
         "overloaded",
         "since",
         "timeout",
+        "twice",
     )
 
     def __init__(self, timeout: float, release: Callable[[], None], loop: asyncio.AbstractEventLoop | None) -> None:
@@ -99,11 +140,18 @@ class Group:
         self.cancelled = False
         self.follows = False
         """It only records when the writes are seen: nobody waits for them (dry-run)."""
+        self.is_alone = False
+        """Its only need was settled while it waited: there is nothing that it has to stand together with."""
         self.overloaded = False
         """All places for waiting were taken."""
+        self.twice = False
+        """Where several servers are judged, each shows its entries once more behind the last of them (BAR-64)."""
         self._release = release
         self._lock = threading.Lock()
         self._over = False
+        self._stood = False
+        """All proofs stood at one instant: the barrier is released, or will be by whoever saw that."""
+        self._moment = -1e9
         self._places: tuple[tuple[Store, int], ...] = ()
         self._left = 1  # one for the barrier itself, until it has parked everything
 
@@ -127,9 +175,15 @@ class Group:
         return found
 
     def end(self) -> list[Need]:
-        """The barrier is over: return what is not settled; nothing is added any more."""
+        """The barrier is over: return what is not settled; nothing is added any more. What does not stand is open."""
         with self._lock:
             self._over = True
+            if not (self._stood or self.follows):
+                since = -1e9 if self._left else self._oldest
+                for need in self.needs:
+                    stands = need.generation == need.server.generation and need.asked_at >= since
+                    if need.needs_proof and not stands:
+                        need.answer = not_yet("it was there, and may be gone again")
         return [need for need in self.needs if not need.done]
 
     def take_places(self, limit: int) -> bool:
@@ -172,22 +226,83 @@ class Group:
 
     def parked(self) -> bool:
         """Everything is parked; True if something is still to be waited for."""
-        return not self._count_down()
-
-    def settle(self, need: Need, answer: Visibility | None) -> bool:
-        """A need is over, one way or another; True where it was the last one and the group is to be released."""
-        if need.done:
-            return False
-        need.done = True
-        need.seen = time.monotonic()
-        if answer is not None:
-            need.answer = answer
-        return self._count_down()
-
-    def _count_down(self) -> bool:
         with self._lock:
             self._left -= 1
-            return self._left == 0
+            is_last = self._left == 0
+        return not (is_last and self.conclude())
+
+    def settle(self, need: Need, answer: Visibility | None, proof: Proof | None = None) -> bool:
+        """End a need, one way or another; return True where it was the last one: then somebody is to `conclude`.
+
+        proof: by which question the answer came; None where it is no server's answer, or makes nothing visible.
+        """
+        with self._lock:
+            if need.done:
+                return False
+            need.done = True
+            left = self._left = self._left - 1
+            if answer is not None:
+                if self._over and answer.verdict is Verdict.VISIBLE:
+                    return False  # the barrier has looked at what it had
+                need.answer = answer
+            now = need.seen = time.monotonic()
+            if not left and len(self.needs) == 1:  # its own answer is the moment
+                self._stood = self.is_alone = True
+                return self._end_once()
+            asked_at, generation, is_kept = proof or (now, 0, False)
+            if not need.repeats or generation != need.generation:
+                self._moment = now if self.twice or is_kept else asked_at
+            need.asked_at, need.generation = asked_at, generation
+        return not left
+
+    def conclude(self) -> bool:
+        """Return True where no need is open and all proofs stand; ask again at once for what does not (BAR-63).
+
+        The caller holds no lock of a server, and releases the barrier where this is True: once.
+        """
+        while True:
+            with self._lock:
+                if self._left or self._over:
+                    return False
+                if self.follows:  # nobody relies on a record
+                    return self._end_once()
+                since = self._oldest
+                proofs = [(need, need.generation, need.asked_at) for need in self.needs if need.needs_proof]
+            stale = [each for each in proofs if each[1] != each[0].server.generation or each[2] < since]
+            if not stale:
+                with self._lock:
+                    self._stood = True
+                    return self._end_once()
+            may_be_over = False
+            for need, generation, asked_at in stale:
+                if self._open(need, generation, asked_at, since):
+                    may_be_over |= need.server.park(need)
+            if not may_be_over:
+                return False
+
+    @property
+    def _oldest(self) -> float:
+        """Return when a question must have been asked, at the earliest, for its answer to count at the moment."""
+        if self.twice and len({need.server for need in self.needs if not need.divided}) > 1:
+            return self._moment
+        return self._moment - settings().free_path_ttl
+
+    def _end_once(self) -> bool:
+        first, self._over = not self._over, True
+        return first
+
+    def _open(self, need: Need, generation: int, asked_at: float, since: float) -> bool:
+        """Open a need whose proof does not stand; return False where somebody else did, or the barrier is over."""
+        with self._lock:
+            if self._over or not need.done or need.generation != generation or need.asked_at != asked_at:
+                return False
+            need.done = need.parked = False
+            need.answer = None
+            need.seen = 0.0
+            need.repeats = generation == need.server.generation
+            need.fresh_from = since
+            self._left += 1
+        return True
 
     def release(self) -> None:
         """Wakes the barrier."""
@@ -195,9 +310,11 @@ class Group:
 
 
 def release_all(groups: Iterable[Group]) -> None:
-    """Wakes barriers: each thread by itself, the tasks of one event loop together."""
+    """Wake the barriers whose proofs stand: each thread by itself, the tasks of one event loop together."""
     by_loop: dict[asyncio.AbstractEventLoop, list[Group]] = {}
     for group in groups:
+        if not (group.is_alone or group.conclude()):
+            continue
         if group.loop is None:
             group.release()
         else:

@@ -50,6 +50,8 @@ class Asked:
     store: Store
     ids: list[WriteId]
     servers: list[Server]
+    generation: int
+    """Of the store's set of servers, before these were named."""
     gone: Sequence[str] = ()
     """The addresses of those that discovery took away lately, of which a pass does not speak (BAR-54)."""
 
@@ -93,6 +95,11 @@ class Plan:
             for server in asked.servers:
                 for write_id in asked.ids:
                     yield server, write_id
+
+    @property
+    def looks_twice(self) -> bool:
+        """Return whether all servers are to have had the writes at one instant of the call (BAR-64)."""
+        return self.require_complete and self.reach is Reach.REGION
 
     @property
     def vacuous(self) -> bool:
@@ -229,8 +236,10 @@ def _taken_apart(lineage: Lineage, names: Collection[str] | None, *, own: bool, 
         else:
             group = apart.recorded if enforcing and mode is Mode.DRY_RUN else apart.asked
             waits = enforcing and group is apart.asked
+            generation = store.generation
             servers = store.servers(own=own, stale=not waits)
-            group.append(Asked(store, lineage.of_store(name), servers, store.gone(own=own) if waits else ()))
+            gone = store.gone(own=own) if waits else ()
+            group.append(Asked(store, lineage.of_store(name), servers, generation, gone))
     return apart
 
 
@@ -255,7 +264,7 @@ def _follow_branches(apart: _Apart, own: Collection[bytes]) -> None:
 def _follow_branch(apart: _Apart, store: Store, write_id: WriteId) -> None:
     there = next((asked for asked in apart.asked if asked.store is store), None)
     if there is None:
-        apart.asked.append(Asked(store, [write_id], store.servers(stale=True)))
+        apart.asked.append(Asked(store, [write_id], store.servers(stale=True), store.generation))
     else:
         there.ids.append(write_id)
 

@@ -18,7 +18,7 @@ from antipode import logs, telemetry
 from antipode.branch_ids import BRANCHES
 from antipode.branch_lookup import look_for
 from antipode.errors import ConfigurationError
-from antipode.need import Need, release_all
+from antipode.need import Need, Proof, release_all
 from antipode.own_faults import is_own_fault
 from antipode.poller import Poller
 from antipode.settings import Settings, settings
@@ -75,13 +75,15 @@ class Server:
         # Proofs: they belong to one instance and the epoch that it was in, as read in the reply that proved them.
         self._instance = ""
         self._epoch = ""
-        self._proofs: tuple[Mapping[str, int], float] = ({}, -1e9)
-        """Per epoch how far, and when the server said so: one value, so that none is taken with another's time."""
+        self._proofs: tuple[Mapping[str, int], float, int] = ({}, -1e9, 0)
+        """Per epoch how far, when that was asked for, and under which generation: one value, so that none is taken
+        with another's time."""
         self._said: tuple[str, int] | None = None
         """Its position as it last said it: for people, who want to know it when the proofs are dropped, too."""
-        self._resets = 0
-        """How often the data were replaced. An answer to a question from before may speak of those before."""
+        self.generation = 0
+        """How often its proofs were dropped. An answer to a question from before may speak of other data."""
         self._asked_under = 0
+        self._asked_at = -1e9
         self._answered_at = -1e9
         self.waiters = Waiters()
         # The thread and its channel.
@@ -114,23 +116,31 @@ class Server:
         Proofs of another instance or epoch are dropped, and all of them where the server went back.
         """
         now = time.monotonic()
-        if self._asked_under != self._resets:
-            return
-        applied = self._applied
-        went_back = positions.get(epoch, 0) < applied.get(epoch, 0)
-        if instance != self._instance or epoch != self._epoch or went_back:
-            self._instance, self._epoch = instance, epoch
-            self.waiters.forget_unknown()
-            applied = dict(positions)
-        elif positions != applied:
-            applied = {**applied, **positions}
-        self._proofs = (applied, now)
-        if epoch in applied:
-            self._said = epoch, applied[epoch]
-        self._answered_at = now
+        with self._lock:
+            if self._asked_under != self.generation:
+                return
+            applied = self._applied
+            went_back = positions.get(epoch, 0) < applied.get(epoch, 0)
+            if instance != self._instance or epoch != self._epoch or went_back:
+                self.generation += 1
+                self._asked_under = self.generation  # this reply is the first word of these data
+                self._instance, self._epoch = instance, epoch
+                self.waiters.forget_unknown()
+                applied = dict(positions)
+            elif positions != applied:
+                applied = {**applied, **positions}
+            self._proofs = (applied, self._asked_at, self.generation)
+            if epoch in applied:
+                self._said = epoch, applied[epoch]
+            self._answered_at = now
         self.store.ages.note(epoch, applied.get(epoch, 0), now)
-        if self._asked_under != self._resets:  # by another thread, meanwhile
-            self._proofs = ({}, -1e9)
+
+    def begin_question(self) -> None:
+        """Note that a question begins: the ages of what it proves count from now (BAR-34).
+
+        The engine says so before each question; a shim whose `wait` asks several times says it for each.
+        """
+        self._asked_at = time.monotonic()
 
     @property
     def _applied(self) -> Mapping[str, int]:
@@ -138,10 +148,11 @@ class Server:
 
     def reset(self) -> None:
         """Drops every proof: the connection or the server's data may be another one (push of a full resync)."""
-        self._resets += 1
-        self._proofs = ({}, -1e9)
-        self._instance = ""
-        self._answered_at = -1e9
+        with self._lock:
+            self.generation += 1
+            self._proofs = ({}, -1e9, self.generation)
+            self._instance = ""
+            self._answered_at = -1e9
 
     @property
     def interrupted(self) -> bool:
@@ -158,8 +169,8 @@ class Server:
 
     def holds(self, epoch: str, counter: int, now: float) -> bool:
         """Whether a fresh proof covers this position: no I/O, no lock."""
-        applied, answered_at = self._proofs
-        return applied.get(epoch, -1) >= counter and now - answered_at <= settings().free_path_ttl
+        applied, asked_at, _ = self._proofs
+        return applied.get(epoch, -1) >= counter and now - asked_at <= settings().free_path_ttl
 
     def applied_in(self, epoch: str) -> int | None:
         """How far the server was last seen in an epoch; None where it has not said."""
@@ -198,20 +209,23 @@ class Server:
             except (OSError, RuntimeError, MemoryError) as error:  # nothing is asked, nothing is known (BAR-61)
                 words = f"this process can start nothing that asks {self.address} ({error})"
                 return need.group.settle(need, unproven(words, UnprovenKind.OWN_FAULT))
-            answer = self._at_once(need, now)
-            if answer is not None or need.left_out:
-                return need.group.settle(need, answer)
+            proof = self._kept_proof(need, now)
+            if proof is not None:
+                return need.group.settle(need, VISIBLE, proof)
+            if self.is_out(now):
+                need.left_out = True
+                return need.group.settle(need, None)
             rides_along = self.waiters.add(need, self._lag(now) if need.epoch == self._epoch else 0.0)
         if not rides_along:
             self._poke()
         return False
 
-    def _at_once(self, need: Need, now: float) -> Visibility | None:
-        if need.counter >= 0 and self.holds(need.epoch, need.counter, now):
-            return VISIBLE
-        if self.is_out(now):
-            need.left_out = True
-        return None
+    def _kept_proof(self, need: Need, now: float) -> Proof | None:
+        """Return what proves a position without a question: an answer to others, which is fresh enough."""
+        applied, asked_at, generation = self._proofs
+        if need.counter < 0 or asked_at < need.fresh_from or now - asked_at > settings().free_path_ttl:
+            return None
+        return Proof(asked_at, generation, is_kept=True) if applied.get(need.epoch, -1) >= need.counter else None
 
     def give_up(self, need: Need) -> None:
         """The barrier's deadline has passed, or it was cancelled."""
@@ -291,7 +305,7 @@ class Server:
             due = pace.asked_at + _BREATH_S  # the shim itself waits
         elif wanted:
             due = pace.asked_at + max(pace.interval, shortest) * random.uniform(0.9, 1.1)
-        elif self._watch is not None:
+        elif self._watch is not None and self._in_force.free_path_ttl:
             due = self._answered_at + max(self._in_force.free_path_ttl / 2, shortest)
         else:
             due = now + 1.0
@@ -367,7 +381,9 @@ class Server:
             self._connected_at = connected_at
             if self._watch is None and self._watchable and self._hurried and shim.capabilities.push:
                 self._open_watch()
-            self._asked_under = self._resets
+                asked_at = time.monotonic()  # it has just answered
+            self._asked_under = self.generation
+            self.begin_question()
             branches = [write_id for write_id in ids if write_id.store == BRANCHES]
             writes = [write_id for write_id in ids if write_id.store != BRANCHES] if branches else ids
             answers: Sequence[Visibility] = ()
@@ -388,13 +404,17 @@ class Server:
         self._down_since = None
         if not shim.own_pace:  # such a shim counts its questions by itself
             telemetry.request(self.store.name, "wait" if wanted else "probe")
-        if self._asked_under != self._resets:
+        if self._asked_under != self.generation:
             return None
         if not self._epoch:
             self._answered_at = time.monotonic()
         with self._lock:
             now = time.monotonic()
-            released = self.waiters.answer(ids, answers, self._applied, now, self._epoch, self._lag(now))
+            proof = Proof(self._asked_at, self._asked_under)
+            applied, proved_at, _ = self._proofs
+            if proved_at != self._asked_at:  # this answer proves no position: what an earlier one proved is as old
+                applied = {}
+            released = self.waiters.answer(ids, answers, applied, now, proof, self._epoch, self._lag(now))
         release_all(released)
         return bool(released) or before != (self._epoch, self._applied.get(self._epoch, -1))
 

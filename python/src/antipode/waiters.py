@@ -21,7 +21,7 @@ from itertools import chain, islice
 from typing import Final, NamedTuple
 
 from antipode.branch_ids import BRANCHES
-from antipode.need import Group, Need
+from antipode.need import Group, Need, Proof
 from antipode.position_queue import PositionQueue
 from antipode.verdict import VISIBLE, UnprovenKind, Verdict, Visibility, not_yet, unproven
 from antipode.writeid import Ordered, WriteId
@@ -117,7 +117,7 @@ class Waiters:
         lag: the server's, in seconds, where the need is for the epoch that it is in, else 0.
         """
         need.parked = True
-        rides_along = need.late = self._keep(need)
+        rides_along = self._keep(need)
         need.first_round = self._rounds + 1
         if need.group.timeout == 0 or self._overload(need, lag, need.since):
             self.looks.append(need)
@@ -252,27 +252,29 @@ class Waiters:
         answers: Iterable[Visibility],
         applied: Mapping[str, int],
         now: float,
+        proof: Proof,
         epoch: str = "",
         lag: float = 0.0,
     ) -> list[Group]:
         """Settle what the answers decide, and the proofs that came with them: the server has applied so much.
 
+        proof: by which question they came.
         lag: the server's, in seconds, after this answer, for needs of the epoch that it is in (`epoch`).
         """
         released: list[Group] = []
-        if applied != self._applied:
+        if applied and applied != self._applied:
             self._applied, self._moved_at = applied, now
             self._stuck.clear()
         for write_id, answer in zip(ids, answers, strict=True):
             if write_id.is_position:
-                self._answer_position(write_id, answer, now, released)
+                self._answer_position(write_id, answer, now, proof, released)
             else:
-                self._answer_other(write_id, answer, released)
+                self._answer_other(write_id, answer, proof, released)
         for each, counter in applied.items():
             queue = self._ordered.get(each)
             if queue is not None:
                 for need in queue.reached(counter):
-                    self._settle(need, VISIBLE, released)
+                    self._settle(need, VISIBLE, released, proof)
             self._drop_probe(each, counter)
         if self.looks:
             self._end_looks(released, epoch, lag, now)
@@ -327,7 +329,9 @@ class Waiters:
         if probe is not None and probe[0] <= applied:
             del self.probes[epoch]
 
-    def _answer_position(self, write_id: WriteId, answer: Visibility, now: float, released: list[Group]) -> None:
+    def _answer_position(
+        self, write_id: WriteId, answer: Visibility, now: float, proof: Proof, released: list[Group]
+    ) -> None:
         version = write_id.version
         assert isinstance(version, Ordered)
         epoch, counter = version
@@ -336,7 +340,7 @@ class Waiters:
         if answer.verdict is Verdict.VISIBLE:
             # Without a call of `applied` in the same reply this proves no more than what was asked.
             for need in queue.reached(counter):
-                self._settle(need, VISIBLE, released)
+                self._settle(need, VISIBLE, released, proof)
             self._drop_probe(epoch, counter)
         elif answer.unknown_epoch:
             since, _ = self._unknown.pop(epoch, (first.since if first is not None else now, now))
@@ -362,21 +366,23 @@ class Waiters:
                 if need.counter >= counter and need.first_round <= self._rounds:
                     need.answer = answer
 
-    def _answer_other(self, write_id: WriteId, answer: Visibility, released: list[Group]) -> None:
+    def _answer_other(self, write_id: WriteId, answer: Visibility, proof: Proof, released: list[Group]) -> None:
         others = self._branches if write_id.store == BRANCHES else self._objects
         if answer.verdict is Verdict.NOT_YET:
             for need in others.get(write_id, ()):
                 need.answer = answer
+                need.repeats &= answer.unanswered
             return
         for need in others.pop(write_id, ()):
-            self._settle(need, answer, released)
+            self._settle(need, answer, released, proof)
 
-    def _settle(self, need: Need, answer: Visibility | None, released: list[Group]) -> None:
+    def _settle(self, need: Need, answer: Visibility | None, released: list[Group], proof: Proof | None = None) -> None:
         if need.done:
             return
         self._count(need, -1)
         if self._stuck:
             self._stuck.pop(need.key, None)
-        need.late = need.late or self._rounds > need.first_round
-        if need.group.settle(need, answer):
+        if need.counter >= 0 and self._rounds > need.first_round:  # the first look did not show it (BAR-63)
+            need.repeats = False
+        if need.group.settle(need, answer, proof):
             released.append(need.group)

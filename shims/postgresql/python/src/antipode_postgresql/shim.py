@@ -78,6 +78,7 @@ class PostgresqlShim(Shim, BranchTable):
         """
         deadline = time.monotonic() + timeout
         while True:
+            server.begin_question()
             answers = self.visible(ids, server)
             left = deadline - time.monotonic()
             if left <= POLL_S or server.interrupted or any(one.verdict is not Verdict.NOT_YET for one in answers):
