@@ -52,17 +52,17 @@ def test_epoch_settle_asks_first(run: Run, package: Path) -> None:
     at = ("--at", f"filekv://db{package}")
     before = package.read_text()
     for answer in (b"n\n", b"\n", b""):
-        ran = run("epoch", "settle", "blog-posts", "e1", *at, stdin=answer)
+        ran = run("epoch", "settle", "--fenced", "blog-posts", "e1", *at, stdin=answer)
         assert ran.code == 1
         assert "proves it up to 1042" in ran.out
         assert "nothing was changed" in ran.err
         assert package.read_text() == before
-    ran = run("epoch", "settle", "blog-posts", "e1", *at, stdin=b"y\n")
+    ran = run("epoch", "settle", "--fenced", "blog-posts", "e1", *at, stdin=b"y\n")
     assert ran.code == 0
     assert f"settled e1 at blog-posts at filekv://db{package}" in ran.out
     assert _marks(package) == {"e1": 2**64 - 1, "e2": 7}
     assert "e1  settled by hand" in run("epoch", "list", "blog-posts", *at).out
-    again = run("epoch", "settle", "blog-posts", "e1", *at)
+    again = run("epoch", "settle", "--fenced", "blog-posts", "e1", *at)
     assert (again.code, "settled already" in again.out) == (0, True)
 
 
@@ -79,15 +79,24 @@ def test_epoch_settle_up_to_a_position(run: Run, package: Path) -> None:
     assert run("epoch", "settle", "blog-posts", "e1", "--position", "0", *at).code == 2
 
 
+@pytest.mark.parametrize("words", [[], ["--position", "5", "--fenced"]])
+def test_epoch_settle_wants_an_end_or_a_statement(run: Run, package: Path, words: list[str]) -> None:
+    """EPOCH-24: an old primary that is cut off may go on writing."""
+    ran = run("epoch", "settle", "blog-posts", "e1", *words, "--at", f"filekv://db{package}", "--yes")
+    assert ran.code == 2
+    assert "--position N" in ran.err
+    assert "--fenced" in ran.err
+
+
 def test_epoch_settle_of_an_unknown_epoch_says_so_and_goes_on_with_yes(run: Run, package: Path) -> None:
-    ran = run("epoch", "settle", "blog-posts", "e0", "--at", f"filekv://db{package}", stdin=b"n\n")
+    ran = run("epoch", "settle", "--fenced", "blog-posts", "e0", "--at", f"filekv://db{package}", stdin=b"n\n")
     assert "knows no such epoch" in ran.out
-    assert run("epoch", "settle", "blog-posts", "e0", "--at", f"filekv://db{package}", "--yes").code == 0
+    assert run("epoch", "settle", "--fenced", "blog-posts", "e0", "--at", f"filekv://db{package}", "--yes").code == 0
     assert _marks(package)["e0"] == 2**64 - 1
 
 
 def test_the_epoch_that_is_written_now_cannot_be_settled(run: Run, package: Path) -> None:
-    ran = run("epoch", "settle", "blog-posts", "e2", "--at", f"filekv://db{package}", "--yes")
+    ran = run("epoch", "settle", "--fenced", "blog-posts", "e2", "--at", f"filekv://db{package}", "--yes")
     assert ran.code == 2
     assert "Only an epoch that has ended can be settled" in ran.err
     assert _marks(package)["e2"] == 7
@@ -95,7 +104,7 @@ def test_the_epoch_that_is_written_now_cannot_be_settled(run: Run, package: Path
 
 def test_epoch_settle_repeats_what_the_server_said(run: Run, package: Path) -> None:
     package.write_text(json.dumps({"current": "e2", "marks": {"e1": 1}, "read_only": True}))
-    ran = run("epoch", "settle", "blog-posts", "e1", "--at", _url(package), "--yes")
+    ran = run("epoch", "settle", "--fenced", "blog-posts", "e1", "--at", _url(package), "--yes")
     assert ran.code == 2
     assert "e1 was not settled" in ran.err
     assert "is a replica" in ran.err
@@ -103,7 +112,7 @@ def test_epoch_settle_repeats_what_the_server_said(run: Run, package: Path) -> N
 
 @pytest.mark.parametrize("name", ["", "x" * 33])
 def test_what_cannot_be_an_epoch_is_refused(run: Run, package: Path, name: str) -> None:
-    ran = run("epoch", "settle", "blog-posts", name, "--at", f"filekv://db{package}", "--yes")
+    ran = run("epoch", "settle", "--fenced", "blog-posts", name, "--at", f"filekv://db{package}", "--yes")
     assert ran.code == 2
     assert "cannot be an epoch" in ran.err
 
@@ -188,7 +197,7 @@ def test_credentials_are_never_printed(run: Run, package: Path, monkeypatch: pyt
         run("doctor", secret),
         run("doctor", "nosuch" + secret),
         run("epoch", "list", "blog-posts"),
-        run("epoch", "settle", "blog-posts", "e1", "--yes"),
+        run("epoch", "settle", "--fenced", "blog-posts", "e1", "--yes"),
         run("epoch", "list", "blog-posts", "e1", "e2", secret),  # a mistake that the parser quotes
         run("epoch", "list", "blog-posts", "--at", secret.replace(".json", ".nowhere")),
         run("version"),

@@ -1,8 +1,8 @@
 ------------------------------ MODULE Barrier ------------------------------
 (***************************************************************************)
 (* When a barrier over several servers may pass, and when the free path    *)
-(* may (BAR-11, 24, 25, 27, 33 to 36), and the proposed rule of the moment *)
-(* (README.md).                                                            *)
+(* may (BAR-11, 24, 25, 27, 33 to 36), and the rule of the moment          *)
+(* (BAR-63).                                                               *)
 (*                                                                         *)
 (* One write is wanted at every server of the reach.  The engine asks each *)
 (* server, one question at a time; an answer that shows the write is a     *)

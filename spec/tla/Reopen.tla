@@ -1,7 +1,7 @@
 ------------------------------- MODULE Reopen -------------------------------
 (***************************************************************************)
-(* The end of a barrier, step by step, as threads take it (BAR-32, 33; the *)
-(* proposed rule of the moment, README.md).                                *)
+(* The end of a barrier, step by step, as threads take it (BAR-32, 33 and  *)
+(* 63).                                                                    *)
 (*                                                                         *)
 (* Each server has a thread, which asks it, settles the barrier's need     *)
 (* there under the server's present generation, and looks if a need is     *)

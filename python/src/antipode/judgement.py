@@ -19,7 +19,7 @@ _WHOLE: Final = 0.9
 """A barrier that was over before this share of its deadline was given up early: timers end a little early, too."""
 _CURES: Final[Mapping[UnprovenKind, str]] = {
     UnprovenKind.HISTORY: "The write may be lost. After a restore or failover, check it and run: antipode epoch settle "
-    "{store} EPOCH --at URL",
+    "{store} EPOCH --position N --at URL",
     UnprovenKind.RIGHT: "Give the login of {store} the right, as an administrator: antipode init prints how.",
     UnprovenKind.CONNECTION: "See that a server of {store} runs and lets this process in: antipode doctor URL.",
     UnprovenKind.NOT_OPENED: "No server of {store} is known yet: wrap its client, or name its servers with replicas=.",

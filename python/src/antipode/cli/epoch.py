@@ -24,8 +24,11 @@ epoch = typer.Typer(
 Position = Annotated[
     int | None,
     typer.Option(
-        "--position", metavar="N", min=1, help="the last counter that is settled [default: all, where that may be]"
+        "--position", metavar="N", min=1, help="the last counter that is settled: the greatest that the store holds"
     ),
+]
+Fenced = Annotated[
+    bool, typer.Option("--fenced", help="your word that no server can still write this epoch: all of it is settled")
 ]
 EpochName = Annotated[str, typer.Argument(metavar="EPOCH", help="as a barrier or `antipode epoch list` names it")]
 
@@ -55,13 +58,26 @@ def _row(record: EpochRecord) -> list[str]:
 
 
 @epoch.command()
-def settle(store: StoreName, epoch_name: EpochName, at: At = None, position: Position = None, yes: Yes = False) -> None:
-    """Gives your word that an ended epoch is in the store, all of it or up to N, where no mark can prove it.
+def settle(
+    store: StoreName,
+    epoch_name: EpochName,
+    at: At = None,
+    position: Position = None,
+    fenced: Fenced = False,
+    yes: Yes = False,
+) -> None:
+    """Gives your word that an ended epoch is in the store, up to N or all of it, where no mark can prove it.
 
     From then on barriers pass for every such write of that epoch. It cannot be taken back.
     """
     place = Place(store, at)
     name = _checked(epoch_name)
+    if (position is None) is not fenced:
+        fail(
+            f"say up to where {printable(name)} is settled: --position N, the greatest counter of it that the store "
+            "holds; or --fenced, your word that no server can still write it. An old primary that is only cut off goes "
+            "on writing, and barriers would pass for that, too."
+        )
     known = next((record for record in _epochs(place) if record.epoch == name), None)
     if known is not None and known.current:
         fail(

@@ -149,7 +149,7 @@ def test_the_command_settles_and_lists(marks: Marks) -> None:
     from antipode.cli import app
 
     words = ["epoch", "settle", STORE, OLD, "--at", marks.server.url, "--yes"]
-    refused = CliRunner().invoke(app, words)
+    refused = CliRunner().invoke(app, [*words, "--fenced"])
     assert refused.exit_code != 0
     assert "--position N" in refused.output
     done = CliRunner().invoke(app, [*words, "--position", str(END)])

@@ -151,12 +151,14 @@ def test_an_epoch_that_lost_writes_is_settled_by_hand(redis_lab: RedisStore) -> 
     assert "current" not in rows[epoch]
     assert sum("current" in row for row in rows.values()) == 1
 
-    asked = antipode_command("epoch", "settle", "blog-posts", epoch, "--at", primary)  # nobody answers
+    asked = antipode_command("epoch", "settle", "--fenced", "blog-posts", epoch, "--at", primary)  # nobody answers
     assert asked.returncode == 1
     assert verdict() is antipode.Verdict.UNPROVEN
     current = next(name for name, row in rows.items() if "current" in row)
-    assert antipode_command("epoch", "settle", "blog-posts", current, "--at", primary, "--yes").returncode == 2
-    settled = antipode_command("epoch", "settle", "blog-posts", epoch, "--at", primary, "--yes")
+    assert (
+        antipode_command("epoch", "settle", "--fenced", "blog-posts", current, "--at", primary, "--yes").returncode == 2
+    )
+    settled = antipode_command("epoch", "settle", "--fenced", "blog-posts", epoch, "--at", primary, "--yes")
     assert settled.returncode == 0, settled.stderr
     assert verdict() is antipode.Verdict.VISIBLE
     assert "settled by hand" in antipode_command("epoch", "list", "blog-posts", "--at", primary).stdout

@@ -7,7 +7,8 @@ public enum UnprovenKind {
   /** The write belongs to a history that the server does not know, or that ended before it: it may be lost. */
   HISTORY(
       "AP202",
-      "The write may be lost. After a restore or failover, check it and run: antipode epoch settle %s EPOCH --at URL"),
+      "The write may be lost. After a restore or failover, check it and run: "
+          + "antipode epoch settle %s EPOCH --position N --at URL"),
   /** A right is missing. */
   RIGHT("AP203", "Give the login of %s the right, as an administrator: antipode init prints how."),
   /** Connecting or logging in failed. */
