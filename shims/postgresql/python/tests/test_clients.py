@@ -5,12 +5,14 @@ from __future__ import annotations
 import threading
 import time
 from typing import Any
+from urllib.parse import urlsplit
 
 import antipode
 import antipode_postgresql
 import psycopg
 import pytest
 import sqlalchemy
+from antipode import UnprovenKind
 from antipode.errors import ConfigurationError
 from antipode.testing import isolated
 from antipode_lab.stores.postgresql import PostgresqlStore
@@ -470,4 +472,15 @@ def test_what_cannot_be_wrapped() -> None:
             antipode_postgresql.wrap(object(), STORE, rest="field")  # type: ignore[arg-type]
 
 
-# Reads
+def test_several_hosts_in_one_address_are_unproven(quiet_lab: PostgresqlStore) -> None:
+    """BAR-52, BAR-59: which of them a reader's connection reaches nobody knows."""
+    with isolated():
+        primary, standby = (urlsplit(quiet_lab.url(name)) for name in ("a", "b1"))
+        several = primary._replace(netloc=f"{primary.netloc},127.0.0.1:{standby.port}").geturl()
+        writer = antipode_postgresql.wrap(quiet_lab.connect("a", user="app"), STORE, replicas=[several])
+        with antipode.scope():
+            writer.execute("DELETE FROM posts")
+            result = antipode.barrier(timeout=30, on_unproven="proceed")
+        assert not result.satisfied
+        assert result.stores[STORE].kind is UnprovenKind.UNFIT
+        assert "AP208" in result.explain()

@@ -20,7 +20,7 @@ from antipode_postgresql.looking import Look
 from antipode_postgresql.positions import epoch_of
 from antipode_postgresql.probe import NOT_DURABLE, Facts
 from antipode_postgresql.session import Refused
-from antipode_postgresql.targets import SCHEMES, target_of
+from antipode_postgresql.targets import SCHEMES, names_several, target_of
 
 POLL_S: Final = 0.001
 """Between two looks."""
@@ -58,6 +58,9 @@ class PostgresqlShim(Shim, BranchTable):
         return UnprovenKind.RIGHT if is_right else UnprovenKind.OTHER
 
     def visible(self, ids: Sequence[WriteId], server: Server) -> Sequence[Visibility]:
+        if names_several(server.address):
+            words = f"{server.address} leads to several servers: name them one by one"
+            return [unproven(words, UnprovenKind.UNFIT) for _ in ids]
         look = self._look(server)
         if look.relaxed and not self.relaxed_durability:
             words = f"{server.address} {NOT_DURABLE.format(setting=look.relaxed)}"

@@ -87,6 +87,11 @@ def targets_of(conninfo: str, more: Mapping[str, Any]) -> list[Target] | None:
     ]
 
 
+def names_several(address: str) -> bool:
+    """Return whether an address is none of one server: a reader's connection may reach another of them than ours."""
+    return "," in address.split("/")[2]
+
+
 def environment() -> tuple[str | None, ...]:
     """Return what of the environment libpq reads, whenever it connects, to find out where to (BAR-52)."""
     return tuple(map(os.environ.get, _VARIABLES))

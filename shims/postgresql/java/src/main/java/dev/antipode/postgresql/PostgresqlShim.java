@@ -92,10 +92,12 @@ public final class PostgresqlShim extends Shim {
 
   @Override
   public List<Visibility> visible(List<WriteId> ids, Server server) throws IOException, Refused {
+    if (Target.namesSeveral(server.address())) {
+      return unfit(ids, server.address() + " leads to several servers: name them one by one");
+    }
     Look look = look(server);
     if (!look.relaxed().isEmpty() && !isRelaxed()) {
-      String words = server.address() + " " + Fitness.notDurable(look.relaxed());
-      return Collections.nCopies(ids.size(), Visibility.unproven(words, UnprovenKind.UNFIT));
+      return unfit(ids, server.address() + " " + Fitness.notDurable(look.relaxed()));
     }
     Seen seen = look.look(wanted(ids));
     List<Visibility> answers = judge(ids, seen);
@@ -107,6 +109,10 @@ public final class PostgresqlShim extends Shim {
     }
     server.applied(look.instance(), seen.epoch(), seen.proved());
     return answers;
+  }
+
+  private static List<Visibility> unfit(List<WriteId> ids, String words) {
+    return Collections.nCopies(ids.size(), Visibility.unproven(words, UnprovenKind.UNFIT));
   }
 
   /**

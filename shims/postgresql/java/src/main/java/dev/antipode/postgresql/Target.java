@@ -108,7 +108,7 @@ final class Target {
    */
   static Target ofSettings(Properties settings, DataSource borrowed, int timeoutMillis) throws SQLException {
     Target target = new Target(copyOf(settings), borrowed);
-    if (!target.hosts.contains(",")) {
+    if (!namesSeveral(target.address)) {
       return target;
     }
     Properties all = copyOf(settings);
@@ -116,6 +116,12 @@ final class Target {
     try (Connection connection = DriverManager.getConnection(JDBC + target.hosts, all)) {
       return of(connection.unwrap(BaseConnection.class), settings, borrowed);
     }
+  }
+
+  /** Return whether an address is none of one server: a reader's connection may reach another of them than ours. */
+  static boolean namesSeveral(String address) {
+    int from = address.indexOf("//") + 2;
+    return address.substring(from, address.indexOf('/', from)).contains(",");
   }
 
   private static Properties copyOf(Properties words) {

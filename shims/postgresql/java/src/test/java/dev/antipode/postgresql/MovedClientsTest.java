@@ -166,6 +166,17 @@ class MovedClientsTest extends QuietRegion {
   }
 
   /** The URL of a replica says where that leads, not the client's factory. */
+  /** Which of them a reader's connection reaches nobody knows. */
+  @Test
+  void severalHostsInOneAddressAreUnproven_BAR_52_BAR_59() throws SQLException {
+    String several = region().jdbc("a").replaceFirst("(//.*)/", "$1,127.0.0.1:" + region().port("b1") + "/");
+    DataSource writer = region().wrap("a", own().replicas(several));
+    Lineage lineage = Region.inScope(writer, connection -> Region.update(connection, Region.INSERT, newKey(), "v"));
+    StoreResult found = Antipode.barrier(BarrierOptions.defaults().lineage(lineage).onUnproven(Policy.PROCEED)).store(store);
+    assertThat(found.verdict()).isEqualTo(Verdict.UNPROVEN);
+    assertThat(found.code()).isEqualTo("AP208");
+  }
+
   @Test
   void aReplicaIsReachedWithoutTheClientsFactory_BAR_52() throws SQLException {
     PGSimpleDataSource plain = region().plain("b1");
