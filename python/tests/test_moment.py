@@ -27,6 +27,26 @@ class PositionShim(FakeShim):
     capabilities: ClassVar[Capabilities] = Capabilities(versions="position")
 
 
+class QuietChannel:
+    """A channel that says nothing."""
+
+    def fileno(self) -> int | None:
+        return None
+
+    def pump(self) -> None:
+        """Nothing comes."""
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+class QuietPushShim(PositionShim):
+    capabilities: ClassVar[Capabilities] = Capabilities(versions="position", push=True)
+
+    def watch(self, server: Server, on_change: Callable[[], None]) -> QuietChannel:
+        return QuietChannel()
+
+
 class Replica(Target):
     """A server that can lose what it had: pointed at another primary, say."""
 
@@ -282,10 +302,42 @@ def test_the_deadline_looks_for_itself() -> None:
     assert not group.settle(group.needs[0], VISIBLE, Proof(now, 0))
     first.generation += 1
     assert group.settle(group.needs[1], VISIBLE, Proof(now, 0))
-    assert group.end() == []
+    assert group.end() == [group.needs[0]]
     answers = [need.answer.verdict for need in group.needs if need.answer is not None]
     assert answers == [Verdict.NOT_YET, Verdict.VISIBLE]
     assert not group.conclude(), "and nobody is woken behind it"
+
+
+def test_a_place_that_is_refused_says_so_and_nothing_else() -> None:
+    """BAR-39, BAR-64: what would only have had to be shown once more is no late write."""
+    antipode.configure(max_waiters=1, free_path_ttl=60)
+    other = WriteId.position("other", "e1", 5)
+    fake_store("other", Replica("one", 5), Replica("two", 5), shim=PositionShim)
+    _, late = two_servers()
+    assert antipode.barrier(Lineage([other]), timeout=60).satisfied
+    waiting = Waiting(POSITION, 60.0)
+    until(lambda: registry().need(STORE).parked_threads == 1)
+    with pytest.raises(antipode.BarrierIncomplete) as refused:
+        antipode.barrier(Lineage([other, POSITION]), timeout=30, require_complete=True, on_timeout="proceed")
+    told = {name: store.reason for name, store in refused.value.result.stores.items()}
+    assert "overloaded" in told[STORE]
+    assert "gone again" not in str(told)
+    late.applied = 5
+    assert waiting.end().satisfied
+
+
+def test_a_server_that_proves_nothing_is_asked_for_a_sign_of_life_in_its_time() -> None:
+    """BAR-38: it answers without a position, as one does that loads its data."""
+    antipode.configure(poll=0.005, free_path_ttl=0.25)
+    store = Replica("there", 5)
+    fake_store(STORE, store, shim=QuietPushShim)
+    assert antipode.barrier(Lineage([POSITION]), timeout=60).satisfied
+    store.answer = lambda ids, server: [not_yet("it is loading", unanswered=True)] * len(ids)
+    asked = store.asked
+    until(lambda: store.asked > asked)
+    asked, began = store.asked, time.monotonic()
+    time.sleep(1)
+    assert (store.asked - asked) / (time.monotonic() - began) <= 100, "8 a second are wanted"
 
 
 def test_what_comes_behind_the_deadline_changes_nothing() -> None:

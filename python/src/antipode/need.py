@@ -119,7 +119,6 @@ class Group:
         "_over",
         "_places",
         "_release",
-        "_stood",
         "cancelled",
         "follows",
         "is_alone",
@@ -149,8 +148,6 @@ class Group:
         self._release = release
         self._lock = threading.Lock()
         self._over = False
-        self._stood = False
-        """All proofs stood at one instant: the barrier is released, or will be by whoever saw that."""
         self._moment = -1e9
         self._places: tuple[tuple[Store, int], ...] = ()
         self._left = 1  # one for the barrier itself, until it has parked everything
@@ -175,16 +172,17 @@ class Group:
         return found
 
     def end(self) -> list[Need]:
-        """The barrier is over: return what is not settled; nothing is added any more. What does not stand is open."""
+        """End the barrier; return what is not settled, or does not stand. Nothing is added or settled any more."""
         with self._lock:
-            self._over = True
-            if not (self._stood or self.follows):
+            left = [need for need in self.needs if not need.done]
+            if self._end_once() and not self.follows:
                 since = -1e9 if self._left else self._oldest
                 for need in self.needs:
                     stands = need.generation == need.server.generation and need.asked_at >= since
                     if need.needs_proof and not stands:
                         need.answer = not_yet("it was there, and may be gone again")
-        return [need for need in self.needs if not need.done]
+                        left.append(need)
+        return left
 
     def take_places(self, limit: int) -> bool:
         """Take a place at each store that something is waited for at; return False, with none, where one has none left.
@@ -247,7 +245,7 @@ class Group:
                 need.answer = answer
             now = need.seen = time.monotonic()
             if not left and len(self.needs) == 1:  # its own answer is the moment
-                self._stood = self.is_alone = True
+                self.is_alone = True
                 return self._end_once()
             asked_at, generation, is_kept = proof or (now, 0, False)
             if not need.repeats or generation != need.generation:
@@ -270,9 +268,8 @@ class Group:
                 proofs = [(need, need.generation, need.asked_at) for need in self.needs if need.needs_proof]
             stale = [each for each in proofs if each[1] != each[0].server.generation or each[2] < since]
             if not stale:
-                with self._lock:
-                    self._stood = True
-                    return self._end_once()
+                with self._lock:  # another thread may have opened one that was reset since
+                    return not self._left and self._end_once()
             may_be_over = False
             for need, generation, asked_at in stale:
                 if self._open(need, generation, asked_at, since):
@@ -288,6 +285,7 @@ class Group:
         return self._moment - settings().free_path_ttl
 
     def _end_once(self) -> bool:
+        """Return True for the first who ends the barrier; the lock is held."""
         first, self._over = not self._over, True
         return first
 

@@ -132,7 +132,6 @@ class Server:
             self._proofs = (applied, self._asked_at, self.generation)
             if epoch in applied:
                 self._said = epoch, applied[epoch]
-            self._answered_at = now
         self.store.ages.note(epoch, applied.get(epoch, 0), now)
 
     def begin_question(self) -> None:
@@ -406,8 +405,7 @@ class Server:
             telemetry.request(self.store.name, "wait" if wanted else "probe")
         if self._asked_under != self.generation:
             return None
-        if not self._epoch:
-            self._answered_at = time.monotonic()
+        self._answered_at = time.monotonic()
         with self._lock:
             now = time.monotonic()
             proof = Proof(self._asked_at, self._asked_under)
