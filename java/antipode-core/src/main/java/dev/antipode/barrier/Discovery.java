@@ -19,7 +19,7 @@ import java.util.function.Function;
  * named them (BAR-52 to BAR-54). Who waits for a write here waits for that answer, and then at each of the servers. It proves
  * nothing: without an answer the store is unproven at the deadline, or at once where an answer was known.
  */
-public final class Discovery extends ServerEngine {
+public class Discovery extends ServerEngine {
   /** Whose servers are named, and for whom. */
   public enum Whose {
     /** Those that a list names: barriers of the region ask them. */
@@ -135,6 +135,10 @@ public final class Discovery extends ServerEngine {
     return servers;
   }
 
+  final void named(Map<String, ServerEngine> now) {
+    servers = now;
+  }
+
   /** Return whether its answer stands. */
   public boolean isKnown(long now) {
     return givenAt != Ticks.LONG_AGO && (whose.isOnce() ? !isChanged() : now - givenAt <= stands);
@@ -158,12 +162,19 @@ public final class Discovery extends ServerEngine {
 
   // Answers
 
-  /** Takes an answer: whoever waits here goes on at each of these servers. False for an empty one. */
+  /**
+   * Takes an answer of the shim's: whoever waits here goes on at each of these servers. False for an empty one. Servers of a
+   * client that are known once, join those that are known already.
+   */
   public boolean found(Collection<?> targets) {
+    return found(targets, whose.isOnce());
+  }
+
+  private boolean found(Collection<?> targets, boolean isMore) {
     if (targets.isEmpty()) {
       return false;
     }
-    servers = store().take(this, targets);
+    servers = store().take(this, targets, isMore);
     givenAt = Ticks.now();
     List<Group> over = new ArrayList<>();
     synchronized (this) {
@@ -195,7 +206,7 @@ public final class Discovery extends ServerEngine {
     if (!targets.isEmpty()) {
       looked = now;
     }
-    if (!found(targets)) {
+    if (!found(targets, false)) {
       missed("it names no server");
     }
   }

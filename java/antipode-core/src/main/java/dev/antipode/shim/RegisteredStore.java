@@ -20,6 +20,7 @@ import java.util.Optional;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Function;
+import java.util.function.Predicate;
 
 /**
  * A registered datastore as shims and the engine see it: the servers that its readers here may use, and the writes that
@@ -186,11 +187,21 @@ public final class RegisteredStore implements Store {
   }
 
   /**
-   * The servers that a source names now, by address; those that it named before are gone (BAR-54). A client that connected
-   * to another server may still have connections to the one before: both are its own.
+   * A connection of a wrapped client has reached a server: it is one of the store's as long as one leads there (BAR-62). Called
+   * before the client hands the connection out, and whenever it is made anew (BAR-52).
+   *
+   * @param wrap what the client was wrapped with
+   * @param connection told from others by itself, and held weakly
+   * @param leads whether the connection is open there still; a thread of Antipode's own asks every 5 s while barriers come,
+   *     so it neither blocks nor reads. Where it throws the connection leads there
    */
-  public Map<String, ServerEngine> take(Discovery source, Collection<?> targets) {
-    return servers.take(source, targets);
+  public Server reach(StoreOptions wrap, Object target, Object connection, Predicate<Object> leads) {
+    return servers.reach(wrap, target, connection, leads);
+  }
+
+  /** The servers that a source names now, by address: with {@code isMore} beside those before, which are gone else (BAR-54). */
+  public Map<String, ServerEngine> take(Discovery source, Collection<?> targets, boolean isMore) {
+    return servers.take(source, targets, isMore);
   }
 
   /**

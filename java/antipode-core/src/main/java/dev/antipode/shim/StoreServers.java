@@ -3,11 +3,13 @@ package dev.antipode.shim;
 import dev.antipode.StoreOptions;
 import dev.antipode.barrier.Discovery;
 import dev.antipode.barrier.Discovery.Whose;
+import dev.antipode.barrier.ReachedServers;
 import dev.antipode.barrier.ServerEngine;
 import dev.antipode.barrier.Ticks;
 import dev.antipode.configuration.ProcessSettings;
 import java.util.ArrayList;
 import java.util.Collection;
+import java.util.EnumMap;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
@@ -17,6 +19,7 @@ import java.util.Set;
 import java.util.concurrent.Callable;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Function;
+import java.util.function.Predicate;
 import java.util.stream.Collectors;
 
 /** A store's servers, as wraps, registrations and discovery name them (BAR-22, BAR-52 to BAR-54). */
@@ -28,6 +31,7 @@ final class StoreServers {
   private final Map<String, ServerEngine> own = new LinkedHashMap<>(); // of wrapped clients
   private final Map<String, ServerEngine> region = new LinkedHashMap<>(); // listed, and of wraps without a list
   private final Map<String, ServerEngine> aside = new LinkedHashMap<>(); // no barrier asks them
+  private final Map<Whose, ReachedServers> ofConnections = new EnumMap<>(Whose.class);
   private final Map<String, Long> gone = new HashMap<>(); // when discovery took an address away
   private volatile List<ServerEngine> ownServers = List.of();
   private volatile List<ServerEngine> regionServers = List.of();
@@ -110,6 +114,19 @@ final class StoreServers {
     return join(new Discovery(store, words, client, asking, looking, whose));
   }
 
+  /** A connection of a wrapped client has reached a server. */
+  Server reach(StoreOptions wrap, Object target, Object connection, Predicate<Object> leads) {
+    Whose whose = namesServers(wrap) ? Whose.NAMED_ALONE : Whose.NAMED;
+    ReachedServers source;
+    lock.lock();
+    try {
+      source = ofConnections.computeIfAbsent(whose, first -> (ReachedServers) join(new ReachedServers(store, first)));
+    } finally {
+      lock.unlock();
+    }
+    return source.reach(connection, target, leads);
+  }
+
   /** Has somebody name servers, now and again every 5 s (BAR-53); wraps that say the same words share one question. */
   private Discovery discover(String words, Callable<? extends Collection<?>> asking, Whose whose) {
     Discovery asks = new Discovery(store, words, this, servers -> asked(asking), whose);
@@ -152,10 +169,10 @@ final class StoreServers {
     }
   }
 
-  /** Takes the servers that a source names now, by address; those that it named before are gone (BAR-54). */
-  Map<String, ServerEngine> take(Discovery source, Collection<?> targets) {
+  /** Takes the servers that a source names now, by address; with {@code isMore} those before stay, else they go (BAR-54). */
+  Map<String, ServerEngine> take(Discovery source, Collection<?> targets, boolean isMore) {
     Map<String, ServerEngine> before = source.named();
-    Map<String, ServerEngine> named = new LinkedHashMap<>(source.whose().isOnce() ? before : Map.of());
+    Map<String, ServerEngine> named = new LinkedHashMap<>(isMore ? before : Map.of());
     lock.lock();
     try {
       for (Object target : targets) {
@@ -164,8 +181,9 @@ final class StoreServers {
         ServerEngine known = asking != null ? discover(address, asking, source.whose().again()) : at(address);
         named.put(address, known != null ? known : new ServerEngine(store, address, target));
       }
-      before.keySet().stream().filter(address -> !named.containsKey(address)).forEach(away -> gone.put(away, Ticks.now()));
-      gone.keySet().removeAll(named.keySet());
+      before.keySet().stream()
+          .filter(address -> !named.containsKey(address) && !(source instanceof ReachedServers && isNamedBeside(source, address)))
+          .forEach(away -> gone.put(away, Ticks.now()));
       if (!source.isKnown(Ticks.now()) || !before.keySet().equals(named.keySet())) {
         generation++;
       }
@@ -173,6 +191,19 @@ final class StoreServers {
       lock.unlock();
     }
     return named;
+  }
+
+  /** Return whether a server is judged without this source wherever it is with it. */
+  private boolean isNamedBeside(Discovery source, String address) {
+    return isNamedBeside(source, address, own, Whose::isOwn)
+        && (!source.whose().isOfRegion() || isNamedBeside(source, address, region, Whose::isOfRegion));
+  }
+
+  private boolean isNamedBeside(
+      Discovery source, String address, Map<String, ServerEngine> group, Predicate<Whose> counts) {
+    return group.containsKey(address)
+        || discoveries.stream().anyMatch(
+            each -> each != source && counts.test(each.whose()) && each.named().containsKey(address));
   }
 
   /** Return the addresses that discovery took away within {@code left_server} and that are not judged (BAR-54). */
