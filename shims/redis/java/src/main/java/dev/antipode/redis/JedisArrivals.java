@@ -3,7 +3,6 @@ package dev.antipode.redis;
 import dev.antipode.Logs;
 import java.net.InetSocketAddress;
 import java.net.Socket;
-import java.net.SocketAddress;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
@@ -20,7 +19,7 @@ final class JedisArrivals implements ConnectionProvider {
 
   private final ConnectionProvider plain;
   private final Binding binding;
-  private final Set<SocketAddress> known = ConcurrentHashMap.newKeySet();
+  private final Set<Socket> known = ConcurrentHashMap.newKeySet();
 
   JedisArrivals(ConnectionProvider plain, Binding binding) {
     this.plain = plain;
@@ -39,23 +38,27 @@ final class JedisArrivals implements ConnectionProvider {
 
   private Connection arrived(Connection connection) {
     Socket socket = JedisTargets.socket(connection);
-    SocketAddress remote = socket == null ? null : socket.getRemoteSocketAddress();
-    if (remote instanceof InetSocketAddress reached && !reached.isUnresolved() && !known.contains(reached)) {
-      joins(reached);
+    if (socket != null && !known.contains(socket)) {
+      joins(socket);
     }
     return connection;
   }
 
-  private void joins(InetSocketAddress reached) {
+  private void joins(Socket socket) {
+    if (!(socket.getRemoteSocketAddress() instanceof InetSocketAddress remote) || remote.isUnresolved()) {
+      return;
+    }
     try {
-      Target server = JedisTargets.reachedBy(plain, binding.target(), reached);
-      if (server != null) {
+      Target server = JedisTargets.reachedBy(plain, binding.target(), remote);
+      if (server != null && JedisTargets.leadsPlainly(plain)) {
+        binding.store().reach(binding.options(), server, socket, made -> !((Socket) made).isClosed());
+      } else if (server != null) { // the application's own code may lead there again (BAR-62)
         binding.store().useServer(binding.options(), server, server.address());
       }
       if (known.size() >= MOST_KNOWN) {
         known.clear();
       }
-      known.add(reached);
+      known.add(socket);
     } catch (RuntimeException error) { // the application's command goes on
       Logs.error("AP501", "the server that a connection reached could not join its store", error);
     }

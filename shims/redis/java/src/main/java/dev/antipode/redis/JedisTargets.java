@@ -89,6 +89,12 @@ final class JedisTargets {
     return get(DefaultJedisSocketFactory.class, "hostAndPortMapper", sockets);
   }
 
+  /** Return whether a client's words say where its connections lead: the sockets are Jedis' own. */
+  static boolean leadsPlainly(ConnectionProvider client) {
+    Connection.Builder builder = builder(client);
+    return builder != null && builder.getSocketFactory().getClass() == DefaultJedisSocketFactory.class;
+  }
+
   /** Return the server that a connection of a client has reached; null where that client's target can be no other one. */
   static Target reachedBy(ConnectionProvider client, Target target, InetSocketAddress remote) {
     Connection.Builder builder = builder(client);

@@ -6,6 +6,7 @@ import io.lettuce.core.RedisURI;
 import io.lettuce.core.StatefulRedisConnectionImpl;
 import java.net.InetSocketAddress;
 import java.net.SocketAddress;
+import java.util.concurrent.atomic.AtomicBoolean;
 
 /**
  * Hears when a connection of Lettuce is lost, and where it arrives, at first and when it is made anew: its URI may have been
@@ -17,6 +18,8 @@ final class LettuceArrivals implements RedisConnectionStateListener {
   private final LettuceLine<?, ?> line;
   private final RedisURI place;
   private volatile SocketAddress last;
+  private volatile Target reached; // at the last place; null where it is the wrap's own server
+  private volatile AtomicBoolean isLost = new AtomicBoolean();
 
   LettuceArrivals(StatefulRedisConnectionImpl<?, ?> plain, Binding binding, LettuceLine<?, ?> line) {
     this.plain = plain;
@@ -32,6 +35,7 @@ final class LettuceArrivals implements RedisConnectionStateListener {
 
   @Override
   public void onRedisDisconnected(RedisChannelHandler<?, ?> connection) {
+    isLost.set(true);
     line.lost();
   }
 
@@ -40,12 +44,24 @@ final class LettuceArrivals implements RedisConnectionStateListener {
     boolean isElsewhere = remote instanceof InetSocketAddress && !remote.equals(last);
     if (isElsewhere && !binding.target().moves()) { // Sentinels say it themselves
       joins((InetSocketAddress) remote);
+    } else if (reached != null) { // it may have left while the connection was lost
+      joins(reached);
     }
     last = remote;
   }
 
   private void joins(InetSocketAddress remote) {
-    Target reached = LettuceTargets.arrivedAt(place, plain, remote);
-    binding.store().useServer(binding.options(), reached, reached.address());
+    reached = LettuceTargets.arrivedAt(place, plain, remote);
+    joins(reached);
+  }
+
+  private void joins(Target server) {
+    AtomicBoolean isOver = new AtomicBoolean();
+    isLost = isOver;
+    if (LettuceTargets.leadsPlainly(plain)) {
+      binding.store().reach(binding.options(), server, plain, connection -> !isOver.get());
+    } else { // the application's own code may lead there again (BAR-62)
+      binding.store().useServer(binding.options(), server, server.address());
+    }
   }
 }

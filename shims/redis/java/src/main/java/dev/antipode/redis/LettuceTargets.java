@@ -9,6 +9,7 @@ import io.lettuce.core.SslOptions;
 import io.lettuce.core.SslVerifyMode;
 import io.lettuce.core.StatefulRedisConnectionImpl;
 import io.lettuce.core.api.StatefulRedisConnection;
+import io.lettuce.core.resource.ClientResources;
 import io.netty.channel.Channel;
 import io.netty.handler.ssl.JdkSslContext;
 import io.netty.handler.ssl.SslContext;
@@ -17,10 +18,13 @@ import java.net.InetSocketAddress;
 import java.security.GeneralSecurityException;
 import java.time.Duration;
 import java.util.List;
+import java.util.stream.Stream;
 import javax.net.ssl.SSLSocketFactory;
 
 /** Where Lettuce connects to. */
 final class LettuceTargets {
+  private static final List<String> OWN = List.of("io.lettuce.", "io.netty.");
+
   private LettuceTargets() {}
 
   /** The target of a RedisURI, or of a connection that is open. */
@@ -75,6 +79,13 @@ final class LettuceTargets {
       return reached;
     }
     throw unixSocket();
+  }
+
+  /** Return whether Lettuce's own code says where a connection leads when it is made anew, as its URI and the name service do. */
+  static boolean leadsPlainly(StatefulRedisConnectionImpl<?, ?> connection) {
+    ClientResources resources = connection.getResources();
+    return Stream.of(resources.socketAddressResolver(), resources.addressResolverGroup())
+        .allMatch(each -> each == null || OWN.stream().anyMatch(each.getClass().getName()::startsWith));
   }
 
   private static Channel channelOf(StatefulRedisConnectionImpl<?, ?> connection) {

@@ -8,10 +8,12 @@ import dev.antipode.BarrierResult;
 import dev.antipode.Lineage;
 import dev.antipode.LineageScope;
 import dev.antipode.Policy;
+import dev.antipode.Settings;
 import dev.antipode.StoreOptions;
 import dev.antipode.StoreResult;
 import dev.antipode.UnprovenKind;
 import dev.antipode.Verdict;
+import dev.antipode.barrier.Discovery;
 import io.lettuce.core.RedisClient;
 import io.lettuce.core.RedisURI;
 import io.lettuce.core.api.StatefulRedisConnection;
@@ -20,9 +22,11 @@ import io.lettuce.core.resource.SocketAddressResolver;
 import java.net.InetSocketAddress;
 import java.net.SocketAddress;
 import java.time.Duration;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicReference;
 import org.apache.commons.pool2.impl.GenericObjectPoolConfig;
 import org.junit.jupiter.api.Test;
+import redis.clients.jedis.CommandArguments;
 import redis.clients.jedis.Connection;
 import redis.clients.jedis.ConnectionFactory;
 import redis.clients.jedis.DefaultJedisClientConfig;
@@ -30,6 +34,7 @@ import redis.clients.jedis.DefaultJedisSocketFactory;
 import redis.clients.jedis.HostAndPort;
 import redis.clients.jedis.HostAndPortMapper;
 import redis.clients.jedis.JedisClientConfig;
+import redis.clients.jedis.Protocol;
 import redis.clients.jedis.UnifiedJedis;
 import redis.clients.jedis.providers.PooledConnectionProvider;
 
@@ -77,6 +82,43 @@ class MovedClientsTest extends WithServers {
       sockets.updateHostAndPort(at("b2"));
       waitsAtTheReplica();
       assertThat(reader.get("k")).isEqualTo("v");
+    }
+  }
+
+  /** It is judged as long as the old connection is open, though the client leads elsewhere since; then results are complete. */
+  @Test
+  void jedisWhoseConnectionIsAtTheServerOfBefore_BAR_62() {
+    Discovery.hurry(0, TimeUnit.SECONDS.toNanos(30));
+    DefaultJedisSocketFactory sockets = new DefaultJedisSocketFactory(at("a"), CONFIG);
+    try (UnifiedJedis moved = jedis(sockets)) {
+      UnifiedJedis reader = AntipodeRedis.wrap(moved, StoreOptions.named(STORE));
+      sockets.updateHostAndPort(at("b2"));
+      ((PooledConnectionProvider) JedisTargets.provider(moved)).getPool().clear();
+      assertThat(reader.get("other")).isNull();
+      sockets.updateHostAndPort(at("a"));
+      for (int turn = 0; turn < 3; turn++) {
+        waitsAtTheReplica();
+      }
+      ((PooledConnectionProvider) JedisTargets.provider(moved)).getPool().clear();
+      isCompleteWithout("b2");
+    } finally {
+      Discovery.hurry(TimeUnit.SECONDS.toNanos(5), TimeUnit.SECONDS.toNanos(30));
+    }
+  }
+
+  /** Results become complete without that server, and it is not left out either. */
+  private void isCompleteWithout(String server) {
+    Antipode.configure(Settings.defaults().leftServer(Duration.ZERO));
+    UnifiedJedis writer = AntipodeRedis.wrap(plain, StoreOptions.named(STORE));
+    try (LineageScope scope = Antipode.scope()) {
+      writer.set("k", "v");
+      BarrierOptions options = BarrierOptions.defaults().lineage(scope.lineage())
+          .timeout(Duration.ofSeconds(1)).onTimeout(Policy.PROCEED).onUnproven(Policy.PROCEED);
+      RedisServers.until(() -> {
+        BarrierResult result = Antipode.barrier(options);
+        return result.complete() && result.store(STORE).servers().stream()
+            .noneMatch(each -> each.address().contains(":" + at(server).getPort()));
+      }, "it is complete without " + server);
     }
   }
 
@@ -184,15 +226,44 @@ class MovedClientsTest extends WithServers {
     RedisClient client = RedisClient.create(LettuceResources.SHARED);
     try (StatefulRedisConnection<String, String> open = client.connect(place)) {
       StatefulRedisConnection<String, String> reader = AntipodeLettuce.wrap(open, StoreOptions.named(STORE));
-      long id = reader.sync().clientId();
-      place.setPort(at("b2").getPort());
-      plain.executeCommand(new redis.clients.jedis.CommandArguments(redis.clients.jedis.Protocol.Command.CLIENT)
-          .add("KILL").add("ID").add(id));
-      RedisServers.until(() -> reader.sync().role().get(0).equals("slave"), "it leads to the replica");
+      leads(reader, place, "a", "b2");
       waitsAtTheReplica();
       assertThat(reader.sync().get("k")).isEqualTo("v");
     } finally {
       client.shutdown();
     }
+  }
+
+  /** It is judged as long as the connection leads there, whatever its URI says; then results are complete without it. */
+  @Test
+  void lettuceWhoseConnectionWasThere_BAR_62() {
+    Discovery.hurry(0, TimeUnit.SECONDS.toNanos(30));
+    RedisURI place = RedisURI.create("127.0.0.1", at("a").getPort());
+    RedisClient client = RedisClient.create(LettuceResources.SHARED);
+    try (StatefulRedisConnection<String, String> open = client.connect(place)) {
+      StatefulRedisConnection<String, String> reader = AntipodeLettuce.wrap(open, StoreOptions.named(STORE));
+      leads(reader, place, "a", "b2");
+      place.setPort(at("a").getPort());
+      for (int turn = 0; turn < 3; turn++) {
+        waitsAtTheReplica();
+      }
+      leads(reader, place, "b2", "a");
+      isCompleteWithout("b2");
+    } finally {
+      client.shutdown();
+      Discovery.hurry(TimeUnit.SECONDS.toNanos(5), TimeUnit.SECONDS.toNanos(30));
+    }
+  }
+
+  /** Lettuce looks at its URI again when its server ends the connection. */
+  private static void leads(
+      StatefulRedisConnection<String, String> reader, RedisURI place, String from, String to) {
+    long id = reader.sync().clientId();
+    place.setPort(at(to).getPort());
+    try (UnifiedJedis operator = redis.clients.jedis.RedisClient.create(at(from))) {
+      operator.executeCommand(new CommandArguments(Protocol.Command.CLIENT).add("KILL").add("ID").add(id));
+    }
+    String role = to.equals("a") ? "master" : "slave";
+    RedisServers.until(() -> reader.sync().role().get(0).equals(role), "it leads to " + to);
   }
 }
