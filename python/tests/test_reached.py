@@ -52,7 +52,7 @@ def addresses(result: antipode.BarrierResult) -> list[str]:
 
 
 def left(reach: str = "region") -> tuple[str, ...]:
-    return judge(reach=reach).stores["posts"].left_out
+    return judge(1.0, reach=reach).stores["posts"].left_out
 
 
 def assert_judged(name: str, reach: str = "region") -> None:
