@@ -202,18 +202,21 @@ class PastMomentsTest extends QuietRegion {
       ResultSet exported = exporting.executeQuery("SELECT pg_export_snapshot()");
       assertThat(exported.next()).isTrue();
       String imports = "SET TRANSACTION SNAPSHOT '" + exported.getString(1) + "'";
-      for (boolean byText : new boolean[] {true, false}) {
+      for (String way : new String[] {"text", "batch", "batch that reads"}) { // which waits, and then imports
         try (LineageScope scope = Antipode.scope(write(newKey()));
             Connection connection = standby.getConnection();
             Statement statement = connection.createStatement()) {
           assertThat(scope.lineage().isEmpty()).isFalse();
-          if (byText) {
+          if (way.equals("text")) {
             statement.execute("BEGIN ISOLATION LEVEL REPEATABLE READ");
             statement.execute(imports);
           } else {
             connection.setAutoCommit(false);
             connection.setTransactionIsolation(Connection.TRANSACTION_REPEATABLE_READ);
             statement.addBatch(imports);
+            if (way.equals("batch that reads")) {
+              statement.addBatch("DO $$ BEGIN PERFORM key FROM posts; END $$");
+            }
             statement.executeBatch();
           }
           assertTooOld(() -> statement.execute(ROWS), "snapshot");

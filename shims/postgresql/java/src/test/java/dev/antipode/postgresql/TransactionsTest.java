@@ -236,4 +236,25 @@ class TransactionsTest extends QuietRegion {
     });
     assertThat(lineage.ids()).as(text).hasSize(1);
   }
+
+  /** Who ends it then nobody here sees: its name is none that is told apart, or its connection is gone. */
+  @ParameterizedTest
+  @ValueSource(strings = {"E'%s'", "'%s'"})
+  void aPreparedTransactionThatNobodyHereEndsIsInDoubt_SCOPE_17(String literal) throws SQLException {
+    String name = literal.formatted(newKey());
+    try (LineageScope scope = Antipode.scope()) {
+      try (Connection connection = source.getConnection()) {
+        connection.setAutoCommit(false);
+        Region.update(connection, Region.INSERT, newKey(), "v");
+        connection.createStatement().execute("PREPARE TRANSACTION " + name);
+        assertThat(scope.pending()).singleElement()
+            .satisfies(write -> assertThat(write.isUnknown()).isEqualTo(literal.startsWith("E")));
+      }
+      assertThat(scope.pending()).singleElement().satisfies(write -> assertThat(write.isUnknown()).isTrue());
+    } finally {
+      try (Connection plain = region().plain("a").getConnection(); Statement statement = plain.createStatement()) {
+        statement.execute("ROLLBACK PREPARED " + name);
+      }
+    }
+  }
 }
