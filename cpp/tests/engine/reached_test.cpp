@@ -172,6 +172,7 @@ TEST_F(ReachedTest, WhatAWrapNamesStaysWhereItsConnectionIsClosed) {
   auto second = store_->NameServer(options_, std::any(old_), "old");
   first.reset();
   ExpectJudged("old");
+  ExpectJudged("old", ::antipode::Reach::kReplica);
   Connection moves;
   moves.lead = store_->NameServer(options_, std::any(old_), "old");
   Reach(moves, old_);
@@ -182,6 +183,7 @@ TEST_F(ReachedTest, WhatAWrapNamesStaysWhereItsConnectionIsClosed) {
   other.lead = std::move(second);
   Reach(other, named_);
   for (int times = 0; times < 3; ++times) EXPECT_THAT(Judged(), Contains("old")) << "a wrap that is gone named it";
+  ExpectJudged("old", ::antipode::Reach::kReplica);
 }
 
 TEST_F(ReachedTest, WhatAWrapNamesLeavesWhereItsConnectionIsMadeAnewElsewhere) {
@@ -191,7 +193,7 @@ TEST_F(ReachedTest, WhatAWrapNamesLeavesWhereItsConnectionIsMadeAnewElsewhere) {
   connection.Lose();
   ExpectJudged("old");
   Connection anew;
-  anew.lead = connection.lead;
+  anew.lead = std::move(connection.lead);
   Reach(anew, named_);
   ExpectLeft("old");
 }
@@ -272,7 +274,8 @@ TEST_F(ReachedTest, TheFreePathDoesNotPassOnTheServersOfBefore) {
   Register<LogShim>();
   const StoreOptions writes = StoreOptions("s").ReplicaTargets({std::any(named_)});
   Connection elsewhere;
-  elsewhere.lead = store_->Reach(nullptr, writes, std::any(MakeFake("writer", judge(5))), "writer", elsewhere.descriptor());
+  elsewhere.lead =
+      store_->Reach(nullptr, writes, std::any(MakeFake("writer", judge(5))), "writer", elsewhere.descriptor());
   const Scope scope{Lineage(At("s", "e1", 7))};
   const auto asks = [&] {
     const int before = named_->asked;

@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "antipode/lead.h"
 #include "antipode/logs.h"
 #include "antipode/postgresql.h"
 #include "antipode/settings.h"
@@ -26,14 +27,16 @@ struct Binding {
         rests(given.store.rest.value_or("none") == "column") {}
 
   std::shared_ptr<Store> store;
-  std::shared_ptr<Server> server;  // which the connection has reached
+  std::shared_ptr<Lead> lead;      // of the connection
+  std::shared_ptr<Server> server;  // which it has reached
   StoreOptions options;
   AsyncCommits async_commits;
   bool rests;         // whether lineages rest beside rows
   std::string unfit;  // why positions of this client prove nothing; empty where they do
 
-  // The connection has reached this server: it joins the store, and is asked for its rights and settings, once a user and server.
-  void Reach(const Target& target);
+  // The connection has reached this server, by this socket: it joins the store, and is asked for its rights and settings, once a
+  // user and server. The one before leaves, unless others lead there (BAR-62).
+  void Reach(const Target& target, int descriptor);
 
   UnsureNames unsure;  // what of the database makes texts unsure that look like reads
 

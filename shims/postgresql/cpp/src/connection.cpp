@@ -122,7 +122,7 @@ PGTransactionStatusType Connection::Inside::Before() {
     Unheard();
     flow_.Leaves();  // before the reset libpq itself may have been told to commit
     Forget();
-    if (PQstatus(plain()) == CONNECTION_OK) binding_.Reach(TargetOf(plain()));
+    if (PQstatus(plain()) == CONNECTION_OK) binding_.Reach(TargetOf(plain()), PQsocket(plain()));
     resets_seen_ = resets;
   }
   const PGTransactionStatusType status = PQtransactionStatus(plain());

@@ -45,8 +45,10 @@ Facts FactsAt(Store& store, const Target& target) {
 
 }  // namespace
 
-void Binding::Reach(const Target& target) {
-  server = store->UseServer(options, target, target.address);
+void Binding::Reach(const Target& target, int descriptor) {
+  lead = lead == nullptr ? store->NameServer(options, target, target.address)
+                         : store->Reach(lead, options, target, target.address, descriptor);
+  server = lead->server();
   const Facts facts = FactsAt(*store, target);
   unsure = UnsureNames(facts.unsure);
   unfit = facts.Unfit(shim().relaxed_durability());

@@ -54,7 +54,7 @@ Result<Connection> Wrap(PGconn* connection, Options options) {
   if (!joined.ok()) return joined.error();
   const Target target = TargetOf(connection);
   Binding binding(*joined, options);
-  binding.Reach(TargetOf(connection));
+  binding.Reach(target, PQsocket(connection));
   if (!binding.unfit.empty() && options.store.on_unfit.value_or(OnUnfit::kRaise) == OnUnfit::kRaise) {
     return Error{ErrorCode::kUnfitStore, "AP208", binding.unfit + ". wrap(…, on_unfit='unproven') lets the service start"};
   }

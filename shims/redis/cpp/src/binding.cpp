@@ -14,27 +14,31 @@ constexpr auto kDenied = std::chrono::seconds(10);
 
 }  // namespace
 
-Binding::Binding(const redisContext& context, std::shared_ptr<Store> joined, std::shared_ptr<Server> own, Target reached,
+Binding::Binding(const redisContext& context, std::shared_ptr<Store> joined, std::shared_ptr<Lead> own, Target reached,
                  const Options& given)
     : store(std::move(joined)),
-      server(std::move(own)),
+      server(own->server()),
       target(std::move(reached)),
       options(given),
       resting(options),
       marker(shim().MarkerAt(store->name(), target)),
-      place_(Target::Reached(context)) {
+      place_(Target::Reached(context)),
+      lead_(std::move(own)) {
   marker->AddUser();
 }
 
 Binding::~Binding() { marker->RemoveUser(); }
 
 void Binding::Reach(const redisContext& context) {
-  if (place_.IsReachedBy(context)) return;
-  place_ = Target::Reached(context);
-  target.host = place_.host;
-  target.port = place_.port;
-  target.path = place_.path;
-  server = store->UseServer(options, std::any(target), target.Address());
+  if (place_.IsReachedBy(context) && lead_->Counts(context.fd)) return;
+  if (!place_.IsReachedBy(context)) {
+    place_ = Target::Reached(context);
+    target.host = place_.host;
+    target.port = place_.port;
+    target.path = place_.path;
+  }
+  lead_ = store->Reach(lead_, options, std::any(target), target.Address(), context.fd);
+  server = lead_->server();
   marker->RemoveUser();
   marker = shim().MarkerAt(store->name(), target);
   marker->AddUser();

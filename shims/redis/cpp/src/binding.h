@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 
+#include "antipode/lead.h"
 #include "antipode/redis.h"
 #include "antipode/server.h"
 #include "antipode/store.h"
@@ -19,7 +20,7 @@
 namespace antipode::redis {
 
 struct Binding {
-  Binding(const redisContext& context, std::shared_ptr<Store> joined, std::shared_ptr<Server> own, Target reached,
+  Binding(const redisContext& context, std::shared_ptr<Store> joined, std::shared_ptr<Lead> own, Target reached,
           const Options& given);
   Binding(const Binding&) = delete;
   Binding& operator=(const Binding&) = delete;
@@ -27,7 +28,8 @@ struct Binding {
 
   const std::string& name() const { return store->name(); }
   RedisShim& shim() const { return static_cast<RedisShim&>(store->shim()); }
-  // Where the connection leads may have been changed since the wrap: the server that it leads to now joins (BAR-52).
+  // Where the connection leads may have been changed since the wrap: the server that it leads to now joins (BAR-52), and the one
+  // before leaves, unless others lead there (BAR-62).
   void Reach(const redisContext& context);
   // How long a read of this connection waits.
   std::chrono::nanoseconds Timeout() const;
@@ -49,6 +51,7 @@ struct Binding {
 
  private:
   Target place_;  // where the connection itself says that it leads
+  std::shared_ptr<Lead> lead_;
   std::chrono::steady_clock::time_point denied_until_{};
 };
 

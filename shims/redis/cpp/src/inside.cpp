@@ -16,10 +16,10 @@ bool BeginsWith(const redisReply& reply, std::string_view word) {
 
 }  // namespace
 
-Connection::Inside::Inside(redisContext* context, std::shared_ptr<Store> store, std::shared_ptr<Server> server, Target target,
+Connection::Inside::Inside(redisContext* context, std::shared_ptr<Store> store, std::shared_ptr<Lead> lead, Target target,
                            const Options& options)
     : context_(context),
-      binding_(*context_, std::move(store), std::move(server), std::move(target), options),
+      binding_(*context_, std::move(store), std::move(lead), std::move(target), options),
       repeating_(binding_.target, options, *context) {}
 
 Connection::Inside::~Inside() { LoseAll(); }

@@ -26,7 +26,7 @@ namespace antipode::redis {
 
 class Connection::Inside {
  public:
-  Inside(redisContext* context, std::shared_ptr<Store> store, std::shared_ptr<Server> server, Target target,
+  Inside(redisContext* context, std::shared_ptr<Store> store, std::shared_ptr<Lead> lead, Target target,
          const Options& options);
   Inside(const Inside&) = delete;
   Inside& operator=(const Inside&) = delete;

@@ -93,8 +93,8 @@ Result<Connection> Wrap(redisContext* context, const Options& options) {
   std::optional<std::string> keys = options.envelope_keys;
   if (keys && keys->empty()) keys.reset();
   if (auto agreed = (*joined)->AgreeOnEnvelopes(keys); !agreed.ok()) return agreed.error();
-  auto server = (*joined)->UseServer(options, std::any(*target), target->Address());
-  auto inside = std::make_unique<Connection::Inside>(owned.release(), *joined, std::move(server), *target, options);
+  auto lead = (*joined)->NameServer(options, std::any(*target), target->Address());
+  auto inside = std::make_unique<Connection::Inside>(owned.release(), *joined, std::move(lead), *target, options);
   if (facts->reached) static_cast<RedisShim&>((*joined)->shim()).MarkerAt(options.name, *target)->set_facts(*facts);
   return Connection(std::move(inside));
 }

@@ -33,13 +33,28 @@ class Reached : public OnServers {
   }
 
   // One whose server is gone, and that reaches b1 when it is made anew.
-  Connection ThatMoves() const {
+  Connection ThatMoves() {
     auto relay = std::make_unique<testing::Relay>(regions_.lab().server("postgresql", "a").port);
-    const std::string port = std::to_string(relay->port());
-    Connection reader = Alone("host=127.0.0.1,127.0.0.1 port=" + port + "," + Port("b1"));
-    EXPECT_TRUE(IsKnown(port));
+    gone_ = std::to_string(relay->port());
+    Connection reader = Alone("host=127.0.0.1,127.0.0.1 port=" + gone_ + "," + Port("b1"));
+    EXPECT_TRUE(IsKnown(gone_));
     EXPECT_FALSE(IsKnown(Port("b1")));
     return reader;
+  }
+
+  // The server of before leaves while barriers come (BAR-62), and is named (BAR-54).
+  void HasLeft(const std::string& port) {
+    Connection writer = regions_.Wrapped("a", [&](Options& options) { options.store.Replicas({regions_.Url("a")}); });
+    const Scope scope;
+    Must(writer.Exec("INSERT INTO posts VALUES ('2', 'v')"));
+    Until([&] {
+      static_cast<void>(LookAt(scope.lineage(), 300ms));
+      return !IsKnown(port);
+    });
+    const BarrierResult result = LookAt(scope.lineage(), 30s);
+    EXPECT_TRUE(result.satisfied()) << result.Explain();
+    ASSERT_EQ(result.store(kStore).LeftOut().size(), 1U) << result.Explain();
+    EXPECT_NE(result.store(kStore).LeftOut().front().find(":" + port + "/"), std::string::npos) << result.Explain();
   }
 
   // What is written at the primary does not pass while the server that the connection reaches has not got it.
@@ -53,6 +68,8 @@ class Reached : public OnServers {
     EXPECT_TRUE(LookAt(scope.lineage(), 30s).satisfied());
     EXPECT_EQ(PQntuples(reader.Exec("SELECT value FROM posts").get()), 1);
   }
+
+  std::string gone_;  // the port of the server that is gone
 };
 
 TEST_F(Reached, WhatAResetLeadsToJoins) {
@@ -61,6 +78,7 @@ TEST_F(Reached, WhatAResetLeadsToJoins) {
   ASSERT_EQ(reader.Status(), CONNECTION_OK) << reader.ErrorMessage();
   EXPECT_TRUE(IsKnown(Port("b1")));
   IsJudged(reader, "b1");
+  HasLeft(gone_);
 }
 
 TEST_F(Reached, WhatAResetByLibpqItselfLeadsToJoins) {
@@ -70,6 +88,7 @@ TEST_F(Reached, WhatAResetByLibpqItselfLeadsToJoins) {
   Must(reader.Exec("SELECT 1"));
   EXPECT_TRUE(IsKnown(Port("b1")));
   IsJudged(reader, "b1");
+  HasLeft(gone_);
 }
 
 // The address that is connected to tells servers apart, not the name that it is known by.

@@ -1,4 +1,5 @@
 // Reads that wait, and what values depend on (SHIM-12, SHIM-13, BAR-50, BAR-51).
+#include <algorithm>
 #include <thread>
 
 #include "region.h"
@@ -168,6 +169,30 @@ TEST_F(ReadsTest, AConnectionThatIsLedElsewhereMakesThatServerKnown) {
   Scope scope(written);
   EXPECT_EQ(reader->Command("GET led").text(), "elsewhere");
   EXPECT_TRUE(Look(written, 10s).satisfied());
+}
+
+// BAR-62: nobody names it, and no connection is open there any more.
+TEST_F(ReadsTest, AServerLeavesToWhichNoConnectionLeadsAnyMore) {
+  Connection writer = Wrapped("a", StoreOptions(kStore).Replicas({Url("a")}));
+  auto reader = Wrap(Connect("b1"), StoreOptions(kStore));
+  ASSERT_TRUE(reader.ok());
+  const auto left = [&] { return Look(Written(writer, "left"), 500ms).store(kStore).LeftOut(); };
+  const auto has = [](const std::vector<std::string>& all, const std::string& server) {
+    return std::find(all.begin(), all.end(), Url(server)) != all.end();
+  };
+  reader->context()->tcp.port = TheLab().server("redis", "b2").port;
+  ASSERT_EQ(reader->Reconnect(), REDIS_OK);
+  EXPECT_TRUE(has(reader->store()->replicas(), "b2"));
+  EXPECT_TRUE(Until([&] { return has(left(), "b1"); }));
+  EXPECT_FALSE(has(reader->store()->replicas(), "b1"));
+  EXPECT_FALSE(has(left(), "b2"));
+  Plain("b2").Do({"CLIENT", "KILL", "TYPE", "normal"});
+  EXPECT_TRUE(Until([&] { return has(left(), "b2"); }));
+  EXPECT_FALSE(has(reader->store()->replicas(), "b2"));
+  ASSERT_EQ(redisReconnect(reader->context()), REDIS_OK);  // by hiredis itself
+  EXPECT_TRUE(reader->Command("PING"));
+  EXPECT_TRUE(has(reader->store()->replicas(), "b2"));
+  EXPECT_FALSE(has(left(), "b2"));
 }
 
 TEST_F(ReadsTest, EachReadOfABatchWaitsForItsOwnScope) {  // SHIM-44, SCOPE-24
