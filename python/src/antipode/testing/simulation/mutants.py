@@ -1,0 +1,158 @@
+"""The engine, broken on purpose: what a rule is for shows where it is taken out, and the oracles have to find it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from typing import Any, Final
+from unittest.mock import patch
+
+from antipode import server
+from antipode.need import Group, Need
+from antipode.server import Server
+from antipode.settings import settings
+from antipode.testing.simulation.actors import scheduler
+from antipode.waiters import Waiters
+
+Patches = Iterator[Any]
+_never: Final = lambda *_, **__: None  # noqa: E731
+
+
+def _settled_stays() -> Patches:
+    """What was proved once is not looked at again when the barrier ends (C12)."""
+    yield patch.object(Need, "needs_proof", property(lambda _: False))
+
+
+def _age_from_answer() -> Patches:
+    """A proof is as old as its answer, and not as its question (T3)."""
+    original = Server.applied
+
+    def applied(self: Server, instance: str, epoch: str, positions: Mapping[str, int]) -> None:
+        self._asked_at = scheduler().now
+        original(self, instance, epoch, positions)
+
+    yield patch.object(Server, "applied", applied)
+
+
+def _overtaken_counts() -> Patches:
+    """An answer counts though the data were replaced while it was under way."""
+    yield patch.object(Server, "_asked_under", property(lambda self: self.generation, _never), create=True)
+
+
+def _own_fault_is_silence() -> Patches:
+    """A process without descriptors takes its servers for silent."""
+    yield patch.object(server, "is_own_fault", lambda _: False)
+
+
+def _poke_is_lost() -> Patches:
+    """Nobody wakes the thread that asks."""
+    yield patch.object(Server, "_poke", _never)
+
+
+def _scan_of_now() -> Patches:
+    """The end of a barrier looks at one proof after the other, each as it is then (T5)."""
+
+    def conclude(self: Group) -> bool:
+        is_whole = False
+        while not is_whole:
+            with self._lock:
+                if self._left or self._over:
+                    return False
+            is_whole = True
+            for each in self.needs:
+                with self._lock:
+                    stands = not each.needs_proof or each.generation == each.server.generation
+                if not stands and self._open(each, each.generation, each.asked_at, self._oldest):
+                    if not each.server.park(each):
+                        return False
+                    is_whole = False
+        return self._end_once()
+
+    yield patch.object(Group, "conclude", conclude)
+
+
+def _counter_is_no_state() -> Patches:
+    """Whoever opens a need counts it, though another thread opened it already."""
+    original = Group._open
+
+    def _open(self: Group, each: Need, *proof: Any) -> bool:
+        if original(self, each, *proof):
+            return True
+        with self._lock:
+            self._left += not self._over
+        return False
+
+    yield patch.object(Group, "_open", _open)
+
+
+def _epochs_are_one() -> Patches:
+    """What was proved stays where the server comes to be another one, or its epoch does."""
+    original = Server.applied
+
+    def applied(self: Server, instance: str, epoch: str, positions: Mapping[str, int]) -> None:
+        kept = dict(self._applied)
+        self._instance, self._epoch = instance, epoch
+        original(self, instance, epoch, {**kept, **{each: max(n, kept.get(each, 0)) for each, n in positions.items()}})
+
+    yield patch.object(Server, "applied", applied)
+
+
+def _probe_never_ends() -> Patches:
+    """A server is asked on for what it has shown."""
+    yield patch.object(Waiters, "_drop_probe", _never)
+
+
+def _releases_twice() -> Patches:
+    """Whoever settles the last need releases, and so does whoever comes behind him."""
+    original = Group.release
+
+    def release(self: Group) -> None:
+        original(self)
+        original(self)
+
+    yield patch.object(Group, "release", release)
+
+
+def _wall_clock() -> Patches:
+    """How long an epoch has been unknown is told by the wall clock."""
+    original = Waiters._answer_position
+
+    def _answer_position(self: Waiters, write_id: Any, answer: Any, now: float, *rest: Any) -> None:
+        original(self, write_id, answer, now + scheduler().step, *rest)
+
+    yield patch.object(Waiters, "_answer_position", _answer_position)
+
+
+def _old_proofs() -> Patches:
+    """A proof is believed for twice its time."""
+    original = Server.holds
+
+    def holds(self: Server, epoch: str, counter: int, now: float) -> bool:
+        return original(self, epoch, counter, now - settings().free_path_ttl)
+
+    yield patch.object(Server, "holds", holds)
+
+
+MUTANTS: Final[Mapping[str, Callable[[], Patches]]] = {
+    "settled stays": _settled_stays,
+    "age from answer": _age_from_answer,
+    "overtaken counts": _overtaken_counts,
+    "own fault is silence": _own_fault_is_silence,
+    "poke is lost": _poke_is_lost,
+    "scan of now": _scan_of_now,
+    "counter is no state": _counter_is_no_state,
+    "epochs are one": _epochs_are_one,
+    "probe never ends": _probe_never_ends,
+    "releases twice": _releases_twice,
+    "wall clock": _wall_clock,
+    "old proofs": _old_proofs,
+}
+
+
+@contextmanager
+def mutated(name: str | None) -> Iterator[None]:
+    """Have the engine be broken so within the block; as it is, where no name is given."""
+    with ExitStack() as stack:
+        for each in MUTANTS[name]() if name is not None else ():
+            stack.enter_context(each)
+        yield
