@@ -160,10 +160,14 @@ public final class AntipodePostgres {
       Known.of(physical).ongoing(store);
       PostgresqlShim shim = (PostgresqlShim) store.shim();
       Target target = Target.of(physical, binding.credentials(), plain);
+      if (isReached) {
+        binding.reach(target, physical);
+      } else { // the wrap's own
+        store.useServer(options, target, target.address());
+      }
       String why = unfit.get(target.address());
       if (why == null) {
-        store.useServer(options, target, target.address());
-        if (expected != null) {
+        if (expected != null && expected.named().isEmpty()) {
           expected.found(List.of(target));
         }
         String place = physical.getQueryExecutor().getUser() + "@" + target.address();

@@ -6,10 +6,13 @@ import dev.antipode.StoreOptions;
 import dev.antipode.configuration.ProcessSettings;
 import dev.antipode.shim.Capabilities.Rest;
 import dev.antipode.shim.RegisteredStore;
+import dev.antipode.shim.Server;
+import java.sql.SQLException;
 import java.time.Duration;
 import java.util.List;
 import java.util.Properties;
 import javax.sql.DataSource;
+import org.postgresql.core.BaseConnection;
 
 /** One wrapped client's tie to its store: the options, and how writes and reads are treated. */
 final class Binding {
@@ -46,6 +49,21 @@ final class Binding {
       generation = now;
     }
     return this;
+  }
+
+  /** A connection leads to this server: as long as it is open, where the client's settings name that of the next one (BAR-62). */
+  Server reach(Target target, BaseConnection physical) {
+    return leads != null && leads.namesServer()
+        ? store.reach(options, target, physical, Binding::isOpen)
+        : store.useServer(options, target, target.address());
+  }
+
+  private static boolean isOpen(Object physical) {
+    try {
+      return !((BaseConnection) physical).isClosed();
+    } catch (SQLException error) { // nobody can tell
+      return true;
+    }
   }
 
   /** What its database has that makes texts unsure. */

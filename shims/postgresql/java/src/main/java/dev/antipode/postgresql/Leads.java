@@ -9,6 +9,7 @@ import java.util.Objects;
 import java.util.Properties;
 import java.util.stream.Stream;
 import javax.sql.DataSource;
+import org.postgresql.PGProperty;
 import org.postgresql.ds.common.BaseDataSource;
 
 /** Where the connections of a wrapped DataSource lead, as its settings say now: the application may change them (BAR-52). */
@@ -58,6 +59,15 @@ final class Leads {
       said = known;
     }
     return known.words;
+  }
+
+  /** Return whether its settings name the one server to which its next connection leads. */
+  boolean namesServer() {
+    Properties now = words();
+    String host = now.getProperty(PGProperty.PG_HOST.getName());
+    return host != null
+        && !host.contains(",")
+        && Credentials.OF_SOCKETS.stream().allMatch(each -> now.getProperty(each.getName()) == null);
   }
 
   private static void look(Object source, int depth, List<Object> found) {

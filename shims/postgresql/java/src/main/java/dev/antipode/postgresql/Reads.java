@@ -115,8 +115,7 @@ final class Reads {
     RegisteredStore store = flow.binding().store();
     try {
       Target target = AntipodePostgres.targetOf(flow.physical(), flow.binding());
-      Server known = store.serverAt(target.address());
-      Server server = known == null ? store.useServer(flow.binding().options(), target, target.address()) : known;
+      Server server = flow.binding().reach(target, flow.physical());
       followed.over(server, ReadAgain.of(flow, target, server, statement, sent, parameters));
     } catch (RuntimeException error) {
       flow.binding().say("AP603", "follow", "a read of " + store.name() + " could not be followed: " + error);
@@ -150,7 +149,7 @@ final class Reads {
       return;
     }
     Target target = AntipodePostgres.targetOf(flow.physical(), binding);
-    Server server = binding.store().useServer(binding.options(), target, target.address());
+    Server server = binding.reach(target, flow.physical());
     Duration left = Duration.ofNanos(Math.max(deadline - System.nanoTime(), 0));
     boolean isThere = WaitOnRead.waitFirst(server, left, reading, scope, binding.waits());
     String life = server.session() instanceof Look look ? look.life() : "";

@@ -9,9 +9,11 @@ import dev.antipode.BarrierOptions;
 import dev.antipode.BarrierResult;
 import dev.antipode.Lineage;
 import dev.antipode.Policy;
+import dev.antipode.Settings;
 import dev.antipode.StoreOptions;
 import dev.antipode.StoreResult;
 import dev.antipode.Verdict;
+import dev.antipode.barrier.Discovery;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
@@ -21,6 +23,7 @@ import java.sql.Connection;
 import java.sql.SQLException;
 import java.sql.Statement;
 import java.time.Duration;
+import java.util.concurrent.TimeUnit;
 import javax.net.SocketFactory;
 import javax.sql.DataSource;
 import org.junit.jupiter.api.AfterEach;
@@ -151,6 +154,39 @@ class MovedClientsTest extends QuietRegion {
       pool.setJdbcUrl(region().jdbc("b1"));
       waitsAtTheStandby(writer);
       assertThat(reader).isNotNull();
+    }
+  }
+
+  /** It is judged as long as the old connection is open, though the client leads elsewhere since; then results are complete. */
+  @Test
+  void aDataSourceWhoseConnectionIsAtTheServerOfBefore_BAR_62() throws SQLException {
+    Discovery.hurry(0, TimeUnit.SECONDS.toNanos(30));
+    PGSimpleDataSource plain = region().plain("a");
+    DataSource reader = AntipodePostgres.wrap(plain, own());
+    DataSource writer = region().wrap("a", own());
+    moveToTheStandby(plain);
+    try (Connection old = reader.getConnection()) {
+      plain.setPortNumbers(new int[] {region().port("a")});
+      for (int turn = 0; turn < 3; turn++) {
+        waitsAtTheStandby(writer);
+      }
+      assertThat(old.isClosed()).isFalse();
+    } finally {
+      Discovery.hurry(0, TimeUnit.SECONDS.toNanos(30));
+    }
+    Antipode.configure(Settings.defaults().leftServer(Duration.ZERO));
+    Lineage lineage = Region.inScope(writer, connection -> Region.update(connection, Region.INSERT, newKey(), "v"));
+    BarrierOptions options = BarrierOptions.defaults().lineage(lineage).timeout(Duration.ofSeconds(1))
+        .onTimeout(Policy.PROCEED).onUnproven(Policy.PROCEED);
+    String standby = ":" + region().port("b1") + "/";
+    try {
+      Region.until(() -> {
+        BarrierResult result = Antipode.barrier(options);
+        return result.complete()
+            && result.store(store).servers().stream().noneMatch(each -> each.address().contains(standby));
+      }, "it is complete without the standby");
+    } finally {
+      Discovery.hurry(TimeUnit.SECONDS.toNanos(5), TimeUnit.SECONDS.toNanos(30));
     }
   }
 
