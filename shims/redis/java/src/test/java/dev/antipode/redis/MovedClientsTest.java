@@ -26,6 +26,8 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicReference;
 import org.apache.commons.pool2.impl.GenericObjectPoolConfig;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 import redis.clients.jedis.CommandArguments;
 import redis.clients.jedis.Connection;
 import redis.clients.jedis.ConnectionFactory;
@@ -235,8 +237,9 @@ class MovedClientsTest extends WithServers {
   }
 
   /** It is judged as long as the connection leads there, whatever its URI says; then results are complete without it. */
-  @Test
-  void lettuceWhoseConnectionWasThere_BAR_62() {
+  @ParameterizedTest
+  @ValueSource(booleans = {true, false})
+  void lettuceWhoseConnectionWasThere_BAR_62(boolean isClosed) {
     Discovery.hurry(0, TimeUnit.SECONDS.toNanos(30));
     RedisURI place = RedisURI.create("127.0.0.1", at("a").getPort());
     RedisClient client = RedisClient.create(LettuceResources.SHARED);
@@ -247,7 +250,11 @@ class MovedClientsTest extends WithServers {
       for (int turn = 0; turn < 3; turn++) {
         waitsAtTheReplica();
       }
-      leads(reader, place, "b2", "a");
+      if (isClosed) {
+        open.close();
+      } else {
+        leads(reader, place, "b2", "a");
+      }
       isCompleteWithout("b2");
     } finally {
       client.shutdown();
