@@ -58,7 +58,8 @@ TEST(Statements, NestedCommentsAndWhatDoesNotEnd) {
 
 // SCOPE-25: what may commit, and leave another transaction open.
 TEST(Statements, ThatMayCommitWithinATransaction) {
-  for (const char* text : {"COMMIT AND CHAIN", "end work and chain", "COMMIT; BEGIN", "SELECT 1; SELECT 2", "SELECT 'open"}) {
+  for (const char* text :
+       {"COMMIT AND CHAIN", "end work and chain", "COMMIT; BEGIN", "SELECT 1; SELECT 2", "SELECT 'open"}) {
     EXPECT_EQ(Classify(text), Kind::kMayCommit) << text;
   }
   for (const char* text : {"ROLLBACK AND CHAIN", "CALL p()", "CREATE TABLE a (b integer)", "SELECT f();"}) {
@@ -83,18 +84,36 @@ TEST(Statements, ThatNameAPreparedTransaction) {
   EXPECT_EQ(name("PREPARE TRANSACTION 'a'"), "'a'");
   EXPECT_EQ(name("commit prepared 'it''s';"), "'it''s'");
   EXPECT_EQ(name("ROLLBACK PREPARED\n'a b' "), "'a b'");
-  for (const char* text : {"PREPARE TRANSACTION E'a'", "COMMIT PREPARED 'a\\'", "COMMIT PREPARED /* 'x' */ 'a'", "COMMIT PREPARED 'a' -- '",
-                           "COMMIT PREPARED U&'a'", "COMMIT PREPARED $$a$$", "COMMIT", "SELECT 'a'"}) {
+  for (const char* text :
+       {"PREPARE TRANSACTION E'a'", "COMMIT PREPARED 'a\\'", "COMMIT PREPARED /* 'x' */ 'a'",
+        "COMMIT PREPARED 'a' -- '", "COMMIT PREPARED U&'a'", "COMMIT PREPARED $$a$$", "COMMIT", "SELECT 'a'"}) {
     EXPECT_EQ(name(text), "") << text;
+  }
+}
+
+// SCOPE-24: nobody tells which of several statements was done, and under which name.
+TEST(Statements, OfSeveralThatMayPrepareATransaction) {
+  const auto may = [](const char* text) { return MayPrepare(Classify(text), text); };
+  for (const char* text :
+       {"BEGIN; PREPARE /* */ TRANSACTION 'a'", "INSERT INTO t VALUES (1); prepare\ntransaction 'a';",
+        "PREPARE TRANSACTION 'a'; SELECT 1", "SELECT 1; SELECT 'open"}) {
+    EXPECT_TRUE(may(text)) << text;
+  }
+  for (const char* text : {"PREPARE TRANSACTION 'a'", "BEGIN; INSERT INTO t VALUES ('prepare transaction'); COMMIT",
+                           "SELECT 1; PREPARE s AS SELECT 1", "COMMIT AND CHAIN"}) {
+    EXPECT_FALSE(may(text)) << text;
   }
 }
 
 // SHIM-43: a name that is spelled by numbers is looked for in vain.
 TEST(Statements, ThatSpellANameAreUnsure) {
-  for (const char* text : {"SELECT * FROM U&\"\\006Cogged\"", "TABLE u&\"a\"", "SELECT U&\"d!0061\" UESCAPE '!' FROM t"}) {
+  for (const char* text :
+       {"SELECT * FROM U&\"\\006Cogged\"", "TABLE u&\"a\"", "SELECT U&\"d!0061\" UESCAPE '!' FROM t"}) {
     EXPECT_TRUE(IsUnsure(Classify(text))) << text;
   }
-  for (const char* text : {"SELECT u & \"a\" FROM t", "SELECT U&'d' FROM t"}) EXPECT_EQ(Classify(text), Kind::kRead) << text;
+  for (const char* text : {"SELECT u & \"a\" FROM t", "SELECT U&'d' FROM t"}) {
+    EXPECT_EQ(Classify(text), Kind::kRead) << text;
+  }
 }
 
 // SHIM-43: a text that looks like a read, and names what may write.
@@ -123,7 +142,8 @@ TEST(Statements, ThatMayRead) {
 }
 
 TEST(Statements, PreparedNamesMayComeToMeanAnother) {
-  for (const char* text : {"DEALLOCATE s", "discard all", "PREPARE s AS SELECT 1", "SELECT f()", "SELECT 1; DEALLOCATE s"}) {
+  for (const char* text :
+       {"DEALLOCATE s", "discard all", "PREPARE s AS SELECT 1", "SELECT f()", "SELECT 1; DEALLOCATE s"}) {
     EXPECT_TRUE(MayRename(text)) << text;
   }
   for (const char* text : {"SELECT 1", "INSERT INTO a VALUES (1)", "COMMIT", ""}) EXPECT_FALSE(MayRename(text)) << text;
@@ -131,10 +151,12 @@ TEST(Statements, PreparedNamesMayComeToMeanAnother) {
 
 // REC-12: dry-run follows reads of data, and no question for a setting or an expression.
 TEST(Statements, ThatReadFromSomething) {
-  for (const char* text : {"SELECT 1 FROM posts", "select value\nfrom posts", "WITH a AS (SELECT 1 FROM b) SELECT 2", "FETCH ALL FROM c"}) {
+  for (const char* text : {"SELECT 1 FROM posts", "select value\nfrom posts", "WITH a AS (SELECT 1 FROM b) SELECT 2",
+                           "FETCH ALL FROM c"}) {
     EXPECT_TRUE(ReadsData(text)) << text;
   }
-  for (const char* text : {"SELECT 1", "SHOW server_version", "SELECT 'from'", "SELECT 1 -- from posts", "SELECT \"from\""}) {
+  for (const char* text :
+       {"SELECT 1", "SHOW server_version", "SELECT 'from'", "SELECT 1 -- from posts", "SELECT \"from\""}) {
     EXPECT_FALSE(ReadsData(text)) << text;
   }
 }
