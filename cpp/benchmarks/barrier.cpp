@@ -1,6 +1,6 @@
-// What a barrier costs: one that repeats what was just proved (the free path), the same from many threads, one of a new scope
-// that the watermarks cover, an empty one, and ten thousand that wait and are released together. The targets: 0.2 µs for a
-// satisfied barrier on one store, 100 ms for ten thousand callbacks.
+// What a barrier costs: one that repeats what was just proved (the free path), the same from many threads, one of a new
+// scope that the watermarks cover, an empty one, and ten thousand that wait and are released together. The targets: 0.2
+// µs for a satisfied barrier on one store, 100 ms for ten thousand callbacks.
 #include <antipode/antipode.h>
 #include <antipode/memory.h>
 #include <benchmark/benchmark.h>
@@ -85,8 +85,9 @@ void ReleaseOfTenThousand(benchmark::State& state) {
     }
     std::atomic<int> called{0};
     for (int number = 0; number < kMany; ++number) {
-      antipode::BarrierAsync(lineage, antipode::BarrierOptions().Timeout(60s),
-                             [&called](const antipode::BarrierResult& result) { called += result.satisfied() ? 1 : 0; });
+      antipode::BarrierAsync(
+          lineage, antipode::BarrierOptions().Timeout(60s),
+          [&called](const antipode::BarrierResult& result) { called += result.satisfied() ? 1 : 0; });
     }
     const auto began = std::chrono::steady_clock::now();
     one.store.Heal("b");

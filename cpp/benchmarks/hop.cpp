@@ -1,5 +1,6 @@
-// What a service does with a lineage: read it, append one write, write it; beside a list of writes in JSON, each write once
-// more. After 20 writes to so many stores with positions, or of 20 objects. The target is 1 µs a hop with 1 to 5 stores.
+// What a service does with a lineage: read it, append one write, write it; beside a list of writes in JSON, each write
+// once more. After 20 writes to so many stores with positions, or of 20 objects. The target is 1 µs a hop with 1 to 5
+// stores.
 #include <antipode/antipode.h>
 #include <benchmark/benchmark.h>
 

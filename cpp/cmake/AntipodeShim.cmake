@@ -1,5 +1,6 @@
-# What every shim's CMakeLists.txt begins with, after project(antipode_<store> …), and the two functions that build it. By itself
-# a shim takes the SDK that is installed, or the one of this repository; in a build that has antipode::antipode already, that one.
+# What every shim's CMakeLists.txt begins with, after project(antipode_<store> …), and the two functions that build it.
+# By itself a shim takes the SDK that is installed, or the one of this repository; in a build that has antipode::antipode
+# already, that one.
 include_guard(DIRECTORY)
 
 string(TOUPPER ${PROJECT_NAME}_TESTS ANTIPODE_SHIM_TESTS)
@@ -23,8 +24,9 @@ if(NOT TARGET antipode::antipode)
 endif()
 include(${CMAKE_CURRENT_LIST_DIR}/AntipodeTargets.cmake)
 
-# antipode_shim(<store> LIBRARIES … [INCLUDES …] [PACKAGES …]): the library antipode::<store> out of src/, its installation, and the tests.
-# INCLUDES: where the client's headers are; PACKAGES: what `find_package(antipode_<store>)` has to find for its LIBRARIES.
+# antipode_shim(<store> LIBRARIES … [INCLUDES …] [PACKAGES …]): the library antipode::<store> out of src/, its
+# installation, and the tests. INCLUDES: where the client's headers are; PACKAGES: what `find_package(antipode_<store>)`
+# has to find for its LIBRARIES.
 function(antipode_shim store)
   cmake_parse_arguments(SHIM "" "" "LIBRARIES;INCLUDES;PACKAGES" ${ARGN})
   set(target antipode_${store})
@@ -58,12 +60,14 @@ function(antipode_shim store)
   install(TARGETS ${target} EXPORT ${target}Targets)
   install(DIRECTORY include/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
   install(EXPORT ${target}Targets NAMESPACE antipode:: DESTINATION ${folder})
-  install(FILES ${CMAKE_CURRENT_BINARY_DIR}/${target}Config.cmake ${CMAKE_CURRENT_BINARY_DIR}/${target}ConfigVersion.cmake
+  install(FILES
+    ${CMAKE_CURRENT_BINARY_DIR}/${target}Config.cmake
+    ${CMAKE_CURRENT_BINARY_DIR}/${target}ConfigVersion.cmake
     DESTINATION ${folder})
 endfunction()
 
-# antipode_shim_tests(<store> TIMEOUT <seconds> [DEFINITIONS …]): one program for what needs no server, and one that starts a lab of
-# them, once for all its tests.
+# antipode_shim_tests(<store> TIMEOUT <seconds> [DEFINITIONS …]): one program for what needs no server, and one that
+# starts a lab of them, once for all its tests.
 function(antipode_shim_tests store)
   cmake_parse_arguments(SHIM "" "TIMEOUT" "DEFINITIONS" ${ARGN})
   find_package(GTest REQUIRED)
@@ -78,7 +82,8 @@ function(antipode_shim_tests store)
     target_include_directories(${target} PRIVATE
       ${CMAKE_CURRENT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/src ${ANTIPODE_REPOSITORY}/cpp/tests)
     target_link_libraries(${target} PRIVATE
-      antipode::${store} antipode::testing GTest::gtest GTest::gmock GTest::gtest_main rapidcheck nlohmann_json::nlohmann_json)
+      antipode::${store} antipode::testing
+      GTest::gtest GTest::gmock GTest::gtest_main rapidcheck nlohmann_json::nlohmann_json)
     target_compile_definitions(${target} PRIVATE
       ANTIPODE_PYTHON="${ANTIPODE_REPOSITORY}/.venv/bin/python"
       ANTIPODE_COMMAND="${ANTIPODE_REPOSITORY}/.venv/bin/antipode"

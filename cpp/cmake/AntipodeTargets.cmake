@@ -16,8 +16,8 @@ function(antipode_target target)
   endforeach()
 endfunction()
 
-# What every program of tests is built with: the same, translated fast instead of made fast. What it tests stays as it is, and under
-# sanitizers nothing is said here.
+# What every program of tests is built with: the same, translated fast instead of made fast. What it tests stays as it
+# is, and under sanitizers nothing is said here.
 function(antipode_test_target target)
   antipode_target(${target})
   if(NOT ANTIPODE_SANITIZE)

@@ -17,7 +17,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   std::vector<std::pair<std::string, std::string>> headers;
   std::string_view input = TextOf(data, size);
   // Lines of which the first octet says the name.
-  const char* const names[] = {"baggage", "antipode-lineage", "uberctx-antipode", "forwarded", "x-forwarded-for", "uber-trace-id"};
+  const char* const names[] = {"baggage",   "antipode-lineage", "uberctx-antipode",
+                               "forwarded", "x-forwarded-for",  "uber-trace-id"};
   while (!input.empty()) {
     const std::string_view line = input.substr(0, input.find('\n'));
     input.remove_prefix(std::min(line.size() + 1, input.size()));

@@ -32,7 +32,8 @@ struct Network {
 // A header line: name and value.
 using Line = std::pair<std::string, std::string>;
 
-// The address in a text; white space, quotes, brackets, port, zone and gRPC's prefixes are taken off (TRUST-7, TRUST-8).
+// The address in a text; white space, quotes, brackets, port, zone and gRPC's prefixes are taken off (TRUST-7,
+// TRUST-8).
 std::optional<Address> ParseAddress(std::string_view text);
 
 // An address or a range in CIDR form; nothing where it is neither, or bits are set beyond the prefix.
@@ -40,14 +41,15 @@ std::optional<Network> ParseNetwork(std::string_view text);
 
 bool IsPrivate(const Address& address);
 
-// Whether a peer's address as text is private; what cannot be parsed is public (TRUST-8), and so is no peer at all. A Unix
-// socket counts as loopback (TRUST-9).
+// Whether a peer's address as text is private; what cannot be parsed is public (TRUST-8), and so is no peer at all. A
+// Unix socket counts as loopback (TRUST-9).
 bool IsPrivatePeer(std::string_view peer);
 
 // Whether these lines have more hops or octets than are looked at (TRUST-32).
 bool AreTooLong(const std::vector<Line>& headers);
 
-// The first address in `X-Forwarded-For` and `Forwarded` lines that is not private: header and address (TRUST-10 to 12).
+// The first address in `X-Forwarded-For` and `Forwarded` lines that is not private: header and address (TRUST-10 to
+// 12).
 std::optional<Line> PublicAddressIn(const std::vector<Line>& headers);
 
 }  // namespace antipode

@@ -60,7 +60,9 @@ bool Taken::HasGap(std::string_view reason) const {
 
 void Taken::NoteIn(LineageScope& scope, const std::string& site) const {
   if (!lineage.empty() || !messages.empty()) {
-    if (history::Recorder* const recording = history::Recorder::InForce()) recording->Received(scope, messages, lineage);
+    if (history::Recorder* const recording = history::Recorder::InForce()) {
+      recording->Received(scope, messages, lineage);
+    }
   }
   for (const auto& [reason, detail] : gaps) scope.NoteGap(reason, "", detail);
   if (CurrentSettings()->mode != Mode::kDryRun) return;
@@ -171,7 +173,8 @@ Result<Lineage> Leaving(const LineageScope& scope, const Site& site) {
   return lineage;
 }
 
-void MergeResponse(const ScopePtr& scope, const std::vector<std::string>& values, std::string_view host, const Site& site) {
+void MergeResponse(const ScopePtr& scope, const std::vector<std::string>& values, std::string_view host,
+                   const Site& site) {
   if (values.empty() || CurrentSettings()->mode == Mode::kOff) return;
   const std::vector<std::string_view> views(values.begin(), values.end());
   const std::shared_ptr<const TrustSettings> trust = CurrentTrust();
@@ -187,7 +190,8 @@ void MergeResponse(const ScopePtr& scope, const std::vector<std::string>& values
   }
 }
 
-void MarkUnanswered(LineageScope& scope, std::string_view host, std::string_view words, const std::optional<Site>& site) {
+void MarkUnanswered(LineageScope& scope, std::string_view host, std::string_view words,
+                    const std::optional<Site>& site) {
   scope.MarkIncomplete("unanswered", {}, "a call to " + std::string(host) + " brought no answer: " + std::string(words),
                        site);
 }

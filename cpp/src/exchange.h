@@ -30,27 +30,28 @@ struct Taken {
   void NoteIn(LineageScope& scope, const std::string& site) const;
 };
 
-// Judges each text of one receipt and reads what is believed, within the bounds of a receipt (TRUST-1, WIRE-25, WIRE-40 to
-// WIRE-42).
+// Judges each text of one receipt and reads what is believed, within the bounds of a receipt (TRUST-1, WIRE-25, WIRE-40
+// to WIRE-42).
 //
-// What cannot be read makes the result incomplete anywhere; what is not believed does so only under `key`, or anybody could
-// switch strict barriers off from outside (TRUST-28).
+// What cannot be read makes the result incomplete anywhere; what is not believed does so only under `key`, or anybody
+// could switch strict barriers off from outside (TRUST-28).
 Taken Take(const std::vector<std::string>& texts, const Judge& judge, Direction direction, std::string_view sender);
 
 // The text that leaves: within the budget, sealed if seals are asked for; nothing where nothing need leave.
 //
-// `sender`: whose message it leaves with, for a recorded history; null for what rests beside a value. `told`: what that says of it,
-// where it is more than leaves.
-// `changed`: the scope's stores that changed, for the budget.
-std::optional<std::string> Give(const Lineage& lineage, const TrustSettings& trust, Purpose purpose, LineageScope* sender,
-                                const std::vector<std::string>& changed, const std::optional<Lineage>& told = std::nullopt);
+// `sender`: whose message it leaves with, for a recorded history; null for what rests beside a value. `told`: what that
+// says of it, where it is more than leaves. `changed`: the scope's stores that changed, for the budget.
+std::optional<std::string> Give(const Lineage& lineage, const TrustSettings& trust, Purpose purpose,
+                                LineageScope* sender, const std::vector<std::string>& changed,
+                                const std::optional<Lineage>& told = std::nullopt);
 
 // The scope's lineage as it may leave now; writes in flight are marked in the copy and counted (SCOPE-16).
 Result<Lineage> Leaving(const LineageScope& scope, const Site& site);
 
-// Joins the `antipode-lineage` values of a response or trailer from `host`, if they are believed (PROP-14); null: outside any
-// scope, where they are counted.
-void MergeResponse(const ScopePtr& scope, const std::vector<std::string>& values, std::string_view host, const Site& site);
+// Joins the `antipode-lineage` values of a response or trailer from `host`, if they are believed (PROP-14); null:
+// outside any scope, where they are counted.
+void MergeResponse(const ScopePtr& scope, const std::vector<std::string>& values, std::string_view host,
+                   const Site& site);
 
 // In dry-run: a lineage became incomplete here, in the current scope, if any (REC-17).
 void FoundIncomplete(std::string_view reason, const std::string& store);
@@ -59,7 +60,8 @@ void FoundIncomplete(std::string_view reason, const std::string& store);
 bool IsExpected(const ScopePtr& scope, std::string_view host);
 
 // A call of which one was expected brought no answer (PROP-27).
-void MarkUnanswered(LineageScope& scope, std::string_view host, std::string_view words, const std::optional<Site>& site);
+void MarkUnanswered(LineageScope& scope, std::string_view host, std::string_view words,
+                    const std::optional<Site>& site);
 
 }  // namespace antipode
 

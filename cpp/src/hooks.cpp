@@ -12,7 +12,8 @@ std::atomic<const ContextHooks*> installed{nullptr};
 }  // namespace
 
 void SetContextHooks(const ContextHooks& hooks) {
-  // Another thread may still look at the old ones, also while the process ends: they are kept, and found by a leak checker.
+  // Another thread may still look at the old ones, also while the process ends: they are kept, and found by a leak
+  // checker.
   static std::mutex mutex;
   static auto* kept = new std::deque<ContextHooks>;
   const std::lock_guard<std::mutex> lock(mutex);

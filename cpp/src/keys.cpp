@@ -77,7 +77,8 @@ std::vector<std::string> Keys::ids() const {
 }
 
 const std::string* Keys::Spelled(std::string_view id) const {
-  const auto found = std::find_if(spelled_.begin(), spelled_.end(), [id](const auto& item) { return item.first == id; });
+  const auto found =
+      std::find_if(spelled_.begin(), spelled_.end(), [id](const auto& item) { return item.first == id; });
   return found == spelled_.end() ? nullptr : &found->second;
 }
 

@@ -262,7 +262,9 @@ std::size_t Lineage::Hash() const {
 
 std::size_t Lineage::size() const {
   std::size_t count = 0;
-  for (const std::string_view section : LineageAccess::Sections(*this)) count += Section::Open(section).entries().size();
+  for (const std::string_view section : LineageAccess::Sections(*this)) {
+    count += Section::Open(section).entries().size();
+  }
   return count;
 }
 

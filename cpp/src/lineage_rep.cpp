@@ -135,8 +135,8 @@ Lineage LineageAccess::Subtract(const Lineage& a, const Lineage& b, std::vector<
 
 namespace {
 
-// The sections in the order in which they are left out, the last one first (WIRE-33). `alone`: the room that one would have
-// without the others; what does not fit into it goes first, however new it is.
+// The sections in the order in which they are left out, the last one first (WIRE-33). `alone`: the room that one would
+// have without the others; what does not fit into it goes first, however new it is.
 std::vector<std::string_view> ByWorth(std::vector<std::string_view> sections, const std::vector<std::string>& changed,
                                       std::size_t alone) {
   std::unordered_map<std::string, std::size_t> age;  // of spelled stores: the greater, the newer

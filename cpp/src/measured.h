@@ -1,4 +1,5 @@
-// Where everything that is counted comes together: plain numbers by instrument and attributes, and the sink that exports them.
+// Where everything that is counted comes together: plain numbers by instrument and attributes, and the sink that
+// exports them.
 #ifndef ANTIPODE_SRC_MEASURED_H_
 #define ANTIPODE_SRC_MEASURED_H_
 

@@ -46,7 +46,8 @@ void ReceiveTexts(LineageScope& scope, const std::vector<std::string>& texts, co
   const std::shared_ptr<const TrustSettings> trust = CurrentTrust();
   const double now = UnixTime();
   const Taken taken = Take(
-      texts, [&](std::string_view text) { return JudgeMessageIn(text, *trust, options.lineage_in, Purpose::kMessage, now); },
+      texts,
+      [&](std::string_view text) { return JudgeMessageIn(text, *trust, options.lineage_in, Purpose::kMessage, now); },
       Direction::kMessageIn, options.sender);
   scope.Receive(taken.lineage);
   taken.NoteIn(scope, scope.site());
@@ -130,7 +131,8 @@ bool IsLineageText(std::string_view value) {
 }
 
 std::string TextAtRest(const Lineage& lineage, bool lineage_out) {
-  return Given(lineage, lineage_out ? std::nullopt : std::optional<bool>(false), Purpose::kValue, nullptr).value_or(std::string());
+  return Given(lineage, lineage_out ? std::nullopt : std::optional<bool>(false), Purpose::kValue, nullptr)
+      .value_or(std::string());
 }
 
 Lineage LineageAtRest(std::string_view text, const std::string& store, bool lineage_in) {

@@ -140,7 +140,9 @@ void LineageScope::Written(const PendingPtr& write, const WriteId& id, Site site
   if (!implausible.empty()) {
     telemetry::Dropped("implausible", "write");
     telemetry::Incomplete("implausible", id.store());
-    if (CurrentSettings()->mode == Mode::kDryRun) findings::Incomplete("implausible", id.store(), this, site.ToString());
+    if (CurrentSettings()->mode == Mode::kDryRun) {
+      findings::Incomplete("implausible", id.store(), this, site.ToString());
+    }
     logs::Warn("AP407", "implausible " + id.store(),
                "dropped an impossible entry of " + id.store() + ": " + implausible +
                    ". It is forged, or the store was rolled back.");
@@ -152,7 +154,8 @@ void LineageScope::Written(const PendingPtr& write, const WriteId& id, Site site
   }
 }
 
-// A lineage as it was when a write was sent cannot hold a greater position of that epoch than the write received (LIN-28).
+// A lineage as it was when a write was sent cannot hold a greater position of that epoch than the write received
+// (LIN-28).
 bool LineageScope::DropImplausible(const PendingWrite& write, const WriteId& id, std::string& detail) {
   const Ordered* received = id.ordered();
   if (received == nullptr) return false;

@@ -112,7 +112,8 @@ void ResponseStream::End(const Carrier& trailers, Site site) {
   call_->Finish([&] {
     MergeResponse(call_->scope, values, call_->host, site);
     if (call_->stream != nullptr && !values.empty() && !IsExpected(call_->scope, call_->host)) {
-      MarkUnanswered(*call_->scope, call_->host, "its trailer is not taken, by settings that came while it was open", site);
+      MarkUnanswered(*call_->scope, call_->host, "its trailer is not taken, by settings that came while it was open",
+                     site);
     }
   });
 }

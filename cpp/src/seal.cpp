@@ -63,7 +63,8 @@ bool ReadTail(std::string_view tail, Fields& fields) {
 }
 
 bool IsAlphanumeric(char c) {
-  return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || static_cast<unsigned char>(c) > 127;
+  return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') ||
+         static_cast<unsigned char>(c) > 127;
 }
 
 }  // namespace

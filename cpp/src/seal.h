@@ -1,7 +1,7 @@
 // Seals: a keyed proof that a lineage text was written by one of ours (spec TRUST-18 to TRUST-24).
 //
-// A seal is the last extension of a text, `~_.h.KEYID.EXPIRY.MAC`. It is no part of the lineage: dropped where the text is
-// read, made anew where it is written. The MAC covers everything before it, key id and expiry included.
+// A seal is the last extension of a text, `~_.h.KEYID.EXPIRY.MAC`. It is no part of the lineage: dropped where the text
+// is read, made anew where it is written. The MAC covers everything before it, key id and expiry included.
 #ifndef ANTIPODE_SRC_SEAL_H_
 #define ANTIPODE_SRC_SEAL_H_
 
@@ -34,8 +34,8 @@ struct OpenedSeal {
   SealState state;
 };
 
-// The text with a seal of the first key, of which there must be one, that holds until `expiry` (Unix time, seconds; 0: without
-// end, for messages and values). A seal that the text has already is replaced (TRUST-21).
+// The text with a seal of the first key, of which there must be one, that holds until `expiry` (Unix time, seconds; 0:
+// without end, for messages and values). A seal that the text has already is replaced (TRUST-21).
 std::string Seal(std::string_view text, const Keys& keys, Purpose purpose, std::int64_t expiry);
 
 // Takes a text's seal off and verifies it for a purpose at `now` (Unix time, seconds).

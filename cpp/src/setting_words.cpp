@@ -148,12 +148,14 @@ Kind<std::string> Text() {
     value = text;
     return std::nullopt;
   };
-  return {read, [](const std::string&) -> Complaint { return std::nullopt; }, [](const std::string& text) { return text; }};
+  return {read, [](const std::string&) -> Complaint { return std::nullopt; },
+          [](const std::string& text) { return text; }};
 }
 
 Kind<Keys> KeyKind() {
   return {[](std::string_view, Keys&) -> Complaint { return "want a keys file"; },
-          [](const Keys&) -> Complaint { return std::nullopt; }, [](const Keys& keys) { return Joined(keys.ids(), ", "); }};
+          [](const Keys&) -> Complaint { return std::nullopt; },
+          [](const Keys& keys) { return Joined(keys.ids(), ", "); }};
 }
 
 template <typename T>
@@ -195,10 +197,12 @@ std::vector<Word> MakeWords() {
       Of("mode", "MODE", &S::mode, &W::mode, ModeKind()),
       Of("region", "REGION", &S::region, &W::region, Text()),
       Of("timeout", "TIMEOUT_MS", &S::timeout, &W::timeout, Time(kMs, 0.0, kMostTimeout)),
-      Of("on_timeout", "ON_TIMEOUT", &S::on_timeout, &W::on_timeout, Choice<Policy>({Policy::kRaise, Policy::kProceed})),
+      Of("on_timeout", "ON_TIMEOUT", &S::on_timeout, &W::on_timeout,
+         Choice<Policy>({Policy::kRaise, Policy::kProceed})),
       Of("on_unproven", "ON_UNPROVEN", &S::on_unproven, &W::on_unproven,
          Choice<Policy>({Policy::kRaise, Policy::kProceed, Policy::kAsTimeout})),
-      Of("on_vacuous", "ON_VACUOUS", &S::on_vacuous, &W::on_vacuous, Choice<Policy>({Policy::kRaise, Policy::kProceed})),
+      Of("on_vacuous", "ON_VACUOUS", &S::on_vacuous, &W::on_vacuous,
+         Choice<Policy>({Policy::kRaise, Policy::kProceed})),
       Of("stores", "STORES", &S::stores, &W::stores, Names()),
       Of("redeliver_delay", "REDELIVER_DELAY_MS", &S::redeliver_delay, &W::redeliver_delay, Time(kMs)),
       Of("on_pending", "ON_PENDING", &S::on_pending, &W::on_pending,

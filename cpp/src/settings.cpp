@@ -37,7 +37,8 @@ struct Resolved {
   std::map<std::string, StoreSettings> stores;
   std::map<std::string, std::string> unknown;
   std::optional<Error> error;  // of a variable that cannot be read
-  std::string readable_keys;   // the setting that names a file of keys which every user may read; empty where there is none
+  std::string
+      readable_keys;  // the setting that names a file of keys which every user may read; empty where there is none
 
   // What is wrong with the environment; nobody holds a lock then, because a sink may look at the settings.
   void SayWhatIsWrong() const;
@@ -82,7 +83,8 @@ void ReadStores(Environment& environment, Resolved& resolved) {
           variable.size() > kStorePrefix.size() + end.size()) {
         found = &word;
         if (!text.empty()) {
-          const std::string store = variable.substr(kStorePrefix.size(), variable.size() - kStorePrefix.size() - end.size());
+          const std::string store =
+              variable.substr(kStorePrefix.size(), variable.size() - kStorePrefix.size() - end.size());
           if (const Complaint complaint = word.read(resolved.stores[store], text); complaint && !resolved.error) {
             resolved.error = Bad("AP301", Wanted(variable, text, *complaint));
           }
@@ -131,7 +133,9 @@ void AddKeys(Settings& settings, Resolved& resolved) {
       settings.keys = *keys;
       OriginOf(resolved, "keys").origin = OriginOf(resolved, "keys_file").origin;
       struct stat about {};
-      if (stat(settings.keys_file.c_str(), &about) == 0 && (about.st_mode & S_IROTH) != 0) resolved.readable_keys = where;
+      if (stat(settings.keys_file.c_str(), &about) == 0 && (about.st_mode & S_IROTH) != 0) {
+        resolved.readable_keys = where;
+      }
     } else if (!resolved.error) {
       resolved.error = keys.error();
     }

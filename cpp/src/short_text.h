@@ -15,7 +15,9 @@ class ShortText {
   ShortText(const ShortText& other) { Assign(other.view()); }
   ShortText& operator=(const ShortText&) = delete;
 
-  std::string_view view() const { return size_ <= kShort ? std::string_view(within_, size_) : std::string_view(beyond_); }
+  std::string_view view() const {
+    return size_ <= kShort ? std::string_view(within_, size_) : std::string_view(beyond_);
+  }
   std::size_t size() const { return size_; }
 
   void Assign(std::string_view text) {

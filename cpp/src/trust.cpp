@@ -78,7 +78,8 @@ std::string_view SealWords(std::string_view state) {
 }
 
 bool IsOutward(Direction direction) {
-  return direction == Direction::kRequestOut || direction == Direction::kResponseOut || direction == Direction::kMessageOut;
+  return direction == Direction::kRequestOut || direction == Direction::kResponseOut ||
+         direction == Direction::kMessageOut;
 }
 
 }  // namespace
@@ -201,7 +202,9 @@ Decision JudgeRequestOut(std::string_view host, const TrustSettings& trust) {
 
 Decision JudgeResponseIn(std::string_view host, std::string_view text, const TrustSettings& trust, double now) {
   Decision decision = JudgeRequestOut(host, trust);
-  if (trust.trust == Trust::kKey && !(trust.edge && !decision.accepted)) return JudgeSeal(text, trust, Purpose::kResponse, now);
+  if (trust.trust == Trust::kKey && !(trust.edge && !decision.accepted)) {
+    return JudgeSeal(text, trust, Purpose::kResponse, now);
+  }
   return decision.accepted ? Accepted(StripSeal(text)) : decision;
 }
 
@@ -256,11 +259,12 @@ void WarnOfForwarded(std::string_view host, const std::vector<Line>& forwarded, 
   const std::optional<Line> found = PublicAddressIn(forwarded);
   if (!found) return;
   const auto& [header, address] = *found;
-  logs::Warn("AP414", "trust beside " + header,
-             "sent a lineage to " + Shown(host) + " beside " + header + ", which has a public address (" + Shown(address) +
-                 "): the receiver drops it. Do not copy that header, or set ANTIPODE_FORWARDED=ignore at the receiver and "
-                 "here.",
-             "sent");
+  logs::Warn(
+      "AP414", "trust beside " + header,
+      "sent a lineage to " + Shown(host) + " beside " + header + ", which has a public address (" + Shown(address) +
+          "): the receiver drops it. Do not copy that header, or set ANTIPODE_FORWARDED=ignore at the receiver and "
+          "here.",
+      "sent");
 }
 
 }  // namespace antipode

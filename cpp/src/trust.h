@@ -31,8 +31,8 @@ enum class Reason { kNone, kOff, kEdge, kPeer, kNoPeer, kForwarded, kTooLong, kH
 
 std::string_view ToString(Reason reason);
 
-// Whether a lineage passes. `text` is it without its seal, and may be parsed only where `accepted`; one whose seal is genuine
-// and has expired is accepted with a reason, which is said (TRUST-37).
+// Whether a lineage passes. `text` is it without its seal, and may be parsed only where `accepted`; one whose seal is
+// genuine and has expired is accepted with a reason, which is said (TRUST-37).
 struct Decision {
   bool accepted = false;
   std::string text;
@@ -84,7 +84,8 @@ Result<TrustSettings> TrustOf(const Settings& settings);
 // Seconds since 1970.
 double UnixTime();
 
-// Judging: the table of TRUST-3. The caller is judged once a request, and each text behind it by its own seal (TRUST-32).
+// Judging: the table of TRUST-3. The caller is judged once a request, and each text behind it by its own seal
+// (TRUST-32).
 Decision JudgeCaller(std::string_view peer, const std::vector<Line>& forwarded, const TrustSettings& trust);
 Decision JudgeRequestText(const Decision& caller, std::string_view text, const TrustSettings& trust, double now);
 Decision JudgeResponseOut(std::string_view peer, const std::vector<Line>& forwarded, const TrustSettings& trust);

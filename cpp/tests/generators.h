@@ -40,7 +40,9 @@ inline rc::Gen<Lineage> Lineages() {
     const std::vector<std::string> incomplete = *rc::gen::container<std::vector<std::string>>(Names());
     if (!incomplete.empty()) lineage = lineage.MarkedIncomplete(incomplete);
     if (*rc::gen::inRange(0, 8) == 0) lineage = lineage.MarkedIncomplete();
-    if (*rc::gen::inRange(0, 4) == 0) lineage |= *Lineage::Deserialize(*rc::gen::element<std::string>("1~_.x", "1~_.x.a~_.y"));
+    if (*rc::gen::inRange(0, 4) == 0) {
+      lineage |= *Lineage::Deserialize(*rc::gen::element<std::string>("1~_.x", "1~_.x.a~_.y"));
+    }
     return lineage;
   });
 }
@@ -48,8 +50,8 @@ inline rc::Gen<Lineage> Lineages() {
 // Texts that are nearly lineages: made of what lineages are made of.
 inline rc::Gen<std::string> NearlyTexts() {
   return rc::gen::map(rc::gen::container<std::vector<std::string>>(rc::gen::element<std::string>(
-                          "1", "~", ".", "_", "_.i", "_.h", "a", "e", "5", "0", "_2E", "_41", "_2e", "..", "~s..e.", " ",
-                          "18446744073709551615", "18446744073709551616", "%", ",", ";")),
+                          "1", "~", ".", "_", "_.i", "_.h", "a", "e", "5", "0", "_2E", "_41", "_2e", "..", "~s..e.",
+                          " ", "18446744073709551615", "18446744073709551616", "%", ",", ";")),
                       [](const std::vector<std::string>& parts) {
                         std::string text = "1";
                         for (const std::string& part : parts) text += part;

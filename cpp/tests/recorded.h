@@ -26,7 +26,8 @@ class Recorded {
  public:
   using Json = nlohmann::json;
 
-  Recorded() : folder_(std::filesystem::path(::testing::TempDir()) / ("antipode-recorded-" + std::to_string(getpid()))) {
+  Recorded()
+      : folder_(std::filesystem::path(::testing::TempDir()) / ("antipode-recorded-" + std::to_string(getpid()))) {
     std::filesystem::remove_all(folder_);
     SettingWords words;
     words.mode = Mode::kDryRun;

@@ -74,7 +74,8 @@ Result<WriteId> EntryOf(const Json& entry) {
     const auto digits = entry.at("counter").get<std::string>();
     std::size_t read = 0;
     std::uint64_t counter = 0;
-    // C++ has no number beyond the range to make an identifier of: what a caller would write is refused by the language.
+    // C++ has no number beyond the range to make an identifier of: what a caller would write is refused by the
+    // language.
     try {
       counter = std::stoull(digits, &read);
     } catch (const std::exception&) {
@@ -116,7 +117,9 @@ Lineage Read(std::string_view text) {
 
 std::string CanonicalWhole(const Lineage& lineage) {
   std::vector<std::string> texts;
-  for (const std::string_view section : LineageAccess::Sections(lineage)) texts.push_back(Section::Open(section).Text());
+  for (const std::string_view section : LineageAccess::Sections(lineage)) {
+    texts.push_back(Section::Open(section).Text());
+  }
   std::sort(texts.begin(), texts.end());
   std::string text = "1";
   for (const std::string& each : texts) text += "~" + each;

@@ -1,5 +1,5 @@
-// follower-notify: takes a notification in region B and fetches its post. With Antipode it calls `Barrier()` before: that is the
-// one line. It has no access to the posts' store but through post-storage, another service.
+// follower-notify: takes a notification in region B and fetches its post. With Antipode it calls `Barrier()` before:
+// that is the one line. It has no access to the posts' store but through post-storage, another service.
 #include <antipode/antipode.h>
 #include <openssl/evp.h>
 

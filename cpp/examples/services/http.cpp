@@ -99,7 +99,8 @@ Said Calls::Get(const std::string& base, const std::string& path) {
   });
 }
 
-Said Calls::Post(const std::string& base, const std::string& path, const std::string& body, const char* type, int want) {
+Said Calls::Post(const std::string& base, const std::string& path, const std::string& body, const char* type,
+                 int want) {
   Said said = Send(base, "POST " + path, [&](httplib::Client& client, const httplib::Headers& headers) {
     return client.Post(path, headers, body, type);
   });

@@ -1,5 +1,5 @@
-// A service's server and its calls to other services, by cpp-httplib. What Antipode needs there is in http.cpp: `Door::Answer`
-// has the server's part, `Calls::Send` the client's.
+// A service's server and its calls to other services, by cpp-httplib. What Antipode needs there is in http.cpp:
+// `Door::Answer` has the server's part, `Calls::Send` the client's.
 #ifndef ANTIPODE_EXAMPLES_SERVICES_HTTP_H_
 #define ANTIPODE_EXAMPLES_SERVICES_HTTP_H_
 

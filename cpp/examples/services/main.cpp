@@ -1,5 +1,5 @@
-// A process that hosts services: `antipode_services SERVICE…`, told what to do as benchmarks/services.md says. It ends when its
-// standard input does, so it never outlives the command that started it.
+// A process that hosts services: `antipode_services SERVICE…`, told what to do as benchmarks/services.md says. It ends
+// when its standard input does, so it never outlives the command that started it.
 #include <antipode/antipode.h>
 
 #include <cstdlib>

@@ -45,7 +45,8 @@ void BuildPostStorageA(const Site& site) {
     });
     response.status = 201;
     response.set_content(
-        nlohmann::json{{"id", post}, {"acknowledged_ns", acknowledged}, {"write_ns", acknowledged - sent}}.dump(), kJson);
+        nlohmann::json{{"id", post}, {"acknowledged_ns", acknowledged}, {"write_ns", acknowledged - sent}}.dump(),
+        kJson);
   });
 }
 
@@ -55,7 +56,9 @@ void BuildPostStorageB(const Site& site) {
     std::atomic<std::size_t> turn{0};
   };
   const auto replicas = std::make_shared<Replicas>();
-  for (const auto& [name, url] : site.setup.get()->replicas()) replicas->all.emplace_back(name, ConnectionsTo(site, name));
+  for (const auto& [name, url] : site.setup.get()->replicas()) {
+    replicas->all.emplace_back(name, ConnectionsTo(site, name));
+  }
   if (replicas->all.empty()) throw Failure("the setup has no replica of the posts");
 
   site.door.Get("/posts/([0-9a-f]+)", [replicas](const httplib::Request& request, httplib::Response& response) {

@@ -11,7 +11,8 @@
 
 namespace services {
 
-// One connection to one of the store's servers, for one thread at a time. What fails throws; the connection is of no use then.
+// One connection to one of the store's servers, for one thread at a time. What fails throws; the connection is of no
+// use then.
 class PostsConnection {
  public:
   virtual ~PostsConnection() = default;

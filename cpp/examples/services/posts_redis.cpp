@@ -22,7 +22,8 @@ class PlainPosts : public PostsConnection {
  private:
   template <class... Arguments>
   std::optional<std::string> Ask(const char* format, Arguments... arguments) {
-    const PlainReply reply(static_cast<redisReply*>(redisCommand(context_.get(), format, arguments...)), freeReplyObject);
+    const PlainReply reply(static_cast<redisReply*>(redisCommand(context_.get(), format, arguments...)),
+                           freeReplyObject);
     return ValueOf(reply.get(), context_->errstr);
   }
 

@@ -18,7 +18,9 @@ constexpr int kConfirmTimeoutS = 30;
 void Check(const amqp_rpc_reply_t& reply, const char* what) {
   if (reply.reply_type == AMQP_RESPONSE_NORMAL) return;
   std::string words = "RabbitMQ: " + std::string(what);
-  if (reply.reply_type == AMQP_RESPONSE_LIBRARY_EXCEPTION) words += std::string(": ") + amqp_error_string2(reply.library_error);
+  if (reply.reply_type == AMQP_RESPONSE_LIBRARY_EXCEPTION) {
+    words += std::string(": ") + amqp_error_string2(reply.library_error);
+  }
   throw Failure(words);
 }
 
@@ -57,8 +59,9 @@ class PlainPublisher : public Publisher {
   void Publish(const std::string& exchange, const MessageHeaders& headers, const std::string& body) override {
     const HeaderTable table(headers);
     const amqp_basic_properties_t properties = table.Properties();
-    Check(amqp_basic_publish(link_.get(), kChannel, Octets(exchange), amqp_empty_bytes, 1, 0, &properties, Octets(body)),
-          "publishing");
+    Check(
+        amqp_basic_publish(link_.get(), kChannel, Octets(exchange), amqp_empty_bytes, 1, 0, &properties, Octets(body)),
+        "publishing");
     AwaitConfirm();
   }
 

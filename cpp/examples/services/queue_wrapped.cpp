@@ -67,7 +67,9 @@ class WrappedConsumer : public Consumer {
 
 }  // namespace
 
-std::unique_ptr<Publisher> WrappedPublisherTo(const std::string& url) { return std::make_unique<WrappedPublisher>(url); }
+std::unique_ptr<Publisher> WrappedPublisherTo(const std::string& url) {
+  return std::make_unique<WrappedPublisher>(url);
+}
 
 std::unique_ptr<Consumer> WrappedConsumerOf(const std::string& url, const std::string& queue) {
   return std::make_unique<WrappedConsumer>(url, queue);

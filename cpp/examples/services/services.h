@@ -1,4 +1,5 @@
-// The application's services (benchmarks/services.md); post-storage runs in both regions. And the worker of random workloads.
+// The application's services (benchmarks/services.md); post-storage runs in both regions. And the worker of random
+// workloads.
 #ifndef ANTIPODE_EXAMPLES_SERVICES_SERVICES_H_
 #define ANTIPODE_EXAMPLES_SERVICES_SERVICES_H_
 

@@ -22,8 +22,8 @@ namespace propagation = opentelemetry::context::propagation;
 
 using Propagator = otel::nostd::shared_ptr<propagation::TextMapPropagator>;
 
-// The application's own propagators. What leaves is written by these: the lineage beside it by Antipode's carriers and shims,
-// which know where it goes.
+// The application's own propagators. What leaves is written by these: the lineage beside it by Antipode's carriers and
+// shims, which know where it goes.
 const Propagator& W3c() {
   static const Propagator propagator = [] {
     std::vector<std::unique_ptr<propagation::TextMapPropagator>> both;

@@ -10,8 +10,8 @@
 
 namespace services {
 
-// Sets the process's propagators; with Antipode they take the lineage out of the application's baggage, and its scopes follow
-// OpenTelemetry's context.
+// Sets the process's propagators; with Antipode they take the lineage out of the application's baggage, and its scopes
+// follow OpenTelemetry's context.
 void StartTracing(bool antipode);
 
 // Continues the trace and the baggage of a request or message, in this thread until the object ends.

@@ -26,7 +26,8 @@ Octets Measure(const antipode::Carrier& headers) {
   headers.ForEach([&](std::string_view name, std::string_view value) {
     const std::size_t line = name.size() + value.size() + kAround;
     all += line;
-    if (antipode::IsSameHeader(name, antipode::kLineageHeader) || antipode::IsSameHeader(name, antipode::kJaegerHeader)) {
+    if (antipode::IsSameHeader(name, antipode::kLineageHeader) ||
+        antipode::IsSameHeader(name, antipode::kJaegerHeader)) {
       lineage += line;
     } else if (antipode::IsSameHeader(name, antipode::kBaggageHeader)) {
       lineage += MembersOfLineage(value);

@@ -42,7 +42,9 @@ class Worker {
       antipode::StoreOptions options = antipode::StoreOptions(store).Replicas({servers.at(kHere)});
       if (setup->rest == "envelope") options.RestIn("envelope").EnvelopeKeys("*");
       for (const auto& [server, url] : servers) clients_[{store, server}] = ClientsOf(url, options, asynchronous_);
-      clients_.at({store, kHere})->With([](WrappedRedis&) { return true; });  // barriers know every store from the start
+      clients_.at({store, kHere})->With([](WrappedRedis&) {
+        return true;
+      });  // barriers know every store from the start
     }
   }
 

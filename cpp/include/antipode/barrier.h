@@ -27,8 +27,8 @@ class BarrierOptions {
 
   BarrierOptions() = default;
 
-  /// The deadline; by default the store's or the setting's (1 s), and never later than the request's own. Zero looks without
-  /// waiting. There is no infinite wait to ask for (BAR-28).
+  /// The deadline; by default the store's or the setting's (1 s), and never later than the request's own. Zero looks
+  /// without waiting. There is no infinite wait to ask for (BAR-28).
   BarrierOptions& Timeout(Seconds value) { return Set(timeout_, value); }
   /// These stores alone; by default all that this process has registered, and others are carried on as elsewhere.
   BarrierOptions& Stores(std::vector<std::string> names) { return Set(stores_, std::move(names)); }
@@ -84,10 +84,11 @@ class BarrierOptions {
   bool dry_run_ = false;
 };
 
-/// Blocks until the writes of the current scope's lineage, as it is at the call, are visible here, under one deadline, in all
-/// stores at once. What came of it is in the result; nothing is thrown.
+/// Blocks until the writes of the current scope's lineage, as it is at the call, are visible here, under one deadline,
+/// in all stores at once. What came of it is in the result; nothing is thrown.
 ///
-/// On a thread of Antipode's own (a callback of `BarrierAsync` without an executor) it is a mistake: kBlockingCall (BAR-31).
+/// On a thread of Antipode's own (a callback of `BarrierAsync` without an executor) it is a mistake: kBlockingCall
+/// (BAR-31).
 BarrierResult Barrier(const BarrierOptions& options = {}, Site site = Site());
 
 /// The same for a lineage that is given.
@@ -103,27 +104,28 @@ class Waiter {
   Waiter() = default;
   explicit Waiter(std::shared_ptr<Waiting> waiting) : waiting_(std::move(waiting)) {}
 
-  /// Gives the place up: the callback gets its result now, timed out with the reason `cancelled` where it was not there yet.
+  /// Gives the place up: the callback gets its result now, timed out with the reason `cancelled` where it was not there
+  /// yet.
   void Cancel();
 
  private:
   std::shared_ptr<Waiting> waiting_;
 };
 
-/// `Barrier` without blocking: the result comes into the future, exactly once. A future that was made before a fork belongs
-/// to the parent.
+/// `Barrier` without blocking: the result comes into the future, exactly once. A future that was made before a fork
+/// belongs to the parent.
 [[nodiscard]] std::future<BarrierResult> BarrierAsync(const BarrierOptions& options = {}, Site site = Site());
 [[nodiscard]] std::future<BarrierResult> BarrierAsync(const Lineage& lineage, const BarrierOptions& options = {},
                                                       Site site = Site());
 
-/// `Barrier` without blocking: the callback gets the result. It runs on Antipode's own thread, or by the options' executor;
-/// give it a scope by `Carry`. It must not throw.
+/// `Barrier` without blocking: the callback gets the result. It runs on Antipode's own thread, or by the options'
+/// executor; give it a scope by `Carry`. It must not throw.
 Waiter BarrierAsync(const BarrierOptions& options, BarrierCallback callback, Site site = Site());
 Waiter BarrierAsync(const Lineage& lineage, const BarrierOptions& options, BarrierCallback callback,
                     Site site = Site());
 
-/// Ends every thread of Antipode's: what waits is answered now as timed out, what was recorded is written. Called by itself
-/// when the process ends; a barrier after it begins them anew.
+/// Ends every thread of Antipode's: what waits is answered now as timed out, what was recorded is written. Called by
+/// itself when the process ends; a barrier after it begins them anew.
 void Shutdown();
 
 }  // namespace antipode

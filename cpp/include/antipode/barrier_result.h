@@ -53,7 +53,8 @@ class [[nodiscard]] BarrierResult {
 
   /// Nothing that was asked for is missing here (BAR-14).
   bool satisfied() const noexcept;
-  /// Satisfied, and nothing was left unjudged: no store elsewhere, no server left out, nothing lost on the way (BAR-15).
+  /// Satisfied, and nothing was left unjudged: no store elsewhere, no server left out, nothing lost on the way
+  /// (BAR-15).
   bool complete() const noexcept;
   /// The lineage had writes, and none of their stores is registered here (BAR-17).
   bool vacuous() const noexcept;

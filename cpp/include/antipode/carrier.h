@@ -1,8 +1,8 @@
 /// \file
 /// Carriers: where headers, metadata or properties stand, whatever library they are of.
 ///
-/// Each carrier refers to what it was made of and copies nothing: it must not outlive it. None of these headers needs the
-/// library whose types it takes.
+/// Each carrier refers to what it was made of and copies nothing: it must not outlive it. None of these headers needs
+/// the library whose types it takes.
 #ifndef ANTIPODE_CARRIER_H_
 #define ANTIPODE_CARRIER_H_
 

@@ -1,6 +1,6 @@
 /// \file
-/// The envelope: a value and the lineage beside it in one string of octets, for stores without a place of their own for it
-/// (spec SHIM-34 to SHIM-37).
+/// The envelope: a value and the lineage beside it in one string of octets, for stores without a place of their own for
+/// it (spec SHIM-34 to SHIM-37).
 #ifndef ANTIPODE_ENVELOPE_H_
 #define ANTIPODE_ENVELOPE_H_
 

@@ -47,21 +47,22 @@ class FallbackReading {
 
 Error FallbackRefused(const BarrierResult& result);
 
-/// Why the second read is not run: a branch is open, whose writes nobody knows, or a store is unproven and the caller does not
-/// go on for that (`proceeds`); nothing where it is run.
+/// Why the second read is not run: a branch is open, whose writes nobody knows, or a store is unproven and the caller
+/// does not go on for that (`proceeds`); nothing where it is run.
 std::optional<Error> FallbackUnproven(const BarrierResult& result, bool proceeds);
 
 }  // namespace detail
 
 /// Reads here after a barrier, or elsewhere (the primary) where the barrier does not pass in time.
 ///
-/// The place that it falls back to is judged, too: the second read runs as in `Reading` with `after`, so that each read by a wrapped
-/// client first proves that the writes are there, and fails like any that waits in vain; what it asks of a plain client nobody
-/// judges. Where a store is unproven it fails (kUnproven) without the second read, unless the options say `OnUnproven(kProceed)`.
+/// The place that it falls back to is judged, too: the second read runs as in `Reading` with `after`, so that each read
+/// by a wrapped client first proves that the writes are there, and fails like any that waits in vain; what it asks of a
+/// plain client nobody judges. Where a store is unproven it fails (kUnproven) without the second read, unless the
+/// options say `OnUnproven(kProceed)`.
 ///
 /// At most `max_fallbacks` fallbacks run at once in a process, so that a lagging replica does not become an overloaded
-/// primary; past that it fails as a late barrier does (kTimedOut). Takes the options of a barrier; of the policies that for unproven
-/// alone. A barrier that was a mistake is its error.
+/// primary; past that it fails as a late barrier does (kTimedOut). Takes the options of a barrier; of the policies that
+/// for unproven alone. A barrier that was a mistake is its error.
 template <class Read, class Fallback>
 auto ReadOrFallback(Read&& read, Fallback&& fallback, BarrierOptions options = {}, Site site = Site())
     -> Result<std::invoke_result_t<Read>> {

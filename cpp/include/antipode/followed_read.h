@@ -1,6 +1,6 @@
 /// \file
-/// Reads that dry-run follows: was the server behind, and was what it returned stale. For shims (spec REC-6, REC-12 to REC-15,
-/// REC-22).
+/// Reads that dry-run follows: was the server behind, and was what it returned stale. For shims (spec REC-6, REC-12 to
+/// REC-15, REC-22).
 #ifndef ANTIPODE_FOLLOWED_READ_H_
 #define ANTIPODE_FOLLOWED_READ_H_
 
@@ -28,18 +28,20 @@ namespace antipode {
 ///     if (followed) followed->Over(server, {[&] { return OctetsOf(value); }, [=] { return … read again …; }, {}});
 class FollowedRead {
  public:
-  /// What a read returned, as octets: the same where it returned the same. Nothing where it cannot be compared. A result longer
-  /// than `kMostOctets` is not.
+  /// What a read returned, as octets: the same where it returned the same. Nothing where it cannot be compared. A
+  /// result longer than `kMostOctets` is not.
   using Octets = std::function<std::optional<std::string>()>;
   static constexpr std::size_t kMostOctets = std::size_t{1} << 20U;
 
   /// What came of a read.
   struct Came {
-    /// Called at once, if at all. None where the shim does not have what came (a cursor, a stream of rows, another session's
-    /// settings): then three results of `repeat` are compared instead, one from before what was missing came (REC-22).
+    /// Called at once, if at all. None where the shim does not have what came (a cursor, a stream of rows, another
+    /// session's settings): then three results of `repeat` are compared instead, one from before what was missing came
+    /// (REC-22).
     Octets value = nullptr;
-    /// Sends the same read once more, on a connection of the shim's own, within a deadline of a second at most; called later by
-    /// a thread of Antipode's. Only for commands that are deterministic and have no side effects; nothing where it failed.
+    /// Sends the same read once more, on a connection of the shim's own, within a deadline of a second at most; called
+    /// later by a thread of Antipode's. Only for commands that are deterministic and have no side effects; nothing
+    /// where it failed.
     Octets repeat = nullptr;
     /// The exact versions of the values that came, by the keys of their write identifiers (EPOCH-4).
     std::map<std::string, Version> versions = {};
@@ -47,11 +49,11 @@ class FollowedRead {
 
   /// Called before a read is sent. Null where nothing follows it, as always outside dry-run.
   ///
-  /// `keys`: in a store of objects those that are read, as write identifiers name them; nothing where nobody knows them.
-  static std::unique_ptr<FollowedRead> Begin(const std::shared_ptr<Store>& store,
-                                             const std::shared_ptr<ReadingBlock>& reading, const ScopePtr& scope,
-                                             const Site& site,
-                                             const std::optional<std::vector<std::string>>& keys = std::nullopt) noexcept;
+  /// `keys`: in a store of objects those that are read, as write identifiers name them; nothing where nobody knows
+  /// them.
+  static std::unique_ptr<FollowedRead> Begin(
+      const std::shared_ptr<Store>& store, const std::shared_ptr<ReadingBlock>& reading, const ScopePtr& scope,
+      const Site& site, const std::optional<std::vector<std::string>>& keys = std::nullopt) noexcept;
 
   FollowedRead(const FollowedRead&) = delete;
   FollowedRead& operator=(const FollowedRead&) = delete;

@@ -1,8 +1,8 @@
 /// \file
 /// Recorded histories: what shims tell of the writes and reads that go through them (spec HIST-23 to HIST-34).
 ///
-/// Nothing here fails, waits or asks a server. Where no history is recorded (`ANTIPODE_HISTORY` is empty) each call is one look at
-/// the setting.
+/// Nothing here fails, waits or asks a server. Where no history is recorded (`ANTIPODE_HISTORY` is empty) each call is
+/// one look at the setting.
 #ifndef ANTIPODE_HISTORY_H_
 #define ANTIPODE_HISTORY_H_
 
@@ -89,7 +89,8 @@ class NotedRead {
   const std::unique_ptr<Operation> operation_;
 };
 
-/// A write is about to be sent, by a scope (null: outside any) that carries this lineage; null where no history is recorded.
+/// A write is about to be sent, by a scope (null: outside any) that carries this lineage; null where no history is
+/// recorded.
 std::unique_ptr<NotedWrite> NoteWrite(const ScopePtr& scope, const Store& store, const Lineage& lineage) noexcept;
 
 /// A read is about to be sent; null where no history is recorded, outside of scopes, and where the store's mode is off.

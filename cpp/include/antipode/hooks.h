@@ -1,5 +1,6 @@
 /// \file
-/// For a library that carries a context of its own (OpenTelemetry's RuntimeContext): it follows the scope, and may know it.
+/// For a library that carries a context of its own (OpenTelemetry's RuntimeContext): it follows the scope, and may know
+/// it.
 #ifndef ANTIPODE_HOOKS_H_
 #define ANTIPODE_HOOKS_H_
 

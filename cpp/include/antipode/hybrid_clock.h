@@ -1,5 +1,6 @@
 /// \file
-/// A hybrid logical clock in 64 bits: the counters of objects whose store gives no ordered version (spec SHIM-24 to SHIM-29).
+/// A hybrid logical clock in 64 bits: the counters of objects whose store gives no ordered version (spec SHIM-24 to
+/// SHIM-29).
 #ifndef ANTIPODE_HYBRID_CLOCK_H_
 #define ANTIPODE_HYBRID_CLOCK_H_
 
@@ -20,8 +21,8 @@ std::uint8_t PlaceNumber(std::string_view region);
 
 /// Issues counters that grow, and pass all that it has observed. Safe among threads and after a fork.
 ///
-/// A counter is unsigned: bits 63 to 14 hold the *tick*, the time in 1/256 ms since 1970 (until the year 2109), bits 13 to 0
-/// the *node* that issued it.
+/// A counter is unsigned: bits 63 to 14 hold the *tick*, the time in 1/256 ms since 1970 (until the year 2109), bits 13
+/// to 0 the *node* that issued it.
 class HybridClock {
  public:
   /// Nanoseconds since 1970.

@@ -12,11 +12,12 @@
 
 namespace antipode {
 
-/// A connection leads to a server, from when its store was told until this ends. The connection keeps it, and tells the store
-/// where it is made anew (`Store::Reach`).
+/// A connection leads to a server, from when its store was told until this ends. The connection keeps it, and tells the
+/// store where it is made anew (`Store::Reach`).
 class Lead {
  public:
-  /// `descriptor`: the connection's socket; nothing where the wrap of the connection names the server, whatever becomes of it.
+  /// `descriptor`: the connection's socket; nothing where the wrap of the connection names the server, whatever becomes
+  /// of it.
   Lead(std::shared_ptr<Server> server, std::optional<int> descriptor)
       : server_(std::move(server)), descriptor_(descriptor) {}
 
@@ -29,7 +30,8 @@ class Lead {
 
   bool is_over() const noexcept { return is_over_.load(); }
   void End() noexcept { is_over_.store(true); }
-  /// Whether the socket is open, and its peer has not closed it. Reads nothing, and never waits; what cannot be told is open.
+  /// Whether the socket is open, and its peer has not closed it. Reads nothing, and never waits; what cannot be told is
+  /// open.
   bool IsOpen() const noexcept;
 
  private:

@@ -26,9 +26,10 @@ std::string_view ToString(Order order);
 
 /// An immutable set of write identifiers, with the stores in which something is missing.
 ///
-/// `a | b` joins, `a <= b` asks whether b covers a. Joining is commutative, associative and idempotent, so lineages may be
-/// merged anywhere, in any order, twice. Each store's section stays an unopened string until something is appended to it or
-/// merged with it. Order, `==` and hash take no part of `incomplete`. Copies are cheap, and safe among threads.
+/// `a | b` joins, `a <= b` asks whether b covers a. Joining is commutative, associative and idempotent, so lineages may
+/// be merged anywhere, in any order, twice. Each store's section stays an unopened string until something is appended
+/// to it or merged with it. Order, `==` and hash take no part of `incomplete`. Copies are cheap, and safe among
+/// threads.
 class Lineage {
  public:
   /// The empty, complete lineage: the unit of joining.
@@ -41,7 +42,8 @@ class Lineage {
 
   /// The lineage as text in the wire form, `1` for the empty one (paper table 2).
   ///
-  /// What no reader would take is not written: past 4,087 bytes or 512 entries sections are left out and marked (WIRE-37).
+  /// What no reader would take is not written: past 4,087 bytes or 512 entries sections are left out and marked
+  /// (WIRE-37).
   std::string Serialize() const;
 
   // Joining and taking away
@@ -103,8 +105,8 @@ class Lineage {
   std::vector<std::string> incomplete() const;
   /// Unknown extensions, as spelled (LIN-20).
   std::vector<std::string> extensions() const;
-  /// This lineage without the extensions `task` and `within`, which belong to the text that they came with: they name the
-  /// branches of whoever takes it in, and C++ has none (BRANCH-8).
+  /// This lineage without the extensions `task` and `within`, which belong to the text that they came with: they name
+  /// the branches of whoever takes it in, and C++ has none (BRANCH-8).
   Lineage WithoutExtensionsOfBranches() const;
   /// Whether nothing is missing in any store.
   bool IsComplete() const;
@@ -117,8 +119,8 @@ class Lineage {
 
   // Size
 
-  /// This lineage in at most `budget` bytes: whole sections are left out and marked (WIRE-33 to WIRE-35), first the longest of
-  /// those that only passed through, then of the stores in `changed` the one whose change is oldest.
+  /// This lineage in at most `budget` bytes: whole sections are left out and marked (WIRE-33 to WIRE-35), first the
+  /// longest of those that only passed through, then of the stores in `changed` the one whose change is oldest.
   ///
   /// `changed`: names of stores that changed in the scope, the oldest change first.
   Lineage Fit(std::size_t budget, const std::vector<std::string>& changed = {}) const;

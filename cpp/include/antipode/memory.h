@@ -1,8 +1,9 @@
 /// \file
 /// An in-process replicated store: a test double for any kind of store, and the smallest example of a shim.
 ///
-/// It replicates a log from a primary to the other regions with a lag, and can freeze, heal, fail over with lost writes and
-/// restart, as a real store does; in monkey mode there is no lag, and each read returns any version that it may. Every wait goes through the same engine as for a real store.
+/// It replicates a log from a primary to the other regions with a lag, and can freeze, heal, fail over with lost writes
+/// and restart, as a real store does; in monkey mode there is no lag, and each read returns any version that it may.
+/// Every wait goes through the same engine as for a real store.
 #ifndef ANTIPODE_MEMORY_H_
 #define ANTIPODE_MEMORY_H_
 
@@ -77,8 +78,8 @@ struct StaleRead {
   std::size_t most = 0;
 };
 
-/// Says how many versions behind the newest a read is: from 0, the newest, to `most`. Called under the store's lock, one read
-/// at a time. Another answer ends the process with a message.
+/// Says how many versions behind the newest a read is: from 0, the newest, to `most`. Called under the store's lock,
+/// one read at a time. Another answer ends the process with a message.
 using StaleChoice = std::function<std::size_t(const StaleRead& read)>;
 
 /// How a memory store is made.
@@ -101,13 +102,14 @@ struct MemoryOptions {
   bool is_monkey() const noexcept { return monkey || choice != nullptr; }
 };
 
-/// A replicated store in this process. A region that there is not, or another mistake in a test's words, ends the process
-/// with a message.
+/// A replicated store in this process. A region that there is not, or another mistake in a test's words, ends the
+/// process with a message.
 class MemoryStore {
  public:
   explicit MemoryStore(MemoryOptions options);
   MemoryStore(std::string name, std::vector<std::string> regions, std::chrono::nanoseconds lag = {})
-      : MemoryStore(MemoryOptions{std::move(name), std::move(regions), lag, {}, Versions::kPosition, false, 0, nullptr}) {}
+      : MemoryStore(
+            MemoryOptions{std::move(name), std::move(regions), lag, {}, Versions::kPosition, false, 0, nullptr}) {}
 
   const std::string& name() const noexcept;
 
@@ -129,8 +131,8 @@ class MemoryStore {
   void Freeze(std::string_view region);
   /// The link carries again, and what was held back arrives at once.
   void Heal(std::string_view region);
-  /// This region's server becomes the primary, under a new epoch; the other servers follow it. The last `lose` writes of the
-  /// old primary are lost.
+  /// This region's server becomes the primary, under a new epoch; the other servers follow it. The last `lose` writes
+  /// of the old primary are lost.
   void Promote(std::string_view region, std::size_t lose = 0);
   /// This region's server follows another replica, or the primary, from now on.
   void Repoint(std::string_view region, std::string_view source);

@@ -1,5 +1,6 @@
 /// \file
-/// Messages: one scope each, filled from the message's own header, and the header of what is sent (spec PROP-17 to PROP-20).
+/// Messages: one scope each, filled from the message's own header, and the header of what is sent (spec PROP-17 to
+/// PROP-20).
 #ifndef ANTIPODE_MESSAGES_H_
 #define ANTIPODE_MESSAGES_H_
 

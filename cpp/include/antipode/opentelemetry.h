@@ -61,7 +61,8 @@ inline std::optional<ScopePtr> ScopeIn(const api::context::Context& context) {
   return static_cast<const detail::ScopeHolder*>(api::nostd::get<Shared>(value).get())->scope;
 }
 
-/// Lets OpenTelemetry's RuntimeContext hold the current scope: what takes its Context along takes the scope along (SCOPE-11).
+/// Lets OpenTelemetry's RuntimeContext hold the current scope: what takes its Context along takes the scope along
+/// (SCOPE-11).
 inline void FollowRuntimeContext() {
   using Token = api::context::Token;
   ContextHooks hooks;
@@ -161,8 +162,8 @@ class AntipodePropagator : public api::context::propagation::TextMapPropagator {
   /// In which formats the application carries its own baggage.
   Formats formats() const { return formats_; }
 
-  /// The Context with the lineage moved out of baggage (PROP-3). A scope that it holds stays; `ExtractRequest` opens one,
-  /// because a propagator knows no peer to judge.
+  /// The Context with the lineage moved out of baggage (PROP-3). A scope that it holds stays; `ExtractRequest` opens
+  /// one, because a propagator knows no peer to judge.
   api::context::Context Extract(const api::context::propagation::TextMapCarrier& carrier,
                                 api::context::Context& context) noexcept override {
     const std::optional<ScopePtr> running = ScopeIn(context);
@@ -172,7 +173,8 @@ class AntipodePropagator : public api::context::propagation::TextMapPropagator {
   }
 
   /// Writes the lineage where this very call was approved, or under `trust=all` (TRUST-25).
-  void Inject(api::context::propagation::TextMapCarrier& carrier, const api::context::Context& context) noexcept override {
+  void Inject(api::context::propagation::TextMapCarrier& carrier,
+              const api::context::Context& context) noexcept override {
     const std::optional<std::string> text = ApprovedText();
     const api::context::Context quiet = WithoutOurs(context);
     const auto baggage = api::baggage::GetBaggage(quiet);
@@ -236,10 +238,11 @@ class AntipodePropagator : public api::context::propagation::TextMapPropagator {
       return TextForRequest("localhost").value_or(std::optional<std::string>());
     }
     if (!scope->lineage().empty() && settings->trust != Trust::kNone) {
-      logs::Warn("AP404", "trust no approval",
-                 "did not send a lineage with a call of OpenTelemetry's own instrumentation: nothing says where it goes. "
-                 "Use antipode::InjectRequest, antipode::otel::Approval round the call, or set ANTIPODE_TRUST=all.",
-                 "dropped");
+      logs::Warn(
+          "AP404", "trust no approval",
+          "did not send a lineage with a call of OpenTelemetry's own instrumentation: nothing says where it goes. "
+          "Use antipode::InjectRequest, antipode::otel::Approval round the call, or set ANTIPODE_TRUST=all.",
+          "dropped");
     }
     return std::nullopt;
   }

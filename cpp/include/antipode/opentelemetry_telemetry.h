@@ -1,7 +1,7 @@
 /// \file
-/// Antipode's metrics and spans by OpenTelemetry, where its API headers are there (spec OBS-1 to OBS-4). Nothing of it is
-/// compiled into the library: include this where it is used, and call `antipode::otel::ExportTelemetry()` once, after the
-/// application has set its providers. Without an SDK it does nothing but count.
+/// Antipode's metrics and spans by OpenTelemetry, where its API headers are there (spec OBS-1 to OBS-4). Nothing of it
+/// is compiled into the library: include this where it is used, and call `antipode::otel::ExportTelemetry()` once,
+/// after the application has set its providers. Without an SDK it does nothing but count.
 #ifndef ANTIPODE_OPENTELEMETRY_TELEMETRY_H_
 #define ANTIPODE_OPENTELEMETRY_TELEMETRY_H_
 
@@ -184,7 +184,8 @@ class Exporter : public TelemetrySink {
 
 }  // namespace detail
 
-/// Sends what Antipode counts, measures and traces to OpenTelemetry's providers as they are now; again where they change.
+/// Sends what Antipode counts, measures and traces to OpenTelemetry's providers as they are now; again where they
+/// change.
 inline void ExportTelemetry() { SetTelemetrySink(std::make_shared<detail::Exporter>()); }
 
 }  // namespace antipode::otel

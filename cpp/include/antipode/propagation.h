@@ -1,8 +1,8 @@
 /// \file
 /// How a lineage travels with requests and comes back with responses (paper 6.2, spec PROP).
 ///
-/// The four functions `ExtractRequest`, `InjectRequest`, `ExtractResponse` and `InjectResponse` serve any transport. None
-/// fails for what a header holds.
+/// The four functions `ExtractRequest`, `InjectRequest`, `ExtractResponse` and `InjectResponse` serve any transport.
+/// None fails for what a header holds.
 #ifndef ANTIPODE_PROPAGATION_H_
 #define ANTIPODE_PROPAGATION_H_
 
@@ -45,8 +45,8 @@ Arrived ReadCarrier(const Carrier& headers);
 /// One request that came in: its scope, and what its response may carry back.
 class Inbound {
  public:
-  /// `peer` is the address of the socket's peer; an empty one (a Unix socket) counts as loopback. `edge` is a middleware's
-  /// own word, which can only add to the setting.
+  /// `peer` is the address of the socket's peer; an empty one (a Unix socket) counts as loopback. `edge` is a
+  /// middleware's own word, which can only add to the setting.
   static ScopePtr Open(const Arrived& came, std::string_view peer, std::optional<bool> edge = std::nullopt,
                        Site site = Site());
 
@@ -70,13 +70,14 @@ class Inbound {
 
 /// Opens the scope of a request that came in with these headers; it is current, and closes, with the object returned.
 ///
-/// `peer`: the socket's own address, as the server itself received it, never one that a proxy's header names (TRUST-33);
-/// `unix:` for a Unix socket. A request without a peer is public, unless ANTIPODE_TRUST_UNIX says otherwise (TRUST-9).
+/// `peer`: the socket's own address, as the server itself received it, never one that a proxy's header names
+/// (TRUST-33); `unix:` for a Unix socket. A request without a peer is public, unless ANTIPODE_TRUST_UNIX says otherwise
+/// (TRUST-9).
 Scope ExtractRequest(const Carrier& headers, std::string_view peer = {}, std::optional<bool> edge = std::nullopt,
                      Site site = Site());
 
-/// Puts the current scope's lineage into a request's headers, if `host` (with or without port) is approved (TRUST-15), and
-/// takes an older one out.
+/// Puts the current scope's lineage into a request's headers, if `host` (with or without port) is approved (TRUST-15),
+/// and takes an older one out.
 ///
 /// Gives an error (kPendingWrite) under `on_pending=raise`, for tests, and nothing else; then nothing was written.
 std::optional<Error> InjectRequest(Carrier& headers, std::string_view host, Site site = Site());

@@ -16,8 +16,8 @@ namespace detail {
 std::string_view MadeUpStatus(int code);
 }  // namespace detail
 
-/// One call that is answered by a stream of messages with their lineage at its end (gRPC), for the scope that is current
-/// where it is made.
+/// One call that is answered by a stream of messages with their lineage at its end (gRPC), for the scope that is
+/// current where it is made.
 ///
 ///     antipode::ResponseStream stream("post-storage:50051");
 ///     while (reader->Read(&post)) {
@@ -27,10 +27,11 @@ std::string_view MadeUpStatus(int code);
 ///     const grpc::Status status = reader->Finish();
 ///     stream.Finish(status, context);              // or End(trailers), or Lost("deadline exceeded")
 ///
-/// From the first message to the end the scope is incomplete anywhere: for its barriers, and in every copy that leaves or
-/// rests. The end joins what the trailer brings before that mark goes. A stream whose handle goes before its end is given up:
-/// what it would have brought stays missing (PROP-27). Outside any scope, with `mode=off`, and of a host that is not approved
-/// there is nothing to mark. Any thread may call; whoever comes second at the end waits for the join, and changes nothing.
+/// From the first message to the end the scope is incomplete anywhere: for its barriers, and in every copy that leaves
+/// or rests. The end joins what the trailer brings before that mark goes. A stream whose handle goes before its end is
+/// given up: what it would have brought stays missing (PROP-27). Outside any scope, with `mode=off`, and of a host that
+/// is not approved there is nothing to mark. Any thread may call; whoever comes second at the end waits for the join,
+/// and changes nothing.
 class [[nodiscard]] ResponseStream {
  public:
   /// To be made where the call is sent, or after it, before its first message. `host`: with or without port.

@@ -72,7 +72,9 @@ struct Delivery {
   std::shared_ptr<const DeliveredMessage> message = nullptr;
 
   /// Why it cannot go back now; empty where it can.
-  std::string Refusal() const { return !can_redeliver ? detail : message != nullptr ? message->Refusal() : std::string(); }
+  std::string Refusal() const {
+    return !can_redeliver ? detail : message != nullptr ? message->Refusal() : std::string();
+  }
 };
 
 /// What opened a scope, for findings.
@@ -123,10 +125,11 @@ class LineageScope : public std::enable_shared_from_this<LineageScope> {
   const std::string& site() const { return site_; }
   const std::optional<Delivery>& delivery() const { return delivery_; }
   /// The lineage as it is now, marked as a copy that leaves is: stores with a write in flight or of unknown outcome are
-  /// incomplete (SCOPE-16, SCOPE-20), and it is so anywhere while a response stream brings messages before it (PROP-28).
-  /// No finding, and never an error: nothing leaves by it.
+  /// incomplete (SCOPE-16, SCOPE-20), and it is so anywhere while a response stream brings messages before it
+  /// (PROP-28). No finding, and never an error: nothing leaves by it.
   Lineage lineage() const { return MarkedBut(nullptr); }
-  /// The same without marks of writes in flight: for barriers and waits, which say themselves what is in doubt (BAR-56).
+  /// The same without marks of writes in flight: for barriers and waits, which say themselves what is in doubt
+  /// (BAR-56).
   Lineage Known() const;
   /// Whether it has ended.
   bool closed() const;
@@ -218,7 +221,8 @@ class LineageScope : public std::enable_shared_from_this<LineageScope> {
   void OutcomeUnknown(const PendingPtr& write);
   /// The writes that are in flight now, those of unknown outcome included.
   std::vector<PendingPtr> pending() const;
-  /// The stores of the writes in flight, and whether the outcome of each is unknown: what the scope itself does not know (BAR-56).
+  /// The stores of the writes in flight, and whether the outcome of each is unknown: what the scope itself does not
+  /// know (BAR-56).
   std::vector<std::pair<std::string, bool>> InDoubt() const;
   /// The pending writes of the calling thread itself: what leaves now leaves before their commit (SCOPE-18).
   std::vector<PendingPtr> PublishedBeforeCommit() const;
@@ -227,7 +231,8 @@ class LineageScope : public std::enable_shared_from_this<LineageScope> {
 
   // What the last barrier proved, for its free path
 
-  /// What was kept for the lineage as it is now; null where it has changed since, a write is in flight, or nothing was kept.
+  /// What was kept for the lineage as it is now; null where it has changed since, a write is in flight, or nothing was
+  /// kept.
   std::shared_ptr<const void> Proof() const;
   /// Keeps this for as long as the lineage is that one.
   void KeepProof(const Lineage& lineage, std::shared_ptr<const void> proof);

@@ -20,8 +20,8 @@ struct Need;
 
 /// A server of a store, by its address.
 ///
-/// One thread asks it, however many barriers wait (single flight), and only while somebody waits and ten seconds longer. It
-/// is woken by the server's push where the store has one, by a new need, or by its poll timer.
+/// One thread asks it, however many barriers wait (single flight), and only while somebody waits and ten seconds
+/// longer. It is woken by the server's push where the store has one, by a new need, or by its poll timer.
 class Server {
  public:
   class Inside;
@@ -48,17 +48,19 @@ class Server {
   /// Proofs of another instance or epoch are dropped, and all of them where the server went back (BAR-33, EPOCH-15).
   void Applied(const std::string& instance, const std::string& epoch, const Ends& positions);
 
-  /// Drops every proof: the connection or the server's data may be another one (a push of a full resync). Any thread. A question
-  /// that is on its way is asked anew: its answer, verdicts and all, may speak of the data before (BAR-33).
+  /// Drops every proof: the connection or the server's data may be another one (a push of a full resync). Any thread. A
+  /// question that is on its way is asked anew: its answer, verdicts and all, may speak of the data before (BAR-33).
   void Reset();
 
-  /// Whether a barrier, or a read, waits for a write here now: not one that only looks or records, and no prober. Any thread.
+  /// Whether a barrier, or a read, waits for a write here now: not one that only looks or records, and no prober. Any
+  /// thread.
   bool Awaited() const;
 
   /// How far it was last seen in an epoch; nothing where it has not said. Any thread.
   std::optional<std::uint64_t> AppliedIn(const std::string& epoch) const;
 
-  /// Whether somebody new waits: a blocking `Wait` answers now, and is called anew with what is wanted then. Any thread.
+  /// Whether somebody new waits: a blocking `Wait` answers now, and is called anew with what is wanted then. Any
+  /// thread.
   bool Interrupted() const noexcept;
 
   // What the engine calls; everything from any thread

@@ -145,8 +145,8 @@ struct SettingOrigin {
 
 /// The settings in force; the environment is read at the first look. Cheap enough for every request (CONF-12).
 ///
-/// Where a variable cannot be read the defaults are in force, and one line at level error says which it is. `LoadSettings`
-/// gives that error to whoever wants to end the process for it.
+/// Where a variable cannot be read the defaults are in force, and one line at level error says which it is.
+/// `LoadSettings` gives that error to whoever wants to end the process for it.
 std::shared_ptr<const Settings> CurrentSettings();
 
 /// Reads the environment now if nobody did; kConfiguration names the variable that cannot be read (CONF-3).

@@ -137,8 +137,9 @@ class Watch {
 
 /// What knows one kind of store. One instance serves one named store of this process.
 ///
-/// All that asks a server is called by the engine's one thread for that server, never concurrently for the same server, and
-/// never in a request. It may block for `server.AskTimeout()` at most. What it throws is taken for `Answers::Refused`.
+/// All that asks a server is called by the engine's one thread for that server, never concurrently for the same server,
+/// and never in a request. It may block for `server.AskTimeout()` at most. What it throws is taken for
+/// `Answers::Refused`.
 class Shim {
  public:
   Shim() = default;
@@ -150,8 +151,8 @@ class Shim {
 
   /// One answer a write, in order. Never guesses: what cannot be proved is unproven, with the reason.
   ///
-  /// `ids` may be empty: a sign of life is asked for. A positional shim calls `server.Applied(…)` with what the same reply
-  /// proved, so that one question releases everybody up to there.
+  /// `ids` may be empty: a sign of life is asked for. A positional shim calls `server.Applied(…)` with what the same
+  /// reply proved, so that one question releases everybody up to there.
   virtual Answers Visible(Span<const WriteId> ids, Server& server) = 0;
 
   /// Opens a push channel that calls `on_change` whenever something was applied at the server (`push`).
@@ -170,11 +171,12 @@ class Shim {
   /// A name for the server behind a client or URL, for results and errors; without credentials.
   virtual std::string Address(const std::any& target) const;
 
-  /// Whether a listed server's answers speak for a wrapped client's own one (BAR-22): by default where they have one address.
+  /// Whether a listed server's answers speak for a wrapped client's own one (BAR-22): by default where they have one
+  /// address.
   virtual bool SpeaksFor(const std::any& listed, const std::any& own) const { return Address(listed) == Address(own); }
 
-  /// For stores that neither push nor block: the shim itself spaces its questions, object by object, and `Visible` answers
-  /// between them from the last one. It is called so often while somebody waits, without back-off (BAR-38).
+  /// For stores that neither push nor block: the shim itself spaces its questions, object by object, and `Visible`
+  /// answers between them from the last one. It is called so often while somebody waits, without back-off (BAR-38).
   virtual std::chrono::nanoseconds OwnPace() const noexcept { return std::chrono::nanoseconds::zero(); }
 
   /// Whether its wrapped clients tell a recorded history of their reads (`history::NoteRead`, HIST-31).

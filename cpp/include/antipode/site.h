@@ -11,7 +11,8 @@ namespace antipode {
 class Site {
  public:
   /// The place where this is called, or where a function is called of which `Site site = Site()` is an argument.
-  constexpr explicit Site(const char* file = __builtin_FILE(), int line = __builtin_LINE()) : file_(file), line_(line) {}
+  constexpr explicit Site(const char* file = __builtin_FILE(), int line = __builtin_LINE())
+      : file_(file), line_(line) {}
 
   /// `folder/file.cpp:31`.
   std::string ToString() const;

@@ -38,7 +38,8 @@ using ListTargets = std::function<Result<Targets>()>;
 /// What becomes of a store whose topology, rights or settings allow no proof (SHIM-3).
 enum class OnUnfit { kRaise, kUnproven };
 
-/// What `Wrap` and `Register` take, the same words for every store; what is not said stays as it was, or at its default.
+/// What `Wrap` and `Register` take, the same words for every store; what is not said stays as it was, or at its
+/// default.
 struct StoreOptions {
   // NOLINTNEXTLINE(google-explicit-constructor): a name alone is what most wraps say.
   StoreOptions(std::string store) : name(std::move(store)) {}
@@ -46,8 +47,9 @@ struct StoreOptions {
   StoreOptions(const char* store) : name(store) {}
 
   std::string name;                                ///< The store's logical name, the same in every service.
-  /// The servers that readers of this region may use. Without it, and without `list_replicas`, a wrap adds its client's own server to
-  /// those that other wraps of the store name (BAR-22): a process that only writes at a distant primary names them there, too.
+  /// The servers that readers of this region may use. Without it, and without `list_replicas`, a wrap adds its client's
+  /// own server to those that other wraps of the store name (BAR-22): a process that only writes at a distant primary
+  /// names them there, too.
   std::optional<Targets> replicas;
   ListTargets list_replicas;                       ///< Or what lists them.
   std::optional<bool> wait_on_read;                ///< Each read waits first for the scope's writes (BAR-50).
@@ -118,7 +120,8 @@ class Store {
   /// Whether its object keys travel as hashes (SHIM-21).
   bool hashes_keys() const;
 
-  /// A wrap says which keys hold envelopes (nothing: no key does); every wrap of the store has to say the same (SHIM-37).
+  /// A wrap says which keys hold envelopes (nothing: no key does); every wrap of the store has to say the same
+  /// (SHIM-37).
   ///
   /// kConfiguration where an earlier one said otherwise: one would misread the other's values.
   Result<void> AgreeOnEnvelopes(const std::optional<std::string>& keys);
@@ -128,25 +131,27 @@ class Store {
 
   // Servers
 
-  /// A wrapped client's own server joins the store; and the region, where that wrap's options name no replicas and no setting
-  /// does (BAR-22).
+  /// A wrapped client's own server joins the store; and the region, where that wrap's options name no replicas and no
+  /// setting does (BAR-22).
   std::shared_ptr<Server> UseServer(const StoreOptions& options, const std::any& target, std::string address = {});
 
-  /// The same of the server that a connection has when it is wrapped. It stays where the connection is closed or lost, because
-  /// the application opens others without saying so; and leaves where this one is made anew elsewhere (BAR-62).
+  /// The same of the server that a connection has when it is wrapped. It stays where the connection is closed or lost,
+  /// because the application opens others without saying so; and leaves where this one is made anew elsewhere (BAR-62).
   std::shared_ptr<Lead> NameServer(const StoreOptions& options, const std::any& target, std::string address);
 
-  /// A wrapped connection leads to this server now, before it is used: it joins, as long as one leads there (BAR-52, BAR-62).
+  /// A wrapped connection leads to this server now, before it is used: it joins, as long as one leads there (BAR-52,
+  /// BAR-62).
   ///
-  /// Returns the lead to keep in place of `before`, which may be that one. `descriptor` is the connection's socket, which a thread
-  /// of Antipode's own looks at every 5 s while barriers come.
+  /// Returns the lead to keep in place of `before`, which may be that one. `descriptor` is the connection's socket,
+  /// which a thread of Antipode's own looks at every 5 s while barriers come.
   std::shared_ptr<Lead> Reach(const std::shared_ptr<Lead>& before, const StoreOptions& options, const std::any& target,
                               std::string address, int descriptor);
 
   /// The servers of reach `region`; with `own` those of wrapped clients (reach `replica`).
   std::vector<std::shared_ptr<Server>> Servers(bool own = false);
 
-  /// The addresses that discovery took away lately and that are not judged: an open connection may still lead there (BAR-54).
+  /// The addresses that discovery took away lately and that are not judged: an open connection may still lead there
+  /// (BAR-54).
   std::vector<std::string> Gone(bool own = false);
 
   /// Why nobody knows the servers of this reach, whom a list function has to name; empty where somebody does (BAR-53).
@@ -157,8 +162,8 @@ class Store {
 
   // What the engine calls
 
-  /// Takes one of the places of parked barriers, for a thread or a task, and of its entries; false where all are taken (BAR-39,
-  /// BAR-60).
+  /// Takes one of the places of parked barriers, for a thread or a task, and of its entries; false where all are taken
+  /// (BAR-39, BAR-60).
   bool TakePlace(std::int64_t limit, bool tasks, std::int64_t entries);
   /// The barrier is parked no more.
   void GivePlaceBack(bool tasks, std::int64_t entries);
@@ -245,8 +250,8 @@ class Store {
   const std::unique_ptr<Ages> ages_;
 };
 
-/// Registers a store, or joins the one of that name: what every shim's `Wrap` and `Register` do. Fails (kConfiguration) for
-/// a name that the wire cannot carry, or one that another kind of store has.
+/// Registers a store, or joins the one of that name: what every shim's `Wrap` and `Register` do. Fails (kConfiguration)
+/// for a name that the wire cannot carry, or one that another kind of store has.
 Result<std::shared_ptr<Store>> JoinStore(const ShimType& type, const StoreOptions& options);
 
 /// The same with a kind that was made known by `Register<T>(kind)`.

@@ -1,7 +1,8 @@
 /// \file
 /// What Antipode counts and measures: plain numbers to read, and a sink for a library that exports them (spec OBS).
 ///
-/// Where OpenTelemetry's API is there, `antipode::otel` installs such a sink. Without, everything works all the same (OBS-10).
+/// Where OpenTelemetry's API is there, `antipode::otel` installs such a sink. Without, everything works all the same
+/// (OBS-10).
 #ifndef ANTIPODE_TELEMETRY_H_
 #define ANTIPODE_TELEMETRY_H_
 
@@ -79,8 +80,8 @@ struct SpanName {
 /// Names and values of a span's event: texts, numbers and lists of texts; every name begins with `antipode.` (OBS-4).
 using EventAttributes = std::map<std::string, std::variant<std::string, double, std::vector<std::string>>>;
 
-/// What exports the numbers and makes the spans. Called by any thread, never on the barrier's free path (OBS-9); it must not
-/// throw.
+/// What exports the numbers and makes the spans. Called by any thread, never on the barrier's free path (OBS-9); it
+/// must not throw.
 class TelemetrySink {
  public:
   TelemetrySink() = default;

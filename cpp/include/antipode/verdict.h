@@ -20,8 +20,8 @@ enum class Verdict {
 
 /// What kept a store from being proved (BAR-59): where writes differ, the first in this order counts.
 enum class UnprovenKind {
-  kHistory,     ///< The write belongs to a history that the server does not know, or that ended before it: it may be lost.
-  kRight,       ///< A right is missing.
+  kHistory,  ///< The write belongs to a history that the server does not know, or that ended before it: it may be lost.
+  kRight,    ///< A right is missing.
   kConnection,  ///< Connecting or logging in failed.
   kNotOpened,   ///< No server is known yet.
   kDiscovery,   ///< What lists the servers does not list any, or fails (BAR-53).

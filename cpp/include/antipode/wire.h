@@ -35,7 +35,8 @@ std::string Unspell(std::string_view text);
 /// Spells a key; one that would pass 1,024 characters is spelled in its hashed form (WIRE-18).
 std::string SpellKey(std::string_view key);
 
-/// The hashed form of a key: NUL, `h-`, 32 hexadecimal digits of its SHA-256 (WIRE-17). One in that form stays as it is.
+/// The hashed form of a key: NUL, `h-`, 32 hexadecimal digits of its SHA-256 (WIRE-17). One in that form stays as it
+/// is.
 std::string HashedKey(std::string_view key);
 
 /// Whether a key is in its hashed form: a store that asks by key cannot ask for it.
@@ -47,10 +48,11 @@ bool IsSpelled(std::string_view text);
 /// The text without the wire form's white space at both ends.
 std::string_view Strip(std::string_view text);
 
-/// The lineage texts in the values of one carrier, made strict: joined lines, properties, white space, escapes (WIRE-28).
+/// The lineage texts in the values of one carrier, made strict: joined lines, properties, white space, escapes
+/// (WIRE-28).
 ///
-/// What comes back is still to be read. Empty items are left out; values that hold nothing else give one empty text, which
-/// nobody can read: something was lost on the way (WIRE-30).
+/// What comes back is still to be read. Empty items are left out; values that hold nothing else give one empty text,
+/// which nobody can read: something was lost on the way (WIRE-30).
 std::vector<std::string> UnwrapHeader(const std::vector<std::string_view>& values);
 
 }  // namespace antipode::wire

@@ -43,8 +43,8 @@ std::string ToString(const Version& version);
 /// an application's text is taken as UTF-8, not normalised (WIRE-38).
 class WriteId {
  public:
-  /// One write to an object. Fails (kConfiguration) for what the wire form cannot carry: an empty or over-long store name,
-  /// an epoch of more than 32 octets, a position without epoch, an opaque version without key or mark (LIN-4).
+  /// One write to an object. Fails (kConfiguration) for what the wire form cannot carry: an empty or over-long store
+  /// name, an epoch of more than 32 octets, a position without epoch, an opaque version without key or mark (LIN-4).
   static Result<WriteId> Make(std::string store, std::string key, Version version);
 
   /// Everything in the store's history `epoch` up to `counter`.

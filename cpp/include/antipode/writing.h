@@ -1,5 +1,6 @@
 /// \file
-/// One write of a wrapped client, from before it is sent until its version is known: what shims record (spec SHIM-6 to SHIM-8).
+/// One write of a wrapped client, from before it is sent until its version is known: what shims record (spec SHIM-6 to
+/// SHIM-8).
 #ifndef ANTIPODE_WRITING_H_
 #define ANTIPODE_WRITING_H_
 
@@ -16,8 +17,9 @@
 
 namespace antipode {
 
-/// A write in flight to a store. It is pending in the current scope until one of its verbs is called; where none is, its end
-/// leaves its outcome unknown, and it stays pending: an early return of a shim cannot lose a write (SCOPE-14, SCOPE-17).
+/// A write in flight to a store. It is pending in the current scope until one of its verbs is called; where none is,
+/// its end leaves its outcome unknown, and it stays pending: an early return of a shim cannot lose a write (SCOPE-14,
+/// SCOPE-17).
 namespace history {
 class NotedWrite;
 }  // namespace history
@@ -34,11 +36,12 @@ class [[nodiscard]] Writing {
   /// transaction, pipeline or batch, which several scopes may share; each of them gets what becomes of it (SCOPE-24).
   void JoinScope(const Site& site = Site());
 
-  /// What may rest beside what is written next: the current scope's lineage as it is now, other writes in flight marked (SCOPE-16).
+  /// What may rest beside what is written next: the current scope's lineage as it is now, other writes in flight marked
+  /// (SCOPE-16).
   Lineage Beside() const;
 
-  /// The write has this version: an object's with a key, a position where the store's shim gives positions. A version that
-  /// the wire cannot carry makes the lineage incomplete for the store.
+  /// The write has this version: an object's with a key, a position where the store's shim gives positions. A version
+  /// that the wire cannot carry makes the lineage incomplete for the store.
   void Record(const Version& version);
 
   /// A write that changed nothing takes where the store is now, without the check of plausibility (EPOCH-4).

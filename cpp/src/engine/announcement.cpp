@@ -31,7 +31,8 @@ std::string WordsInForce() {
   const auto now = InForce();
   std::string stores;
   for (const auto& store : CurrentRegistry()->All()) stores += (stores.empty() ? "" : ",") + Words(*store);
-  std::string line = "mode=" + std::string(ToString(now->mode)) + " region=" + (now->region.empty() ? "-" : now->region) +
+  std::string line = "mode=" + std::string(ToString(now->mode)) +
+                     " region=" + (now->region.empty() ? "-" : now->region) +
                      " stores=" + (stores.empty() ? "-" : stores) + " trust=" + std::string(ToString(now->trust));
   if (now->edge) line += " edge=true";
   return now->mode == Mode::kDryRun ? line + " records=" + now->records + "/" : line;

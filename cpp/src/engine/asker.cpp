@@ -204,7 +204,9 @@ void Asker::Turn(Pace& pace) {
     looked_at = inside_.waiters.looked_at();
   }
   if (now < due && (woken == Woken::kTime || down)) return;
-  if (woken == Woken::kPush && (!wanted || (unhurried && !looked_at && now < due))) return;  // whoever comes next asks anew
+  if (woken == Woken::kPush && (!wanted || (unhurried && !looked_at && now < due))) {
+    return;  // whoever comes next asks anew
+  }
   if (woken == Woken::kPoke && now - pace.asked_at < kBreath) {
     // Bounded even while barriers keep arriving: those of one breath are asked for together.
     std::this_thread::sleep_until(pace.asked_at + kBreath);
@@ -339,8 +341,8 @@ Answers Asker::Ask(const std::vector<WriteId>& ids, bool looked_at, bool hurried
   });
 }
 
-// The address may come to lead to another server, while an open connection stays at the old one (BAR-55). What was seen by a tap
-// is seen once.
+// The address may come to lead to another server, while an open connection stays at the old one (BAR-55). What was seen
+// by a tap is seen once.
 void Asker::Reconnect() {
   const TimePoint now = Clock::now();
   const bool is_tap = inside_.shim->capabilities().tap;

@@ -25,7 +25,8 @@ struct Running {
 Running& TheRunning() { return ForkSafe<Running, LockOrder::kInner>(); }
 
 // What each read of the fallback first waits for: what was asked about, and what the block around it waits for anyway.
-Lineage WaitedFor(const Lineage& judged, const std::optional<std::vector<std::string>>& stores, const ReadingBlock* outer) {
+Lineage WaitedFor(const Lineage& judged, const std::optional<std::vector<std::string>>& stores,
+                  const ReadingBlock* outer) {
   Lineage after = judged;
   if (stores) {
     std::vector<WriteId> ids;

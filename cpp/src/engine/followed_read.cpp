@@ -77,7 +77,8 @@ struct FollowedRead::Inside : std::enable_shared_from_this<Inside> {
     for (const WriteId& id : ids) {
       if (!Shows(id, versions)) wanted.emplace_back(server, id);
     }
-    const bool proven = std::all_of(wanted.begin(), wanted.end(), [&](const auto& each) { return IsHeld(*server, each.second); });
+    const bool proven =
+        std::all_of(wanted.begin(), wanted.end(), [&](const auto& each) { return IsHeld(*server, each.second); });
     if (proven) {
       Count("followed_reads");
       return;
@@ -93,7 +94,8 @@ struct FollowedRead::Inside : std::enable_shared_from_this<Inside> {
     if (following::Follow(wanted, over, std::move(missed))) Count("followed_reads");
   }
 
-  // Has the first of our own reads made, where it is still in time when its turn comes (REC-22). Called by the engine's thread.
+  // Has the first of our own reads made, where it is still in time when its turn comes (REC-22). Called by the engine's
+  // thread.
   void ReadBefore() {
     Repeats::Instance().Soon([self = shared_from_this()](bool may) {
       Before expected = Before::kNone;
@@ -106,7 +108,8 @@ struct FollowedRead::Inside : std::enable_shared_from_this<Inside> {
   void Followed(const Writes& writes) {
     const bool read_before = before.exchange(Before::kTooLate) == Before::kSent;
     Writes late;
-    std::copy_if(writes.begin(), writes.end(), std::back_inserter(late), [](const Write& write) { return write.Late(); });
+    std::copy_if(writes.begin(), writes.end(), std::back_inserter(late),
+                 [](const Write& write) { return write.Late(); });
     if (older) {
       Put("stale", writes, "version");
       return;
@@ -119,14 +122,15 @@ struct FollowedRead::Inside : std::enable_shared_from_this<Inside> {
     }
     const bool seen = std::all_of(writes.begin(), writes.end(), [](const Write& write) { return write.visible_after; });
     const bool comparable = repeat && seen && (read_before || !unseen);
-    if (comparable && Repeats::Instance().Later([self = shared_from_this(), late](bool may) { self->Compare(late, may); })) {
+    if (comparable &&
+        Repeats::Instance().Later([self = shared_from_this(), late](bool may) { self->Compare(late, may); })) {
       return;
     }
     Put("behind", late, {});
   }
 
-  // Reads again, and says whether the result is another one now: of our own reads, one that is so twice (REC-22). Done behind
-  // `ReadBefore`, by the same thread.
+  // Reads again, and says whether the result is another one now: of our own reads, one that is so twice (REC-22). Done
+  // behind `ReadBefore`, by the same thread.
   void Compare(const Writes& late, bool may) {
     bool other = false;
     if (may && digest) {
@@ -140,7 +144,8 @@ struct FollowedRead::Inside : std::enable_shared_from_this<Inside> {
   std::optional<Digest> Again() const {
     std::optional<Digest> now;
     const bool read = Quietly([&] { now = DigestOf(repeat); });
-    return read ? now : std::nullopt;  // GCC 12 leaves `now` as it finds it where an exception comes, and takes that for a digest
+    return read ? now : std::nullopt;  // GCC 12 leaves `now` as it finds it where an exception comes, and takes that
+                                       // for a digest
   }
 
   void Put(std::string_view kind, const Writes& writes, std::string_view confirmed) {
@@ -182,7 +187,8 @@ struct FollowedRead::Inside : std::enable_shared_from_this<Inside> {
   Moment moment;
   std::string site;
   Origin origin;
-  std::optional<std::pair<Ordered, Ordered>> older;  // the entry that the value itself is older than, and its own version
+  std::optional<std::pair<Ordered, Ordered>>
+      older;                     // the entry that the value itself is older than, and its own version
   std::optional<Digest> digest;  // of what came; where that is not known, of the first of our own reads
   Octets repeat;
   bool unseen = false;  // what came is not known

@@ -1,5 +1,6 @@
 /// \file
-/// Writes that dry-run follows with nobody waiting: looked at first, then parked until they are seen (spec REC-5, REC-15).
+/// Writes that dry-run follows with nobody waiting: looked at first, then parked until they are seen (spec REC-5,
+/// REC-15).
 #ifndef ANTIPODE_ENGINE_FOLLOWING_H_
 #define ANTIPODE_ENGINE_FOLLOWING_H_
 
@@ -44,7 +45,8 @@ struct Write {
   std::shared_ptr<Server> server;
   WriteId write_id;
   std::optional<Visibility> first;  ///< Nothing where the server did not answer, or where nobody asked it any more.
-  std::optional<std::uint64_t> at;  ///< How far the server was in the write's epoch at the first look, as far as it said.
+  std::optional<std::uint64_t>
+      at;  ///< How far the server was in the write's epoch at the first look, as far as it said.
   std::optional<Visibility> answer;  ///< The last one.
   bool left_out = false;  ///< The server did not answer for so long that a barrier would leave it out.
   std::optional<Duration> visible_after;
@@ -54,10 +56,12 @@ using Writes = std::vector<Write>;
 using Wanted = std::vector<std::pair<std::shared_ptr<Server>, WriteId>>;
 /// Called once, by a thread of the engine, when all are seen, given up, or after the time.
 using Over = std::function<void(const Writes&)>;
-/// Called at most once, before `Over`, by the same thread, where the first look said of one of them that it is not there yet.
+/// Called at most once, before `Over`, by the same thread, where the first look said of one of them that it is not
+/// there yet.
 using Missed = std::function<void()>;
 
-/// Follows writes, with nobody waiting: the needs of the first look. Null where too many are followed; then nothing is called.
+/// Follows writes, with nobody waiting: the needs of the first look. Null where too many are followed; then nothing is
+/// called.
 std::shared_ptr<Group> Follow(const Wanted& wanted, Over over, Missed missed = nullptr);
 
 /// Seconds until the last of these was seen; nothing where one was not.

@@ -58,7 +58,8 @@ std::optional<BarrierResult> FreePass(const LineageScope& scope, const BarrierOp
 }
 
 void Remember(const Plan& plan, const BarrierResult& result) {
-  if (!plan.scope || plan.names || plan.reach != Reach::kRegion || result.vacuous() || !plan.recorded.empty() || !plan.in_doubt.empty()) {
+  if (!plan.scope || plan.names || plan.reach != Reach::kRegion || result.vacuous() || !plan.recorded.empty() ||
+      !plan.in_doubt.empty()) {
     return;
   }
   const Duration ttl = InForce()->free_path_ttl;
@@ -78,9 +79,9 @@ void Remember(const Plan& plan, const BarrierResult& result) {
       if (proof) servers.emplace_back(server, *proof);
     }
   }
-  plan.scope->KeepProof(plan.lineage, std::make_shared<const Pass>(Pass{plan.registry_generation, plan.settings_generation,
-                                                                        ttl, std::move(stores), std::move(servers),
-                                                                        WithoutWait(result)}));
+  plan.scope->KeepProof(plan.lineage,
+                        std::make_shared<const Pass>(Pass{plan.registry_generation, plan.settings_generation, ttl,
+                                                          std::move(stores), std::move(servers), WithoutWait(result)}));
 }
 
 }  // namespace antipode

@@ -9,8 +9,8 @@
 
 namespace antipode {
 
-/// The result of repeating the scope's barrier while its proofs are fresh; nothing where it has to be asked. Options out of
-/// the ordinary are left to the long way, which refuses mistakes.
+/// The result of repeating the scope's barrier while its proofs are fresh; nothing where it has to be asked. Options
+/// out of the ordinary are left to the long way, which refuses mistakes.
 std::optional<BarrierResult> FreePass(const LineageScope& scope, const BarrierOptions& options);
 
 /// Keeps the proof of a whole pass over positions in the scope, where the next barrier finds it.

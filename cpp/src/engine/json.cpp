@@ -75,7 +75,9 @@ JsonObject& JsonObject::Number(std::string_view name, double value) {
   return Member(name, text);
 }
 
-JsonObject& JsonObject::Integer(std::string_view name, std::int64_t value) { return Member(name, std::to_string(value)); }
+JsonObject& JsonObject::Integer(std::string_view name, std::int64_t value) {
+  return Member(name, std::to_string(value));
+}
 
 JsonObject& JsonObject::Flag(std::string_view name, bool value) { return Member(name, value ? "true" : "false"); }
 

@@ -140,7 +140,8 @@ StoreResult JudgeStore(const Asked& asked, const Group& group, Duration waited, 
 std::string CureOfTimeout(const Plan& plan, const BarrierResult& result, const std::vector<std::string>& names) {
   const auto is_down = [&](const Asked& asked) {
     return std::find(names.begin(), names.end(), asked.store->name()) != names.end() &&
-           std::any_of(asked.servers.begin(), asked.servers.end(), [](const auto& server) { return !server->Down().empty(); });
+           std::any_of(asked.servers.begin(), asked.servers.end(),
+                       [](const auto& server) { return !server->Down().empty(); });
   };
   if (std::any_of(plan.asked.begin(), plan.asked.end(), is_down)) {
     return "See that its server runs and lets this process in: antipode doctor URL.";

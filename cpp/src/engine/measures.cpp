@@ -81,7 +81,9 @@ void BarrierWaited(const BarrierSpan& barrier, const std::vector<Wait>& waits) {
     Record("antipode.wait.duration",
            {{"store", wait.store}, {"store.kind", wait.kind}, {"verdict", ToString(wait.verdict)}, {"reach", reach}},
            Seconds(wait.duration));
-    if (wait.lag) Record("antipode.replica.lag", {{"store", wait.store}, {"region", barrier.region}}, Seconds(*wait.lag));
+    if (wait.lag) {
+      Record("antipode.replica.lag", {{"store", wait.store}, {"region", barrier.region}}, Seconds(*wait.lag));
+    }
   }
   const std::shared_ptr<TelemetrySink> sink = Sink();
   if (!sink) return;

@@ -1,5 +1,6 @@
 /// \file
-/// What the engine counts and measures (spec OBS). Nothing here but `CountBarrier` is called on the barrier's free path.
+/// What the engine counts and measures (spec OBS). Nothing here but `CountBarrier` is called on the barrier's free
+/// path.
 #ifndef ANTIPODE_ENGINE_MEASURES_H_
 #define ANTIPODE_ENGINE_MEASURES_H_
 

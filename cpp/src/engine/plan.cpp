@@ -161,7 +161,9 @@ WantedWrites Plan::Wanted() const {
 }
 
 bool Plan::LeavesUnjudged() const {
-  if (expired_branches || !in_doubt.empty() || !elsewhere.empty() || !expected.empty() || !switched_off.empty()) return true;
+  if (expired_branches || !in_doubt.empty() || !elsewhere.empty() || !expected.empty() || !switched_off.empty()) {
+    return true;
+  }
   if (!lineage.IsComplete() && !lineage.IsComplete(AskedNames())) return true;
   if (!scope) return false;
   const std::vector<Gap> gaps = scope->gaps();
@@ -181,10 +183,11 @@ Result<Plan> MakePlan(ScopePtr scope, const Lineage* lineage, const BarrierOptio
   plan.site = site.ToString();
   const auto now = InForce();
   if (lineage == nullptr && !scope) {
-    return Mistake(
-        "AP101",
-        "antipode::Barrier() was called outside any scope, so there is no lineage to wait for. Open an antipode::Scope, "
-        "carry one to this thread by antipode::Carry, or give it a lineage. (site: " + plan.site + ")");
+    return Mistake("AP101",
+                   "antipode::Barrier() was called outside any scope, so there is no lineage to wait for. Open an "
+                   "antipode::Scope, "
+                   "carry one to this thread by antipode::Carry, or give it a lineage. (site: " +
+                       plan.site + ")");
   }
   if (lineage == nullptr) {  // before the lineage: what ends in between is in doubt once too often, not once too few
     for (auto& each : scope->InDoubt()) plan.in_doubt.insert(std::move(each));
@@ -193,10 +196,11 @@ Result<Plan> MakePlan(ScopePtr scope, const Lineage* lineage, const BarrierOptio
   plan.scope = std::move(scope);
   const std::shared_ptr<Registry> registry = CurrentRegistry();
   if (registry->All().empty() && now->stores.empty()) {
-    return Mistake(
-        "AP108",
-        "antipode::Barrier() was called in a process that has registered no store: wrap a client, or register the store "
-        "that it should wait for. (site: " + plan.site + ")");
+    return Mistake("AP108",
+                   "antipode::Barrier() was called in a process that has registered no store: wrap a client, or "
+                   "register the store "
+                   "that it should wait for. (site: " +
+                       plan.site + ")");
   }
   Announce();
   if (options.stores()) {
@@ -216,10 +220,10 @@ Result<Plan> MakePlan(ScopePtr scope, const Lineage* lineage, const BarrierOptio
   }
   plan.reach = options.reach().value_or(Reach::kRegion);
   if (plan.reach == Reach::kSession) {
-    return Mistake(
-        "AP111",
-        "Reach(kSession) speaks of one connection, which a barrier does not have: read in antipode::Reading(lineage), or "
-        "wrap with WaitOnRead(true)");
+    return Mistake("AP111",
+                   "Reach(kSession) speaks of one connection, which a barrier does not have: read in "
+                   "antipode::Reading(lineage), or "
+                   "wrap with WaitOnRead(true)");
   }
   plan.require_complete = options.require_complete();
   plan.dry_run = options.dry_run() || now->mode == Mode::kDryRun;

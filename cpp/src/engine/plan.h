@@ -39,8 +39,8 @@ struct Plan {
   std::vector<Asked> asked;
   /// Stores of the lineage that this process has not registered.
   std::vector<std::string> elsewhere;
-  /// Those of them that `ANTIPODE_STORES` says it will register: unproven until then. And `antipode-branches` where a branch
-  /// is open (BRANCH-18).
+  /// Those of them that `ANTIPODE_STORES` says it will register: unproven until then. And `antipode-branches` where a
+  /// branch is open (BRANCH-18).
   std::vector<std::string> expected;
   /// Stores in dry-run while the process enforces: followed and recorded, not waited for (BAR-49).
   std::vector<Asked> recorded;
@@ -60,7 +60,8 @@ struct Plan {
   std::uint64_t registry_generation = 0;
   std::uint64_t settings_generation = 0;
   std::string site;
-  /// Where the scope's own lineage is judged: the asked stores of its writes in flight, and whether each one's outcome is unknown.
+  /// Where the scope's own lineage is judged: the asked stores of its writes in flight, and whether each one's outcome
+  /// is unknown.
   std::set<std::pair<std::string, bool>> in_doubt;
 
   /// Every write, at every server where it has to be seen.

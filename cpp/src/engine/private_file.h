@@ -1,4 +1,5 @@
-// Files that name objects of the application: nobody else reads them, and no link leads their writer astray (spec REC-25).
+// Files that name objects of the application: nobody else reads them, and no link leads their writer astray (spec
+// REC-25).
 #ifndef ANTIPODE_SRC_ENGINE_PRIVATE_FILE_H_
 #define ANTIPODE_SRC_ENGINE_PRIVATE_FILE_H_
 
@@ -11,9 +12,9 @@ namespace antipode {
 // A file of this process, open at its end; it is closed with the object.
 class PrivateFile {
  public:
-  // Opens `folder/name`, which this process made before, or makes it: 0600, in a folder that is made 0700 where it is not there.
-  // A file of somebody else's at that name is left alone, and another name is taken (`a.jsonl`, `a-2.jsonl` …). Where the folder
-  // holds `most_octets` already no file is made. `refused()` says why there is none.
+  // Opens `folder/name`, which this process made before, or makes it: 0600, in a folder that is made 0700 where it is
+  // not there. A file of somebody else's at that name is left alone, and another name is taken (`a.jsonl`, `a-2.jsonl`
+  // …). Where the folder holds `most_octets` already no file is made. `refused()` says why there is none.
   PrivateFile(const std::string& folder, const std::string& name, std::uintmax_t most_octets);
   ~PrivateFile();
   PrivateFile(const PrivateFile&) = delete;

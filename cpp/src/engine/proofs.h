@@ -17,8 +17,8 @@ class Waiters;
 /// Proofs of one server. The server's lock guards it; `Fresh` needs none.
 class Proofs {
  public:
-  /// One reply proved this. What another instance or epoch proved is dropped, and all of it where the server went back. Nothing
-  /// of a reply that was overtaken is kept.
+  /// One reply proved this. What another instance or epoch proved is dropped, and all of it where the server went back.
+  /// Nothing of a reply that was overtaken is kept.
   void Take(const std::string& instance, const std::string& epoch, const Ends& positions, TimePoint now,
             Waiters& waiters);
 
@@ -28,7 +28,8 @@ class Proofs {
   /// A question goes out now: its answer speaks of the data as they are.
   void Asked() noexcept { asked_under_ = drops_; }
 
-  /// Whether the data were replaced while the last question was on its way: its answer may speak of those before (BAR-33).
+  /// Whether the data were replaced while the last question was on its way: its answer may speak of those before
+  /// (BAR-33).
   bool Overtaken() const noexcept { return asked_under_ != drops_; }
 
   /// And nothing is known of where the server was.

@@ -1,5 +1,6 @@
 /// \file
-/// One dry-run record while it is made: what every record has, and what of it is an event of the current span (spec REC, OBS-11).
+/// One dry-run record while it is made: what every record has, and what of it is an event of the current span (spec
+/// REC, OBS-11).
 #ifndef ANTIPODE_ENGINE_RECORD_H_
 #define ANTIPODE_ENGINE_RECORD_H_
 

@@ -65,14 +65,17 @@ std::vector<std::string> DueLines() {
 
 // What a barrier would have found of one store; a server that does not answer is left out, as by a barrier.
 Verdict VerdictOf(const Asked& asked, const std::vector<const following::Write*>& writes, bool left_out) {
-  if (std::any_of(writes.begin(), writes.end(), [](const auto* write) { return write->Late(); })) return Verdict::kNotYet;
+  if (std::any_of(writes.begin(), writes.end(), [](const auto* write) { return write->Late(); })) {
+    return Verdict::kNotYet;
+  }
   if (left_out && FailsWithoutReplica(asked)) return Verdict::kUnproven;
   const bool seen = std::all_of(writes.begin(), writes.end(), [](const auto* write) { return write->ThereAtOnce(); });
   return seen && !writes.empty() ? Verdict::kVisible : Verdict::kUnproven;
 }
 
 // One store of a barrier record; whether it was visible at the first look.
-bool AddStore(std::vector<JsonObject>& stores, const Asked& asked, const following::Writes& writes, const std::string& site) {
+bool AddStore(std::vector<JsonObject>& stores, const Asked& asked, const following::Writes& writes,
+              const std::string& site) {
   std::vector<const following::Write*> judged;
   std::set<std::string> servers;
   bool left_out = false;
@@ -168,7 +171,8 @@ std::shared_ptr<Group> Follow(const Plan& plan, const std::vector<Asked>& asked)
     PutBarrier(record, plan, asked, writes, unjudged);
   });
   if (group) return group;
-  PutBarrier(std::move(record), plan, asked, {}, unjudged);  // bounded: this one is not followed, and its record says that nobody knows
+  PutBarrier(std::move(record), plan, asked, {},
+             unjudged);  // bounded: this one is not followed, and its record says that nobody knows
   return std::make_shared<Group>(Duration::zero());
 }
 
@@ -218,7 +222,8 @@ void LateWrite(const std::string& site, const std::string& store, const std::str
            "late_write " + reason + " " + store + " " + site);
 }
 
-void Incomplete(const std::string& reason, const std::string& store, const LineageScope* scope, const std::string& site) {
+void Incomplete(const std::string& reason, const std::string& store, const LineageScope* scope,
+                const std::string& site) {
   Record record("incomplete");
   if (!site.empty()) record.Text("site", site);
   if (!store.empty()) record.Text("store", store);

@@ -16,8 +16,8 @@ namespace antipode::records {
 /// The process is in dry-run: from now on there are summaries (REC-16).
 void Start();
 
-/// Counts a barrier that waited for all it was asked for, and passed: for summaries of a process that enforces, where the folder of
-/// records was named (REC-26).
+/// Counts a barrier that waited for all it was asked for, and passed: for summaries of a process that enforces, where
+/// the folder of records was named (REC-26).
 void CountEnforced();
 
 /// Follows a barrier's writes with nobody waiting: when all are seen, or after 30 s, one record is written (REC-5).

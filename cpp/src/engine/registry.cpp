@@ -69,8 +69,9 @@ Result<std::shared_ptr<Store>> Registry::Join(const ShimType& type, const StoreO
   }
   if (options.replicas && options.replicas->empty()) {  // BAR-53
     return Error{ErrorCode::kConfiguration, "AP501",
-                 options.name + ": Replicas({}) names no server: name those that readers of this region may use, or leave "
-                                "it out for the client's own"};
+                 options.name +
+                     ": Replicas({}) names no server: name those that readers of this region may use, or leave "
+                     "it out for the client's own"};
   }
   std::shared_ptr<Store> store;
   {

@@ -86,7 +86,8 @@ void Repeats::End() {
 }
 
 void Repeats::AfterForkInChild() {
-  new std::vector<Job>(std::move(jobs_));  // NOLINT(cppcoreguidelines-owning-memory): left where it is, with what it holds
+  new std::vector<Job>(
+      std::move(jobs_));  // NOLINT(cppcoreguidelines-owning-memory): left where it is, with what it holds
   jobs_.clear();
   static_cast<void>(thread_.release());
   busy_ = false;

@@ -37,7 +37,8 @@ BarrierResult::Held Hold(const Plan& plan, Duration waited, StoreResults stores)
   if (plan.scope) held.gaps = plan.scope->gaps();
   held.left_unjudged = LeftOut(stores) || !plan.recorded.empty() || plan.LeavesUnjudged();
   for (const auto& [store, is_unknown] : plan.in_doubt) {  // BAR-56
-    const char* const state = is_unknown ? "its outcome is not known" : "it has not been answered, or not been committed";
+    const char* const state =
+        is_unknown ? "its outcome is not known" : "it has not been answered, or not been committed";
     held.gaps.push_back({"pending", store, std::string("a write of this scope: ") + state});
   }
   if (plan.expired_branches) held.gaps.push_back({"branch", "", kExpiredBranches});
@@ -63,7 +64,9 @@ BarrierResult RecordOnly(const Plan& plan) {
 
 Outcome OutcomeOf(const Plan& plan, const BarrierResult& result, const Group& group) {
   if (result.vacuous()) return Outcome::kVacuous;
-  if (result.satisfied()) return plan.require_complete && !result.complete() ? Outcome::kIncomplete : Outcome::kSatisfied;
+  if (result.satisfied()) {
+    return plan.require_complete && !result.complete() ? Outcome::kIncomplete : Outcome::kSatisfied;
+  }
   if (group.overloaded) return Outcome::kOverloaded;
   const auto& stores = result.stores();
   const bool unproven = std::any_of(stores.begin(), stores.end(),

@@ -22,7 +22,9 @@ bool IsSampled(const std::optional<SpanName>& span) {
     std::uint64_t number = 0;
     const auto read = std::from_chars(end - kRandomDigits, end, number, 16);
     // Exactly, as a number of 56 bits and not as the double that it would be rounded to.
-    if (read.ec == std::errc() && read.ptr == end) return number < static_cast<std::uint64_t>(std::ceil(std::ldexp(share, 56)));
+    if (read.ec == std::errc() && read.ptr == end) {
+      return number < static_cast<std::uint64_t>(std::ceil(std::ldexp(share, 56)));
+    }
   }
   thread_local std::minstd_rand chance{std::random_device{}()};
   return std::uniform_real_distribution<double>()(chance) < share;

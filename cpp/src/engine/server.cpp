@@ -64,8 +64,9 @@ void Server::Park(Need& need) {
     } catch (const std::exception& error) {  // no descriptor, no thread: nothing is asked, nothing is known
       need.left_out = false;
       if (!answer) {
-        answer = Visibility::Unproven("this process can start nothing that asks " + inside_->address + " (" + error.what() + ")",
-                                      UnprovenKind::kOwnFault);
+        answer = Visibility::Unproven(
+            "this process can start nothing that asks " + inside_->address + " (" + error.what() + ")",
+            UnprovenKind::kOwnFault);
       }
     }
     if (answer || need.left_out) {
@@ -157,7 +158,12 @@ void Server::AfterForkInChild() {
 // Inside
 
 Server::Inside::Inside(Server& server, Store& of, std::shared_ptr<Shim> with, std::string at, std::any to)
-    : store(of), store_name(of.name()), shim(std::move(with)), address(std::move(at)), target(std::move(to)), asker(server, *this) {}
+    : store(of),
+      store_name(of.name()),
+      shim(std::move(with)),
+      address(std::move(at)),
+      target(std::move(to)),
+      asker(server, *this) {}
 
 std::optional<Visibility> Server::Inside::AtOnce(Need& need, TimePoint now) {
   if (need.is_position && proofs.Hold(need.epoch, need.counter, now, InForce()->free_path_ttl)) {
@@ -177,7 +183,8 @@ Duration Server::Inside::LagOf(const std::string& epoch, TimePoint now) const {
 }
 
 void Server::Inside::AfterFork() {
-  // What waited belongs to threads of the parent. It is left where it is: to end it would call back into the application.
+  // What waited belongs to threads of the parent. It is left where it is: to end it would call back into the
+  // application.
   new Waiters(std::move(waiters));  // NOLINT(cppcoreguidelines-owning-memory): left on purpose
   waiters = Waiters();
   proofs.Forget();

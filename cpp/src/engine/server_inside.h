@@ -26,7 +26,8 @@ class Server::Inside {
   /// What can be said of a need without asking: proofs, a server that is out.
   std::optional<Visibility> AtOnce(Need& need, TimePoint now);
 
-  /// How far it is behind the store's other servers in this epoch, as far as they were seen; zero in another one (BAR-57).
+  /// How far it is behind the store's other servers in this epoch, as far as they were seen; zero in another one
+  /// (BAR-57).
   Duration LagOf(const std::string& epoch, TimePoint now) const;
 
   /// In the child of a fork: the thread, its channel, its proofs and who waited stayed with the parent.

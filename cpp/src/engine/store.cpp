@@ -94,12 +94,15 @@ Result<WriteId> Store::MakeWriteId(std::string_view key, Version version) const 
 }
 
 Result<void> Store::AgreeOnEnvelopes(const std::optional<std::string>& keys) {
-  const auto quoted = [](const std::optional<std::string>& each) { return each ? "\"" + *each + "\"" : std::string("none"); };
+  const auto quoted = [](const std::optional<std::string>& each) {
+    return each ? "\"" + *each + "\"" : std::string("none");
+  };
   const std::lock_guard<std::mutex> lock(mutex_);
   if (!envelopes_) envelopes_ = keys;
   if (*envelopes_ == keys) return {};
   return Error{ErrorCode::kConfiguration, "AP503",
-               name_ + " was wrapped with EnvelopeKeys " + quoted(*envelopes_) + " before, and now with " + quoted(keys) +
+               name_ + " was wrapped with EnvelopeKeys " + quoted(*envelopes_) + " before, and now with " +
+                   quoted(keys) +
                    ": one would misread the other's values. Give every wrap of this store, in every process, the same "
                    "EnvelopeKeys"};
 }
@@ -143,7 +146,9 @@ Result<void> Store::ListBy(ListTargets list) {
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     for (auto& server : Listed()) {
-      if (!Find(own_, server->address())) former_.push_back(std::move(server));  // its thread may not be the last to hold it
+      if (!Find(own_, server->address())) {
+        former_.push_back(std::move(server));  // its thread may not be the last to hold it
+      }
     }
     listed_.clear();
     unlisted_.clear();
@@ -169,8 +174,8 @@ std::shared_ptr<Lead> Store::NameServer(const StoreOptions& options, const std::
   return Follow(options, target, std::move(address), std::nullopt);
 }
 
-std::shared_ptr<Lead> Store::Reach(const std::shared_ptr<Lead>& before, const StoreOptions& options, const std::any& target,
-                                   std::string address, int descriptor) {
+std::shared_ptr<Lead> Store::Reach(const std::shared_ptr<Lead>& before, const StoreOptions& options,
+                                   const std::any& target, std::string address, int descriptor) {
   if (before && before->server()->address() == address && before->Counts(descriptor)) return before;
   looks_.store(true);
   auto lead = Follow(options, target, std::move(address), descriptor);
@@ -194,13 +199,15 @@ std::shared_ptr<Lead> Store::Follow(const StoreOptions& options, const std::any&
   return lead;
 }
 
-// What a wrap has named whose connection is gone stays, and one of two that are gone tells of the other; the lock is held.
+// What a wrap has named whose connection is gone stays, and one of two that are gone tells of the other; the lock is
+// held.
 void Store::Settle() {
   std::vector<Reached> alive;
   for (Reached& each : reached_) {
     const std::string& address = each.server->address();
     const auto is_same = [&](const Reached& other) {
-      return other.server == each.server && other.is_region == each.is_region && !other.is_named && other.lead.expired();
+      return other.server == each.server && other.is_region == each.is_region && !other.is_named &&
+             other.lead.expired();
     };
     if (!each.lead.expired() || (!each.is_named && std::none_of(alive.begin(), alive.end(), is_same))) {
       alive.push_back(each);
@@ -339,7 +346,10 @@ bool Store::RefreshDue(TimePoint now) const noexcept {
 
 void Store::RefreshLater() {
   const TimePoint now = Clock::now();
-  if (Ticks(now) - refreshed_at_.load() < discovery::retry.load().count() || !threads::MayStart() || refreshing_.exchange(true)) return;
+  if (Ticks(now) - refreshed_at_.load() < discovery::retry.load().count() || !threads::MayStart() ||
+      refreshing_.exchange(true)) {
+    return;
+  }
   refreshed_at_.store(Ticks(now));
   const std::lock_guard<std::mutex> lock(mutex_);
   if (refresher_) refresher_->join();  // it has ended: it was it that took `refreshing_` back
@@ -353,8 +363,8 @@ void Store::RefreshLater() {
   }));
 }
 
-// Looks at the connections, and asks the functions again. An empty answer, and an error, are a fault of theirs: the last answer
-// stands for a while (BAR-53).
+// Looks at the connections, and asks the functions again. An empty answer, and an error, are a fault of theirs: the
+// last answer stands for a while (BAR-53).
 Result<void> Store::Refresh() {
   LookAtLeads();
   std::vector<std::shared_ptr<Source>> sources;
@@ -377,7 +387,9 @@ Result<void> Store::Refresh() {
   former_.erase(std::remove_if(former_.begin(), former_.end(), [](const auto& each) { return !each->Asking(); }),
                 former_.end());
   TimePoint until = TimePoint::max();
-  for (const auto& source : sources_) until = std::min(until, source->given_at ? *source->given_at + discovery::stands.load() : TimePoint());
+  for (const auto& source : sources_) {
+    until = std::min(until, source->given_at ? *source->given_at + discovery::stands.load() : TimePoint());
+  }
   known_until_.store(Ticks(until));
   refreshed_at_.store(Ticks(Clock::now()));
   return done;

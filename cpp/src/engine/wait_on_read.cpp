@@ -52,8 +52,9 @@ Result<bool> WaitFirst(const std::shared_ptr<Server>& server, Duration timeout,
   if (deadline) timeout = std::min<Duration>(timeout, std::max<Duration>(*deadline - began, Duration::zero()));
   StoreResult judged = WaitForServer(server, Lineage(ids), timeout);
   if (judged.verdict == Verdict::kVisible) return true;
-  judged.reason = store.name() + " at " + server->address() + ": " + std::string(ToString(judged.verdict)) + " (" + judged.reason +
-                  "). The read waited for it " + std::to_string(std::llround(Seconds(timeout) * 1000)) + " ms";
+  judged.reason = store.name() + " at " + server->address() + ": " + std::string(ToString(judged.verdict)) + " (" +
+                  judged.reason + "). The read waited for it " + std::to_string(std::llround(Seconds(timeout) * 1000)) +
+                  " ms";
   judged.waited = Clock::now() - began;
   const Result<void> allowed = WaitedInVain(store.name(), std::move(judged), scope);
   if (!allowed.ok()) return allowed.error();

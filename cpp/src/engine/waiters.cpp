@@ -9,7 +9,8 @@ namespace {
 
 constexpr std::size_t kMostObjects = 200;
 constexpr int kInARow = 5;
-constexpr std::size_t kMostKept = 1000;  // unknown epochs, and keys and epochs that timed out; the oldest are forgotten first
+constexpr std::size_t kMostKept =
+    1000;  // unknown epochs, and keys and epochs that timed out; the oldest are forgotten first
 constexpr std::size_t kMostAges = 128;
 constexpr Duration kAgeStep = std::chrono::milliseconds(100);
 std::atomic<Duration::rep> linger{std::chrono::duration_cast<Duration>(std::chrono::seconds(10)).count()};
@@ -27,7 +28,8 @@ std::string CountedBy(const Need& need) { return need.is_position ? "e" + need.e
 template <class Map>
 void Bound(Map& map) {
   if (map.size() <= kMostKept) return;
-  map.erase(std::min_element(map.begin(), map.end(), [](const auto& a, const auto& b) { return a.second.last < b.second.last; }));
+  map.erase(std::min_element(map.begin(), map.end(),
+                             [](const auto& a, const auto& b) { return a.second.last < b.second.last; }));
 }
 
 std::string OneDecimal(double value) {
@@ -69,7 +71,8 @@ void Ages::Note(const std::string& epoch, std::uint64_t counter, TimePoint now) 
 Duration Ages::Lag(const std::string& epoch, std::uint64_t counter, TimePoint now) const {
   const std::lock_guard<std::mutex> lock(mutex_);
   if (epoch != epoch_) return Duration::zero();
-  const auto next = std::find_if(seen_.begin(), seen_.end(), [counter](const auto& each) { return each.first > counter; });
+  const auto next =
+      std::find_if(seen_.begin(), seen_.end(), [counter](const auto& each) { return each.first > counter; });
   return next == seen_.end() ? Duration::zero() : now - next->second;
 }
 
@@ -87,7 +90,8 @@ bool Waiters::Add(Need& need, Duration lag) {
 
 // Why waiting on is known to be in vain; empty where it is not.
 std::string Waiters::Overload(const Need& need, Duration lag, TimePoint now) const {
-  // In dry-run nobody waits, and a record is of what the server said (REC-13). An unknown epoch is waited for (EPOCH-13).
+  // In dry-run nobody waits, and a record is of what the server said (REC-13). An unknown epoch is waited for
+  // (EPOCH-13).
   if (need.group.follows || unknown_.count(need.epoch) > 0) return {};
   const Duration timeout = need.group.timeout;
   if (lag > timeout) return "it lags by " + OneDecimal(Seconds(lag)) + " s, longer than the deadline";
@@ -312,7 +316,8 @@ void Waiters::AnswerPosition(const WriteId& write_id, const Visibility& answer, 
     for (const NeedPtr& need : queue.Reached(counter)) Settle(*need, &answer, released);
     DropProbe(epoch, counter);
   } else if (answer.unknown_epoch) {
-    const TimePoint since = unknown_.try_emplace(epoch, Unknown{first != nullptr ? first->since : now, now}).first->second.since;
+    const TimePoint since =
+        unknown_.try_emplace(epoch, Unknown{first != nullptr ? first->since : now, now}).first->second.since;
     unknown_[epoch].last = now;
     Bound(unknown_);
     const Visibility never = Visibility::Unproven("unknown epoch: " + answer.reason, UnprovenKind::kHistory);

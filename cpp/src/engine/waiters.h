@@ -4,14 +4,18 @@
 /// Nothing here asks or sleeps: `Server` does, and holds its lock round every call.
 ///
 /// When a barrier is told *too late* before its deadline (BAR-40, BAR-57):
-/// 1. Never without a look. Whoever comes is parked, and asked for in the next question. Only behind an answer `not_yet` to that may
-///    it be given up early, where the reason stands even then.
-/// 2. Lag: a position's age counts from when any server of the store was seen past it (`Ages`), so that only servers make lag, never
-///    what somebody asks for. A server's lag is the age of its newest position; it counts above the deadline.
-/// 3. Stuck: five waits for one key (an object) or epoch (a position) timed out in a row. Each began after the server last moved,
-///    and none was much shorter than the deadline now. Any growth of the server's position, a write of the key or epoch that is
-///    seen, and ten seconds without another time-out end it. What was cancelled, refused a place or only recorded does not count,
-///    nor an unknown epoch.
+/// 1. Never without a look. Whoever comes is parked, and asked for in the next question. Only behind an answer
+/// `not_yet`
+///    to that may it be given up early, where the reason stands even then.
+/// 2. Lag: a position's age counts from when any server of the store was seen past it (`Ages`), so that only servers
+/// make
+///    lag, never what somebody asks for. A server's lag is the age of its newest position; it counts above the
+///    deadline.
+/// 3. Stuck: five waits for one key (an object) or epoch (a position) timed out in a row. Each began after the server
+/// last
+///    moved, and none was much shorter than the deadline now. Any growth of the server's position, a write of the key
+///    or epoch that is seen, and ten seconds without another time-out end it. What was cancelled, refused a place or
+///    only recorded does not count, nor an unknown epoch.
 #ifndef ANTIPODE_ENGINE_WAITERS_H_
 #define ANTIPODE_ENGINE_WAITERS_H_
 
@@ -74,8 +78,8 @@ class Waiters {
 
   // Coming and going
 
-  /// Parks a need; true where an earlier one of the same epoch has to be seen first. `lag`: the server's, where the need is for the
-  /// epoch that it is in, else zero.
+  /// Parks a need; true where an earlier one of the same epoch has to be seen first. `lag`: the server's, where the
+  /// need is for the epoch that it is in, else zero.
   bool Add(Need& need, Duration lag);
 
   /// The barrier's deadline has passed, or it was cancelled; a prober goes on for the least position.
@@ -96,8 +100,8 @@ class Waiters {
 
   /// Settles what the answers decide, and the proofs that came with them: the server has applied so much.
   /// `lag`: the server's, after this answer, for needs of the epoch that it is in.
-  Groups Answer(const std::vector<WriteId>& ids, const std::vector<Visibility>& answers, const Ends& applied, TimePoint now,
-                const std::string& epoch, Duration lag);
+  Groups Answer(const std::vector<WriteId>& ids, const std::vector<Visibility>& answers, const Ends& applied,
+                TimePoint now, const std::string& epoch, Duration lag);
 
   /// One answer for whoever waits.
   Groups AnswerAll(const Visibility& answer);

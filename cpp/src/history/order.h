@@ -1,8 +1,8 @@
 // In which order a scope's operations go into a history, where they may overlap (spec HIST-5, HIST-26).
 //
-// What overlaps nothing stands in the scope's own thread. What is begun while another operation of the scope is under way stands in
-// a thread of its own, with a message from the scope where it is begun and one back where it ends, and so comes before nothing that
-// was begun before its end.
+// What overlaps nothing stands in the scope's own thread. What is begun while another operation of the scope is under
+// way stands in a thread of its own, with a message from the scope where it is begun and one back where it ends, and so
+// comes before nothing that was begun before its end.
 #ifndef ANTIPODE_SRC_HISTORY_ORDER_H_
 #define ANTIPODE_SRC_HISTORY_ORDER_H_
 
@@ -65,8 +65,8 @@ class Order {
   // An operation of the scope is begun.
   Step Begin(const std::shared_ptr<Strand>& strand, std::optional<Lineage> lineage);
 
-  // It has ended, with these lines; none where nothing happened. `certain`: whether it is known to have taken effect by now. What may
-  // do so later comes before nothing here.
+  // It has ended, with these lines; none where nothing happened. `certain`: whether it is known to have taken effect by
+  // now. What may do so later comes before nothing here.
   void End(Step& step, const std::vector<Told>& told, bool certain = true);
 
   // An operation that ends as it begins: a sending, a receipt.

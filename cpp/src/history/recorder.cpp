@@ -102,7 +102,8 @@ Recorder::Recorder(const std::string& folder)
       tag_(NewTag()),
       order_(ServiceName() + ":" + std::to_string(pid_) + ":" + tag_, tag_ + "z",
              [this](std::string line) { Put(std::move(line)); }),
-      writer_(folder, FileName(tag_), [this](std::string_view reason, std::uint64_t count) { return GapLine(reason, count); }) {}
+      writer_(folder, FileName(tag_),
+              [this](std::string_view reason, std::uint64_t count) { return GapLine(reason, count); }) {}
 
 Recorder* Recorder::InForce() noexcept {
   try {
@@ -158,8 +159,8 @@ std::string Recorder::GapLine(std::string_view reason, std::uint64_t count) {
 
 std::shared_ptr<Strand> Recorder::NewStrand(std::string_view kind) {
   const std::optional<SpanName> span = telemetry::CurrentSpan();
-  return std::make_shared<Strand>(std::string(kind) + " " + std::to_string(++scopes_), span ? span->trace_id : std::string(),
-                                  this);
+  return std::make_shared<Strand>(std::string(kind) + " " + std::to_string(++scopes_),
+                                  span ? span->trace_id : std::string(), this);
 }
 
 std::shared_ptr<Strand> Recorder::StrandOf(LineageScope& scope) {
@@ -172,7 +173,8 @@ void Recorder::Sent(LineageScope& scope, const std::string& message, const Linea
   Safely([&] { order_.Instant(StrandOf(scope), "send", lineage, message); });
 }
 
-void Recorder::Received(LineageScope& scope, const std::vector<std::string>& messages, const Lineage& lineage) noexcept {
+void Recorder::Received(LineageScope& scope, const std::vector<std::string>& messages,
+                        const Lineage& lineage) noexcept {
   Safely([&] {
     const std::shared_ptr<Strand> strand = StrandOf(scope);
     for (const std::string& message : messages) order_.Instant(strand, "receive", std::nullopt, message);
@@ -190,7 +192,8 @@ void Recorder::NotRead(const Store& store) noexcept {
     if (store.capabilities().tap || (records && store.shim().NotesReads())) return;
     Safely([&] {
       if (!unread_.insert(store.name()).second) return;
-      Put(GapLine("reads of " + store.name() + " are not recorded (" + (records ? store.kind() : "its mode is off") + ")", 0));
+      Put(GapLine(
+          "reads of " + store.name() + " are not recorded (" + (records ? store.kind() : "its mode is off") + ")", 0));
     });
   } catch (...) {
     Failed();

@@ -21,8 +21,8 @@
 
 namespace antipode::history {
 
-// The recording of this process: its name, its file, and the scopes that are in it. One lock, of all recordings, guards it. It is
-// never destroyed: operations that are under way refer to it.
+// The recording of this process: its name, its file, and the scopes that are in it. One lock, of all recordings, guards
+// it. It is never destroyed: operations that are under way refer to it.
 class Recorder {
  public:
   explicit Recorder(const std::string& folder);

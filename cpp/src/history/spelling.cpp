@@ -49,8 +49,8 @@ std::string SpelledKey(std::string_view key) {
       continue;
     }
     char escaped[8];
-    characters += static_cast<std::size_t>(
-        std::snprintf(escaped, sizeof escaped, "\\x%02x", static_cast<unsigned>(static_cast<unsigned char>(key[at++]))));
+    characters += static_cast<std::size_t>(std::snprintf(escaped, sizeof escaped, "\\x%02x",
+                                                         static_cast<unsigned>(static_cast<unsigned char>(key[at++]))));
     text += escaped;
   }
   return characters <= kLongestKey ? text : wire::HashedKey(key);

@@ -60,7 +60,8 @@ std::string DigestOf(const Store& store, std::string_view key, const std::option
 }
 
 // A recorded history is told what was read: each value says which write it is.
-void Tell(history::NotedRead& noted, const Store& store, std::string_view key, const memory::Log::Seen& seen, bool collected) {
+void Tell(history::NotedRead& noted, const Store& store, std::string_view key, const memory::Log::Seen& seen,
+          bool collected) {
   const bool positions = store.capabilities().versions == Versions::kPosition;
   history::Seen found{std::string(key), DigestOf(store, key, seen.cell ? seen.cell->value : std::nullopt)};
   if (seen.cell) {
@@ -71,7 +72,9 @@ void Tell(history::NotedRead& noted, const Store& store, std::string_view key, c
   }
   std::optional<WriteId> covers;
   if (positions && collected) {
-    if (auto made = WriteId::Position(store.name(), seen.position.epoch, seen.position.counter); made.ok()) covers = *made;
+    if (auto made = WriteId::Position(store.name(), seen.position.epoch, seen.position.counter); made.ok()) {
+      covers = *made;
+    }
   }
   noted.Over({found}, covers);
 }
@@ -145,7 +148,10 @@ MemoryReply MemoryClient::Get(std::string_view key, Site site) {
   const auto seen = log_->Read(*node_, std::string(key));
   if (followed && seen) followed->Over(server_, CameOf(*store_, log_, *node_, key, *seen));
   if (!seen) {
-    return {MemoryOutcome::kUnreachable, store_->name() + ": the server in " + node_->region + " refuses connections", {}, {}};
+    return {MemoryOutcome::kUnreachable,
+            store_->name() + ": the server in " + node_->region + " refuses connections",
+            {},
+            {}};
   }
   const bool merges = scope && CurrentSettings()->auto_merge && store_->records();
   if (noted) Tell(*noted, *store_, key, *seen, reading != nullptr || merges);
@@ -171,7 +177,9 @@ MemoryReply MemoryClient::Write(std::string_view key, std::optional<std::string>
     beside = TextAtRest(*leaving, options->lineage_out.value_or(true));
   }
   Writing write(store_, key, site);
-  if (write.noted() != nullptr) write.noted()->Changes(std::vector{history::Changed{name, DigestOf(*store_, key, value)}});
+  if (write.noted() != nullptr) {
+    write.noted()->Changes(std::vector{history::Changed{name, DigestOf(*store_, key, value)}});
+  }
   auto written = log_->Write(*node_, name, std::move(value), std::move(beside));
   if (written.outcome == MemoryOutcome::kUnreachable) {
     write.OutcomeUnknown();

@@ -185,7 +185,8 @@ Version Log::Append(const std::string& key, std::optional<std::string> value, st
   // A version that no object ever had or will have, whatever is deleted, lost or started anew (SHIM-10).
   if (versions_ == Versions::kOpaque) version = Opaque{(value ? "" : "deleted-") + RandomName()};
   if (versions_ == Versions::kObject) version = Ordered{"", clock_.Next()};
-  primary_->Append({Clock::now(), epoch_, counter_, key, std::move(value), std::move(lineage), version, std::move(mark)});
+  primary_->Append(
+      {Clock::now(), epoch_, counter_, key, std::move(value), std::move(lineage), version, std::move(mark)});
   return version;
 }
 

@@ -53,8 +53,8 @@ class Log {
   struct Written {
     MemoryOutcome outcome = MemoryOutcome::kDone;
     std::string message;
-    /// The deletion of an object that is not there has the version of its tombstone; nothing where it has none. In a store
-    /// of positions it is a write like others.
+    /// The deletion of an object that is not there has the version of its tombstone; nothing where it has none. In a
+    /// store of positions it is a write like others.
     std::optional<Version> version;
   };
   Written Write(Node& node, const std::string& key, std::optional<std::string> value, std::string lineage);

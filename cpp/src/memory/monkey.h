@@ -11,8 +11,8 @@
 
 namespace antipode::memory {
 
-/// A generator of 64 bits, the same in every language (Steele, Lea, Flood: Fast Splittable Pseudorandom Number Generators,
-/// OOPSLA 2014).
+/// A generator of 64 bits, the same in every language (Steele, Lea, Flood: Fast Splittable Pseudorandom Number
+/// Generators, OOPSLA 2014).
 class SplitMix64 {
  public:
   explicit SplitMix64(std::uint64_t state) noexcept : state_(state) {}
@@ -28,7 +28,8 @@ class SplitMix64 {
   std::uint64_t state_;
 };
 
-/// Chooses by a seed, for these regions: the same calls have the same answers, whatever is read in other regions (MONKEY-8).
+/// Chooses by a seed, for these regions: the same calls have the same answers, whatever is read in other regions
+/// (MONKEY-8).
 StaleChoice Seeded(std::uint64_t seed, const std::vector<std::string>& regions);
 
 }  // namespace antipode::memory

@@ -47,8 +47,8 @@ struct Node {
   void Boot();
   /// A record joins the log.
   void Append(Entry entry);
-  /// Applies what has arrived from its source by now: `now` where that was anything, else when the next arrives; nothing
-  /// where nothing is on its way.
+  /// Applies what has arrived from its source by now: `now` where that was anything, else when the next arrives;
+  /// nothing where nothing is on its way.
   std::optional<TimePoint> Fetch(TimePoint now);
   /// The records that can reach it and that it has not applied, its source's own to come among them.
   std::vector<const Entry*> Coming() const;

@@ -54,7 +54,8 @@ Answers AnyShim::Wait(Span<const WriteId> ids, Server& server, std::chrono::nano
   const Target& target = TargetOf(server);
   if (server.Awaited()) {
     for (const WriteId& write_id : ids) {
-      target.log->Bring(*target.node, [&](const Node& node) { return Judge(node, write_id).verdict != Verdict::kNotYet; });
+      target.log->Bring(*target.node,
+                        [&](const Node& node) { return Judge(node, write_id).verdict != Verdict::kNotYet; });
     }
   }
   return Visible(ids, server);

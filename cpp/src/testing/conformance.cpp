@@ -19,8 +19,8 @@ const std::string kExceptionsAreCases = "exceptions_are_cases";
 
 std::vector<Case> AllCases() {
   std::vector<Case> all;
-  for (const auto& part : {CasesOfValues(), CasesOfReads(), CasesOfOwnReads(), CasesOfLinks(), CasesOfServers(), CasesOfFailovers(),
-                           CasesOfWriters(), CasesOfDoubts(), CasesOfWaiting()}) {
+  for (const auto& part : {CasesOfValues(), CasesOfReads(), CasesOfOwnReads(), CasesOfLinks(), CasesOfServers(),
+                           CasesOfFailovers(), CasesOfWriters(), CasesOfDoubts(), CasesOfWaiting()}) {
     all.insert(all.end(), part.begin(), part.end());
   }
   return all;
@@ -136,7 +136,8 @@ Lineage UnheardOf(const StoreUnderTest& store, const Lineage& lineage) {
   std::vector<WriteId> ids;
   for (const WriteId& id : lineage.OfStore(store.name)) {
     const Ordered* const version = id.ordered();
-    const Version unheard = version == nullptr ? Version(Opaque{"kit-unheard-of"}) : Version(Ordered{version->epoch, UINT64_MAX});
+    const Version unheard =
+        version == nullptr ? Version(Opaque{"kit-unheard-of"}) : Version(Ordered{version->epoch, UINT64_MAX});
     ids.push_back((id.is_position() ? WriteId::Position(store.name, version->epoch, UINT64_MAX)
                                     : WriteId::Make(store.name, id.key(), unheard)).value());
   }

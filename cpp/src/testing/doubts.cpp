@@ -1,4 +1,5 @@
-// Cases about writes that the scope itself does not know, and commits that it does not see (spec BAR-56, SCOPE-20, SCOPE-25).
+// Cases about writes that the scope itself does not know, and commits that it does not see (spec BAR-56, SCOPE-20,
+// SCOPE-25).
 #include <algorithm>
 
 #include "antipode/scope.h"
@@ -18,7 +19,8 @@ bool IsInDoubt(const Store& store) {
   Store::Check(doubtful != result.complete(), result.Explain());
   if (!doubtful) return false;
   const BarrierResult strict = Barrier(options().RequireComplete(true));
-  Store::Check(strict.error() != nullptr && strict.error()->code == ErrorCode::kIncomplete, "it is not refused: " + strict.Explain());
+  Store::Check(strict.error() != nullptr && strict.error()->code == ErrorCode::kIncomplete,
+               "it is not refused: " + strict.Explain());
   Store::Check(strict.error()->message.find(store.name) != std::string::npos, strict.error()->message);
   return true;
 }

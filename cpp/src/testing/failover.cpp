@@ -323,8 +323,8 @@ Tally RunFailovers(const MakeDriver& make, int runs, std::uint64_t seed,
     const std::uint64_t own = seed + static_cast<std::uint64_t>(number);
     const Isolated isolated;
     const std::unique_ptr<FailoverDriver> driver = make(own);
-    // No exposure: whatever passes was asked for now. And no server is left out of a pass while it is restarted: that is an
-    // answer about the server (BAR-26), which would hide the one about the write.
+    // No exposure: whatever passes was asked for now. And no server is left out of a pass while it is restarted: that
+    // is an answer about the server (BAR-26), which would hide the one about the write.
     SettingWords words;
     words.free_path_ttl = Duration::zero();
     words.replica_out_after = std::chrono::seconds(30);

@@ -67,7 +67,9 @@ void ReadAtAFrozenServer(Store& store) {
   int number = 0;
   for (const bool by_option : {true, false}) {
     std::vector<std::string> ways;
-    for (const auto& each : store.WrapClient(store.far(), store.replicas(), by_option)->Reads()) ways.push_back(each.first);
+    for (const auto& each : store.WrapClient(store.far(), store.replicas(), by_option)->Reads()) {
+      ways.push_back(each.first);
+    }
     for (const std::string& way : ways) {
       SetTimeout(store.patience);
       const Lineage known = store.Written(key, "0");

@@ -10,7 +10,8 @@
 
 namespace antipode::testing {
 
-/// A port of the loopback interface that leads to another one. New connections go where it leads now, open ones stay where they are.
+/// A port of the loopback interface that leads to another one. New connections go where it leads now, open ones stay
+/// where they are.
 class Relay {
  public:
   explicit Relay(int leads_to);

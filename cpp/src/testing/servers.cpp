@@ -13,7 +13,9 @@ using Store = StoreUnderTest;
 
 std::shared_ptr<::antipode::Store> Registered(const Store& store) { return FindStore(store.name).value(); }
 
-BarrierResult JudgeSoon(const Store& store, const Lineage& lineage) { return store.Judge(lineage, std::chrono::seconds(1)); }
+BarrierResult JudgeSoon(const Store& store, const Lineage& lineage) {
+  return store.Judge(lineage, std::chrono::seconds(1));
+}
 
 // What names the region's servers is a function, which is asked at every barrier.
 class Named {
@@ -35,7 +37,8 @@ class Named {
     discovery::refresh.store(refresh_);
     discovery::retry.store(retry_);
     discovery::stands.store(stands_);
-    static_cast<void>(registered_->ListBy([all = all()]() -> Result<Targets> { return all; }));  // nobody calls back here any more
+    static_cast<void>(
+        registered_->ListBy([all = all()]() -> Result<Targets> { return all; }));  // nobody calls back here any more
   }
 
   Targets all() const {
@@ -76,7 +79,8 @@ void ClientBeforeItsFirstUse(Store& store) {
 void EmptyDiscovery(Store& store) {
   Named named(store);
   const Targets all = named.all();
-  store.Until([&] { return store.Judge(store.Written(Store::NewKey())).complete(); }, "the servers that are named are judged");
+  store.Until([&] { return store.Judge(store.Written(Store::NewKey())).complete(); },
+              "the servers that are named are judged");
   named.Name({});
   store.Partition(store.near());
   const Lineage lineage = store.Written(Store::NewKey());
@@ -146,7 +150,8 @@ void AddressThatMoves(Store& store) {
   store.Until([&] { return JudgeSoon(store, store.Written(Store::NewKey())).complete(); }, "the address is judged");
   store.Partition(store.far());
   relay.Lead(elsewhere);
-  store.Until([&] { return !store.PassesBriefly(store.Written(Store::NewKey())); }, "it is asked where the address leads now");
+  store.Until([&] { return !store.PassesBriefly(store.Written(Store::NewKey())); },
+              "it is asked where the address leads now");
   std::string key;
   Lineage lineage;
   for (int time = 0; time < 5; ++time) {

@@ -20,13 +20,16 @@ namespace {
 
 ReadUnderTest StoreUnderTest::Read(const std::string&, const std::string&) { NotPossible("Read"); }
 WaysToWrite StoreUnderTest::CommitsInside() { NotPossible("CommitsInside"); }
-std::unique_ptr<ClientUnderTest> StoreUnderTest::WrapClient(const std::string&, std::optional<std::vector<std::string>>, bool) {
+std::unique_ptr<ClientUnderTest> StoreUnderTest::WrapClient(const std::string&, std::optional<std::vector<std::string>>,
+                                                            bool) {
   NotPossible("WrapClient");
 }
 bool StoreUnderTest::WrapUnused(const std::string&) { return false; }
 int StoreUnderTest::PortOf(const std::string&) { NotPossible("PortOf"); }
 void StoreUnderTest::RegisterAt(const std::string&, int) { NotPossible("RegisterAt"); }
-std::map<std::string, std::function<ReadUnderTest()>> ClientUnderTest::PastMoments(const std::string&) { NotPossible("PastMoments"); }
+std::map<std::string, std::function<ReadUnderTest()>> ClientUnderTest::PastMoments(const std::string&) {
+  NotPossible("PastMoments");
+}
 void StoreUnderTest::Delete(const std::string&) { NotPossible("Delete"); }
 void StoreUnderTest::RawWrite(const std::string&, const std::string&) { NotPossible("RawWrite"); }
 void StoreUnderTest::WriteNothing() { NotPossible("WriteNothing"); }
@@ -58,7 +61,8 @@ std::string StoreUnderTest::far() const {
 
 std::string StoreUnderTest::NewKey(const std::string& word) {
   static std::atomic<int> numbers{0};
-  return "kit-" + word + "-" + std::to_string(++numbers) + "-" + std::to_string(Clock::now().time_since_epoch().count());
+  return "kit-" + word + "-" + std::to_string(++numbers) + "-" +
+         std::to_string(Clock::now().time_since_epoch().count());
 }
 
 Lineage StoreUnderTest::Written(const std::string& key, const std::string& value) {

@@ -150,7 +150,9 @@ void ReopenedNeed(Store& store) {
   const Lineage there = store.Written(key);
   store.Until([&] { return store.Shows(key, "v"); }, "the write arrives");
   const Lineage never = UnheardOf(store, there);
-  for (int time = 0; time < kInVain; ++time) Store::Check(!store.Judge(never, 2 * store.brief).satisfied(), "a false pass");
+  for (int time = 0; time < kInVain; ++time) {
+    Store::Check(!store.Judge(never, 2 * store.brief).satisfied(), "a false pass");
+  }
   const BarrierResult result = store.Judge(there, 2 * store.brief);
   Store::Check(result.satisfied(), result.Explain());
   store.Partition(store.near());

@@ -257,7 +257,8 @@ void ImplausibleVersion(Store& store) {
 
 // Who comes with what cannot be read writes all the same, and stays incomplete (LIN-17).
 void MalformedLineage(Store& store) {
-  for (const std::string& text : {"1~" + store.name, std::string("2~some.thing.new.1"), "1~" + std::string(5000, 'x')}) {
+  for (const std::string& text :
+       {"1~" + store.name, std::string("2~some.thing.new.1"), "1~" + std::string(5000, 'x')}) {
     const Scope scope = MessageScope(text);
     store.Write(Store::NewKey(), "v");
     Store::Check(!scope.lineage().IsComplete(), "complete");
@@ -266,8 +267,8 @@ void MalformedLineage(Store& store) {
   }
 }
 
-// Without a right that Antipode needs: an error at wrapping, or an incomplete lineage and a log line, with the grant (SHIM-3,
-// EPOCH-5, EPOCH-26).
+// Without a right that Antipode needs: an error at wrapping, or an incomplete lineage and a log line, with the grant
+// (SHIM-3, EPOCH-5, EPOCH-26).
 void MissingRights(Store& store) {
   const std::string key = Store::NewKey();
   const Scope scope;

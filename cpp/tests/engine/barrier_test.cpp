@@ -126,7 +126,8 @@ TEST_F(BarrierTest, MistakesOfTheProgrammerAreErrorsAtOnce) {
   IsRefused(Barrier(BarrierOptions().Stores({"blog-post"})), ErrorCode::kUnknownStore, "Did you mean");
   IsRefused(Barrier(BarrierOptions().Stores({"blog-post"})), ErrorCode::kUnknownStore, "registered: blog-posts");
   IsRefused(Barrier(BarrierOptions().Stores({})), ErrorCode::kConfiguration, "asks for nothing");  // BAR-58
-  for (const auto timeout : {BarrierOptions::Seconds(-1), BarrierOptions::Seconds(3601), BarrierOptions::Seconds(INFINITY)}) {
+  for (const auto timeout :
+       {BarrierOptions::Seconds(-1), BarrierOptions::Seconds(3601), BarrierOptions::Seconds(INFINITY)}) {
     IsRefused(Barrier(BarrierOptions().Timeout(timeout)), ErrorCode::kConfiguration, "0 to 3600 s");
   }
   EXPECT_FALSE(JoinStore(ShimType::Of<FakeShim>("fake"), StoreOptions("late").Timeout(2h)).ok());
@@ -135,7 +136,8 @@ TEST_F(BarrierTest, MistakesOfTheProgrammerAreErrorsAtOnce) {
   IsRefused(Barrier(BarrierOptions().OnTimeout(Policy::kRedeliver)), ErrorCode::kConfiguration, "message");
   IsRefused(Barrier(BarrierOptions().OnTimeout(Policy::kAsTimeout)), ErrorCode::kConfiguration, "OnTimeout");
   IsRefused(Barrier(BarrierOptions().OnVacuous(Policy::kRedeliver)), ErrorCode::kConfiguration, "OnVacuous");
-  const Scope message(std::make_shared<LineageScope>(Lineage(), ScopeKind::kMessage, Delivery{false, "it is acknowledged"}));
+  const Scope message(
+      std::make_shared<LineageScope>(Lineage(), ScopeKind::kMessage, Delivery{false, "it is acknowledged"}));
   IsRefused(Barrier(BarrierOptions().OnUnproven(Policy::kRedeliver)), ErrorCode::kConfiguration, "it is acknowledged");
 }
 
@@ -160,7 +162,8 @@ TEST_F(BarrierTest, StoresElsewhereAreCarriedOnAndAVacuousSiteIsLogged) {
   std::size_t said = 0;
   for (const std::string& line : listening.lines()) {
     const bool vacuous = line.find("judged nothing") != std::string::npos;
-    said += vacuous && line.find("user-acl") != std::string::npos && line.find("blog-posts") != std::string::npos ? 1 : 0;
+    said +=
+        vacuous && line.find("user-acl") != std::string::npos && line.find("blog-posts") != std::string::npos ? 1 : 0;
   }
   EXPECT_EQ(said, 3U) << "one a site";
 }
@@ -291,7 +294,8 @@ TEST_F(BarrierTest, ReadOrFallbackReadsHereOrThere) {
   const Scope scope;
   Done(a.Set("k", "v"));
   const auto read = [&](BarrierOptions options) {
-    return ReadOrFallback([&] { return b.Get("k").value; }, [] { return std::optional<std::string>("primary"); }, options);
+    return ReadOrFallback([&] { return b.Get("k").value; }, [] { return std::optional<std::string>("primary"); },
+                          options);
   };
   EXPECT_EQ(read(BarrierOptions().Timeout(20s)).value(), "v");
   store.Freeze("b");
@@ -309,7 +313,8 @@ TEST_F(BarrierTest, ReadOrFallbackReadsHereOrThere) {
 
 // BAR-46: the place that it falls back to is judged, and what is unproven may be lost there, too.
 TEST_F(BarrierTest, AFallbackIsJudgedAndNotTriedWhereSomethingIsUnproven) {
-  MakeFakeStore("lost", {MakeFake("lost", Always(Visibility::Unproven("its epoch has ended", UnprovenKind::kHistory)))});
+  MakeFakeStore("lost",
+                {MakeFake("lost", Always(Visibility::Unproven("its epoch has ended", UnprovenKind::kHistory)))});
   MakeFakeStore("late", {MakeFake("late", Always(Visibility::NotYet()))});
   std::optional<Lineage> after;
   const auto read = [&](BarrierOptions options) {
@@ -333,7 +338,8 @@ TEST_F(BarrierTest, AFallbackIsJudgedAndNotTriedWhereSomethingIsUnproven) {
   {  // what an open branch writes is known nowhere, so that no place can be judged
     const auto ends = std::chrono::duration_cast<std::chrono::milliseconds>(
         (std::chrono::system_clock::now() + 1min).time_since_epoch());
-    const std::string branch = "1~antipode-branches.orders_2F" + std::string(32, 'a') + ".." + std::to_string(ends.count());
+    const std::string branch =
+        "1~antipode-branches.orders_2F" + std::string(32, 'a') + ".." + std::to_string(ends.count());
     const Scope scope(*Lineage::Deserialize(branch));
     const auto refused = read(BarrierOptions().Timeout(20ms).OnUnproven(Policy::kProceed));
     ASSERT_FALSE(refused.ok());

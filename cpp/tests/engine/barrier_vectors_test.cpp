@@ -21,7 +21,9 @@ Ask AnswerOf(const std::string& word) {
   if (word == "unproven") return Always(Visibility::Unproven("the test says so"));
   for (int kind = 0; kind < static_cast<int>(UnprovenKind::kOther); ++kind) {
     const auto each = static_cast<UnprovenKind>(kind);
-    if (word == "unproven-" + std::string(ToString(each))) return Always(Visibility::Unproven("the test says so", each));
+    if (word == "unproven-" + std::string(ToString(each))) {
+      return Always(Visibility::Unproven("the test says so", each));
+    }
   }
   EXPECT_EQ(word, "down");
   return Down();
@@ -85,8 +87,10 @@ TEST(BarrierVectors, Results) {
     const Lineage lineage = Read(vector.at("lineage").get<std::string>());
     const bool look = vector.at("look");
     const Json awaited = vector.value("verdicts", Json::object());
-    const bool in_vain = awaited.empty() || std::find(awaited.begin(), awaited.end(), Json("timed_out")) != awaited.end();
-    const bool answered = std::any_of(awaited.begin(), awaited.end(), [](const Json& word) { return word != "timed_out"; });
+    const bool in_vain =
+        awaited.empty() || std::find(awaited.begin(), awaited.end(), Json("timed_out")) != awaited.end();
+    const bool answered =
+        std::any_of(awaited.begin(), awaited.end(), [](const Json& word) { return word != "timed_out"; });
     BarrierOptions options = Proceeding(look ? 0ms : !in_vain && !has_down ? 10s : has_down || answered ? 400ms : 50ms);
     if (!vector.at("ask").is_null()) options.Stores(vector.at("ask").get<std::vector<std::string>>());
     const InDoubt scope(vector, lineage);
@@ -168,7 +172,8 @@ TEST_F(BarrierRecordVectors, Records) {
   });
 }
 
-// What becomes of a read of this store that waits for the scope's entries at a server that answers so (BAR-51, SHIM-48).
+// What becomes of a read of this store that waits for the scope's entries at a server that answers so (BAR-51,
+// SHIM-48).
 std::optional<Error> ReadAt(const std::shared_ptr<Server>& server, const std::string& answer, Duration timeout) {
   const std::string& store = server->store().name();
   if (answer == "past") {
@@ -198,7 +203,9 @@ TEST(BarrierVectors, Policies) {
       ids.push_back(At(name, "e", 1));
       if (word == "expected") words.stores->push_back(name);
       if (word == "past") MakeFakeStore(name, {MakeFake(name, AnswerOf("visible"))});
-      if (word != "elsewhere" && word != "expected" && word != "past") MakeFakeStore(name, {MakeFake(name, AnswerOf(word))});
+      if (word != "elsewhere" && word != "expected" && word != "past") {
+        MakeFakeStore(name, {MakeFake(name, AnswerOf(word))});
+      }
       if (word == "timed_out") deadline = 300ms;
     }
     Set(words);
@@ -237,7 +244,9 @@ TEST(BarrierVectors, Epochs) {
   RunVectors("epoch-judge", [](const Json& vector) {
     const Json& server = vector.at("server");
     Ends marks;
-    for (const auto& [epoch, counter] : server.at("marks").items()) marks[epoch] = std::stoull(counter.get<std::string>());
+    for (const auto& [epoch, counter] : server.at("marks").items()) {
+      marks[epoch] = std::stoull(counter.get<std::string>());
+    }
     const Visibility answer = JudgePosition(
         vector.at("epoch"), std::stoull(vector.at("counter").get<std::string>()),
         {server.at("epoch"), std::stoull(server.at("applied").get<std::string>()), &marks, nullptr});

@@ -1,5 +1,5 @@
-// The conformance kit on the memory store, in its three modes (SHIM-18, SHIM-33, BAR-61), and on broken ones that it has to
-// catch.
+// The conformance kit on the memory store, in its three modes (SHIM-18, SHIM-33, BAR-61), and on broken ones that it
+// has to catch.
 #include "antipode/testing/conformance.h"
 
 #include <gtest/gtest.h>

@@ -11,10 +11,12 @@
 namespace antipode::testing {
 namespace {
 
-// BAR-40, BAR-57: behind another server by more than the deadline: looked at, and then answered, while a prober goes on.
+// BAR-40, BAR-57: behind another server by more than the deadline: looked at, and then answered, while a prober goes
+// on.
 TEST_F(LogTest, ALagAboveTheDeadlineAnswersBehindALook) {
   const auto ahead = std::make_shared<FakeLog>();
-  MakeFakeStore<LogShim>("log", {MakeFake("ahead", [ahead](Span<const WriteId> ids, Server& at) { return ahead->Judge(ids, at); })});
+  MakeFakeStore<LogShim>(
+      "log", {MakeFake("ahead", [ahead](Span<const WriteId> ids, Server& at) { return ahead->Judge(ids, at); })});
   ahead->Move(5);
   EXPECT_FALSE(Barrier(Upto(5), Proceeding(300ms)).satisfied());  // from now on the lag is known
   Until([&] {
@@ -54,7 +56,9 @@ TEST_F(EngineTest, TimeoutsOfOneKeyDoNotCountAgainstAnother) {
     return Answers(answers);
   });
   MakeFakeStore("s", {fake});
-  const auto judge = [](const char* key, Duration timeout) { return Barrier(Lineage(Object("s", key)), Proceeding(timeout)); };
+  const auto judge = [](const char* key, Duration timeout) {
+    return Barrier(Lineage(Object("s", key)), Proceeding(timeout));
+  };
   for (int n = 0; n < 6; ++n) EXPECT_FALSE(judge("never", 50ms).satisfied());
   const BarrierResult early = judge("never", 90ms);
   EXPECT_NE(early.store("s").reason.find("in a row timed out"), std::string::npos) << early.Explain();

@@ -1,4 +1,5 @@
-// Which servers a barrier speaks of, where a function lists them, and that an address may come to lead elsewhere (BAR-52 to BAR-55).
+// Which servers a barrier speaks of, where a function lists them, and that an address may come to lead elsewhere
+// (BAR-52 to BAR-55).
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -121,7 +122,8 @@ TEST_F(DiscoveryTest, AWrappedClientsOwnServerThatIsTakenAwayIsNamedUnlessItIsJu
   List({one_});
   Until([&] { return !Judge().complete(); }, 60s);
   EXPECT_EQ(Judge().store("s").LeftOut(), std::vector<std::string>{"own"});
-  EXPECT_TRUE(Barrier(Lineage(Object("s", "k")), Proceeding(2s).Reach(Reach::kReplica)).complete()) << "its own is judged";
+  EXPECT_TRUE(Barrier(Lineage(Object("s", "k")), Proceeding(2s).Reach(Reach::kReplica)).complete())
+      << "its own is judged";
   store_->UseServer(StoreOptions("s"), std::any(own_));
   EXPECT_TRUE(Judge().complete());
 }

@@ -74,7 +74,8 @@ TEST_F(EngineTest, ObjectsAreAskedTogether) {
 }
 
 TEST_F(EngineTest, AShimThatAnswersTooLittleOrThrowsProvesNothing) {
-  MakeFakeStore("few", {MakeFake("few", [](Span<const WriteId>, Server&) -> Answers { return std::vector<Visibility>(); })});
+  MakeFakeStore("few",
+                {MakeFake("few", [](Span<const WriteId>, Server&) -> Answers { return std::vector<Visibility>(); })});
   MakeFakeStore("thrown", {MakeFake("thrown", [](Span<const WriteId>, Server&) -> Answers {
                   throw std::runtime_error("NOPERM this user has no permissions");
                 })});
@@ -82,7 +83,8 @@ TEST_F(EngineTest, AShimThatAnswersTooLittleOrThrowsProvesNothing) {
   ASSERT_NE(few.error(), nullptr);
   EXPECT_EQ(few.error()->code, ErrorCode::kUnproven);
   EXPECT_NE(few.error()->message.find("answers"), std::string::npos);
-  const BarrierResult thrown = Barrier(Lineage(Object("thrown", "k")), BarrierOptions().Timeout(20s));  // BAR-13, BAR-30
+  const BarrierResult thrown =
+      Barrier(Lineage(Object("thrown", "k")), BarrierOptions().Timeout(20s));  // BAR-13, BAR-30
   ASSERT_NE(thrown.error(), nullptr);
   EXPECT_NE(thrown.error()->message.find("NOPERM"), std::string::npos);
   EXPECT_LT(thrown.waited(), 10s);

@@ -180,7 +180,8 @@ TEST_F(FollowedReadsTest, OnlyNotYetIsAFinding) {
   EXPECT_TRUE(Now("behind").empty());
 }
 
-// REC-13, BAR-29: never invented. This shim proves no more than what it is asked, so that one answer says nothing of another.
+// REC-13, BAR-29: never invented. This shim proves no more than what it is asked, so that one answer says nothing of
+// another.
 TEST_F(FollowedReadsTest, APositionBehindAnotherThatIsThereIsAskedForByItself) {
   const auto store = MakeFakeStore("posts", {MakeFake("p", [](Span<const WriteId> ids, Server&) {
     std::this_thread::sleep_for(20ms);  // so that the reads come together

@@ -15,7 +15,8 @@ TEST_F(LogTest, AForkedChildBeginsWithoutPollersAndProofs) {
   GTEST_SKIP() << "ThreadSanitizer cannot follow threads that begin in a forked child";
 #endif
 #ifdef __SANITIZE_ADDRESS__
-  GTEST_SKIP() << "AddressSanitizer (GCC 12) forks while other threads hold its allocator's locks: the child waits for them";
+  GTEST_SKIP()
+      << "AddressSanitizer (GCC 12) forks while other threads hold its allocator's locks: the child waits for them";
 #endif
   SettingWords words;
   words.free_path_ttl = 60s;
@@ -28,7 +29,8 @@ TEST_F(LogTest, AForkedChildBeginsWithoutPollersAndProofs) {
   if (child == 0) {
     bool good = !server_->Holds("e1", 5) && store_->parked() == 0;
     log_->applied = 7;
-    good = good && Barrier(Upto(7), Proceeding(20s)).satisfied() && BarrierAsync(Upto(7), Proceeding(20s)).get().satisfied();
+    good = good && Barrier(Upto(7), Proceeding(20s)).satisfied() &&
+           BarrierAsync(Upto(7), Proceeding(20s)).get().satisfied();
     Shutdown();
     _exit(good ? 0 : 1);
   }

@@ -54,12 +54,15 @@ struct FakeLog {
 class LogTest : public EngineTest {
  protected:
   LogTest() {
-    fake_ = MakeFake("log-1", [log = log_](Span<const WriteId> ids, Server& server) { return log->Judge(ids, server); });
+    fake_ =
+        MakeFake("log-1", [log = log_](Span<const WriteId> ids, Server& server) { return log->Judge(ids, server); });
     store_ = MakeFakeStore<LogShim>("log", {fake_});
     server_ = store_->Servers().front();
   }
 
-  static Lineage Upto(std::uint64_t counter, const std::string& epoch = "e1") { return Lineage(At("log", epoch, counter)); }
+  static Lineage Upto(std::uint64_t counter, const std::string& epoch = "e1") {
+    return Lineage(At("log", epoch, counter));
+  }
 
   const std::shared_ptr<FakeLog> log_ = std::make_shared<FakeLog>();
   FakePtr fake_;

@@ -50,7 +50,8 @@ class MemoryUnderTest : public StoreUnderTest {
     primary_ = "a";
     writes_ = 0;
     for (const std::string region : {"b", "c", "a"}) {
-      clients_.insert_or_assign(region, memory_->Client(region, StoreOptions(name).ReplicaTargets(memory_->TargetsOf({"b", "c"}))));
+      clients_.insert_or_assign(
+          region, memory_->Client(region, StoreOptions(name).ReplicaTargets(memory_->TargetsOf({"b", "c"}))));
     }
     SettingWords words;
     words.replica_out_after = std::chrono::milliseconds(200);
@@ -63,7 +64,9 @@ class MemoryUnderTest : public StoreUnderTest {
     const MemoryReply reply = At(primary_).Set(key, value);
     Check(reply.ok(), reply.message);
   }
-  std::optional<std::string> Look(const std::string& key, const std::string& at) override { return memory_->Look(at, key); }
+  std::optional<std::string> Look(const std::string& key, const std::string& at) override {
+    return memory_->Look(at, key);
+  }
   ReadUnderTest Read(const std::string& key, const std::string& at) override {
     MemoryReply reply = At(at).Get(key);
     Check(reply.ok() || reply.error, reply.message);
@@ -93,9 +96,11 @@ class MemoryUnderTest : public StoreUnderTest {
     primary_ = replica;
     for (const char* region : {"a", "b", "c"}) memory_->Heal(region);
   }
-  void WaitMarked(const Lineage& /*lineage*/) override {}  // the new primary marks the end of the epoch before by itself
+  void WaitMarked(const Lineage& /*lineage*/) override {
+  }  // the new primary marks the end of the epoch before by itself
 
-  std::unique_ptr<ClientUnderTest> WrapClient(const std::string& server, std::optional<std::vector<std::string>> replicas,
+  std::unique_ptr<ClientUnderTest> WrapClient(const std::string& server,
+                                              std::optional<std::vector<std::string>> replicas,
                                               bool wait_on_read) override {
     StoreOptions options = StoreOptions(name).WaitOnRead(wait_on_read);
     if (replicas) options.ReplicaTargets(memory_->TargetsOf(*replicas));

@@ -166,8 +166,12 @@ TEST_F(ModesTest, OneStoreInDryRunIsRecordedAndNotWaitedFor) {
 // OBS-1 to OBS-6, OBS-10: what a sink gets, and what is counted without one.
 class Collecting : public TelemetrySink {
  public:
-  void Add(const Instrument& instrument, const Attributes& attributes, std::uint64_t) override { Saw(instrument, attributes); }
-  void Record(const Instrument& instrument, const Attributes& attributes, double) override { Saw(instrument, attributes); }
+  void Add(const Instrument& instrument, const Attributes& attributes, std::uint64_t) override {
+    Saw(instrument, attributes);
+  }
+  void Record(const Instrument& instrument, const Attributes& attributes, double) override {
+    Saw(instrument, attributes);
+  }
   void Waited(const BarrierSpan& barrier) override {
     const std::lock_guard<std::mutex> lock(mutex);
     spans.push_back(barrier);

@@ -49,7 +49,8 @@ TEST_F(LogTest, AFreePassStillRefusesMistakes) {
   for (const BarrierOptions& wrong :
        {BarrierOptions().OnTimeout(Policy::kRedeliver), BarrierOptions().OnTimeout(Policy::kAsTimeout),
         BarrierOptions().OnVacuous(Policy::kAsTimeout), BarrierOptions().Timeout(-1s),
-        BarrierOptions().Timeout(BarrierOptions::Seconds(INFINITY)), BarrierOptions().Timeout(BarrierOptions::Seconds(NAN))}) {
+        BarrierOptions().Timeout(BarrierOptions::Seconds(INFINITY)),
+        BarrierOptions().Timeout(BarrierOptions::Seconds(NAN))}) {
     const BarrierResult result = Barrier(wrong);
     ASSERT_NE(result.error(), nullptr);
     EXPECT_EQ(result.error()->code, ErrorCode::kConfiguration);  // BAR-28: there is no infinite wait to ask for

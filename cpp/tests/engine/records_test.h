@@ -39,7 +39,8 @@ class Traced : public TelemetrySink {
 // Every record was made by this test program.
 class RecordsTest : public EngineTest {
  protected:
-  RecordsTest() : folder_(std::filesystem::path(::testing::TempDir()) / ("antipode-records-" + std::to_string(getpid()))) {
+  RecordsTest()
+      : folder_(std::filesystem::path(::testing::TempDir()) / ("antipode-records-" + std::to_string(getpid()))) {
     std::filesystem::remove_all(folder_);
   }
   ~RecordsTest() override {

@@ -124,7 +124,8 @@ class Played {
       ASSERT_EQ(kind, "message");
       MessageOptions options;
       options.queue = step.value("queue", "");
-      const std::string text = step.contains("carries") ? texts_.at(step.at("carries")) : step.at("text").get<std::string>();
+      const std::string text =
+          step.contains("carries") ? texts_.at(step.at("carries")) : step.at("text").get<std::string>();
       open_.emplace(name, std::make_unique<Scope>(MessageScope(text, options)));
     }
     scopes_[name] = CurrentScope();
@@ -218,7 +219,9 @@ Json Plain(Json record) {
     record["wanted"] = "position";
     const Json seen = record.value("seen", Json());
     const auto counter = [](const Json& position) { return std::stoull(position.at("counter").get<std::string>()); };
-    if (!seen.is_null() && seen.at("epoch") == wanted.at("epoch") && counter(seen) < counter(wanted)) record["seen"] = "before";
+    if (!seen.is_null() && seen.at("epoch") == wanted.at("epoch") && counter(seen) < counter(wanted)) {
+      record["seen"] = "before";
+    }
   }
   if (record.at("kind") == "summary") {
     EXPECT_GT(record.at("since").get<double>(), 0);

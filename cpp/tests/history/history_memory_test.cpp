@@ -71,7 +71,9 @@ TEST_P(HistoryMemoryTest, ReadsThatMergeCoverTheirPosition) {
     const Scope scope = MessageScope(text);
     EXPECT_EQ(client.Get("1").value, "x");
   }
-  for (const Json& read : history_.Lines("read", {"covers"})) EXPECT_EQ(read.contains("covers"), GetParam() == Versions::kPosition);
+  for (const Json& read : history_.Lines("read", {"covers"})) {
+    EXPECT_EQ(read.contains("covers"), GetParam() == Versions::kPosition);
+  }
   const History::Decided decided = history_.Decide(ANTIPODE_COMMAND);
   EXPECT_EQ(decided.exit_code, 0) << decided.said;
 }
@@ -106,7 +108,9 @@ TEST_P(HistoryMemoryTest, TheStoryWithAndWithoutABarrier) {
     EXPECT_EQ(decided.violations(), static_cast<std::size_t>(missing)) << decided.said;
     EXPECT_EQ(decided.gaps(), "[]");
     history::Forget();
-    for (const auto& file : std::filesystem::directory_iterator(history_.folder())) std::filesystem::remove(file.path());
+    for (const auto& file : std::filesystem::directory_iterator(history_.folder())) {
+      std::filesystem::remove(file.path());
+    }
   }
 }
 

@@ -34,7 +34,9 @@ class HistoryMessagesTest : public ::testing::Test {
   void Write(const std::string& key) { EXPECT_TRUE(client_.Set(key, "x").ok()); }
   static std::string Left() { return OutgoingMessage().value().value_or(""); }
   History::Decided Decided() const { return history_.Decide(ANTIPODE_COMMAND); }
-  std::vector<Json> Lines(const std::string& kind) const { return history_.Lines(kind, {"message", "lineage", "scope"}); }
+  std::vector<Json> Lines(const std::string& kind) const {
+    return history_.Lines(kind, {"message", "lineage", "scope"});
+  }
 
   const Isolated isolated_;
   const History history_;
@@ -69,7 +71,8 @@ TEST_F(HistoryMessagesTest, RequestAndResponse) {
   for (std::size_t each = 0; each < 2; ++each) {
     EXPECT_EQ(sent[each].at("message"), came[each].at("message"));
     EXPECT_FALSE(came[each].contains("lineage"));
-    EXPECT_NE(texts[each].find("~_.msg." + sent[each].at("message").get<std::string>()), std::string::npos) << texts[each];
+    EXPECT_NE(texts[each].find("~_.msg." + sent[each].at("message").get<std::string>()), std::string::npos)
+        << texts[each];
   }
   EXPECT_NE(sent[0].at("message"), sent[1].at("message"));
   EXPECT_EQ(sent[0].at("scope"), came[1].at("scope"));

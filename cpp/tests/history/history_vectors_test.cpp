@@ -18,12 +18,15 @@ namespace {
 
 using testing::Json;
 
-std::string Hex(const Json& vector, const std::string& name) { return testing::FromHex(vector[name].get<std::string>()); }
+std::string Hex(const Json& vector, const std::string& name) {
+  return testing::FromHex(vector[name].get<std::string>());
+}
 
 // HIST-28
 TEST(HistoryVectors, Value) {
   testing::RunVectors("history-value", [](const Json& vector) {
-    EXPECT_EQ(ValueDigest(vector["store"].get<std::string>(), Hex(vector, "key_hex"), Hex(vector, "value_hex")), vector["digest"]);
+    EXPECT_EQ(ValueDigest(vector["store"].get<std::string>(), Hex(vector, "key_hex"), Hex(vector, "value_hex")),
+              vector["digest"]);
   });
 }
 
@@ -79,7 +82,8 @@ TEST(HistoryVectors, Order) {
         for (const std::string& kind : kinds) told.push_back({kind, {}});
         order.End(begun.at(step["end"].get<std::string>()), told, step.value("certain", true));
       } else if (step.contains("instant")) {
-        order.Instant(strand(step["scope"]), step["instant"].get<std::string>(), std::nullopt, step["message"].get<std::string>());
+        order.Instant(strand(step["scope"]), step["instant"].get<std::string>(), std::nullopt,
+                      step["message"].get<std::string>());
       } else {
         order.Joined(strand(step["join"]), strand(step["into"]));
       }

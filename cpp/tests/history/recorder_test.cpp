@@ -1,4 +1,5 @@
-// The recorder of histories: its file, its order, outcomes, and what it says it does not know (HIST-23 to HIST-27, HIST-31).
+// The recorder of histories: its file, its order, outcomes, and what it says it does not know (HIST-23 to HIST-27,
+// HIST-31).
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -205,7 +206,8 @@ TEST_F(RecorderTest, OperationsOfManyThreadsInOneScope) {
     for (std::thread& thread : threads) thread.join();
   }
   const std::vector<Json> lines = history_.Lines();
-  EXPECT_EQ(std::count_if(lines.begin(), lines.end(), [](const Json& line) { return line.at("kind") == "write"; }), 100);
+  EXPECT_EQ(std::count_if(lines.begin(), lines.end(), [](const Json& line) { return line.at("kind") == "write"; }),
+            100);
   EXPECT_EQ(std::count_if(lines.begin(), lines.end(), [](const Json& line) { return line.at("kind") == "read"; }), 100);
   const History::Decided decided = Decided();
   EXPECT_EQ(decided.violations(), 0U) << decided.said;
@@ -403,7 +405,8 @@ TEST_F(RecorderTest, AProcessThatWasKilledHasNoEnd) {
   }
   EXPECT_TRUE(FlushHistory(10s));
   EXPECT_EQ(history_.Written().back().at("kind"), "write");
-  const auto [code, said] = History::Said(std::string(ANTIPODE_COMMAND) + " check --history " + history_.folder().string());
+  const auto [code, said] =
+      History::Said(std::string(ANTIPODE_COMMAND) + " check --history " + history_.folder().string());
   EXPECT_EQ(code, 2) << said;
 }
 
@@ -413,7 +416,8 @@ TEST_F(RecorderTest, TheChildOfAForkHasAFileOfItsOwn) {
   GTEST_SKIP() << "ThreadSanitizer cannot follow threads that begin in a forked child";
 #endif
 #ifdef __SANITIZE_ADDRESS__
-  GTEST_SKIP() << "AddressSanitizer (GCC 12) forks while other threads hold its allocator's locks: the child waits for them";
+  GTEST_SKIP()
+      << "AddressSanitizer (GCC 12) forks while other threads hold its allocator's locks: the child waits for them";
 #endif
   MemoryStore posts = Posts();
   MemoryClient client = posts.Client("a");
@@ -482,7 +486,8 @@ TEST_F(RecorderTest, AStoreThatWasThereBeforeIsAGapToo) {
   const auto fake = JoinStore(ShimType::Of<FakeShim>("fake"), StoreOptions("rows")).value();
   History::Record(history_.folder().string());
   { const Scope scope(Lineage().MarkedIncomplete()); }
-  EXPECT_EQ(history_.Lines("gap", {"reason"}), (std::vector<Json>{{{"reason", "reads of rows are not recorded (fake)"}}}));
+  EXPECT_EQ(history_.Lines("gap", {"reason"}),
+            (std::vector<Json>{{{"reason", "reads of rows are not recorded (fake)"}}}));
 }
 
 }  // namespace

@@ -5,8 +5,8 @@
 //   lab.Partition("redis", "b1");
 //   lab.Heal();
 //
-// The lab ends with the object, and also when the test's process dies: the child then sees the end of its input. What fails
-// throws std::runtime_error with the lab's own words. One thread at a time. For tests only; Linux only.
+// The lab ends with the object, and also when the test's process dies: the child then sees the end of its input. What
+// fails throws std::runtime_error with the lab's own words. One thread at a time. For tests only; Linux only.
 #ifndef ANTIPODE_TESTS_LAB_LAB_H_
 #define ANTIPODE_TESTS_LAB_LAB_H_
 
@@ -140,7 +140,9 @@ class Driver {
       Send(nlohmann::json::object());
       answer = Next(message);
     }
-    if (answer.contains("error")) throw std::runtime_error("lab: " + message.dump() + ": " + answer["error"].get<std::string>());
+    if (answer.contains("error")) {
+      throw std::runtime_error("lab: " + message.dump() + ": " + answer["error"].get<std::string>());
+    }
     return answer.at("result");
   }
 
@@ -231,7 +233,9 @@ class Lab {
 
   // -- the verbs, as lab/README.md explains them; each returns when it is done
 
-  void Lag(const std::string& store, const std::string& server, const std::string& lag) { Do(store, "lag", {server, lag}); }
+  void Lag(const std::string& store, const std::string& server, const std::string& lag) {
+    Do(store, "lag", {server, lag});
+  }
   void Partition(const std::string& store, const std::string& server, bool silent = false) {
     Do(store, "partition", {server}, {{"mode", silent ? "silent" : "cut"}});
   }
@@ -265,10 +269,12 @@ class Lab {
   // Returns when the server has what its source has.
   void WaitCaughtUp(const std::string& store, const std::string& server) { Do(store, "wait_caught_up", {server}); }
 
-  // Any verb of a store in the lab's library, with its words and named arguments; "<callback>" stands for `callback`. Of what
-  // the store has, too: "context.toxiproxy.create".
-  nlohmann::json Do(const std::string& store, const std::string& verb, const nlohmann::json& words = nlohmann::json::array(),
-                    const nlohmann::json& named = nlohmann::json::object(), const std::function<void()>& callback = {}) {
+  // Any verb of a store in the lab's library, with its words and named arguments; "<callback>" stands for `callback`.
+  // Of what the store has, too: "context.toxiproxy.create".
+  nlohmann::json Do(const std::string& store, const std::string& verb,
+                    const nlohmann::json& words = nlohmann::json::array(),
+                    const nlohmann::json& named = nlohmann::json::object(),
+                    const std::function<void()>& callback = {}) {
     return driver_.Say({{"store", store}, {"verb", verb}, {"words", words}, {"named", named}}, callback);
   }
   // Ends every server; the destructor does it too.

@@ -1,4 +1,5 @@
-// The scope in OpenTelemetry's context, and the propagator round the application's own (PROP-3, PROP-8, PROP-24, TRUST-25).
+// The scope in OpenTelemetry's context, and the propagator round the application's own (PROP-3, PROP-8, PROP-24,
+// TRUST-25).
 #include "antipode/opentelemetry.h"
 
 #include <gtest/gtest.h>
@@ -29,7 +30,8 @@ class MapCarrier : public opentelemetry::context::propagation::TextMapCarrier {
  public:
   opentelemetry::nostd::string_view Get(opentelemetry::nostd::string_view key) const noexcept override {
     const auto found = headers.find(std::string(key));
-    return found == headers.end() ? opentelemetry::nostd::string_view() : opentelemetry::nostd::string_view(found->second);
+    return found == headers.end() ? opentelemetry::nostd::string_view()
+                                  : opentelemetry::nostd::string_view(found->second);
   }
   void Set(opentelemetry::nostd::string_view key, opentelemetry::nostd::string_view value) noexcept override {
     headers[std::string(key)] = std::string(value);
@@ -118,8 +120,8 @@ TEST_F(OpenTelemetry, PropagatorWritesEveryFormatThatIsInUse_PROP_7_PROP_8_PROP_
     std::vector<std::unique_ptr<Propagator>> inner;
     inner.push_back(std::make_unique<opentelemetry::trace::propagation::JaegerPropagator>());
     if (both) inner.push_back(std::make_unique<opentelemetry::baggage::propagation::BaggagePropagator>());
-    otel::AntipodePropagator round(
-        otel::AntipodePropagator::Inner(new opentelemetry::context::propagation::CompositePropagator(std::move(inner))));
+    otel::AntipodePropagator round(otel::AntipodePropagator::Inner(
+        new opentelemetry::context::propagation::CompositePropagator(std::move(inner))));
     MapCarrier carrier;
     round.Inject(carrier, WithBaggage("user=7"));
     Headers wanted{{"uberctx-antipode", "1~a..e.1"}};

@@ -1,4 +1,5 @@
-// Barriers as OpenTelemetry's spans, by a tracer of the test's own (OBS-1, OBS-4, OBS-10, REC-9). The SDK is not needed.
+// Barriers as OpenTelemetry's spans, by a tracer of the test's own (OBS-1, OBS-4, OBS-10, REC-9). The SDK is not
+// needed.
 #include "antipode/opentelemetry.h"  // both together, as an application has them
 #include "antipode/opentelemetry_telemetry.h"
 
@@ -87,7 +88,8 @@ class TestTracer : public trace::Tracer, public std::enable_shared_from_this<Tes
 class TestProvider : public trace::TracerProvider {
  public:
   explicit TestProvider(nostd::shared_ptr<trace::Tracer> tracer) : tracer_(std::move(tracer)) {}
-  nostd::shared_ptr<trace::Tracer> GetTracer(nostd::string_view, nostd::string_view, nostd::string_view) noexcept override {
+  nostd::shared_ptr<trace::Tracer> GetTracer(nostd::string_view, nostd::string_view,
+                                             nostd::string_view) noexcept override {
     return tracer_;
   }
 

@@ -1,4 +1,5 @@
-// What holds of the shims as files: each knows its own store and the core alone, and has its page (SHIM-22, SHIM-23, EPOCH-22).
+// What holds of the shims as files: each knows its own store and the core alone, and has its page (SHIM-22, SHIM-23,
+// EPOCH-22).
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -50,7 +51,8 @@ TEST(Contract, AShimIncludesNoOtherShimAndTheCoreNone_SHIM_23) {
   ASSERT_GE(stores.size(), 2U);
   for (const std::string& store : stores) {
     const std::vector<fs::path> own = SourcesIn(Repository() / "shims" / store / "cpp");
-    EXPECT_TRUE(std::any_of(own.begin(), own.end(), [&](const fs::path& each) { return Includes(each, store); })) << store;
+    EXPECT_TRUE(std::any_of(own.begin(), own.end(), [&](const fs::path& each) { return Includes(each, store); }))
+        << store;
     for (const std::string& other : stores) {
       for (const fs::path& source : own) EXPECT_TRUE(other == store || !Includes(source, other)) << source;
     }
@@ -65,7 +67,8 @@ TEST(Contract, AShimIncludesNoOtherShimAndTheCoreNone_SHIM_23) {
 TEST(Contract, EachStoreHasItsPage_SHIM_22_EPOCH_22) {
   for (const std::string& store : ShimmedStores()) {
     const std::string page = TextOf(Repository() / "shims" / store / "README.md");
-    for (const char* heading : {"What a version is", "What visible means", "What it costs", "What it needs", "Failover", "What it cannot do"}) {
+    for (const char* heading : {"What a version is", "What visible means", "What it costs", "What it needs", "Failover",
+                                "What it cannot do"}) {
       EXPECT_NE(page.find("\n## " + std::string(heading)), std::string::npos) << store << ": " << heading;
     }
     EXPECT_NE(page.find("C++"), std::string::npos) << store;

@@ -50,7 +50,8 @@ TEST(HeldText, IsRaisedInPlaceWhateverItsSize) {
           sizes.push_back(wanted.size());
           const Lineage same_length = higher.Including(At(raised, epoch, counter + 1));
           ASSERT_EQ(same_length.Serialize(), Spelled(stores, epoch, raised, counter + 1));
-          ASSERT_EQ(same_length.Including(At(stores - 1, epoch, 999999)).Including(At(0, epoch, 999998)).size(), stores);
+          ASSERT_EQ(same_length.Including(At(stores - 1, epoch, 999999)).Including(At(0, epoch, 999998)).size(),
+                    stores);
           ASSERT_EQ(higher.Serialize(), wanted);
           ASSERT_EQ(*higher.OnlyPosition("store-" + std::to_string(10 + raised), epoch), counter);
           ASSERT_EQ(lineage | higher, higher);

@@ -165,7 +165,8 @@ TEST(Lineage, IsRaisedInPlaceAlsoWhereTheNumberGetsShorterOrLonger) {
   const Lineage lineage = Read("1~a..e.9~b..e.5~c..e.7~_.i.b");
   EXPECT_EQ(lineage.Including(*WriteId::Position("a", "e", 10)).Serialize(), "1~a..e.10~b..e.5~c..e.7~_.i.b");
   EXPECT_EQ(lineage.Including(*WriteId::Position("b", "e", 5)).Serialize(), lineage.Serialize());
-  const Lineage raised = lineage.Including(*WriteId::Position("a", "e", 1000)).Including(*WriteId::Position("c", "e", 8));
+  const Lineage raised =
+      lineage.Including(*WriteId::Position("a", "e", 1000)).Including(*WriteId::Position("c", "e", 8));
   EXPECT_EQ(raised.Serialize(), "1~a..e.1000~b..e.5~c..e.8~_.i.b");
   EXPECT_EQ(raised.OnlyPosition("c", "e"), 8U);
   EXPECT_EQ(raised.OnlyPosition("c", "f"), std::nullopt);

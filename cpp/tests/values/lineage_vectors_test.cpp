@@ -109,7 +109,8 @@ TEST(LineageVectors, Implausible) {
     scope.Written(write, received);
     EXPECT_EQ(Canonical(scope.lineage()), TextOf(vector, "result"));
     const std::vector<Gap> gaps = scope.gaps();
-    const bool dropped = std::any_of(gaps.begin(), gaps.end(), [](const Gap& gap) { return gap.reason == "implausible"; });
+    const bool dropped =
+        std::any_of(gaps.begin(), gaps.end(), [](const Gap& gap) { return gap.reason == "implausible"; });
     EXPECT_EQ(dropped, vector.at("dropped").get<bool>());
   });
 }

@@ -159,8 +159,9 @@ TEST(Requests, ToAHostThatIsNotApprovedLoseAnOlderLineage_TRUST_25_TRUST_26_TRUS
   Headers headers{{"baggage", "user=7,antipode=1~a..e.1"}, {"antipode-lineage", "1~a..e.1"}};
   ASSERT_FALSE(InjectRequest(HeaderCarrier(headers), "api.example.org:443"));
   EXPECT_EQ(headers, (Headers{{"baggage", "user=7"}}));
-  EXPECT_TRUE(isolation.Said("did not send a lineage to api.example.org:443 (request out): the host is not approved. If "
-                             "it is one of yours add it to ANTIPODE_PEERS. [AP404] dropped=1"));
+  EXPECT_TRUE(
+      isolation.Said("did not send a lineage to api.example.org:443 (request out): the host is not approved. If "
+                     "it is one of yours add it to ANTIPODE_PEERS. [AP404] dropped=1"));
   ExtractResponse(HeaderCarrier(Headers{{"antipode-lineage", "1~b..e.1"}}), "api.example.org:443");
   EXPECT_EQ(scope.lineage(), Read("1~a..e.1"));
   EXPECT_EQ(Isolation::Counted("antipode.lineage.dropped", {"reason=untrusted", "direction=response_in"}), 1U);
@@ -176,8 +177,9 @@ TEST(Requests, FromAPublicPeerAreNotBelieved_TRUST_10_TRUST_27_TRUST_28) {
     EXPECT_EQ(scope->gaps().front().reason, "untrusted");
   }
   const std::vector<std::string> lines = isolation.lines();
-  EXPECT_EQ(std::count_if(lines.begin(), lines.end(), [](const std::string& line) { return line.rfind("WARNING", 0) == 0; }),
-            1);  // OBS-7: once a minute a kind
+  EXPECT_EQ(
+      std::count_if(lines.begin(), lines.end(), [](const std::string& line) { return line.rfind("WARNING", 0) == 0; }),
+      1);  // OBS-7: once a minute a kind
   EXPECT_TRUE(isolation.Said("WARNING dropped a lineage from 203.0.113.9 (request in): X-Forwarded-For has a public "
                              "address. If this is the edge set ANTIPODE_EDGE=true; if applications copy that header "
                              "inside, ANTIPODE_FORWARDED=ignore. [AP403] dropped=1"));

@@ -143,8 +143,9 @@ TEST(TrustVectors, Peers) {
 }
 
 TEST(TrustVectors, RequestIn) {
-  const std::map<Reason, std::string> because = {
-      {Reason::kPeer, "peer"}, {Reason::kNoPeer, "peer"}, {Reason::kTooLong, "too long"}, {Reason::kEdge, "edge"}, {Reason::kOff, "none"}, {Reason::kSeal, "seal"}};
+  const std::map<Reason, std::string> because = {{Reason::kPeer, "peer"},        {Reason::kNoPeer, "peer"},
+                                                 {Reason::kTooLong, "too long"}, {Reason::kEdge, "edge"},
+                                                 {Reason::kOff, "none"},         {Reason::kSeal, "seal"}};
   RunVectors("trust-request-in", [&because](const Json& vector) {
     const auto trust = TrustOfWords(vector.at("settings"));
     ASSERT_TRUE(trust.ok());

@@ -203,7 +203,8 @@ TEST(ResponseStreams, HideNoLossBySettingsThatChange_PROP_27_PROP_28) {
     SettingWords on;
     on.mode = Mode::kEnforce;
     ASSERT_TRUE(Configure(on).ok());
-    ExpectLost(scope, taken ? "its trailer is not taken, by settings that came while it was open" : "nobody read it to its end");
+    ExpectLost(scope, taken ? "its trailer is not taken, by settings that came while it was open"
+                            : "nobody read it to its end");
   }
 }
 

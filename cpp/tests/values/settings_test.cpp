@@ -144,8 +144,8 @@ TEST(Logs, SayEachKindOnceAMinuteAndCountTheRest_OBS_7) {
   for (int i = 0; i < 3; ++i) logs::Warn("AP403", "kind", "something", "dropped");
   logs::Warn("AP401", "another kind", "else");
   logs::Info("AP507", "informative", "fine");
-  EXPECT_EQ(isolation.lines(),
-            (std::vector<std::string>{"WARNING something [AP403] dropped=1", "WARNING else [AP401]", "INFO fine [AP507]"}));
+  EXPECT_EQ(isolation.lines(), (std::vector<std::string>{"WARNING something [AP403] dropped=1", "WARNING else [AP401]",
+                                                         "INFO fine [AP507]"}));
 }
 
 TEST(Clocks, GrowAmongThreads_SHIM_25_SHIM_29) {

@@ -166,9 +166,31 @@ TEST(Vectors, OfEveryKindAreRun) {
       "trust-seal-make",   "trust-keys-file",   "configuration",        "configuration-stores", "hybrid-clock",
       "hybrid-clock-place", "shim-envelope",    "shim-envelope-broken"};
   // Run by the tests of the engine, of recorded histories and of a shim.
-  const std::set<std::string> of_others = {"barrier-" "result", "barrier-" "policy", "epoch-" "judge",     "monkey-" "store",
-                                           "history-" "value",  "history-" "key",    "history-" "messages", "history-" "order",
-                                           "history-" "tables", "records-" "sample", "rec" "ords",   "repeatable-" "statements"};
+  const std::set<std::string> of_others = {
+      "barrier-"
+      "result",
+      "barrier-"
+      "policy",
+      "epoch-"
+      "judge",
+      "monkey-"
+      "store",
+      "history-"
+      "value",
+      "history-"
+      "key",
+      "history-"
+      "messages",
+      "history-"
+      "order",
+      "history-"
+      "tables",
+      "records-"
+      "sample",
+      "rec"
+      "ords",
+      "repeatable-"
+      "statements"};
   for (const std::string& kind : KindsOfVectors()) {
     EXPECT_EQ(known.count(kind) + of_others.count(kind), 1U) << "no test runs the vectors of kind " << kind;
   }

@@ -1,4 +1,5 @@
-// What an application does from end to end: the paper's verbs, services without Antipode between ours, streams and batches.
+// What an application does from end to end: the paper's verbs, services without Antipode between ours, streams and
+// batches.
 #include <gtest/gtest.h>
 
 #include <chrono>

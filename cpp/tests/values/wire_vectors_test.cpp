@@ -145,10 +145,11 @@ TEST(WireVectors, SerializeLimits) {
 TEST(WireVectors, Header) {
   RunVectors("wire-header", [](const Json& vector) {
     const std::vector<std::string> values = vector.at("values");
-    const Taken taken = Take(
-        wire::UnwrapHeader({values.begin(), values.end()}),
-        [](std::string_view text) { return JudgeRequestText({true, {}, Reason::kNone, {}, {}}, text, TrustSettings(), 0); },
-        Direction::kRequestIn, {});
+    const Taken taken = Take(wire::UnwrapHeader({values.begin(), values.end()}),
+                             [](std::string_view text) {
+                               return JudgeRequestText({true, {}, Reason::kNone, {}, {}}, text, TrustSettings(), 0);
+                             },
+                             Direction::kRequestIn, {});
     EXPECT_EQ(taken.malformed, vector.at("malformed").get<int>());
     Lineage whole = taken.lineage;  // a recorded history has taken its messages' names out
     for (const std::string& message : taken.messages) whole |= Read("1~_.msg." + message);

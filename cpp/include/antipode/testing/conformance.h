@@ -35,7 +35,8 @@ CaseOutcome RunConformanceCase(StoreUnderTest& store, const std::string& name);
 
 }  // namespace antipode::testing
 
-/// Defines one test a case: `<Name>Conformance`. `Make` returns a `std::unique_ptr<StoreUnderTest>`. Needs <gtest/gtest.h>.
+/// Defines one test a case: `<Name>Conformance`. `Make` returns a `std::unique_ptr<StoreUnderTest>`. Needs
+/// <gtest/gtest.h>.
 #define ANTIPODE_SHIM_CONFORMANCE(Name, Make)                                                                   \
   class Name##Conformance : public ::testing::TestWithParam<std::string> {};                                    \
   TEST_P(Name##Conformance, Case) {                                                                             \

@@ -1,9 +1,10 @@
 /// \file
 /// The failover fuzzer: random failovers on a store's real servers, every write judged (spec EPOCH-27).
 ///
-/// Each run takes a primary and two replicas or more, writes through the wrapped client, slows and cuts links, kills and
-/// restarts servers, and promotes again and again: with and without lost writes, and twice with no write between. Writes are
-/// judged at every server in the middle of the run, across promotions by parked barriers, and all of them at the end.
+/// Each run takes a primary and two replicas or more, writes through the wrapped client, slows and cuts links, kills
+/// and restarts servers, and promotes again and again: with and without lost writes, and twice with no write between.
+/// Writes are judged at every server in the middle of the run, across promotions by parked barriers, and all of them at
+/// the end.
 #ifndef ANTIPODE_TESTING_FAILOVER_H_
 #define ANTIPODE_TESTING_FAILOVER_H_
 
@@ -43,9 +44,9 @@ class Chance {
 
 /// One run's servers of a store, in the words of the fuzzer; its end ends the servers.
 ///
-/// It is made in a registry of its own, and wraps a client at every server then, under `store`, with all servers as replicas.
-/// What is done to servers may return before it has taken effect, unless it says otherwise: the fuzzer wants the states in
-/// between.
+/// It is made in a registry of its own, and wraps a client at every server then, under `store`, with all servers as
+/// replicas. What is done to servers may return before it has taken effect, unless it says otherwise: the fuzzer wants
+/// the states in between.
 class FailoverDriver {
  public:
   virtual ~FailoverDriver() = default;
@@ -67,7 +68,8 @@ class FailoverDriver {
   virtual void Write(const std::string& server, const std::string& key, const std::string& value) = 0;
   /// Whether a server has the value now, asked without Antipode; nothing where it cannot be asked. Any thread.
   virtual std::optional<bool> Shows(const std::string& server, const std::string& key, const std::string& value) = 0;
-  /// Names which data a server has: its process and the history that it follows; nothing while the data are being replaced.
+  /// Names which data a server has: its process and the history that it follows; nothing while the data are being
+  /// replaced.
   ///
   /// A pass is false only where this was the same before the wait and after the look: what is replaced in between is an
   /// exposure that the page states (BAR-24).
@@ -85,9 +87,9 @@ class FailoverDriver {
   virtual void Heal(const std::string& replica, bool wait) = 0;
   /// Kills a replica and starts it again. `write` may be called in between, so that it is behind then.
   virtual void RestartReplica(const std::string& replica, const std::function<void()>& write, bool wait) = 0;
-  /// The replica becomes the primary and the other replicas follow it; returns when it takes writes. Without `lost` what is
-  /// on its way arrives first. With it: once nothing of the old primary's leaves any more `lost` is called, which writes
-  /// there, and what it wrote never arrives anywhere.
+  /// The replica becomes the primary and the other replicas follow it; returns when it takes writes. Without `lost`
+  /// what is on its way arrives first. With it: once nothing of the old primary's leaves any more `lost` is called,
+  /// which writes there, and what it wrote never arrives anywhere.
   virtual void Promote(const std::string& replica, const std::function<void()>& lost) = 0;
   /// A server that follows nobody, or the wrong one, follows the primary, giving up what that has not got.
   virtual void Rejoin(const std::string& server, bool wait) = 0;
@@ -111,7 +113,7 @@ struct Tally {
   std::map<std::string, int> judged;
   std::vector<std::string> lost_passed;   ///< False passes.
   std::vector<std::string> hangs;
-  std::vector<std::string> rash;          ///< Answered unproven in the middle of a run, and visible within the deadline.
+  std::vector<std::string> rash;  ///< Answered unproven in the middle of a run, and visible within the deadline.
   std::vector<std::string> looked_empty;  ///< Lineages of writes that look as if nothing had been written.
 
   std::vector<std::string> Faults() const;
@@ -131,8 +133,8 @@ Tally RunFailovers(const MakeDriver& make, int runs, std::uint64_t seed,
 struct FailoverBounds {
   /// The share of the present writes that may be unproven at the end.
   std::optional<double> most_unproven;
-  /// The share of the answers that may be unproven for what is seen within the deadline: where a position lies behind its
-  /// write, a history may fork between the two.
+  /// The share of the answers that may be unproven for what is seen within the deadline: where a position lies behind
+  /// its write, a history may fork between the two.
   double most_rash = 0.0;
 };
 

@@ -26,13 +26,14 @@ class [[nodiscard]] Isolated {
 /// How many barriers judged this store since the innermost `Isolated` began.
 int Barriers(const std::string& store);
 
-/// Whether the code under test waited for this store at least so often; the error's words say that the read is unprotected.
+/// Whether the code under test waited for this store at least so often; the error's words say that the read is
+/// unprotected.
 ///
 ///     ASSERT_TRUE(antipode::testing::AssertBarriers("blog-posts").ok());
 Result<void> AssertBarriers(const std::string& store, int at_least = 1);
 
-/// Waits until dry-run's records so far are on disk; false where that took longer. With `summary` the counts since the last one
-/// are written, too, and what was held back, as at the end of a process.
+/// Waits until dry-run's records so far are on disk; false where that took longer. With `summary` the counts since the
+/// last one are written, too, and what was held back, as at the end of a process.
 bool FlushRecords(std::chrono::nanoseconds timeout, bool summary = false);
 
 /// Waits until the history that is recorded so far is on disk (`ANTIPODE_HISTORY`); false where that took longer.

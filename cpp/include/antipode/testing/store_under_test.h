@@ -2,8 +2,8 @@
 /// What a store gives the conformance kit: a few primitives over two regions of real servers (spec SHIM-18, SHIM-33).
 ///
 /// A primitive that is not given fails the cases that need it. Such cases go into `exceptions`, each with its reason; a
-/// listed case that passes fails, so that the list cannot go stale. Cases that a capability of the shim excludes (a store of
-/// objects has no positions) are skipped, and say so.
+/// listed case that passes fails, so that the list cannot go stale. Cases that a capability of the shim excludes (a
+/// store of objects has no positions) are skipped, and say so.
 #ifndef ANTIPODE_TESTING_STORE_UNDER_TEST_H_
 #define ANTIPODE_TESTING_STORE_UNDER_TEST_H_
 
@@ -51,19 +51,19 @@ using WaysToWrite = std::map<std::string, std::function<void(const std::string& 
 class ClientUnderTest {
  public:
   virtual ~ClientUnderTest() = default;
-  /// The usual way to read, and those in which a shim cannot be sure that something is read: functions, scripts, texts of several
-  /// statements.
+  /// The usual way to read, and those in which a shim cannot be sure that something is read: functions, scripts, texts
+  /// of several statements.
   virtual WaysToRead Reads() = 0;
-  /// Opens what shows the key as it is now for as long as this client lives: a cursor, a snapshot, a result that is read in parts.
-  /// Returns ways to read from them.
+  /// Opens what shows the key as it is now for as long as this client lives: a cursor, a snapshot, a result that is
+  /// read in parts. Returns ways to read from them.
   virtual std::map<std::string, std::function<ReadUnderTest()>> PastMoments(const std::string& key);
 };
 
 /// One store in two regions or more, in the words of the kit. Values and keys are short ASCII texts.
 ///
-/// Servers are named by texts. `primary` takes the writes (region A, at first); `replicas` are those that readers of region
-/// B may use. All clients of one `Begin` join one store of this process, called `name`. A primitive that fails says so by
-/// `Fail`.
+/// Servers are named by texts. `primary` takes the writes (region A, at first); `replicas` are those that readers of
+/// region B may use. All clients of one `Begin` join one store of this process, called `name`. A primitive that fails
+/// says so by `Fail`.
 class StoreUnderTest {
  public:
   virtual ~StoreUnderTest() = default;
@@ -90,18 +90,19 @@ class StoreUnderTest {
 
   /// The server that takes writes now.
   virtual std::string primary() const = 0;
-  /// The servers that readers of region B use, and that `Begin` lists as replicas; one at least, two for most cases, the one
-  /// with the least lag first. The same all the time: after a promotion one of them is the primary.
+  /// The servers that readers of region B use, and that `Begin` lists as replicas; one at least, two for most cases,
+  /// the one with the least lag first. The same all the time: after a promotion one of them is the primary.
   virtual std::vector<std::string> replicas() const = 0;
-  /// A case begins, in a registry of its own: wraps a client at every server, under `name`, with the replicas of region B.
+  /// A case begins, in a registry of its own: wraps a client at every server, under `name`, with the replicas of region
+  /// B.
   virtual void Begin() = 0;
   /// A case has ended: links are healed, lags as at first, clients closed. `spoiled`: the case promoted, restarted or
   /// re-pointed servers; the first order is to be restored, or the servers made anew.
   virtual void Recover(bool spoiled) = 0;
   /// Writes by the wrapped client at the primary, in the current scope. Called by several threads at once.
   virtual void Write(const std::string& key, const std::string& value) = 0;
-  /// What a server has now, without Antipode; nothing where it has nothing. The truth that barriers are held to. For a queue:
-  /// the value if the message has arrived there.
+  /// What a server has now, without Antipode; nothing where it has nothing. The truth that barriers are held to. For a
+  /// queue: the value if the message has arrived there.
   virtual std::optional<std::string> Look(const std::string& key, const std::string& at) = 0;
 
   // Where the store keeps values
@@ -116,16 +117,19 @@ class StoreUnderTest {
   virtual void WriteNothing();
   /// A transaction of the wrapped client: commits where `work` returns true, else rolls back.
   virtual void Transaction(const std::function<bool(TransactionUnderTest& transaction)>& work);
-  /// Ways to commit a write inside what the client takes for an open transaction: each writes by the wrapped client at the primary,
-  /// commits in a manner that leaves a transaction open (several statements in one text, `COMMIT AND CHAIN`), and rolls that back.
+  /// Ways to commit a write inside what the client takes for an open transaction: each writes by the wrapped client at
+  /// the primary, commits in a manner that leaves a transaction open (several statements in one text, `COMMIT AND
+  /// CHAIN`), and rolls that back.
   virtual WaysToWrite CommitsInside();
 
   // More clients
 
   /// Wraps another client of a server under `name`, with these replicas, or without.
-  virtual std::unique_ptr<ClientUnderTest> WrapClient(const std::string& server, std::optional<std::vector<std::string>> replicas,
+  virtual std::unique_ptr<ClientUnderTest> WrapClient(const std::string& server,
+                                                      std::optional<std::vector<std::string>> replicas,
                                                       bool wait_on_read);
-  /// Wraps a client of one server under `name`, without replicas, and does not use it; false where a client connects when it is made.
+  /// Wraps a client of one server under `name`, without replicas, and does not use it; false where a client connects
+  /// when it is made.
   virtual bool WrapUnused(const std::string& server);
   /// The port of the loopback interface at which Antipode's own connection finds a server.
   virtual int PortOf(const std::string& server);
@@ -147,9 +151,9 @@ class StoreUnderTest {
   virtual void Restart(const std::string& server);
   /// The replica follows another server from now on; returns when data flow.
   virtual void Repoint(const std::string& replica, const std::string& source);
-  /// The replica becomes the primary, and the other replicas follow it; returns when data flow again. Without `lost` whatever
-  /// was written arrives first. With it: once nothing of the primary's leaves any more `lost` is called, which writes by
-  /// `Write`, and what it wrote never arrives anywhere.
+  /// The replica becomes the primary, and the other replicas follow it; returns when data flow again. Without `lost`
+  /// whatever was written arrives first. With it: once nothing of the primary's leaves any more `lost` is called, which
+  /// writes by `Write`, and what it wrote never arrives anywhere.
   virtual void Promote(const std::string& replica, const std::function<void()>& lost = nullptr);
   /// Returns when marks in the store prove these writes beyond the present epoch. Only for stores with marks in band.
   virtual void WaitMarked(const Lineage& lineage);
