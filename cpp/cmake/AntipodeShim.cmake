@@ -1,6 +1,6 @@
 # What every shim's CMakeLists.txt begins with, after project(antipode_<store> …), and the two functions that build it.
-# By itself a shim takes the SDK that is installed, or the one of this repository; in a build that has antipode::antipode
-# already, that one.
+# By itself a shim takes the SDK that is installed, or the one of this repository; in a build that has
+# antipode::antipode already, that one.
 include_guard(DIRECTORY)
 
 string(TOUPPER ${PROJECT_NAME}_TESTS ANTIPODE_SHIM_TESTS)

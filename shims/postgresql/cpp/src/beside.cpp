@@ -32,7 +32,9 @@ OwnResult Beside::Put(const Writing& write) {
   const PGTransactionStatusType status = PQtransactionStatus(connection_);
   const bool within = status == PQTRANS_INTRANS;
   if ((!within && status != PQTRANS_IDLE) || (within && told_ == text)) return nullptr;
-  if (SendText(connection_, within ? kSetLocal : kSetSession, text) == 0) return nullptr;  // nor will what is written be sent
+  if (SendText(connection_, within ? kSetLocal : kSetSession, text) == 0) {
+    return nullptr;  // nor will what is written be sent
+  }
   Results answer = AllOf(connection_);
   if (!RefusalOf(answer).empty()) return std::move(answer.back());
   if (within) {
@@ -44,7 +46,9 @@ OwnResult Beside::Put(const Writing& write) {
 }
 
 void Beside::TakeBack() {
-  if (!in_session_ || PQstatus(connection_) != CONNECTION_OK || PQtransactionStatus(connection_) != PQTRANS_IDLE) return;
+  if (!in_session_ || PQstatus(connection_) != CONNECTION_OK || PQtransactionStatus(connection_) != PQTRANS_IDLE) {
+    return;
+  }
   in_session_ = false;
   Simple(connection_, kReset);
 }

@@ -1,4 +1,5 @@
-// Lineages at rest: a column `antipode` beside the row, which a trigger fills from the transaction's own setting (PROP-21).
+// Lineages at rest: a column `antipode` beside the row, which a trigger fills from the transaction's own setting
+// (PROP-21).
 #ifndef ANTIPODE_POSTGRESQL_SRC_BESIDE_H_
 #define ANTIPODE_POSTGRESQL_SRC_BESIDE_H_
 
@@ -23,8 +24,8 @@ class Beside {
   // A command of `Piped` that tells it, for the transaction that the packet is in or begins.
   Send InTransaction(const Writing& write) const;
 
-  // Tells it, and waits for that; what commits by itself has it until `TakeBack`. The error where it could not be told: what
-  // was to be written would rest without its lineage.
+  // Tells it, and waits for that; what commits by itself has it until `TakeBack`. The error where it could not be told:
+  // what was to be written would rest without its lineage.
   OwnResult Put(const Writing& write);
 
   // A statement was or will be sent that may change settings: ROLLBACK TO takes back what was set behind it.

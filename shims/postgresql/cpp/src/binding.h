@@ -34,8 +34,8 @@ struct Binding {
   bool rests;         // whether lineages rest beside rows
   std::string unfit;  // why positions of this client prove nothing; empty where they do
 
-  // The connection has reached this server, by this socket: it joins the store, and is asked for its rights and settings, once a
-  // user and server. The one before leaves, unless others lead there (BAR-62).
+  // The connection has reached this server, by this socket: it joins the store, and is asked for its rights and
+  // settings, once a user and server. The one before leaves, unless others lead there (BAR-62).
   void Reach(const Target& target, int descriptor);
 
   UnsureNames unsure;  // what of the database makes texts unsure that look like reads

@@ -73,11 +73,14 @@ const Statement& Connection::Inside::PreparedStatement(const char* name, Sent& s
   sent.types = prepared.types.data();
   sent.typed = static_cast<int>(prepared.types.size());
   binding_.Refresh();
-  if (binding_.notes && !std::exchange(prepared.has_tables, true)) prepared.statement.tables = TablesRead(prepared.text);
+  if (binding_.notes && !std::exchange(prepared.has_tables, true)) {
+    prepared.statement.tables = TablesRead(prepared.text);
+  }
   return prepared.statement;
 }
 
-Connection::Inside::Followed Connection::Inside::Follow(const Statement& statement, const Sent& sent, const Site& site) {
+Connection::Inside::Followed Connection::Inside::Follow(const Statement& statement, const Sent& sent,
+                                                        const Site& site) {
   if (!statement.reads_data || binding_.store->mode() != Mode::kDryRun) return {};
   Followed followed{FollowedRead::Begin(binding_.store, CurrentReading(), CurrentScope(), site), {}};
   if (followed.read) followed.came = repeating_.Of(sent, binding_.server->AskTimeout());
@@ -262,10 +265,11 @@ int Connection::Inside::Start(const Statement& statement, const Sent& sent, cons
     error_ = std::make_shared<const Error>(fetched.error());
     return 0;
   } else if (InPipeline() && !IsAwaited(read.Wanted())) {
-    error_ = std::make_shared<const Error>(Error{
-        ErrorCode::kConfiguration, "AP504",
-        binding_.store->name() + ": a read in a pipeline waits where nothing is on its way: take the results first, or begin the "
-                                 "pipeline with the scope's read"});
+    error_ = std::make_shared<const Error>(
+        Error{ErrorCode::kConfiguration, "AP504",
+              binding_.store->name() +
+                  ": a read in a pipeline waits where nothing is on its way: take the results first, or begin the "
+                  "pipeline with the scope's read"});
     return 0;
   }
   Sends(statement, status);
@@ -315,7 +319,8 @@ bool Connection::Inside::IsPast() {
   const ReadCall read(binding_, plain(), any, moments_, Site());
   if (IsAwaited(read.Wanted())) return false;
   const Result<void> allowed = read.OfPast(
-      "this result, or this part of it, is of when its statement was sent, which was before the writes that it is to show: take all "
+      "this result, or this part of it, is of when its statement was sent, which was before the writes that it is to "
+      "show: take all "
       "of a result before anything is written, or send the statement again");
   if (allowed.ok()) return false;
   error_ = std::make_shared<const Error>(allowed.error());
@@ -338,7 +343,8 @@ void Connection::Inside::SkipOurs(bool waits) {
   }
 }
 
-// Of a group that an error of ours has ended, the first command of the application's has that error, as it would have its own.
+// Of a group that an error of ours has ended, the first command of the application's has that error, as it would have
+// its own.
 PGresult* Connection::Inside::ResultOfTheirs() {
   OwnResult lost = std::move(lost_);
   if (lost && PQstatus(plain()) != CONNECTION_OK) return lost.release();
@@ -394,7 +400,9 @@ void Connection::Inside::Over() {
   noted_.reset();
   left_ = PQtransactionStatus(plain());
   if (!ending_.none && !ending_.failed) moments_.Done(past_, awaited_);
-  if (const Followed followed = std::exchange(followed_, {}); !ending_.none && !ending_.failed) followed.Over(binding_.server);
+  if (const Followed followed = std::exchange(followed_, {}); !ending_.none && !ending_.failed) {
+    followed.Over(binding_.server);
+  }
   flow_.Ends(kind_, ending_);
 }
 

@@ -40,7 +40,8 @@ class Connection::Inside {
 
   // A command that is waited for. `run` is libpq's own call, `send` sends the same alone in a packet.
   Reply Run(const Statement& statement, const Sent& sent, const Call& run, const Send& send, const Site& site);
-  // The same without anything to record, or to read; in a transaction it may take the snapshot, and then does so behind a wait.
+  // The same without anything to record, or to read; in a transaction it may take the snapshot, and then does so behind
+  // a wait.
   Reply Plain(const Call& run);
   // A command that is not.
   int Start(const Statement& statement, const Sent& sent, const Send& send, const Site& site);
@@ -120,7 +121,8 @@ class Connection::Inside {
   std::optional<Unnamed> unnamed_;
   std::set<std::string, std::less<>> fetching_;  // names under which a FETCH may have been prepared by `SendPrepare`
   Moments moments_;
-  PGTransactionStatusType left_ = PQTRANS_IDLE;  // the transaction's behind the last command that the shim has seen the end of
+  PGTransactionStatusType left_ =
+      PQTRANS_IDLE;  // the transaction's behind the last command that the shim has seen the end of
 
   // An asynchronous command or COPY that is under way.
   bool under_way_ = false;

@@ -23,7 +23,8 @@ bool Writes(Kind kind) {
 bool Fails(const PGresult* result) { return result == nullptr || PQresultStatus(result) == PGRES_FATAL_ERROR; }
 
 bool Good(const Results& results) {
-  return !results.empty() && PQresultStatus(results.back().get()) == PGRES_TUPLES_OK && PQntuples(results.back().get()) == 1;
+  return !results.empty() && PQresultStatus(results.back().get()) == PGRES_TUPLES_OK &&
+         PQntuples(results.back().get()) == 1;
 }
 
 }  // namespace

@@ -99,7 +99,7 @@ class Flow {
   // A part may be committed already: a statement inside may have ended the transaction, or a pipeline did (SCOPE-25).
   bool half_committed_ = false;
   bool committing_ = false;  // the server may have been told to commit
-  std::string transaction_;              // the prepared transaction that the last statement speaks of; empty where none is known
+  std::string transaction_;  // the prepared transaction that the last statement speaks of; empty where none is known
   bool may_be_prepared_ = false;         // a text may have prepared the transaction, and nobody told
   bool was_prepared_ = false;            // and its write is the one under way
   std::optional<std::string> prepares_;  // a PREPARE TRANSACTION of this name is on its way in a pipeline

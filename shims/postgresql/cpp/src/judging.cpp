@@ -128,7 +128,9 @@ Visibility JudgeAt(const std::string& name, std::uint64_t wanted, const Seen& se
         "it is another system (a logical replica, a restored dump, a cluster of its own): positions of " + name +
         " mean nothing there");
   }
-  if (seen.histories.empty()) return Visibility::Unproven("its timeline cannot be known: " + seen.why_hidden, UnprovenKind::kRight);
+  if (seen.histories.empty()) {
+    return Visibility::Unproven("its timeline cannot be known: " + seen.why_hidden, UnprovenKind::kRight);
+  }
   std::optional<Visibility> bad;
   bool all_bad = true;
   for (const History& history : seen.histories) {

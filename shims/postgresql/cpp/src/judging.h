@@ -1,4 +1,5 @@
-// What one look at a server proves: positions by its timeline's history and by the rows of epochs (spec EPOCH-28, EPOCH-29).
+// What one look at a server proves: positions by its timeline's history and by the rows of epochs (spec EPOCH-28,
+// EPOCH-29).
 #ifndef ANTIPODE_POSTGRESQL_SRC_JUDGING_H_
 #define ANTIPODE_POSTGRESQL_SRC_JUDGING_H_
 

@@ -10,8 +10,8 @@ namespace antipode::postgresql {
 namespace {
 
 constexpr char kPlace[] = "SELECT recovering, reached, timeline, system, " ANTIPODE_STARTED " FROM antipode.place()";
-// The same without the function: for roles that may see the receiver. Columns are computed from left to right. The name of a
-// constant position would be computed beforehand, which a standby refuses.
+// The same without the function: for roles that may see the receiver. Columns are computed from left to right. The name
+// of a constant position would be computed beforehand, which a standby refuses.
 constexpr char kPlaceByRight[] =
     "SELECT pg_is_in_recovery(),"
     " CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() ELSE pg_current_wal_flush_lsn() END::text,"
@@ -160,8 +160,8 @@ std::uint32_t Look::ReadHistories() {
   return checkpoint;
 }
 
-// The receiver is down: what the server may be following, for it may replay from an archive. It is past its last checkpoint
-// and past every row that it shows, and knows the history of what it follows.
+// The receiver is down: what the server may be following, for it may replay from an archive. It is past its last
+// checkpoint and past every row that it shows, and knows the history of what it follows.
 std::vector<History> Look::Possible(std::uint64_t system) {
   std::uint32_t least = std::max(ReadHistories(), 1U);
   ReadRows();

@@ -44,8 +44,8 @@ class Look {
   const std::string& instance() const { return instance_; }
   // When it started.
   const std::string& life() const { return life_; }
-  // The setting by which the server may lose what it has replayed, as it was when this connection was made (SHIM-45); empty where
-  // there is none.
+  // The setting by which the server may lose what it has replayed, as it was when this connection was made (SHIM-45);
+  // empty where there is none.
   const std::string& relaxed() const { return relaxed_; }
 
  private:

@@ -62,10 +62,14 @@ Past PastOf(const std::vector<Part>& parts) {
 }  // namespace
 
 Past PastIn(std::string_view text) {
-  if (std::none_of(kWords.begin(), kWords.end(), [text](std::string_view word) { return Holds(text, word); })) return {};
+  if (std::none_of(kWords.begin(), kWords.end(), [text](std::string_view word) { return Holds(text, word); })) {
+    return {};
+  }
   const Tokens tokens = Divide(text, false);
   const bool escapes = text.find('\\') != std::string_view::npos;  // then it depends on a setting
-  if (!tokens.sure || tokens.spelled || (escapes && Divide(text, true).all != tokens.all)) return {Past::Does::kFetches};
+  if (!tokens.sure || tokens.spelled || (escapes && Divide(text, true).all != tokens.all)) {
+    return {Past::Does::kFetches};
+  }
   const std::vector<Part> parts = PartsOf(tokens.all);
   return parts.empty() ? Past() : PastOf(parts);
 }
@@ -99,7 +103,9 @@ void Moments::Done(const Past& past, const std::vector<WriteId>& proved) {
 void Moments::Over() {
   has_snapshot_ = false;
   shown_.clear();
-  for (auto each = cursors_.begin(); each != cursors_.end();) each = each->second.holds ? std::next(each) : cursors_.erase(each);
+  for (auto each = cursors_.begin(); each != cursors_.end();) {
+    each = each->second.holds ? std::next(each) : cursors_.erase(each);
+  }
 }
 
 void Moments::Forget() {

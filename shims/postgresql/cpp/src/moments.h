@@ -44,8 +44,8 @@ class Moments {
   void Sent(const Past& past, bool takes, const std::vector<WriteId>& proved);
   // The open transaction has its snapshot, if it had none: taken when these were proved.
   void Taken(const std::vector<WriteId>& proved = {}) { Sent({}, true, proved); }
-  // A statement that was sent when these were proved has done what it says. Before that is known a cursor of its name may be an
-  // older one.
+  // A statement that was sent when these were proved has done what it says. Before that is known a cursor of its name
+  // may be an older one.
   void Done(const Past& past, const std::vector<WriteId>& proved);
   // No transaction is open.
   void Over();

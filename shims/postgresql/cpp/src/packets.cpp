@@ -30,19 +30,22 @@ bool Awaits(PGconn* connection, std::chrono::steady_clock::time_point deadline) 
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
     pollfd ready{PQsocket(connection), static_cast<short>(is_full ? POLLIN | POLLOUT : POLLIN), 0};
     if (left.count() <= 0) return false;
-    if (poll(&ready, 1, static_cast<int>(std::min<std::int64_t>(left.count(), 1 << 30))) > 0 && PQconsumeInput(connection) == 0) {
+    if (poll(&ready, 1, static_cast<int>(std::min<std::int64_t>(left.count(), 1 << 30))) > 0 &&
+        PQconsumeInput(connection) == 0) {
       return true;
     }
   }
 }
 
-// libpq's next result. With a deadline that has passed the connection is broken first, since its answer is still to come.
+// libpq's next result. With a deadline that has passed the connection is broken first, since its answer is still to
+// come.
 PGresult* Next(PGconn* connection, Deadline deadline) {
   if (deadline && !Awaits(connection, *deadline)) shutdown(PQsocket(connection), SHUT_RDWR);
   return PQgetResult(connection);
 }
 
-// What comes up to the end of a group: errors of its commit (a deferred constraint). Nothing where the end did not come.
+// What comes up to the end of a group: errors of its commit (a deferred constraint). Nothing where the end did not
+// come.
 std::optional<Results> EndOf(PGconn* connection, Deadline deadline) {
   Results errors;
   for (int empty = 0; empty < 3 && PQstatus(connection) == CONNECTION_OK;) {

@@ -1,4 +1,5 @@
-// The questions that ride with a commit, and how they are sent on the application's own connection (spec EPOCH-1 to EPOCH-3).
+// The questions that ride with a commit, and how they are sent on the application's own connection (spec EPOCH-1 to
+// EPOCH-3).
 #ifndef ANTIPODE_POSTGRESQL_SRC_PACKETS_H_
 #define ANTIPODE_POSTGRESQL_SRC_PACKETS_H_
 
@@ -16,9 +17,9 @@
 
 namespace antipode::postgresql {
 
-// The timeline in force now: a connection lives on when its standby is promoted. Never the insert position alone: it may lie
-// behind the next page's header, where no record ends, or behind what somebody else has not committed. It is asked for only
-// as a bound for what was not flushed when it was read.
+// The timeline in force now: a connection lives on when its standby is promoted. Never the insert position alone: it
+// may lie behind the next page's header, where no record ends, or behind what somebody else has not committed. It is
+// asked for only as a bound for what was not flushed when it was read.
 inline constexpr char kQuestion[] =
     "SELECT pg_walfile_name('0/1000000'), pg_current_wal_flush_lsn(), pg_current_wal_insert_lsn()";
 // The name of kQuestion as a prepared statement.
@@ -28,8 +29,8 @@ inline constexpr char kHow[] = "SHOW synchronous_commit";
 inline constexpr char kHowAndWhether[] =
     "SELECT current_setting('synchronous_commit'), pg_current_xact_id_if_assigned() IS NOT NULL OR EXISTS"
     " (SELECT FROM pg_catalog.pg_cursors WHERE is_holdable AND creation_time >= pg_catalog.transaction_timestamp())";
-// A commit of nothing, flushed: everything before it in the log is flushed then. It waits for no standby: the application's own
-// commit did, or was told not to (SHIM-2).
+// A commit of nothing, flushed: everything before it in the log is flushed then. It waits for no standby: the
+// application's own commit did, or was told not to (SHIM-2).
 inline constexpr char kFlush[] =
     "SELECT set_config('synchronous_commit', 'local', true), pg_logical_emit_message(true, 'antipode', '')";
 

@@ -1,4 +1,5 @@
-// Positions: an epoch names one timeline of one system, its counter is a place in that timeline's log (spec EPOCH-6, EPOCH-29).
+// Positions: an epoch names one timeline of one system, its counter is a place in that timeline's log (spec EPOCH-6,
+// EPOCH-29).
 #ifndef ANTIPODE_POSTGRESQL_SRC_POSITIONS_H_
 #define ANTIPODE_POSTGRESQL_SRC_POSITIONS_H_
 
@@ -11,8 +12,8 @@ namespace antipode::postgresql {
 
 // A timeline of a system, and the word that tells it from another one of the same number.
 //
-// Two standbys that were promoted apart both call their new timeline by the same number; each has a word of its own, in the
-// row that the first wrapped writer of the timeline made.
+// Two standbys that were promoted apart both call their new timeline by the same number; each has a word of its own, in
+// the row that the first wrapped writer of the timeline made.
 struct Epoch {
   std::uint64_t system = 0;
   std::uint32_t timeline = 0;

@@ -37,13 +37,15 @@ std::string RelaxedSetting(std::string_view fsync, std::string_view full_page_wr
 
 std::string NotDurable(const std::string& setting) {
   return "has " + setting + " = off: after a crash it may say that it has what it lost. Set " + setting +
-         " = on, or, where a server that crashed is rebuilt before it serves readers, say so: Options(…).RelaxedDurability()";
+         " = on, or, where a server that crashed is rebuilt before it serves readers, say so: "
+         "Options(…).RelaxedDurability()";
 }
 
 std::string Facts::Unfit(bool relaxed_durability) const {
   if (!pooler.empty() && pooler != "session") {
     return "is reached through a pooler in " + pooler +
-           " mode: a statement and the question for its position may go to different servers. Connect to the server, or "
+           " mode: a statement and the question for its position may go to different servers. Connect to the server, "
+           "or "
            "set pool_mode = session for this database";
   }
   if (reached && wal_level == "minimal") {
@@ -65,13 +67,16 @@ Facts Probe(const Target& target, Session::Timeout timeout) {
   facts.user = row.at(4).value_or("");
   facts.marks = row.at(5) == "t";
   facts.relaxed = RelaxedSetting(row.at(6).value_or(""), row.at(7).value_or(""));
-  for (const Row& each : session.Run(kUnsureQuestion)) facts.unsure.emplace_back(each.at(0).value_or(""), each.at(1).value_or(""));
+  for (const Row& each : session.Run(kUnsureQuestion)) {
+    facts.unsure.emplace_back(each.at(0).value_or(""), each.at(1).value_or(""));
+  }
   if (backend != std::to_string(session.backend())) facts.pooler = PoolerMode(target, session, backend, timeout);
   return facts;
 }
 
 std::string NoTable(const std::string& store, const std::string& user) {
-  return "there is no table of epochs that its user may use: after a failover its positions are unproven. Run: antipode init " +
+  return "there is no table of epochs that its user may use: after a failover its positions are unproven. Run: "
+         "antipode init " +
          store + " --at URL-OF-THE-PRIMARY --user " + user + " --run";
 }
 

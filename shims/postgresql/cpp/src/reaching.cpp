@@ -1,4 +1,5 @@
-// What is found out of the server that a wrapped connection has reached, when it is wrapped and when it is made anew (BAR-52).
+// What is found out of the server that a wrapped connection has reached, when it is wrapped and when it is made anew
+// (BAR-52).
 #include <chrono>
 #include <string>
 

@@ -12,9 +12,9 @@ namespace antipode::postgresql {
 namespace {
 
 constexpr char kLife[] = "SELECT " ANTIPODE_STARTED ", current_setting('transaction_isolation')";
-// Beside the position that judges, what covers all that can be seen (EPOCH-31). On a primary the insert position: what was
-// read may have been committed asynchronously. On a standby what it has received: a commit can be seen there a moment before
-// it counts as replayed.
+// Beside the position that judges, what covers all that can be seen (EPOCH-31). On a primary the insert position: what
+// was read may have been committed asynchronously. On a standby what it has received: a commit can be seen there a
+// moment before it counts as replayed.
 constexpr char kCover[] =
     "SELECT p.recovering, p.reached, p.timeline, p.system,"
     " CASE WHEN p.recovering THEN pg_last_wal_receive_lsn() ELSE pg_current_wal_insert_lsn() END::text,"
@@ -58,8 +58,9 @@ Result<void> ReadCall::OfPast(const std::string& what) const {
 Result<void> ReadCall::OfCursor() const {
   const std::vector<WriteId> wanted = Wanted();
   if (past_.does != Past::Does::kFetches || wanted.empty() || moments_.CursorShows(past_.cursor, wanted)) return {};
-  return OfPast("what is fetched is of when its cursor was declared, which was before the writes that it is to show: declare it "
-                "again behind them, by a statement of its own on this connection");
+  return OfPast(
+      "what is fetched is of when its cursor was declared, which was before the writes that it is to show: declare it "
+      "again behind them, by a statement of its own on this connection");
 }
 
 Result<void> ReadCall::Wait() {
@@ -83,9 +84,10 @@ Result<void> ReadCall::Wait() {
   };
   const std::string server = binding_.store->name() + " at " + binding_.server->address();
   const auto late = [&] {
-    return in_vain(Verdict::kTimedOut,
-                   server + ": no answer came on the connection of the read itself, which is closed. The read waited for it " +
-                       std::to_string(std::llround(std::chrono::duration<double, std::milli>(timeout).count())) + " ms");
+    return in_vain(
+        Verdict::kTimedOut,
+        server + ": no answer came on the connection of the read itself, which is closed. The read waited for it " +
+            std::to_string(std::llround(std::chrono::duration<double, std::milli>(timeout).count())) + " ms");
   };
   // Where the transaction has no snapshot yet the question would take it: then it comes behind the wait.
   std::optional<Place> place;
@@ -94,8 +96,9 @@ Result<void> ReadCall::Wait() {
     if (!place->in_time) return late();
     if (place->keeps_snapshot()) {
       if (!moments_.SnapshotShows(wanted)) {
-        return OfPast("its " + place->isolation +
-                      " transaction reads from a snapshot taken before the writes that it is to show: begin another one");
+        return OfPast(
+            "its " + place->isolation +
+            " transaction reads from a snapshot taken before the writes that it is to show: begin another one");
       }
       proved_ = std::move(wanted);
       return {};

@@ -31,12 +31,13 @@ class ReadCall {
   // Fails at once for a cursor's sake, by the policies (SHIM-48).
   Result<void> OfCursor() const;
 
-  // Waits until the connection's own server has what it is to show; fails by the policies. What it reads of a moment that is past
-  // fails at once, where that does not show it (SHIM-48). Where the server does not answer on the connection by the deadline, that
-  // is closed (SHIM-47).
+  // Waits until the connection's own server has what it is to show; fails by the policies. What it reads of a moment
+  // that is past fails at once, where that does not show it (SHIM-48). Where the server does not answer on the
+  // connection by the deadline, that is closed (SHIM-47).
   Result<void> Wait();
 
-  // Fails, by the policies, as what reads data of a moment that is past (SHIM-48): `what` says of which, and the way round.
+  // Fails, by the policies, as what reads data of a moment that is past (SHIM-48): `what` says of which, and the way
+  // round.
   Result<void> OfPast(const std::string& what) const;
 
   // What was proved before it is sent; where the policies let it go on unproved, nothing.
@@ -60,7 +61,9 @@ class ReadCall {
     std::string life;         // when its server started; empty where it does not say
     std::string isolation;
     bool in_time = true;
-    bool keeps_snapshot() const { return !isolation.empty() && isolation != "read committed" && isolation != "read uncommitted"; }
+    bool keeps_snapshot() const {
+      return !isolation.empty() && isolation != "read committed" && isolation != "read uncommitted";
+    }
   };
   Place AskPlace(std::chrono::steady_clock::time_point deadline);
 

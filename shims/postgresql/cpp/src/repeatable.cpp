@@ -22,16 +22,30 @@ constexpr std::string_view kNever[] = {
 constexpr std::string_view kOrdered[] = {"fetch", "limit", "offset"};
 // The words `word-…` of spec/vectors/repeatable-statements.json.
 constexpr std::string_view kBeforeParenthesis[] = {
-    "abs", "all", "and", "any", "array", "as", "asc", "avg", "between", "bigint", "bit_and", "bit_length", "bit_or",
-    "bool_and", "bool_or", "boolean", "btrim", "by", "case", "cast", "ceil", "ceiling", "char", "char_length",
-    "character_length", "coalesce", "concat", "concat_ws", "count", "cume_dist", "date_trunc", "decimal", "dense_rank",
-    "desc", "distinct", "else", "every", "except", "exists", "extract", "filter", "first_value", "floor", "from", "greatest",
-    "group", "having", "in", "initcap", "inner", "intersect", "interval", "is", "join", "jsonb_array_length", "lag",
-    "last_value", "lateral", "lead", "least", "left", "length", "like", "ln", "lower", "lpad", "ltrim", "max", "md5", "min",
-    "mod", "not", "nth_value", "ntile", "nullif", "numeric", "octet_length", "on", "or", "order", "over", "partition",
-    "percent_rank", "position", "power", "rank", "repeat", "replace", "reverse", "right", "round", "row", "row_number",
-    "rpad", "rtrim", "select", "sign", "some", "split_part", "sqrt", "substr", "substring", "sum", "then", "to_char", "trim",
-    "trunc", "union", "upper", "using", "values", "varchar", "when", "where", "width_bucket", "with", "within"};
+    "abs",        "all",          "and",          "any",         "array",
+    "as",         "asc",          "avg",          "between",     "bigint",
+    "bit_and",    "bit_length",   "bit_or",       "bool_and",    "bool_or",
+    "boolean",    "btrim",        "by",           "case",        "cast",
+    "ceil",       "ceiling",      "char",         "char_length", "character_length",
+    "coalesce",   "concat",       "concat_ws",    "count",       "cume_dist",
+    "date_trunc", "decimal",      "dense_rank",   "desc",        "distinct",
+    "else",       "every",        "except",       "exists",      "extract",
+    "filter",     "first_value",  "floor",        "from",        "greatest",
+    "group",      "having",       "in",           "initcap",     "inner",
+    "intersect",  "interval",     "is",           "join",        "jsonb_array_length",
+    "lag",        "last_value",   "lateral",      "lead",        "least",
+    "left",       "length",       "like",         "ln",          "lower",
+    "lpad",       "ltrim",        "max",          "md5",         "min",
+    "mod",        "not",          "nth_value",    "ntile",       "nullif",
+    "numeric",    "octet_length", "on",           "or",          "order",
+    "over",       "partition",    "percent_rank", "position",    "power",
+    "rank",       "repeat",       "replace",      "reverse",     "right",
+    "round",      "row",          "row_number",   "rpad",        "rtrim",
+    "select",     "sign",         "some",         "split_part",  "sqrt",
+    "substr",     "substring",    "sum",          "then",        "to_char",
+    "trim",       "trunc",        "union",        "upper",       "using",
+    "values",     "varchar",      "when",         "where",       "width_bucket",
+    "with",       "within"};
 constexpr std::string_view kSessions[] = {"pg_temp", "set_config", "temp", "temporary"};
 constexpr std::string_view kPartsOfSessions[] = {"set", "temp"};  // each of these, and SET, has one of them
 
@@ -53,7 +67,8 @@ bool IsOneRead(std::vector<Token> tokens) {
   if (tokens.empty()) return false;
   const Token& first = tokens.front();
   if (!first.IsWord("select") && !first.IsWord("with") && !first.IsWord("table")) return false;
-  const bool ordered = std::any_of(tokens.begin(), tokens.end(), [](const Token& each) { return each.IsWord("order"); });
+  const bool ordered =
+      std::any_of(tokens.begin(), tokens.end(), [](const Token& each) { return each.IsWord("order"); });
   for (std::size_t place = 0; place < tokens.size(); ++place) {
     const Token& token = tokens[place];
     if (token.IsOther(";") || token.IsOther("@") || IsOneOf(kNever, token)) return false;
@@ -68,10 +83,12 @@ bool IsOneRead(std::vector<Token> tokens) {
 // Behind SET: of this transaction, or of those to come, how they run, which changes no statement's meaning.
 bool IsOfTransactions(const std::vector<Token>& tokens, std::size_t place) {
   const auto is = [&](std::size_t at, std::string_view word) { return at < tokens.size() && tokens[at].IsWord(word); };
-  return is(place, "transaction") || is(place, "constraints") || (is(place, "session") && is(place + 1, "characteristics"));
+  return is(place, "transaction") || is(place, "constraints") ||
+         (is(place, "session") && is(place + 1, "characteristics"));
 }
 
-// Whether one of the words that `Changes` looks for may be in it: this is asked of each statement that is no plain read or write.
+// Whether one of the words that `Changes` looks for may be in it: this is asked of each statement that is no plain read
+// or write.
 bool MayName(std::string_view text) {
   const auto alike = [](char letter, char small) { return (letter | 0x20) == small; };
   return std::any_of(std::begin(kPartsOfSessions), std::end(kPartsOfSessions), [&](std::string_view part) {
@@ -102,7 +119,8 @@ bool IsRepeatable(std::string_view text) {
 
 bool ChangesSession(std::string_view text) {
   if (!MayName(text)) return false;
-  return Changes(Divide(text, false).all) || (text.find('\\') != std::string_view::npos && Changes(Divide(text, true).all));
+  return Changes(Divide(text, false).all) ||
+         (text.find('\\') != std::string_view::npos && Changes(Divide(text, true).all));
 }
 
 }  // namespace antipode::postgresql

@@ -6,8 +6,8 @@
 
 namespace antipode::postgresql {
 
-// Whether it is one read, without side effects, that says the same of the same data, as far as its text shows: where that is not
-// sure it is not.
+// Whether it is one read, without side effects, that says the same of the same data, as far as its text shows: where
+// that is not sure it is not.
 bool IsRepeatable(std::string_view text);
 
 // Whether it may have changed what a later statement of its session means (SET, set_config, a temporary table).

@@ -78,8 +78,9 @@ class OwnReads {
   OwnReads(std::shared_ptr<const Target> target, Copied copied, std::chrono::nanoseconds timeout)
       : target_(std::move(target)), copied_(std::move(copied)), timeout_(timeout) {}
 
-  // Reads on a connection that ends with this call, which takes `timeout` at most. Nothing where the statement may not be
-  // repeated, and where it failed, was too slow, has too many rows, or is answered by another server than the first time.
+  // Reads on a connection that ends with this call, which takes `timeout` at most. Nothing where the statement may not
+  // be repeated, and where it failed, was too slow, has too many rows, or is answered by another server than the first
+  // time.
   std::optional<std::string> Next() {
     if (!may_) may_ = IsRepeatable(copied_.text);
     if (!*may_) return std::nullopt;
@@ -95,7 +96,9 @@ class OwnReads {
  private:
   std::optional<std::string> Read() {
     const Clock::time_point deadline = Clock::now() + timeout_;
-    const auto left = [&] { return std::max<std::chrono::nanoseconds>(deadline - Clock::now(), std::chrono::milliseconds(1)); };
+    const auto left = [&] {
+      return std::max<std::chrono::nanoseconds>(deadline - Clock::now(), std::chrono::milliseconds(1));
+    };
     Session session(*target_, timeout_);
     session.set_timeout(left());
     char begin[sizeof kBegin + 32];
@@ -172,7 +175,9 @@ FollowedRead::Came Repeating::Of(const Sent& sent, std::chrono::nanoseconds time
   try {
     if (changed_ || sent.text == nullptr || !CurrentSettings()->repeat_reads) return came;
     if (auto copied = Copied::Of(sent)) {
-      came.repeat = [reads = std::make_shared<OwnReads>(OwnTarget(), std::move(*copied), timeout)] { return reads->Next(); };
+      came.repeat = [reads = std::make_shared<OwnReads>(OwnTarget(), std::move(*copied), timeout)] {
+        return reads->Next();
+      };
     }
   } catch (...) {  // never into the application: nothing is repeated
   }

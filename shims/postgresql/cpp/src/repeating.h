@@ -50,8 +50,8 @@ class Repeating {
   void Says(Kind kind, const char* text) noexcept;
   // The connection is made anew, and has its settings of the beginning.
   void Reconnected() noexcept;
-  // How a read is sent again, of which what was sent is copied; whether its text allows that is found out later, by who does it.
-  // With nothing to repeat where it is not known what was sent, or means.
+  // How a read is sent again, of which what was sent is copied; whether its text allows that is found out later, by who
+  // does it. With nothing to repeat where it is not known what was sent, or means.
   FollowedRead::Came Of(const Sent& sent, std::chrono::nanoseconds timeout) noexcept;
 
  private:

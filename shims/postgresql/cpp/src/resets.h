@@ -1,4 +1,5 @@
-// How often libpq has made a connection anew, whoever asked for it: the shim, or the application by PQreset itself (spec BAR-52).
+// How often libpq has made a connection anew, whoever asked for it: the shim, or the application by PQreset itself
+// (spec BAR-52).
 #ifndef ANTIPODE_POSTGRESQL_SRC_RESETS_H_
 #define ANTIPODE_POSTGRESQL_SRC_RESETS_H_
 

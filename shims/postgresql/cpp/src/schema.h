@@ -1,4 +1,5 @@
-// The schema `antipode` of a prepared database (`antipode init`): what is asked of it. It is never made here (spec SHIM-4).
+// The schema `antipode` of a prepared database (`antipode init`): what is asked of it. It is never made here (spec
+// SHIM-4).
 #ifndef ANTIPODE_POSTGRESQL_SRC_SCHEMA_H_
 #define ANTIPODE_POSTGRESQL_SRC_SCHEMA_H_
 

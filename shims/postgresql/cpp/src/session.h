@@ -44,8 +44,8 @@ using OwnResult = std::unique_ptr<PGresult, ClearResult>;
 // The first line of a server's or libpq's words.
 std::string FirstLine(const char* words);
 
-// One connection, used by one thread at a time. Every call ends within the timeout, or throws Unreachable; an error of the
-// server is Refused.
+// One connection, used by one thread at a time. Every call ends within the timeout, or throws Unreachable; an error of
+// the server is Refused.
 class Session {
  public:
   using Timeout = std::chrono::nanoseconds;
@@ -75,8 +75,8 @@ class Session {
   // The one row of the last statement.
   Row One(const std::string& statement);
 
-  // Sends one statement, and hands its rows over as they come, in results of one row; false where a `row` said no: then the
-  // connection is of no more use.
+  // Sends one statement, and hands its rows over as they come, in results of one row; false where a `row` said no: then
+  // the connection is of no more use.
   bool Each(const std::function<int(PGconn*)>& send, const std::function<bool(const PGresult*)>& row);
 
  private:

@@ -98,7 +98,8 @@ Answers PostgresqlShim::Wait(Span<const WriteId> ids, Server& server, std::chron
     Answers answers = Visible(ids, server);
     if (answers.kind() != Answers::Kind::kAnswered || server.Interrupted()) return answers;
     const auto& all = answers.answers();
-    const bool some = std::any_of(all.begin(), all.end(), [](const Visibility& each) { return each.verdict != Verdict::kNotYet; });
+    const bool some =
+        std::any_of(all.begin(), all.end(), [](const Visibility& each) { return each.verdict != Verdict::kNotYet; });
     if (some || deadline - std::chrono::steady_clock::now() <= kPoll) return answers;
     std::this_thread::sleep_for(kPoll);
   }

@@ -21,8 +21,8 @@ class PostgresqlShim final : public Shim {
  public:
   Capabilities capabilities() const override;
   Answers Visible(Span<const WriteId> ids, Server& server) override;
-  // One poller a server: a short statement a millisecond, each with a snapshot of its own. A loop in one statement would hold
-  // its snapshot, and a standby does not replay what conflicts with one.
+  // One poller a server: a short statement a millisecond, each with a snapshot of its own. A loop in one statement
+  // would hold its snapshot, and a standby does not replay what conflicts with one.
   Answers Wait(Span<const WriteId> ids, Server& server, std::chrono::nanoseconds timeout) override;
   void Close(Server& server) noexcept override;
   std::string Address(const std::any& target) const override;

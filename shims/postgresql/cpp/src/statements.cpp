@@ -161,10 +161,13 @@ std::string TransactionIn(Kind kind, std::string_view text) {
   const std::size_t first = text.find('\'');
   if (tokens.size() != 3 || tokens.back().type != Token::Type::kLiteral || first == std::string_view::npos) return {};
   constexpr std::string_view kUnclear[] = {"\\", "--", "/*"};
-  const bool is_unclear = std::any_of(std::begin(kUnclear), std::end(kUnclear),
-                                      [text](std::string_view each) { return text.find(each) != std::string_view::npos; });
+  const bool is_unclear = std::any_of(std::begin(kUnclear), std::end(kUnclear), [text](std::string_view each) {
+    return text.find(each) != std::string_view::npos;
+  });
   const char before = text[first - 1];  // a letter there says how the literal is to be read
-  return is_unclear || (before != ' ' && before != '\n') ? std::string() : std::string(text.substr(first, text.rfind('\'') + 1 - first));
+  return is_unclear || (before != ' ' && before != '\n')
+             ? std::string()
+             : std::string(text.substr(first, text.rfind('\'') + 1 - first));
 }
 
 bool MayPrepare(Kind kind, std::string_view text) {
@@ -179,8 +182,9 @@ bool MayPrepare(Kind kind, std::string_view text) {
 bool MayRead(Kind kind, std::string_view text) {
   if (kind != Kind::kWrite) return kind == Kind::kRead || IsUnsure(kind);
   const std::vector<Token> tokens = Divide(text, false).all;
-  return std::any_of(tokens.begin(), tokens.end(),
-                     [](const Token& token) { return token.IsWord("returning") || token.IsWord("select") || token.IsWord("with"); });
+  return std::any_of(tokens.begin(), tokens.end(), [](const Token& token) {
+    return token.IsWord("returning") || token.IsWord("select") || token.IsWord("with");
+  });
 }
 
 bool IsHarmless(std::string_view name) { return IsOneOf(kHarmless, name); }

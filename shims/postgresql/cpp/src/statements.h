@@ -1,7 +1,7 @@
 // What a statement may do, by its text: whether it writes, and whether it ends a transaction.
 //
-// Where the text does not say, it may write (`IsUnsure`), and the server is asked whether it did, or its place is taken as an
-// upper bound: a guess may cost a question, but never a write (spec SHIM-6).
+// Where the text does not say, it may write (`IsUnsure`), and the server is asked whether it did, or its place is taken
+// as an upper bound: a guess may cost a question, but never a write (spec SHIM-6).
 #ifndef ANTIPODE_POSTGRESQL_SRC_STATEMENTS_H_
 #define ANTIPODE_POSTGRESQL_SRC_STATEMENTS_H_
 
@@ -39,13 +39,15 @@ struct Statement {
   std::vector<std::string> tables = {};  // for a recorded history: which it reads, as `TablesRead` has them
   Past past = {};
   bool may_prepare = false;      // one of several statements may prepare a transaction, and nobody tells
-  std::string transaction = {};  // of PREPARE TRANSACTION and its ends: the name as it stands there; empty where it is not plain
+  std::string transaction =
+      {};  // of PREPARE TRANSACTION and its ends: the name as it stands there; empty where it is not plain
 };
 
 // What a statement may do.
 Kind Classify(std::string_view text);
 
-// The name of a prepared transaction in a text that prepares or ends one, as it stands there; empty where it is not plain.
+// The name of a prepared transaction in a text that prepares or ends one, as it stands there; empty where it is not
+// plain.
 std::string TransactionIn(Kind kind, std::string_view text);
 
 // Whether one of the several statements of a text may be PREPARE TRANSACTION.

@@ -14,13 +14,16 @@ namespace {
 constexpr std::size_t kMostTables = 32;
 
 // What gives no data of the tables that it names, or what the query of its cursor has said.
-constexpr std::string_view kReadNothing[] = {
-    "fetch",   "move",   "close",   "create",  "alter",  "drop",   "truncate", "lock",  "grant",   "revoke", "comment",  "vacuum",
-    "analyze", "reindex", "cluster", "refresh", "insert", "update", "delete", "merge", "prepare", "import", "security", "reassign"};
-constexpr std::string_view kMayRead[] = {"select", "values", "call", "execute", "do", "copy", "from", "with", "table", "explain"};
+constexpr std::string_view kReadNothing[] = {"fetch",    "move",    "close",   "create",  "alter",    "drop",
+                                             "truncate", "lock",    "grant",   "revoke",  "comment",  "vacuum",
+                                             "analyze",  "reindex", "cluster", "refresh", "insert",   "update",
+                                             "delete",   "merge",   "prepare", "import",  "security", "reassign"};
+constexpr std::string_view kMayRead[] = {"select", "values", "call", "execute", "do",
+                                         "copy",   "from",   "with", "table",   "explain"};
 constexpr std::string_view kQueries[] = {"select", "values", "with", "table"};
-constexpr std::string_view kEndsList[] = {"select", "values", "where", "group", "having",    "window", "order",     "limit",
-                                          "offset", "fetch",  "for",   "union", "intersect", "except", "returning", "set"};
+constexpr std::string_view kEndsList[] = {"select",    "values", "where",     "group", "having", "window",
+                                          "order",     "limit",  "offset",    "fetch", "for",    "union",
+                                          "intersect", "except", "returning", "set"};
 // Before a parenthesis in which FROM is no clause.
 constexpr std::string_view kOwnFrom[] = {"extract", "substring", "trim", "overlay", "position"};
 // Before the TABLE of one that is made.
@@ -28,12 +31,14 @@ constexpr std::string_view kMade[] = {"into", "temp", "temporary", "unlogged"};
 
 template <std::size_t n>
 bool IsOneOf(const std::string_view (&words)[n], const Token& token) {
-  return token.type == Token::Type::kWord && std::find(std::begin(words), std::end(words), token.text) != std::end(words);
+  return token.type == Token::Type::kWord &&
+         std::find(std::begin(words), std::end(words), token.text) != std::end(words);
 }
 
 const Token& FirstOf(const std::vector<Token>& statement) {
   static const auto& none = *new Token();
-  const auto first = std::find_if(statement.begin(), statement.end(), [](const Token& each) { return !each.IsOther("("); });
+  const auto first =
+      std::find_if(statement.begin(), statement.end(), [](const Token& each) { return !each.IsOther("("); });
   return first == statement.end() ? none : *first;
 }
 
@@ -54,7 +59,9 @@ bool CopiesIn(const std::vector<Token>& statement) {
 bool MayRead(const std::vector<Token>& statement) {
   const Token& first = FirstOf(statement);
   if (IsOneOf(kReadNothing, first)) return false;
-  if (std::none_of(statement.begin(), statement.end(), [](const Token& each) { return IsOneOf(kMayRead, each); })) return false;
+  if (std::none_of(statement.begin(), statement.end(), [](const Token& each) { return IsOneOf(kMayRead, each); })) {
+    return false;
+  }
   return !first.IsWord("copy") || !CopiesIn(statement);
 }
 

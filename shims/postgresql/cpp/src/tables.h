@@ -8,9 +8,9 @@
 
 namespace antipode::postgresql {
 
-// By their names in the text, as its server folds them, each once; an empty name where it reads and nobody can tell what, or for
-// all beyond 32; nothing where it reads no data. What stands in literals is none of it. Of what writes, what it returns is no
-// read.
+// By their names in the text, as its server folds them, each once; an empty name where it reads and nobody can tell
+// what, or for all beyond 32; nothing where it reads no data. What stands in literals is none of it. Of what writes,
+// what it returns is no read.
 std::vector<std::string> TablesRead(std::string_view text);
 
 }  // namespace antipode::postgresql

@@ -43,8 +43,8 @@ std::string Spelled(const std::string& host) {
   if (host.empty() || host[0] != '/') return host;
   std::string spelled;
   for (const char c : host) {
-    const bool plain = (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '-' || c == '_' ||
-                       c == '.' || c == '~';
+    const bool plain = (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '-' ||
+                       c == '_' || c == '.' || c == '~';
     if (plain) {
       spelled += c;
       continue;
@@ -61,7 +61,8 @@ std::string Word(const std::map<std::string, std::string>& words, const char* ke
   return found == words.end() ? std::string() : found->second;
 }
 
-std::string AddressOf(const std::map<std::string, std::string>& words, const std::string& host, const std::string& port) {
+std::string AddressOf(const std::map<std::string, std::string>& words, const std::string& host,
+                      const std::string& port) {
   const std::vector<std::string> hosts = Divided(host.empty() ? "localhost" : host);
   const std::vector<std::string> ports = Divided(port.empty() ? "5432" : port);
   std::string places;
@@ -75,8 +76,8 @@ std::string AddressOf(const std::map<std::string, std::string>& words, const std
          (service.empty() ? "" : "?service=" + service);
 }
 
-// A text as it may be printed: libpq's own words may hold a part of the password. What cannot be taken apart for sure is
-// shown by its scheme alone.
+// A text as it may be printed: libpq's own words may hold a part of the password. What cannot be taken apart for sure
+// is shown by its scheme alone.
 std::string WithoutCredentials(const std::string& text) {
   const std::size_t separator = text.find("://");
   if (separator == std::string::npos) return "…";
@@ -90,7 +91,8 @@ std::string WithoutCredentials(const std::string& text) {
 
 std::string Text(const char* text) { return text == nullptr ? std::string() : text; }
 
-// What a text leaves open: libpq takes it of the environment, and of its service file, when it connects. What it says now counts.
+// What a text leaves open: libpq takes it of the environment, and of its service file, when it connects. What it says
+// now counts.
 void AddDefaults(std::map<std::string, std::string>& words) {
   constexpr std::string_view kOfPlace[] = {"dbname", "host", "hostaddr", "port", "user"};
   if (words.count("service") != 0) return;  // its file comes before the environment
@@ -152,7 +154,9 @@ Target SameAs(PGconn* connection) {
   if (!encoding.empty()) target.words["client_encoding"] = encoding;
   const std::string host = Text(PQhost(connection));
   const std::string address = Text(PQhostaddr(connection));
-  if (!address.empty() && !host.empty() && host[0] != '/') target.words["hostaddr"] = address;  // of a name that means several
+  if (!address.empty() && !host.empty() && host[0] != '/') {
+    target.words["hostaddr"] = address;  // of a name that means several
+  }
   return target;
 }
 

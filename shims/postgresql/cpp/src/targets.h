@@ -19,8 +19,8 @@ struct Target {
   bool several = false;                      // it names several servers, of which libpq takes one
 };
 
-// The server behind a URL or connection string, and what the environment says now where that says nothing; kConfiguration where it
-// is none, without its credentials.
+// The server behind a URL or connection string, and what the environment says now where that says nothing;
+// kConfiguration where it is none, without its credentials.
 Result<Target> TargetOf(const std::string& text);
 
 // The very server that an open connection has reached, of several in its connection string.

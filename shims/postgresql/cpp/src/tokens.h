@@ -30,7 +30,8 @@ struct Tokens {
   bool spelled = false;  // a name is spelled by numbers of letters (U&"…"): nobody here reads which one it is
 };
 
-// Divides a text as the server does. `escapes`: a backslash escapes in every literal (standard_conforming_strings = off).
+// Divides a text as the server does. `escapes`: a backslash escapes in every literal (standard_conforming_strings =
+// off).
 Tokens Divide(std::string_view text, bool escapes);
 
 }  // namespace antipode::postgresql

@@ -9,8 +9,8 @@
 
 namespace antipode::postgresql {
 
-// Rows of what it is (a function, an operator, or a word: a view, a table with a policy, a column that is a call) and its name.
-// Asked once, when a client is wrapped.
+// Rows of what it is (a function, an operator, or a word: a view, a table with a policy, a column that is a call) and
+// its name. Asked once, when a client is wrapped.
 extern const char* const kUnsureQuestion;
 
 // A text that names one of these may write, and then the server is asked at the commit whether it did.

@@ -56,7 +56,8 @@ Result<Connection> Wrap(PGconn* connection, Options options) {
   Binding binding(*joined, options);
   binding.Reach(target, PQsocket(connection));
   if (!binding.unfit.empty() && options.store.on_unfit.value_or(OnUnfit::kRaise) == OnUnfit::kRaise) {
-    return Error{ErrorCode::kUnfitStore, "AP208", binding.unfit + ". wrap(…, on_unfit='unproven') lets the service start"};
+    return Error{ErrorCode::kUnfitStore, "AP208",
+                 binding.unfit + ". wrap(…, on_unfit='unproven') lets the service start"};
   }
   return Connection(std::make_unique<Connection::Inside>(std::move(plain), std::move(binding)));
 }
@@ -126,7 +127,9 @@ Reply Connection::DescribePrepared(const char* name) {
   });
 }
 
-Reply Connection::DescribePortal(const char* name) { return inside_->Plain([&] { return PQdescribePortal(get(), name); }); }
+Reply Connection::DescribePortal(const char* name) {
+  return inside_->Plain([&] { return PQdescribePortal(get(), name); });
+}
 
 int Connection::SendQuery(const char* query, Site site) {
   return inside_->Start(inside_->StatementIn(query), Sent{query}, [&] { return PQsendQuery(get(), query); }, site);
@@ -143,7 +146,8 @@ int Connection::SendPrepare(const char* name, const char* query, int count, cons
   // Whether it will be prepared is not known yet: what a named one does when run is not, either.
   if (IsUnnamed(name) && query != nullptr) inside_->PreparedUnnamed(query, count, types);
   if (!IsUnnamed(name)) inside_->Forget(name, query);
-  return inside_->Start({Kind::kRead, false, false}, Sent(), [&] { return PQsendPrepare(get(), name, query, count, types); }, Site());
+  return inside_->Start(
+      {Kind::kRead, false, false}, Sent(), [&] { return PQsendPrepare(get(), name, query, count, types); }, Site());
 }
 
 int Connection::SendQueryPrepared(const char* name, int count, const char* const* values, const int* lengths,

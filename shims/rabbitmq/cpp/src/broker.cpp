@@ -66,8 +66,9 @@ Failure FailureOf(const amqp_rpc_reply_t& answer) {
 
 Result<Place> Place::Parse(const std::string& url) {
   if (BeginsWith(url, "amqps://")) {
-    return Refuse("amqps:// is not connected to by Antipode's C++ part: make the connection with rabbitmq-c (amqp_ssl_socket.h), "
-                  "and give it to Wrap()");
+    return Refuse(
+        "amqps:// is not connected to by Antipode's C++ part: make the connection with rabbitmq-c (amqp_ssl_socket.h), "
+        "and give it to Wrap()");
   }
   if (!BeginsWith(url, "amqp://")) return Refuse("want an AMQP URL, amqp://user:password@host:port/vhost");
   const std::size_t tail = url.find_first_of("?#");
@@ -150,8 +151,9 @@ Result<Tap> Tap::Parse(std::string_view text) {
   const std::size_t hash = text.find('#');
   const bool is_amqp = BeginsWith(text, "amqp://") || BeginsWith(text, "amqps://");
   if (!is_amqp || hash == std::string_view::npos || hash + 1 == text.size()) {
-    return Refuse("a tap is an AMQP URL with its stream queue behind #, such as amqp://broker/%2F#notifications.tap, or "
-                  "antipode::rabbitmq::Tap{url, queue}");
+    return Refuse(
+        "a tap is an AMQP URL with its stream queue behind #, such as amqp://broker/%2F#notifications.tap, or "
+        "antipode::rabbitmq::Tap{url, queue}");
   }
   return Tap{std::string(text.substr(0, hash)), Unquoted(text.substr(hash + 1))};
 }

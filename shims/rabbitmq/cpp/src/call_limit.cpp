@@ -20,7 +20,8 @@ namespace {
 
 using Clock = CallLimit::Clock;
 
-// The one thread that ends calls, begun with the first of them. It is never destroyed: a call may run while the process ends.
+// The one thread that ends calls, begun with the first of them. It is never destroyed: a call may run while the process
+// ends.
 class Watchdog {
  public:
   void Add(const CallLimit* call) {

@@ -1,4 +1,5 @@
-// An end for calls of rabbitmq-c that could wait for ever: a broker that reads nothing stops a send, half a message a read.
+// An end for calls of rabbitmq-c that could wait for ever: a broker that reads nothing stops a send, half a message a
+// read.
 #ifndef ANTIPODE_RABBITMQ_CALL_LIMIT_H_
 #define ANTIPODE_RABBITMQ_CALL_LIMIT_H_
 

@@ -21,7 +21,8 @@ Reply Connection::BasicQos(amqp_channel_t channel, std::uint16_t prefetch_count)
 Reply Connection::ConfirmSelect(amqp_channel_t channel) { return inside_->ConfirmSelect(channel); }
 
 Published Connection::BasicPublish(amqp_channel_t channel, std::string_view exchange, std::string_view routing_key,
-                                   std::string_view body, const amqp_basic_properties_t* properties, bool mandatory, Site site) {
+                                   std::string_view body, const amqp_basic_properties_t* properties, bool mandatory,
+                                   Site site) {
   return inside_->Publish(channel, exchange, routing_key, body, properties, mandatory, site);
 }
 
@@ -37,7 +38,9 @@ Reply Connection::BasicConsume(amqp_channel_t channel, std::string_view queue, c
   return inside_->Consume(channel, queue, options);
 }
 
-Reply Connection::ConsumeMessage(Envelope* envelope, std::chrono::nanoseconds wait) { return inside_->Next(envelope, wait); }
+Reply Connection::ConsumeMessage(Envelope* envelope, std::chrono::nanoseconds wait) {
+  return inside_->Next(envelope, wait);
+}
 
 Reply Connection::BasicGet(amqp_channel_t channel, std::string_view queue, Envelope* envelope, bool no_ack) {
   return inside_->Get(channel, queue, envelope, no_ack);
@@ -61,7 +64,9 @@ Reply Connection::BasicReject(amqp_channel_t channel, std::uint64_t delivery_tag
 
 Reply Connection::BasicRecover(amqp_channel_t channel, bool requeue) { return inside_->Recover(channel, requeue); }
 
-Result<void> Connection::GiveBack(const Envelope& envelope, const Error& why) { return inside_->GiveBack(envelope, why); }
+Result<void> Connection::GiveBack(const Envelope& envelope, const Error& why) {
+  return inside_->GiveBack(envelope, why);
+}
 
 amqp_connection_state_t Connection::state() const { return inside_->state(); }
 

@@ -29,7 +29,8 @@ Scope ScopeOf(const Envelope& envelope, Site site) {
 
 Scope ScopeOf(const amqp_envelope_t& envelope, Site site) {
   MessageOptions options;
-  options.delivery = Delivery{false, "its connection is not wrapped: take it by ConsumeMessage of a wrapped one", nullptr};
+  options.delivery =
+      Delivery{false, "its connection is not wrapped: take it by ConsumeMessage of a wrapped one", nullptr};
   const amqp_table_t headers = HeadersOf(&envelope.message.properties);
   return MessageScope(TableCarrier(headers), options, site);
 }

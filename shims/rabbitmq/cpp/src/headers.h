@@ -34,8 +34,8 @@ bool Has(const amqp_table_t& headers, std::string_view name);
 // The mark of a message that may have been tracked: its own header, else its `message_id`.
 std::optional<std::string> MarkOf(const amqp_basic_properties_t& properties);
 
-// Shows headers to the core. A value that is no text is shown as one that no lineage is: what was there cannot be read, and
-// must not look as if nothing had been there. An empty field (V) is none.
+// Shows headers to the core. A value that is no text is shown as one that no lineage is: what was there cannot be read,
+// and must not look as if nothing had been there. An empty field (V) is none.
 class TableCarrier final : public Carrier {
  public:
   explicit TableCarrier(const amqp_table_t& headers) : headers_(headers) {}

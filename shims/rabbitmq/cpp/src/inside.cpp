@@ -200,7 +200,8 @@ void Connection::Inside::Prepare(Envelope& envelope, bool no_ack) {
 
 // What goes back
 
-Reply Connection::Inside::Settle(amqp_channel_t channel, std::uint64_t tag, bool multiple, const std::function<int()>& call) {
+Reply Connection::Inside::Settle(amqp_channel_t channel, std::uint64_t tag, bool multiple,
+                                 const std::function<int()>& call) {
   if (auto closed = wire_.Closed(channel)) return *closed;
   for (const std::uint64_t first : channels_[channel].returns.Settling(tag, multiple)) Return(channel, first);
   return wire_.Send(call);

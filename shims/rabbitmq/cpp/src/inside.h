@@ -33,8 +33,8 @@ class Connection::Inside {
   Reply ChannelClose(amqp_channel_t channel);
   Reply BasicQos(amqp_channel_t channel, std::uint16_t prefetch_count);
   Reply ConfirmSelect(amqp_channel_t channel);
-  Published Publish(amqp_channel_t channel, std::string_view exchange, std::string_view routing_key, std::string_view body,
-                    const amqp_basic_properties_t* properties, bool mandatory, const Site& site);
+  Published Publish(amqp_channel_t channel, std::string_view exchange, std::string_view routing_key,
+                    std::string_view body, const amqp_basic_properties_t* properties, bool mandatory, const Site& site);
   bool TakeReturned(Envelope* envelope);
 
   Reply TxSelect(amqp_channel_t channel);
@@ -51,8 +51,8 @@ class Connection::Inside {
   Reply Recover(amqp_channel_t channel, bool requeue);
   Result<void> GiveBack(const Envelope& envelope, const Error& why);
 
-  Reply DeclareTap(amqp_channel_t channel, std::string_view exchange, std::string_view queue, std::string_view routing_key,
-                   std::int64_t max_bytes);
+  Reply DeclareTap(amqp_channel_t channel, std::string_view exchange, std::string_view queue,
+                   std::string_view routing_key, std::int64_t max_bytes);
 
  private:
   // The tracked messages that a channel has published since its last commit.

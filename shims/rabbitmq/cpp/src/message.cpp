@@ -39,7 +39,8 @@ bool Clone(const amqp_basic_properties_t& from, amqp_basic_properties_t& to, amq
     std::memcpy(octets.bytes, given.bytes, given.len);
   }
   to.headers = amqp_empty_table;
-  return (from._flags & AMQP_BASIC_HEADERS_FLAG) == 0 || amqp_table_clone(&from.headers, &to.headers, pool) == AMQP_STATUS_OK;
+  return (from._flags & AMQP_BASIC_HEADERS_FLAG) == 0 ||
+         amqp_table_clone(&from.headers, &to.headers, pool) == AMQP_STATUS_OK;
 }
 
 }  // namespace

@@ -63,7 +63,9 @@ class Delivered final : public DeliveredMessage {
 struct EnvelopeAccess {
   static amqp_envelope_t& Raw(Envelope& envelope) { return envelope.envelope_; }
   static const std::shared_ptr<Delivered>& DeliveredOf(const Envelope& envelope) { return envelope.delivered_; }
-  static void Deliver(Envelope& envelope, std::shared_ptr<Delivered> delivered) { envelope.delivered_ = std::move(delivered); }
+  static void Deliver(Envelope& envelope, std::shared_ptr<Delivered> delivered) {
+    envelope.delivered_ = std::move(delivered);
+  }
   static void Hold(Envelope& envelope) { envelope.held_ = true; }
 };
 
@@ -80,7 +82,9 @@ class Incoming {
   bool TakeProperties(const amqp_basic_properties_t& properties, std::uint64_t body_size);
   // False where there is more of it than was said.
   bool TakeBody(amqp_bytes_t fragment);
-  bool IsWhole() const { return has_properties_ && taken_ == EnvelopeAccess::Raw(const_cast<Envelope&>(envelope)).message.body.len; }
+  bool IsWhole() const {
+    return has_properties_ && taken_ == EnvelopeAccess::Raw(const_cast<Envelope&>(envelope)).message.body.len;
+  }
 
   Kind kind = Kind::kDelivered;
   Envelope envelope;

@@ -20,7 +20,8 @@ inline std::string_view View(const amqp_bytes_t& octets) {
 inline amqp_bytes_t Octets(std::string_view text) { return {text.size(), const_cast<char*>(text.data())}; }
 
 inline timeval TimevalOf(std::chrono::nanoseconds duration) {
-  const auto microseconds = std::chrono::ceil<std::chrono::microseconds>(std::max(duration, std::chrono::nanoseconds::zero()));
+  const auto microseconds =
+      std::chrono::ceil<std::chrono::microseconds>(std::max(duration, std::chrono::nanoseconds::zero()));
   timeval made{};
   made.tv_sec = static_cast<decltype(made.tv_sec)>(microseconds.count() / 1000000);
   made.tv_usec = static_cast<decltype(made.tv_usec)>(microseconds.count() % 1000000);

@@ -32,15 +32,19 @@ Published Connection::Inside::Publish(amqp_channel_t channel, std::string_view e
                                       std::string_view body, const amqp_basic_properties_t* properties, bool mandatory,
                                       const Site& site) {
   ReturnDue();
-  // What the broker has said meanwhile: it may have closed the connection, and then the message would be lost for certain.
+  // What the broker has said meanwhile: it may have closed the connection, and then the message would be lost for
+  // certain.
   wire_.Drain();
   if (auto closed = wire_.Closed(channel)) return NotSent(*closed);
   const std::shared_ptr<Store>& store = told_->store;
   const int frame_max = amqp_get_frame_max(state());
-  const bool tracks = told_->track && store->records();  // with mode=off what came in is passed on, nothing added (PROP-26)
+  const bool tracks =
+      told_->track && store->records();  // with mode=off what came in is passed on, nothing added (PROP-26)
   Properties stamped(properties);
   std::optional<WriteId> own;
-  const std::string key(!exchange.empty() ? exchange : !routing_key.empty() ? routing_key : std::string_view(store->name()));
+  const std::string key(!exchange.empty()      ? exchange
+                        : !routing_key.empty() ? routing_key
+                                               : std::string_view(store->name()));
   if (tracks) {
     Result<WriteId> made = store->MakeWriteId(key, Opaque{Mark(stamped)});
     if (!made.ok()) return Published(made.error());
@@ -49,8 +53,8 @@ Published Connection::Inside::Publish(amqp_channel_t channel, std::string_view e
   const Result<void> done = Stamp(*told_, stamped, own, frame_max, site);
   if (!done.ok()) return Published(done.error());
   // rabbitmq-c finds out what cannot be written only between two frames, and leaves the channel in disorder.
-  const bool fits =
-      exchange.size() <= kLongestShortString && routing_key.size() <= kLongestShortString && FitsAFrame(stamped, frame_max);
+  const bool fits = exchange.size() <= kLongestShortString && routing_key.size() <= kLongestShortString &&
+                    FitsAFrame(stamped, frame_max);
   if (!fits) return NotSent(Reply::OfStatus(AMQP_STATUS_TABLE_TOO_BIG));
   Parcel parcel{channel, exchange, routing_key, body, mandatory, &stamped.get()};
   if (!own) return Send(parcel);
@@ -103,7 +107,9 @@ Published Connection::Inside::WaitForConfirm(Parcel& parcel) {
         parcel.came_back = wire_.came_back;
         continue;
       }
-      if (!confirm.taken) return {Outcome::kUnknown, Reply::OfBroker(AMQP_INTERNAL_ERROR, "the broker could not take it")};
+      if (!confirm.taken) {
+        return {Outcome::kUnknown, Reply::OfBroker(AMQP_INTERNAL_ERROR, "the broker could not take it")};
+      }
       if (const auto why = TakeReturned(parcel)) return {Outcome::kReturned, *why};
       return {Outcome::kConfirmed, {}};
     }

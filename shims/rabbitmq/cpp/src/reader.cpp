@@ -26,7 +26,9 @@ std::size_t LooksOf(const Envelope& envelope) {
   const auto add = [&looks](std::size_t more) { looks = looks * 1000003 ^ more; };
   add(std::hash<std::string>()(MarkOf(envelope->message.properties).value_or("")));
   add(std::hash<std::string_view>()(View(envelope->routing_key)));
-  if ((envelope->message.properties._flags & AMQP_BASIC_TIMESTAMP_FLAG) != 0) add(envelope->message.properties.timestamp);
+  if ((envelope->message.properties._flags & AMQP_BASIC_TIMESTAMP_FLAG) != 0) {
+    add(envelope->message.properties.timestamp);
+  }
   return looks;
 }
 
@@ -130,7 +132,8 @@ bool TapReader::Pump() {
 bool TapReader::Take(const Envelope& envelope) {
   const auto offset = NumberOf(HeadersOf(&envelope->message.properties), kStreamOffset);
   const std::size_t looks = LooksOf(envelope);
-  if (probing_) {  // the stream's last chunk begins here; an empty stream has none, and its first message comes here, too
+  if (probing_) {  // the stream's last chunk begins here; an empty stream has none, and its first message comes here,
+                   // too
     if (!offset) {
       Fail({true, 0, tap_.queue + " gives messages without " + std::string(kStreamOffset) + ": it is no stream"});
       return false;
@@ -185,13 +188,18 @@ Cure CureOf(const Tap& tap, const Failure& failure) {
             "Declare it once: antipode::rabbitmq::DeclareTap(connection, 1, EXCHANGE, \"" + tap.queue + "\")."};
   }
   if (failure.code == AMQP_PRECONDITION_FAILED && holds("x-stream-offset")) {
-    return {tap.queue + " is no stream queue", "Declare one beside it: antipode::rabbitmq::DeclareTap(connection, 1, EXCHANGE)."};
+    return {tap.queue + " is no stream queue",
+            "Declare one beside it: antipode::rabbitmq::DeclareTap(connection, 1, EXCHANGE)."};
   }
   if (holds("vhost") && !holds("access to queue")) {
     return {user + " may not use the virtual host " + vhost, "Create it, and grant: " + grant};
   }
-  if (failure.code == AMQP_ACCESS_REFUSED && holds("queue")) return {user + " may not read " + tap.queue, "Grant it: " + grant};
-  if (failure.code == AMQP_ACCESS_REFUSED) return {user + " may not log in", "Give the right user and password in the URL."};
+  if (failure.code == AMQP_ACCESS_REFUSED && holds("queue")) {
+    return {user + " may not read " + tap.queue, "Grant it: " + grant};
+  }
+  if (failure.code == AMQP_ACCESS_REFUSED) {
+    return {user + " may not log in", "Give the right user and password in the URL."};
+  }
   return {words, "See the broker's log."};
 }
 

@@ -18,12 +18,13 @@ namespace antipode::rabbitmq {
 
 // A connection that reads a tap from where its memory ends, at first from the last messages that it remembers.
 //
-// It first asks for the stream's last chunk, because a start behind the stream's end would skip what comes until then: the
-// stream may have been declared anew meanwhile. Then it reads from where the memory says. Messages that are read twice are
-// the same as once.
+// It first asks for the stream's last chunk, because a start behind the stream's end would skip what comes until then:
+// the stream may have been declared anew meanwhile. Then it reads from where the memory says. Messages that are read
+// twice are the same as once.
 class TapReader {
  public:
-  // Connects and begins to read, within the time. A failure by the broker: it is there and will not let the tap be read.
+  // Connects and begins to read, within the time. A failure by the broker: it is there and will not let the tap be
+  // read.
   static std::variant<std::unique_ptr<TapReader>, Failure> Open(const Tap& tap, TapMemory& memory, Duration timeout);
 
   int socket() const { return amqp_get_sockfd(wire_.state()); }

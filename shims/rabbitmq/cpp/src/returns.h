@@ -15,8 +15,8 @@ namespace antipode::rabbitmq {
 
 // The open deliveries of one channel, and those that wait to go back. It keeps the books; its user sends.
 //
-// A message goes back by `basic.nack`, which a broker counts as a failed delivery. Until then it stays unacknowledged: should
-// the channel or the process end first, the broker gives it back by itself.
+// A message goes back by `basic.nack`, which a broker counts as a failed delivery. Until then it stays unacknowledged:
+// should the channel or the process end first, the broker gives it back by itself.
 class Returns {
  public:
   using Clock = std::chrono::steady_clock;
@@ -29,8 +29,8 @@ class Returns {
   std::vector<std::uint64_t> TakeDue(Clock::time_point now);
   std::optional<Clock::time_point> NextDue() const;
 
-  // The application settles messages itself: none of them may be given back any more. Gives those that still wait and would
-  // be settled along with a later one: they go back first, at once.
+  // The application settles messages itself: none of them may be given back any more. Gives those that still wait and
+  // would be settled along with a later one: they go back first, at once.
   std::vector<std::uint64_t> Settling(std::uint64_t tag, bool multiple);
   // The broker takes all unacknowledged messages back itself.
   void Forget(std::string_view why);

@@ -45,7 +45,8 @@ Result<SessionPtr> SessionOf(Server& server) {
 // The push of a tap: its connection's socket. It belongs to the session, which a fork leaves.
 class TapWatch final : public Watch {
  public:
-  TapWatch(const SessionPtr& session, std::function<void()> on_change) : session_(session), on_change_(std::move(on_change)) {}
+  TapWatch(const SessionPtr& session, std::function<void()> on_change)
+      : session_(session), on_change_(std::move(on_change)) {}
 
   int Descriptor() const noexcept override {
     const SessionPtr session = session_.lock();
@@ -104,13 +105,14 @@ Answers RabbitMQShim::Visible(Span<const WriteId> ids, Server& server) {
   return answers;
 }
 
-Visibility RabbitMQShim::WithoutTap(const WriteId& write_id, const std::string& broker, const std::string& store) const {
+Visibility RabbitMQShim::WithoutTap(const WriteId& write_id, const std::string& broker,
+                                    const std::string& store) const {
   if (write_id.opaque() == nullptr) return Visibility::Unproven(kNoMark);
   if (WasConsumed(write_id.opaque()->mark, broker)) return Visibility::Visible();
-  return Visibility::Unproven("nobody can tell whether a message to " + Words(write_id) +
-                              " has arrived: this process reads no tap of " + store +
-                              " at " + broker + "; give it one by antipode::rabbitmq::Register(Options(\"" + store +
-                              "\").Taps({…})), or, where nobody reads there, give Wrap() the taps of where readers are, too");
+  return Visibility::Unproven(
+      "nobody can tell whether a message to " + Words(write_id) + " has arrived: this process reads no tap of " +
+      store + " at " + broker + "; give it one by antipode::rabbitmq::Register(Options(\"" + store +
+      "\").Taps({…})), or, where nobody reads there, give Wrap() the taps of where readers are, too");
 }
 
 Result<std::unique_ptr<Watch>> RabbitMQShim::OpenWatch(Server& server, std::function<void()> on_change) {

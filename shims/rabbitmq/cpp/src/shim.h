@@ -19,8 +19,8 @@ struct OwnBroker {
   std::string address;
 };
 
-// A message is visible at a broker when the broker has got it: its tap gave it, or it was consumed here. That does not end: a
-// message that has arrived stays arrived, also after it was consumed.
+// A message is visible at a broker when the broker has got it: its tap gave it, or it was consumed here. That does not
+// end: a message that has arrived stays arrived, also after it was consumed.
 class RabbitMQShim : public Shim {
  public:
   Capabilities capabilities() const override;

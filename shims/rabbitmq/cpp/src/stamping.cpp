@@ -18,8 +18,8 @@
 namespace antipode::rabbitmq {
 namespace {
 
-// What a content header frame has around its properties: 7 octets before its payload and 1 behind it, and in the payload the
-// class, the weight and the body's length.
+// What a content header frame has around its properties: 7 octets before its payload and 1 behind it, and in the
+// payload the class, the weight and the body's length.
 constexpr std::size_t kFrameOverhead = 7 + 1 + 2 + 2 + 8;
 constexpr std::size_t kUsualFrame = 131072;
 
@@ -150,7 +150,8 @@ std::optional<std::size_t> Properties::Encoded(std::size_t most) const {
   thread_local std::vector<char> buffer;
   if (buffer.size() < most) buffer.resize(most);
   // rabbitmq-c takes what it only reads by a plain pointer.
-  const int length = amqp_encode_properties(AMQP_BASIC_CLASS, const_cast<amqp_basic_properties_t*>(&properties_), {most, buffer.data()});
+  const int length = amqp_encode_properties(AMQP_BASIC_CLASS, const_cast<amqp_basic_properties_t*>(&properties_),
+                                            {most, buffer.data()});
   if (length < 0) return std::nullopt;
   return static_cast<std::size_t>(length);
 }
@@ -171,13 +172,15 @@ std::string Mark(Properties& properties) {
   return mark;
 }
 
-Result<void> Stamp(const Told& told, Properties& properties, std::optional<WriteId> own, int frame_max, const Site& site) {
+Result<void> Stamp(const Told& told, Properties& properties, std::optional<WriteId> own, int frame_max,
+                   const Site& site) {
   Carried carried(properties.headers());
   if (carried.foreign) {
-    logs::Warn("AP405", "foreign header " + told.store->name(),
-               "a message to " + told.store->name() + " has a header " + std::string(kLineageHeader) +
-                   " that is no lineage; it is left as it is, so the message carries no lineage. Give the application's "
-                   "header another name.");
+    logs::Warn(
+        "AP405", "foreign header " + told.store->name(),
+        "a message to " + told.store->name() + " has a header " + std::string(kLineageHeader) +
+            " that is no lineage; it is left as it is, so the message carries no lineage. Give the application's "
+            "header another name.");
     return {};
   }
   ::antipode::Stamp stamp;
@@ -188,7 +191,8 @@ Result<void> Stamp(const Told& told, Properties& properties, std::optional<Write
   Result<std::optional<std::string>> text = StampedText(stamp, site);
   if (!text) return text.error();
   if (!*text && carried.entries.empty()) return {};
-  for (const std::string_view name : {kLineageHeader, kJmsProperty}) {  // what was not believed must not go on (TRUST-5)
+  for (const std::string_view name :
+       {kLineageHeader, kJmsProperty}) {  // what was not believed must not go on (TRUST-5)
     for (const amqp_table_entry_t& entry : carried.entries) {
       if (View(entry.key) != name) continue;
       properties.Remove(name);

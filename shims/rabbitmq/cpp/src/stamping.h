@@ -1,4 +1,5 @@
-// The properties of a message as they leave: a copy with the lineage, and the mark of a tracked one (spec PROP-17 to PROP-20).
+// The properties of a message as they leave: a copy with the lineage, and the mark of a tracked one (spec PROP-17 to
+// PROP-20).
 #ifndef ANTIPODE_RABBITMQ_STAMPING_H_
 #define ANTIPODE_RABBITMQ_STAMPING_H_
 
@@ -54,8 +55,10 @@ bool FitsAFrame(const Properties& properties, int frame_max);
 
 // Puts the lineage in, as far as it may leave and there is room. `own`: the message's own identifier (`track`).
 //
-// Fails with kPendingWrite (`on_pending=raise`), and with kConfiguration where there is no room and `OnNoRoom::kRaise` was said.
-Result<void> Stamp(const Told& told, Properties& properties, std::optional<WriteId> own, int frame_max, const Site& site);
+// Fails with kPendingWrite (`on_pending=raise`), and with kConfiguration where there is no room and `OnNoRoom::kRaise`
+// was said.
+Result<void> Stamp(const Told& told, Properties& properties, std::optional<WriteId> own, int frame_max,
+                   const Site& site);
 
 }  // namespace antipode::rabbitmq
 

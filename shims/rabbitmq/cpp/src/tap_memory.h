@@ -14,8 +14,8 @@
 
 namespace antipode::rabbitmq {
 
-// The marks that have arrived, those that somebody waits for, and up to where the stream has been read. For the thread that
-// asks that server alone.
+// The marks that have arrived, those that somebody waits for, and up to where the stream has been read. For the thread
+// that asks that server alone.
 class TapMemory {
  public:
   explicit TapMemory(std::size_t remember) : remember_(remember), seen_(remember) {}
@@ -36,8 +36,9 @@ class TapMemory {
   std::optional<std::int64_t> offset() const { return offset_; }
   // From which offset to read on, where the stream's last chunk begins with a message that looks so.
   //
-  // From the last message that was read, inclusive: `IsElsewhere` then says whether it is the same stream. Within the last
-  // chunk, from its beginning. In a stream that is not the same, from the last messages that are remembered, or its beginning.
+  // From the last message that was read, inclusive: `IsElsewhere` then says whether it is the same stream. Within the
+  // last chunk, from its beginning. In a stream that is not the same, from the last messages that are remembered, or
+  // its beginning.
   std::int64_t Resume(std::int64_t chunk, std::size_t looks);
   // Whether a message at the last offset that was read is another one than then: another stream.
   bool IsElsewhere(std::int64_t offset, std::size_t looks) const;

@@ -40,7 +40,8 @@ Wire::Wire(amqp_connection_state_t taken, Duration limit)
   const int socket = amqp_get_sockfd(state_);
   if (socket >= 0) guard_ = fcntl(socket, F_DUPFD_CLOEXEC, 0);
   if (socket >= 0 && guard_ < 0) {
-    Break(Reply::OfStatus(AMQP_STATUS_SOCKET_ERROR, std::string("its socket cannot be watched: ") + std::strerror(errno)));
+    Break(Reply::OfStatus(AMQP_STATUS_SOCKET_ERROR,
+                          std::string("its socket cannot be watched: ") + std::strerror(errno)));
   }
   const timeval longest = TimevalOf(limit_);  // for what the application calls by itself
   if (amqp_get_rpc_timeout(state_) == nullptr) amqp_set_rpc_timeout(state_, &longest);
@@ -73,7 +74,8 @@ void Wire::Break(Reply why) {
 
 Reply Wire::GiveUp() {
   const auto took = std::chrono::ceil<std::chrono::milliseconds>(limit_).count();
-  Break(Reply::OfStatus(AMQP_STATUS_CONNECTION_CLOSED, "the broker did not answer within " + std::to_string(took) + " ms"));
+  Break(Reply::OfStatus(AMQP_STATUS_CONNECTION_CLOSED,
+                        "the broker did not answer within " + std::to_string(took) + " ms"));
   return *broken_;
 }
 
@@ -96,7 +98,8 @@ Reply Wire::NotedAnswer(amqp_channel_t channel, const amqp_rpc_reply_t& answer, 
     }
     default: {
       if (answer.library_error == AMQP_STATUS_TIMEOUT || too_long) return GiveUp();
-      Reply reply = Reply::OfStatus(answer.library_error == AMQP_STATUS_OK ? AMQP_STATUS_UNEXPECTED_STATE : answer.library_error);
+      Reply reply =
+          Reply::OfStatus(answer.library_error == AMQP_STATUS_OK ? AMQP_STATUS_UNEXPECTED_STATE : answer.library_error);
       Break(reply);
       return reply;
     }
@@ -116,14 +119,18 @@ void Wire::Ended(amqp_channel_t channel, const Reply& why) {
 Reply Wire::ClosedByBroker(amqp_channel_t channel, const amqp_method_t& method) {
   if (method.id == AMQP_CHANNEL_CLOSE_METHOD) {
     const auto& said = *static_cast<const amqp_channel_close_t*>(method.decoded);
-    const Reply reply = Reply::OfBroker(said.reply_code, std::to_string(said.reply_code) + " " + std::string(View(said.reply_text)));
+    const Reply reply =
+        Reply::OfBroker(said.reply_code, std::to_string(said.reply_code) + " " + std::string(View(said.reply_text)));
     amqp_channel_close_ok_t confirmed{};
-    if (!Send([&] { return amqp_send_method(state_, channel, AMQP_CHANNEL_CLOSE_OK_METHOD, &confirmed); }).ok()) return reply;
+    if (!Send([&] { return amqp_send_method(state_, channel, AMQP_CHANNEL_CLOSE_OK_METHOD, &confirmed); }).ok()) {
+      return reply;
+    }
     return reply;
   }
   if (method.id == AMQP_CONNECTION_CLOSE_METHOD) {
     const auto& said = *static_cast<const amqp_connection_close_t*>(method.decoded);
-    Reply reply = Reply::OfBroker(said.reply_code, std::to_string(said.reply_code) + " " + std::string(View(said.reply_text)));
+    Reply reply =
+        Reply::OfBroker(said.reply_code, std::to_string(said.reply_code) + " " + std::string(View(said.reply_text)));
     amqp_connection_close_ok_t confirmed{};
     {
       const CallLimit limited(guard_, limit_);

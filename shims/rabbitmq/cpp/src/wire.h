@@ -32,12 +32,12 @@ struct Confirm {
   bool Covers(std::uint64_t other) const { return tag == other || (multiple && tag >= other); }
 };
 
-// One connection of rabbitmq-c's, owned, with its channels. One thread at a time. Where its calls could not be ended it is
-// broken from the beginning.
+// One connection of rabbitmq-c's, owned, with its channels. One thread at a time. Where its calls could not be ended it
+// is broken from the beginning.
 //
-// It takes rabbitmq-c's frames one by one (`amqp_simple_wait_frame_noblock`), because its own functions for messages wait
-// without a deadline and stumble over confirms and returns that come in between. Messages are copied out of rabbitmq-c's
-// memory, so that this can be given back at once.
+// It takes rabbitmq-c's frames one by one (`amqp_simple_wait_frame_noblock`), because its own functions for messages
+// wait without a deadline and stumble over confirms and returns that come in between. Messages are copied out of
+// rabbitmq-c's memory, so that this can be given back at once.
 class Wire {
  public:
   // `limit`: how long one call may take.
@@ -77,17 +77,18 @@ class Wire {
 
   // Reads what comes, one frame, by this time: AMQP_STATUS_TIMEOUT where none did.
   int Pump(Clock::time_point until);
-  // Reads what is there already, as far as messages for the application do not pile up: a broker sends them without end where
-  // nothing bounds it (`basic.qos`).
+  // Reads what is there already, as far as messages for the application do not pile up: a broker sends them without end
+  // where nothing bounds it (`basic.qos`).
   void Drain();
 
   // No answer came in time, and half of one may come: the connection is given up.
   Reply GiveUp();
 
-  // A channel was opened or closed: nothing that was said of one of that number so far holds. What the broker has forgotten
-  // stays, and what came back: nobody else gives it.
+  // A channel was opened or closed: nothing that was said of one of that number so far holds. What the broker has
+  // forgotten stays, and what came back: nobody else gives it.
   void Forget(amqp_channel_t channel);
-  // The broker has taken all unacknowledged messages of the channel back: those that are here already are not given any more.
+  // The broker has taken all unacknowledged messages of the channel back: those that are here already are not given any
+  // more.
   void Recovered(amqp_channel_t channel);
   // This consumer's messages are forgotten by the broker as it sends them.
   void ConsumesWithoutAck(amqp_channel_t channel, std::string consumer_tag);

@@ -45,7 +45,8 @@ std::string PeerOf(int socket) {
 }
 
 Result<void> Check(const Options& options) {
-  if (options.redeliver_delay && (*options.redeliver_delay < Duration::zero() || *options.redeliver_delay >= kLongestDelay)) {
+  if (options.redeliver_delay &&
+      (*options.redeliver_delay < Duration::zero() || *options.redeliver_delay >= kLongestDelay)) {
     return Refuse("AP111", "RedeliverDelay(): want a duration, at least 0 and less than a day");
   }
   if (options.call_timeout <= Duration::zero()) return Refuse("AP501", "CallTimeout(): want a duration of more than 0");
@@ -67,7 +68,8 @@ Result<void> CheckTap(const Options& options, const Tap& tap) {
     return {};
   }
   const Cure cure = CureOf(tap, *failure);
-  const std::string words = "the tap of " + options.name + " cannot be read: " + cure.what + " at " + address + ".\n  " + cure.cure;
+  const std::string words =
+      "the tap of " + options.name + " cannot be read: " + cure.what + " at " + address + ".\n  " + cure.cure;
   if (options.on_unfit.value_or(OnUnfit::kRaise) == OnUnfit::kRaise) {
     return Error{ErrorCode::kUnfitStore, "AP208",
                  words + " Until then WhenUnfit(OnUnfit::kUnproven) lets the service start."};

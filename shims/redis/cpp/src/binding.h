@@ -28,8 +28,8 @@ struct Binding {
 
   const std::string& name() const { return store->name(); }
   RedisShim& shim() const { return static_cast<RedisShim&>(store->shim()); }
-  // Where the connection leads may have been changed since the wrap: the server that it leads to now joins (BAR-52), and the one
-  // before leaves, unless others lead there (BAR-62).
+  // Where the connection leads may have been changed since the wrap: the server that it leads to now joins (BAR-52),
+  // and the one before leaves, unless others lead there (BAR-62).
   void Reach(const redisContext& context);
   // How long a read of this connection waits.
   std::chrono::nanoseconds Timeout() const;

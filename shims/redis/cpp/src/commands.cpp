@@ -1,4 +1,5 @@
-// The write flags of `COMMAND` (Redis 7.0), as a table: asking each server at run time would cost a request and a right.
+// The write flags of `COMMAND` (Redis 7.0), as a table: asking each server at run time would cost a request and a
+// right.
 #include "commands.h"
 
 #include <algorithm>
@@ -52,11 +53,52 @@ constexpr std::string_view kClusterReads[] = {"COUNTKEYSINSLOT", "GETKEYSINSLOT"
 constexpr std::string_view kFunctionReads[] = {"DUMP", "HELP", "KILL", "LIST", "STATS"};
 
 // Writes that answer OK, or how many they changed; SET but with GET, ZADD but with INCR.
-constexpr std::string_view kBlindWrites[] = {
-    "DEL", "EXPIRE", "EXPIREAT", "FLUSHALL", "FLUSHDB", "GEOADD", "HDEL", "HMSET", "HSET", "HSETNX", "LINSERT", "LPUSH",
-    "LPUSHX", "LREM", "LSET", "LTRIM", "MSET", "MSETNX", "PERSIST", "PEXPIRE", "PEXPIREAT", "PFADD", "PSETEX", "RESTORE",
-    "RESTORE-ASKING", "RPUSH", "RPUSHX", "SADD", "SET", "SETEX", "SETNX", "SREM", "SWAPDB", "UNLINK", "XACK", "XADD", "XDEL",
-    "XSETID", "XTRIM", "ZADD", "ZREM", "ZREMRANGEBYLEX", "ZREMRANGEBYRANK", "ZREMRANGEBYSCORE", "XGROUP", "FUNCTION"};
+constexpr std::string_view kBlindWrites[] = {"DEL",
+                                             "EXPIRE",
+                                             "EXPIREAT",
+                                             "FLUSHALL",
+                                             "FLUSHDB",
+                                             "GEOADD",
+                                             "HDEL",
+                                             "HMSET",
+                                             "HSET",
+                                             "HSETNX",
+                                             "LINSERT",
+                                             "LPUSH",
+                                             "LPUSHX",
+                                             "LREM",
+                                             "LSET",
+                                             "LTRIM",
+                                             "MSET",
+                                             "MSETNX",
+                                             "PERSIST",
+                                             "PEXPIRE",
+                                             "PEXPIREAT",
+                                             "PFADD",
+                                             "PSETEX",
+                                             "RESTORE",
+                                             "RESTORE-ASKING",
+                                             "RPUSH",
+                                             "RPUSHX",
+                                             "SADD",
+                                             "SET",
+                                             "SETEX",
+                                             "SETNX",
+                                             "SREM",
+                                             "SWAPDB",
+                                             "UNLINK",
+                                             "XACK",
+                                             "XADD",
+                                             "XDEL",
+                                             "XSETID",
+                                             "XTRIM",
+                                             "ZADD",
+                                             "ZREM",
+                                             "ZREMRANGEBYLEX",
+                                             "ZREMRANGEBYRANK",
+                                             "ZREMRANGEBYSCORE",
+                                             "XGROUP",
+                                             "FUNCTION"};
 
 template <std::size_t size>
 bool Among(const std::string_view (&words)[size], std::string_view word) {
@@ -97,7 +139,8 @@ Kind Classify(const Words& words) {
   const std::string name = CommandName(words);
   if (const auto found = table.find(name); found != table.end()) return found->second;
   if (Among(kStores, name)) {
-    return Says(words, 1, words.size(), "STORE") || Says(words, 1, words.size(), "STOREDIST") ? Kind::kWrite : Kind::kRead;
+    return Says(words, 1, words.size(), "STORE") || Says(words, 1, words.size(), "STOREDIST") ? Kind::kWrite
+                                                                                              : Kind::kRead;
   }
   const std::string sub = words.size() > 1 ? Spelled(words[1]) : std::string();
   if (name == "MEMORY") return Among(kMemoryOthers, sub) ? Kind::kOther : Kind::kRead;
@@ -112,7 +155,8 @@ bool MayRead(const Words& words, Kind kind) {
   if (kind != Kind::kWrite) return false;
   const std::string name = CommandName(words);
   if (!Among(kBlindWrites, name)) return true;
-  return (name == "SET" && Says(words, 3, words.size(), "GET")) || (name == "ZADD" && Says(words, 2, words.size(), "INCR"));
+  return (name == "SET" && Says(words, 3, words.size(), "GET")) ||
+         (name == "ZADD" && Says(words, 2, words.size(), "INCR"));
 }
 
 bool Blocks(const Words& words) { return CommandName(words) == "XREAD" && Says(words, 1, 4, "BLOCK"); }

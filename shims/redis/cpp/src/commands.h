@@ -22,8 +22,8 @@ using Words = std::vector<std::string_view>;
 // What a command with these words may do.
 Kind Classify(const Words& words);
 
-// Whether it may give data that the server has, or write what it has read there (SHIM-44): all but those of which we know that
-// they answer OK or a count.
+// Whether it may give data that the server has, or write what it has read there (SHIM-44): all but those of which we
+// know that they answer OK or a count.
 bool MayRead(const Words& words, Kind kind);
 
 // The command's name in capitals.

@@ -16,9 +16,9 @@ namespace antipode::redis {
 namespace {
 
 // Commands of one key that see or change the octets inside a value.
-constexpr std::string_view kRefused[] = {"APPEND",   "BITCOUNT", "BITFIELD", "BITFIELD_RO", "BITPOS", "DECR",   "DECRBY",
-                                         "DELEX",    "DIGEST",   "GETBIT",   "GETRANGE",    "INCR",   "INCRBY", "INCRBYFLOAT",
-                                         "INCREX",   "SETBIT",   "SETRANGE", "STRLEN",      "SUBSTR"};
+constexpr std::string_view kRefused[] = {
+    "APPEND",   "BITCOUNT", "BITFIELD", "BITFIELD_RO", "BITPOS", "DECR",   "DECRBY",   "DELEX",  "DIGEST", "GETBIT",
+    "GETRANGE", "INCR",     "INCRBY",   "INCRBYFLOAT", "INCREX", "SETBIT", "SETRANGE", "STRLEN", "SUBSTR"};
 constexpr std::string_view kComparing[] = {"IFEQ", "IFNE", "IFDEQ", "IFDNE"};
 constexpr std::string_view kMoving[] = {"RENAME", "RENAMENX", "COPY"};
 // Commands that answer with one whole value; `MGET` answers with many, and `SET` with one where it says GET.
@@ -46,10 +46,11 @@ std::optional<Error> Envelopes::Refused(const Words& words) const {
   const std::string name = CommandName(words);
   const auto key = RefusedKey(name, words);
   if (!key) return std::nullopt;
-  return Error{ErrorCode::kConfiguration, "AP505",
-               name + " cannot be used with '" + std::string(*key) + "': keys that match '" + pattern_ +
-                   "' hold the value and its lineage in an envelope (RestIn(\"envelope\")). Read the value and SET it, or leave "
-                   "the key out of EnvelopeKeys"};
+  return Error{
+      ErrorCode::kConfiguration, "AP505",
+      name + " cannot be used with '" + std::string(*key) + "': keys that match '" + pattern_ +
+          "' hold the value and its lineage in an envelope (RestIn(\"envelope\")). Read the value and SET it, or leave "
+          "the key out of EnvelopeKeys"};
 }
 
 std::optional<std::string_view> Envelopes::RefusedKey(const std::string& name, const Words& words) const {

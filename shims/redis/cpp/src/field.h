@@ -1,7 +1,7 @@
 // Rest mode `field`: a hash's lineage in a field of its own, written in the same atomic step (spec SHIM-9).
 //
-// A hash is written field by field, by many scopes: what rests beside it is the join of their lineages. A hash that is deleted
-// and written anew begins anew.
+// A hash is written field by field, by many scopes: what rests beside it is the join of their lineages. A hash that is
+// deleted and written anew begins anew.
 #ifndef ANTIPODE_REDIS_FIELD_H_
 #define ANTIPODE_REDIS_FIELD_H_
 

@@ -83,7 +83,8 @@ bool Glob::Matches(std::string_view key) const {
       return false;
     }
   }
-  return std::all_of(parts_.begin() + static_cast<std::ptrdiff_t>(part), parts_.end(), [](const Part& each) { return each.any; });
+  return std::all_of(parts_.begin() + static_cast<std::ptrdiff_t>(part), parts_.end(),
+                     [](const Part& each) { return each.any; });
 }
 
 }  // namespace antipode::redis

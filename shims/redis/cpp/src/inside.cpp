@@ -16,8 +16,8 @@ bool BeginsWith(const redisReply& reply, std::string_view word) {
 
 }  // namespace
 
-Connection::Inside::Inside(redisContext* context, std::shared_ptr<Store> store, std::shared_ptr<Lead> lead, Target target,
-                           const Options& options)
+Connection::Inside::Inside(redisContext* context, std::shared_ptr<Store> store, std::shared_ptr<Lead> lead,
+                           Target target, const Options& options)
     : context_(context),
       binding_(*context_, std::move(store), std::move(lead), std::move(target), options),
       repeating_(binding_.target, options, *context) {}
@@ -113,7 +113,8 @@ void Connection::Inside::AppendWrite(Kind kind, Expected& expected, const Site& 
     return;
   }
   const ScopePtr scope = CurrentScope();
-  for (std::size_t place = asked_; place < batch_.size(); ++place) {  // the commands of one batch and scope are one write
+  for (std::size_t place = asked_; place < batch_.size();
+       ++place) {  // the commands of one batch and scope are one write
     const Expected& each = batch_[place];
     if (each.write != nullptr && !each.is_exec && !each.is_queued && each.write->scope() == scope) {
       expected.write = each.write;
@@ -173,7 +174,9 @@ void Connection::Inside::Came(FollowedRead& followed, std::string_view packed, c
 
 // The batch's, or one of its own where the scope has changed; null where no history is recorded.
 std::shared_ptr<NotedReads> Connection::Inside::Noted() {
-  if (batch_noted_ == nullptr || batch_noted_->scope() != CurrentScope()) batch_noted_ = NotedReads::For(*binding_.store);
+  if (batch_noted_ == nullptr || batch_noted_->scope() != CurrentScope()) {
+    batch_noted_ = NotedReads::For(*binding_.store);
+  }
   return batch_noted_;
 }
 
@@ -185,7 +188,9 @@ void Connection::Inside::Tell(const Expected& expected, const redisReply& reply)
 
 // A command stands in a MULTI: where its reply will be in that of EXEC.
 void Connection::Inside::NoteQueued(const Expected& expected, const redisReply& reply) {
-  if (expected.is_queued && BeginsWith(reply, "QUEUED") && history::IsRecorded()) queued_noted_.push_back(expected.noted_at);
+  if (expected.is_queued && BeginsWith(reply, "QUEUED") && history::IsRecorded()) {
+    queued_noted_.push_back(expected.noted_at);
+  }
 }
 
 // -- sending
@@ -196,7 +201,9 @@ bool Connection::Inside::Asks() const {
     const Expected& each = batch_[place];
     if (each.write != nullptr && !each.is_queued) return true;
     if (each.is_multi) continue;
-    if (std::any_of(each.reads.begin(), each.reads.end(), [](const ReadPtr& read) { return read->collects(); })) return true;
+    if (std::any_of(each.reads.begin(), each.reads.end(), [](const ReadPtr& read) { return read->collects(); })) {
+      return true;
+    }
   }
   return false;
 }
@@ -373,7 +380,8 @@ void Connection::Inside::Settle(Expected& expected, const redisReply& reply) {
   }
 }
 
-// The write that was appended behind a MULTI that is now refused. Its EXEC asks for its position; nobody does where it has none.
+// The write that was appended behind a MULTI that is now refused. Its EXEC asks for its position; nobody does where it
+// has none.
 void Connection::Inside::Alone() {
   for (const std::deque<Expected>* each : {&expected_, &batch_}) {
     for (const Expected& next : *each) {
@@ -424,7 +432,8 @@ bool Connection::Inside::InMessages(const redisReply& reply) {
   return std::string_view(what->str, what->len).find("unsubscribe") == std::string_view::npos || count->integer > 0;
 }
 
-// The connection is of no use any more: nobody knows what became of what was sent, but for the replies that were read ahead.
+// The connection is of no use any more: nobody knows what became of what was sent, but for the replies that were read
+// ahead.
 void Connection::Inside::Broke() {
   std::size_t kept = 0;
   for (std::size_t left = ready_.size(); left > 0 && kept < expected_.size(); ++kept) {

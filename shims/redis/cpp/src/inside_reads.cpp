@@ -18,7 +18,8 @@ namespace {
 
 constexpr std::chrono::milliseconds kOneLook(250);  // so long may one take, however near the deadline is
 constexpr const char* kPast =
-    "the command was sent before the writes that its reply is to show: take replies before the scope depends on more, or read "
+    "the command was sent before the writes that its reply is to show: take replies before the scope depends on more, "
+    "or read "
     "anew";
 
 const std::string& Multi() {
@@ -45,7 +46,8 @@ bool IsUnreadable(const redisReply* reply) {
 
 Error Unawaited() {
   return {ErrorCode::kConfiguration, "AP504",
-          "it reads inside a MULTI what nobody has waited for, and inside nothing can be asked: begin the MULTI in the scope that "
+          "it reads inside a MULTI what nobody has waited for, and inside nothing can be asked: begin the MULTI in the "
+          "scope that "
           "reads, after its writes, or read before it"};
 }
 
@@ -57,8 +59,8 @@ std::string AskMarks(const std::string& key, const std::vector<std::string>& fie
 
 }  // namespace
 
-// hiredis's next reply. Where a read waits, and none comes by its deadline, the connection is closed: the answer is still to come,
-// and would be taken for that of the next command (SHIM-47).
+// hiredis's next reply. Where a read waits, and none comes by its deadline, the connection is closed: the answer is
+// still to come, and would be taken for that of the next command (SHIM-47).
 int Connection::Inside::NextReply(void** raw) {
   if (!until_) return redisGetReply(context_.get(), raw);
   const auto until = std::max(*until_, std::chrono::steady_clock::now() + kOneLook);
@@ -216,7 +218,9 @@ void Connection::Inside::AppendRead(Expected& expected, std::string_view packed,
     return;
   }
   const auto serves = [&](const ReadPtr& each) { return each->Serves(*read); };
-  if (multi_ && read != nullptr && std::none_of(multi_reads_.begin(), multi_reads_.end(), serves)) multi_reads_.push_back(read);
+  if (multi_ && read != nullptr && std::none_of(multi_reads_.begin(), multi_reads_.end(), serves)) {
+    multi_reads_.push_back(read);
+  }
   is_read_ = is_read_ || multi_;
   if (multi_) multi_moment_.Add(Taker::Current());
   expected.noted = Noted();
@@ -233,8 +237,8 @@ bool Connection::Inside::IsAwaited(const ReadCall& read) const {
   });
 }
 
-// A command that may write is about to be appended, and may read (SHIM-44): once it was sent it would be too late to refuse it.
-// What it has waited for; null where nothing waits.
+// A command that may write is about to be appended, and may read (SHIM-44): once it was sent it would be too late to
+// refuse it. What it has waited for; null where nothing waits.
 ReadPtr Connection::Inside::WaitNow(const Site& site) {
   if (silent_ || skips_) return nullptr;
   ReadPtr read = ReadCall::ForWaiting(binding_, site);
@@ -265,7 +269,8 @@ void Connection::Inside::Moment::Add(const Taker& taker) {
   if (std::none_of(takers.begin(), takers.end(), is_same)) takers.push_back(taker);
 }
 
-// Waits for what the data of the batch are to show by now, and for what their taker wants. False where the connection broke.
+// Waits for what the data of the batch are to show by now, and for what their taker wants. False where the connection
+// broke.
 bool Connection::Inside::WaitForBatch() {
   std::vector<ReadPtr> reads = batch_reads_;  // where the connection breaks the batch is forgotten
   const bool gives_data = !multi_sent_ && std::any_of(batch_.begin(), batch_.end(), [](const Expected& each) {
@@ -352,7 +357,8 @@ Reply Connection::Inside::ReadShown(const Words& words, std::string_view packed,
   if (!resting.any()) return ReadInMulti(packed, {}, read);
   const auto wire = resting.WireRead(words);
   const bool asks = read.collects() && resting.ReadsHash(words);
-  Reply reply = ReadInMulti(wire ? std::string_view(*wire) : packed, asks ? field::AskBeside(words) : std::string(), read);
+  Reply reply =
+      ReadInMulti(wire ? std::string_view(*wire) : packed, asks ? field::AskBeside(words) : std::string(), read);
   if (!reply) return reply;
   const Shown shown = resting.Answers(words);
   const Beside beside = resting.Show(shown, *reply.get());
@@ -389,7 +395,9 @@ Reply Connection::Inside::ReadInMulti(std::string_view packed, const std::string
     if (!ask_beside.empty()) {
       const std::string_view text = TextOf(whole.element[whole.elements - 2]);
       const bool there = whole.element[whole.elements - 2]->type == REDIS_REPLY_STRING;
-      if (there) read.SawBeside({LineageAtRest(text, binding_.name(), binding_.options.lineage_in.value_or(true)), false});
+      if (there) {
+        read.SawBeside({LineageAtRest(text, binding_.name(), binding_.options.lineage_in.value_or(true)), false});
+      }
     }
     return Reply(std::exchange(last, nullptr));
   }

@@ -6,8 +6,8 @@
 namespace antipode::redis {
 namespace {
 
-// The history that it continued, as its own word has it, which is believed while it still holds data of that history without a
-// break: a full copy that failed behind its flush leaves the word and takes the data (EPOCH-33).
+// The history that it continued, as its own word has it, which is believed while it still holds data of that history
+// without a break: a full copy that failed behind its flush leaves the word and takes the data (EPOCH-33).
 Ends Before(const Replication& now) {
   if (now.before.empty() || now.before_end == 0 || !now.backlog) return {};
   return {{now.before, now.before_end - 1}};

@@ -169,7 +169,8 @@ void Marker::Run() {
   Nanoseconds retry = kFirstRetry;
   while (!ended_ && (users_ > 0 || dirty_)) {
     // Whoever writes first after a pause wakes the thread; marks keep their distance by the script's clock.
-    const bool woken = changed_->wait_for(lock, pause, [&] { return woken_ || ended_ || (users_ <= 0 && !dirty_); }) && woken_;
+    const bool woken =
+        changed_->wait_for(lock, pause, [&] { return woken_ || ended_ || (users_ <= 0 && !dirty_); }) && woken_;
     woken_ = false;
     if (woken) changed_->wait_for(lock, std::min<Nanoseconds>(kSoon, MarkPeriod()), [&] { return ended_; });
     if (ended_) break;
@@ -232,7 +233,8 @@ Got<Marker::Nanoseconds> Marker::Step(std::unique_lock<std::mutex>& lock) {
   return Nanoseconds(MarkPeriod());  // where nobody writes: has it become the primary of a new epoch?
 }
 
-Got<Marker::Said> Marker::Mark(Session& session, const std::optional<Ordered>& position, std::chrono::milliseconds period) {
+Got<Marker::Said> Marker::Mark(Session& session, const std::optional<Ordered>& position,
+                               std::chrono::milliseconds period) {
   const std::string counter = std::to_string(position ? position->counter : 0);
   const std::string time = std::to_string(period.count());
   const std::string most = std::to_string(kMostMarks);

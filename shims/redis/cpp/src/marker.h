@@ -1,7 +1,7 @@
 // Writes marks, in a thread of its own a server: never on the path of a request (spec EPOCH-16 to EPOCH-21).
 //
-// When an epoch is first met; at most once a second while there are writes; once within a second after the last one; and where
-// a connection to a primary is held and nobody writes, in a new epoch as well.
+// When an epoch is first met; at most once a second while there are writes; once within a second after the last one;
+// and where a connection to a primary is held and nobody writes, in a new epoch as well.
 #ifndef ANTIPODE_REDIS_MARKER_H_
 #define ANTIPODE_REDIS_MARKER_H_
 

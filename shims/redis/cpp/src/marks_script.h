@@ -1,8 +1,9 @@
-// The script that marks, for EVAL: the same text as in every language, so that the server keeps one (spec EPOCH-16 to EPOCH-21).
+// The script that marks, for EVAL: the same text as in every language, so that the server keeps one (spec EPOCH-16 to
+// EPOCH-21).
 //
-// KEYS: the hash of marks. ARGV: epoch and position that should be covered ('' and '0': a new epoch only), period in ms, most
-// epochs, digits of an epoch. Answers {word, number of ms to wait, epoch}. Positions are decimal texts in Lua: its numbers are
-// exact to 2^53 only.
+// KEYS: the hash of marks. ARGV: epoch and position that should be covered ('' and '0': a new epoch only), period in
+// ms, most epochs, digits of an epoch. Answers {word, number of ms to wait, epoch}. Positions are decimal texts in Lua:
+// its numbers are exact to 2^53 only.
 #ifndef ANTIPODE_REDIS_MARKS_SCRIPT_H_
 #define ANTIPODE_REDIS_MARKS_SCRIPT_H_
 

@@ -11,12 +11,56 @@ namespace {
 using Changes = std::vector<history::Changed>;
 
 // Writes that change their first key, and no other.
-constexpr std::string_view kOneKey[] = {
-    "APPEND", "BITFIELD", "EXPIRE", "EXPIREAT", "GEOADD", "GETEX", "HDEL", "HINCRBY", "HINCRBYFLOAT", "HMSET", "HSET", "HSETNX",
-    "INCRBYFLOAT", "LINSERT", "LPOP", "LPUSH", "LPUSHX", "LREM", "LSET", "LTRIM", "PEXPIRE", "PEXPIREAT", "PFADD", "RPOP", "RPUSH",
-    "RPUSHX", "SADD", "SDIFFSTORE", "SETBIT", "SETRANGE", "SINTERSTORE", "SPOP", "SREM", "SUNIONSTORE", "XACK", "XADD", "XDEL",
-    "XSETID", "XTRIM", "ZADD", "ZDIFFSTORE", "ZINCRBY", "ZINTERSTORE", "ZPOPMAX", "ZPOPMIN", "ZREM", "ZREMRANGEBYLEX",
-    "ZREMRANGEBYRANK", "ZREMRANGEBYSCORE", "ZUNIONSTORE"};
+constexpr std::string_view kOneKey[] = {"APPEND",
+                                        "BITFIELD",
+                                        "EXPIRE",
+                                        "EXPIREAT",
+                                        "GEOADD",
+                                        "GETEX",
+                                        "HDEL",
+                                        "HINCRBY",
+                                        "HINCRBYFLOAT",
+                                        "HMSET",
+                                        "HSET",
+                                        "HSETNX",
+                                        "INCRBYFLOAT",
+                                        "LINSERT",
+                                        "LPOP",
+                                        "LPUSH",
+                                        "LPUSHX",
+                                        "LREM",
+                                        "LSET",
+                                        "LTRIM",
+                                        "PEXPIRE",
+                                        "PEXPIREAT",
+                                        "PFADD",
+                                        "RPOP",
+                                        "RPUSH",
+                                        "RPUSHX",
+                                        "SADD",
+                                        "SDIFFSTORE",
+                                        "SETBIT",
+                                        "SETRANGE",
+                                        "SINTERSTORE",
+                                        "SPOP",
+                                        "SREM",
+                                        "SUNIONSTORE",
+                                        "XACK",
+                                        "XADD",
+                                        "XDEL",
+                                        "XSETID",
+                                        "XTRIM",
+                                        "ZADD",
+                                        "ZDIFFSTORE",
+                                        "ZINCRBY",
+                                        "ZINTERSTORE",
+                                        "ZPOPMAX",
+                                        "ZPOPMIN",
+                                        "ZREM",
+                                        "ZREMRANGEBYLEX",
+                                        "ZREMRANGEBYRANK",
+                                        "ZREMRANGEBYSCORE",
+                                        "ZUNIONSTORE"};
 constexpr std::string_view kCounters[] = {"INCR", "INCRBY", "DECR", "DECRBY"};
 // Words of SET that let a value go by itself; all but the last have a number behind them.
 constexpr std::string_view kExpiring[] = {"EX", "PX", "EXAT", "PXAT", "KEEPTTL"};
@@ -41,7 +85,8 @@ history::Seen Found(const std::string& store, std::string_view key, const redisR
 }
 
 // What a read found under which keys.
-std::vector<history::Seen> SeenIn(const std::string& store, const Words& words, const redisReply& reply, bool is_queued) {
+std::vector<history::Seen> SeenIn(const std::string& store, const Words& words, const redisReply& reply,
+                                  bool is_queued) {
   std::vector<history::Seen> seen;
   const std::string name = CommandName(words);
   const bool has_key = words.size() > 1 && !Among(kWithoutKey, name);
@@ -113,7 +158,9 @@ std::optional<Changes> NotedCommands::Changed(const std::string& store, const Co
   if (name == "MSET" || name == "MSETNX") {
     Changes changed;
     if (name == "MSETNX" && command.Says(0)) return changed;
-    for (std::size_t place = 1; place + 1 < count; place += 2) changed.push_back(To(store, words[place], words[place + 1]));
+    for (std::size_t place = 1; place + 1 < count; place += 2) {
+      changed.push_back(To(store, words[place], words[place + 1]));
+    }
     return changed;
   }
   const bool deletes = name == "DEL" || name == "UNLINK";
@@ -151,7 +198,9 @@ Changes NotedCommands::Set(const std::string& store, const Command& command) {
       others = true;
     }
   }
-  if (others || (gets && conditional)) return {history::Changed{words[1]}};  // its reply does not say whether it was done
+  if (others || (gets && conditional)) {
+    return {history::Changed{words[1]}};  // its reply does not say whether it was done
+  }
   if (conditional && command.reply == Command::Reply::kNil) return {};
   return {To(store, words[1], words[2], expires)};
 }

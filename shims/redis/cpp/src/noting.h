@@ -1,7 +1,8 @@
-// What a recorded history is told of commands: which keys they changed or read, and the digests of whole values (spec HIST-28).
+// What a recorded history is told of commands: which keys they changed or read, and the digests of whole values (spec
+// HIST-28).
 //
-// Whole values are those of SET, GET and their like, and counters. Of other commands a history has which key they changed, and of
-// other reads that nobody knows which write they saw.
+// Whole values are those of SET, GET and their like, and counters. Of other commands a history has which key they
+// changed, and of other reads that nobody knows which write they saw.
 #ifndef ANTIPODE_REDIS_NOTING_H_
 #define ANTIPODE_REDIS_NOTING_H_
 

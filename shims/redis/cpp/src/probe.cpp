@@ -19,7 +19,9 @@ Got<Facts> Probe(Session& session, const std::string& store, const std::string& 
   if (!replies.ok()) return replies.failure();
   const Value& info = (*replies)[0];
   const std::string_view code = info.Code();
-  if (info.IsError() && (code == "LOADING" || code == "MASTERDOWN" || code == "NOAUTH")) return Failure{true, info.text};
+  if (info.IsError() && (code == "LOADING" || code == "MASTERDOWN" || code == "NOAUTH")) {
+    return Failure{true, info.text};
+  }
   Facts facts;
   facts.reached = true;
   facts.cluster = session.cluster() || WordOf((*replies)[2].text, "cluster_enabled") == "1";

@@ -48,7 +48,9 @@ std::shared_ptr<ReadCall> ReadCall::ForSending(Binding& binding, const Site& sit
   return call != nullptr && (call->collects() || call->scope_ != nullptr) ? call : nullptr;
 }
 
-std::shared_ptr<ReadCall> ReadCall::ForWaiting(Binding& binding, const Site& site) { return Make(binding, site, false); }
+std::shared_ptr<ReadCall> ReadCall::ForWaiting(Binding& binding, const Site& site) {
+  return Make(binding, site, false);
+}
 
 void ReadCall::Begin() {
   ids_ = taker_.Wants(binding_);

@@ -53,7 +53,8 @@ class ReadCall {
   bool collects() const { return reading_ != nullptr || merges_; }
   // The epochs whose marks are asked for, the server's own first; empty where no marks are needed.
   std::vector<std::string> Fields() const;
-  // The server's own epoch as just seen; whether the look is to be repeated, because it was not known when the marks were read.
+  // The server's own epoch as just seen; whether the look is to be repeated, because it was not known when the marks
+  // were read.
   bool Learned(const std::string& epoch);
 
   // What is missing at the connection's server; nothing where nothing is.

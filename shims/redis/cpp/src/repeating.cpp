@@ -96,7 +96,9 @@ std::unique_ptr<redisContext, Free> Connected(const Target& target, std::chrono:
 
 }  // namespace
 
-bool IsRepeated(std::string_view name) { return std::find(std::begin(kRepeated), std::end(kRepeated), name) != std::end(kRepeated); }
+bool IsRepeated(std::string_view name) {
+  return std::find(std::begin(kRepeated), std::end(kRepeated), name) != std::end(kRepeated);
+}
 
 std::optional<std::string> OctetsOf(std::string_view name, const redisReply& reply) {
   const bool is_set = std::find(std::begin(kSets), std::end(kSets), name) != std::end(kSets);
@@ -118,7 +120,8 @@ std::optional<std::string> OctetsOf(std::string_view name, const redisReply& rep
   return octets;
 }
 
-Repeating::Known::Known(Target to, const Options& options) : target(std::move(to)), told(!options.url.empty()), resting(options) {}
+Repeating::Known::Known(Target to, const Options& options)
+    : target(std::move(to)), told(!options.url.empty()), resting(options) {}
 
 Repeating::Repeating(Target target, const Options& options, const redisContext& context)
     : options_(options), known_(std::make_shared<Known>(std::move(target), options)) {
@@ -134,7 +137,8 @@ void Repeating::Said(std::string_view name) {
   if (name == "SELECT" || name == "RESET" || name == "SWAPDB") known_->moved = true;
 }
 
-FollowedRead::Came Repeating::Of(std::string_view packed, const redisReply& reply, std::chrono::nanoseconds timeout) const {
+FollowedRead::Came Repeating::Of(std::string_view packed, const redisReply& reply,
+                                 std::chrono::nanoseconds timeout) const {
   FollowedRead::Came came;
   const auto words = Unpack(packed);
   if (!words || known_->moved || !IsRepeated(CommandName(*words))) return came;

@@ -19,8 +19,8 @@
 
 namespace antipode::redis {
 
-// Whether a command is a read without side effects that says the same of the same data: no random one, none of times, none
-// whose order is that of a table, and no script.
+// Whether a command is a read without side effects that says the same of the same data: no random one, none of times,
+// none whose order is that of a table, and no script.
 bool IsRepeated(std::string_view name);
 
 // A reply as octets, the same for equal replies of the command of this name; nothing where it is too long.

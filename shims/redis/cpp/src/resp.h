@@ -1,5 +1,5 @@
-// A small reader of RESP 2 and 3, for our own connections: answers and pushes come on one socket, and hiredis 0.14 knows no
-// pushes.
+// A small reader of RESP 2 and 3, for our own connections: answers and pushes come on one socket, and hiredis 0.14
+// knows no pushes.
 #ifndef ANTIPODE_REDIS_RESP_H_
 #define ANTIPODE_REDIS_RESP_H_
 
@@ -13,7 +13,8 @@ namespace antipode::redis {
 
 // One message, or a part of one.
 struct Value {
-  // kStatus holds whatever is said in one line besides numbers: a double, a truth value. A map is its keys and values in turn.
+  // kStatus holds whatever is said in one line besides numbers: a double, a truth value. A map is its keys and values
+  // in turn.
   enum class Kind { kNull, kText, kStatus, kError, kInteger, kArray, kMap, kPush };
 
   Kind kind = Kind::kNull;

@@ -24,7 +24,9 @@ Result<void> Resting::Check(const Options& options) {
 }
 
 Resting::Resting(const Options& options)
-    : store_(options.name), lineage_in_(options.lineage_in.value_or(true)), in_field_(options.rest.value_or("none") == "field") {
+    : store_(options.name),
+      lineage_in_(options.lineage_in.value_or(true)),
+      in_field_(options.rest.value_or("none") == "field") {
   if (options.rest.value_or("none") == "envelope") envelopes_.emplace(store_, *options.envelope_keys, lineage_in_);
 }
 

@@ -16,7 +16,8 @@
 namespace antipode::redis {
 namespace {
 
-constexpr int kAgain = 3;  // a look is repeated so often where the history changed between two questions, or a push came
+constexpr int kAgain =
+    3;  // a look is repeated so often where the history changed between two questions, or a push came
 
 Failure OutOfReach(std::string words) { return {false, std::move(words)}; }
 Failure ByServer(const Value& error) { return {true, error.text}; }
@@ -54,7 +55,8 @@ Got<bool> Session::Greet(const Target& target) {
   resp3_ = !first.IsError();
   if (!resp3_) {
     // A server before 6.0, or a proxy, which knows no HELLO; any other refusal is one of the credentials.
-    const bool knows_none = first.text.find("HELLO") != std::string::npos || first.text.find("hello") != std::string::npos;
+    const bool knows_none =
+        first.text.find("HELLO") != std::string::npos || first.text.find("hello") != std::string::npos;
     if (!knows_none || first.Code() == "NOAUTH") return ByServer(first);
     if (!target.password.empty()) {
       std::vector<std::string_view> words = {"AUTH"};
@@ -74,7 +76,8 @@ Got<bool> Session::Greet(const Target& target) {
   if (!life.ok()) return life.failure();
   const Value& said = life->front();
   if (said.Code() == "NOAUTH") return ByServer(said);
-  run_id_ = said.IsText() ? std::string(WordOf(said.text, "run_id")) : NewName();  // unknown: no other connection is the same
+  run_id_ =
+      said.IsText() ? std::string(WordOf(said.text, "run_id")) : NewName();  // unknown: no other connection is the same
   if (version_.empty() && said.IsText()) version_ = WordOf(said.text, "redis_version");
   return true;
 }
@@ -109,8 +112,8 @@ Got<bool> Session::ReadSome() {
 
 Got<bool> Session::Receive(Clock::time_point deadline) {
   if (!WaitSocket(socket_, false, deadline)) {
-    return OutOfReach("no answer within " + std::to_string(std::chrono::ceil<std::chrono::milliseconds>(timeout_).count()) +
-                      " ms");
+    return OutOfReach("no answer within " +
+                      std::to_string(std::chrono::ceil<std::chrono::milliseconds>(timeout_).count()) + " ms");
   }
   return ReadSome();
 }
@@ -148,7 +151,8 @@ Got<Seen> Session::Look(const std::vector<std::string>& epochs, const std::strin
     seen = LookOnce(epochs, key);
     if (!seen.ok()) return seen;
     const std::string& history = seen->replication.epoch;
-    const bool own = std::all_of(epochs.begin(), epochs.end(), [&](const std::string& epoch) { return epoch == history; });
+    const bool own =
+        std::all_of(epochs.begin(), epochs.end(), [&](const std::string& epoch) { return epoch == history; });
     const bool steady = own || history == epoch_;
     epoch_ = history;
     changed_ = false;  // what was pushed before the answer, the answer knows

@@ -72,7 +72,8 @@ Answers RedisShim::Visible(Span<const WriteId> ids, Server& server) {
     return std::vector<Visibility>(ids.size(), refused);
   }
   if ((*session)->cluster()) {
-    return std::vector<Visibility>(ids.size(), Visibility::Unproven("it " + std::string(kCluster), UnprovenKind::kUnfit));
+    return std::vector<Visibility>(ids.size(),
+                                   Visibility::Unproven("it " + std::string(kCluster), UnprovenKind::kUnfit));
   }
   server.Applied((*session)->run_id(), seen->replication.epoch, seen->Proved());
   std::vector<Visibility> answers;

@@ -71,7 +71,8 @@ int ConnectSocket(const Target& target, TimePoint deadline, std::string& words) 
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;
   addrinfo* found = nullptr;
-  if (const int error = getaddrinfo(target.host.c_str(), std::to_string(target.port).c_str(), &hints, &found); error != 0) {
+  if (const int error = getaddrinfo(target.host.c_str(), std::to_string(target.port).c_str(), &hints, &found);
+      error != 0) {
     words = target.host + ": " + gai_strerror(error);
     return -1;
   }

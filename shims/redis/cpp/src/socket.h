@@ -9,7 +9,8 @@
 
 namespace antipode::redis {
 
-// A non-blocking, connected socket; -1 and the words where there is none. Names are resolved by the system, in its own time.
+// A non-blocking, connected socket; -1 and the words where there is none. Names are resolved by the system, in its own
+// time.
 int ConnectSocket(const Target& target, std::chrono::steady_clock::time_point deadline, std::string& words);
 
 // Waits until the socket can be read (or written); false where the deadline came first.

@@ -19,7 +19,8 @@ std::string Unescaped(std::string_view text) {
     unsigned octet = 0;
     if (text[at] == '%' && at + 2 < text.size()) {
       const char* const first = text.data() + at + 1;
-      if (const auto [end, error] = std::from_chars(first, first + 2, octet, 16); error == std::errc() && end == first + 2) {
+      if (const auto [end, error] = std::from_chars(first, first + 2, octet, 16);
+          error == std::errc() && end == first + 2) {
         plain += static_cast<char>(octet);
         at += 2;
         continue;
@@ -74,7 +75,8 @@ Result<Target> Target::Parse(std::string_view url) {
     rest = rest.substr(at + 1);
   }
   std::string_view number;
-  if (const auto found = query.find("db="); found == 0 || (found != std::string_view::npos && query[found - 1] == '&')) {
+  if (const auto found = query.find("db=");
+      found == 0 || (found != std::string_view::npos && query[found - 1] == '&')) {
     number = query.substr(found + 3);
     number = number.substr(0, number.find('&'));
   }
@@ -121,7 +123,9 @@ Target Target::Reached(const redisContext& context) {
 }
 
 bool Target::IsReachedBy(const redisContext& context) const {
-  if (context.connection_type == REDIS_CONN_UNIX) return context.unix_sock.path == nullptr || path == context.unix_sock.path;
+  if (context.connection_type == REDIS_CONN_UNIX) {
+    return context.unix_sock.path == nullptr || path == context.unix_sock.path;
+  }
   return context.tcp.host == nullptr || (port == context.tcp.port && host == context.tcp.host);
 }
 

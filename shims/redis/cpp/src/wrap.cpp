@@ -29,8 +29,9 @@ Result<Target> TargetOf(const redisContext& context, const Options& options) {
   if (!options.url.empty()) return Target::Parse(options.url);
   const Target target = Target::Reached(context);
   if (target.host.empty() && target.path.empty()) {
-    return Refuse("AP501",
-                  "Wrap(): the connection does not say which server it reaches; give it: Options(…).Url(\"redis://host:port\")");
+    return Refuse(
+        "AP501",
+        "Wrap(): the connection does not say which server it reaches; give it: Options(…).Url(\"redis://host:port\")");
   }
   return target;
 }

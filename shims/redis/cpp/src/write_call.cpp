@@ -63,7 +63,8 @@ void WriteCall::SawBeside(const Beside& beside) {
       if (beside.missed) owner.reading->Marked(binding_.name());
     }
     if (owner.scope != nullptr && CurrentSettings()->auto_merge) {
-      owner.scope->TransferRead(beside.missed ? beside.lineage.MarkedIncomplete({binding_.name()}) : beside.lineage, owner.site);
+      owner.scope->TransferRead(beside.missed ? beside.lineage.MarkedIncomplete({binding_.name()}) : beside.lineage,
+                                owner.site);
     }
   }
 }

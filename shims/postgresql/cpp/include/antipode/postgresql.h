@@ -39,11 +39,11 @@ struct Options {
 
   StoreOptions store;
   AsyncCommits async_commits = AsyncCommits::kFlush;
-  /// Your word that all servers share one archive of the log, so that two standbys promoted apart never take one timeline
-  /// number; for stores without the table of epochs.
+  /// Your word that all servers share one archive of the log, so that two standbys promoted apart never take one
+  /// timeline number; for stores without the table of epochs.
   bool unique_timelines = false;
-  /// Your word that a server that crashed is rebuilt before it serves readers: then servers with fsync or full_page_writes off are
-  /// taken (SHIM-45).
+  /// Your word that a server that crashed is rebuilt before it serves readers: then servers with fsync or
+  /// full_page_writes off are taken (SHIM-45).
   bool relaxed_durability = false;
 
   Options& CommitsWithoutFlush(AsyncCommits value) {
@@ -62,8 +62,8 @@ struct Options {
 
 /// What a call gave: libpq's own result, which ends with this object.
 ///
-/// Where a read waited in vain (`wait_on_read`, `Reading` with `after`) nothing was sent: `error()` says why and `get()` is
-/// null, which libpq's functions take for a failed result.
+/// Where a read waited in vain (`wait_on_read`, `Reading` with `after`) nothing was sent: `error()` says why and
+/// `get()` is null, which libpq's functions take for a failed result.
 class [[nodiscard]] Reply {
  public:
   Reply() = default;
@@ -90,9 +90,10 @@ class [[nodiscard]] Reply {
 /// A connection whose writes join the current scope. Its methods are libpq's functions of the same names, with their
 /// arguments, results and errors; like a `PGconn` it is used by one thread at a time.
 ///
-/// A write is pending from its first statement that may write until its end is known. Where a position cannot ride in the
-/// same packet (COPY, asynchronous calls, pipeline mode) it is asked for, in one blocking round trip, when libpq says that the
-/// command is over: by the null of `GetResult`, or by a pipeline's synchronisation point after which nothing is on its way.
+/// A write is pending from its first statement that may write until its end is known. Where a position cannot ride in
+/// the same packet (COPY, asynchronous calls, pipeline mode) it is asked for, in one blocking round trip, when libpq
+/// says that the command is over: by the null of `GetResult`, or by a pipeline's synchronisation point after which
+/// nothing is on its way.
 class Connection {
  public:
   class Inside;
@@ -101,12 +102,12 @@ class Connection {
   Connection& operator=(Connection&&) noexcept;
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
-  /// Closes it, as `PQfinish` does; a transaction that is open then is rolled back by the server. In the child of a fork the
-  /// parent's connection is left alone.
+  /// Closes it, as `PQfinish` does; a transaction that is open then is rolled back by the server. In the child of a
+  /// fork the parent's connection is left alone.
   ~Connection();
 
-  /// libpq's own connection: for what is not here (`PQescapeLiteral`, `PQgetCancel`, `PQnotifies`), and the way round the
-  /// shim. Writes that are sent by it, large objects too (`lo_write`), are not recorded.
+  /// libpq's own connection: for what is not here (`PQescapeLiteral`, `PQgetCancel`, `PQnotifies`), and the way round
+  /// the shim. Writes that are sent by it, large objects too (`lo_write`), are not recorded.
   PGconn* get() const noexcept;
   /// Gives libpq's connection back; this object is of no use any more.
   PGconn* Release() noexcept;
@@ -122,8 +123,8 @@ class Connection {
   Reply DescribePrepared(const char* name);
   Reply DescribePortal(const char* name);
 
-  // Commands that are not: 1, or 0 and `ErrorMessage`. A read that has to wait first is waited for before it is sent; what it
-  // depends on is not followed: inside a `Reading` the store is marked incomplete.
+  // Commands that are not: 1, or 0 and `ErrorMessage`. A read that has to wait first is waited for before it is sent;
+  // what it depends on is not followed: inside a `Reading` the store is marked incomplete.
 
   int SendQuery(const char* query, Site site = Site());
   int SendQueryParams(const char* command, int count, const Oid* types, const char* const* values, const int* lengths,
@@ -167,13 +168,14 @@ class Connection {
   std::unique_ptr<Inside> inside_;
 };
 
-/// Takes a connection over: writes through what is returned join the current scope, under the store's name. Several wraps
-/// under one name join one store.
+/// Takes a connection over: writes through what is returned join the current scope, under the store's name. Several
+/// wraps under one name join one store.
 ///
-/// Fails (and closes the connection) for options that cannot be or a connection that is not open (kConfiguration), and for a
-/// server whose positions prove nothing (kUnfitStore: a pooler in transaction mode, `wal_level = minimal`, `fsync = off`), unless
-/// `WhenUnfit(kUnproven)` lets the service start. `RestIn("column")` puts lineages into a column `antipode` beside rows, as
-/// the tables have it that `antipode init … --set table=…` prepared; in a `Reading` they are taken from results with that column.
+/// Fails (and closes the connection) for options that cannot be or a connection that is not open (kConfiguration), and
+/// for a server whose positions prove nothing (kUnfitStore: a pooler in transaction mode, `wal_level = minimal`, `fsync
+/// = off`), unless `WhenUnfit(kUnproven)` lets the service start. `RestIn("column")` puts lineages into a column
+/// `antipode` beside rows, as the tables have it that `antipode init … --set table=…` prepared; in a `Reading` they are
+/// taken from results with that column.
 [[nodiscard]] Result<Connection> Wrap(PGconn* connection, Options options);
 
 /// This process waits for a store's servers, and never reads or writes it.

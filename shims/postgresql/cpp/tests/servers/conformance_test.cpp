@@ -85,7 +85,8 @@ class PostgresqlUnderTest final : public testing::StoreUnderTest {
   }
 
   std::optional<std::string> Look(const std::string& key, const std::string& at) override {
-    const std::string value = Servers().Ask(at, "SELECT coalesce((SELECT value FROM posts WHERE key = '" + key + "'), '(none)')");
+    const std::string value =
+        Servers().Ask(at, "SELECT coalesce((SELECT value FROM posts WHERE key = '" + key + "'), '(none)')");
     if (value == "(none)") return std::nullopt;
     return value;
   }
@@ -104,7 +105,9 @@ class PostgresqlUnderTest final : public testing::StoreUnderTest {
     Must(client->Exec(("DELETE FROM posts WHERE key = '" + key + "'").c_str()));
   }
 
-  void RawWrite(const std::string& key, const std::string& value) override { Servers().Ask(primary(), Upsert(key, value)); }
+  void RawWrite(const std::string& key, const std::string& value) override {
+    Servers().Ask(primary(), Upsert(key, value));
+  }
 
   void WriteNothing() override { Delete("never there"); }
 
@@ -119,20 +122,24 @@ class PostgresqlUnderTest final : public testing::StoreUnderTest {
     const auto way = [this](std::vector<std::string> texts) {
       return [this, texts = std::move(texts)](const std::string& key, const std::string& value) {
         const Borrowed client(*this, primary());
-        for (const std::string& text : texts) Must(client->Exec(text == "write" ? Upsert(key, value).c_str() : text.c_str()));
+        for (const std::string& text : texts) {
+          Must(client->Exec(text == "write" ? Upsert(key, value).c_str() : text.c_str()));
+        }
       };
     };
     return {{"COMMIT AND CHAIN", way({"BEGIN", "write", "COMMIT AND CHAIN", "ROLLBACK"})},
             {"several statements", way({"BEGIN", "write", "COMMIT; BEGIN", "ROLLBACK"})}};
   }
 
-  std::unique_ptr<testing::ClientUnderTest> WrapClient(const std::string& server, std::optional<std::vector<std::string>> replicas,
+  std::unique_ptr<testing::ClientUnderTest> WrapClient(const std::string& server,
+                                                       std::optional<std::vector<std::string>> replicas,
                                                        bool wait_on_read) override {
     Servers().Ask(primary(),
                   "CREATE OR REPLACE FUNCTION kit_value(wanted text) RETURNS text LANGUAGE sql AS"
                   " 'SELECT value FROM posts WHERE key = wanted'",
                   "postgres");
-    Until([&] { return Servers().Ask(server, "SELECT count(*) FROM pg_proc WHERE proname = 'kit_value'") == "1"; }, "the function");
+    Until([&] { return Servers().Ask(server, "SELECT count(*) FROM pg_proc WHERE proname = 'kit_value'") == "1"; },
+          "the function");
     return std::make_unique<OneMore>([=, this_name = name] {
       StoreOptions options = StoreOptions(this_name).WaitOnRead(wait_on_read).RestIn("column");
       std::vector<std::string> urls;
@@ -145,7 +152,8 @@ class PostgresqlUnderTest final : public testing::StoreUnderTest {
   }
   int PortOf(const std::string& server) override { return Servers().lab().server("postgresql", server).port; }
   void RegisterAt(const std::string& /*server*/, int port) override {
-    const StoreOptions options = StoreOptions(name).Replicas({"postgresql://app@127.0.0.1:" + std::to_string(port) + "/app"});
+    const StoreOptions options =
+        StoreOptions(name).Replicas({"postgresql://app@127.0.0.1:" + std::to_string(port) + "/app"});
     Check(Register(options).ok(), "it is not registered");
   }
 
@@ -184,8 +192,9 @@ class PostgresqlUnderTest final : public testing::StoreUnderTest {
     const std::string pid = std::to_string(PQbackendPID(client->get()));
     std::thread ends([&] {
       tests::Until([&] {
-        return Servers().Ask(primary(), "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND pid = " +
-                                            pid) == "1";
+        return Servers().Ask(primary(),
+                             "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND pid = " + pid) ==
+               "1";
       });
       Servers().Ask(primary(), "SELECT pg_terminate_backend(" + pid + ")", "postgres");
     });
@@ -239,14 +248,19 @@ class PostgresqlUnderTest final : public testing::StoreUnderTest {
 
     testing::WaysToRead Reads() override {
       const auto by = [this](const std::string& before, const std::string& behind) {
-        return [this, before, behind](const std::string& key) { return ReadOf(client_->Exec((before + key + behind).c_str())); };
+        return [this, before, behind](const std::string& key) {
+          return ReadOf(client_->Exec((before + key + behind).c_str()));
+        };
       };
       const std::string select = "SELECT value FROM posts WHERE key = '";
       return {{"Exec", by(select, "'")},
               {"a function", by("SELECT kit_value('", "')")},
               {"several statements", by("SELECT 1; " + select, "'")},
-              {"SendQuery", [this, select](const std::string& key) -> testing::ReadUnderTest {
-                 if (client_->SendQuery((select + key + "'").c_str()) == 0) return {std::nullopt, *client_->LastError()};
+              {"SendQuery",
+               [this, select](const std::string& key) -> testing::ReadUnderTest {
+                 if (client_->SendQuery((select + key + "'").c_str()) == 0) {
+                   return {std::nullopt, *client_->LastError()};
+                 }
                  const testing::ReadUnderTest read = ReadOf(client_->GetResult());
                  Check(client_->GetResult().get() == nullptr, "one result");
                  return read;
@@ -272,7 +286,8 @@ class PostgresqlUnderTest final : public testing::StoreUnderTest {
       Connection* const cursor = open({"BEGIN", "DECLARE kit CURSOR FOR " + select});
       Connection* const snapshot = open({"BEGIN ISOLATION LEVEL REPEATABLE READ", select});
       Connection* const parts = open({});
-      Check(parts->SendQuery((select + " UNION ALL SELECT 'last'").c_str()) == 1 && parts->SetSingleRowMode() == 1, "sent");
+      Check(parts->SendQuery((select + " UNION ALL SELECT 'last'").c_str()) == 1 && parts->SetSingleRowMode() == 1,
+            "sent");
       Check(parts->GetResult().status() == PGRES_SINGLE_TUPLE, "its first part");
       return {{"a cursor", [cursor] { return ReadOf(cursor->Exec("FETCH ALL FROM kit")); }},
               {"a snapshot", [snapshot, select] { return ReadOf(snapshot->Exec(select.c_str())); }},
@@ -289,7 +304,9 @@ class PostgresqlUnderTest final : public testing::StoreUnderTest {
    public:
     explicit Open(Connection& client) : client_(client) {}
     void Read(const std::string& key) override { Must(client_.Exec(Select(key).c_str())); }
-    void Write(const std::string& key, const std::string& value) override { Must(client_.Exec(Upsert(key, value).c_str())); }
+    void Write(const std::string& key, const std::string& value) override {
+      Must(client_.Exec(Upsert(key, value).c_str()));
+    }
 
    private:
     Connection& client_;

@@ -1,5 +1,5 @@
-// Writes whose transaction somebody else ends, or nobody does (spec SHIM-43, SCOPE-17, SCOPE-24, SCOPE-25): each scope that wrote
-// has the commit's position, or is in doubt.
+// Writes whose transaction somebody else ends, or nobody does (spec SHIM-43, SCOPE-17, SCOPE-24, SCOPE-25): each scope
+// that wrote has the commit's position, or is in doubt.
 #include <functional>
 #include <thread>
 

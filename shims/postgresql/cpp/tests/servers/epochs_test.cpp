@@ -1,5 +1,5 @@
-// One store in several languages and through failovers; what servers and wraps refuse (spec EPOCH-2, EPOCH-5, EPOCH-23, EPOCH-26, EPOCH-28,
-// EPOCH-29, SHIM-3, SHIM-4).
+// One store in several languages and through failovers; what servers and wraps refuse (spec EPOCH-2, EPOCH-5, EPOCH-23,
+// EPOCH-26, EPOCH-28, EPOCH-29, SHIM-3, SHIM-4).
 #include <algorithm>
 #include <cctype>
 
@@ -109,7 +109,8 @@ TEST_F(Epochs, WithoutRightsPositionsAreGivenAndTheCureIsSaid) {
     EXPECT_TRUE(LookAt(scope.lineage()).satisfied()) << "there is one timeline 1";
   }
   SetLogSink({});
-  EXPECT_NE(lines.find("antipode init blog-posts --at URL-OF-THE-PRIMARY --user plain --run"), std::string::npos) << lines;
+  EXPECT_NE(lines.find("antipode init blog-posts --at URL-OF-THE-PRIMARY --user plain --run"), std::string::npos)
+      << lines;
   regions_.Ask("a", "DROP OWNED BY plain", "postgres");
   regions_.Ask("a", "DROP ROLE plain", "postgres");
 }
@@ -146,9 +147,11 @@ TEST_F(Epochs, WrapsThatCannotBeAreRefused) {
 }
 
 TEST_F(Epochs, AServerWithoutALogForStandbysIsUnfit) {
-  lab::Lab alone({"postgresql"}, {1, {"0ms"},
-                                  {{"postgresql",
-                                    {{"config", {{"wal_level", "minimal"}, {"max_wal_senders", "0"}}}, {"alone", true}}}}});
+  lab::Lab alone(
+      {"postgresql"},
+      {1,
+       {"0ms"},
+       {{"postgresql", {{"config", {{"wal_level", "minimal"}, {"max_wal_senders", "0"}}}, {"alone", true}}}}});
   const std::string url =
       "postgresql://app@127.0.0.1:" + std::to_string(alone.server("postgresql", "a").port) + "/app";
   const Result<Connection> refused = Wrap(PQconnectdb(url.c_str()), {"alone"});

@@ -143,8 +143,8 @@ std::uint64_t Setting(const char* name, std::uint64_t otherwise) {
 TEST(FailoverFuzzer, RandomFailoversShowNoFalsePass) {
   const int runs = static_cast<int>(Setting("ANTIPODE_FUZZER_RUNS", 2));
   const testing::Tally tally = testing::RunFailovers(
-      [](std::uint64_t seed) { return std::make_unique<PostgresqlDriver>(seed); }, runs, Setting("ANTIPODE_FUZZER_SEED", 3),
-      [](const std::string& words) { std::cout << words << std::endl; });
+      [](std::uint64_t seed) { return std::make_unique<PostgresqlDriver>(seed); }, runs,
+      Setting("ANTIPODE_FUZZER_SEED", 3), [](const std::string& words) { std::cout << words << std::endl; });
   testing::FailoverBounds bounds;
   bounds.most_unproven = runs > 20 ? 0.02 : 0.1;
   // The position is what the log has made durable behind the commit: a timeline may end between the two.

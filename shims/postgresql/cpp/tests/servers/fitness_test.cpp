@@ -72,7 +72,8 @@ TEST_F(Fitness, AStandbyThatMayLoseWhatItHasProvesNothing) {
   ASSERT_TRUE(Configure(words).ok());
   SwitchOff("b1", "full_page_writes");
   const auto look = [&] {
-    return Barrier(scope.lineage(), BarrierOptions().Timeout(1s).OnTimeout(Policy::kProceed).OnUnproven(Policy::kProceed));
+    return Barrier(scope.lineage(),
+                   BarrierOptions().Timeout(1s).OnTimeout(Policy::kProceed).OnUnproven(Policy::kProceed));
   };
   Until([&] { return !look().satisfied(); });
   const BarrierResult result = look();

@@ -49,7 +49,8 @@ TEST_F(FollowedReads, OfAStandbyThatLagsAreFound) {
   EXPECT_NE(said.find(site), std::string::npos) << status << said;
 }
 
-// REC-22, REC-23: prepared, by parameters, and not waited for; in a transaction; and what says the same again is behind.
+// REC-22, REC-23: prepared, by parameters, and not waited for; in a transaction; and what says the same again is
+// behind.
 TEST_F(FollowedReads, InEveryWayThatLibpqHas) {
   Connection reader = regions_.Wrapped("b1");
   ASSERT_EQ(reader.Prepare("find", "SELECT value FROM posts WHERE key = $1", 1, nullptr).status(), PGRES_COMMAND_OK);
@@ -69,8 +70,10 @@ TEST_F(FollowedReads, InEveryWayThatLibpqHas) {
     EXPECT_EQ(PQntuples(reader.ExecPrepared("find", 1, values, nullptr, nullptr, 1).get()), there);
     EXPECT_EQ(PQntuples(reader.ExecPrepared("", 1, values, nullptr, nullptr, 0).get()), there);
     EXPECT_EQ(PQntuples(reader.ExecParams(by_key, 1, nullptr, values, nullptr, nullptr, 1).get()), there);
-    EXPECT_EQ(PQntuples(reader.ExecParams("SELECT value FROM posts WHERE key = $1 AND length(value) > $2", 2, types, values,
-                                          lengths, formats, 0).get()),
+    EXPECT_EQ(PQntuples(reader
+                            .ExecParams("SELECT value FROM posts WHERE key = $1 AND length(value) > $2", 2, types,
+                                        values, lengths, formats, 0)
+                            .get()),
               there);
     ASSERT_EQ(reader.SendQuery(Select(key).c_str()), 1);
     while (reader.GetResult().get() != nullptr) continue;
@@ -80,7 +83,9 @@ TEST_F(FollowedReads, InEveryWayThatLibpqHas) {
     Must(reader.Exec("BEGIN"));
     EXPECT_EQ(PQntuples(reader.Exec(Select(key).c_str()).get()), there);
     Must(reader.Exec("COMMIT"));
-    for (const Json& record : recorded.Findings(7)) EXPECT_EQ(record.at("kind"), there == 0 ? "stale" : "behind") << record;
+    for (const Json& record : recorded.Findings(7)) {
+      EXPECT_EQ(record.at("kind"), there == 0 ? "stale" : "behind") << record;
+    }
     Until([&] { return regions_.Shows("b1", written); });
   }
 }
@@ -95,7 +100,8 @@ TEST_F(FollowedReads, OfWhatIsThereAreNoFinding) {
   for (const Json& line : recorded.Lines()) EXPECT_EQ(line.at("kind"), "summary") << line;
 }
 
-// REC-22: what says something else of what is missing, of another table, of the clock, or of nothing that can be asked again.
+// REC-22: what says something else of what is missing, of another table, of the clock, or of nothing that can be asked
+// again.
 class RepeatedReads : public FollowedReads {
  protected:
   // At both servers.
@@ -129,7 +135,8 @@ TEST_F(RepeatedReads, AreStaleOnlyWhereTheyWouldReturnOtherRows) {
   Have({"CREATE TABLE others (key text)", "GRANT SELECT ON others TO app",
         "CREATE VIEW clocked AS SELECT key, clock_timestamp() AS now FROM posts", "GRANT SELECT ON clocked TO app",
         "CREATE VIEW shuffled AS SELECT key FROM posts ORDER BY random()", "GRANT SELECT ON shuffled TO app",
-        "CREATE VIEW long AS SELECT repeat('x', 1000) AS x FROM posts, generate_series(1, 100)", "GRANT SELECT ON long TO app",
+        "CREATE VIEW long AS SELECT repeat('x', 1000) AS x FROM posts, generate_series(1, 100)",
+        "GRANT SELECT ON long TO app",
         "INSERT INTO posts SELECT 'k' || number, 'v' FROM generate_series(1, 20) AS number"});
   Connection reader = regions_.Wrapped("b1");
   EXPECT_EQ(Recording(reader, "SELECT key FROM posts WHERE key > 'm'"), "stale");
@@ -166,7 +173,8 @@ TEST_F(RepeatedReads, AreOfASessionThatBeganAlike) {
 TEST_F(RepeatedReads, AreOfOneServer) {
   Have({"CREATE TABLE counted (key text)", "GRANT ALL ON counted TO app"});
   const int port = regions_.lab().server("postgresql", "b1").port;
-  const std::string own = std::to_string(regions_.lab().Do("postgresql", "context.toxiproxy.create", {"either", port}).get<int>());
+  const std::string own =
+      std::to_string(regions_.lab().Do("postgresql", "context.toxiproxy.create", {"either", port}).get<int>());
   const std::string url = "postgresql://app@127.0.0.1:" + own + "/app";
   StoreOptions store(kStore);
   store.Replicas({url});

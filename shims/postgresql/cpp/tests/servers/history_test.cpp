@@ -1,4 +1,5 @@
-// Recorded histories of PostgreSQL: its writes, and that something was read, of which tables (HIST-27, HIST-28, HIST-31, HIST-36).
+// Recorded histories of PostgreSQL: its writes, and that something was read, of which tables (HIST-27, HIST-28,
+// HIST-31, HIST-36).
 #include "history_test.h"
 
 #include <functional>
@@ -22,7 +23,9 @@ constexpr char kFails[] = "SELECT value FROM nowhere";
 
 class HistoryOfServers : public OnServers {
  protected:
-  static Json Read(const std::string& table) { return {{"store", kStore}, {"key", table}, {"reads_from", "unattributed"}}; }
+  static Json Read(const std::string& table) {
+    return {{"store", kStore}, {"key", table}, {"reads_from", "unattributed"}};
+  }
   std::vector<Json> Reads() const { return history_.Lines("read", {"store", "key", "reads_from"}); }
   std::vector<Json> Gaps() const { return history_.Lines("gap", {"reason"}); }
   // What is told where these were read, each by itself.
@@ -64,7 +67,9 @@ TEST_F(HistoryOfServers, WritesAreThere) {
   }
   {
     const Scope scope;
-    for (const char* statement : {"BEGIN", "INSERT INTO posts VALUES ('2', 'v')", "ROLLBACK"}) Must(client.Exec(statement));
+    for (const char* statement : {"BEGIN", "INSERT INTO posts VALUES ('2', 'v')", "ROLLBACK"}) {
+      Must(client.Exec(statement));
+    }
     EXPECT_TRUE(scope.lineage().empty());
   }
   {
@@ -101,7 +106,8 @@ TEST_F(HistoryOfServers, EachReadIsOfUnknownWrites) {
 TEST_F(HistoryOfServers, WhatReadsNoDataIsNoRead) {
   Connection client = regions_.Wrapped("a");
   const Scope scope;
-  for (const char* statement : {"SELECT 1", "SHOW server_version", "BEGIN", "SET LOCAL application_name = 'x'", "COMMIT"}) {
+  for (const char* statement :
+       {"SELECT 1", "SHOW server_version", "BEGIN", "SET LOCAL application_name = 'x'", "COMMIT"}) {
     Must(client.Exec(statement));
   }
   Must(client.Exec("INSERT INTO posts VALUES ('k', 'v') RETURNING value"));
@@ -195,7 +201,9 @@ TEST_F(HistoryOfServers, ReadsInAPipeline) {
   ASSERT_EQ(client.SendQueryParams(kSelectOne, 1, nullptr, values_, nullptr, nullptr, 0), 1);
   ASSERT_EQ(client.SendQueryParams("SELECT 1 FROM pg_class", 0, nullptr, nullptr, nullptr, nullptr, 0), 1);
   ASSERT_EQ(client.PipelineSync(), 1);
-  for (int command = 0; command < 2; ++command) EXPECT_EQ(Drain(client), (std::vector<ExecStatusType>{PGRES_TUPLES_OK}));
+  for (int command = 0; command < 2; ++command) {
+    EXPECT_EQ(Drain(client), (std::vector<ExecStatusType>{PGRES_TUPLES_OK}));
+  }
   EXPECT_EQ(client.GetResult().status(), PGRES_PIPELINE_SYNC);
   ASSERT_EQ(client.ExitPipelineMode(), 1);
   EXPECT_EQ(Reads(), Told({"posts", "pg_class"}));
@@ -220,7 +228,8 @@ TEST_F(HistoryOfServers, ReadsByCopyAndByACursor) {
   EXPECT_EQ(Reads(), Told({"posts", "posts", "posts"}));
 }
 
-// HIST-26: while a write of the scope is under way, what it reads has a thread of its own, and comes before the write's end.
+// HIST-26: while a write of the scope is under way, what it reads has a thread of its own, and comes before the write's
+// end.
 TEST_F(HistoryOfServers, ReadsInATransactionWithAWrite) {
   Connection client = regions_.Wrapped("a");
   {
@@ -300,7 +309,8 @@ TEST_F(HistoryOfServers, NoLiteralIsThere) {
   {
     const Scope scope;
     Must(client.Exec("INSERT INTO posts VALUES ('a secret', ' from secret ')"));
-    Must(client.Exec("SELECT value FROM posts WHERE key = 'a secret' OR key = ' from secret ' OR key = $$ from secret $$"));
+    Must(client.Exec(
+        "SELECT value FROM posts WHERE key = 'a secret' OR key = ' from secret ' OR key = $$ from secret $$"));
     Must(client.Exec("SELECT value FROM posts WHERE key = E'\\' from secret ' OR key = U&' from secret '"));
     Must(client.Exec("SELECT value FROM posts WHERE key = E'a'\n'\\' from secret '"));
     Must(client.Exec("SELECT value FROM posts WHERE key = '\\ from secret '"));
@@ -358,7 +368,9 @@ TEST_F(HistoryOfServers, WhereTheModeIsOffIsAGap) {
 TEST_F(HistoryOfServers, OfAStoreThatIsOffIsAGap) {
   const Connection client = regions_.Wrapped("a", [](Options& options) { options.store.InMode(Mode::kOff); });
   const Scope scope;
-  EXPECT_EQ(Gaps(), (std::vector<Json>{{{"reason", "reads of " + std::string(kStore) + " are not recorded (its mode is off)"}}}));
+  EXPECT_EQ(
+      Gaps(),
+      (std::vector<Json>{{{"reason", "reads of " + std::string(kStore) + " are not recorded (its mode is off)"}}}));
 }
 
 // What was prepared before is known when the recording begins.

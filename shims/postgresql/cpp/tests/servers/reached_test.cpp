@@ -16,12 +16,15 @@ class Reached : public OnServers {
  protected:
   ~Reached() override { regions_.lab().Heal("postgresql"); }
 
-  std::string Port(const std::string& server) const { return std::to_string(regions_.lab().server("postgresql", server).port); }
+  std::string Port(const std::string& server) const {
+    return std::to_string(regions_.lab().server("postgresql", server).port);
+  }
 
   // One that lists no replicas: readers use what it reaches.
   Connection Alone(const std::string& conninfo) const {
     Options options{StoreOptions(kStore).WaitOnRead(true).Timeout(20s)};
-    Result<Connection> wrapped = Wrap(PQconnectdb((conninfo + " user=app dbname=app connect_timeout=10").c_str()), options);
+    Result<Connection> wrapped =
+        Wrap(PQconnectdb((conninfo + " user=app dbname=app connect_timeout=10").c_str()), options);
     if (!wrapped.ok()) throw std::runtime_error(wrapped.error().message);
     return std::move(*wrapped);
   }
@@ -102,11 +105,13 @@ TEST_F(Reached, ServersOfOneNameAreToldApartByTheirAddress) {
   auto relay = std::make_unique<testing::Relay>(regions_.lab().server("postgresql", "a").port);
   const std::string gone = std::to_string(relay->port());
   relay.reset();
-  Connection second = Alone("host=nowhere.invalid,nowhere.invalid hostaddr=127.0.0.1,127.0.0.1 port=" + gone + "," + Port("b1"));
+  Connection second =
+      Alone("host=nowhere.invalid,nowhere.invalid hostaddr=127.0.0.1,127.0.0.1 port=" + gone + "," + Port("b1"));
   IsJudged(second, "b1");
 }
 
-// What the environment says counts where the words of a server do not; and what it says later changes no server of then.
+// What the environment says counts where the words of a server do not; and what it says later changes no server of
+// then.
 TEST_F(Reached, TheEnvironmentSaysWhatTheWordsDoNot) {
   ASSERT_EQ(setenv("PGPORT", Port("a").c_str(), 1), 0);
   const Result<Target> told = TargetOf(std::string("postgresql://app@127.0.0.1/app"));

@@ -57,7 +57,8 @@ TEST_F(Reads, InAPipelineWaitOrAreRefused) {
   Write("piped");
   ASSERT_EQ(reader.EnterPipelineMode(), 1);
   const auto send = [&] {
-    return reader.SendQueryParams("SELECT value FROM posts WHERE key = 'piped'", 0, nullptr, nullptr, nullptr, nullptr, 0);
+    return reader.SendQueryParams("SELECT value FROM posts WHERE key = 'piped'", 0, nullptr, nullptr, nullptr, nullptr,
+                                  0);
   };
   ASSERT_EQ(send(), 1) << reader.ErrorMessage();
   ASSERT_EQ(send(), 1) << "what it waits for was waited for";
@@ -234,7 +235,8 @@ TEST_F(Resting, TheLineageIsBesideTheRow) {
 TEST_F(Resting, APipelineShowsNothingOfOurs) {
   const Scope scope(other_);
   ASSERT_EQ(writer_.EnterPipelineMode(), 1);
-  ASSERT_EQ(writer_.SendQueryParams("INSERT INTO posts VALUES ('piped', 'v')", 0, nullptr, nullptr, nullptr, nullptr, 0), 1);
+  ASSERT_EQ(
+      writer_.SendQueryParams("INSERT INTO posts VALUES ('piped', 'v')", 0, nullptr, nullptr, nullptr, nullptr, 0), 1);
   ASSERT_EQ(writer_.SendQueryParams("SELECT 42", 0, nullptr, nullptr, nullptr, nullptr, 0), 1);
   ASSERT_EQ(writer_.SendQueryParams("UPDATE posts SET value = 'w'", 0, nullptr, nullptr, nullptr, nullptr, 0), 1);
   ASSERT_EQ(writer_.PipelineSync(), 1);
@@ -247,10 +249,12 @@ TEST_F(Resting, APipelineShowsNothingOfOurs) {
   EXPECT_EQ(writer_.GetResult().get(), nullptr);
   EXPECT_EQ(writer_.GetResult().status(), PGRES_PIPELINE_SYNC);
   // One that fails ends the rest of its group, and the next group is whole again.
-  ASSERT_EQ(writer_.SendQueryParams("INSERT INTO posts VALUES ('piped', 'v')", 0, nullptr, nullptr, nullptr, nullptr, 0), 1);
+  ASSERT_EQ(
+      writer_.SendQueryParams("INSERT INTO posts VALUES ('piped', 'v')", 0, nullptr, nullptr, nullptr, nullptr, 0), 1);
   ASSERT_EQ(writer_.SendQueryParams("DELETE FROM posts", 0, nullptr, nullptr, nullptr, nullptr, 0), 1);
   ASSERT_EQ(writer_.PipelineSync(), 1);
-  ASSERT_EQ(writer_.SendQueryParams("INSERT INTO posts VALUES ('next', 'v')", 0, nullptr, nullptr, nullptr, nullptr, 0), 1);
+  ASSERT_EQ(writer_.SendQueryParams("INSERT INTO posts VALUES ('next', 'v')", 0, nullptr, nullptr, nullptr, nullptr, 0),
+            1);
   ASSERT_EQ(writer_.PipelineSync(), 1);
   EXPECT_EQ(writer_.GetResult().status(), PGRES_FATAL_ERROR);
   EXPECT_EQ(writer_.GetResult().get(), nullptr);
@@ -295,11 +299,16 @@ TEST_F(Resting, WhatWasNotReadToItsEndTakesNoLineageFromTheNextRow) {
   }
 }
 
-// Without its lineage a row is not written: what keeps ours from being told is the write's own error, and has its words.
+// Without its lineage a row is not written: what keeps ours from being told is the write's own error, and has its
+// words.
 class Refusing : public Resting {
  protected:
-  Refusing() { regions_.Ask("a", "REVOKE EXECUTE ON FUNCTION set_config(text, text, boolean) FROM PUBLIC", "postgres"); }
-  ~Refusing() override { regions_.Ask("a", "GRANT EXECUTE ON FUNCTION set_config(text, text, boolean) TO PUBLIC", "postgres"); }
+  Refusing() {
+    regions_.Ask("a", "REVOKE EXECUTE ON FUNCTION set_config(text, text, boolean) FROM PUBLIC", "postgres");
+  }
+  ~Refusing() override {
+    regions_.Ask("a", "GRANT EXECUTE ON FUNCTION set_config(text, text, boolean) TO PUBLIC", "postgres");
+  }
 
   static void IsOurRefusal(const Reply& reply) {
     ASSERT_EQ(reply.status(), PGRES_FATAL_ERROR);
@@ -331,7 +340,8 @@ TEST_F(Refusing, IsTheFirstErrorOfAPipeline) {
   for (const bool waits : {true, false}) {
     for (const char* key : {"first", "second"}) {
       const char* const values[] = {key};
-      ASSERT_EQ(writer_.SendQueryParams("INSERT INTO posts VALUES ($1, 'v')", 1, nullptr, values, nullptr, nullptr, 0), 1);
+      ASSERT_EQ(writer_.SendQueryParams("INSERT INTO posts VALUES ($1, 'v')", 1, nullptr, values, nullptr, nullptr, 0),
+                1);
     }
     ASSERT_EQ(writer_.PipelineSync(), 1);
     if (!waits) Until([&] { return writer_.ConsumeInput() == 1 && writer_.IsBusy() == 0; });
@@ -352,7 +362,8 @@ TEST_F(Resting, APipelinedWriteInATransactionInErrorHasItsWords) {
   Run("BEGIN");
   EXPECT_EQ(writer_.Exec("nonsense").status(), PGRES_FATAL_ERROR);
   ASSERT_EQ(writer_.EnterPipelineMode(), 1);
-  ASSERT_EQ(writer_.SendQueryParams("INSERT INTO posts VALUES ('1', 'v')", 0, nullptr, nullptr, nullptr, nullptr, 0), 1);
+  ASSERT_EQ(writer_.SendQueryParams("INSERT INTO posts VALUES ('1', 'v')", 0, nullptr, nullptr, nullptr, nullptr, 0),
+            1);
   ASSERT_EQ(writer_.PipelineSync(), 1);
   const Reply refused = writer_.GetResult();
   ASSERT_EQ(refused.status(), PGRES_FATAL_ERROR);
@@ -362,7 +373,8 @@ TEST_F(Resting, APipelinedWriteInATransactionInErrorHasItsWords) {
   EXPECT_EQ(writer_.GetResult().status(), PGRES_PIPELINE_SYNC);
   ASSERT_EQ(writer_.ExitPipelineMode(), 1);
   Run("ROLLBACK");
-  // A synchronization point may have committed something: what came before is covered, and nothing is pending (SCOPE-25).
+  // A synchronization point may have committed something: what came before is covered, and nothing is pending
+  // (SCOPE-25).
   EXPECT_EQ(scope.lineage().WithoutStore("blog-posts"), other_);
   EXPECT_TRUE(scope->pending().empty());
 }
@@ -371,7 +383,8 @@ TEST_F(Resting, APipelinedWriteInATransactionInErrorHasItsWords) {
 TEST_F(Resting, AConnectionThatIsMadeAnewHasNoOlderWords) {
   const Scope scope(other_);
   ASSERT_EQ(writer_.EnterPipelineMode(), 1);
-  ASSERT_EQ(writer_.SendQueryParams("INSERT INTO posts VALUES ('1', 'v')", 0, nullptr, nullptr, nullptr, nullptr, 0), 1);
+  ASSERT_EQ(writer_.SendQueryParams("INSERT INTO posts VALUES ('1', 'v')", 0, nullptr, nullptr, nullptr, nullptr, 0),
+            1);
   const std::string pid = std::to_string(PQbackendPID(writer_.get()));
   regions_.Ask("a", "SELECT pg_terminate_backend(" + pid + ")", "postgres");
   Until([&] { return regions_.Ask("a", "SELECT count(*) FROM pg_stat_activity WHERE pid = " + pid) == "0"; });

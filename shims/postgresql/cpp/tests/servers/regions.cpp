@@ -34,8 +34,8 @@ Regions::Regions(int replicas)
                             {{"postgresql", {{"config", {{"max_prepared_transactions", "5"}}}}}}}),
       replicas_(replicas) {
   Ask("a", "CREATE TABLE posts (key text PRIMARY KEY, value text NOT NULL)");
-  RunCommand({ANTIPODE_COMMAND, "init", kStore, "--at", Url("a", "postgres"), "--user", "app", "--set", "table=posts", "--run",
-              "--yes"});
+  RunCommand({ANTIPODE_COMMAND, "init", kStore, "--at", Url("a", "postgres"), "--user", "app", "--set", "table=posts",
+              "--run", "--yes"});
   for (const std::string& name : standbys()) {
     Until([&] { return Ask(name, "SELECT to_regclass('posts') IS NOT NULL") == "t"; });
   }

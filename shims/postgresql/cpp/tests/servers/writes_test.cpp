@@ -1,4 +1,5 @@
-// What a wrapped connection records of libpq's calls, against real servers (spec SHIM-2, SHIM-6 to SHIM-8, SHIM-11, EPOCH-1).
+// What a wrapped connection records of libpq's calls, against real servers (spec SHIM-2, SHIM-6 to SHIM-8, SHIM-11,
+// EPOCH-1).
 #include <thread>
 
 #include "regions.h"
@@ -203,7 +204,8 @@ TEST_F(Writes, WhatLooksLikeARead) {
                "$$ INSERT INTO posts VALUES (key, 'v') RETURNING true $$");
   regions_.Ask("a", "CREATE VIEW logged AS SELECT noted('by a view') AS done");
   regions_.Ask("a", "CREATE FUNCTION version(key text) RETURNS boolean LANGUAGE sql AS $$ SELECT noted(key) $$");
-  regions_.Ask("a", "CREATE FUNCTION noted_too(a text, b text) RETURNS boolean LANGUAGE sql AS $$ SELECT noted(a || b) $$");
+  regions_.Ask("a",
+               "CREATE FUNCTION noted_too(a text, b text) RETURNS boolean LANGUAGE sql AS $$ SELECT noted(a || b) $$");
   regions_.Ask("a", "CREATE OPERATOR === (LEFTARG = text, RIGHTARG = text, FUNCTION = noted_too)");
   Connection writer = regions_.Wrapped("a", {}, "asked-anew");
   const auto lineage_of = [&](const char* text) {
@@ -211,8 +213,9 @@ TEST_F(Writes, WhatLooksLikeARead) {
     EXPECT_EQ(writer.Exec(text).status(), PGRES_TUPLES_OK) << writer.ErrorMessage();
     return scope.lineage();
   };
-  for (const auto& [text, key] : {std::pair("SELECT * FROM logged", "by a view"), std::pair("SELECT version('overload')", "overload"),
-                                  std::pair("SELECT 'oper'::text === 'ator'::text", "operator")}) {
+  for (const auto& [text, key] :
+       {std::pair("SELECT * FROM logged", "by a view"), std::pair("SELECT version('overload')", "overload"),
+        std::pair("SELECT 'oper'::text === 'ator'::text", "operator")}) {
     EXPECT_EQ(lineage_of(text).OfStore("asked-anew").size(), 1U) << text;
     EXPECT_TRUE(regions_.Shows("a", key)) << text;
   }
@@ -308,7 +311,8 @@ TEST_F(Writes, PipelineMode) {
   ASSERT_EQ(writer_.EnterPipelineMode(), 1);
   for (const char* key : {"p1", "p2"}) {
     const char* const values[] = {key};
-    ASSERT_EQ(writer_.SendQueryParams("INSERT INTO posts VALUES ($1, 'v')", 1, nullptr, values, nullptr, nullptr, 0), 1);
+    ASSERT_EQ(writer_.SendQueryParams("INSERT INTO posts VALUES ($1, 'v')", 1, nullptr, values, nullptr, nullptr, 0),
+              1);
   }
   ASSERT_EQ(writer_.PipelineSync(), 1);
   for (int command = 0; command < 2; ++command) {
@@ -397,7 +401,9 @@ TEST_F(Writes, ACommitInsideAnOpenTransaction) {
     const Scope given_up;
     {
       Connection short_lived = regions_.Wrapped("a");
-      for (const char* text : {"BEGIN", "INSERT INTO posts VALUES ('given up', 'v')", commits}) (void)short_lived.Exec(text);
+      for (const char* text : {"BEGIN", "INSERT INTO posts VALUES ('given up', 'v')", commits}) {
+        (void)short_lived.Exec(text);
+      }
     }
     EXPECT_TRUE(regions_.Shows("a", "given up"));
     EXPECT_FALSE(given_up->lineage().IsComplete({kStore})) << "nobody can tell";
@@ -451,7 +457,8 @@ TEST_F(Writes, AsynchronousCommits) {
     }
     EXPECT_TRUE(ComesTo(regions_, scope.lineage(), key));
   }
-  Connection careful = regions_.Wrapped("a", [](Options& options) { options.CommitsWithoutFlush(AsyncCommits::kIncomplete); });
+  Connection careful =
+      regions_.Wrapped("a", [](Options& options) { options.CommitsWithoutFlush(AsyncCommits::kIncomplete); });
   const Scope scope;
   (void)careful.Exec("SET synchronous_commit = off");
   (void)careful.Exec(Insert("incomplete").c_str());
@@ -459,13 +466,16 @@ TEST_F(Writes, AsynchronousCommits) {
   EXPECT_TRUE(scope->pending().empty());
 }
 
-// Its position would cover what a crash may lose. A function before the server's own makes the commit of our question fail.
+// Its position would cover what a crash may lose. A function before the server's own makes the commit of our question
+// fail.
 TEST_F(Writes, AFlushWhoseCommitFailsProvesNothing) {
   regions_.Ask("a", "CREATE SCHEMA shadow");
   regions_.Ask("a", "CREATE TABLE shadow.once AS SELECT 1 AS n");
   regions_.Ask("a", "ALTER TABLE shadow.once ADD UNIQUE (n) DEFERRABLE INITIALLY DEFERRED");
-  regions_.Ask("a", "CREATE FUNCTION shadow.pg_logical_emit_message(boolean, text, text) RETURNS pg_lsn LANGUAGE sql SECURITY DEFINER"
-                    " AS $$ INSERT INTO shadow.once VALUES (1); SELECT '0/0'::pg_lsn $$");
+  regions_.Ask(
+      "a",
+      "CREATE FUNCTION shadow.pg_logical_emit_message(boolean, text, text) RETURNS pg_lsn LANGUAGE sql SECURITY DEFINER"
+      " AS $$ INSERT INTO shadow.once VALUES (1); SELECT '0/0'::pg_lsn $$");
   regions_.Ask("a", "GRANT USAGE ON SCHEMA shadow TO PUBLIC");
   Do("SET search_path = shadow, pg_catalog, public");
   Do("SET synchronous_commit = off");
@@ -499,8 +509,8 @@ class Lost : public Writes {
     const std::string pid = std::to_string(PQbackendPID(writer_.get()));
     std::thread ends([&] {
       Until([&] {
-        return regions_.Ask("a", "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND pid = " + pid) ==
-               "1";
+        return regions_.Ask(
+                   "a", "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND pid = " + pid) == "1";
       });
       regions_.Ask("a", "SELECT pg_terminate_backend(" + pid + ")", "postgres");
     });

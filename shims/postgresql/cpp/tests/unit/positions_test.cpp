@@ -1,4 +1,5 @@
-// Names of epochs and places in the log, and what one look at a server proves (spec EPOCH-6, EPOCH-8, EPOCH-28, EPOCH-29).
+// Names of epochs and places in the log, and what one look at a server proves (spec EPOCH-6, EPOCH-8, EPOCH-28,
+// EPOCH-29).
 #include "positions.h"
 
 #include <gtest/gtest.h>
@@ -20,7 +21,8 @@ TEST(Positions, NamesOfEpochsAreThoseThatPythonWrites) {
   EXPECT_EQ((Epoch{35, 1, ""}.Name()), "z-1");
   EXPECT_EQ((Epoch{36, 1, "a"}.Name()), "10-1-a");
   EXPECT_EQ((Epoch{0, 1, ""}.Name()), "0-1");
-  for (const char* name : {"", "z", "z-", "-1", "Z-1", "z-1-", "z-1-abcdefgh", "z-1-a-b", "z-x", "zzzzzzzzzzzzz-1", "z-99999999999"}) {
+  for (const char* name :
+       {"", "z", "z-", "-1", "Z-1", "z-1-", "z-1-abcdefgh", "z-1-a-b", "z-x", "zzzzzzzzzzzzz-1", "z-99999999999"}) {
     EXPECT_FALSE(EpochOf(name)) << name;
   }
 }

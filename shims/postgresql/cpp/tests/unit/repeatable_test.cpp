@@ -58,8 +58,8 @@ TEST(Repeatable, IsNothingThatIsCalledByAnEscapedName) {
 
 // REC-23: no number or parameter that letters follow at once.
 TEST(Repeatable, IsNothingWhoseNumbersRunOn) {
-  for (const char* number : {"1for", "1.for", "1.a", "1.5for", ".5for", "2e3for", "2e-3for", "$1for", "$1e3", "0xfor", "1xf",
-                             "1e''", "1$a$ $a$", "1\xc3\xa4"}) {
+  for (const char* number : {"1for", "1.for", "1.a", "1.5for", ".5for", "2e3for", "2e-3for", "$1for", "$1e3", "0xfor",
+                             "1xf", "1e''", "1$a$ $a$", "1\xc3\xa4"}) {
     EXPECT_FALSE(IsRepeatable(std::string("SELECT ") + number + " FROM posts")) << number;
   }
   for (const char* number : {"1 a", "t1.a1", "t1 .e3", "\"1\"a", "'1'a", "a1", "$1 a", "0x1F", "2E3", "1/**/a",
@@ -70,17 +70,17 @@ TEST(Repeatable, IsNothingWhoseNumbersRunOn) {
 
 // REC-23
 TEST(Repeatable, IsNothingBehindAChangeOfTheSession) {
-  for (const char* text : {"SET search_path = tenant", "SET SESSION AUTHORIZATION x", "SET transaction_read_only = on", "SET",
-                           "set local role x", "BEGIN; SET LOCAL a.b = 'c'; COMMIT", "/* a */ SET TIME ZONE 'x'",
+  for (const char* text : {"SET search_path = tenant", "SET SESSION AUTHORIZATION x", "SET transaction_read_only = on",
+                           "SET", "set local role x", "BEGIN; SET LOCAL a.b = 'c'; COMMIT", "/* a */ SET TIME ZONE 'x'",
                            "SELECT set_config('search_path', 'tenant', false)", "CREATE TEMP TABLE posts (id int)",
                            "CREATE TEMPORARY TABLE posts AS SELECT 1", "CREATE TABLE pg_temp.posts (id int)",
                            "SELECT * INTO TEMP posts FROM drafts", "SELECT 'a\\'; SET role x; --'"}) {
     EXPECT_TRUE(ChangesSession(text)) << text;
   }
   for (const char* text : {"SET TRANSACTION READ ONLY", "BEGIN; SET CONSTRAINTS ALL DEFERRED",
-                           "SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY", "RESET ALL", "ROLLBACK TO SAVEPOINT a",
-                           "UPDATE posts SET a = 1", "DISCARD ALL", "SELECT publish(1)", "SELECT 'SET role x'",
-                           "UPDATE posts SET a = 1; UPDATE posts SET b = 2", ""}) {
+                           "SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY", "RESET ALL",
+                           "ROLLBACK TO SAVEPOINT a", "UPDATE posts SET a = 1", "DISCARD ALL", "SELECT publish(1)",
+                           "SELECT 'SET role x'", "UPDATE posts SET a = 1; UPDATE posts SET b = 2", ""}) {
     EXPECT_FALSE(ChangesSession(text)) << text;
   }
 }

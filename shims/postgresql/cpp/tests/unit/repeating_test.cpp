@@ -24,7 +24,8 @@ OwnResult ResultOf(const Given& rows) {
     for (std::size_t column = 0; column < rows[row].size(); ++column) {
       Value value = rows[row][column];
       const int length = value ? static_cast<int>(value->size()) : -1;
-      PQsetvalue(result.get(), static_cast<int>(row), static_cast<int>(column), value ? value->data() : nullptr, length);
+      PQsetvalue(result.get(), static_cast<int>(row), static_cast<int>(column), value ? value->data() : nullptr,
+                 length);
     }
   }
   return result;

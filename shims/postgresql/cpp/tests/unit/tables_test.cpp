@@ -35,8 +35,9 @@ TEST(Tables, OfANameWhosePartNobodyKnows) {
 
 // What goes on in the next line goes on as it began; elsewhere a literal is over.
 TEST(Tables, LiteralsOfSeveralLines) {
-  for (const char* text : {"SELECT 'a' -- b\n -- c\r\n ' from d ', E'e'\r'\\' from f ' FROM posts", "SELECT 'a'\n FROM posts",
-                           "SELECT E'a' -- '\n FROM posts", "SELECT 'a'\n'b'\n\n'c' FROM posts"}) {
+  for (const char* text :
+       {"SELECT 'a' -- b\n -- c\r\n ' from d ', E'e'\r'\\' from f ' FROM posts", "SELECT 'a'\n FROM posts",
+        "SELECT E'a' -- '\n FROM posts", "SELECT 'a'\n'b'\n\n'c' FROM posts"}) {
     EXPECT_EQ(TablesRead(text), Names{"posts"}) << text;
   }
   EXPECT_EQ(Divide("'a'\n'b'", false).all.size(), 1U);
@@ -53,8 +54,26 @@ TEST(Tables, OfLongStatements) {
     for (int count = 0; count < kMany; ++count) text += part;
     return text;
   };
-  for (const char* part : {"(", ")", "a, ", "from ", "from (", "with x as (", "with x(", ", x (", "with x as (select), ", "\\",
-                           "'a' ", "'a'\n", "$a", "$a$ $a$ ", "/*", "--\n", "\"a\".", "from a.", ";", "select * from t; ",
+  for (const char* part : {"(",
+                           ")",
+                           "a, ",
+                           "from ",
+                           "from (",
+                           "with x as (",
+                           "with x(",
+                           ", x (",
+                           "with x as (select), ",
+                           "\\",
+                           "'a' ",
+                           "'a'\n",
+                           "$a",
+                           "$a$ $a$ ",
+                           "/*",
+                           "--\n",
+                           "\"a\".",
+                           "from a.",
+                           ";",
+                           "select * from t; ",
                            "E'\\''"}) {
     (void)TablesRead("SELECT * FROM posts " + many(part));
     (void)TablesRead("WITH " + many(part));
@@ -66,11 +85,49 @@ TEST(Tables, OfLongStatements) {
 
 // Words and signs of statements, and literals; all that is secret stands in one of those.
 const Names& Parts() {
-  static const auto& parts = *new Names{
-      "select", "from", "join", "table", "copy", "to stdout", "with", "recursive", "as", "as (", "(", ")", ",", ";", ".", "*",
-      "posts", "\"Po sts\"", "only", "lateral", "rows from", "extract(", "is distinct from", "call", "explain", "where", "on",
-      "1", "$1", "--c\n", "/* ' */", "u", "&", "", "E'\\\\'", "' from secret '", "'''secret'", "E'\\' from secret '",
-      "$$ from secret $$", "e'a' --b\n'\\' from secret'", "$a$ from secret $$ $a$", "N'secret'", "U&'\\0041 from secret'"};
+  static const auto& parts = *new Names{"select",
+                                        "from",
+                                        "join",
+                                        "table",
+                                        "copy",
+                                        "to stdout",
+                                        "with",
+                                        "recursive",
+                                        "as",
+                                        "as (",
+                                        "(",
+                                        ")",
+                                        ",",
+                                        ";",
+                                        ".",
+                                        "*",
+                                        "posts",
+                                        "\"Po sts\"",
+                                        "only",
+                                        "lateral",
+                                        "rows from",
+                                        "extract(",
+                                        "is distinct from",
+                                        "call",
+                                        "explain",
+                                        "where",
+                                        "on",
+                                        "1",
+                                        "$1",
+                                        "--c\n",
+                                        "/* ' */",
+                                        "u",
+                                        "&",
+                                        "",
+                                        "E'\\\\'",
+                                        "' from secret '",
+                                        "'''secret'",
+                                        "E'\\' from secret '",
+                                        "$$ from secret $$",
+                                        "e'a' --b\n'\\' from secret'",
+                                        "$a$ from secret $$ $a$",
+                                        "N'secret'",
+                                        "U&'\\0041 from secret'"};
   return parts;
 }
 

@@ -8,8 +8,9 @@
 ///     antipode::rabbitmq::Envelope envelope;
 ///     while (mq->ConsumeMessage(&envelope, 5s).ok()) {
 ///       antipode::Scope scope = antipode::rabbitmq::ScopeOf(envelope);  // this message's own
-///       auto there = antipode::Barrier(antipode::BarrierOptions().Timeout(2s).OnTimeout(antipode::Policy::kRedeliver));
-///       if (there.error() != nullptr) { mq->GiveBack(envelope, *there.error()); continue; }
+///       auto there =
+///       antipode::Barrier(antipode::BarrierOptions().Timeout(2s).OnTimeout(antipode::Policy::kRedeliver)); if
+///       (there.error() != nullptr) { mq->GiveBack(envelope, *there.error()); continue; }
 ///       Notify(posts.Get(envelope.body()));
 ///       mq->BasicAck(envelope);
 ///     }
@@ -37,7 +38,8 @@
 
 namespace antipode::rabbitmq {
 
-/// The header of a tracked message's own mark, where the application has given it a `message_id`, which it may use again.
+/// The header of a tracked message's own mark, where the application has given it a `message_id`, which it may use
+/// again.
 inline constexpr std::string_view kMarkHeader = "antipode-mark";
 
 /// How many of the last messages a tap remembers by default.
@@ -46,7 +48,8 @@ inline constexpr std::size_t kRemembered = 20000;
 /// How much of the past a tap keeps by default, in bytes.
 inline constexpr std::int64_t kTapBytes = std::int64_t{256} * 1024 * 1024;
 
-/// A stream queue that is bound to the exchange, at a broker of the region that waits: where everybody can see what arrived.
+/// A stream queue that is bound to the exchange, at a broker of the region that waits: where everybody can see what
+/// arrived.
 struct Tap {
   /// The broker: `amqp://user:password@host:port/vhost`.
   std::string url;
@@ -54,7 +57,8 @@ struct Tap {
   /// How many of the last messages are remembered; older ones cannot be waited for.
   std::size_t remember = kRemembered;
 
-  /// From a text: the broker's URL with the queue as its fragment, `amqp://broker/%2F#notifications.tap`; kConfiguration.
+  /// From a text: the broker's URL with the queue as its fragment, `amqp://broker/%2F#notifications.tap`;
+  /// kConfiguration.
   static Result<Tap> Parse(std::string_view text);
   /// The address of the broker, `amqp://host:port/vhost`, without credentials.
   std::string Broker() const;
@@ -83,13 +87,15 @@ struct Options : StoreOptions {
   std::optional<std::chrono::nanoseconds> redeliver_delay;
   /// How long one call may take before its connection is given up; a wait for messages says its own.
   std::chrono::nanoseconds call_timeout = std::chrono::seconds(10);
-  /// The broker of a connection that is given to `Wrap`, as `amqp://host:port/vhost`: rabbitmq-c does not know it any more.
-  /// With it, a message that was consumed here counts as arrived for the taps of that broker, too.
+  /// The broker of a connection that is given to `Wrap`, as `amqp://host:port/vhost`: rabbitmq-c does not know it any
+  /// more. With it, a message that was consumed here counts as arrived for the taps of that broker, too.
   std::string url;
 
   Options& Track(bool value = true) { return Said(track, value); }
   /// The stream queues of this region (SHIM-17).
-  Options& Taps(const std::vector<Tap>& taps) { return Said(replicas, std::optional<Targets>(Targets(taps.begin(), taps.end()))); }
+  Options& Taps(const std::vector<Tap>& taps) {
+    return Said(replicas, std::optional<Targets>(Targets(taps.begin(), taps.end())));
+  }
   Options& Stamped(bool value = true) { return Said(stamped, value); }
   Options& WhenNoRoom(OnNoRoom value) { return Said(on_no_room, value); }
   Options& RedeliverDelay(std::chrono::nanoseconds value) {
@@ -200,9 +206,10 @@ struct ConsumeOptions {
 
 /// A rabbitmq-c connection whose messages carry lineages. Its methods are rabbitmq-c's functions without `amqp_`.
 ///
-/// Like an `amqp_connection_state_t` it serves one thread at a time. Every call ends: where the broker does not answer within
-/// `call_timeout` the connection is given up (no other way out of a half-sent frame), and every call after it says so at once.
-/// A connection serves one store; a service that consumes one queue and publishes to another one has two, as RabbitMQ advises.
+/// Like an `amqp_connection_state_t` it serves one thread at a time. Every call ends: where the broker does not answer
+/// within `call_timeout` the connection is given up (no other way out of a half-sent frame), and every call after it
+/// says so at once. A connection serves one store; a service that consumes one queue and publishes to another one has
+/// two, as RabbitMQ advises.
 class Connection {
  public:
   class Inside;
@@ -216,8 +223,8 @@ class Connection {
 
   // Channels
 
-  /// Opens a channel; also anew, after the broker has closed it. What came for the one before is dropped: the broker gives its
-  /// messages again (those of a consumer with `no_ack` are kept, which nobody else would give).
+  /// Opens a channel; also anew, after the broker has closed it. What came for the one before is dropped: the broker
+  /// gives its messages again (those of a consumer with `no_ack` are kept, which nobody else would give).
   Reply ChannelOpen(amqp_channel_t channel);
   Reply ChannelClose(amqp_channel_t channel);
   Reply BasicQos(amqp_channel_t channel, std::uint16_t prefetch_count);
@@ -228,10 +235,11 @@ class Connection {
   Reply ConfirmSelect(amqp_channel_t channel);
   /// Publishes. The caller's properties stay as they are: the lineage goes into a copy of the headers.
   ///
-  /// With `track` the message is pending from here until it was sent or, with confirms, confirmed: then its identifier joins
-  /// the scope. One that came back or never left leaves nothing; one of unknown outcome stays pending (SCOPE-17).
-  Published BasicPublish(amqp_channel_t channel, std::string_view exchange, std::string_view routing_key, std::string_view body,
-                         const amqp_basic_properties_t* properties = nullptr, bool mandatory = false, Site site = Site());
+  /// With `track` the message is pending from here until it was sent or, with confirms, confirmed: then its identifier
+  /// joins the scope. One that came back or never left leaves nothing; one of unknown outcome stays pending (SCOPE-17).
+  Published BasicPublish(amqp_channel_t channel, std::string_view exchange, std::string_view routing_key,
+                         std::string_view body, const amqp_basic_properties_t* properties = nullptr,
+                         bool mandatory = false, Site site = Site());
   /// A message that came back where nobody waited for its confirm; false where there is none.
   bool TakeReturned(Envelope* envelope);
 
@@ -242,35 +250,36 @@ class Connection {
 
   // Consuming
 
-  /// Begins to consume a queue; the reply's words are the consumer tag. On a connection that also publishes say how many messages
-  /// may come ahead (`BasicQos`): each publish has to read past them.
+  /// Begins to consume a queue; the reply's words are the consumer tag. On a connection that also publishes say how
+  /// many messages may come ahead (`BasicQos`): each publish has to read past them.
   Reply BasicConsume(amqp_channel_t channel, std::string_view queue, const ConsumeOptions& options = {});
-  /// The next message of any consumer. `timed_out()` where none came within `wait`; the broker's answer where it closed the
-  /// channel or the connection or cancelled the consumer. Messages whose time has come go back meanwhile.
+  /// The next message of any consumer. `timed_out()` where none came within `wait`; the broker's answer where it closed
+  /// the channel or the connection or cancelled the consumer. Messages whose time has come go back meanwhile.
   Reply ConsumeMessage(Envelope* envelope, std::chrono::nanoseconds wait);
   /// Takes one message of a queue; the envelope is empty where the queue is.
   Reply BasicGet(amqp_channel_t channel, std::string_view queue, Envelope* envelope, bool no_ack = false);
-  /// Refuses (AMQP_STATUS_INVALID_PARAMETER) a message whose tag may be another one's by now: its channel has ended or was recovered,
-  /// or another connection gave it.
+  /// Refuses (AMQP_STATUS_INVALID_PARAMETER) a message whose tag may be another one's by now: its channel has ended or
+  /// was recovered, or another connection gave it.
   Reply BasicAck(const Envelope& envelope, bool multiple = false);
   Reply BasicAck(amqp_channel_t channel, std::uint64_t delivery_tag, bool multiple = false);
   Reply BasicNack(amqp_channel_t channel, std::uint64_t delivery_tag, bool multiple = false, bool requeue = true);
   Reply BasicReject(amqp_channel_t channel, std::uint64_t delivery_tag, bool requeue = true);
   Reply BasicRecover(amqp_channel_t channel, bool requeue = true);
 
-  /// Gives a message back after `redeliver_delay`, as a barrier's kRedeliver asks for: it stays unacknowledged until then, and
-  /// goes by `basic.nack` inside a later call of this connection. Fails (kConfiguration) where it cannot go back (BAR-45).
+  /// Gives a message back after `redeliver_delay`, as a barrier's kRedeliver asks for: it stays unacknowledged until
+  /// then, and goes by `basic.nack` inside a later call of this connection. Fails (kConfiguration) where it cannot go
+  /// back (BAR-45).
   Result<void> GiveBack(const Envelope& envelope, const Error& why);
 
-  /// rabbitmq-c's own connection: for declarations and what else is not here, and the way round the shim. Take messages and
-  /// frames by this object alone.
+  /// rabbitmq-c's own connection: for declarations and what else is not here, and the way round the shim. Take messages
+  /// and frames by this object alone.
   amqp_connection_state_t state() const;
   const std::shared_ptr<Store>& store() const;
 
  private:
   friend Result<Connection> Wrap(amqp_connection_state_t connection, const Options& options);
-  friend Reply DeclareTap(Connection& connection, amqp_channel_t channel, const std::string& exchange, std::string queue,
-                          const std::string& routing_key, std::int64_t max_bytes);
+  friend Reply DeclareTap(Connection& connection, amqp_channel_t channel, const std::string& exchange,
+                          std::string queue, const std::string& routing_key, std::int64_t max_bytes);
   std::unique_ptr<Inside> inside_;
 };
 
@@ -281,15 +290,15 @@ Scope ScopeOf(const Envelope& envelope, Site site = Site());
 /// The same for an envelope of rabbitmq-c's own; it cannot be given back by Antipode.
 Scope ScopeOf(const amqp_envelope_t& envelope, Site site = Site());
 
-/// Takes a connection over, after its login and with its channels open; it ends with the object returned, and also where this
-/// fails. Its messages carry lineages from now on.
+/// Takes a connection over, after its login and with its channels open; it ends with the object returned, and also
+/// where this fails. Its messages carry lineages from now on.
 ///
-/// Asks at once whether the taps can be read: kUnfitStore with the cure (`WhenUnfit(kUnproven)`: it is logged). kConfiguration:
-/// options that cannot be, or a connection that is none.
+/// Asks at once whether the taps can be read: kUnfitStore with the cure (`WhenUnfit(kUnproven)`: it is logged).
+/// kConfiguration: options that cannot be, or a connection that is none.
 Result<Connection> Wrap(amqp_connection_state_t connection, const Options& options);
 
-/// Connects to a broker by its URL, opens channel 1 and wraps: kConfiguration with the client's words where that fails. It may
-/// take `call_timeout`.
+/// Connects to a broker by its URL, opens channel 1 and wraps: kConfiguration with the client's words where that fails.
+/// It may take `call_timeout`.
 Result<Connection> Connect(const std::string& url, Options options);
 
 /// This process waits for a store of messages, and neither publishes nor consumes it.
@@ -297,9 +306,9 @@ Result<void> Register(const Options& options);
 
 /// Declares a tap: a stream queue, bound to an exchange. For the operator or the application's own set-up.
 ///
-/// `queue`: by default the exchange's name with `.tap`. `routing_key`: `#` is everything of a topic exchange, and of a fanout
-/// exchange any key is; a direct exchange needs a call for each of its keys. `max_bytes`: how much of the past the broker keeps
-/// at least a quarter of. The reply's words are the queue's name.
+/// `queue`: by default the exchange's name with `.tap`. `routing_key`: `#` is everything of a topic exchange, and of a
+/// fanout exchange any key is; a direct exchange needs a call for each of its keys. `max_bytes`: how much of the past
+/// the broker keeps at least a quarter of. The reply's words are the queue's name.
 Reply DeclareTap(Connection& connection, amqp_channel_t channel, const std::string& exchange, std::string queue = {},
                  const std::string& routing_key = "#", std::int64_t max_bytes = kTapBytes);
 

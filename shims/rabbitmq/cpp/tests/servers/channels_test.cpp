@@ -1,5 +1,5 @@
-// A channel that is opened again has nothing of the one before it, whose number it has; and what is left of a connection that was
-// given up (SHIM-2, SHIM-6, BAR-45).
+// A channel that is opened again has nothing of the one before it, whose number it has; and what is left of a
+// connection that was given up (SHIM-2, SHIM-6, BAR-45).
 #include <string>
 #include <vector>
 

@@ -1,4 +1,5 @@
-// The conformance kit on real brokers: tracked messages from region A, and two taps that see them arrive in B (SHIM-18, SHIM-33).
+// The conformance kit on real brokers: tracked messages from region A, and two taps that see them arrive in B (SHIM-18,
+// SHIM-33).
 #include "antipode/testing/conformance.h"
 
 #include <map>
@@ -45,7 +46,9 @@ class RabbitUnderTest final : public testing::StoreUnderTest {
     for (const std::string& url : {b_.url(), link_.url()}) taps_.push_back({url, b_.NewTap(kExchange).queue});
     TheLab().Do("rabbitmq", "wait_probe", {kExchange});
   }
-  ~RabbitUnderTest() override { b_.own().Purge(kExchange); }  // the lab's own queue of that name got all that was published
+  ~RabbitUnderTest() override {
+    b_.own().Purge(kExchange);
+  }  // the lab's own queue of that name got all that was published
 
   Capabilities capabilities() const override {
     return Capabilities::Opaques().Push(true).RestsIn({Rest::kNative}).Tap(true);
@@ -107,7 +110,9 @@ class RabbitUnderTest final : public testing::StoreUnderTest {
              }}};
   }
 
-  void SetLag(const std::string&, std::chrono::nanoseconds lag) override { TheLab().Lag("rabbitmq", "b", Milliseconds(lag)); }
+  void SetLag(const std::string&, std::chrono::nanoseconds lag) override {
+    TheLab().Lag("rabbitmq", "b", Milliseconds(lag));
+  }
   void Partition(const std::string&) override { TheLab().Partition("rabbitmq", "b"); }
   void Heal(const std::string&) override { TheLab().Heal("rabbitmq", "b", false); }
   void Freeze(const std::string& server) override {

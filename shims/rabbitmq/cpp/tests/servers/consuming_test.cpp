@@ -1,5 +1,5 @@
-// What arrives, on a real broker: one scope a message, from the message's own header, and what goes back (SCOPE-6, PROP-17, BAR-45,
-// TRUST-3, TRUST-4, TRUST-28, TRUST-31, PROP-26).
+// What arrives, on a real broker: one scope a message, from the message's own header, and what goes back (SCOPE-6,
+// PROP-17, BAR-45, TRUST-3, TRUST-4, TRUST-28, TRUST-31, PROP-26).
 #include <string>
 #include <thread>
 
@@ -304,10 +304,12 @@ TEST_F(RedeliverTest, WhereAMessageCannotGoBackTheBarrierSaysSo) {  // BAR-45
     return result.error()->message;
   };
   EXPECT_THAT(said([](Connection&, const Envelope&) {}, true), HasSubstr("auto_ack"));
-  EXPECT_THAT(said([](Connection& mq, const Envelope& envelope) { mq.BasicAck(envelope).ok(); }), HasSubstr("acknowledged"));
+  EXPECT_THAT(said([](Connection& mq, const Envelope& envelope) { mq.BasicAck(envelope).ok(); }),
+              HasSubstr("acknowledged"));
   EXPECT_THAT(said([](Connection& mq, const Envelope&) { mq.BasicAck(1, 0, true).ok(); }), HasSubstr("acknowledged"));
-  EXPECT_THAT(said([](Connection& mq, const Envelope& envelope) { mq.BasicReject(1, envelope->delivery_tag, false).ok(); }),
-              HasSubstr("rejected"));
+  EXPECT_THAT(
+      said([](Connection& mq, const Envelope& envelope) { mq.BasicReject(1, envelope->delivery_tag, false).ok(); }),
+      HasSubstr("rejected"));
   EXPECT_THAT(said([](Connection& mq, const Envelope&) { mq.BasicRecover(1).ok(); }), HasSubstr("recovered"));
   const Scope plain;
   EXPECT_THAT(WaitOrRedeliver(20ms).error()->message, HasSubstr("message"));

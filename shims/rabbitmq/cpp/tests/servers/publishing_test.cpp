@@ -1,5 +1,5 @@
-// What leaves, on a real broker: the lineage, confirms, what comes back, and what nobody knows (SHIM-2, SHIM-6, SHIM-17, PROP-17,
-// PROP-19, PROP-20, SCOPE-14, SCOPE-17).
+// What leaves, on a real broker: the lineage, confirms, what comes back, and what nobody knows (SHIM-2, SHIM-6,
+// SHIM-17, PROP-17, PROP-19, PROP-20, SCOPE-14, SCOPE-17).
 #include <chrono>
 #include <string>
 #include <thread>
@@ -130,7 +130,8 @@ TEST_F(PublishingTest, ALostConnectionLeavesAnUnknownOutcome) {
   EXPECT_EQ(scope->pending().size(), 1U);
 }
 
-TEST_F(PublishingTest, AConnectionThatBrokeWhileNobodyLookedSendsNothing) {  // nothing is recorded that cannot have left
+TEST_F(PublishingTest,
+       AConnectionThatBrokeWhileNobodyLookedSendsNothing) {  // nothing is recorded that cannot have left
   Link link("a");
   auto mq = Connect(link.url(), Options(kStore).Track());
   ASSERT_TRUE(mq.ok());
@@ -207,7 +208,9 @@ TEST_F(PublishingTest, ABrokerThatReadsNothingStopsNoCallForEver) {
   Scope scope;
   auto begun = std::chrono::steady_clock::now();
   Published stuck = mq->BasicPublish(1, "", queue, big);
-  for (int more = 0; stuck.ok() && more < 10; ++more) stuck = mq->BasicPublish(1, "", queue, big);  // until buffers are full
+  for (int more = 0; stuck.ok() && more < 10; ++more) {
+    stuck = mq->BasicPublish(1, "", queue, big);  // until buffers are full
+  }
   const auto took = std::chrono::steady_clock::now() - begun;
   EXPECT_EQ(stuck.outcome(), Outcome::kUnknown);
   EXPECT_THAT(stuck.reply().words(), HasSubstr("did not answer"));

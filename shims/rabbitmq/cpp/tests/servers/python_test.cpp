@@ -1,4 +1,5 @@
-// Python and C++ at one broker: the same octets leave, and each reads what the other has sent (PROP-17, SHIM-17, SHIM-21).
+// Python and C++ at one broker: the same octets leave, and each reads what the other has sent (PROP-17, SHIM-17,
+// SHIM-21).
 #include <cstdio>
 #include <string>
 

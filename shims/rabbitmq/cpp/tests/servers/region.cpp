@@ -57,7 +57,8 @@ struct Table {
 
 lab::Lab& TheLab() {
   if (the_lab == nullptr) {
-    the_lab = std::make_unique<lab::Lab>(lab::Words{"rabbitmq"}, lab::Options{1, {"0ms"}, {{"rabbitmq", {{"one_broker", true}}}}});
+    the_lab = std::make_unique<lab::Lab>(lab::Words{"rabbitmq"},
+                                         lab::Options{1, {"0ms"}, {{"rabbitmq", {{"one_broker", true}}}}});
   }
   return *the_lab;
 }
@@ -120,13 +121,14 @@ void Plain::Purge(const std::string& queue) {
 }
 
 int Plain::Count(const std::string& queue) {
-  const amqp_queue_declare_ok_t* const found = amqp_queue_declare(state_, 1, Octets(queue), 1, 1, 0, 0, amqp_empty_table);
+  const amqp_queue_declare_ok_t* const found =
+      amqp_queue_declare(state_, 1, Octets(queue), 1, 1, 0, 0, amqp_empty_table);
   Check(amqp_get_rpc_reply(state_), "queue.declare");
   return static_cast<int>(found->message_count);
 }
 
-void Plain::Publish(const std::string& exchange, const std::string& key, const std::string& body, const Headers& headers,
-                    const std::string& message_id) {
+void Plain::Publish(const std::string& exchange, const std::string& key, const std::string& body,
+                    const Headers& headers, const std::string& message_id) {
   Table table(headers);
   amqp_basic_properties_t properties{};
   if (!headers.empty()) properties._flags |= AMQP_BASIC_HEADERS_FLAG;
@@ -153,7 +155,9 @@ std::optional<PlainMessage> Plain::Take(const std::string& queue) {
   TableCarrier(HeadersOf(&taken.properties)).ForEach([&](std::string_view name, std::string_view value) {
     message.headers.emplace_back(name, value);
   });
-  if ((taken.properties._flags & AMQP_BASIC_MESSAGE_ID_FLAG) != 0) message.message_id = View(taken.properties.message_id);
+  if ((taken.properties._flags & AMQP_BASIC_MESSAGE_ID_FLAG) != 0) {
+    message.message_id = View(taken.properties.message_id);
+  }
   std::string encoded(131072, '\0');
   const int length = amqp_encode_properties(AMQP_BASIC_CLASS, &taken.properties, {encoded.size(), encoded.data()});
   if (length > 0) message.properties = encoded.substr(0, static_cast<std::size_t>(length));

@@ -1,4 +1,5 @@
-// What the tests share: one RabbitMQ for the run with a virtual host for each region, federated from A to B; queues, links.
+// What the tests share: one RabbitMQ for the run with a virtual host for each region, federated from A to B; queues,
+// links.
 #ifndef ANTIPODE_RABBITMQ_TESTS_REGION_H_
 #define ANTIPODE_RABBITMQ_TESTS_REGION_H_
 
@@ -66,8 +67,8 @@ class Plain {
   void Delete(const std::string& queue);
   void Purge(const std::string& queue);
   int Count(const std::string& queue);
-  void Publish(const std::string& exchange, const std::string& key, const std::string& body, const Headers& headers = {},
-               const std::string& message_id = "");
+  void Publish(const std::string& exchange, const std::string& key, const std::string& body,
+               const Headers& headers = {}, const std::string& message_id = "");
   std::optional<PlainMessage> Take(const std::string& queue);
   // The next message of a queue; fails the test where none comes.
   PlainMessage Get(const std::string& queue);

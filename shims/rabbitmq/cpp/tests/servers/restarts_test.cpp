@@ -1,5 +1,5 @@
-// Brokers that crash, come back, or come back empty, on two brokers of their own: no barrier passes for a message that has not
-// arrived, and none takes longer than its deadline (BAR-11, BAR-28, SHIM-15, SHIM-20).
+// Brokers that crash, come back, or come back empty, on two brokers of their own: no barrier passes for a message that
+// has not arrived, and none takes longer than its deadline (BAR-11, BAR-28, SHIM-15, SHIM-20).
 #include <atomic>
 #include <map>
 #include <mutex>

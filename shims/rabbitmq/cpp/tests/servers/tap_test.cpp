@@ -1,5 +1,5 @@
-// `track` and taps, on a real broker: a message can be waited for where somebody reads the region's stream (SHIM-3, SHIM-15,
-// SHIM-17, SHIM-19, SHIM-20, SHIM-32, BAR-26, BAR-30, SCOPE-13).
+// `track` and taps, on a real broker: a message can be waited for where somebody reads the region's stream (SHIM-3,
+// SHIM-15, SHIM-17, SHIM-19, SHIM-20, SHIM-32, BAR-26, BAR-30, SCOPE-13).
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -70,7 +70,8 @@ TEST_F(TapTest, ArrivalIsPushed) {  // not found by polling, whose interval here
     const std::string mark = NewName("mark");
     auto waiting = std::async(std::launch::async, [&] { return Judge(Message(mark), 20s).satisfied(); });
     ASSERT_TRUE(Until([&] { return (*FindStore(kStore))->parked() > 0; }));
-    std::this_thread::sleep_for(300ms);  // the reader knows of it by then, or the wait is longer, which another count has not
+    std::this_thread::sleep_for(
+        300ms);  // the reader knows of it by then, or the wait is longer, which another count has not
     const auto begun = std::chrono::steady_clock::now();
     b_.own().Publish(exchange, "", "x", {}, mark);
     ASSERT_TRUE(waiting.get());
@@ -208,7 +209,8 @@ TEST_F(TapTest, ATapWhoseStreamGoesAwayProvesNothingMore) {
   EXPECT_EQ(VerdictOf(Message("before")), Verdict::kVisible);
   b_.Delete(tap.queue);
   EXPECT_EQ(VerdictOf(Message("after"), 3s), Verdict::kUnproven);
-  // A busy broker gives the first messages to the stream of that name that it is just deleting: then once more, with another one.
+  // A busy broker gives the first messages to the stream of that name that it is just deleting: then once more, with
+  // another one.
   std::string again;
   const auto declared_anew = [&, count = 0]() mutable {
     if (count > 0) b_.Delete(tap.queue);
@@ -219,7 +221,8 @@ TEST_F(TapTest, ATapWhoseStreamGoesAwayProvesNothingMore) {
     return Until([&] { return b_.own().Count(tap.queue) == 1; }, 10s);
   };
   ASSERT_TRUE(Until(declared_anew, 90s));
-  EXPECT_TRUE(Until([&] { return VerdictOf(Message(again), 5s) == Verdict::kVisible; }, 90s)) << "it is there, and was sent once";
+  EXPECT_TRUE(Until([&] { return VerdictOf(Message(again), 5s) == Verdict::kVisible; }, 90s))
+      << "it is there, and was sent once";
 }
 
 class DeclaredAnew : public RabbitTest, public ::testing::WithParamInterface<std::pair<int, int>> {};
@@ -231,7 +234,9 @@ TEST_P(DeclaredAnew, AStreamDeclaredAnewWhileNobodyReadsIsReadWhole) {
   b_.own().Bind(b_.Queue(), exchange);
   const Tap tap = b_.NewTap(exchange);
   ASSERT_TRUE(Register(Tapped({tap})).ok());
-  for (int number = 0; number < before; ++number) b_.own().Publish(exchange, "", "x", {}, "old" + std::to_string(number));
+  for (int number = 0; number < before; ++number) {
+    b_.own().Publish(exchange, "", "x", {}, "old" + std::to_string(number));
+  }
   const bool is_read = before == 0 || VerdictOf(Message("old" + std::to_string(before - 1))) == Verdict::kVisible;
   EXPECT_TRUE(is_read);
   (*FindStore(kStore))->Servers().front()->Retire();
@@ -240,7 +245,9 @@ TEST_P(DeclaredAnew, AStreamDeclaredAnewWhileNobodyReadsIsReadWhole) {
     b_.Delete(tap.queue);
     b_.own().Declare(tap.queue, {{"x-queue-type", "stream"}});
     b_.own().Bind(tap.queue, exchange);
-    for (int number = 0; number < count; ++number) b_.own().Publish(exchange, "", "x", {}, "new" + std::to_string(number));
+    for (int number = 0; number < count; ++number) {
+      b_.own().Publish(exchange, "", "x", {}, "new" + std::to_string(number));
+    }
     return Until([&] { return b_.own().Count(tap.queue) == count; }, 10s);
   };
   ASSERT_TRUE(Until(declared_anew, 90s));
@@ -307,7 +314,8 @@ TEST_F(TapTest, TheChildOfAForkReadsTheTapByItself) {  // SCOPE-13
   ASSERT_EQ(VerdictOf(Message("one")), Verdict::kVisible);
   const pid_t child = fork();
   if (child == 0) {
-    const bool passed = VerdictOf(Message("one")) == Verdict::kVisible && VerdictOf(Message("two")) == Verdict::kVisible;
+    const bool passed =
+        VerdictOf(Message("one")) == Verdict::kVisible && VerdictOf(Message("two")) == Verdict::kVisible;
     _exit(passed ? 0 : 2);
   }
   b_.own().Publish(exchange, "", "x", {}, "two");

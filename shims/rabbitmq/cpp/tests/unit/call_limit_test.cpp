@@ -52,7 +52,8 @@ int WithoutAThread() {
   return Ends(ends[1]) ? 0 : 3;
 }
 
-// The log's sink is the application's: it may make a call of its own. What it ends with, or a signal where it never comes back.
+// The log's sink is the application's: it may make a call of its own. What it ends with, or a signal where it never
+// comes back.
 int CallsFromTheSink() {
   alarm(30);
   int ends[2];

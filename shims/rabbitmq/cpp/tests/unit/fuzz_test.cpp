@@ -1,4 +1,5 @@
-// Whatever a message's headers hold, a consumer goes on: what cannot be read is incomplete, and never looks empty (PROP-17, WIRE-25).
+// Whatever a message's headers hold, a consumer goes on: what cannot be read is incomplete, and never looks empty
+// (PROP-17, WIRE-25).
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 #include <rapidcheck/gtest.h>
@@ -36,9 +37,10 @@ class AnyTable {
     auto& entries = *made.entries_.emplace_back(std::make_unique<std::vector<amqp_table_entry_t>>());
     for (int at = 0; at < count; ++at) {
       amqp_table_entry_t entry{};
-      const std::string name = *rc::gen::oneOf(
-          rc::gen::element<std::string>("antipode-lineage", "antipode_lineage", "Antipode-Lineage", "antipode-mark", "x-other"),
-          rc::gen::container<std::string>(8, rc::gen::arbitrary<char>()));
+      const std::string name =
+          *rc::gen::oneOf(rc::gen::element<std::string>("antipode-lineage", "antipode_lineage", "Antipode-Lineage",
+                                                        "antipode-mark", "x-other"),
+                          rc::gen::container<std::string>(8, rc::gen::arbitrary<char>()));
       entry.key = made.Keep(name);
       entry.value = made.Value(depth);
       entries.push_back(entry);
@@ -50,19 +52,23 @@ class AnyTable {
   const amqp_table_t& get() const { return table_; }
 
  private:
-  amqp_bytes_t Keep(const std::string& text) { return Octets(*texts_.emplace_back(std::make_unique<std::string>(text))); }
+  amqp_bytes_t Keep(const std::string& text) {
+    return Octets(*texts_.emplace_back(std::make_unique<std::string>(text)));
+  }
 
   amqp_field_value_t Value(int depth) {
     amqp_field_value_t value{};
     switch (*rc::gen::inRange(0, depth > 0 ? 9 : 7)) {
       case 0:
         value.kind = AMQP_FIELD_KIND_UTF8;
-        value.value.bytes = Keep(*rc::gen::element<std::string>("1", "1~a..e.1", "1~a.k._.m", "1~_.i", "1~a..e.1~_.x.y", " 1~a..e.1 ",
-                                                                "1~a..e.1;p=1", "1~a..e.1,1~b..e.2", "", "1~" + std::string(5000, 'a')));
+        value.value.bytes = Keep(*rc::gen::element<std::string>("1", "1~a..e.1", "1~a.k._.m", "1~_.i", "1~a..e.1~_.x.y",
+                                                                " 1~a..e.1 ", "1~a..e.1;p=1", "1~a..e.1,1~b..e.2", "",
+                                                                "1~" + std::string(5000, 'a')));
         return value;
       case 1:
         value.kind = AMQP_FIELD_KIND_BYTES;
-        value.value.bytes = Keep(*rc::gen::container<std::string>(rc::gen::elementOf(std::string("1~._-aAZ0%;, \t\n"))));
+        value.value.bytes =
+            Keep(*rc::gen::container<std::string>(rc::gen::elementOf(std::string("1~._-aAZ0%;, \t\n"))));
         return value;
       case 2:
         value.kind = AMQP_FIELD_KIND_UTF8;
@@ -186,7 +192,9 @@ RC_GTEST_FIXTURE_PROP(FuzzTest, OctetsOffTheWireAreReadOrRefused, ()) {
     std::string encoded(65536, '\0');
     std::size_t length = 0;
     amqp_table_t written = table.get();
-    if (amqp_encode_table({encoded.size(), encoded.data()}, &written, &length) == AMQP_STATUS_OK) octets = encoded.substr(0, length);
+    if (amqp_encode_table({encoded.size(), encoded.data()}, &written, &length) == AMQP_STATUS_OK) {
+      octets = encoded.substr(0, length);
+    }
     const int changes = *rc::gen::inRange(0, 3);
     for (int count = 0; count < changes && !octets.empty(); ++count) {
       octets[*rc::gen::inRange<std::size_t>(0, octets.size())] = *rc::gen::arbitrary<char>();

@@ -1,5 +1,5 @@
-// What leaves with a message, without a broker: the lineage in a copy of the headers, and nothing else is changed (PROP-17, PROP-19,
-// PROP-20, SHIM-17, TRUST-5, TRUST-31).
+// What leaves with a message, without a broker: the lineage in a copy of the headers, and nothing else is changed
+// (PROP-17, PROP-19, PROP-20, SHIM-17, TRUST-5, TRUST-31).
 #include "stamping.h"
 
 #include <gmock/gmock.h>
@@ -58,7 +58,8 @@ class StampingTest : public ::testing::Test {
 
   static Texts TextsIn(const amqp_table_t& headers) {
     Texts texts;
-    TableCarrier(headers).ForEach([&](std::string_view name, std::string_view value) { texts.emplace_back(name, value); });
+    TableCarrier(headers).ForEach(
+        [&](std::string_view name, std::string_view value) { texts.emplace_back(name, value); });
     return texts;
   }
 
@@ -129,7 +130,8 @@ TEST_F(StampingTest, WhatWasNotBelievedDoesNotGoOn) {  // TRUST-5
     EXPECT_THAT(Sent({{name, "1~acl..0-1.7"}, {"mine", "1"}}), ElementsAre(Pair("mine", "1")));
     Scope scope;
     Append(Write());
-    EXPECT_THAT(Sent({{name, "1~acl..0-1.7"}, {"mine", "1"}}), ElementsAre(Pair("mine", "1"), Pair("antipode-lineage", kText)));
+    EXPECT_THAT(Sent({{name, "1~acl..0-1.7"}, {"mine", "1"}}),
+                ElementsAre(Pair("mine", "1"), Pair("antipode-lineage", kText)));
   }
 }
 

@@ -4,8 +4,9 @@
 ///     auto posts = antipode::redis::Wrap(redisConnect("a.redis", 6379), {"blog-posts"});
 ///     antipode::redis::Reply r = posts->Command("SET %s %b", "post:42", body.data(), body.size());
 ///
-///     antipode::redis::Register(antipode::StoreOptions("blog-posts").Replicas({"redis://b1.redis", "redis://b2.redis"}));
-///     antipode::BarrierResult result = antipode::Barrier(antipode::BarrierOptions().Timeout(1s));
+///     antipode::redis::Register(antipode::StoreOptions("blog-posts").Replicas({"redis://b1.redis",
+///     "redis://b2.redis"})); antipode::BarrierResult result =
+///     antipode::Barrier(antipode::BarrierOptions().Timeout(1s));
 #ifndef ANTIPODE_REDIS_H_
 #define ANTIPODE_REDIS_H_
 
@@ -34,8 +35,8 @@ struct Options : StoreOptions {
   // NOLINTNEXTLINE(google-explicit-constructor): options of any store are options of this one.
   Options(StoreOptions options) : StoreOptions(std::move(options)) {}
 
-  /// The server's URL, `redis://user:password@host:port/db`: how connections of our own reach it, where the address of the
-  /// wrapped one is not enough. The database is also where the marks are.
+  /// The server's URL, `redis://user:password@host:port/db`: how connections of our own reach it, where the address of
+  /// the wrapped one is not enough. The database is also where the marks are.
   std::string url;
   /// The key of the hash that holds the marks; the same in every process.
   std::string marks_key = "antipode:epochs";
@@ -68,11 +69,13 @@ class Reply {
   bool IsError() const { return reply_ != nullptr && reply_->type == REDIS_REPLY_ERROR; }
   /// The octets of a string, status or error; empty for others.
   std::string_view text() const {
-    return reply_ != nullptr && reply_->str != nullptr ? std::string_view(reply_->str, reply_->len) : std::string_view();
+    return reply_ != nullptr && reply_->str != nullptr ? std::string_view(reply_->str, reply_->len)
+                                                       : std::string_view();
   }
 
   /// Why there is no reply though the connection is good: a read that was to wait did so in vain (kTimedOut, kUnproven,
-  /// kRedeliver), or the command cannot be used with such a key, and was not sent (kConfiguration). Null for everything else: where the connection broke, the connection's `err()` says so.
+  /// kRedeliver), or the command cannot be used with such a key, and was not sent (kConfiguration). Null for everything
+  /// else: where the connection broke, the connection's `err()` says so.
   const Error* error() const { return error_.get(); }
 
  private:
@@ -93,10 +96,12 @@ struct Format {
   Site site;
 };
 
-/// A hiredis connection in the blocking mode, with hiredis' own words, whose writes join the current scope. Made by `Wrap`.
+/// A hiredis connection in the blocking mode, with hiredis' own words, whose writes join the current scope. Made by
+/// `Wrap`.
 ///
-/// As a `redisContext` it serves one thread at a time. Replies, errors and their order are hiredis' own; the question for a
-/// write's position rides in the same packet, and its answer is taken out. `MULTI`, pipelines, scripts, pub/sub work as before.
+/// As a `redisContext` it serves one thread at a time. Replies, errors and their order are hiredis' own; the question
+/// for a write's position rides in the same packet, and its answer is taken out. `MULTI`, pipelines, scripts, pub/sub
+/// work as before.
 class Connection {
  public:
   Connection(Connection&& other) noexcept;
@@ -106,8 +111,9 @@ class Connection {
   /// Ends the connection. What was sent and not answered has an unknown outcome.
   ~Connection();
 
-  /// `redisCommand`: sends, and gives the reply; nothing where the connection broke, or (`Reply::error`) where a read that was
-  /// to wait did so in vain. Where the server did not answer by its deadline, the connection is closed, too (SHIM-47): `Reconnect`.
+  /// `redisCommand`: sends, and gives the reply; nothing where the connection broke, or (`Reply::error`) where a read
+  /// that was to wait did so in vain. Where the server did not answer by its deadline, the connection is closed, too
+  /// (SHIM-47): `Reconnect`.
   Reply Command(Format format, ...);
   Reply CommandV(Format format, va_list arguments);
   Reply CommandArgv(int argc, const char** argv, const std::size_t* argvlen, Site site = Site());
@@ -116,12 +122,13 @@ class Connection {
   int Append(Format format, ...);
   int AppendV(Format format, va_list arguments);
   int AppendArgv(int argc, const char** argv, const std::size_t* argvlen, Site site = Site());
-  /// Why the last command was refused before anything was sent: REDIS_ERR of an `Append` with a good connection. It cannot be
-  /// used with a key whose value is in an envelope (kConfiguration). Null where it was not refused.
+  /// Why the last command was refused before anything was sent: REDIS_ERR of an `Append` with a good connection. It
+  /// cannot be used with a key whose value is in an envelope (kConfiguration). Null where it was not refused.
   const Error* refused() const;
-  /// `redisGetReply`: sends what was appended, with one question behind it, and gives the next reply. What is sent then shows what
-  /// its scope, and the caller's, depend on by then. REDIS_OK also where the reply is a read's that waited in vain, or that was sent
-  /// before writes on which they depend by now (SHIM-48, AP514): then it is empty and has an `error`, whatever its command did.
+  /// `redisGetReply`: sends what was appended, with one question behind it, and gives the next reply. What is sent then
+  /// shows what its scope, and the caller's, depend on by then. REDIS_OK also where the reply is a read's that waited
+  /// in vain, or that was sent before writes on which they depend by now (SHIM-48, AP514): then it is empty and has an
+  /// `error`, whatever its command did.
   int GetReply(Reply* reply);
 
   /// `redisReconnect`: the same address anew. What was on its way has an unknown outcome; queued transactions are gone.
@@ -145,12 +152,12 @@ class Connection {
   std::unique_ptr<Inside> inside_;
 };
 
-/// Takes a connection over, whose writes are recorded under the store's name from now on; it is freed with the object returned,
-/// and also where this fails.
+/// Takes a connection over, whose writes are recorded under the store's name from now on; it is freed with the object
+/// returned, and also where this fails.
 ///
-/// Asks the server by a connection of its own for rights and topology: a Redis Cluster is kUnfitStore, unless the options say
-/// `OnUnfit::kUnproven`. A server that does not answer now is no error. kConfiguration: options that cannot be, a non-blocking
-/// context, or a server that wants credentials and `Options::url` has none.
+/// Asks the server by a connection of its own for rights and topology: a Redis Cluster is kUnfitStore, unless the
+/// options say `OnUnfit::kUnproven`. A server that does not answer now is no error. kConfiguration: options that cannot
+/// be, a non-blocking context, or a server that wants credentials and `Options::url` has none.
 Result<Connection> Wrap(redisContext* context, const Options& options);
 
 /// This process waits for a store's servers, and never reads or writes it: give their URLs as `Replicas`.

@@ -1,7 +1,7 @@
 // The failover fuzzer on Redis: a primary and two replicas behind slow links, in a lab a run (EPOCH-27).
 //
-// Time is scaled: marks come every 60 ms and failovers every few hundred ms. ANTIPODE_FUZZER_RUNS sets how many runs are played,
-// ANTIPODE_FUZZER_SEED with which seed.
+// Time is scaled: marks come every 60 ms and failovers every few hundred ms. ANTIPODE_FUZZER_RUNS sets how many runs
+// are played, ANTIPODE_FUZZER_SEED with which seed.
 #include <cstdlib>
 #include <iostream>
 #include <thread>
@@ -65,7 +65,8 @@ class RedisDriver final : public testing::FailoverDriver {
     const Reply reply = Ask(server, {"INFO"});
     if (!reply || reply.IsError()) return std::nullopt;
     const std::string info(reply.text());
-    if (info.find("\nmaster_sync_in_progress:1") != std::string::npos || info.find("\nloading:1") != std::string::npos) {
+    if (info.find("\nmaster_sync_in_progress:1") != std::string::npos ||
+        info.find("\nloading:1") != std::string::npos) {
       return std::nullopt;
     }
     const auto word = [&](const std::string& name) {
@@ -143,8 +144,8 @@ std::uint64_t Setting(const char* name, std::uint64_t otherwise) {
 
 TEST(Failover, RandomFailoversShowNoFalsePass) {
   const int runs = static_cast<int>(Setting("ANTIPODE_FUZZER_RUNS", 2));
-  const testing::Tally tally = testing::RunFailovers([](std::uint64_t) { return std::make_unique<RedisDriver>(); }, runs,
-                                                     Setting("ANTIPODE_FUZZER_SEED", 1),
+  const testing::Tally tally = testing::RunFailovers([](std::uint64_t) { return std::make_unique<RedisDriver>(); },
+                                                     runs, Setting("ANTIPODE_FUZZER_SEED", 1),
                                                      [](const std::string& words) { std::cout << words << std::endl; });
   testing::FailoverBounds bounds;
   bounds.most_unproven = runs > 20 ? 0.02 : 0.1;

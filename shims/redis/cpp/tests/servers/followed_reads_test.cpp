@@ -1,4 +1,5 @@
-// Dry-run's records of reads of a lagging replica: behind, and stale where the read returns something else later (spec REC).
+// Dry-run's records of reads of a lagging replica: behind, and stale where the read returns something else later (spec
+// REC).
 #include <map>
 
 #include "antipode/messages.h"
@@ -95,9 +96,14 @@ for path in pathlib.Path(sys.argv[2]).iterdir():
 TEST_F(FollowedReadsTest, EveryDeterministicReadIsRepeated) {
   Connection writer = Wrapped("a");
   Connection reader = Wrapped("b1");
-  const std::vector<std::vector<std::string>> reads = {
-      {"GET", "text"},    {"MGET", "text", "none"}, {"EXISTS", "text"},       {"HGETALL", "hash"},
-      {"SMEMBERS", "set"}, {"ZRANGE", "sorted", "0", "-1", "WITHSCORES"}, {"XRANGE", "stream", "-", "+"}, {"LLEN", "list"}};
+  const std::vector<std::vector<std::string>> reads = {{"GET", "text"},
+                                                       {"MGET", "text", "none"},
+                                                       {"EXISTS", "text"},
+                                                       {"HGETALL", "hash"},
+                                                       {"SMEMBERS", "set"},
+                                                       {"ZRANGE", "sorted", "0", "-1", "WITHSCORES"},
+                                                       {"XRANGE", "stream", "-", "+"},
+                                                       {"LLEN", "list"}};
   {
     const Recorded recorded;
     const Scope scope;
@@ -116,7 +122,8 @@ TEST_F(FollowedReadsTest, EveryDeterministicReadIsRepeated) {
 TEST_F(FollowedReadsTest, OtherReadsAreNot) {
   Connection writer = Wrapped("a");
   Connection reader = Wrapped("b1");
-  const std::vector<std::vector<std::string>> reads = {{"RANDOMKEY"}, {"HKEYS", "hash"}, {"TTL", "text"}, {"KEYS", "*"}};
+  const std::vector<std::vector<std::string>> reads = {
+      {"RANDOMKEY"}, {"HKEYS", "hash"}, {"TTL", "text"}, {"KEYS", "*"}};
   const Recorded recorded;
   const Scope scope;
   Fill(writer);

@@ -1,5 +1,5 @@
-// Recorded histories of Redis: what commands change and read, and what a replica that lags makes of it, also together with a
-// service in Python (HIST-23, HIST-27, HIST-28, HIST-30).
+// Recorded histories of Redis: what commands change and read, and what a replica that lags makes of it, also together
+// with a service in Python (HIST-23, HIST-27, HIST-28, HIST-30).
 #include "antipode/history.h"
 
 #include <functional>
@@ -17,8 +17,8 @@ using testing::History;
 using Json = History::Json;
 using Command = std::vector<std::string>;
 
-// What a Python service does with a text that came: it reads keys at the replica, behind a barrier or not, and prints how many were
-// missing. Arguments: the lab's URLs, then `folder wait text key…`.
+// What a Python service does with a text that came: it reads keys at the replica, behind a barrier or not, and prints
+// how many were missing. Arguments: the lab's URLs, then `folder wait text key…`.
 constexpr const char* kPythonReads = R"py(
 import sys
 a, b1, b2, more = sys.argv[1:]
@@ -88,7 +88,9 @@ class HistoryTest : public PostsTest {
     }
   }
   static std::string Left() { return OutgoingMessage().value().value_or(""); }
-  static std::string Value(const std::string& key, const std::string& value) { return history::ValueDigest(kStore, key, value); }
+  static std::string Value(const std::string& key, const std::string& value) {
+    return history::ValueDigest(kStore, key, value);
+  }
   History::Decided Decided() const { return history_.Decide(ANTIPODE_COMMAND); }
   void ExpectCounted(std::size_t missing, bool waits) const {
     const History::Decided decided = Decided();
@@ -176,7 +178,8 @@ TEST_P(Waiting, ReadsThatWaitOrMerge) {
   words.auto_merge = true;
   ASSERT_TRUE(Configure(words).ok());
   Connection writer = Wrapped("a");
-  Connection reader = Wrapped("b1", Options(StoreOptions(kStore).WaitOnRead(GetParam()).Timeout(20s)).Replicas({Url("b1")}));
+  Connection reader =
+      Wrapped("b1", Options(StoreOptions(kStore).WaitOnRead(GetParam()).Timeout(20s)).Replicas({Url("b1")}));
   std::string text;
   {
     const Scope scope;

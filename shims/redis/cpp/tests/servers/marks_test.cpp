@@ -62,7 +62,8 @@ TEST_F(MarksTest, WritersMakeOneMarkASecondHoweverManyTheyAre) {  // EPOCH-20
 }
 
 TEST_F(MarksTest, AUserWithoutTheRightToMarkStillGivesPositions) {  // EPOCH-26
-  Plain("a").Do({"ACL", "SETUSER", "writer", "on", ">secret", "~*", "-@all", "+set", "+info", "+auth", "+hello", "+ping"});
+  Plain("a").Do(
+      {"ACL", "SETUSER", "writer", "on", ">secret", "~*", "-@all", "+set", "+info", "+auth", "+hello", "+ping"});
   const lab::Server a = TheLab().server("redis", "a");
   redisContext* const context = Connect("a");
   freeReplyObject(redisCommand(context, "AUTH writer secret"));

@@ -39,7 +39,8 @@ TEST_F(ReadsTest, WhatWasReadIsCoveredByThePositionOfTheServerThatAnswered) {  /
 TEST_F(ReadsTest, ReadsOfPipelinesAndTransactionsAreCoveredToo) {
   Connection a = Wrapped("a");
   const Lineage written = Written(a, "k", "1");
-  for (const std::vector<const char*>& words : {std::vector<const char*>{"GET k", "GET k"}, {"MULTI", "GET k", "EXEC"}}) {
+  for (const std::vector<const char*>& words :
+       {std::vector<const char*>{"GET k", "GET k"}, {"MULTI", "GET k", "EXEC"}}) {
     Scope scope;
     Reading seen;
     for (const char* each : words) a.Append(each);
@@ -240,7 +241,8 @@ TEST_F(ReadsTest, WhatMayWriteIsNotSentWhereItWaitsInVain) {  // SHIM-44
   Plain("a").Do({"SET", "counter", "1"});
   const Lineage unknown(*WriteId::Position(kStore, "never", 1));
   Scope scope(unknown);
-  for (const char* each : {"INCR counter", "GETSET counter 9", "EVAL redis.call('SET','counter','9') 0", "COPY counter other"}) {
+  for (const char* each :
+       {"INCR counter", "GETSET counter 9", "EVAL redis.call('SET','counter','9') 0", "COPY counter other"}) {
     const Reply r = a.Command(each);
     ASSERT_NE(r.error(), nullptr) << each;
     EXPECT_EQ(a.Append(each), REDIS_ERR) << each;

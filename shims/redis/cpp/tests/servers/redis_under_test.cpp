@@ -96,7 +96,8 @@ RedisUnderTest::Borrowed::~Borrowed() {
 
 void RedisUnderTest::Write(const std::string& key, const std::string& value) {
   const Borrowed connection(*this, primary_);
-  // hiredis meets a server's restart at the next command; as a service would, the kit's store connects anew before it writes.
+  // hiredis meets a server's restart at the next command; as a service would, the kit's store connects anew before it
+  // writes.
   if (!connection->Command("PING")) connection->Reconnect();
   const Reply reply = connection->Command("HSET %s %s %s", key.c_str(), kField, value.c_str());
   Check(reply && reply->type == REDIS_REPLY_INTEGER, "HSET: " + std::string(reply.text()) + connection->errstr());
@@ -153,11 +154,15 @@ class OneMore final : public testing::ClientUnderTest {
   explicit OneMore(Connection connection) : connection_(std::move(connection)) {}
 
   testing::WaysToRead Reads() override {
-    return {{"Command", [this](const std::string& key) { return ReadOf(connection_.Command("HGET %s %s", key.c_str(), kField)); }},
-            {"a script", [this](const std::string& key) {
-               return ReadOf(connection_.Command("EVAL %s 1 %s %s", "return redis.call('HGET', KEYS[1], ARGV[1])", key.c_str(), kField));
+    return {{"Command",
+             [this](const std::string& key) { return ReadOf(connection_.Command("HGET %s %s", key.c_str(), kField)); }},
+            {"a script",
+             [this](const std::string& key) {
+               return ReadOf(connection_.Command("EVAL %s 1 %s %s", "return redis.call('HGET', KEYS[1], ARGV[1])",
+                                                 key.c_str(), kField));
              }},
-            {"a pipeline", [this](const std::string& key) {
+            {"a pipeline",
+             [this](const std::string& key) {
                connection_.Append("HGET %s %s", key.c_str(), kField);
                return Next();
              }},
@@ -204,7 +209,8 @@ std::unique_ptr<testing::ClientUnderTest> RedisUnderTest::WrapClient(const std::
 int RedisUnderTest::PortOf(const std::string& server) { return TheLab().server("redis", server).port; }
 
 void RedisUnderTest::RegisterAt(const std::string& /*server*/, int port) {
-  const Result<void> registered = Register(Options(StoreOptions(name).Replicas({"redis://127.0.0.1:" + std::to_string(port)})));
+  const Result<void> registered =
+      Register(Options(StoreOptions(name).Replicas({"redis://127.0.0.1:" + std::to_string(port)})));
   Check(registered.ok(), registered.ok() ? "" : registered.error().message);
 }
 
@@ -228,15 +234,19 @@ void RedisUnderTest::Promote(const std::string& replica, const std::function<voi
   }
   const std::string old = std::exchange(primary_, replica);
   if (old == "a") return;
-  TheLab().Do("redis", "heal", nlohmann::json::array(), {{"wait", false}});  // readers may use it: it follows the new one
+  TheLab().Do("redis", "heal", nlohmann::json::array(),
+              {{"wait", false}});  // readers may use it: it follows the new one
   TheLab().Repoint("redis", old, replica);
 }
 
 void RedisUnderTest::WaitMarked(const Lineage& lineage) {
   const Ordered last = PositionOf(lineage, name);
   Plain plain(primary_);
-  Until([&] { return PositionOfMark(plain.Do({"HGET", "antipode:epochs", last.epoch}).text()).value_or(0) >= last.counter; },
-        "a mark covers the write");
+  Until(
+      [&] {
+        return PositionOfMark(plain.Do({"HGET", "antipode:epochs", last.epoch}).text()).value_or(0) >= last.counter;
+      },
+      "a mark covers the write");
 }
 
 bool RedisUnderTest::WriteWithUnknownOutcome(const std::string& key, const std::string& value) {
@@ -273,8 +283,9 @@ Result<void> RedisUnderTest::WrapUnfit() {
   std::string folder = "/tmp/antipode-cluster-XXXXXX";
   Check(mkdtemp(folder.data()) != nullptr, "a folder");
   const std::string socket = folder + "/s";
-  std::vector<std::string> words = {"redis-server", "--port", "0", "--cluster-enabled", "yes", "--save", "", "--dir", folder,
-                                    "--unixsocket", socket, "--logfile", folder + "/log"};
+  std::vector<std::string> words = {
+      "redis-server", "--port",       "0",    "--cluster-enabled", "yes",          "--save", "", "--dir",
+      folder,         "--unixsocket", socket, "--logfile",         folder + "/log"};
   std::vector<char*> arguments;
   for (std::string& word : words) arguments.push_back(word.data());
   arguments.push_back(nullptr);

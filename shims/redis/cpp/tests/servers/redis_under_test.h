@@ -1,4 +1,5 @@
-// Redis as the conformance kit drives it: a lab of a primary and two replicas, set in order again after the cases that spoil it.
+// Redis as the conformance kit drives it: a lab of a primary and two replicas, set in order again after the cases that
+// spoil it.
 #ifndef ANTIPODE_REDIS_TESTS_REDIS_UNDER_TEST_H_
 #define ANTIPODE_REDIS_TESTS_REDIS_UNDER_TEST_H_
 
@@ -35,7 +36,8 @@ class RedisUnderTest : public testing::StoreUnderTest {
   void Delete(const std::string& key) override;
   void RawWrite(const std::string& key, const std::string& value) override;
   void WriteNothing() override;
-  std::unique_ptr<testing::ClientUnderTest> WrapClient(const std::string& server, std::optional<std::vector<std::string>> replicas,
+  std::unique_ptr<testing::ClientUnderTest> WrapClient(const std::string& server,
+                                                       std::optional<std::vector<std::string>> replicas,
                                                        bool wait_on_read) override;
   int PortOf(const std::string& server) override;
   void RegisterAt(const std::string& server, int port) override;

@@ -23,7 +23,9 @@ const auto* const kEnvironment = ::testing::AddGlobalTestEnvironment(new EndsLab
 }  // namespace
 
 lab::Lab& TheLab() {
-  if (the_lab == nullptr) the_lab = std::make_unique<lab::Lab>(lab::Words{"redis"}, lab::Options{2, {"2ms", "20ms"}, {}});
+  if (the_lab == nullptr) {
+    the_lab = std::make_unique<lab::Lab>(lab::Words{"redis"}, lab::Options{2, {"2ms", "20ms"}, {}});
+  }
   return *the_lab;
 }
 
@@ -58,8 +60,8 @@ bool Until(const std::function<bool()>& condition, std::chrono::seconds patience
 std::string Python(const std::string& program, const std::string& more) {
   const std::string file = "/tmp/antipode-redis-test-" + std::to_string(getpid()) + ".py";
   std::ofstream(file) << program;
-  const std::string command = std::string(ANTIPODE_PYTHON) + " " + file + " " + Url("a") + " " + Url("b1") + " " + Url("b2") +
-                              " '" + more + "' 2>&1";
+  const std::string command = std::string(ANTIPODE_PYTHON) + " " + file + " " + Url("a") + " " + Url("b1") + " " +
+                              Url("b2") + " '" + more + "' 2>&1";
   std::string said;
   FILE* const pipe = popen(command.c_str(), "r");
   char octets[4096];

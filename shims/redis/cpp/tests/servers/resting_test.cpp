@@ -1,4 +1,5 @@
-// Lineages that rest beside values, in hashes and in envelopes, and shared with Python (SHIM-9, SHIM-13, SHIM-34 to SHIM-37).
+// Lineages that rest beside values, in hashes and in envelopes, and shared with Python (SHIM-9, SHIM-13, SHIM-34 to
+// SHIM-37).
 #include <gmock/gmock.h>
 
 #include <optional>
@@ -94,7 +95,9 @@ std::string Said(const redisReply& reply) {
       return std::to_string(reply.integer);
     case REDIS_REPLY_ARRAY: {
       std::string said = "[";
-      for (std::size_t place = 0; place < reply.elements; ++place) said += (place > 0 ? " " : "") + Said(*reply.element[place]);
+      for (std::size_t place = 0; place < reply.elements; ++place) {
+        said += (place > 0 ? " " : "") + Said(*reply.element[place]);
+      }
       return said + "]";
     }
     default:
@@ -393,7 +396,8 @@ TEST_F(RestingTest, EachReadsWhatTheOtherLetRest) {  // SHIM-9, SHIM-13
   }
   const std::string said = Python(R"(
 import sys, antipode, antipode_redis, redis
-posts = antipode_redis.wrap(redis.Redis.from_url(sys.argv[1]), store="blog-posts", rest="envelope", envelope_keys="post:*")
+client = redis.Redis.from_url(sys.argv[1])
+posts = antipode_redis.wrap(client, store="blog-posts", rest="envelope", envelope_keys="post:*")
 other = antipode.Lineage.deserialize(sys.argv[4])
 with antipode.scope(other):
     posts.set("post:python", "hello")

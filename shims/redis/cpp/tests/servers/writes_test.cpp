@@ -1,4 +1,5 @@
-// Every form of write has its position, and hiredis' own replies (SHIM-1, SHIM-2, SHIM-6 to SHIM-8, SHIM-11, EPOCH-1 to EPOCH-5).
+// Every form of write has its position, and hiredis' own replies (SHIM-1, SHIM-2, SHIM-6 to SHIM-8, SHIM-11, EPOCH-1 to
+// EPOCH-5).
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -47,9 +48,10 @@ TEST_F(WritesTest, PositionsGrowAndTheLineageDoesNot) {  // a thousand writes le
 TEST_F(WritesTest, EveryFormOfWriteIsRecordedAndNothingElse) {
   Connection posts = Wrapped("a");
   Plain("a").Do({"DEL", "list", "hash", "k"});
-  for (const char* write : {"SET k 1", "INCR k", "EXPIRE k 100", "GETEX k PERSIST", "RPUSH list c a b", "SORT list ALPHA STORE list2",
-                            "HSET hash f 1", "GETDEL k", "LPOP list", "DEL hash", "XADD stream * f v", "BLPOP list 1",
-                            "EVAL redis.call('SET','k','1') 0", "UNLINK nothing", "XGROUP CREATE stream g $"}) {
+  for (const char* write :
+       {"SET k 1", "INCR k", "EXPIRE k 100", "GETEX k PERSIST", "RPUSH list c a b", "SORT list ALPHA STORE list2",
+        "HSET hash f 1", "GETDEL k", "LPOP list", "DEL hash", "XADD stream * f v", "BLPOP list 1",
+        "EVAL redis.call('SET','k','1') 0", "UNLINK nothing", "XGROUP CREATE stream g $"}) {
     Scope scope;
     const Reply r = posts.Command(write);
     ASSERT_TRUE(r) << write;
@@ -59,7 +61,8 @@ TEST_F(WritesTest, EveryFormOfWriteIsRecordedAndNothingElse) {
     EXPECT_EQ(scope->lineage().OfStore(kStore).size(), 1U) << write;
     EXPECT_TRUE(scope->pending().empty()) << write;
   }
-  for (const char* other : {"GET k", "PING", "PUBLISH c m", "CONFIG GET maxmemory", "SORT list ALPHA", "DBSIZE", "WATCH k", "UNWATCH"}) {
+  for (const char* other :
+       {"GET k", "PING", "PUBLISH c m", "CONFIG GET maxmemory", "SORT list ALPHA", "DBSIZE", "WATCH k", "UNWATCH"}) {
     Scope scope;
     ASSERT_TRUE(posts.Command(other)) << other;
     EXPECT_TRUE(scope->lineage().empty()) << other;
@@ -497,11 +500,14 @@ TEST_F(WritesTest, WhatCannotBeWrappedSaysWhy) {
   const lab::Server a = TheLab().server("redis", "a");
   EXPECT_EQ(code(Wrap(redisConnectNonBlock(a.host.c_str(), a.port), {"s"})), ErrorCode::kConfiguration);
   EXPECT_EQ(code(Wrap(Connect("a"), StoreOptions("s").RestIn("envelope"))), ErrorCode::kConfiguration);
-  EXPECT_EQ(code(Wrap(Connect("a"), StoreOptions("s").RestIn("field").EnvelopeKeys("post:*"))), ErrorCode::kConfiguration);
+  EXPECT_EQ(code(Wrap(Connect("a"), StoreOptions("s").RestIn("field").EnvelopeKeys("post:*"))),
+            ErrorCode::kConfiguration);
   EXPECT_EQ(code(Wrap(Connect("a"), StoreOptions("s").RestIn("beside"))), ErrorCode::kConfiguration);
   EXPECT_EQ(code(Wrap(Connect("a"), StoreOptions("s").Replicas({"http://b"}))), ErrorCode::kConfiguration);
-  EXPECT_EQ(code(Wrap(Connect("a"), StoreOptions("no store's name because it is much too long for the wire form to carry it, by far"))),
-            ErrorCode::kConfiguration);
+  EXPECT_EQ(
+      code(Wrap(Connect("a"),
+                StoreOptions("no store's name because it is much too long for the wire form to carry it, by far"))),
+      ErrorCode::kConfiguration);
   EXPECT_FALSE(Register(StoreOptions("s").Replicas({"rediss://b"})).ok());
 }
 

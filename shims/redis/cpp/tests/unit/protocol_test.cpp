@@ -1,4 +1,5 @@
-// The parts that need no server: messages, INFO's answer, judging, addresses, the table of commands (EPOCH-9 to EPOCH-14).
+// The parts that need no server: messages, INFO's answer, judging, addresses, the table of commands (EPOCH-9 to
+// EPOCH-14).
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
@@ -74,9 +75,10 @@ RC_GTEST_PROP(Reader, SurvivesAnyOctets, (const std::string& octets)) {
 }
 
 TEST(Info, APrimaryWithABacklogHasAPosition) {
-  const auto now = ParseReplication(
-      Answer("master", kIdA, "master_replid2:" + kIdB + "\r\nmaster_repl_offset:9007199254740995\r\nsecond_repl_offset:17\r\n"
-                                                       "repl_backlog_active:1\r\n"));
+  const auto now = ParseReplication(Answer("master", kIdA,
+                                           "master_replid2:" + kIdB +
+                                               "\r\nmaster_repl_offset:9007199254740995\r\nsecond_repl_offset:17\r\n"
+                                               "repl_backlog_active:1\r\n"));
   ASSERT_TRUE(now);
   EXPECT_EQ(now->Position(), (Ordered{kEpochA, 9007199254740995U}));
   EXPECT_EQ(now->before, kEpochB);

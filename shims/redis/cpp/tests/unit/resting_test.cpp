@@ -64,10 +64,12 @@ std::vector<std::string> Unpacked(const std::string& packed) {
 // SHIM-36, SHIM-37.
 TEST(Envelopes, RefuseWhatWouldSeeTheOctetsInside) {
   const Resting resting = Enveloped();
-  const Words refused[] = {{"APPEND", "post:1", "x"}, {"incr", "post:1"},           {"GETRANGE", "post:1", "0", "1"},
-                           {"STRLEN", "post:1"},      {"SETBIT", "post:1", "7", "1"}, {"BITOP", "AND", "other", "x", "post:1"},
-                           {"LCS", "x", "post:1"},    {"RENAME", "post:1", "other"}, {"COPY", "post:1", "other"},
-                           {"SET", "post:1", "v", "ifeq", "x"},                      {"MSETEX", "1", "post:1", "v"}};
+  const Words refused[] = {{"APPEND", "post:1", "x"},        {"incr", "post:1"},
+                           {"GETRANGE", "post:1", "0", "1"}, {"STRLEN", "post:1"},
+                           {"SETBIT", "post:1", "7", "1"},   {"BITOP", "AND", "other", "x", "post:1"},
+                           {"LCS", "x", "post:1"},           {"RENAME", "post:1", "other"},
+                           {"COPY", "post:1", "other"},      {"SET", "post:1", "v", "ifeq", "x"},
+                           {"MSETEX", "1", "post:1", "v"}};
   for (const Words& words : refused) {
     const auto error = resting.Refused(words);
     ASSERT_TRUE(error) << words[0];
@@ -75,8 +77,12 @@ TEST(Envelopes, RefuseWhatWouldSeeTheOctetsInside) {
     EXPECT_NE(error->message.find("post:1"), std::string::npos) << error->message;
     EXPECT_NE(error->message.find("EnvelopeKeys"), std::string::npos) << error->message;
   }
-  const Words passed[] = {{"APPEND", "other", "x"}, {"RENAME", "post:1", "post:2"}, {"DEL", "post:1"}, {"SET", "post:1", "IFEQ"},
-                          {"INCR"},                 {"RENAME", "other", "post:1"}};
+  const Words passed[] = {{"APPEND", "other", "x"},
+                          {"RENAME", "post:1", "post:2"},
+                          {"DEL", "post:1"},
+                          {"SET", "post:1", "IFEQ"},
+                          {"INCR"},
+                          {"RENAME", "other", "post:1"}};
   for (const Words& words : passed) EXPECT_FALSE(resting.Refused(words)) << words[0];
 }
 
@@ -155,7 +161,8 @@ TEST(Field, TakesALongHashInOnePass) {
   const OwnReply hash = Pairs(std::vector<std::string>(2 * kFields, "x"));
   const auto begun = std::chrono::steady_clock::now();
   resting.Show(resting.Answers({"HVALS", "h"}), *hash);
-  EXPECT_LT(std::chrono::steady_clock::now() - begun, std::chrono::seconds(2));  // far more where each field moves all after it
+  EXPECT_LT(std::chrono::steady_clock::now() - begun,
+            std::chrono::seconds(2));  // far more where each field moves all after it
   EXPECT_EQ(hash->elements, kFields);
 }
 
