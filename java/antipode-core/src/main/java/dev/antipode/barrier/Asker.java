@@ -10,6 +10,7 @@ import dev.antipode.shim.Watch;
 import dev.antipode.telemetry.Telemetry;
 import java.time.Duration;
 import java.util.List;
+import java.util.Map;
 import java.util.Objects;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.TimeUnit;
@@ -191,7 +192,7 @@ final class Asker {
       due = pace.askedAt + BREATH; // the shim itself waits
     } else if (wanted) {
       due = pace.askedAt + jittered(Math.max(pace.interval, shortest));
-    } else if (watch != null) {
+    } else if (watch != null && EngineSettings.now().freePathTtl() > 0) {
       due = inside.proofs.answeredAt() + Math.max(EngineSettings.now().freePathTtl() / 2, shortest);
     } else {
       due = now + NAP;
@@ -304,8 +305,9 @@ final class Asker {
       }
       if (watch == null && watchable && hurried && shim.capabilities().push()) {
         openWatch(shim);
+        askedAt = Ticks.now(); // it has just answered
       }
-      inside.proofs.asking();
+      inside.proofs.begin();
       answers =
           !ids.isEmpty() && shim.capabilities().blockingWait() && !looks
               ? shim.await(ids, server, Duration.ofNanos(WAIT_SLICE))
@@ -327,16 +329,18 @@ final class Asker {
     if (shim.ownPace().isZero()) { // such a shim counts its questions by itself
       Telemetry.request(inside.store.name(), wanted ? "wait" : "probe");
     }
-    if (inside.proofs.wasOvertaken()) {
+    Proof proof = inside.proofs.answered();
+    if (proof == null) {
       return Answered.OVERTAKEN;
     }
-    inside.proofs.answered();
     Proofs after = inside.proofs.now();
+    // An answer that proves no position is none of an earlier one: what that one proved is as old as it.
+    Map<String, Long> applied = after.askedAt() == proof.askedAt() ? after.applied() : Map.of();
     List<Group> released;
     inside.lock.lock();
     try {
       long now = Ticks.now();
-      released = inside.waiters.answer(ids, answers, after.applied(), now, after.epoch(), inside.lag(now));
+      released = inside.waiters.answer(ids, answers, applied, now, proof, after.epoch(), inside.lag(now));
     } finally {
       inside.lock.unlock();
     }
@@ -404,6 +408,7 @@ final class Asker {
   private void closeChannel() {
     Watch open = watch;
     watch = null;
+    inside.proofs.reset(); // first: what was proved goes whatever closing throws
     try {
       if (open != null) {
         open.close();
@@ -413,6 +418,5 @@ final class Asker {
       Logs.error("AP209", "giving up the connection to " + inside.address + " failed", error);
     }
     connectedAt = Ticks.LONG_AGO;
-    inside.proofs.reset();
   }
 }

@@ -35,6 +35,7 @@ final class BarrierFuture extends CompletableFuture<BarrierResult> {
     this.executor = executor == null ? EngineThreads.FUTURES : executor;
     this.site = Telemetry.isCollected() ? CallSite.current() : null;
     this.group = new Group(plan.timeout(), this::over);
+    this.group.looksTwice = plan.looksTwice();
   }
 
   /** Begins to wait. */

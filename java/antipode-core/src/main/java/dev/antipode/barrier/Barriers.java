@@ -43,7 +43,7 @@ public final class Barriers {
     if (plan.dryRun()) {
       return recordOnly(plan);
     }
-    return finish(plan, Waiting.block(plan.asked(), plan.timeout()), Context.current(), null);
+    return finish(plan, Waiting.block(plan.asked(), plan.timeout(), plan.looksTwice()), Context.current(), null);
   }
 
   /** The same without a thread that waits. What is wrong with the call itself is thrown at once. */

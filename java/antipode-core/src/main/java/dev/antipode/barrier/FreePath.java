@@ -116,7 +116,7 @@ final class FreePath {
       }
     }
     Known[] stores = plan.asked().stream()
-        .map(asked -> new Known(asked.store(), asked.store().generation()))
+        .map(asked -> new Known(asked.store(), asked.generation()))
         .toArray(Known[]::new);
     scope.proof(new Proof(
         plan.lineage(),

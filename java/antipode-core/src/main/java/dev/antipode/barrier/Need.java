@@ -16,20 +16,26 @@ final class Need {
   final String epoch;
   final long counter;
 
-  /** The last answer of the server; null while it has not been asked. */
+  /** The last answer of the server; null while it has not been asked, or is to be asked again. */
   Visibility answer;
 
   /** When it was settled, {@link Ticks}. */
   long seenAt;
+
+  /** What settled it last; null before. The lock of its group guards it. */
+  Proof proof;
+
+  /** It is to be proved by what was asked for then or later, {@link Ticks}. */
+  long freshFrom = Ticks.LONG_AGO;
+
+  /** It was proved before, only its proof was too old, and no answer since said that it is not there. */
+  boolean repeats;
 
   /** It was not settled at once: it has to be waited for. */
   boolean parked;
 
   /** The number of the server's first question that speaks of it. */
   int firstRound;
-
-  /** The first look did not show the write. */
-  boolean late;
 
   /** It waited to know the servers, and other needs stand for it there. */
   volatile boolean divided;
@@ -67,16 +73,32 @@ final class Need {
     return done;
   }
 
-  /** It is over, one way or another; with the server's lock held. */
-  void finish(Visibility last) {
-    seenAt = Ticks.now();
-    if (last != null) {
-      answer = last;
-    }
+  /** It is over, one way or another; under the lock of its group. */
+  void finish() {
     done = true;
+  }
+
+  /** It is open again: to be parked, and proved by what was asked for then or later; under the lock of its group. */
+  void open(long since) {
+    repeats = proof.generation() == server.generation();
+    freshFrom = since;
+    parked = false;
+    answer = null;
+    seenAt = 0;
+    done = false;
   }
 
   boolean isVisible() {
     return answer != null && answer.isVisible();
+  }
+
+  /** Return whether it counts as visible by an answer that may stop to be true. */
+  boolean needsProof() {
+    return isVisible() && !divided;
+  }
+
+  /** Return whether a proof is of the server's present generation, and was asked for then or later. */
+  boolean stands(Proof shown, long since) {
+    return shown.generation() == server.generation() && shown.askedAt() >= since;
   }
 }

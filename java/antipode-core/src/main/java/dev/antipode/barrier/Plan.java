@@ -85,6 +85,11 @@ record Plan(
     return asked;
   }
 
+  /** Return whether all servers are to have had the writes at one instant of the call (BAR-64). */
+  boolean looksTwice() {
+    return requireComplete && reach == Reach.REGION;
+  }
+
   /** Only looked at, without waiting. */
   boolean looks() {
     return timeout == 0;

@@ -97,7 +97,9 @@ final class Planner {
         switchedOff.add(name);
       } else {
         List<Asked> group = !dryRun && mode == Mode.DRY_RUN ? recorded : asked;
-        group.add(new Asked(store, lineage.ofStore(name), store.servers(isOwn), store.gone(isOwn)));
+        int generation = store.generation(); // before the servers: one that joins meanwhile is another generation's
+        group.add(
+            new Asked(store, lineage.ofStore(name), store.servers(isOwn), generation, store.gone(isOwn)));
       }
     }
     return new Plan(

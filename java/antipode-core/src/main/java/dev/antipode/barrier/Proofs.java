@@ -10,10 +10,11 @@ import java.util.Map;
  * @param instance the server's process; empty while nothing is proved
  * @param epoch the history that it followed
  * @param applied epoch to the greatest position seen applied, unsigned
- * @param answeredAt when the last reply came, {@link Ticks}
+ * @param askedAt when the question was asked that the last reply answered, {@link Ticks}
+ * @param generation the server's at that time
  */
-record Proofs(String instance, String epoch, Map<String, Long> applied, long answeredAt) {
-  static final Proofs NONE = new Proofs("", "", Map.of(), Ticks.LONG_AGO);
+record Proofs(String instance, String epoch, Map<String, Long> applied, long askedAt, int generation) {
+  static final Proofs NONE = new Proofs("", "", Map.of(), Ticks.LONG_AGO, 0);
 
   /** Whether a position was seen applied. */
   boolean cover(String wantedEpoch, long counter) {
@@ -31,13 +32,13 @@ record Proofs(String instance, String epoch, Map<String, Long> applied, long ans
   }
 
   /** These and what another reply of the same instance and epoch proved. */
-  Proofs and(Map<String, Long> positions, long now) {
+  Proofs and(Map<String, Long> positions, long asked) {
     Map<String, Long> merged = applied;
     if (!positions.equals(applied)) {
       merged = new HashMap<>(applied);
       merged.putAll(positions);
     }
-    return new Proofs(instance, epoch, merged, now);
+    return new Proofs(instance, epoch, merged, asked, generation);
   }
 
   /** The place in the current epoch, or null. */
@@ -46,7 +47,7 @@ record Proofs(String instance, String epoch, Map<String, Long> applied, long ans
   }
 
   /** Nothing is proved any more; where the server was last is kept for what people read. */
-  Proofs forgotten() {
-    return new Proofs("", epoch, Map.of(), Ticks.LONG_AGO);
+  Proofs forgotten(int next) {
+    return new Proofs("", epoch, Map.of(), Ticks.LONG_AGO, next);
   }
 }

@@ -70,6 +70,11 @@ public class ServerEngine implements Server {
   }
 
   @Override
+  public void beginQuestion() {
+    inside.proofs.beginQuestion();
+  }
+
+  @Override
   public void reset() {
     inside.proofs.reset();
   }
@@ -101,6 +106,11 @@ public class ServerEngine implements Server {
 
   // What is known of it
 
+  /** Return how often its proofs were dropped (BAR-63). */
+  int generation() {
+    return inside.proofs.generation();
+  }
+
   /** Whether a fresh proof covers this position: no I/O, no lock (BAR-35). */
   boolean holds(String epoch, long counter, long now) {
     return inside.proofs.hold(epoch, counter, now);
@@ -128,7 +138,7 @@ public class ServerEngine implements Server {
 
   // Parking and giving up
 
-  /** Waits for a need; true where it was settled at once and its group is over. */
+  /** Waits for a need; true where it was settled at once and its group may be over. */
   boolean park(Need need) {
     long now = Ticks.now();
     boolean ridesAlong;
@@ -139,10 +149,11 @@ public class ServerEngine implements Server {
       }
       inside.wantedAt = now;
       inside.hurried |= !need.group.follows;
-      Visibility answer = atOnce(need, now);
-      if (answer != null || need.leftOut) {
+      Proof proof = need.isPosition ? inside.proofs.kept(need, now) : null;
+      need.leftOut = proof == null && isOut(now);
+      if (proof != null || need.leftOut) {
         asker.ensureRunning();
-        return need.group.settle(need, answer);
+        return need.group.settle(need, proof != null ? Visibility.VISIBLE : null, proof);
       }
       ridesAlong = inside.waiters.add(need, need.epoch.equals(inside.proofs.now().epoch()) ? inside.lag(now) : 0);
       asker.ensureRunning();
@@ -155,34 +166,11 @@ public class ServerEngine implements Server {
     return false;
   }
 
-  private Visibility atOnce(Need need, long now) {
-    if (need.isPosition && holds(need.epoch, need.counter, now)) {
-      return Visibility.VISIBLE;
-    }
-    if (isOut(now)) {
-      need.leftOut = true;
-    }
-    return null;
-  }
-
   /** The barrier's deadline has passed, or it was cancelled. */
   void giveUp(Need need) {
     inside.lock.lock();
     try {
       inside.waiters.giveUp(need, Ticks.now());
-    } finally {
-      inside.lock.unlock();
-    }
-  }
-
-  /** Nobody may wait for a need: its last answer is this one. */
-  void refuse(Need need, Visibility answer) {
-    inside.lock.lock();
-    try {
-      if (!need.isDone()) {
-        need.answer = answer;
-        need.overloaded = true;
-      }
     } finally {
       inside.lock.unlock();
     }

@@ -10,8 +10,9 @@ final class ServerProofs {
   private final Object lock = new Object();
   private volatile Proofs proofs = Proofs.NONE;
   private volatile long answeredAt = Ticks.LONG_AGO;
-  private int resets; // guarded by the lock
+  private volatile int generation; // written under the lock, before the proofs are dropped
   private int askedUnder; // guarded by the lock
+  private long askedAt = Ticks.LONG_AGO; // likewise
 
   /** What is proved now. */
   Proofs now() {
@@ -23,57 +24,83 @@ final class ServerProofs {
     return answeredAt;
   }
 
-  /** A question is about to be asked. */
-  void asking() {
+  /** Return how often the proofs were dropped: an answer to a question from before may speak of other data (BAR-63). */
+  int generation() {
+    return generation;
+  }
+
+  /** The engine is about to ask. */
+  void begin() {
     synchronized (lock) {
-      askedUnder = resets;
+      askedUnder = generation;
+    }
+    beginQuestion();
+  }
+
+  /** A question begins: the age of what it proves counts from now (BAR-34). */
+  void beginQuestion() {
+    synchronized (lock) {
+      askedAt = Ticks.now();
     }
   }
 
-  /** Whether the data were replaced since: then the answer may speak of those before, and proves nothing. */
-  boolean wasOvertaken() {
+  /**
+   * The server has answered. Return by which question; null where the data were replaced since: the answer may speak of those
+   * before, and proves nothing.
+   */
+  Proof answered() {
     synchronized (lock) {
-      return askedUnder != resets;
+      if (askedUnder != generation) {
+        return null;
+      }
+      answeredAt = Ticks.now();
+      return new Proof(askedAt, generation, false);
     }
   }
 
   /** One reply proved this; true where it is of another instance or epoch, or the server went back. */
   boolean applied(String instance, String epoch, Map<String, Long> positions) {
-    long now = Ticks.now();
-    boolean replaced;
     synchronized (lock) {
-      if (askedUnder != resets) {
+      if (askedUnder != generation) {
         return false;
       }
-      Proofs before = proofs;
-      replaced = before.areReplacedBy(instance, epoch, positions);
-      proofs = replaced ? new Proofs(instance, epoch, Map.copyOf(positions), now) : before.and(positions, now);
-    }
-    answeredAt = now;
-    return replaced;
-  }
-
-  /** The server has answered, and is of a kind that proves no positions. */
-  void answered() {
-    if (proofs.epoch().isEmpty()) {
-      answeredAt = Ticks.now();
+      boolean replaced = proofs.areReplacedBy(instance, epoch, positions);
+      if (replaced) {
+        generation = generation + 1;
+        askedUnder = generation; // this reply is the first word of these data
+        proofs = new Proofs(instance, epoch, Map.copyOf(positions), askedAt, generation);
+      } else {
+        proofs = proofs.and(positions, askedAt);
+      }
+      return replaced;
     }
   }
 
   /** Drops every proof: the connection or the server's data may be another one. */
   void reset() {
     synchronized (lock) {
-      resets++;
-      proofs = proofs.forgotten();
+      generation = generation + 1;
+      proofs = proofs.forgotten(generation);
+      answeredAt = Ticks.LONG_AGO;
     }
-    answeredAt = Ticks.LONG_AGO;
   }
 
   /** Whether a fresh proof covers this position. */
   boolean hold(String epoch, long counter, long now) {
+    return isFresh(proofs, epoch, counter, now);
+  }
+
+  /** Return what proves a position without a question: an answer to others, which is fresh enough; null where nothing does. */
+  Proof kept(Need need, long now) {
     Proofs known = proofs;
+    return known.askedAt() >= need.freshFrom && isFresh(known, need.epoch, need.counter, now)
+        ? new Proof(known.askedAt(), known.generation(), true)
+        : null;
+  }
+
+  private static boolean isFresh(Proofs known, String epoch, long counter, long now) {
     long ttl = EngineSettings.now().freePathTtl();
-    return ttl > 0 && now - known.answeredAt() <= ttl && known.cover(epoch, counter);
+    return ttl > 0 && now - known.askedAt() <= ttl && known.cover(epoch, counter);
   }
 
   /** Where the server was last seen, for a person. */

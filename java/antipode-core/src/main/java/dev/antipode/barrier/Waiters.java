@@ -110,7 +110,6 @@ final class Waiters {
   boolean add(Need need, long lag) {
     need.parked = true;
     boolean ridesAlong = keep(need);
-    need.late = ridesAlong;
     need.firstRound = rounds + 1;
     if (need.group.timeout == 0 || overload(need, lag, need.group.since) != null) {
       looks.add(need);
@@ -253,12 +252,20 @@ final class Waiters {
   /**
    * Settles what the answers decide, and the proofs that came with them: the server has applied so much.
    *
+   * @param reached what these very answers proved of positions; empty where they proved nothing
+   * @param proof by which question they came
    * @param lag the server's, in nanoseconds, after this answer, for needs of the epoch that it is in ({@code current})
    */
   List<Group> answer(
-      List<WriteId> ids, List<Visibility> answers, Map<String, Long> reached, long now, String current, long lag) {
+      List<WriteId> ids,
+      List<Visibility> answers,
+      Map<String, Long> reached,
+      long now,
+      Proof proof,
+      String current,
+      long lag) {
     List<Group> released = new ArrayList<>();
-    if (!reached.equals(applied)) {
+    if (!reached.isEmpty() && !reached.equals(applied)) {
       applied = reached;
       movedAt = now;
       stuck.clear();
@@ -266,9 +273,9 @@ final class Waiters {
     for (int place = 0; place < ids.size(); place++) {
       WriteId id = ids.get(place);
       if (id.isPosition()) {
-        answerPosition((Ordered) id.version(), answers.get(place), now, released);
+        answerPosition((Ordered) id.version(), answers.get(place), now, proof, released);
       } else {
-        answerOther(id, answers.get(place), released);
+        answerOther(id, answers.get(place), proof, released);
       }
     }
     reached.forEach(
@@ -276,7 +283,7 @@ final class Waiters {
           PositionQueue queue = ordered.get(epoch);
           if (queue != null) {
             for (Need need : queue.reached(counter)) {
-              settle(need, Visibility.VISIBLE, released);
+              settle(need, Visibility.VISIBLE, proof, released);
             }
           }
           dropProbe(epoch, counter);
@@ -291,7 +298,7 @@ final class Waiters {
   List<Group> answerAll(Visibility answer) {
     List<Group> released = new ArrayList<>();
     for (Need need : takeAll()) {
-      settle(need, answer, released);
+      settle(need, answer, null, released);
     }
     return released;
   }
@@ -302,7 +309,7 @@ final class Waiters {
     for (Need need : takeAll()) {
       if (!need.isDone()) {
         need.leftOut = true;
-        settle(need, null, released);
+        settle(need, null, null, released);
       }
     }
     return released;
@@ -353,13 +360,13 @@ final class Waiters {
     }
   }
 
-  private void answerPosition(Ordered asked, Visibility answer, long now, List<Group> released) {
+  private void answerPosition(Ordered asked, Visibility answer, long now, Proof proof, List<Group> released) {
     PositionQueue queue = ordered.getOrDefault(asked.epoch(), new PositionQueue());
     Need first = queue.first();
     if (answer.isVisible()) {
       // Without a call of `applied` in the same reply this proves no more than what was asked.
       for (Need need : queue.reached(asked.counter())) {
-        settle(need, Visibility.VISIBLE, released);
+        settle(need, Visibility.VISIBLE, proof, released);
       }
       dropProbe(asked.epoch(), asked.counter());
     } else if (answer.unknownEpoch()) {
@@ -373,19 +380,20 @@ final class Waiters {
         }
         need.answer = answer;
         if (now - since >= need.group.timeout) {
-          settle(need, Visibility.unproven("unknown epoch: " + answer.reason(), UnprovenKind.HISTORY), released);
+          settle(need, Visibility.unproven("unknown epoch: " + answer.reason(), UnprovenKind.HISTORY), null, released);
         }
       }
     } else if (answer.isUnproven()) {
       // Positions of one epoch are a prefix: what cannot be proved up to here cannot be proved beyond.
       for (Need need : queue.fromCounter(asked.counter())) {
-        settle(need, answer, released);
+        settle(need, answer, null, released);
       }
       probes.remove(asked.epoch());
     } else if (first != null) {
       first.answer = answer;
       for (Need need : looks) { // what is not there up to here is not there beyond
-        if (need.isPosition
+        if (!need.isDone() // what is over changes no more
+            && need.isPosition
             && need.epoch.equals(asked.epoch())
             && Long.compareUnsigned(need.counter, asked.counter()) >= 0
             && need.firstRound <= rounds) {
@@ -395,28 +403,31 @@ final class Waiters {
     }
   }
 
-  private void answerOther(WriteId id, Visibility answer, List<Group> released) {
+  private void answerOther(WriteId id, Visibility answer, Proof proof, List<Group> released) {
     Set<Need> needs = others.getOrDefault(id, Set.of());
     if (!answer.isVisible() && !answer.isUnproven()) {
       for (Need need : needs) {
         need.answer = answer;
+        need.repeats = false;
       }
       return;
     }
     others.remove(id);
     for (Need need : needs) {
-      settle(need, answer, released);
+      settle(need, answer, proof, released);
     }
   }
 
-  private void settle(Need need, Visibility answer, List<Group> released) {
+  private void settle(Need need, Visibility answer, Proof proof, List<Group> released) {
     if (need.isDone()) {
       return;
     }
     count(need, -1);
     stuck.remove(need.key());
-    need.late = need.late || rounds > need.firstRound;
-    if (need.group.settle(need, answer)) {
+    if (need.isPosition && rounds > need.firstRound) { // the first look did not show it (BAR-63)
+      need.repeats = false;
+    }
+    if (need.group.settle(need, answer, proof)) {
       released.add(need.group);
     }
   }

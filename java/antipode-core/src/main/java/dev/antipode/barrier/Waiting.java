@@ -22,11 +22,13 @@ final class Waiting {
   /**
    * Blocks until every write is settled at its servers, or {@code timeout} nanoseconds have passed.
    *
+   * @param looksTwice several servers each show their writes once more when the last has shown them (BAR-64)
    * @throws BarrierInterruptedException where the thread is interrupted while it waits; its flag is set again
    */
-  static Group block(List<Asked> wanted, long timeout) {
+  static Group block(List<Asked> wanted, long timeout, boolean looksTwice) {
     CountDownLatch done = new CountDownLatch(1);
     Group group = new Group(timeout, done::countDown);
+    group.looksTwice = looksTwice;
     boolean whole = false;
     try {
       if (park(group, wanted)) {
@@ -104,8 +106,10 @@ final class Waiting {
   private static void overloaded(Group group) {
     group.overloaded = true;
     Visibility answer = Visibility.notYet("overloaded: as many barriers wait for it as this process allows");
-    for (Need need : group.needs) {
-      need.server.refuse(need, answer);
+    for (Need need : group.end()) {
+      need.server.giveUp(need); // first: what is over, no answer changes any more
+      need.answer = answer;
+      need.overloaded = true;
     }
   }
 

@@ -31,6 +31,12 @@ public interface Server {
    */
   void applied(String instance, String epoch, Map<String, Long> positions);
 
+  /**
+   * Note that a question begins: the age of what its reply proves counts from now (BAR-34). The engine says so before each
+   * question; a {@link Shim#await} that asks several times says it for each.
+   */
+  void beginQuestion();
+
   /** Drops every proof: the server's data may be others (a push of a full resynchronisation). From any thread. */
   void reset();
 

@@ -123,6 +123,7 @@ public final class PostgresqlShim extends Shim {
   public List<Visibility> await(List<WriteId> ids, Server server, Duration timeout) throws IOException, Refused {
     long deadline = System.nanoTime() + timeout.toNanos();
     while (true) {
+      server.beginQuestion();
       List<Visibility> answers = visible(ids, server);
       boolean isOver = deadline - System.nanoTime() <= POLL
           || server.interrupted()
