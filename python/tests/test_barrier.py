@@ -280,6 +280,26 @@ def test_one_replica_that_is_down_is_left_out_and_named() -> None:
         antipode.barrier(lineage, timeout=1)
 
 
+@pytest.mark.parametrize("leaps", [[600.0], [0.0, 600.0]], ids=["first silence", "later one"])
+def test_how_long_this_process_stood_still_is_no_silence_of_a_server(
+    monkeypatch: pytest.MonkeyPatch, leaps: list[float]
+) -> None:
+    """BAR-26, BAR-61: its machine was paused while a question was under way."""
+    clock, slept = time.monotonic, 0.0
+    monkeypatch.setattr(time, "monotonic", lambda: clock() + slept)
+
+    def breaks(ids: Sequence[WriteId], server: Server) -> Sequence[Visibility]:
+        nonlocal slept
+        if not leaps:
+            return [VISIBLE] * len(ids)
+        slept += leaps.pop(0)
+        raise ConnectionResetError("connection reset")
+
+    antipode.configure(replica_out_after=10, on_replica_out="fail")
+    fake_store("s", Target("healthy", breaks))
+    assert antipode.barrier(Lineage([WriteId("s", "k", antipode.Ordered("", 1))]), timeout=30).complete
+
+
 def test_a_replica_that_is_back_is_judged_by_what_it_answers() -> None:
     """BAR-27."""
     antipode.configure(replica_out_after=0.2)

@@ -191,6 +191,10 @@ class Server:
         """Whether it has not answered for `replica_out_after`, as far as is known lately."""
         if self._down_since is None or now - self._down_since < self._in_force.replica_out_after:
             return False
+        return self._is_asked(now)
+
+    def _is_asked(self, now: float) -> bool:
+        """Return whether its last silence was not long ago: somebody has asked it ever since."""
         return now - self._failed_at < _RETRY_S[1] + 2 * self.ask_timeout
 
     # Parking and giving up
@@ -448,8 +452,8 @@ class Server:
         """The server did not answer: proofs go, and after `replica_out_after` it is left out of every pass."""
         self._close_channel()
         now = time.monotonic()
-        if self._down_since is None:
-            self._down_since = asked_at
+        if self._down_since is None or not self._is_asked(now):  # nor does it count how long this process stood still
+            self._down_since = max(asked_at, now - self.ask_timeout)
         self._failed_at = now
         self._down_words = str(error) or type(error).__name__
         telemetry.request(self.store.name, "probe")
