@@ -79,7 +79,7 @@ Result<void> ReadCall::Wait() {
   const auto deadline = began + timeout;
   const auto in_vain = [&](Verdict verdict, const std::string& words) {
     StoreResult judged{verdict, words, std::chrono::steady_clock::now() - began, {}};
-    if (verdict == Verdict::kUnproven) judged.kind = UnprovenKind::kOther;
+    if (verdict == Verdict::kUnproven) judged.kind = UnprovenKind::kUnfit;
     return WaitedInVain(binding_.store->name(), std::move(judged), scope_);
   };
   const std::string server = binding_.store->name() + " at " + binding_.server->address();

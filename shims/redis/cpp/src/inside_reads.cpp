@@ -44,13 +44,6 @@ bool IsUnreadable(const redisReply* reply) {
   return text.substr(0, 6) == "NOPERM" || text.substr(0, 9) == "WRONGTYPE";
 }
 
-Error Unawaited() {
-  return {ErrorCode::kConfiguration, "AP504",
-          "it reads inside a MULTI what nobody has waited for, and inside nothing can be asked: begin the MULTI in the "
-          "scope that "
-          "reads, after its writes, or read before it"};
-}
-
 std::string AskMarks(const std::string& key, const std::vector<std::string>& fields) {
   std::vector<std::string_view> words = {"HMGET", key};
   words.insert(words.end(), fields.begin(), fields.end());
@@ -214,8 +207,10 @@ void Connection::Inside::AppendRead(Expected& expected, std::string_view packed,
   } else if (!multi_sent_) {
     read = NewRead(site);
   } else if (read = ReadCall::For(binding_, site); read != nullptr && !IsAwaited(*read)) {
-    refused_ = Unawaited();
-    return;
+    if (auto past = read->Past(); !past.ok()) {
+      refused_ = past.error();
+      return;
+    }
   }
   const auto serves = [&](const ReadPtr& each) { return each->Serves(*read); };
   if (multi_ && read != nullptr && std::none_of(multi_reads_.begin(), multi_reads_.end(), serves)) {
@@ -246,7 +241,7 @@ ReadPtr Connection::Inside::WaitNow(const Site& site) {
   std::vector<ReadPtr> awaited = {read};
   if (multi_ && multi_sent_) {
     awaited = multi_reads_;
-    if (!IsAwaited(*read)) refused_ = Unawaited();
+    if (auto past = IsAwaited(*read) ? Result<void>() : read->Past(); !past.ok()) refused_ = past.error();
   } else if (!WaitHere(*read)) {
     refused_ = LateError(*read);
     return read;  // a connection that broke says so by itself

@@ -150,6 +150,13 @@ void ReadCall::SawBeside(const Beside& beside) {
   }
 }
 
+Result<void> ReadCall::Past() const {
+  return ReadsThePast(binding_.name(),
+                      "it reads inside a MULTI what nobody has waited for, and inside nothing can be asked: begin the "
+                      "MULTI in the scope that reads, after its writes, or read before it",
+                      scope_);
+}
+
 Result<void> ReadCall::Finish() {
   if (!trouble_) return {};
   const auto milliseconds = std::chrono::round<std::chrono::milliseconds>(timeout_).count();

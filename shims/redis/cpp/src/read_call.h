@@ -73,6 +73,8 @@ class ReadCall {
   void SawBeside(const Beside& beside);
   // A recorded history is told of it by these.
   void ToldBy(std::shared_ptr<NotedReads> noted) { noted_ = std::move(noted); }
+  // What the policies say of a read inside a MULTI that was begun before what it is to show was waited for (SHIM-48).
+  Result<void> Past() const;
   // The read is over: what the policies say of a wait in vain.
   Result<void> Finish();
 

@@ -212,7 +212,7 @@ TEST_F(ReadsTest, EachReadOfABatchWaitsForItsOwnScope) {  // SHIM-44, SCOPE-24
   EXPECT_EQ(r.text(), "new");
 }
 
-TEST_F(ReadsTest, InsideAMultiWhatNobodyHasWaitedForIsRefused) {  // SHIM-44
+TEST_F(ReadsTest, InsideAMultiWhatNobodyHasWaitedForIsRefused) {  // SHIM-44, SHIM-48
   Connection a = Wrapped("a");
   Connection b = Wrapped("b1", StoreOptions(kStore).WaitOnRead(true).Timeout(10s));
   Scope scope;
@@ -221,7 +221,8 @@ TEST_F(ReadsTest, InsideAMultiWhatNobodyHasWaitedForIsRefused) {  // SHIM-44
   for (const char* read : {"GET k", "EVAL return 0"}) {
     const Reply r = b.Command(read);
     ASSERT_NE(r.error(), nullptr) << read;
-    EXPECT_EQ(r.error()->code, ErrorCode::kConfiguration);
+    EXPECT_EQ(r.error()->code, ErrorCode::kUnproven);
+    EXPECT_EQ(r.error()->message_code, "AP514");
   }
   ASSERT_TRUE(b.Command("DISCARD"));
   EXPECT_EQ(b.Command("GET k").text(), "new");
