@@ -47,8 +47,8 @@ struct Number {
 
 struct Numbers {
   std::mutex mutex;
-  std::unordered_map<std::string, std::shared_ptr<Number>>
-      all;  // by name and values: ten thousand barriers may end at once
+  // By name and values: ten thousand barriers may end at once.
+  std::unordered_map<std::string, std::shared_ptr<Number>> all;
   std::set<std::string, std::less<>> sites;
   std::vector<telemetry::Observe> observed;
   std::shared_ptr<TelemetrySink> sink;

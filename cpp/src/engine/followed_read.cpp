@@ -144,8 +144,8 @@ struct FollowedRead::Inside : std::enable_shared_from_this<Inside> {
   std::optional<Digest> Again() const {
     std::optional<Digest> now;
     const bool read = Quietly([&] { now = DigestOf(repeat); });
-    return read ? now : std::nullopt;  // GCC 12 leaves `now` as it finds it where an exception comes, and takes that
-                                       // for a digest
+    // GCC 12 leaves `now` as it finds it where an exception comes, and takes that for a digest.
+    return read ? now : std::nullopt;
   }
 
   void Put(std::string_view kind, const Writes& writes, std::string_view confirmed) {

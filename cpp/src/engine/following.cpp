@@ -21,8 +21,8 @@ std::atomic<int> unanswered{0};
 
 // Takes one of the places; false where all are taken.
 bool TakePlace() {
-  static const bool once =
-      (OnForkInChild([] { followed = unanswered = 0; }), true);  // what is followed is the parent's
+  // What is followed is the parent's.
+  static const bool once = (OnForkInChild([] { followed = unanswered = 0; }), true);
   static_cast<void>(once);
   int now = followed.load();
   while (now < most_followed.load()) {

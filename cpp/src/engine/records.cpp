@@ -171,8 +171,8 @@ std::shared_ptr<Group> Follow(const Plan& plan, const std::vector<Asked>& asked)
     PutBarrier(record, plan, asked, writes, unjudged);
   });
   if (group) return group;
-  PutBarrier(std::move(record), plan, asked, {},
-             unjudged);  // bounded: this one is not followed, and its record says that nobody knows
+  // Bounded: this one is not followed, and its record says that nobody knows.
+  PutBarrier(std::move(record), plan, asked, {}, unjudged);
   return std::make_shared<Group>(Duration::zero());
 }
 

@@ -86,8 +86,8 @@ void Repeats::End() {
 }
 
 void Repeats::AfterForkInChild() {
-  new std::vector<Job>(
-      std::move(jobs_));  // NOLINT(cppcoreguidelines-owning-memory): left where it is, with what it holds
+  // NOLINTNEXTLINE(cppcoreguidelines-owning-memory): left where it is, with what it holds.
+  new std::vector<Job>(std::move(jobs_));
   jobs_.clear();
   static_cast<void>(thread_.release());
   busy_ = false;

@@ -9,8 +9,8 @@ namespace {
 
 constexpr std::size_t kMostObjects = 200;
 constexpr int kInARow = 5;
-constexpr std::size_t kMostKept =
-    1000;  // unknown epochs, and keys and epochs that timed out; the oldest are forgotten first
+// Unknown epochs, and keys and epochs that timed out; the oldest are forgotten first.
+constexpr std::size_t kMostKept = 1000;
 constexpr std::size_t kMostAges = 128;
 constexpr Duration kAgeStep = std::chrono::milliseconds(100);
 std::atomic<Duration::rep> linger{std::chrono::duration_cast<Duration>(std::chrono::seconds(10)).count()};

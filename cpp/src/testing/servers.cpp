@@ -37,8 +37,8 @@ class Named {
     discovery::refresh.store(refresh_);
     discovery::retry.store(retry_);
     discovery::stands.store(stands_);
-    static_cast<void>(
-        registered_->ListBy([all = all()]() -> Result<Targets> { return all; }));  // nobody calls back here any more
+    // Nobody calls back here any more.
+    static_cast<void>(registered_->ListBy([all = all()]() -> Result<Targets> { return all; }));
   }
 
   Targets all() const {

@@ -83,8 +83,8 @@ TEST_F(EngineTest, AShimThatAnswersTooLittleOrThrowsProvesNothing) {
   ASSERT_NE(few.error(), nullptr);
   EXPECT_EQ(few.error()->code, ErrorCode::kUnproven);
   EXPECT_NE(few.error()->message.find("answers"), std::string::npos);
-  const BarrierResult thrown =
-      Barrier(Lineage(Object("thrown", "k")), BarrierOptions().Timeout(20s));  // BAR-13, BAR-30
+  // BAR-13, BAR-30.
+  const BarrierResult thrown = Barrier(Lineage(Object("thrown", "k")), BarrierOptions().Timeout(20s));
   ASSERT_NE(thrown.error(), nullptr);
   EXPECT_NE(thrown.error()->message.find("NOPERM"), std::string::npos);
   EXPECT_LT(thrown.waited(), 10s);

@@ -121,8 +121,8 @@ class Connection::Inside {
   std::optional<Unnamed> unnamed_;
   std::set<std::string, std::less<>> fetching_;  // names under which a FETCH may have been prepared by `SendPrepare`
   Moments moments_;
-  PGTransactionStatusType left_ =
-      PQTRANS_IDLE;  // the transaction's behind the last command that the shim has seen the end of
+  // The transaction's behind the last command that the shim has seen the end of.
+  PGTransactionStatusType left_ = PQTRANS_IDLE;
 
   // An asynchronous command or COPY that is under way.
   bool under_way_ = false;

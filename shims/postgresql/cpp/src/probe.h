@@ -18,8 +18,8 @@ struct Facts {
   bool recovering = false;
   std::string synchronous = "on";
   std::string wal_level = "replica";
-  std::string relaxed;  // the setting by which it may lose what it acknowledged or replayed, in a crash; empty where
-                        // there is none
+  // The setting by which it may lose what it acknowledged or replayed, in a crash; empty where there is none.
+  std::string relaxed;
   std::string user;
   bool marks = false;
   std::vector<std::pair<std::string, std::string>> unsure;  // what makes texts unsure that look like reads

@@ -39,8 +39,8 @@ struct Statement {
   std::vector<std::string> tables = {};  // for a recorded history: which it reads, as `TablesRead` has them
   Past past = {};
   bool may_prepare = false;      // one of several statements may prepare a transaction, and nobody tells
-  std::string transaction =
-      {};  // of PREPARE TRANSACTION and its ends: the name as it stands there; empty where it is not plain
+  // Of PREPARE TRANSACTION and its ends: the name as it stands there; empty where it is not plain.
+  std::string transaction = {};
 };
 
 // What a statement may do.

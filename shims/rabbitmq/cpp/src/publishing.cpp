@@ -38,8 +38,8 @@ Published Connection::Inside::Publish(amqp_channel_t channel, std::string_view e
   if (auto closed = wire_.Closed(channel)) return NotSent(*closed);
   const std::shared_ptr<Store>& store = told_->store;
   const int frame_max = amqp_get_frame_max(state());
-  const bool tracks =
-      told_->track && store->records();  // with mode=off what came in is passed on, nothing added (PROP-26)
+  // With mode=off what came in is passed on, nothing added (PROP-26).
+  const bool tracks = told_->track && store->records();
   Properties stamped(properties);
   std::optional<WriteId> own;
   const std::string key(!exchange.empty()      ? exchange

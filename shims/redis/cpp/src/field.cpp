@@ -14,8 +14,8 @@ namespace {
 
 using How = Shown::How;
 
-constexpr std::string_view kMostBytes =
-    "3072";  // a lineage at rest is at most so long; past that it is marked incomplete
+// A lineage at rest is at most so long; past that it is marked incomplete.
+constexpr std::string_view kMostBytes = "3072";
 
 constexpr std::string_view kWrites[] = {"HSET", "HMSET", "HSETNX", "HINCRBY", "HINCRBYFLOAT", "HDEL"};
 // Of these the reply has no lineage.

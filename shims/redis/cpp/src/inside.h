@@ -140,13 +140,13 @@ class Connection::Inside {
   std::deque<Reply> ready_;        // read ahead of the application, and settled when it takes them
   std::vector<ReadPtr> batch_reads_;  // the commands of one batch that wait for the same are one read
   std::shared_ptr<NotedReads> batch_noted_;
-  std::vector<ReadPtr>
-      multi_reads_;  // of an open MULTI: what was waited for before it, and what reads inside it collect
+  // Of an open MULTI: what was waited for before it, and what reads inside it collect.
+  std::vector<ReadPtr> multi_reads_;
   Moment multi_moment_;              // of what its EXEC will give
   WritePtr held_;  // pending for an open MULTI
   std::vector<Shown> queued_;  // how the replies in its EXEC's are to be read
-  std::vector<std::optional<std::size_t>>
-      queued_noted_;  // the places of its commands in what a history is told of them
+  // The places of its commands in what a history is told of them.
+  std::vector<std::optional<std::size_t>> queued_noted_;
   std::optional<Error> refused_;
   std::optional<std::chrono::steady_clock::time_point> until_;  // while a read waits: its deadline
   bool is_late_ = false;        // a read waited in vain for an answer here, and the connection is closed

@@ -16,8 +16,8 @@
 namespace antipode::redis {
 namespace {
 
-constexpr int kAgain =
-    3;  // a look is repeated so often where the history changed between two questions, or a push came
+// A look is repeated so often where the history changed between two questions, or a push came.
+constexpr int kAgain = 3;
 
 Failure OutOfReach(std::string words) { return {false, std::move(words)}; }
 Failure ByServer(const Value& error) { return {true, error.text}; }
@@ -76,8 +76,8 @@ Got<bool> Session::Greet(const Target& target) {
   if (!life.ok()) return life.failure();
   const Value& said = life->front();
   if (said.Code() == "NOAUTH") return ByServer(said);
-  run_id_ =
-      said.IsText() ? std::string(WordOf(said.text, "run_id")) : NewName();  // unknown: no other connection is the same
+  // Unknown: no other connection is the same.
+  run_id_ = said.IsText() ? std::string(WordOf(said.text, "run_id")) : NewName();
   if (version_.empty() && said.IsText()) version_ = WordOf(said.text, "redis_version");
   return true;
 }

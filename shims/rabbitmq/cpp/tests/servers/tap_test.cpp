@@ -70,8 +70,8 @@ TEST_F(TapTest, ArrivalIsPushed) {  // not found by polling, whose interval here
     const std::string mark = NewName("mark");
     auto waiting = std::async(std::launch::async, [&] { return Judge(Message(mark), 20s).satisfied(); });
     ASSERT_TRUE(Until([&] { return (*FindStore(kStore))->parked() > 0; }));
-    std::this_thread::sleep_for(
-        300ms);  // the reader knows of it by then, or the wait is longer, which another count has not
+    // The reader knows of it by then, or the wait is longer, which another count has not.
+    std::this_thread::sleep_for(300ms);
     const auto begun = std::chrono::steady_clock::now();
     b_.own().Publish(exchange, "", "x", {}, mark);
     ASSERT_TRUE(waiting.get());

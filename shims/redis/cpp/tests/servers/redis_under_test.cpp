@@ -234,8 +234,8 @@ void RedisUnderTest::Promote(const std::string& replica, const std::function<voi
   }
   const std::string old = std::exchange(primary_, replica);
   if (old == "a") return;
-  TheLab().Do("redis", "heal", nlohmann::json::array(),
-              {{"wait", false}});  // readers may use it: it follows the new one
+  // Readers may use it: it follows the new one.
+  TheLab().Do("redis", "heal", nlohmann::json::array(), {{"wait", false}});
   TheLab().Repoint("redis", old, replica);
 }
 

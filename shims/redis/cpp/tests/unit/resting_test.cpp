@@ -161,8 +161,8 @@ TEST(Field, TakesALongHashInOnePass) {
   const OwnReply hash = Pairs(std::vector<std::string>(2 * kFields, "x"));
   const auto begun = std::chrono::steady_clock::now();
   resting.Show(resting.Answers({"HVALS", "h"}), *hash);
-  EXPECT_LT(std::chrono::steady_clock::now() - begun,
-            std::chrono::seconds(2));  // far more where each field moves all after it
+  // Far more where each field moves all after it.
+  EXPECT_LT(std::chrono::steady_clock::now() - begun, std::chrono::seconds(2));
   EXPECT_EQ(hash->elements, kFields);
 }
 
