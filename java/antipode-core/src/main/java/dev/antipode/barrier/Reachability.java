@@ -16,10 +16,14 @@ final class Reachability {
     failure = null;
   }
 
-  /** It did not answer a question that was asked at {@code askedAt}. */
+  /**
+   * It did not answer a question that was asked at {@code askedAt}. How long this process itself stood still is no silence of
+   * the server (BAR-61): a question counts for as long as one may take.
+   */
   void failed(long askedAt, long now, String words) {
     Failure last = failure;
-    failure = new Failure(last == null ? askedAt : last.downSince, now, words);
+    boolean goesOn = last != null && isOfLate(last, now);
+    failure = new Failure(goesOn ? last.downSince : Math.max(askedAt, now - EngineSettings.now().askTimeout()), now, words);
   }
 
   /** Whether its last question had no answer. */
@@ -45,6 +49,11 @@ final class Reachability {
     if (last == null || now - last.downSince < EngineSettings.now().replicaOutAfter()) {
       return false;
     }
+    return isOfLate(last, now);
+  }
+
+  /** Return whether its last silence was not long ago: somebody has asked it ever since. */
+  private static boolean isOfLate(Failure last, long now) {
     return now - last.failedAt < RETRY_MOST + 2 * EngineSettings.now().askTimeout();
   }
 }
