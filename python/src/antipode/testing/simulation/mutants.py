@@ -133,6 +133,21 @@ def _old_proofs() -> Patches:
     yield patch.object(Server, "holds", holds)
 
 
+def _any_age() -> Patches:
+    """A proof may be as old as it likes when the barrier ends, as long as nobody dropped it."""
+    yield patch.object(Group, "_oldest", property(lambda _: -1e9))
+
+
+def _shown_once() -> Patches:
+    """A barrier that is to be complete takes what each server showed at its own time (BAR-64)."""
+    yield patch.object(Group, "_oldest", property(lambda self: self._moment - settings().free_path_ttl))
+
+
+def _nobody_abandons() -> Patches:
+    """The places of tasks whose event loop was closed stay taken."""
+    yield patch.object(Group, "abandon", _never)
+
+
 MUTANTS: Final[Mapping[str, Callable[[], Patches]]] = {
     "settled stays": _settled_stays,
     "age from answer": _age_from_answer,
@@ -146,6 +161,9 @@ MUTANTS: Final[Mapping[str, Callable[[], Patches]]] = {
     "releases twice": _releases_twice,
     "wall clock": _wall_clock,
     "old proofs": _old_proofs,
+    "any age": _any_age,
+    "shown once": _shown_once,
+    "nobody abandons": _nobody_abandons,
 }
 
 

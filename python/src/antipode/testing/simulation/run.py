@@ -92,9 +92,12 @@ class _Director:
         self.truth = self.happenings.truth
         self.is_over = False
         self.passes = 0
-        self._left = 0
+        self._open: set[object] = set()
         """Barriers that have begun and not ended."""
-        self._loop = SimulatedLoop()
+        self._loops = [SimulatedLoop()]
+        """The last one is in use: those before were closed while tasks were parked."""
+        self._of_loop: set[object] = set()
+        """Barriers of the tasks of the loop in use."""
         self._features = features
         self._stores: list[Store] = []
 
@@ -109,11 +112,14 @@ class _Director:
                 self.run.sleep(begun + one.at - self.run.now)
             if isinstance(one, Call):
                 self._begin(one)
+            elif one.what == "loop":
+                self._close_loop()
             else:
                 self.happenings.happen(one)
         self._await("the script's barriers", 20.0 + max((each.timeout for each in self.script.calls), default=0.0))
         self.happenings.heal()
-        self.run.sleep(1.5)
+        # Behind a leap nobody asks any more, and what was silent before counts as out for a while.
+        self.run.sleep(4.0 if any(name == "leap" for name, _, _ in self.truth.faults) else 1.5)
         if self._features.discovers:
             self.run.sleep(REFRESH_S)
             for store in self._stores:
@@ -142,11 +148,21 @@ class _Director:
         wanted = self._wanted(call)
         if not wanted:
             return
-        self._left += 1
+        ticket = object()
+        self._open.add(ticket)
         if call.by_task:
-            self._begin_task(call, wanted)
+            self._of_loop.add(ticket)
+            self._loops[-1].start(lambda: self._call_as_task(call, wanted, ticket), call.cancel_after)
         else:
-            self.run.spawn(lambda: self._call(call, wanted), "barrier")
+            self.run.spawn(lambda: self._call(call, wanted, ticket), "barrier")
+
+    def _close_loop(self) -> None:
+        """Close the event loop; nobody wakes its tasks any more."""
+        self.run.tell("the loop is closed")
+        self._loops[-1].end()
+        self._loops.append(SimulatedLoop())
+        self._open -= self._of_loop
+        self._of_loop.clear()
 
     def _wanted(self, call: Call) -> dict[int, list[int]]:
         wanted: dict[int, list[int]] = {}
@@ -162,30 +178,31 @@ class _Director:
 
     def _await(self, what: str, seconds: float) -> None:
         until = self.run.now + seconds
-        while self._left and (self.run.now < until or self.truth.leapt(until - seconds)):
+        while self._open and (self.run.now < until or self.truth.leapt(until - seconds)):
             self.run.sleep(0.05)
             until += self.happenings.take_leap()
-        if self._left:
-            self.truth.find("hang", f"{what}: {self._left} have not ended")
-            self._left = 0
+        if self._open:
+            self.truth.find("hang", f"{what}: {len(self._open)} have not ended")
+            self._open.clear()
 
     def close(self) -> None:
         """End the tasks of a run that was broken off, quietly."""
-        left = [task for task in self._loop.tasks if not task.done()]
+        left = [task for loop in self._loops for task in loop.tasks if not task.done()]
         if not left:
             return
         before = logging.root.manager.disable
         logging.disable(logging.CRITICAL)
         for task in left:
             task.get_coro().close()
-        self._loop.tasks.clear()
-        del left, task
+        for loop in self._loops:
+            loop.tasks.clear()
+        del left, task, loop
         gc.collect()
         logging.disable(before)
 
     # Barriers of threads
 
-    def _call(self, call: Call, wanted: Mapping[int, Sequence[int]]) -> None:
+    def _call(self, call: Call, wanted: Mapping[int, Sequence[int]], ticket: object) -> None:
         with open_scope(self._lineage(wanted)) as scope:
             for turn in range(call.repeats + 1):
                 if turn:
@@ -198,7 +215,7 @@ class _Director:
                     result = error.result
                 if not self._take(call, result, wanted, begun):
                     break
-        self._left -= 1
+        self._open.discard(ticket)
 
     def _take(self, call: Call, result: BarrierResult, wanted: Mapping[int, Sequence[int]], begun: float) -> bool:
         """Judge what came of a barrier; return whether it passed."""
@@ -225,10 +242,7 @@ class _Director:
 
     # Barriers of tasks
 
-    def _begin_task(self, call: Call, wanted: Mapping[int, Sequence[int]]) -> None:
-        self._loop.start(lambda: self._call_as_task(call, wanted), call.cancel_after)
-
-    async def _call_as_task(self, call: Call, wanted: Mapping[int, Sequence[int]]) -> None:
+    async def _call_as_task(self, call: Call, wanted: Mapping[int, Sequence[int]], ticket: object) -> None:
         try:
             with open_scope(self._lineage(wanted)):
                 for turn in range(call.repeats + 1):
@@ -245,7 +259,7 @@ class _Director:
             self.run.tell(f"cancelled {call}")
             raise
         finally:
-            self._left -= 1
+            self._open.discard(ticket)
 
     # The end
 
@@ -275,9 +289,9 @@ class _Director:
                 antipode.barrier(self._lineage(wanted), timeout=seconds, on_timeout="proceed", on_unproven="proceed")
             )
             self._take(call, found[0], wanted, begun)
-            self._left -= 1
+            self._open.discard(call)
 
-        self._left += 1
+        self._open.add(call)
         self.run.spawn(wait, "barrier")
         self._await("a barrier after everything was healed", seconds + 1.0)
         if found and found[0].satisfied is not passes:
@@ -286,7 +300,7 @@ class _Director:
 
     def _end(self) -> None:
         """See that nothing is left: no place taken, nothing parked, no actor, nobody asked for what is there."""
-        self._loop.end()
+        self._loops[-1].end()
         for store in self._stores:
             if store.parked_threads or store.parked_tasks or store.parked_entries:
                 taken = f"{store.parked_threads} threads, {store.parked_tasks} tasks, {store.parked_entries} entries"

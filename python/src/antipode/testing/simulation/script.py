@@ -111,7 +111,28 @@ def drawn(seed: int) -> Script:
         return _with_race(chance, script)
     if kind < 0.4:
         return _with_loss(chance, script)
-    return _with_crowd(chance, script) if kind < 0.45 else script
+    if kind < 0.45:
+        return _with_crowd(chance, script)
+    return _with_age(chance, script) if kind < 0.48 else script
+
+
+def _with_age(chance: random.Random, script: Script) -> Script:
+    """Return a script in which a server loses a write while its answer is under way, and the free path goes on."""
+    events = (Event(0.0, "write"), Event(0.5, "empty", node=1, value=1.0))
+    calls = tuple(
+        Call(0.5 - 0.3 * chance.random(), 1.0, ((0, 0),), repeats=8, pause=0.05) for _ in range(chance.choice((1, 2)))
+    )
+    features = replace(
+        script.features,
+        kinds=("position",),
+        servers=1,
+        ttl=0.25,
+        lag=0.002,
+        flight=0.15,
+        reconnect=5.0,
+        discovers=False,
+    )
+    return replace(script, features=features, events=events, calls=calls)
 
 
 def _with_crowd(chance: random.Random, script: Script) -> Script:
@@ -139,19 +160,18 @@ def _with_loss(chance: random.Random, script: Script) -> Script:
     at = 0.3 + 0.3 * chance.random()
     what = chance.choice(("empty", "empty", "empty", "restart", "failed copy"))
     events += [Event(at, what, 0, node, 1.0, 9) for node in range(1, script.features.servers + 1)]
-    calls = [
-        Call(at + chance.uniform(-0.3, 0.1), 1.0, ((0, 0),), repeats=4, pause=0.15 * chance.random()) for _ in range(4)
-    ]
-    kinds = ("callback", *script.features.kinds[1:]) if chance.random() < 0.5 else script.features.kinds
+    kind = chance.choice(("callback", "callback", "position", "position", *SHIMS))
     features = replace(
         script.features,
-        kinds=kinds,
-        ttl=chance.choice((0.0, 0.25)),
+        kinds=(kind, *script.features.kinds[1:]),
+        ttl=0.25 if kind == "position" else chance.choice((0.0, 0.25)),
         lag=0.002,
-        flight=chance.choice((0.02, 0.15)),
+        flight=chance.choice((0.02, 0.15, 0.15)),
         reconnect=5.0,
     )
-    return replace(script, features=features, events=tuple(events), calls=tuple(calls))
+    pause = chance.choice((0.01, 0.05, 0.1))
+    calls = tuple(Call(at + chance.uniform(-0.3, 0.1), 1.0, ((0, 0),), repeats=8, pause=pause) for _ in range(4))
+    return replace(script, features=features, events=tuple(events), calls=calls)
 
 
 def _with_race(chance: random.Random, script: Script) -> Script:
@@ -163,7 +183,7 @@ def _with_race(chance: random.Random, script: Script) -> Script:
         node = chance.randrange(2, script.features.servers + 2)
         at = late * chance.random()
         events.append(Event(at, what, 0, node, chance.choice((0.3, 1.0, 1.0)), chance.randrange(1, 4)))
-    form, whole = chance.random() < 0.3, chance.random() < 0.3
+    form, whole = chance.random() < 0.3, chance.random() < 0.5
     calls = [*script.calls, Call(0.002, chance.choice((1.0, 3.0)), ((0, 0),), by_task=form, is_complete=whole)]
     features = replace(script.features, lag=min(script.features.lag, 0.05))
     return replace(script, features=features, events=tuple(events), calls=tuple(calls))
@@ -209,6 +229,7 @@ _HAPPENINGS: Final[Mapping[str, float]] = {
     "sense": 0.08,
     "wall clock": 0.2,
     "leap": 0.04,
+    "loop": 0.06,
     "tune": 0.1,
 }
 """What there is beside writes, and in how many of the runs."""
