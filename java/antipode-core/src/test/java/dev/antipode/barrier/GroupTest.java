@@ -131,6 +131,19 @@ class GroupTest {
     assertThat(released).as("whoever comes first releases").isEqualTo(1);
   }
 
+  /** BAR-63: it was asked for again only for its age, and the answer is of other data: that is another moment. */
+  @Test
+  void whatOtherDataShowHasAnotherMoment() {
+    Group group = group();
+    settle(group, 0, proof(now, 0));
+    settleAndLook(group, 1, proof(now + LATER, 0));
+    assertThat(group.needs.get(0).repeats).isTrue();
+    first.generation++;
+    settleAndLook(group, 0, proof(now + 3 * LATER, 1));
+    assertThat(second.parked).containsExactly(group.needs.get(1));
+    assertThat(released).isZero();
+  }
+
   /** BAR-63: the one that was opened first is settled again, and its thread looks, before the other one is opened. */
   @Test
   void twoThreadsThatLookAtOnceOpenANeedOnce() {
@@ -177,6 +190,26 @@ class GroupTest {
     assertThat(released).isEqualTo(1);
   }
 
+  /** BAR-63: what was settled again meanwhile is not what the copy showed to be stale. */
+  @Test
+  void whatWasSettledAgainIsNotOpenedByAnOldCopy() {
+    Parking third = new Parking();
+    Group group = group(false, first, second, third);
+    for (int number = 0; number < 2; number++) {
+      settle(group, number, proof(now, 0));
+    }
+    assertThat(settle(group, 2, proof(now, 0))).isTrue();
+    first.generation++;
+    second.generation++;
+    third.generation++;
+    first.meanwhile = () -> settleAndLook(group, 0, proof(now, 1));
+    second.meanwhile = () -> settleAndLook(group, 1, proof(now, 1));
+    Group.releaseAll(List.of(group));
+    assertThat(List.of(first.parked, second.parked, third.parked)).allMatch(each -> each.size() == 1);
+    settleAndLook(group, 2, proof(now, 1));
+    assertThat(released).isEqualTo(1);
+  }
+
   /** BAR-63: where the last one was settled by what others had asked for, the moment is now, and its age is that one's. */
   @Test
   void whatIsSettledByAKeptProofHasNowAsItsMoment() {
@@ -196,9 +229,11 @@ class GroupTest {
     first.generation++;
     List<Need> open = new ArrayList<>();
     group.needs.get(0).parked = true;
+    second.generation++;
     first.meanwhile = () -> open.addAll(group.end());
     settleAndLook(group, 1, proof(now, 0));
-    assertThat(open).containsExactly(group.needs.get(0));
+    assertThat(second.parked).as("nothing is opened behind the end").isEmpty();
+    assertThat(open).containsExactly(group.needs.get(0), group.needs.get(1));
     assertThat(open.get(0).parked).as("no server counts it").isFalse();
     assertThat(open.get(0).answer).isNull();
   }
@@ -224,5 +259,16 @@ class GroupTest {
     settleAndLook(group, 1, proof(Ticks.now() + LATER, 0));
     assertThat(released).isEqualTo(1);
     assertThat(first.parked).isEmpty();
+  }
+
+  /** BAR-53, BAR-64: one server that was named is one server. */
+  @Test
+  void aServerAloneThatWasNamedIsNotAskedTwice() {
+    Group group = group(false, first);
+    group.looksTwice = true;
+    group.divide(group.needs.get(0), List.of(second));
+    group.settle(group.needs.get(0), Visibility.VISIBLE);
+    settleAndLook(group, 1, proof(now, 0));
+    assertThat(released).isEqualTo(1);
   }
 }

@@ -17,6 +17,7 @@ import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
 
 /** A server that has the write up to {@code applied}, and can lose what it had: pointed at another primary, say. */
 final class Replica extends Fake {
@@ -24,6 +25,7 @@ final class Replica extends Fake {
   volatile String instance;
   volatile Server server;
   final List<Long> askedAt = new CopyOnWriteArrayList<>();
+  final AtomicInteger shown = new AtomicInteger();
   private final boolean hasPositions;
   private final long slow;
 
@@ -50,14 +52,16 @@ final class Replica extends Fake {
     if (hasPositions) {
       server.applied(now, "e1", Map.of("e1", reached));
     }
-    return Collections.nCopies(ids.size(), reached >= 5 ? Visibility.VISIBLE : Visibility.notYet("behind"));
+    if (reached < 5) {
+      return Collections.nCopies(ids.size(), Visibility.notYet("behind"));
+    }
+    shown.incrementAndGet();
+    return Collections.nCopies(ids.size(), Visibility.VISIBLE);
   }
 
-  /** Block until each was asked so often at least. */
-  static void untilAsked(int times, Replica... replicas) {
-    for (Replica each : replicas) {
-      EngineTest.until(() -> each.askedAt.size() >= times);
-    }
+  /** Blocks until it was asked so often at least. */
+  void untilAsked(int times) {
+    EngineTest.until(() -> askedAt.size() >= times);
   }
 
   /** Registers servers of one store. */
