@@ -16,6 +16,8 @@ import pytest
 import redis
 import redis.asyncio
 from antipode import UnprovenKind, discovery
+from antipode.discovery import ClientServers
+from antipode.store import registry
 from antipode.testing import isolated
 from antipode_lab.stores.redis import RedisStore
 from regions import STORE, until
@@ -242,6 +244,20 @@ def test_what_nobody_holds_but_a_part_of_the_wrap(redis_lab: RedisStore, what: s
     gc.collect()
     kept.connection_pool.connection_kwargs["port"] = redis_lab.server("b1").port
     assert_judged(redis_lab, "b1")
+
+
+def test_clients_that_are_gone_are_looked_at_no_more(redis_lab: RedisStore) -> None:
+    """BAR-52: their servers stay, as nobody names others. A service may make a client a request."""
+    lineage = write(redis_lab, "k")
+    for _ in range(20):
+        with antipode_redis.wrap(redis.Redis.from_url(redis_lab.url("b1")), STORE) as client:
+            client.get("k")
+        del client
+    gc.collect()
+    assert look(lineage, 10).verdict is antipode.Verdict.VISIBLE
+    assert address(redis_lab, "b1") in registry().need(STORE).replicas
+    followed = [each for each in registry().need(STORE)._discoveries.values() if isinstance(each, ClientServers)]
+    assert len(followed) < 3
 
 
 @KINDS

@@ -60,12 +60,12 @@ class Leads:
         found = met[place] = Met(weakref.ref(own, lambda _: met.pop(place, None)), pool, place_of(own), target)
         return found
 
-    def look(self, _: Any = None) -> object:
+    def look(self) -> object:
         """Return what decides where the client leads; equal as long as it leads where it led."""
         led = {(each.target.address, place_of(own)) for each, own in self._alive()}
         return [look_at(pool) for pool in self._distinct()], led
 
-    def servers(self, _: Any = None) -> Sequence[Target]:
+    def servers(self) -> Sequence[Target]:
         """Return the servers to which it will lead. Raises what the client raises where a pool's cannot be known."""
         found: dict[str, Target] = {}
         for each, own in self._alive():

@@ -20,6 +20,7 @@ from antipode_redis.aio import AsyncRecordingRedis
 from antipode_redis.binding import Binding
 from antipode_redis.client import RecordingRedis, recording_class
 from antipode_redis.envelopes import Envelopes
+from antipode_redis.leading import Leads
 from antipode_redis.marker import Marker, marker
 from antipode_redis.pools import plain_pool
 from antipode_redis.probe import CLUSTER, Facts, probe
@@ -101,7 +102,8 @@ def wrap(
     listed = replicas is not None
     if source is None:
         leads, name = binding.leads, f"a {type(client).__name__}"
-        joined.follow_client(leads, leads.look, leads.servers, name, listed=listed).found([target] if is_known else [])
+        followed = joined.follow_client(leads, Leads.look, Leads.servers, name, listed=listed)  # holds them weakly
+        followed.found([target] if is_known else [])
         binding.server = joined.server_at(target.address)
     else:
         joined.discover(source.name, source.ask, key=source.key, listed=listed)
