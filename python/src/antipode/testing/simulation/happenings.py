@@ -49,7 +49,8 @@ class Happenings:
         node = cluster.nodes[event.node % len(cluster.nodes)]
         self.run.tell(str(event))
         if event.what != "write":
-            self.truth.quiet_from = max(self.truth.quiet_from, self.run.now + event.value)
+            unanswered = 1.0 if event.what == "silence" else 0.0  # so long a question waits that is asked in it
+            self.truth.quiet_from = max(self.truth.quiet_from, self.run.now + event.value + unanswered)
         if event.what in _PROCESS or event.what in _DISCOVERY:
             self.run.troubles[event.what] = max(self.run.troubles.get(event.what, 0.0), self.run.now + event.value)
             self.truth.faults.append((event.what, self.run.now, self.run.now + event.value))
