@@ -85,6 +85,9 @@ class Truth:
             exposure = max(self.ttl, longest)
         else:
             exposure = self.ttl + 3 * longest
+            for place in wanted:  # where one is asked for after the other, the moment stays for all turns
+                if self.clusters[place].is_paced:
+                    exposure += len(self.clusters[place].writes) * (longest + 0.03)
         for place, node in judged:
             for number in wanted[place]:
                 ago = self.run.now - node.lost_at(number)
