@@ -49,7 +49,7 @@ final class JedisArrivals implements ConnectionProvider {
       return;
     }
     try {
-      Target server = JedisTargets.reachedBy(plain, binding.target(), remote);
+      Target server = JedisTargets.reachedBy(plain, binding.target(), socket, remote);
       if (server != null && JedisTargets.leadsPlainly(plain)) {
         binding.store().reach(binding.options(), server, socket, made -> !((Socket) made).isClosed());
       } else if (server != null) { // the application's own code may lead there again (BAR-62)

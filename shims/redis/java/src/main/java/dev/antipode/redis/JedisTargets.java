@@ -3,11 +3,14 @@ package dev.antipode.redis;
 import dev.antipode.ConfigurationException;
 import java.io.IOException;
 import java.lang.reflect.Field;
+import java.lang.reflect.InvocationTargetException;
+import java.lang.reflect.Method;
 import java.net.InetSocketAddress;
 import java.net.Socket;
 import java.util.Collection;
 import java.util.function.Supplier;
 import java.util.stream.Stream;
+import javax.net.ssl.SSLSocket;
 import redis.clients.jedis.Connection;
 import redis.clients.jedis.ConnectionFactory;
 import redis.clients.jedis.DefaultJedisClientConfig;
@@ -25,6 +28,8 @@ import redis.clients.jedis.providers.SentineledConnectionProvider;
 /** Where a client of Jedis connects to, and what it keeps to itself. */
 final class JedisTargets {
   private static final Field SOCKET = field(Connection.class, "socket"); // looked at whenever a connection is handed out
+  private static final Method ENCRYPTION =
+      method(DefaultJedisSocketFactory.class, "createSslSocket", HostAndPort.class, Socket.class);
 
   private JedisTargets() {}
 
@@ -95,18 +100,16 @@ final class JedisTargets {
     return builder != null && builder.getSocketFactory().getClass() == DefaultJedisSocketFactory.class;
   }
 
-  /** Return the server that a connection of a client has reached; null where that client's target can be no other one. */
-  static Target reachedBy(ConnectionProvider client, Target target, InetSocketAddress remote) {
+  /** Return the server that a client's connection has reached; null where that client's target can be no other one. */
+  static Target reachedBy(ConnectionProvider client, Target target, Socket socket, InetSocketAddress remote) {
     Connection.Builder builder = builder(client);
     if (builder == null || !(builder.getSocketFactory() instanceof DefaultJedisSocketFactory sockets)) {
       return null; // Sentinels say it themselves
     }
-    JedisClientConfig config = builder.getClientConfig();
-    // A certificate names no address: where a name leads to several servers, TLS is asked by that name.
-    if (config.isSsl() ? target.mayLeadTo(remote) : target.leadsOnlyTo(remote)) {
+    if (target.leadsOnlyTo(remote)) {
       return null;
     }
-    Target reached = fixed(config, null, new HostAndPort(remote.getAddress().getHostAddress(), remote.getPort()));
+    Target reached = arrivedAt(builder.getClientConfig(), sockets, socket, remote);
     if (sockets.getClass() == DefaultJedisSocketFactory.class) {
       return reached;
     }
@@ -119,6 +122,44 @@ final class JedisTargets {
       return reached.connect(timeoutMillis);
     };
     return new Target(reached.address(), dial, reached.identity(), reached.database());
+  }
+
+  private static Target arrivedAt(
+      JedisClientConfig config, DefaultJedisSocketFactory sockets, Socket socket, InetSocketAddress remote) {
+    String host = remote.getAddress().getHostAddress();
+    Target.Dial plain = Target.plain(host, remote.getPort());
+    Target.Dial dial =
+        socket instanceof SSLSocket tls ? tls(plain, sockets, named(tls, host), remote.getPort()) : plain;
+    return Target.fixed(
+        socket instanceof SSLSocket, host, remote.getPort(), dial, credentials(config), config.getDatabase());
+  }
+
+  /** Return the name that a connection's certificate had to have: certificates name no address (BAR-52). */
+  private static String named(SSLSocket socket, String otherwise) {
+    String name = socket.getSession().getPeerHost();
+    return name == null ? otherwise : name;
+  }
+
+  /** A way to a place whose certificate has to name this host, by the settings of the application's own sockets. */
+  private static Target.Dial tls(Target.Dial place, DefaultJedisSocketFactory sockets, String host, int port) {
+    return timeoutMillis -> {
+      Socket open = place.connect(timeoutMillis);
+      boolean isReady = false;
+      try {
+        SSLSocket made = (SSLSocket) ENCRYPTION.invoke(sockets, new HostAndPort(host, port), open);
+        made.startHandshake();
+        isReady = true;
+        return made;
+      } catch (InvocationTargetException error) { // its verifier of names, or its store of keys
+        throw new IOException(error.getCause().getMessage(), error.getCause());
+      } catch (IllegalAccessException error) {
+        throw new IllegalStateException(error); // it was made accessible
+      } finally {
+        if (!isReady) {
+          open.close();
+        }
+      }
+    };
   }
 
   /** One whose own way to make sockets may lead elsewhere than it says: ours are made by it, too (BAR-52). */
@@ -226,9 +267,23 @@ final class JedisTargets {
       field.setAccessible(true);
       return field;
     } catch (ReflectiveOperationException | RuntimeException error) {
-      throw new ConfigurationException(
-          "AP501",
-          "this version of Jedis has no " + owner.getSimpleName() + "." + name + ": Antipode was made for 8.0", error);
+      throw lacks(owner, name, error);
     }
+  }
+
+  private static Method method(Class<?> owner, String name, Class<?>... kinds) {
+    try {
+      Method method = owner.getDeclaredMethod(name, kinds);
+      method.setAccessible(true);
+      return method;
+    } catch (ReflectiveOperationException | RuntimeException error) {
+      throw lacks(owner, name, error);
+    }
+  }
+
+  private static ConfigurationException lacks(Class<?> owner, String name, Exception error) {
+    return new ConfigurationException(
+        "AP501",
+        "this version of Jedis has no " + owner.getSimpleName() + "." + name + ": Antipode was made for 8.0", error);
   }
 }

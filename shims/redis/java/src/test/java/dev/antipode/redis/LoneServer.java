@@ -20,16 +20,23 @@ final class LoneServer implements AutoCloseable {
 
   private static final int TRIES = 20;
 
+  private final String host;
   private final Path folder;
   private Process process;
   private int port;
 
   LoneServer(String... options) {
+    this("127.0.0.1", List.of(options));
+  }
+
+  /** One at another address of this machine. */
+  LoneServer(String host, List<String> options) {
+    this.host = host;
     try {
       folder = Files.createTempDirectory("antipode-lone-");
       boolean listens = false;
       for (int tries = 0; tries < TRIES && !listens; tries++) {
-        start(List.of(options));
+        start(options);
         RedisServers.until(() -> answers() || !process.isAlive(), "the server listens");
         listens = process.isAlive();
       }
@@ -53,7 +60,7 @@ final class LoneServer implements AutoCloseable {
     int[] ports = ThreadLocalRandom.current().ints(FIRST_PORT, 65_536).distinct().limit(2).toArray();
     port = ports[0];
     List<String> command = new ArrayList<>(List.of(
-        "redis-server", "--bind", "127.0.0.1", "--port", String.valueOf(port), "--cluster-port",
+        "redis-server", "--bind", host, "--port", String.valueOf(port), "--cluster-port",
         String.valueOf(ports[1]), "--save", "", "--dir", folder.toString()));
     command.addAll(options);
     process = new ProcessBuilder(command).redirectErrorStream(true).redirectOutput(log().toFile()).start();
@@ -62,7 +69,7 @@ final class LoneServer implements AutoCloseable {
   /** This one, and not whoever has the port. */
   private boolean answers() {
     try (Socket socket = new Socket()) {
-      socket.connect(new InetSocketAddress("127.0.0.1", port), 200);
+      socket.connect(new InetSocketAddress(host, port), 200);
       socket.setSoTimeout(2000);
       socket.getOutputStream().write("INFO server\r\nQUIT\r\n".getBytes(StandardCharsets.US_ASCII));
       String said = new String(socket.getInputStream().readAllBytes(), StandardCharsets.US_ASCII);
