@@ -80,8 +80,9 @@ final class JedisTargets {
   /** The server to which a mapper leads now, and not the one that was said: that may be another one of the store (BAR-52). */
   private static Target fixed(JedisClientConfig config, HostAndPortMapper mapper, HostAndPort said) {
     HostAndPort place = mapped(mapper, said);
+    boolean isTls = config.isSsl() || config.getSslOptions() != null; // each alone makes Jedis encrypt
     return Target.fixed(
-        config.isSsl(), place.getHost(), place.getPort(), dial(config, () -> place), credentials(config), config.getDatabase());
+        isTls, place.getHost(), place.getPort(), dial(config, () -> place), credentials(config), config.getDatabase());
   }
 
   private static HostAndPort mapped(HostAndPortMapper mapper, HostAndPort said) {
