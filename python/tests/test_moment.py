@@ -27,6 +27,10 @@ class PositionShim(FakeShim):
     capabilities: ClassVar[Capabilities] = Capabilities(versions="position")
 
 
+class PacedShim(FakeShim):
+    own_pace: ClassVar[float] = 0.005
+
+
 class QuietChannel:
     """A channel that says nothing."""
 
@@ -228,8 +232,25 @@ def test_objects_that_are_asked_for_in_turns_pass() -> None:
         asked = objects[turn % 3]
         return [VISIBLE if each == asked else not_yet("it is not its turn", unanswered=True) for each in ids]
 
-    fake_store(STORE, Target("paced", answer))
+    fake_store(STORE, Target("paced", answer), shim=PacedShim)
     assert antipode.barrier(Lineage(objects), timeout=30).satisfied
+
+
+def test_a_server_that_is_silent_for_a_while_makes_another_moment() -> None:
+    """BAR-63: what the other one showed before may be gone when it speaks again."""
+    antipode.configure(free_path_ttl=0)
+    there, late = two_servers(positions=False)
+
+    def loads(ids: Sequence[WriteId], server: Server) -> Sequence[Visibility]:
+        late.applied = 0  # it loses what it has shown, in silence
+        there.answer = there._judge
+        return [not_yet("it is loading", unanswered=True)] * len(ids)
+
+    waiting = Waiting(OBJECT, 2.0)
+    until(lambda: len(there.asked_at) >= 1 and len(late.asked_at) >= 1)
+    there.answer = loads
+    late.applied = 5
+    assert not waiting.end().satisfied
 
 
 def test_an_answer_that_proves_no_position_is_none_of_an_earlier_one() -> None:

@@ -414,6 +414,7 @@ class Server:
             now = time.monotonic()
             proof = Proof(self._asked_at, self._asked_under)
             applied, proved_at, _ = self._proofs
+            self.waiters.in_turns = shim.own_pace > 0
             if proved_at != self._asked_at:  # this answer proves no position: what an earlier one proved is as old
                 applied = {}
             released = self.waiters.answer(ids, answers, applied, now, proof, self._epoch, self._lag(now))

@@ -76,6 +76,8 @@ class Waiters:
         """Those of them that nobody waits for."""
         self.looks: list[Need] = []
         """Those that only look (`timeout=0`)."""
+        self.in_turns = False
+        """An answer that says nothing of a write says that its turn has not come, and not that the server is silent."""
         self.probes: dict[str, tuple[int, float, WriteId]] = {}
         """The least position of an epoch that was given up, since when it was wanted: one prober goes on for it."""
         self._ordered: dict[str, PositionQueue] = {}
@@ -371,7 +373,7 @@ class Waiters:
         if answer.verdict is Verdict.NOT_YET:
             for need in others.get(write_id, ()):
                 need.answer = answer
-                need.repeats &= answer.unanswered
+                need.repeats &= answer.unanswered and self.in_turns
             return
         for need in others.pop(write_id, ()):
             self._settle(need, answer, released, proof)
