@@ -383,6 +383,23 @@ def test_a_client_that_is_gone_before_it_led_anywhere_is_not_waited_for() -> Non
     assert source not in store._discoveries.values()
 
 
+def test_a_barrier_that_waits_for_a_client_to_be_known_goes_on_where_it_is_gone() -> None:
+    """BAR-52."""
+    store = primary_alone()
+    pool = Pool()
+    follow(store, pool)
+    results: list[antipode.BarrierResult] = []
+    thread = threading.Thread(target=lambda: results.append(judge(60)), daemon=True)
+    began = time.monotonic()
+    thread.start()
+    until(lambda: store.parked_threads == 1)
+    del pool
+    gc.collect()
+    thread.join(60)
+    assert [result.complete for result in results] == [True]
+    assert time.monotonic() - began < 30
+
+
 def test_a_client_that_leads_elsewhere_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """BAR-52: the application's own code opens its connections; it is asked again, and what it once named stays."""
     monkeypatch.setattr(discovery, "REFRESH_S", 0.0)

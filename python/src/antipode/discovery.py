@@ -85,11 +85,15 @@ class Discovery(Server):
             return False
         self.servers = self.store.take_answer(self, targets)
         self._given_at = time.monotonic()
+        self._go_on()
+        return True
+
+    def _go_on(self) -> None:
+        """Have whoever waits here wait at each of the known servers."""
         with self._lock:
             parked, self._parked = self._parked, []
             over = [need.group for need in parked if self._divide(need)]
         release_all(over)
-        return True
 
     def _divide(self, need: Need) -> bool:
         for each in need.group.divide(need, list(self.servers.values())):
@@ -237,6 +241,7 @@ class ClientServers(Discovery):
     def _ask_client(self) -> Sequence[Any]:
         client = self._client()
         if client is None:
+            self._go_on()  # nobody waits for what it would have said
             return ()
         looked, varies, targets = self._look(client), self._varies_of(client), self._ask_of(client)
         if looked == self._looked and varies and targets:
