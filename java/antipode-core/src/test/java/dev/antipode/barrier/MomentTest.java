@@ -128,20 +128,6 @@ class MomentTest {
     assertThat(barrier(wanted, MINUTE).satisfied()).isTrue();
   }
 
-  /** BAR-63: what an earlier question proved is as old as that one, and not as the barrier that it served. */
-  @Test
-  void whatAnEarlierQuestionProvedIsAsOldAsThatOne() {
-    configure(Duration.ofSeconds(1));
-    register(true);
-    assertThat(barrier(POSITION, Duration.ofMillis(50)).satisfied()).isFalse();
-    there.applied = 0;
-    untilOld(there, 600);
-    CompletableFuture<BarrierResult> waiting = waiting(proceeding(POSITION, Duration.ofSeconds(3)));
-    untilOld(there, 1300);
-    late.applied = 5;
-    assertThat(waiting.join().satisfied()).isFalse();
-  }
-
   /** Blocks until the last question to a server was asked so many milliseconds ago. */
   private static void untilOld(Replica replica, long millis) {
     until(() -> Ticks.now() - last(replica.askedAt, 1) > TimeUnit.MILLISECONDS.toNanos(millis));

@@ -96,6 +96,22 @@ class ProofsTest {
     }
   }
 
+  /** BAR-63: not as old as the barrier that it serves, and none for who wants a later one. */
+  @Test
+  void whatAnEarlierQuestionProvedIsAsOldAsThatOne() {
+    Antipode.configure(Settings.defaults().freePathTtl(LONG));
+    ServerProofs proofs = new ServerProofs();
+    proofs.begin();
+    assertThat(proofs.applied("i1", "e1", Map.of("e1", 5L))).isTrue();
+    Proof own = proofs.answered();
+    assertThat(own.generation()).isEqualTo(1);
+    logStore();
+    Need need = new Group(0, () -> { }).add(WriteId.position("log", "e1", 5), server());
+    assertThat(proofs.kept(need, Ticks.now())).isEqualTo(new Proof(own.askedAt(), 1, true));
+    need.freshFrom = own.askedAt() + 1;
+    assertThat(proofs.kept(need, Ticks.now())).isNull();
+  }
+
   /** BAR-33, EPOCH-15. */
   @ParameterizedTest
   @ValueSource(strings = {"instance", "epoch", "back"})
