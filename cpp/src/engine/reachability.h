@@ -16,10 +16,16 @@ namespace antipode {
 inline constexpr Duration kFirstRetry = std::chrono::milliseconds(50);
 inline constexpr Duration kLongestRetry = std::chrono::milliseconds(500);
 
+/// How long one question may take.
+inline Duration AskTimeout() {
+  return std::min<Duration>(std::chrono::seconds(1), Duration(InForce()->replica_out_after) / 2);
+}
+
 class Reachability {
  public:
+  /// How long the process itself stood still is no silence: one question counts as no more than it may take (BAR-61).
   void Failed(TimePoint asked_at, TimePoint now, std::string words) {
-    if (!down_since_) down_since_ = asked_at;
+    if (!down_since_ || !IsAsked(now)) down_since_ = std::max(asked_at, now - AskTimeout());
     failed_at_ = now;
     words_ = std::move(words);
   }
@@ -34,14 +40,13 @@ class Reachability {
 
   /// Whether it has not answered for `replica_out_after`, as far as is known lately.
   bool IsOut(TimePoint now) const {
-    if (!down_since_) return false;
-    const Duration out_after = InForce()->replica_out_after;
-    if (now - *down_since_ < out_after) return false;
-    const Duration ask_timeout = std::min<Duration>(std::chrono::seconds(1), out_after / 2);
-    return now - failed_at_ < kLongestRetry + 2 * ask_timeout;
+    return down_since_ && now - *down_since_ >= InForce()->replica_out_after && IsAsked(now);
   }
 
  private:
+  // Whether its last silence was not long ago: somebody has asked it ever since.
+  bool IsAsked(TimePoint now) const { return now - failed_at_ < kLongestRetry + 2 * AskTimeout(); }
+
   std::optional<TimePoint> down_since_;
   TimePoint failed_at_{};
   std::string words_;

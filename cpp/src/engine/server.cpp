@@ -20,10 +20,7 @@ const std::string& Server::address() const noexcept { return inside_->address; }
 
 const std::any& Server::target() const noexcept { return inside_->target; }
 
-std::chrono::nanoseconds Server::AskTimeout() const {
-  const Duration out_after = InForce()->replica_out_after;
-  return std::min<Duration>(std::chrono::seconds(1), out_after / 2);
-}
+std::chrono::nanoseconds Server::AskTimeout() const { return antipode::AskTimeout(); }
 
 void Server::Applied(const std::string& instance, const std::string& epoch, const Ends& positions) {
   const TimePoint now = Clock::now();
