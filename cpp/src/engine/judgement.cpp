@@ -157,7 +157,7 @@ std::string CureOf(UnprovenKind kind, const std::string& store) {
   switch (kind) {
     case UnprovenKind::kHistory:
       return "The write may be lost. After a restore or failover, check it and run: antipode epoch settle " + store +
-             " EPOCH --at URL";
+             " EPOCH --position N --at URL";
     case UnprovenKind::kRight:
       return "Give the login of " + store + " the right, as an administrator: antipode init prints how.";
     case UnprovenKind::kConnection:

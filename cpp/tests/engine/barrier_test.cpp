@@ -331,7 +331,8 @@ TEST_F(BarrierTest, AFallbackIsJudgedAndNotTriedWhereSomethingIsUnproven) {
     const auto refused = read(BarrierOptions().Timeout(20s));
     ASSERT_FALSE(refused.ok());
     EXPECT_EQ(refused.error().code, ErrorCode::kUnproven);
-    EXPECT_NE(refused.error().message.find("antipode epoch settle lost"), std::string::npos);
+    EXPECT_NE(refused.error().message.find("antipode epoch settle lost EPOCH --position N --at URL"), std::string::npos)
+        << refused.error().message;
     EXPECT_FALSE(after);
     EXPECT_EQ(read(BarrierOptions().Timeout(20s).OnUnproven(Policy::kProceed)).value(), 2);
   }
