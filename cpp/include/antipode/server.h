@@ -48,6 +48,10 @@ class Server {
   /// Proofs of another instance or epoch are dropped, and all of them where the server went back (BAR-33, EPOCH-15).
   void Applied(const std::string& instance, const std::string& epoch, const Ends& positions);
 
+  /// A question begins: the ages of what it proves count from now (BAR-34). The engine says so before each question; a
+  /// shim whose `Wait` asks several times says it for each.
+  void BeginQuestion();
+
   /// Drops every proof: the connection or the server's data may be another one (a push of a full resync). Any thread. A
   /// question that is on its way is asked anew: its answer, verdicts and all, may speak of the data before (BAR-33).
   void Reset();
@@ -65,8 +69,11 @@ class Server {
 
   // What the engine calls; everything from any thread
 
-  /// Waits for a need.
-  void Park(Need& need);
+  /// How often its proofs were dropped: what was asked for before may speak of other data (BAR-63). No lock.
+  std::uint64_t generation() const noexcept;
+
+  /// Waits for a need; true where it was settled at once and was the last one of its group.
+  bool Park(Need& need);
 
   /// The barrier's deadline has passed, or it was cancelled.
   void GiveUp(Need& need);
@@ -81,9 +88,9 @@ class Server {
   bool Holds(const std::string& epoch, std::uint64_t counter) const;
 
   /// Names the proofs that cover this position, for `StillHolds`; nothing where none does.
-  std::optional<std::uint64_t> Proof(const std::string& epoch, std::uint64_t counter) const;
+  std::optional<std::uint64_t> ProofOf(const std::string& epoch, std::uint64_t counter) const;
 
-  /// Whether the proofs of that name hold, and the server has answered within `ttl`; no lock, no I/O.
+  /// Whether the proofs of that name hold, and were asked for within `ttl`; no lock, no I/O.
   bool StillHolds(std::uint64_t proof, std::chrono::steady_clock::time_point now,
                   std::chrono::nanoseconds ttl) const noexcept;
 

@@ -160,7 +160,7 @@ bool Asker::Ended() {
     inside_.waiters.ForgetProbes();
     inside_.waiters.ForgetUnknown();
   }
-  ReleaseAll(released);
+  EndAll(released);
   return true;
 }
 
@@ -190,7 +190,7 @@ void Asker::Turn(Pace& pace) {
     due = pace.asked_at + kBreath;  // the shim itself waits
   } else if (wanted) {
     due = pace.asked_at + Jittered(std::max(pace.interval, shortest));
-  } else if (watch_) {
+  } else if (watch_ && in_force->free_path_ttl > Duration::zero()) {
     due = answered_at + std::max<Duration>(Duration(in_force->free_path_ttl) / 2, shortest);
   }
   const Woken woken = Sleep(std::min(due - now, kNap));
@@ -301,12 +301,16 @@ std::optional<bool> Asker::Question(bool wanted) {
   bool moved = false;
   {
     const std::lock_guard<std::mutex> lock(inside_.mutex);
+    const TimePoint now = Clock::now();
+    const Proofs& proofs = inside_.proofs;
     inside_.reach.Answered();
-    if (inside_.proofs.Overtaken()) return std::nullopt;
-    if (inside_.proofs.epoch().empty()) inside_.proofs.Answered(Clock::now());
-    released = inside_.waiters.Answer(ids, answers.answers(), inside_.proofs.applied(), Clock::now(),
-                                      inside_.proofs.epoch(), inside_.LagOf(inside_.proofs.epoch(), Clock::now()));
-    moved = !released.empty() || HasMoved(epoch, applied);
+    inside_.proofs.Answered(now);
+    if (proofs.Overtaken()) return std::nullopt;
+    const std::size_t waited = inside_.waiters.live();
+    released = inside_.waiters.Answer(ids, answers.answers(), proofs.ProvedNow(), now,
+                                      {proofs.asked_at(), proofs.generation()}, proofs.epoch(),
+                                      inside_.LagOf(proofs.epoch(), now));
+    moved = inside_.waiters.live() < waited || HasMoved(epoch, applied);  // many objects are asked for bit by bit
   }
   ReleaseAll(released);
   return moved;
@@ -330,10 +334,7 @@ Answers Asker::Ask(const std::vector<WriteId>& ids, bool looked_at, bool hurried
         logs::Info("AP515", "no-push " + inside_.address, inside_.address + " cannot push, so it is polled");
       }
     }
-    {
-      const std::lock_guard<std::mutex> lock(inside_.mutex);
-      inside_.proofs.Asked();
-    }
+    server_.BeginQuestion();
     if (!ids.empty() && inside_.shim->capabilities().blocking_wait && !looked_at) {
       return inside_.shim->Wait(ids, server_, kWaitSlice);
     }

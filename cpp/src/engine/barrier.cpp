@@ -19,7 +19,7 @@ BarrierResult Blocking(const Lineage* lineage, const BarrierOptions& options, co
   }
   Begun begun = Begin(lineage, options, site);
   if (begun.result) return *std::move(begun.result);
-  const auto group = WaitFor(begun.plan->Wanted(), begun.plan->timeout);
+  const auto group = WaitFor(begun.plan->Wanted(), begun.plan->timeout, begun.plan->LooksTwice());
   return Finish(*begun.plan, *group);
 }
 

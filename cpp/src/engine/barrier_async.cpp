@@ -28,16 +28,17 @@ class Waiter::Waiting : public Completion, public std::enable_shared_from_this<W
     auto group = std::make_shared<Group>(plan_->timeout, [self = weak_from_this()] {
       if (auto waiting = self.lock()) Completions::Instance().Now(std::move(waiting));
     });
+    group->looks_twice = plan_->LooksTwice();
     group_ = group;
     for (const auto& [server, write_id] : plan_->Wanted()) server->Park(group->Add(*write_id, server));
     // The group cannot be over before `Parked` is called: until then all of this is this thread's own.
-    places_.Take(*group);
+    const bool has_places = places_.Take(*group);
     if (!threads::MayStart()) {
       Run(true);
       return;
     }
     Completions::Instance().At(DeadlineOf(*group), shared_from_this());
-    if (!group->Parked()) Completions::Instance().Now(shared_from_this());
+    if (!group->Parked() || !has_places) Completions::Instance().Now(shared_from_this());
   }
 
   void Cancel() {
@@ -49,8 +50,7 @@ class Waiter::Waiting : public Completion, public std::enable_shared_from_this<W
     if (!result_) {
       if (cancelled_.load(std::memory_order_acquire)) {
         group_->cancelled.store(true);
-        const Visibility cancelled = Visibility::NotYet("cancelled");
-        for (Need& need : group_->needs) need.server->Refuse(need, cancelled);
+        group_->Refuse(Visibility::NotYet("cancelled"));
       }
       group_->GiveUp();
       places_.GiveBack();

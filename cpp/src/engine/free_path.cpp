@@ -72,7 +72,7 @@ void Remember(const Plan& plan, const BarrierResult& result) {
       std::optional<std::uint64_t> proof;
       for (const WriteId& write_id : asked.ids) {
         if (!write_id.is_position()) return;
-        const auto covers = server->Proof(write_id.ordered()->epoch, write_id.ordered()->counter);
+        const auto covers = server->ProofOf(write_id.ordered()->epoch, write_id.ordered()->counter);
         if (!covers || (proof && *proof != *covers)) return;
         proof = covers;
       }

@@ -1,8 +1,10 @@
 #include "engine/need.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "antipode/server.h"
+#include "engine/in_force.h"
 
 namespace antipode {
 
@@ -15,20 +17,99 @@ Need::Need(WriteId id, std::shared_ptr<Server> at, Group& of)
   }
 }
 
+bool Need::Stands(TimePoint oldest) const {
+  return !Is(Verdict::kVisible) || (generation == server->generation() && asked_at >= oldest);
+}
+
+void Need::Open(TimePoint oldest) {
+  repeats = generation == server->generation();
+  fresh_from = oldest;
+  answer.reset();
+  seen.reset();
+  parked = false;
+  done.store(false, std::memory_order_relaxed);
+}
+
 Group::Group(Duration limit, std::function<void()> released)
     : timeout(limit), since(Clock::now()), released_(std::move(released)) {}
 
 Need& Group::Add(const WriteId& write_id, std::shared_ptr<Server> server) {
-  left_.fetch_add(1, std::memory_order_relaxed);  // those that are parked already may be settled meanwhile
+  const std::lock_guard<std::mutex> lock(mutex_);  // those that are parked already may be settled meanwhile
+  ++left_;
   return needs.emplace_back(write_id, std::move(server), *this);
 }
 
-bool Group::Settle(Need& need, const Visibility* answer) {
+bool Group::Parked() {
+  bool is_last = false;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    is_last = --left_ == 0;
+  }
+  return !(is_last && Conclude());
+}
+
+bool Group::Settle(Need& need, const Visibility* answer, const Proof* proof) {
+  const std::lock_guard<std::mutex> lock(mutex_);
   if (need.done.load(std::memory_order_relaxed)) return false;
-  need.seen = Clock::now();
-  if (answer != nullptr) need.answer = *answer;
+  const bool is_last = --left_ == 0;
+  const bool is_late = over_ && answer != nullptr && answer->verdict == Verdict::kVisible;
+  if (!is_late) {  // else the barrier has looked at what it had
+    if (answer != nullptr) need.answer = *answer;
+    const TimePoint now = Clock::now();
+    need.seen = now;
+    const Proof by = proof != nullptr ? *proof : Proof{now};
+    if (!need.repeats || by.generation != need.generation) moment_ = looks_twice || by.is_kept ? now : by.asked_at;
+    need.asked_at = by.asked_at;
+    need.generation = by.generation;
+  }
   need.done.store(true, std::memory_order_release);
-  return CountDown();
+  if (is_last && needs.size() == 1) {  // its own answer is the moment
+    is_alone_ = true;
+    return EndOnce();
+  }
+  return is_last && !is_late;
+}
+
+bool Group::Conclude() {
+  const Duration ttl = InForce()->free_path_ttl;
+  while (true) {
+    std::vector<Need*> stale;
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      if (left_ > 0 || over_) return false;
+      if (follows) return EndOnce();  // nobody relies on a record
+      const TimePoint oldest = Oldest(ttl);
+      for (Need& need : needs) {
+        if (need.Stands(oldest)) continue;
+        need.Open(oldest);
+        ++left_;
+        stale.push_back(&need);
+      }
+      if (stale.empty()) return EndOnce();
+    }
+    bool may_be_over = false;
+    for (Need* need : stale) may_be_over = need->server->Park(*need) || may_be_over;
+    if (!may_be_over) return false;
+    if (is_alone()) return true;  // settled at once, by this thread
+  }
+}
+
+bool Group::End() {
+  const Duration ttl = InForce()->free_path_ttl;
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (!EndOnce()) return false;
+  if (follows) return true;
+  const auto is_done = [](const Need& need) { return need.done.load(std::memory_order_relaxed); };
+  const TimePoint oldest = std::all_of(needs.begin(), needs.end(), is_done) ? Oldest(ttl) : kNever;
+  for (Need& need : needs) {
+    if (is_done(need) && !need.Stands(oldest)) need.answer = Visibility::NotYet("it was there, and may be gone again");
+  }
+  return true;
+}
+
+bool Group::is_alone() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return is_alone_;
 }
 
 void Group::Release() {
@@ -37,21 +118,35 @@ void Group::Release() {
     return;
   }
   const std::lock_guard<std::mutex> lock(mutex_);
-  over_ = true;
+  is_released_ = true;
   changed_.notify_one();
 }
 
 void Group::Wait(TimePoint deadline) {
   std::unique_lock<std::mutex> lock(mutex_);
-  changed_.wait_until(lock, deadline, [this] { return over_; });
+  changed_.wait_until(lock, deadline, [this] { return is_released_; });
 }
 
 void Group::GiveUp() {
+  End();
   for (Need& need : needs) need.server->GiveUp(need);
 }
 
+void Group::Refuse(const Visibility& answer) {
+  End();
+  for (Need& need : needs) need.server->Refuse(need, answer);
+}
+
 void ReleaseAll(const Groups& groups) {
-  for (const auto& group : groups) group->Release();
+  for (const auto& group : groups) {
+    if (group->is_alone() || group->Conclude()) group->Release();
+  }
+}
+
+void EndAll(const Groups& groups) {
+  for (const auto& group : groups) {
+    if (group->is_alone() || group->End()) group->Release();
+  }
 }
 
 }  // namespace antipode

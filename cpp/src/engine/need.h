@@ -1,5 +1,17 @@
 /// \file
 /// What a parked barrier waits for: one need a write and server, one group a barrier (spec BAR).
+///
+/// How a barrier ends (BAR-63; the steps are those of `spec/tla/Reopen.tla`, the ages those of `Barrier.tla`):
+/// 1. An answer settles a need under the generation that its server was in when the question was asked, with the time
+///    of the asking. Both are written under the group's lock, and so is how many needs are open.
+/// 2. Whoever settles the last one notes *the moment*: when its question was asked. Then, with no lock of a server
+///    held, he compares each proof with its server's generation, under the group's lock. Generations only grow, so what
+///    is equal when it is looked at was equal when he began: that is the instant at which all stood.
+/// 3. What does not stand is opened again in the same step, and asked for at once. Where only its age was too great the
+///    moment stays, so that one more round is enough however slow the link is; where the data may be others it is
+///    another moment.
+/// 4. One test-and-set decides who releases. The deadline looks once more itself: what does not stand then is not
+///    visible.
 #ifndef ANTIPODE_ENGINE_NEED_H_
 #define ANTIPODE_ENGINE_NEED_H_
 
@@ -12,6 +24,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "antipode/verdict.h"
@@ -23,8 +36,17 @@ namespace antipode {
 class Group;
 class Server;
 
+/// By which question an answer came.
+struct Proof {
+  TimePoint asked_at;
+  /// The server's when it was asked.
+  std::uint64_t generation = 0;
+  /// It was asked for others, before anybody asked for this write here.
+  bool is_kept = false;
+};
+
 /// One write that one barrier waits for at one server. What changes is guarded by that server's lock until the group is
-/// over; afterwards it changes no more.
+/// over; afterwards it changes no more. What decides if the group is over changes under the group's lock, too.
 struct Need {
   Need(WriteId id, std::shared_ptr<Server> at, Group& of);
 
@@ -40,20 +62,32 @@ struct Need {
   std::atomic<bool> done{false};
   /// The last answer of the server; nothing while it has not been asked.
   std::optional<Visibility> answer;
+  /// When the question was asked that settled it, and the server's generation then.
+  TimePoint asked_at{};
+  std::uint64_t generation = 0;
+  /// It is to be proved by what was asked for then or later.
+  TimePoint fresh_from = kNever;
+  /// It was proved before, only its proof was too old, and no answer since said that it is not there.
+  bool repeats = false;
   /// When it was settled.
   std::optional<TimePoint> seen;
   /// It was not settled at once: it has to be waited for.
   bool parked = false;
   /// The number of the server's first question that speaks of it.
   std::uint64_t first_round = 0;
-  /// The first look did not show the write.
-  bool late = false;
   /// The server does not answer, and is left out of the pass.
   bool left_out = false;
   /// It was answered before its deadline, because waiting on would be in vain (BAR-40).
   bool overloaded = false;
 
   bool Is(Verdict verdict) const noexcept { return answer && answer->verdict == verdict; }
+
+  /// Whether it counts as it is: one that is visible must be proved under its server's present generation, by a
+  /// question that was asked then or later.
+  bool Stands(TimePoint oldest) const;
+
+  /// It is to be asked for again, and proved by what was asked for then or later; the group's lock is held.
+  void Open(TimePoint oldest);
 };
 
 /// The needs of one barrier. It is over when every need is settled, or when the barrier gives up.
@@ -67,10 +101,23 @@ class Group : public std::enable_shared_from_this<Group> {
   Need& Add(const WriteId& write_id, std::shared_ptr<Server> server);
 
   /// Everything is parked; true if something is still to be waited for.
-  bool Parked() noexcept { return !CountDown(); }
+  bool Parked();
 
-  /// A need is over, one way or another; true where it was the last one and the group is to be released.
-  bool Settle(Need& need, const Visibility* answer);
+  /// A need is over, one way or another; true where it was the last one: then somebody is to `ReleaseAll`. The lock of
+  /// the need's server is held.
+  /// \param proof by which question the answer came; null where it is no server's, or makes nothing visible
+  bool Settle(Need& need, const Visibility* answer, const Proof* proof = nullptr);
+
+  /// True where no need is open and all proofs stand; what does not stand is asked for again at once (BAR-63). The
+  /// caller holds no lock of a server, and releases the barrier where this is true: once.
+  bool Conclude();
+
+  /// Ends the barrier: what does not stand is visible no more, and nothing becomes visible any more. True for the first
+  /// who ends it.
+  bool End();
+
+  /// Its only need was settled while it waited: there is nothing that it has to stand together with.
+  bool is_alone() const;
 
   /// Wakes the barrier.
   void Release();
@@ -81,6 +128,9 @@ class Group : public std::enable_shared_from_this<Group> {
   /// Gives up what is not settled, at every server.
   void GiveUp();
 
+  /// The same, and this is said of it.
+  void Refuse(const Visibility& answer);
+
   const Duration timeout;
   const TimePoint since;
   std::deque<Need> needs;
@@ -88,17 +138,24 @@ class Group : public std::enable_shared_from_this<Group> {
   std::atomic<bool> cancelled{false};
   /// It only records when the writes are seen: nobody waits for them (dry-run). Set before anything is parked.
   bool follows = false;
+  /// Each server shows its entries once more behind the last of them (BAR-64). Set before anything is parked.
+  bool looks_twice = false;
   /// All places for waiting were taken.
   bool overloaded = false;
 
  private:
-  bool CountDown() noexcept { return left_.fetch_sub(1, std::memory_order_acq_rel) == 1; }
+  bool EndOnce() noexcept { return !std::exchange(over_, true); }
+  // When a question must have been asked, at the earliest, for its answer to count at the moment.
+  TimePoint Oldest(Duration ttl) const noexcept { return looks_twice ? moment_ : moment_ - ttl; }
 
-  std::atomic<int> left_{1};  // one for the barrier itself, until it has parked everything
   std::function<void()> released_;
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::condition_variable changed_;
+  int left_ = 1;  // one for the barrier itself, until it has parked everything
   bool over_ = false;
+  bool is_alone_ = false;
+  bool is_released_ = false;
+  TimePoint moment_{};
 };
 
 /// Keeps a need's group alive while somebody holds the need.
@@ -108,8 +165,11 @@ inline NeedPtr Hold(Need& need) { return {need.group.shared_from_this(), &need};
 
 using Groups = std::vector<std::shared_ptr<Group>>;
 
-/// Wakes barriers.
+/// Wakes the barriers whose proofs stand. The caller holds no lock of a server.
 void ReleaseAll(const Groups& groups);
+
+/// Ends barriers that cannot pass any more, and wakes them: nothing is asked for again.
+void EndAll(const Groups& groups);
 
 }  // namespace antipode
 

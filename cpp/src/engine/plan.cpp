@@ -160,6 +160,12 @@ WantedWrites Plan::Wanted() const {
   return wanted;
 }
 
+bool Plan::LooksTwice() const {
+  std::size_t servers = 0;
+  for (const Asked& each : asked) servers += each.servers.size();
+  return require_complete && reach == Reach::kRegion && servers > 1;
+}
+
 bool Plan::LeavesUnjudged() const {
   if (expired_branches || !in_doubt.empty() || !elsewhere.empty() || !expected.empty() || !switched_off.empty()) {
     return true;

@@ -67,6 +67,9 @@ struct Plan {
   /// Every write, at every server where it has to be seen.
   WantedWrites Wanted() const;
 
+  /// Several servers are all to have had the writes at one instant of the call (BAR-64).
+  bool LooksTwice() const;
+
   /// The lineage has writes, and none of their stores is registered here.
   bool Vacuous() const {
     return !elsewhere.empty() && asked.empty() && expected.empty() && recorded.empty() && switched_off.empty();

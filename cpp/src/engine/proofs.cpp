@@ -12,12 +12,11 @@ std::uint64_t CounterIn(const Ends& ends, const std::string& epoch) {
 
 }  // namespace
 
-void Proofs::Take(const std::string& instance, const std::string& epoch, const Ends& positions, TimePoint now,
-                  Waiters& waiters) {
+void Proofs::Take(const std::string& instance, const std::string& epoch, const Ends& positions, Waiters& waiters) {
   if (Overtaken()) return;
   const bool went_back = CounterIn(positions, epoch) < CounterIn(applied_, epoch);
   if (instance != instance_ || epoch != epoch_ || went_back) {
-    generation_.fetch_add(1, std::memory_order_acq_rel);
+    asked_under_ = generation_.fetch_add(1, std::memory_order_acq_rel) + 1;
     instance_ = instance;
     epoch_ = epoch;
     applied_ = positions;
@@ -25,15 +24,21 @@ void Proofs::Take(const std::string& instance, const std::string& epoch, const E
   } else {
     for (const auto& [name, counter] : positions) applied_.insert_or_assign(name, counter);
   }
-  Answered(now);
+  has_proved_ = true;
+  proved_at_.store(asked_at_.time_since_epoch().count(), std::memory_order_release);
+}
+
+const Ends& Proofs::ProvedNow() const noexcept {
+  static const Ends nothing;
+  return has_proved_ ? applied_ : nothing;
 }
 
 void Proofs::Drop() {
-  ++drops_;
   generation_.fetch_add(1, std::memory_order_acq_rel);
   applied_.clear();
   instance_.clear();
-  answered_at_.store(kLongAgo, std::memory_order_release);
+  answered_at_ = TimePoint(Duration(kLongAgo));
+  proved_at_.store(kLongAgo, std::memory_order_release);
 }
 
 void Proofs::Forget() {

@@ -25,9 +25,14 @@ std::chrono::nanoseconds Server::AskTimeout() const { return antipode::AskTimeou
 void Server::Applied(const std::string& instance, const std::string& epoch, const Ends& positions) {
   const TimePoint now = Clock::now();
   const std::lock_guard<std::mutex> lock(inside_->mutex);
-  inside_->proofs.Take(instance, epoch, positions, now, inside_->waiters);
+  inside_->proofs.Take(instance, epoch, positions, inside_->waiters);
   const auto own = positions.find(epoch);
   inside_->store.ages().Note(epoch, own == positions.end() ? 0 : own->second, now);
+}
+
+void Server::BeginQuestion() {
+  const std::lock_guard<std::mutex> lock(inside_->mutex);
+  inside_->proofs.Asked(Clock::now());
 }
 
 void Server::Reset() {
@@ -48,31 +53,37 @@ std::optional<std::uint64_t> Server::AppliedIn(const std::string& epoch) const {
 
 bool Server::Interrupted() const noexcept { return inside_->asker.Poked(); }
 
-void Server::Park(Need& need) {
+std::uint64_t Server::generation() const noexcept { return inside_->proofs.generation(); }
+
+bool Server::Park(Need& need) {
   bool rides_along = true;
   const TimePoint now = Clock::now();
   {
     const std::lock_guard<std::mutex> lock(inside_->mutex);
+    if (need.done.load(std::memory_order_relaxed)) return false;  // its barrier has given up meanwhile
     inside_->wanted_at = now;
     inside_->hurried = inside_->hurried || !need.group.follows;
-    std::optional<Visibility> answer = inside_->AtOnce(need, now);
+    const std::optional<Proof> proof = inside_->KeptProof(need, now);
+    std::optional<Visibility> answer;
+    if (proof) answer = Visibility::Visible();
     try {
       inside_->asker.Ensure();
     } catch (const std::exception& error) {  // no descriptor, no thread: nothing is asked, nothing is known
-      need.left_out = false;
       if (!answer) {
         answer = Visibility::Unproven(
             "this process can start nothing that asks " + inside_->address + " (" + error.what() + ")",
             UnprovenKind::kOwnFault);
       }
     }
-    if (answer || need.left_out) {
-      need.group.Settle(need, answer ? &*answer : nullptr);
-      return;
+    if (answer) return need.group.Settle(need, &*answer, proof ? &*proof : nullptr);
+    if (inside_->reach.IsOut(now)) {
+      need.left_out = true;
+      return need.group.Settle(need, nullptr);
     }
     rides_along = inside_->waiters.Add(need, inside_->LagOf(need.epoch, now));
   }
   if (!rides_along) inside_->asker.Poke();
+  return false;
 }
 
 void Server::GiveUp(Need& need) {
@@ -99,7 +110,7 @@ bool Server::Holds(const std::string& epoch, std::uint64_t counter) const {
   return inside_->proofs.Hold(epoch, counter, Clock::now(), InForce()->free_path_ttl);
 }
 
-std::optional<std::uint64_t> Server::Proof(const std::string& epoch, std::uint64_t counter) const {
+std::optional<std::uint64_t> Server::ProofOf(const std::string& epoch, std::uint64_t counter) const {
   const std::lock_guard<std::mutex> lock(inside_->mutex);
   if (!inside_->proofs.Cover(epoch, counter)) return std::nullopt;
   return inside_->proofs.generation();
@@ -162,15 +173,10 @@ Server::Inside::Inside(Server& server, Store& of, std::shared_ptr<Shim> with, st
       target(std::move(to)),
       asker(server, *this) {}
 
-std::optional<Visibility> Server::Inside::AtOnce(Need& need, TimePoint now) {
-  if (need.is_position && proofs.Hold(need.epoch, need.counter, now, InForce()->free_path_ttl)) {
-    return Visibility::Visible();
-  }
-  if (reach.IsOut(now)) {
-    need.left_out = true;
-    return std::nullopt;
-  }
-  return std::nullopt;
+std::optional<Proof> Server::Inside::KeptProof(const Need& need, TimePoint now) const {
+  if (!need.is_position || proofs.proved_at() < need.fresh_from) return std::nullopt;
+  if (!proofs.Hold(need.epoch, need.counter, now, InForce()->free_path_ttl)) return std::nullopt;
+  return Proof{proofs.proved_at(), proofs.generation(), true};
 }
 
 Duration Server::Inside::LagOf(const std::string& epoch, TimePoint now) const {

@@ -23,8 +23,8 @@ class Server::Inside {
  public:
   Inside(Server& server, Store& of, std::shared_ptr<Shim> with, std::string at, std::any to);
 
-  /// What can be said of a need without asking: proofs, a server that is out.
-  std::optional<Visibility> AtOnce(Need& need, TimePoint now);
+  /// What proves a position without a question: an answer to others, which is fresh enough.
+  std::optional<Proof> KeptProof(const Need& need, TimePoint now) const;
 
   /// How far it is behind the store's other servers in this epoch, as far as they were seen; zero in another one
   /// (BAR-57).

@@ -78,7 +78,7 @@ Duration Ages::Lag(const std::string& epoch, std::uint64_t counter, TimePoint no
 
 bool Waiters::Add(Need& need, Duration lag) {
   need.parked = true;
-  bool rides_along = need.late = Keep(need);
+  bool rides_along = Keep(need);
   need.first_round = rounds_ + 1;
   if (need.group.timeout == Duration::zero() || !Overload(need, lag, need.since).empty()) {
     looks_.push_back(Hold(need));
@@ -217,25 +217,25 @@ Need* Waiters::First(const std::string& epoch) {
 }
 
 Groups Waiters::Answer(const std::vector<WriteId>& ids, const std::vector<Visibility>& answers, const Ends& applied,
-                       TimePoint now, const std::string& current, Duration lag) {
+                       TimePoint now, const Proof& proof, const std::string& current, Duration lag) {
   Groups released;
-  if (applied != applied_) {
+  if (!applied.empty() && applied != applied_) {
     applied_ = applied;
     moved_at_ = now;
     stuck_.clear();
   }
   for (std::size_t place = 0; place < ids.size(); ++place) {
     if (ids[place].is_position()) {
-      AnswerPosition(ids[place], answers[place], now, released);
+      AnswerPosition(ids[place], answers[place], now, proof, released);
     } else {
-      AnswerOther(ids[place], answers[place], released);
+      AnswerOther(ids[place], answers[place], proof, released);
     }
   }
   static const Visibility visible = Visibility::Visible();
   for (const auto& [epoch, counter] : applied) {
     const auto queue = ordered_.find(epoch);
     if (queue != ordered_.end()) {
-      for (const NeedPtr& need : queue->second.Reached(counter)) Settle(*need, &visible, released);
+      for (const NeedPtr& need : queue->second.Reached(counter)) Settle(*need, &visible, &proof, released);
     }
     DropProbe(epoch, counter);
   }
@@ -245,7 +245,7 @@ Groups Waiters::Answer(const std::vector<WriteId>& ids, const std::vector<Visibi
 
 Groups Waiters::AnswerAll(const Visibility& answer) {
   Groups released;
-  for (const NeedPtr& need : TakeAll()) Settle(*need, &answer, released);
+  for (const NeedPtr& need : TakeAll()) Settle(*need, &answer, nullptr, released);
   return released;
 }
 
@@ -254,7 +254,7 @@ Groups Waiters::LeaveOut() {
   for (const NeedPtr& need : TakeAll()) {
     if (need->done.load(std::memory_order_relaxed)) continue;
     need->left_out = true;
-    Settle(*need, nullptr, released);
+    Settle(*need, nullptr, nullptr, released);
   }
   return released;
 }
@@ -305,7 +305,8 @@ void Waiters::DropProbe(const std::string& epoch, std::uint64_t applied) {
   if (probe != probes_.end() && probe->second.counter <= applied) probes_.erase(probe);
 }
 
-void Waiters::AnswerPosition(const WriteId& write_id, const Visibility& answer, TimePoint now, Groups& released) {
+void Waiters::AnswerPosition(const WriteId& write_id, const Visibility& answer, TimePoint now, const Proof& proof,
+                             Groups& released) {
   const auto& [epoch, counter] = *write_id.ordered();
   PositionQueue none;
   const auto found = ordered_.find(epoch);
@@ -313,7 +314,7 @@ void Waiters::AnswerPosition(const WriteId& write_id, const Visibility& answer, 
   Need* first = queue.First();
   if (answer.verdict == Verdict::kVisible) {
     // Without a call of `Applied` in the same reply this proves no more than what was asked.
-    for (const NeedPtr& need : queue.Reached(counter)) Settle(*need, &answer, released);
+    for (const NeedPtr& need : queue.Reached(counter)) Settle(*need, &answer, &proof, released);
     DropProbe(epoch, counter);
   } else if (answer.unknown_epoch) {
     const TimePoint since =
@@ -323,11 +324,11 @@ void Waiters::AnswerPosition(const WriteId& write_id, const Visibility& answer, 
     const Visibility never = Visibility::Unproven("unknown epoch: " + answer.reason, UnprovenKind::kHistory);
     for (const NeedPtr& need : queue.All()) {
       need->answer = answer;
-      if (now - since >= need->group.timeout) Settle(*need, &never, released);
+      if (now - since >= need->group.timeout) Settle(*need, &never, nullptr, released);
     }
   } else if (answer.verdict == Verdict::kUnproven) {
     // Positions of one epoch are a prefix: what cannot be proved up to here cannot be proved beyond.
-    for (const NeedPtr& need : queue.From(counter)) Settle(*need, &answer, released);
+    for (const NeedPtr& need : queue.From(counter)) Settle(*need, &answer, nullptr, released);
     probes_.erase(epoch);
   } else {
     if (first != nullptr) first->answer = answer;
@@ -338,25 +339,28 @@ void Waiters::AnswerPosition(const WriteId& write_id, const Visibility& answer, 
   }
 }
 
-void Waiters::AnswerOther(const WriteId& write_id, const Visibility& answer, Groups& released) {
+void Waiters::AnswerOther(const WriteId& write_id, const Visibility& answer, const Proof& proof, Groups& released) {
   const auto found = by_write_.find(KeyOf(write_id));
   if (found == by_write_.end()) return;
   if (answer.verdict == Verdict::kNotYet) {
-    for (const NeedPtr& need : found->second->needs) need->answer = answer;
+    for (const NeedPtr& need : found->second->needs) {
+      need->answer = answer;
+      need->repeats = false;
+    }
     return;
   }
   const std::vector<NeedPtr> needs = std::move(found->second->needs);
   others_.erase(found->second);
   by_write_.erase(found);
-  for (const NeedPtr& need : needs) Settle(*need, &answer, released);
+  for (const NeedPtr& need : needs) Settle(*need, &answer, &proof, released);
 }
 
-void Waiters::Settle(Need& need, const Visibility* answer, Groups& released) {
+void Waiters::Settle(Need& need, const Visibility* answer, const Proof* proof, Groups& released) {
   if (need.done.load(std::memory_order_relaxed)) return;
   Count(need, -1);
   if (!stuck_.empty()) stuck_.erase(CountedBy(need));
-  need.late = need.late || rounds_ > need.first_round;
-  if (need.group.Settle(need, answer)) released.push_back(need.group.shared_from_this());
+  if (need.is_position && rounds_ > need.first_round) need.repeats = false;  // the first look did not show it (BAR-63)
+  if (need.group.Settle(need, answer, proof)) released.push_back(need.group.shared_from_this());
 }
 
 }  // namespace antipode

@@ -99,9 +99,10 @@ class Waiters {
   // Answers; each returns the groups that are over
 
   /// Settles what the answers decide, and the proofs that came with them: the server has applied so much.
+  /// `proof`: by which question they came.
   /// `lag`: the server's, after this answer, for needs of the epoch that it is in.
   Groups Answer(const std::vector<WriteId>& ids, const std::vector<Visibility>& answers, const Ends& applied,
-                TimePoint now, const std::string& epoch, Duration lag);
+                TimePoint now, const Proof& proof, const std::string& epoch, Duration lag);
 
   /// One answer for whoever waits.
   Groups AnswerAll(const Visibility& answer);
@@ -130,14 +131,15 @@ class Waiters {
   void Count(const Need& need, int change);
   Need* First(const std::string& epoch);
   void ForgetOther(Need& need);
-  void AnswerPosition(const WriteId& write_id, const Visibility& answer, TimePoint now, Groups& released);
-  void AnswerOther(const WriteId& write_id, const Visibility& answer, Groups& released);
+  void AnswerPosition(const WriteId& write_id, const Visibility& answer, TimePoint now, const Proof& proof,
+                      Groups& released);
+  void AnswerOther(const WriteId& write_id, const Visibility& answer, const Proof& proof, Groups& released);
   void DropProbe(const std::string& epoch, std::uint64_t applied);
   void EndLooks(Groups& released, const std::string& epoch, Duration lag, TimePoint now);
   std::string Overload(const Need& need, Duration lag, TimePoint now) const;
   void NoteTimeout(const Need& need, TimePoint now);
   void ForgetOld(TimePoint now);
-  void Settle(Need& need, const Visibility* answer, Groups& released);
+  void Settle(Need& need, const Visibility* answer, const Proof* proof, Groups& released);
   std::vector<NeedPtr> TakeAll();
 
   std::size_t live_ = 0;

@@ -27,8 +27,7 @@ bool Places::Take(Group& group) {
     }
     GiveBack();
     group.overloaded = true;
-    const Visibility refused = Visibility::NotYet("overloaded: as many barriers wait for it as this process allows");
-    for (Need& each : group.needs) each.server->Refuse(each, refused);
+    group.Refuse(Visibility::NotYet("overloaded: as many barriers wait for it as this process allows"));
     return false;
   }
   return true;
@@ -52,8 +51,9 @@ TimePoint DeadlineOf(const Group& group) {
   return group.since + (group.timeout == Duration::zero() ? kLook : group.timeout);
 }
 
-std::shared_ptr<Group> WaitFor(const WantedWrites& wanted, Duration timeout) {
+std::shared_ptr<Group> WaitFor(const WantedWrites& wanted, Duration timeout, bool looks_twice) {
   auto group = std::make_shared<Group>(timeout);
+  group->looks_twice = looks_twice;
   if (ParkAll(*group, wanted)) {
     Places places(false);
     if (places.Take(*group)) group->Wait(DeadlineOf(*group));

@@ -45,7 +45,8 @@ bool ParkAll(Group& group, const WantedWrites& wanted);
 TimePoint DeadlineOf(const Group& group);
 
 /// Blocks until every write is settled at its server, or the timeout has passed.
-std::shared_ptr<Group> WaitFor(const WantedWrites& wanted, Duration timeout);
+/// \param looks_twice each server shows its writes once more when the last has shown them (BAR-64)
+std::shared_ptr<Group> WaitFor(const WantedWrites& wanted, Duration timeout, bool looks_twice = false);
 
 
 

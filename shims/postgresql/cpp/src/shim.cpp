@@ -95,6 +95,7 @@ Answers PostgresqlShim::Visible(Span<const WriteId> ids, Server& server) {
 Answers PostgresqlShim::Wait(Span<const WriteId> ids, Server& server, std::chrono::nanoseconds timeout) {
   const auto deadline = std::chrono::steady_clock::now() + timeout;
   for (;;) {
+    server.BeginQuestion();
     Answers answers = Visible(ids, server);
     if (answers.kind() != Answers::Kind::kAnswered || server.Interrupted()) return answers;
     const auto& all = answers.answers();
