@@ -49,6 +49,7 @@ def test_nothing_is_in_many_runs(first: int) -> None:
     assert not failed, "\n".join(failed)
 
 
+@pytest.mark.stores  # minutes
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("name", MUTANTS)
 def test_a_rule_that_is_taken_out_is_missed(name: str) -> None:
