@@ -1,5 +1,5 @@
-// Every form of write has its position, and hiredis' own replies (SHIM-1, SHIM-2, SHIM-6 to SHIM-8, SHIM-11, EPOCH-1 to
-// EPOCH-5).
+// Every form of write has its position, and hiredis' own replies (SHIM-1, SHIM-2, SHIM-6 to SHIM-8, SHIM-11,
+// EPOCH-1 to EPOCH-5).
 #include <sys/wait.h>
 #include <unistd.h>
 
