@@ -44,10 +44,12 @@ final class Group {
   /** Where several servers are judged, each shows its entries once more behind the last of them (BAR-64). */
   boolean looksTwice;
 
+  /** Its only need was settled while it waited: there is nothing that it has to stand together with. */
+  private volatile boolean isAlone;
+
   private final Runnable onRelease;
   // Under the lock of this:
   private boolean isOver;
-  private boolean isAlone; // its only need was settled while it waited: there is nothing that it has to stand together with
   private long moment = Ticks.LONG_AGO;
   private int left = 1; // one for the barrier itself, until all is parked
 
@@ -87,14 +89,15 @@ final class Group {
 
   /** End the barrier; return what is not settled, or does not stand. Nothing is added or settled any more. */
   synchronized List<Need> end() {
-    List<Need> open = new ArrayList<>(needs.stream().filter(need -> !need.isDone()).toList());
-    if (endOnce() && !follows) {
-      long since = left > 0 ? Ticks.LONG_AGO : oldest();
-      for (Need need : needs) {
-        if (need.isDone() && need.needsProof() && !need.stands(need.proof, since)) {
-          need.answer = Visibility.notYet("it was there, and may be gone again");
-          open.add(need);
-        }
+    boolean compares = endOnce() && !follows;
+    long since = compares && left == 0 ? oldest() : Ticks.LONG_AGO;
+    List<Need> open = new ArrayList<>(0);
+    for (Need need : needs) {
+      if (!need.isDone()) {
+        open.add(need);
+      } else if (compares && need.needsProof() && !need.stands(need.proof, since)) {
+        need.answer = Visibility.notYet("it was there, and may be gone again");
+        open.add(need);
       }
     }
     return open;
@@ -217,14 +220,10 @@ final class Group {
   /** Wakes the barriers whose proofs stand. The caller holds no lock of a server. */
   static void releaseAll(List<Group> groups) {
     for (Group group : groups) {
-      if (group.isAlone() || group.conclude()) {
+      if (group.isAlone || group.conclude()) {
         group.release();
       }
     }
-  }
-
-  private synchronized boolean isAlone() {
-    return isAlone;
   }
 
   /** Whether every need was seen. */
