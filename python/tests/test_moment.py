@@ -305,8 +305,7 @@ class _Parking:
 
     def park(self, need: object) -> bool:
         self.parked.append(need)
-        self.meanwhile()
-        return False
+        return bool(self.meanwhile())
 
 
 def _group(servers: Sequence[_Parking]) -> tuple[Group, list[object]]:
@@ -412,3 +411,16 @@ def test_two_threads_that_look_at_once_open_a_need_once() -> None:
     assert second.parked == [group.needs[1]]
     assert group.settle(group.needs[1], VISIBLE, Proof(now, 1))
     assert group.conclude()
+
+
+def test_a_lone_need_that_is_settled_at_once_when_it_is_opened_ends_the_barrier() -> None:
+    """BAR-63: it went stale while the barrier was still parking, and a later proof is at hand."""
+    server = _Parking()
+    group = Group(1.0, lambda: None, None)
+    need = group.add(POSITION, server)  # type: ignore[arg-type]
+    now = time.monotonic()
+    assert not group.settle(need, VISIBLE, Proof(now, 0))
+    server.generation = 1
+    server.meanwhile = lambda: group.settle(need, VISIBLE, Proof(now, 1, is_kept=True))
+    assert not group.parked(), "nothing is to be waited for"
+    assert group.end() == []

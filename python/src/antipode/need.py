@@ -274,8 +274,8 @@ class Group:
             for need, generation, asked_at in stale:
                 if self._open(need, generation, asked_at, since):
                     may_be_over |= need.server.park(need)
-            if not may_be_over:
-                return False
+            if self.is_alone or not may_be_over:  # a lone need that was settled at once has ended the barrier
+                return may_be_over
 
     @property
     def _oldest(self) -> float:

@@ -184,6 +184,9 @@ final class Group {
           mayBeOver |= each.need.server.park(each.need);
         }
       }
+      if (isAlone) { // a lone need that was settled at once has ended the barrier
+        return mayBeOver;
+      }
     }
     return false;
   }
