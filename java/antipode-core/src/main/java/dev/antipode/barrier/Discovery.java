@@ -135,7 +135,8 @@ public class Discovery extends ServerEngine {
     return servers;
   }
 
-  final void named(Map<String, ServerEngine> now) {
+  /** Takes the servers that it names from now on. The store calls this, before its generation says that they are others. */
+  public final void named(Map<String, ServerEngine> now) {
     servers = now;
   }
 
@@ -174,7 +175,7 @@ public class Discovery extends ServerEngine {
     if (targets.isEmpty()) {
       return false;
     }
-    servers = store().take(this, targets, isMore);
+    store().take(this, targets, isMore);
     givenAt = Ticks.now();
     List<Group> over = new ArrayList<>();
     synchronized (this) {

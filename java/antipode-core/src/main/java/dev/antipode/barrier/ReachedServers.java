@@ -80,7 +80,7 @@ public final class ReachedServers extends Discovery {
 
   /** Under the lock: else a look from before would take a new server away. */
   private void takeKnown() {
-    named(store().take(this, known.values().stream().map(lead -> lead.target).toList(), false));
+    store().take(this, known.values().stream().map(lead -> lead.target).toList(), false);
   }
 
   @Override

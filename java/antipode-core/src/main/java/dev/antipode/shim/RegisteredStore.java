@@ -15,7 +15,6 @@ import dev.antipode.configuration.ProcessSettings;
 import java.time.Duration;
 import java.util.Collection;
 import java.util.List;
-import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.ReentrantLock;
@@ -200,8 +199,8 @@ public final class RegisteredStore implements Store {
   }
 
   /** The servers that a source names now, by address: with {@code isMore} beside those before, which are gone else (BAR-54). */
-  public Map<String, ServerEngine> take(Discovery source, Collection<?> targets, boolean isMore) {
-    return servers.take(source, targets, isMore);
+  public void take(Discovery source, Collection<?> targets, boolean isMore) {
+    servers.take(source, targets, isMore);
   }
 
   /**

@@ -170,7 +170,7 @@ final class StoreServers {
   }
 
   /** Takes the servers that a source names now, by address; with {@code isMore} those before stay, else they go (BAR-54). */
-  Map<String, ServerEngine> take(Discovery source, Collection<?> targets, boolean isMore) {
+  void take(Discovery source, Collection<?> targets, boolean isMore) {
     Map<String, ServerEngine> before = source.named();
     Map<String, ServerEngine> named = new LinkedHashMap<>(isMore ? before : Map.of());
     lock.lock();
@@ -184,13 +184,13 @@ final class StoreServers {
       before.keySet().stream()
           .filter(address -> !named.containsKey(address) && !(source instanceof ReachedServers && isNamedBeside(source, address)))
           .forEach(away -> gone.put(away, Ticks.now()));
+      source.named(named); // before the generation grows: who reads that one sees these servers
       if (!source.isKnown(Ticks.now()) || !before.keySet().equals(named.keySet())) {
         generation++;
       }
     } finally {
       lock.unlock();
     }
-    return named;
   }
 
   /** Return whether a server is judged without this source wherever it is with it. */
