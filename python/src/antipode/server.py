@@ -96,6 +96,7 @@ class Server:
         self._hurried = False
         """Whether anybody has waited since the thread began, and not only followed writes for records."""
         self._wanted_at = -1e9
+        self._took = 0.0  # by a question of late and its connection, in seconds
         self._connected_at: float | None = None
         """Since when the shim's connection may be open."""
         # Reachability.
@@ -368,7 +369,7 @@ class Server:
 
     def _ask(self, wanted: bool) -> bool | None:
         """One question; None if the data were replaced while it was asked: the answer may speak of those before."""
-        asked_at = time.monotonic()
+        began_at = asked_at = time.monotonic()
         with self._lock:
             ids = self.waiters.choose(asked_at, self._wanted_at)
             abandoned = self.waiters.abandoned(asked_at)
@@ -377,11 +378,10 @@ class Server:
         before = (self._epoch, self._applied.get(self._epoch, -1))
         shim = self.store.shim
         try:
-            connected_at = self._connected_at or asked_at
-            if shim.reconnects and asked_at - connected_at >= self._in_force.reconnect:
-                self._close_channel()  # the address may lead to another server by now (BAR-55)
-                connected_at = asked_at
-            self._connected_at = connected_at
+            life = max(self._in_force.reconnect, 10 * self._took)  # several servers have to stand together (BAR-55)
+            if shim.reconnects and asked_at - (self._connected_at or asked_at) >= life:
+                self._close_channel()  # the address may lead to another server by now
+            self._connected_at = self._connected_at or asked_at
             if self._watch is None and self._watchable and self._hurried and shim.capabilities.push:
                 self._open_watch()
                 asked_at = time.monotonic()  # it has just answered
@@ -407,11 +407,11 @@ class Server:
         self._down_since = None
         if not shim.own_pace:  # such a shim counts its questions by itself
             telemetry.request(self.store.name, "wait" if wanted else "probe")
+        now = self._answered_at = time.monotonic()
+        self._took = max(now - began_at, self._took / 2)
         if self._asked_under != self.generation:
             return None
-        self._answered_at = time.monotonic()
         with self._lock:
-            now = time.monotonic()
             proof = Proof(self._asked_at, self._asked_under)
             applied, proved_at, _ = self._proofs
             self.waiters.in_turns = shim.own_pace > 0
