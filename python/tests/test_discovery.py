@@ -400,6 +400,22 @@ def test_a_barrier_that_waits_for_a_client_to_be_known_goes_on_where_it_is_gone(
     assert time.monotonic() - began < 30
 
 
+def test_a_store_whose_only_client_is_gone_while_a_barrier_waits_for_it_is_no_pass() -> None:
+    """BAR-52: it has no server that could be judged."""
+    store = join_store("posts", FakeShim, StoreOptions())
+    pool = Pool()
+    follow(store, pool)
+    results: list[antipode.BarrierResult] = []
+    thread = threading.Thread(target=lambda: results.append(judge(60)), daemon=True)
+    thread.start()
+    until(lambda: store.parked_threads == 1)
+    del pool
+    gc.collect()
+    thread.join(60)
+    assert [result.satisfied for result in results] == [False]
+    assert results[0].stores["posts"].kind is UnprovenKind.NOT_OPENED
+
+
 def test_a_client_that_leads_elsewhere_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """BAR-52: the application's own code opens its connections; it is asked again, and what it once named stays."""
     monkeypatch.setattr(discovery, "REFRESH_S", 0.0)

@@ -96,9 +96,11 @@ class Discovery(Server):
         release_all(over)
 
     def _divide(self, need: Need) -> bool:
-        for each in need.group.divide(need, list(self.servers.values())):
+        """Have a need wait at each of the known servers; without one it has no answer, and the others decide."""
+        parts = need.group.divide(need, list(self.servers.values()))
+        for each in parts:
             each.server.park(each)
-        return need.group.settle(need, VISIBLE)
+        return need.group.settle(need, VISIBLE if parts else None)
 
     # Who waits
 
