@@ -305,7 +305,7 @@ std::optional<bool> Asker::Question(bool wanted) {
     const Proofs& proofs = inside_.proofs;
     inside_.reach.Answered();
     inside_.proofs.Answered(now);
-    took_ = std::max<Duration>(now - asked_at, took_ / 2);
+    question_time_ = std::max<Duration>(now - asked_at, question_time_ / 2);
     if (proofs.Overtaken()) return std::nullopt;
     const std::size_t waited = inside_.waiters.live();
     released = inside_.waiters.Answer(ids, answers.answers(), proofs.ProvedNow(), now,
@@ -348,7 +348,7 @@ Answers Asker::Ask(const std::vector<WriteId>& ids, bool looked_at, bool hurried
 void Asker::Reconnect() {
   const TimePoint now = Clock::now();
   const bool is_tap = inside_.shim->capabilities().tap;
-  const Duration life = std::max<Duration>(InForce()->reconnect, 10 * took_);  // several servers have to stand together
+  const Duration life = std::max<Duration>(InForce()->reconnect, 10 * question_time_);  // several servers stand together
   if (connected_at_ && !is_tap && now - *connected_at_ >= life) CloseChannel();
   if (!connected_at_) connected_at_ = now;
 }

@@ -79,7 +79,7 @@ class Asker {
   std::atomic<bool> poked_{false};
   std::atomic<bool> pushed_{false};
   // The thread's own:
-  Duration took_{};                        // by a question of late and its connection
+  Duration question_time_{};               // by a question of late and its connection
   std::optional<TimePoint> connected_at_;  // since when the shim's connection may be open
   std::unique_ptr<Watch> watch_;
   bool watchable_ = true;

@@ -202,6 +202,16 @@ TEST_P(MomentOf, OneMoreRoundIsEnoughHoweverSlowTheLink_BAR_63) {
   }
 }
 
+// A connection lives for several questions, else each would be of another generation (BAR-55).
+TEST_F(MomentTest, ServersStandTogetherHoweverOftenTheyAreConnectedAnew_BAR_63) {
+  words_.reconnect = 100ms;
+  StartTwo(0ms, true, 150ms);
+  late_->applied = 5;
+  BarrierOptions options = Proceeding(20s);
+  options.RequireComplete(true);
+  EXPECT_TRUE(BarrierAsync(wanted_, options).get().satisfied());
+}
+
 // And its threads are not begun anew for a barrier that cannot pass any more.
 TEST_F(MomentTest, WhoIsToldOfAShutdownAsksForNothingAgain_BAR_63) {
   StartTwo();

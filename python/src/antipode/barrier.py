@@ -73,9 +73,9 @@ def barrier(
                 wanted, seconds = steps.send(wait(wanted, seconds))
         except StopIteration as over:
             found: Resolution = over.value
-        group = wait(found.plan.wanted(), found.remaining, twice=found.plan.looks_twice)
+        group = wait(found.plan.wanted(), found.remaining, looks_twice=found.plan.looks_twice)
         return _finish(found.plan, group, found, given=lineage is not None)
-    return _finish(begun, wait(begun.wanted(), begun.timeout, twice=begun.looks_twice))
+    return _finish(begun, wait(begun.wanted(), begun.timeout, looks_twice=begun.looks_twice))
 
 
 async def barrier_async(
@@ -106,9 +106,9 @@ async def barrier_async(
                 wanted, seconds = steps.send(await wait_async(wanted, seconds))
         except StopIteration as over:
             found: Resolution = over.value
-        group = await wait_async(found.plan.wanted(), found.remaining, twice=found.plan.looks_twice)
+        group = await wait_async(found.plan.wanted(), found.remaining, looks_twice=found.plan.looks_twice)
         return _finish(found.plan, group, found, given=lineage is not None)
-    return _finish(begun, await wait_async(begun.wanted(), begun.timeout, twice=begun.looks_twice))
+    return _finish(begun, await wait_async(begun.wanted(), begun.timeout, looks_twice=begun.looks_twice))
 
 
 def _begin(

@@ -122,12 +122,12 @@ class Group:
         "cancelled",
         "follows",
         "is_alone",
+        "looks_twice",
         "loop",
         "needs",
         "overloaded",
         "since",
         "timeout",
-        "twice",
     )
 
     def __init__(self, timeout: float, release: Callable[[], None], loop: asyncio.AbstractEventLoop | None) -> None:
@@ -143,7 +143,7 @@ class Group:
         """Its only need was settled while it waited: there is nothing that it has to stand together with."""
         self.overloaded = False
         """All places for waiting were taken."""
-        self.twice = False
+        self.looks_twice = False
         """Where several servers are judged, each shows its entries once more behind the last of them (BAR-64)."""
         self._release = release
         self._lock = threading.Lock()
@@ -249,7 +249,7 @@ class Group:
                 return self._end_once()
             asked_at, generation, is_kept = proof or (now, 0, False)
             if not need.repeats or generation != need.generation:
-                self._moment = now if self.twice or is_kept else asked_at
+                self._moment = now if self.looks_twice or is_kept else asked_at
             need.asked_at, need.generation = asked_at, generation
         return not left
 
@@ -280,7 +280,7 @@ class Group:
     @property
     def _oldest(self) -> float:
         """Return when a question must have been asked, at the earliest, for its answer to count at the moment."""
-        if self.twice and len({need.server for need in self.needs if not need.divided}) > 1:
+        if self.looks_twice and len({need.server for need in self.needs if not need.divided}) > 1:
             return self._moment
         return self._moment - settings().free_path_ttl
 

@@ -96,7 +96,7 @@ class Server:
         self._hurried = False
         """Whether anybody has waited since the thread began, and not only followed writes for records."""
         self._wanted_at = -1e9
-        self._took = 0.0  # by a question of late and its connection, in seconds
+        self._question_s = 0.0  # by a question of late and its connection, in seconds
         self._connected_at: float | None = None
         """Since when the shim's connection may be open."""
         # Reachability.
@@ -378,7 +378,7 @@ class Server:
         before = (self._epoch, self._applied.get(self._epoch, -1))
         shim = self.store.shim
         try:
-            life = max(self._in_force.reconnect, 10 * self._took)  # several servers have to stand together (BAR-55)
+            life = max(self._in_force.reconnect, 10 * self._question_s)  # several servers stand together (BAR-55)
             if shim.reconnects and asked_at - (self._connected_at or asked_at) >= life:
                 self._close_channel()  # the address may lead to another server by now
             self._connected_at = self._connected_at or asked_at
@@ -408,7 +408,7 @@ class Server:
         if not shim.own_pace:  # such a shim counts its questions by itself
             telemetry.request(self.store.name, "wait" if wanted else "probe")
         now = self._answered_at = time.monotonic()
-        self._took = max(now - began_at, self._took / 2)
+        self._question_s = max(now - began_at, self._question_s / 2)
         if self._asked_under != self.generation:
             return None
         with self._lock:

@@ -19,16 +19,16 @@ LOOK_S = 0.1
 """How long a look without waiting (`timeout=0`) may take to ask the servers, in seconds."""
 
 
-def wait(wanted: Iterable[tuple[Server, WriteId]], timeout: float, *, twice: bool = False) -> Group:
+def wait(wanted: Iterable[tuple[Server, WriteId]], timeout: float, *, looks_twice: bool = False) -> Group:
     """Block until every write is settled at its server, or `timeout` seconds have passed.
 
-    twice: several servers each show their writes once more when the last has shown them (BAR-64).
+    looks_twice: several servers each show their writes once more when the last has shown them (BAR-64).
     """
     done = threading.Lock()
     done.acquire()
     group = Group(timeout, done.release, None)
     try:
-        if _park(group, wanted, twice):
+        if _park(group, wanted, looks_twice):
             if group.take_places(settings().max_waiters):
                 done.acquire(timeout=_patience(group))
             else:
@@ -41,7 +41,7 @@ def wait(wanted: Iterable[tuple[Server, WriteId]], timeout: float, *, twice: boo
     return group
 
 
-async def wait_async(wanted: Iterable[tuple[Server, WriteId]], timeout: float, *, twice: bool = False) -> Group:
+async def wait_async(wanted: Iterable[tuple[Server, WriteId]], timeout: float, *, looks_twice: bool = False) -> Group:
     """`wait` without blocking the event loop. Cancelling it gives the place up."""
     loop = asyncio.get_running_loop()
     done: asyncio.Future[None] = loop.create_future()
@@ -52,7 +52,7 @@ async def wait_async(wanted: Iterable[tuple[Server, WriteId]], timeout: float, *
 
     group = Group(timeout, release, loop)
     try:
-        if _park(group, wanted, twice):
+        if _park(group, wanted, looks_twice):
             if group.take_places(settings().max_tasks):
                 alarm = loop.call_later(_patience(group), release)
                 try:
@@ -69,10 +69,10 @@ async def wait_async(wanted: Iterable[tuple[Server, WriteId]], timeout: float, *
     return group
 
 
-def _park(group: Group, wanted: Iterable[tuple[Server, WriteId]], twice: bool) -> bool:
+def _park(group: Group, wanted: Iterable[tuple[Server, WriteId]], looks_twice: bool) -> bool:
     """Park every write at its server, for as long as the deadline allows; return True where something is waited for."""
     until = group.since + (group.timeout or LOOK_S)
-    group.twice = twice
+    group.looks_twice = looks_twice
     for server, write_id in wanted:
         need = group.add(write_id, server)
         if time.monotonic() < until:

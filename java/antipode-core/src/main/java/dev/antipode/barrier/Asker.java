@@ -58,7 +58,7 @@ final class Asker {
   private Watch watch;
   private boolean watchable = true;
   private long connectedAt = Ticks.LONG_AGO; // the thread's own: since when the shim's connection may be open
-  private long took; // by a question of late and its connection
+  private long questionTime; // by a question of late and its connection
   private volatile long questions; // written by the thread alone
 
   Asker(ServerInside inside, Server server) {
@@ -301,7 +301,7 @@ final class Asker {
     try {
       if (connectedAt == Ticks.LONG_AGO) {
         connectedAt = askedAt;
-      } else if (shim.reconnects() && askedAt - connectedAt >= Math.max(EngineSettings.now().reconnect(), 10 * took)) {
+      } else if (shim.reconnects() && askedAt - connectedAt >= Math.max(EngineSettings.now().reconnect(), 10 * questionTime)) {
         closeChannel(); // the address may lead to another server by now (BAR-55)
         connectedAt = askedAt;
       }
@@ -331,7 +331,7 @@ final class Asker {
     if (shim.ownPace().isZero()) { // such a shim counts its questions by itself
       Telemetry.request(inside.store.name(), wanted ? "wait" : "probe");
     }
-    took = Math.max(Ticks.now() - beganAt, took / 2);
+    questionTime = Math.max(Ticks.now() - beganAt, questionTime / 2);
     Proof proof = inside.proofs.answered();
     if (proof == null) {
       return Answered.OVERTAKEN;

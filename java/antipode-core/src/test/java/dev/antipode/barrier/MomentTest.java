@@ -282,6 +282,15 @@ class MomentTest {
     assertThat(EngineTest.store().parked()).isZero();
   }
 
+  /** BAR-55, BAR-63: a connection lives for several questions, else each would be of another generation. */
+  @Test
+  void serversStandTogetherHoweverOftenTheyAreConnectedAnew() {
+    Antipode.configure(Settings.defaults().freePathTtl(Duration.ZERO).reconnect(Duration.ofMillis(100)));
+    Lineage wanted = register(true, Duration.ofMillis(150));
+    late.applied = 5;
+    assertThat(Antipode.barrier(proceeding(wanted, Duration.ofSeconds(20)).requireComplete(true)).satisfied()).isTrue();
+  }
+
   /** BAR-63: a question that does not speak of an object does not say that it is gone, so the moment stays. */
   @Test
   void objectsThatAreAskedForInTurnsPass() {
