@@ -348,7 +348,8 @@ Answers Asker::Ask(const std::vector<WriteId>& ids, bool looked_at, bool hurried
 void Asker::Reconnect() {
   const TimePoint now = Clock::now();
   const bool is_tap = inside_.shim->capabilities().tap;
-  const Duration life = std::max<Duration>(InForce()->reconnect, 10 * question_time_);  // several servers stand together
+  // Several servers have to stand together.
+  const Duration life = std::max<Duration>(InForce()->reconnect, 10 * question_time_);
   if (connected_at_ && !is_tap && now - *connected_at_ >= life) CloseChannel();
   if (!connected_at_) connected_at_ = now;
 }
