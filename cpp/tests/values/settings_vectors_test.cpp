@@ -173,6 +173,8 @@ TEST(Vectors, OfEveryKindAreRun) {
       "policy",
       "epoch-"
       "judge",
+      "engine-"
+      "script",
       "monkey-"
       "store",
       "history-"

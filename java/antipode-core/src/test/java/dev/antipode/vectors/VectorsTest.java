@@ -26,7 +26,8 @@ import org.junit.jupiter.api.TestFactory;
  */
 class VectorsTest {
   private static final Set<String> OF_OTHERS =
-      Set.of("barrier-result", "barrier-policy", "epoch-judge", "history-" + "tables", "repeatable-" + "statements");
+      Set.of("barrier-result", "barrier-policy", "epoch-judge", "engine-" + "script", "history-" + "tables",
+          "repeatable-" + "statements");
 
   private static Map<String, Consumer<Vector>> kinds() {
     Map<String, Consumer<Vector>> kinds = new HashMap<>();
