@@ -86,9 +86,9 @@ Arrived ReadCarrier(const Carrier& headers) {
     };
     if (IsSameHeader(name, kBaggageHeader)) {
       if (!MayHoldOurs(value)) return;
-      for (const std::string_view member : SplitAt(value, ',')) {
+      ForEachPart(value, ',', [&](std::string_view member) {
         if (IsOurs(member)) keep(kBaggage, member.substr(member.find('=') + 1));
-      }
+      });
     } else if (IsSameHeader(name, kLineageHeader)) {
       keep(kOwn, value);
     } else if (IsSameHeader(name, kJaegerHeader)) {
@@ -111,13 +111,13 @@ std::string WithoutMember(std::string_view baggage) {
   if (!MayHoldOurs(baggage)) return std::string(baggage);
   std::vector<std::string> kept;
   bool ours = false;
-  for (const std::string_view member : SplitAt(baggage, ',')) {
+  ForEachPart(baggage, ',', [&](std::string_view member) {
     if (IsOurs(member)) {
       ours = true;
     } else {
       kept.emplace_back(member);
     }
-  }
+  });
   return ours ? std::string(Trim(Joined(kept, ","), kBlank)) : std::string(baggage);
 }
 

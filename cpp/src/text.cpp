@@ -64,12 +64,8 @@ std::string_view Trim(std::string_view text, std::string_view characters) {
 
 std::vector<std::string_view> SplitAt(std::string_view text, char separator) {
   std::vector<std::string_view> parts;
-  for (;;) {
-    const std::size_t end = text.find(separator);
-    parts.push_back(text.substr(0, end));
-    if (end == std::string_view::npos) return parts;
-    text.remove_prefix(end + 1);
-  }
+  ForEachPart(text, separator, [&](std::string_view part) { parts.push_back(part); });
+  return parts;
 }
 
 std::vector<std::string> SplitList(std::string_view text) {

@@ -20,7 +20,18 @@ bool EndsWith(std::string_view text, std::string_view end);
 // The text without these characters at both ends.
 std::string_view Trim(std::string_view text, std::string_view characters);
 
-// The parts between separators, empty ones included.
+// Visits the parts between separators, empty ones included, without keeping them: an outsider may send many.
+template <typename Visit>
+void ForEachPart(std::string_view text, char separator, Visit visit) {
+  for (;;) {
+    const std::size_t end = text.find(separator);
+    visit(text.substr(0, end));
+    if (end == std::string_view::npos) return;
+    text.remove_prefix(end + 1);
+  }
+}
+
+// Those parts.
 std::vector<std::string_view> SplitAt(std::string_view text, char separator);
 
 // The items of a list: between commas, white space or both (CONF-7).
