@@ -21,7 +21,7 @@ import org.openjdk.jmh.annotations.Setup;
 import org.openjdk.jmh.annotations.State;
 import org.openjdk.jmh.annotations.Warmup;
 
-/** What an outsider's request costs who is not believed: half of it lineage texts, half hops, his own address last (WIRE-42). */
+/** What an outsider's request costs who is not believed: the kinds of headers that Python and C++ measure, too (WIRE-42). */
 @BenchmarkMode(Mode.AverageTime)
 @OutputTimeUnit(TimeUnit.MICROSECONDS)
 @Warmup(iterations = 3, time = 1)
@@ -31,8 +31,52 @@ import org.openjdk.jmh.annotations.Warmup;
 public class HostileRequestBenchmark {
   private static final Logger LOGGER = Logger.getLogger("dev.antipode");
 
+  /** What is made to cost much. */
+  public enum Kind {
+    /** Half of it lineage texts, each another one, half hops, his own address last. */
+    TEXTS_AND_HOPS {
+      @Override
+      List<Header> headers(int octets) {
+        String texts = IntStream.range(0, octets / 10).mapToObj("%04x"::formatted).collect(Collectors.joining(","));
+        return List.of(
+            new Header("antipode-lineage", texts),
+            new Header("x-forwarded-for", "10.0.0.1,".repeat(octets / 18) + "203.0.113.9"));
+      }
+    },
+
+    /** Members of baggage whose key is ours, percent-encoded. */
+    ENCODED_MEMBERS {
+      @Override
+      List<Header> headers(int octets) {
+        return List.of(new Header("baggage", "%61ntipode=%31,".repeat(octets / 15)));
+      }
+    },
+
+    /** Lineage texts, percent-encoded. */
+    ENCODED_TEXTS {
+      @Override
+      List<Header> headers(int octets) {
+        return List.of(new Header("antipode-lineage", "%31%7e,".repeat(octets / 7)));
+      }
+    },
+
+    /** Members of baggage with next to nothing in them. */
+    EMPTY_MEMBERS {
+      @Override
+      List<Header> headers(int octets) {
+        return List.of(new Header("baggage", "%=,".repeat(octets / 3)));
+      }
+    };
+
+    abstract List<Header> headers(int octets);
+  }
+
+  /** Its kind. */
+  @Param
+  public Kind kind;
+
   /** Its length. */
-  @Param({"8", "32", "64"})
+  @Param({"32", "64"})
   public int kib;
 
   private List<Header> headers;
@@ -41,11 +85,7 @@ public class HostileRequestBenchmark {
   @Setup
   public void fill() {
     LOGGER.setLevel(Level.OFF);
-    String texts = IntStream.range(0, kib * 512 / 5)
-        .mapToObj(number -> Integer.toHexString(0x1000 + number))
-        .collect(Collectors.joining(","));
-    headers = List.of(
-        new Header("antipode-lineage", texts), new Header("x-forwarded-for", "10.0.0.1,".repeat(kib * 512 / 9) + " 203.0.113.9"));
+    headers = kind.headers(kib * 1024);
   }
 
   /** One request, until its response. */
