@@ -11,7 +11,9 @@ from typing import ClassVar
 import antipode
 import pytest
 from antipode import Lineage, Ordered, WriteId
+from antipode.free_path import free
 from antipode.need import Group, Proof
+from antipode.plan import DEFAULT
 from antipode.settings import settings
 from antipode.shim import Capabilities, Server, Visibility, join_store
 from antipode.store import StoreOptions, registry
@@ -273,8 +275,8 @@ def test_an_answer_that_proves_no_position_is_none_of_an_earlier_one() -> None:
     assert antipode.barrier(Lineage([POSITION]), timeout=60).satisfied
 
 
-def test_a_server_that_joins_during_a_barrier_is_asked_by_the_next_one() -> None:
-    """BAR-35, BAR-36: the proof that is kept is of the servers that the barrier knew."""
+def test_the_proof_that_is_kept_is_of_the_servers_of_the_end() -> None:
+    """BAR-35, BAR-36, BAR-65: one joined when the other one had been asked."""
     antipode.configure(free_path_ttl=60)
     there, late = Replica("there", 5), Replica("late", 0)
     found = [there]
@@ -289,10 +291,15 @@ def test_a_server_that_joins_during_a_barrier_is_asked_by_the_next_one() -> None
     there.answer = join
     join_store(STORE, PositionShim, StoreOptions(replicas=lambda: list(found)))
     with antipode.scope(Lineage([POSITION])):
-        assert antipode.barrier(timeout=60).satisfied
         assert not antipode.barrier(timeout=0.2, on_timeout="proceed").satisfied
         late.applied = 5
+        there.answer = there._judge
         assert antipode.barrier(timeout=60).satisfied
+        asked = late.server
+        assert asked is not None
+        assert free(DEFAULT) is not None
+        asked.reset()
+        assert free(DEFAULT) is None
 
 
 def test_servers_stand_together_however_often_they_are_connected_anew() -> None:

@@ -155,8 +155,11 @@ class Question:
 
     def _judged(self, group: Group) -> list[Visibility]:
         """One answer a write: of all its servers the worst."""
-        if self._words or not group.needs:
+        if self._words or self._store is None or not group.needs:
             return [unproven(self._words or "the owner has no server of this store")] * len(self.ids)
+        judged = {need.server for need in group.needs if not need.divided}
+        if not judged.issuperset(self._store.servers(own=False)):  # BAR-65
+            return [not_yet("the owner's servers of this store have just changed")] * len(self.ids)
         answers: dict[WriteId, Visibility] = {}
         for need in group.needs:
             if need.left_out:

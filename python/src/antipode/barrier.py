@@ -6,16 +6,17 @@ import asyncio
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from typing import cast
 
 from antipode import records, telemetry
 from antipode.barrier_log import BarrierLog
+from antipode.barrier_waits import BarrierWaits
 from antipode.branch_ids import BRANCHES
 from antipode.branch_rounds import Resolution, rounds
 from antipode.errors import BlockingCallError
 from antipode.free_path import free, remember
 from antipode.judgement import enforce, judge
 from antipode.lineage import Lineage
-from antipode.need import Group
 from antipode.plan import DEFAULT, OnTimeout, OnUnproven, OnVacuous, Plan, Timeout, _Default, make_plan, warn_vacuous
 from antipode.recorder import note_arrival
 from antipode.result import BarrierResult, StoreResult
@@ -65,6 +66,7 @@ def barrier(
     begun = _begin(lineage, timeout, stores, reach, require_complete, dry_run, on_timeout, on_unproven, on_vacuous)
     if isinstance(begun, BarrierResult):
         return begun
+    plan, seconds, found = begun, begun.timeout, None
     if begun.branches:
         steps = rounds(begun)
         try:
@@ -72,10 +74,13 @@ def barrier(
             while True:
                 wanted, seconds = steps.send(wait(wanted, seconds))
         except StopIteration as over:
-            found: Resolution = over.value
-        group = wait(found.plan.wanted(), found.remaining, looks_twice=found.plan.looks_twice)
-        return _finish(found.plan, group, found, given=lineage is not None)
-    return _finish(begun, wait(begun.wanted(), begun.timeout, looks_twice=begun.looks_twice))
+            found = cast(Resolution, over.value)
+        plan, seconds = found.plan, found.remaining
+    waits = BarrierWaits(plan)
+    group = wait(plan.wanted(), seconds, looks_twice=plan.looks_twice)
+    while not waits.take(group):
+        group = wait(waits.plan.wanted(), seconds, looks_twice=plan.looks_twice, since=group.since)
+    return _finish(waits, found, given=lineage is not None)
 
 
 async def barrier_async(
@@ -98,6 +103,7 @@ async def barrier_async(
     begun = _begin(lineage, timeout, stores, reach, require_complete, dry_run, on_timeout, on_unproven, on_vacuous)
     if isinstance(begun, BarrierResult):
         return begun
+    plan, seconds, found = begun, begun.timeout, None
     if begun.branches:
         steps = rounds(begun)
         try:
@@ -105,10 +111,13 @@ async def barrier_async(
             while True:
                 wanted, seconds = steps.send(await wait_async(wanted, seconds))
         except StopIteration as over:
-            found: Resolution = over.value
-        group = await wait_async(found.plan.wanted(), found.remaining, looks_twice=found.plan.looks_twice)
-        return _finish(found.plan, group, found, given=lineage is not None)
-    return _finish(begun, await wait_async(begun.wanted(), begun.timeout, looks_twice=begun.looks_twice))
+            found = cast(Resolution, over.value)
+        plan, seconds = found.plan, found.remaining
+    waits = BarrierWaits(plan)
+    group = await wait_async(plan.wanted(), seconds, looks_twice=plan.looks_twice)
+    while not waits.take(group):
+        group = await wait_async(waits.plan.wanted(), seconds, looks_twice=plan.looks_twice, since=group.since)
+    return _finish(waits, found, given=lineage is not None)
 
 
 def _begin(
@@ -145,9 +154,9 @@ def _begin(
     return plan
 
 
-def _finish(plan: Plan, group: Group, found: Resolution | None = None, *, given: bool = False) -> BarrierResult:
-    needs = group.needs
-    waited = time.monotonic() - (group.since if found is None else found.since)
+def _finish(waits: BarrierWaits, found: Resolution | None, *, given: bool) -> BarrierResult:
+    plan, needs = waits.plan, waits.needs
+    waited = time.monotonic() - (waits.group.since if found is None else found.since)
     if found is not None and plan.scope is not None and not given:
         plan.scope.resolve(found.closed, found.found)
         note_arrival(plan.scope, found.found)
@@ -168,7 +177,7 @@ def _finish(plan: Plan, group: Group, found: Resolution | None = None, *, given:
         satisfied = unresolved is None and all(verdicts[name].verdict is Verdict.VISIBLE for name in asked)
         left_out = _left_out(verdicts)
         result = _result(plan, satisfied, waited, lambda: verdicts, left_out=left_out, found=found)
-    _tell(plan, result, group, parked=found is not None and found.parked)
+    _tell(waits, result, parked=found is not None and found.parked)
     if result.satisfied and plan.asked and not left_out:
         records.count_enforced()
     if result.satisfied and not left_out and found is None:
@@ -210,23 +219,24 @@ def _result(
     )
 
 
-def _tell(plan: Plan, result: BarrierResult, group: Group, *, parked: bool) -> None:
+def _tell(waits: BarrierWaits, result: BarrierResult, *, parked: bool) -> None:
     """Counts a barrier, and makes its spans if something had to be waited for (OBS-1, OBS-9)."""
-    waited = parked or any(need.parked for need in group.needs)
-    outcome = _outcome(plan, result, group)
+    plan = waits.plan
+    waited = parked or any(need.parked for need in waits.needs)
+    outcome = _outcome(plan, result, overloaded=waits.group.overloaded)
     telemetry.barriers[outcome if waited or outcome != "satisfied" else "free"] += 1
     if plan.vacuous:
         warn_vacuous(plan, call_site())
     if waited:
-        telemetry.barrier_waited(plan, result, group, outcome)
+        telemetry.barrier_waited(plan, result, waits.needs, outcome)
 
 
-def _outcome(plan: Plan, result: BarrierResult, group: Group) -> str:
+def _outcome(plan: Plan, result: BarrierResult, *, overloaded: bool) -> str:
     if result.vacuous:
         return "vacuous"
     if result.satisfied:
         return "incomplete" if plan.require_complete and not result.complete else "satisfied"
-    if group.overloaded:
+    if overloaded:
         return "overloaded"
     if any(store.verdict is Verdict.UNPROVEN for store in result.stores.values()):
         return "unproven"

@@ -121,6 +121,7 @@ class Group:
         "_release",
         "cancelled",
         "follows",
+        "has_waited",
         "is_alone",
         "looks_twice",
         "loop",
@@ -130,15 +131,26 @@ class Group:
         "timeout",
     )
 
-    def __init__(self, timeout: float, release: Callable[[], None], loop: asyncio.AbstractEventLoop | None) -> None:
-        """`release` is called once, by the engine's thread, or in `loop` together with those of other groups."""
+    def __init__(
+        self,
+        timeout: float,
+        release: Callable[[], None],
+        loop: asyncio.AbstractEventLoop | None,
+        since: float | None = None,
+    ) -> None:
+        """`release` is called once, by the engine's thread, or in `loop` together with those of other groups.
+
+        since: when its barrier began to wait; now, where none is given.
+        """
         self.timeout = timeout
-        self.since = time.monotonic()
+        self.since = time.monotonic() if since is None else since
         self.needs: list[Need] = []
         self.loop = loop
         self.cancelled = False
         self.follows = False
         """It only records when the writes are seen: nobody waits for them (dry-run)."""
+        self.has_waited = False
+        """Not everything was settled when it had been parked."""
         self.is_alone = False
         """Its only need was settled while it waited: there is nothing that it has to stand together with."""
         self.overloaded = False

@@ -55,6 +55,13 @@ class Asked:
     gone: Sequence[str] = ()
     """The addresses of those that discovery took away lately, of which a pass does not speak (BAR-54)."""
 
+    @staticmethod
+    def of(store: Store, ids: list[WriteId], *, own: bool, waits: bool = True) -> Asked:
+        """Return a store with the servers that are known now; `waits`: a barrier is to rely on them."""
+        generation = store.generation  # first: what changes meanwhile shows
+        servers = store.servers(own=own, stale=not waits)
+        return Asked(store, ids, servers, generation, store.gone(own=own) if waits else ())
+
 
 @dataclass(frozen=True, slots=True)
 class Plan:
@@ -95,6 +102,16 @@ class Plan:
             for server in asked.servers:
                 for write_id in asked.ids:
                     yield server, write_id
+
+    @property
+    def is_outdated(self) -> bool:
+        """Return whether a judged store's set of servers has changed since they were named."""
+        return any(asked.store.generation != asked.generation for asked in self.asked)
+
+    def with_servers_named_anew(self) -> Plan:
+        """Return the same for the servers that are known now (BAR-65)."""
+        own = self.reach is Reach.REPLICA
+        return replace(self, asked=[Asked.of(each.store, each.ids, own=own) for each in self.asked])
 
     @property
     def looks_twice(self) -> bool:
@@ -236,10 +253,7 @@ def _taken_apart(lineage: Lineage, names: Collection[str] | None, *, own: bool, 
         else:
             group = apart.recorded if enforcing and mode is Mode.DRY_RUN else apart.asked
             waits = enforcing and group is apart.asked
-            generation = store.generation
-            servers = store.servers(own=own, stale=not waits)
-            gone = store.gone(own=own) if waits else ()
-            group.append(Asked(store, lineage.of_store(name), servers, generation, gone))
+            group.append(Asked.of(store, lineage.of_store(name), own=own, waits=waits))
     return apart
 
 

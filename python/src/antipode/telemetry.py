@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -19,7 +19,7 @@ from antipode.site import call_site
 from antipode.verdict import Verdict
 
 if TYPE_CHECKING:
-    from antipode.need import Group
+    from antipode.need import Need
     from antipode.plan import Asked, Plan
     from antipode.result import BarrierResult
     from antipode.scope import Scope
@@ -179,7 +179,7 @@ def waited(store: str, kind: str, verdict: str, reach: str, seconds: float) -> N
     )
 
 
-def barrier_waited(plan: Plan, result: BarrierResult, group: Group, outcome: str) -> None:
+def barrier_waited(plan: Plan, result: BarrierResult, needs: Sequence[Need], outcome: str) -> None:
     """A barrier had to wait: its histograms, and where spans are collected one with a child a store (OBS-1).
 
     Ten thousand may be released at once, so that nothing is made ready where nobody collects (OBS-10).
@@ -192,7 +192,7 @@ def barrier_waited(plan: Plan, result: BarrierResult, group: Group, outcome: str
     _instruments().barrier_duration.record(
         result.waited, {"antipode.outcome": outcome, "antipode.site": site, "antipode.dry_run": plan.dry_run}
     )
-    waits = [wait for wait in (_wait_of(asked, result, group) for asked in plan.asked) if wait is not None]
+    waits = [wait for wait in (_wait_of(asked, result, needs) for asked in plan.asked) if wait is not None]
     for wait in waits:
         waited(wait.store.name, wait.store.kind, wait.verdict, plan.reach.value, wait.seconds)
         if wait.lag is not None:
@@ -250,9 +250,9 @@ class _Wait(NamedTuple):
     """How long after the call the last of its servers had everything; None where one never had."""
 
 
-def _wait_of(asked: Asked, result: BarrierResult, group: Group) -> _Wait | None:
+def _wait_of(asked: Asked, result: BarrierResult, needs: Sequence[Need]) -> _Wait | None:
     """None where every write to the store was seen at once."""
-    own = [need for need in group.needs if need.server.store is asked.store]
+    own = [need for need in needs if need.server.store is asked.store]
     if not any(need.parked for need in own):
         return None
     if result.satisfied and not any(need.left_out for need in own):  # nothing to judge: ten thousand may be released

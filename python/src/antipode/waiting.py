@@ -19,18 +19,25 @@ LOOK_S = 0.1
 """How long a look without waiting (`timeout=0`) may take to ask the servers, in seconds."""
 
 
-def wait(wanted: Iterable[tuple[Server, WriteId]], timeout: float, *, looks_twice: bool = False) -> Group:
+def wait(
+    wanted: Iterable[tuple[Server, WriteId]],
+    timeout: float,
+    *,
+    looks_twice: bool = False,
+    since: float | None = None,
+) -> Group:
     """Block until every write is settled at its server, or `timeout` seconds have passed.
 
-    looks_twice: several servers each show their writes once more when the last has shown them (BAR-64).
+    looks_twice: several servers each show their writes once more when the last has shown them (BAR-64). since: where
+    it goes on for another wait, when that began (`time.monotonic()`): the deadline is the same.
     """
     done = threading.Lock()
     done.acquire()
-    group = Group(timeout, done.release, None)
+    group = Group(timeout, done.release, None, since)
     try:
         if _park(group, wanted, looks_twice):
             if group.take_places(settings().max_waiters):
-                done.acquire(timeout=_patience(group))
+                done.acquire(timeout=seconds_left(group))
             else:
                 _overloaded(group)
     except BaseException:
@@ -41,7 +48,13 @@ def wait(wanted: Iterable[tuple[Server, WriteId]], timeout: float, *, looks_twic
     return group
 
 
-async def wait_async(wanted: Iterable[tuple[Server, WriteId]], timeout: float, *, looks_twice: bool = False) -> Group:
+async def wait_async(
+    wanted: Iterable[tuple[Server, WriteId]],
+    timeout: float,
+    *,
+    looks_twice: bool = False,
+    since: float | None = None,
+) -> Group:
     """`wait` without blocking the event loop. Cancelling it gives the place up."""
     loop = asyncio.get_running_loop()
     done: asyncio.Future[None] = loop.create_future()
@@ -50,11 +63,11 @@ async def wait_async(wanted: Iterable[tuple[Server, WriteId]], timeout: float, *
         if not done.done():
             done.set_result(None)
 
-    group = Group(timeout, release, loop)
+    group = Group(timeout, release, loop, since)
     try:
         if _park(group, wanted, looks_twice):
             if group.take_places(settings().max_tasks):
-                alarm = loop.call_later(_patience(group), release)
+                alarm = loop.call_later(seconds_left(group), release)
                 try:
                     await done
                 finally:
@@ -71,18 +84,23 @@ async def wait_async(wanted: Iterable[tuple[Server, WriteId]], timeout: float, *
 
 def _park(group: Group, wanted: Iterable[tuple[Server, WriteId]], looks_twice: bool) -> bool:
     """Park every write at its server, for as long as the deadline allows; return True where something is waited for."""
-    until = group.since + (group.timeout or LOOK_S)
+    until = _deadline(group)
     group.looks_twice = looks_twice
     for server, write_id in wanted:
         need = group.add(write_id, server)
         if time.monotonic() < until:
             server.park(need)
-    return group.parked()
+    group.has_waited = group.parked()
+    return group.has_waited
 
 
-def _patience(group: Group) -> float:
-    """Seconds until the deadline; a look without waiting still asks each server once."""
-    return max(group.since + (group.timeout or LOOK_S) - time.monotonic(), 0.0)
+def _deadline(group: Group) -> float:
+    return group.since + (group.timeout or LOOK_S)
+
+
+def seconds_left(group: Group) -> float:
+    """Return the seconds until the deadline; a look without waiting still asks each server once."""
+    return max(_deadline(group) - time.monotonic(), 0.0)
 
 
 def _give_up(group: Group) -> None:

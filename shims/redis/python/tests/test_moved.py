@@ -7,6 +7,7 @@ import gc
 import itertools
 import socket
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 from uuid import uuid4
 
@@ -291,3 +292,29 @@ async def test_a_connection_that_is_taken_out(redis_lab: RedisStore, kind: str) 
     for client in (plain, waits):
         if kind == "asyncio":
             await client.aclose()
+
+
+@KINDS
+def test_a_client_that_is_led_elsewhere_while_a_barrier_waits(redis_lab: RedisStore, kind: str) -> None:
+    """BAR-65: what it reads behind the pass is of the server where it leads by then."""
+    made = pools_of(kind)
+    client: Any = antipode_redis.wrap(made.Redis.from_url(redis_lab.url("b1")), STORE)
+    assert look(write(redis_lab, "k"), 30).verdict is antipode.Verdict.VISIBLE
+    key = uuid4().hex
+    redis_lab.partition("b1")
+    redis_lab.partition("b2")
+    lineage = write(redis_lab, key)
+    store = registry().all()[0]
+    with ThreadPoolExecutor(1) as threads:
+        barrier = threads.submit(look, lineage, 60)
+        until(lambda: store.parked_threads == 1)
+        client.connection_pool.connection_kwargs["port"] = redis_lab.server("b2").port
+        redis_lab.heal("b1")
+        until(lambda: store.server_at(address(redis_lab, "b2")) or barrier.done())
+        assert redis_lab.client("b2").get(key) is None
+        assert not barrier.done()
+        redis_lab.heal("b2")
+        found = barrier.result(60)
+    assert found.verdict is antipode.Verdict.VISIBLE
+    assert address(redis_lab, "b2") in [server.address for server in found.servers if not server.left_out]
+    assert redis_lab.client("b2").get(key) is not None
