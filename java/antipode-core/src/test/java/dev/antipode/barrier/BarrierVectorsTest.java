@@ -58,7 +58,7 @@ class BarrierVectorsTest {
   @TempDir
   static Path folder;
 
-  private static Stream<DynamicTest> each(String kind, Consumer<JsonNode> run) throws IOException {
+  static Stream<DynamicTest> each(String kind, Consumer<JsonNode> run) throws IOException {
     Path file = Path.of(System.getProperty("antipode.spec"), "vectors", kind + ".json");
     JsonNode vectors = new ObjectMapper().readTree(file.toFile());
     assertThat(vectors.get("kind").asText()).isEqualTo(kind);
@@ -291,7 +291,7 @@ class BarrierVectorsTest {
   }
 
   /** {@code BarrierTimeoutException} is BarrierTimeout there, {@code ConfigurationException} ConfigurationError. */
-  private static String pythonName(Throwable error) {
+  static String pythonName(Throwable error) {
     String name = error.getClass().getSimpleName().replaceAll("Exception$", "");
     return error instanceof BarrierException ? name : name + "Error";
   }

@@ -26,7 +26,7 @@ import org.junit.jupiter.api.TestFactory;
  */
 class VectorsTest {
   private static final Set<String> OF_OTHERS =
-      Set.of("barrier-result", "barrier-policy", "epoch-judge", "engine-" + "script", "history-" + "tables",
+      Set.of("barrier-result", "barrier-policy", "epoch-judge", "engine-script", "history-" + "tables",
           "repeatable-" + "statements");
 
   private static Map<String, Consumer<Vector>> kinds() {
