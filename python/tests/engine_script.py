@@ -119,9 +119,12 @@ class Scripted:
         return reply.answers(ids, server, self.names)
 
     def is_asked_for(self, names: Sequence[str]) -> bool:
-        """Return whether a question is held that asks for these writes."""
+        """Return whether a question is held that asks for these writes; let go one that does not."""
         held = self.held
-        return held is not None and set(names) <= {self.names.get(each, "") for each in held.ids}
+        is_there = held is not None and set(names) <= {self.names.get(each, "") for each in held.ids}
+        if held is not None and not is_there:
+            self.let_go()
+        return is_there
 
     def let_go(self, reply: Reply | None = None) -> None:
         with self._lock:
