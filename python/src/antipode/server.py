@@ -281,18 +281,21 @@ class Server:
             except Exception as error:  # a fault of ours is no silence of the server (BAR-61)
                 self._tell_fault(error)
                 time.sleep(pace.pause)
-                pace.pause = min(pace.pause * 2, _RETRY_S[1])
+                pace.pause = _RETRY_S[1]  # takes no memory
 
     def _tell_fault(self, error: Exception) -> None:
         """Tell who waits here that this process is in trouble; never raise: the thread goes on when that is over."""
+        self._poked = False  # the octet of a poke may have been read: who comes now wakes the thread anew
         try:
             words = f"the thread that asks {self.address} failed ({type(error).__name__}: {error}): it goes on"
             logs.warn(f"own-fault {self.address}", words, code="AP209")
             logs.logger.debug("where it failed", exc_info=error)
             self._refused(error, UnprovenKind.OWN_FAULT)
-        except Exception:  # even that takes memory
-            with suppress(Exception):
+        except Exception:  # even that takes memory, and so would `suppress`
+            try:
                 self.reset()
+            except Exception:
+                return
 
     def _idle(self) -> bool:
         return self.waiters.live == 0 and time.monotonic() - self._wanted_at > LINGER_S

@@ -95,6 +95,15 @@ class Marker:
     # The thread
 
     def _run(self) -> None:
+        try:
+            self._work()
+        except BaseException:  # no memory: the next write starts another one
+            self._thread = None
+            self.dirty = False  # last: who finds it so starts one
+            raise
+        self._thread = None
+
+    def _work(self) -> None:
         pause, retry = 0.0, _RETRY_S[0]
         while self._wanted():
             # Whoever writes first after a pause wakes the thread; marks keep their distance by the script's clock.
@@ -114,7 +123,6 @@ class Marker:
                     pause, retry = retry, min(retry * 2, _RETRY_S[1])
         with self._using:
             self._drop()
-        self._thread = None
 
     def _wanted(self) -> bool:
         return not self._ended and (bool(self.users) or self.dirty)
