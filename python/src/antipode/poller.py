@@ -40,6 +40,12 @@ class Poller:
             os.read(self._reader, 4096)
         return woken, heard in ready
 
+    def rest(self, seconds: float) -> None:
+        """Sleep so long, or until somebody wakes it; whoever waits next is woken then, too."""
+        poll = select.poll()
+        poll.register(self._reader, select.POLLIN)
+        poll.poll(max(seconds * 1000, 0))
+
     def wake(self) -> None:
         """End the sleep, or the next one where nobody sleeps (any thread)."""
         os.write(self._writer, b"!")

@@ -6,12 +6,10 @@ seconds longer. It is woken by the server's push where the store has one, by a n
 
 from __future__ import annotations
 
-import random
 import threading
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from antipode import logs, telemetry
@@ -20,6 +18,7 @@ from antipode.branch_lookup import look_for
 from antipode.errors import ConfigurationError
 from antipode.need import Need, Proof, release_all
 from antipode.own_faults import is_own_fault
+from antipode.pace import RETRY_S, Pace
 from antipode.poller import Poller
 from antipode.settings import Settings, settings
 from antipode.verdict import VISIBLE, UnprovenKind, Visibility, unproven
@@ -30,26 +29,8 @@ if TYPE_CHECKING:
     from antipode.store import Store
     from antipode.writeid import WriteId
 
-SAFETY_NET: Final = 10
-"""The poll interval doubles up to so many times the shortest."""
-_UNHURRIED: Final = 1.25
-"""By so much it grows where nobody waits: when a write was seen is known to within a quarter, or the longest one."""
-_RETRY_S: Final = (0.05, 0.5)
 _WAIT_SLICE_S: Final = 0.1
 _BREATH_S: Final = 0.001
-
-
-@dataclass(slots=True)
-class _Pace:
-    """When the thread asks: the time of its last question, its poll interval, its pause after a failure."""
-
-    asked_at: float = -1e9
-    interval: float = 0.0
-    retry: float = _RETRY_S[0]
-    pause: float = _RETRY_S[0]
-    """How long it rests behind a fault of this process."""
-    blocks: bool = True
-    """Whether the store's own wait lately waited, or saw something: one that comes back at once is a poll."""
 
 
 class Server:
@@ -89,7 +70,9 @@ class Server:
         # The thread and its channel.
         self._thread: threading.Thread | None = None
         self._poller: Poller | None = None
+        self._pace = Pace()
         self._poked = False
+        self._called = False  # whether somebody new waits
         self._pushed = False
         self._watch: Watch | None = None
         self._watchable = True
@@ -133,6 +116,7 @@ class Server:
             self._proofs = (applied, self._asked_at, self.generation)
             if epoch in applied:
                 self._said = epoch, applied[epoch]
+                self._pace.growth.note((instance, epoch), self._asked_at, applied[epoch])
         self.store.ages.note(epoch, applied.get(epoch, 0), now)
 
     def begin_question(self) -> None:
@@ -158,6 +142,12 @@ class Server:
     def interrupted(self) -> bool:
         """Whether somebody new waits: a blocking `wait` answers now, and is called anew with what is wanted then."""
         return self._poked
+
+    def rest(self, lead: float) -> float | None:
+        """Sleep in a blocking `wait`, until it is worth a glance for some seconds; see `Pace.rest`."""
+        with self._lock:
+            nearest = self.waiters.nearest(self._epoch)
+        return self._pace.rest(self._poller, (self._instance, self._epoch), nearest, lead)
 
     @property
     def awaited(self) -> frozenset[WriteId]:
@@ -196,7 +186,7 @@ class Server:
 
     def _is_asked(self, now: float) -> bool:
         """Return whether its last silence was not long ago: somebody has asked it ever since."""
-        return now - self._failed_at < _RETRY_S[1] + 2 * self.ask_timeout
+        return now - self._failed_at < RETRY_S[1] + 2 * self.ask_timeout
 
     # Parking and giving up
 
@@ -257,6 +247,10 @@ class Server:
 
     def _poke(self) -> None:
         """Makes the thread ask now; called from any thread."""
+        self._called = True  # first: the thread may be awake
+        self._wake()
+
+    def _wake(self) -> None:
         if self._poked:
             return
         with self._lock:  # its pipe is closed under the lock, so that its number is never another file's
@@ -265,7 +259,7 @@ class Server:
                 self._poller.wake()
 
     def _run(self) -> None:
-        pace = _Pace()
+        pace = self._pace = Pace()
         poller = self._poller
         assert poller is not None
         while True:
@@ -277,11 +271,11 @@ class Server:
                             self._end(poller)
                             return
                 self._turn(poller, pace)
-                pace.pause = _RETRY_S[0]
+                pace.pause = RETRY_S[0]
             except Exception as error:  # a fault of ours is no silence of the server (BAR-61)
                 self._tell_fault(error)
                 time.sleep(pace.pause)
-                pace.pause = _RETRY_S[1]  # takes no memory
+                pace.pause = RETRY_S[1]  # takes no memory
 
     def _tell_fault(self, error: Exception) -> None:
         """Tell who waits here that this process is in trouble; never raise: the thread goes on when that is over."""
@@ -300,68 +294,70 @@ class Server:
     def _idle(self) -> bool:
         return self.waiters.live == 0 and time.monotonic() - self._wanted_at > LINGER_S
 
-    def _turn(self, poller: Poller, pace: _Pace) -> None:
+    def _turn(self, poller: Poller, pace: Pace) -> None:
         """Sleeps until there is a reason to ask the server, and asks it once."""
         now = time.monotonic()
-        own_pace = self.store.shim.own_pace
-        shortest = max(self._in_force.poll, own_pace, 0.001)
-        wanted = self.waiters.wanted
-        if self._down_since is not None:
-            due = self._failed_at + pace.retry
-        elif wanted and pace.blocks and self.store.shim.capabilities.blocking_wait:
-            due = pace.asked_at + _BREATH_S  # the shim itself waits
-        elif wanted:
-            due = pace.asked_at + max(pace.interval, shortest) * random.uniform(0.9, 1.1)
-        elif self._watch is not None and self._in_force.free_path_ttl:
-            due = self._answered_at + max(self._in_force.free_path_ttl / 2, shortest)
-        else:
-            due = now + 1.0
-        woken = self._sleep(poller, min(due - now, 1.0))
+        shortest = max(self._in_force.poll, self.store.shim.own_pace, 0.001)
+        due = self._due(pace, shortest, now)
+        is_called, is_pushed = self._sleep(poller, min(due - now, 1.0))
         now = time.monotonic()
-        if now < due and (not woken or self._down_since is not None):
-            return
         with self._lock:
             wanted, unhurried, looks = self.waiters.wanted, self.waiters.only_follows, bool(self.waiters.looks)
-        if woken == "push" and (not wanted or (unhurried and not looks and now < due)):
-            return  # whoever comes next asks anew
-        if woken == "poke" and now - pace.asked_at < _BREATH_S:
+        if is_pushed and wanted and (looks or not unhurried):  # else whoever comes next asks anew
+            pace.has_news = True
+            due = min(due, self._due(pace, shortest, now))
+        if now < due and (not is_called or self._down_since is not None):
+            return
+        if is_called and now - pace.asked_at < _BREATH_S:
             # Bounded even while barriers keep arriving: those of one breath are asked for together.
             time.sleep(pace.asked_at + _BREATH_S - now)
-        if woken == "poke" and unhurried:
-            pace.interval = shortest  # of what has just come, it is known the sooner
-        pace.asked_at = time.monotonic()
+        if is_called and unhurried:
+            pace.hurry()
+        pace.begin(time.monotonic(), is_paced=now >= due and not is_called)
+        self._called = False  # whoever has called by now is among those who are asked for
         moved = self._round(wanted)
         pace.blocks = moved or self._poked or time.monotonic() - pace.asked_at > _WAIT_SLICE_S / 2
-        if self._down_since is not None:
-            pace.retry = min(pace.retry * 2, _RETRY_S[1])
-            pace.interval = shortest
-        else:
-            pace.retry = _RETRY_S[0]
-            steady = (moved and not unhurried) or own_pace > 0
-            growth = _UNHURRIED if unhurried else 2
-            pace.interval = shortest if steady else min(max(pace.interval, shortest) * growth, shortest * SAFETY_NET)
+        is_down, is_steady = self._down_since is not None, (moved and not unhurried) or self.store.shim.own_pace > 0
+        pace.end(self._asked_at, shortest, is_down=is_down, is_steady=is_steady, is_unhurried=unhurried)
 
-    def _sleep(self, poller: Poller, seconds: float) -> str:
-        """Sleeps until the time is over (""), the server pushed ("push"), or somebody new waits ("poke")."""
+    def _due(self, pace: Pace, shortest: float, now: float) -> float:
+        """Return when the server is to be asked, where nobody new comes before."""
+        with self._lock:
+            wanted, nearest = self.waiters.wanted, self.waiters.nearest(self._epoch)
+        if self._down_since is not None:
+            return self._failed_at + pace.retry
+        if self._called:
+            return now
+        if wanted and pace.blocks and self.store.shim.capabilities.blocking_wait:
+            return pace.asked_at + _BREATH_S  # the shim itself waits
+        if wanted:
+            return pace.due(now, shortest, (self._instance, self._epoch), nearest)
+        if self._watch is not None and self._in_force.free_path_ttl:
+            return self._answered_at + max(self._in_force.free_path_ttl / 2, shortest)
+        return now + 1.0
+
+    def _sleep(self, poller: Poller, seconds: float) -> tuple[bool, bool]:
+        """Sleeps until the time is over, somebody new waits, or the server pushes; returns which of the latter two."""
         watch = self._watch
-        woken, pushed = poller.wait(None if watch is None else watch.fileno(), seconds)
+        woken, heard = poller.wait(None if watch is None else watch.fileno(), seconds)
         if woken:
             self._poked = False  # only now: a poke in between is seen by the question that follows
-        if watch is not None and pushed:
+        if watch is not None and heard:
             try:
                 watch.pump()
             except Exception as error:  # a broken channel is a server that has to be asked anew
                 self._settle_error(error, time.monotonic())
-        if self._pushed:
-            self._pushed = False
-            return "push"
-        return "poke" if woken else ""
+        if not self._pushed:
+            return self._called, False
+        self._pushed = False
+        return self._called, True
 
     def on_change(self) -> None:
         """The store's push: something was applied at this server (any thread)."""
         self._pushed = True
+        self._pace.growth.note_push()
         if threading.current_thread() is not self._thread:
-            self._poke()
+            self._wake()
 
     def _round(self, wanted: bool) -> bool:
         """One question; True if the server has moved. One whose answer was overtaken is asked again, once (BAR-33)."""

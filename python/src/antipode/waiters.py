@@ -101,6 +101,16 @@ class Waiters:
         """Whether the server is asked for records alone, so that an answer may take its time (REC-21)."""
         return self.live > 0 and self.live == self._followed and not self.probes
 
+    def nearest(self, epoch: str) -> int | None:
+        """Return the least position of this epoch that is asked for; None where there is none, or something else."""
+        if self._objects or self._branches or any(self._first(each) for each in self._ordered if each != epoch):
+            return None
+        if any(each != epoch for each in self.probes):
+            return None
+        first, probe = self._first(epoch), self.probes.get(epoch)
+        counters = [*((first.counter,) if first else ()), *((probe[0],) if probe else ())]
+        return min(counters, default=None)
+
     @property
     def awaited(self) -> frozenset[WriteId]:
         """What barriers wait for now: not what one only looks at or records, nor what a prober asks for."""

@@ -7,8 +7,9 @@ from contextlib import ExitStack, contextmanager
 from typing import Any, Final
 from unittest.mock import patch
 
-from antipode import server
+from antipode import pace, server
 from antipode.need import Group, Need
+from antipode.pace import Pace
 from antipode.server import Server
 from antipode.settings import settings
 from antipode.testing.simulation.actors import scheduler
@@ -148,6 +149,21 @@ def _nobody_abandons() -> Patches:
     yield patch.object(Group, "abandon", _never)
 
 
+def _asked_at_each_push() -> Patches:
+    """A push is asked for at once, however often they come (BAR-66)."""
+    original = Pace.due
+
+    def due(self: Pace, *given: Any) -> float:
+        return self.asked_at if self.has_news else original(self, *given)
+
+    yield patch.object(Pace, "due", due)
+
+
+def _prediction_without_bound() -> Patches:
+    """A server is asked when the position is expected, however late that is (BAR-66)."""
+    yield patch.object(pace, "CAP_S", 60.0)
+
+
 MUTANTS: Final[Mapping[str, Callable[[], Patches]]] = {
     "settled stays": _settled_stays,
     "age from answer": _age_from_answer,
@@ -164,6 +180,8 @@ MUTANTS: Final[Mapping[str, Callable[[], Patches]]] = {
     "any age": _any_age,
     "shown once": _shown_once,
     "nobody abandons": _nobody_abandons,
+    "asked at each push": _asked_at_each_push,
+    "prediction without bound": _prediction_without_bound,
 }
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from antipode.judgement import _GONE
+from antipode.pace import CAP_S, SAFETY_NET
 from antipode.result import BarrierResult, StoreResult
 from antipode.testing.simulation.actors import FOREVER, Scheduler
 from antipode.testing.simulation.script import Call, Features
@@ -139,6 +140,33 @@ class Truth:
             self.find("once", f"a barrier ended {ends} times")
         if self.run.now > deadline + _LATE_S and not self.leapt(begun):
             self.find("deadline", f"a barrier ended {self.run.now - deadline:.4f} s behind its deadline")
+
+    # 2b: how soon, and how often asked (BAR-66)
+
+    def judge_delay(self, result: BarrierResult, wanted: Mapping[int, Sequence[int]], begun: float) -> None:
+        """Find whether a barrier passed late: all was there, nothing was wrong, and nobody looked."""
+        place = next(iter(wanted))
+        cluster = self.clusters[place]
+        if self.leapt(begun) or len(self.clusters) > 1 or cluster.is_paced or self.features.discovers:
+            return
+        there = [
+            max(begun for begun, _ in node.spans_of(number))
+            for node in self._judged(place, result)
+            for number in wanted[place]
+            if node.has(number)
+        ]
+        delay = self.run.now - max(self.quiet_from, begun, *there)
+        most = max(CAP_S, 1.1 * SAFETY_NET * self.features.poll) + 6 * cluster.longest + _LATE_S
+        if delay > most:
+            self.find("delay", f"{wanted[place]} were everywhere for {delay:.4f} s: at most {most:.4f} are stated")
+
+    def judge_questions(self) -> None:
+        """Find whether a server was asked more often than once a shortest interval, for nobody new."""
+        if self.features.discovers:  # several servers of the engine may be one node
+            return
+        for node in (node for cluster in self.clusters for node in cluster.nodes):
+            for at, apart in node.hasty[:1]:
+                self.find("often", f"{node.name} was asked at {at - 1000:.4f}, {apart:.4f} s behind the last question")
 
     # 3 and 4: what is unproven is so, and for that reason; silence is a server's own
 

@@ -126,6 +126,7 @@ class _Director:
                 store.servers()  # where the answer is old, it is asked for now
             self.run.sleep(1.0)
         self._come_right()
+        self.truth.judge_questions()
         self._end()
         self.is_over = True
 
@@ -224,6 +225,7 @@ class _Director:
         if result.satisfied:
             self.passes += 1
             self.truth.judge_pass(result, wanted, begun, together=call.is_complete and result.complete)
+            self.truth.judge_delay(result, wanted, begun)
         self.truth.judge_rest(call, result, wanted, begun)
         return result.satisfied
 

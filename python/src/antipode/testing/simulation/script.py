@@ -113,7 +113,37 @@ def drawn(seed: int) -> Script:
         return _with_loss(chance, script)
     if kind < 0.45:
         return _with_crowd(chance, script)
-    return _with_age(chance, script) if kind < 0.48 else script
+    if kind < 0.48:
+        return _with_age(chance, script)
+    return _with_stream(chance, script) if kind < 0.56 else script
+
+
+def _with_stream(chance: random.Random, script: Script) -> Script:
+    """Return a script in which a server's position grows, and sometimes stands still, or leaps (BAR-66)."""
+    gap = chance.choice((0.004, 0.02, 0.05))
+    writes = [Event(gap * turn, "write") for turn in range(int(1.5 / gap))]
+    for _ in range(chance.choice((0, 1, 3))):
+        at = 1.5 * chance.random()
+        if chance.random() < 0.5:
+            writes += [Event(at, "write")] * chance.choice((5, 20, 60))
+        else:
+            writes.append(Event(at, "freeze", node=1, value=chance.choice((0.05, 0.3))))
+    calls = tuple(
+        Call(2.0 * chance.random(), chance.choice((0.3, 1.0, 3.0)), ((0, chance.choice((0, 0, 0, 2, 10))),))
+        for _ in range(chance.choice((2, 8, 30)))
+    )
+    features = replace(
+        script.features,
+        kinds=(chance.choice(("position", "push", "push", "callback", "blocking")),),
+        servers=chance.choice((1, 1, 2)),
+        lag=chance.choice((0.05, 0.3)),
+        flight=chance.choice((0.0, 0.0005, 0.002, 0.02)),
+        places=1000,
+        discovers=False,
+    )
+    return replace(
+        script, features=features, events=(*script.events, *writes) if gap > 0.01 else tuple(writes), calls=calls
+    )
 
 
 def _with_age(chance: random.Random, script: Script) -> Script:

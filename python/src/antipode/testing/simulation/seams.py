@@ -20,6 +20,7 @@ from antipode import (
     discovery,
     free_path,
     need,
+    pace,
     plan,
     server,
     store,
@@ -27,9 +28,22 @@ from antipode import (
     waiting,
 )
 from antipode.need import Group
+from antipode.server import Server
 from antipode.testing.simulation.actors import FOREVER, Actor, SimulationError, scheduler
 
-_MODULES: Final = (server, need, waiting, free_path, store, store_servers, discovery, plan, barrier, branch_rounds)
+_MODULES: Final = (
+    server,
+    need,
+    pace,
+    waiting,
+    free_path,
+    store,
+    store_servers,
+    discovery,
+    plan,
+    barrier,
+    branch_rounds,
+)
 _NO_DESCRIPTOR: Final = os.strerror(errno.EMFILE)
 
 
@@ -203,6 +217,14 @@ def _counted(release: Callable[[Group], None]) -> Callable[[Group], None]:
     return count
 
 
+def _noted(poke: Callable[[Server], None]) -> Callable[[Server], None]:
+    def note(self: Server) -> None:
+        self.target.called_at = scheduler().now
+        poke(self)
+
+    return note
+
+
 def _copy(module: ModuleType, **names: Any) -> SimpleNamespace:
     return SimpleNamespace(**{name: getattr(module, name) for name in dir(module)} | names)
 
@@ -221,8 +243,9 @@ def seams() -> Iterator[None]:
     ]
     for module, name, _ in before:
         setattr(module, name, replaced[name])
-    before.append((Group, "release", Group.release))
+    before += [(Group, "release", Group.release), (Server, "_poke", Server._poke)]
     setattr(Group, "release", _counted(Group.release))  # noqa: B010  mypy knows a method there
+    setattr(Server, "_poke", _noted(Server._poke))  # noqa: B010
     try:
         yield
     finally:

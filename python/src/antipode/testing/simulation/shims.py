@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Final, NamedTuple
 
 from antipode.epochs import judge_position
+from antipode.settings import settings
 from antipode.shim import NOT_YET, VISIBLE, Capabilities, Server, Shim, Visibility, Watch, not_yet
 from antipode.testing.simulation.actors import SimulationError, scheduler
 from antipode.testing.simulation.world import Channel, Node, deliver
@@ -69,7 +70,8 @@ class PositionShim(Shim):
         if server in node.askers:
             raise SimulationError(f"{node.name} is asked twice at once")
         node.askers.add(server)
-        node.questions.append((begun, tuple(node.cluster.number_of(each) for each in ids)))
+        shortest = 0.0 if self.capabilities.blocking_wait else max(settings().poll, self.own_pace)
+        node.note_question(tuple(node.cluster.number_of(each) for each in ids), shortest)
         try:
             link = self._link(server)
             self._travel(link, server)

@@ -86,6 +86,11 @@ class Node:
         """Who asks it now."""
         self.questions: list[tuple[float, tuple[int, ...]]] = []
         """When it was asked for which writes."""
+        self.called_at = NEVER
+        """When the engine was last told to ask it for somebody new."""
+        self.hasty: list[tuple[float, float]] = []
+        """When it was asked for nobody new, and how soon behind the question before that was for nobody new either."""
+        self._paced_at = NEVER
         self.sleepers: list[Actor] = []
         """Blocking waits, which end at the next change."""
 
@@ -178,6 +183,16 @@ class Node:
     def fall_silent(self, seconds: float) -> None:
         """Answer nobody for so long."""
         self.silent_until = max(self.silent_until, self.cluster.run.now + seconds)
+
+    def note_question(self, numbers: tuple[int, ...], shortest: float) -> None:
+        """Note that it is asked for these writes; the engine asks no more than once a shortest interval (BAR-66)."""
+        now, before = self.cluster.run.now, self.questions[-1][0] if self.questions else NEVER
+        self.questions.append((now, numbers))
+        if max(self.called_at, self.told_at) >= before - self.cluster.opening:  # for somebody new, or it was overtaken
+            return
+        if now - self._paced_at < shortest - 1e-9:
+            self.hasty.append((now, now - self._paced_at))
+        self._paced_at = now
 
     def note_answer(self, begun: float, *, fails: bool) -> None:
         """Note that a question that began then has its answer, or that it failed."""
