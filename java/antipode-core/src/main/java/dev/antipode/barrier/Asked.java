@@ -15,6 +15,12 @@ import java.util.List;
  */
 record Asked(
     RegisteredStore store, List<WriteId> ids, List<ServerEngine> servers, int generation, List<String> gone) {
+  /** Return a store with the servers that are known now; {@code isOwn}: those of wrapped clients alone. */
+  static Asked of(RegisteredStore store, List<WriteId> ids, boolean isOwn) {
+    int generation = store.generation(); // before the servers: one that joins meanwhile is another generation's
+    return new Asked(store, ids, store.servers(isOwn), generation, store.gone(isOwn));
+  }
+
   /** The same for given servers, of which no free path is kept. */
   Asked(RegisteredStore store, List<WriteId> ids, List<ServerEngine> servers) {
     this(store, ids, servers, 0, List.of());

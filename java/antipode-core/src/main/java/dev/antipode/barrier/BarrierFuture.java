@@ -21,82 +21,117 @@ final class BarrierFuture extends CompletableFuture<BarrierResult> {
     OVER
   }
 
-  private final Plan plan;
   private final Executor executor;
   private final Context context = Context.current();
   private final String site;
-  private final Group group;
-  private final AtomicReference<State> state = new AtomicReference<>(State.STARTING);
-  private Map<RegisteredStore, Integer> places;
-  private Future<?> alarm;
+  private final BarrierWaits waits; // by one thread after the other
+  private volatile Round round; // the last one
+  private boolean isWatched; // whether cancelling gives places up
 
   private BarrierFuture(Plan plan, Executor executor) {
-    this.plan = plan;
     this.executor = executor == null ? EngineThreads.FUTURES : executor;
     this.site = Telemetry.isCollected() ? CallSite.current() : null;
-    this.group = new Group(plan.timeout(), this::over);
-    this.group.looksTwice = plan.looksTwice();
+    this.waits = new BarrierWaits(plan);
   }
 
   /** Begins to wait. */
   static CompletableFuture<BarrierResult> start(Plan plan, Executor executor) {
     BarrierFuture future = new BarrierFuture(plan, executor);
-    future.begin();
+    future.waitOn();
     return future;
   }
 
-  private void begin() {
-    if (Waiting.park(group, plan.asked())) {
-      places = Waiting.takePlaces(group, true);
-      if (places != null) {
-        // Everything that ends the wait reads these two after the state has left STARTING.
-        alarm = EngineThreads.TIMER.schedule(this::over, Waiting.patience(group), TimeUnit.NANOSECONDS);
-        whenComplete((result, error) -> abandon());
-        if (state.compareAndSet(State.STARTING, State.WAITING)) {
-          return;
-        }
+  /** Begins waits, until one has something to wait for, or the barrier is over. */
+  private void waitOn() {
+    do {
+      round = new Round();
+      if (round.begin()) {
+        return;
       }
-    }
-    state.set(State.OVER);
-    finish();
+    } while (!finish());
   }
 
-  /** Everything is settled, or the deadline has passed. */
-  private void over() {
-    if (state.compareAndSet(State.STARTING, State.OVER) || !state.compareAndSet(State.WAITING, State.OVER)) {
-      return; // `begin` finishes it, or it is over already
-    }
+  /** The wait is over; returns whether the barrier is. */
+  private boolean finish() {
+    round.release();
     try {
-      executor.execute(this::finish);
-    } catch (RejectedExecutionException ended) { // the application's executor; the future still completes
-      EngineThreads.FUTURES.execute(this::finish);
-    }
-  }
-
-  /** Somebody else completed it, by cancelling mostly: nobody waits any more. */
-  private void abandon() {
-    if (state.getAndSet(State.OVER) == State.WAITING) {
-      group.cancelled = true;
-      release();
-    }
-  }
-
-  private void release() {
-    if (alarm != null) {
-      alarm.cancel(false);
-    }
-    if (places != null) {
-      Waiting.giveBack(places, true);
-    }
-    Waiting.giveUp(group);
-  }
-
-  private void finish() {
-    release();
-    try {
-      complete(Barriers.finish(plan, group, context, site));
+      if (isDone()) { // cancelled
+        return true;
+      }
+      if (!waits.take(round.group)) {
+        return false;
+      }
+      complete(Barriers.finish(waits, context, site));
     } catch (Throwable error) { // the policy's exception, mostly
       completeExceptionally(error);
+    }
+    return true;
+  }
+
+  /** One of its waits. */
+  private final class Round {
+    private final Group group = waits.begin(this::over);
+    private final AtomicReference<State> state = new AtomicReference<>(State.STARTING);
+    private Map<RegisteredStore, Integer> places;
+    private Future<?> alarm;
+
+    /** Return whether something is waited for; then {@link #over} ends it. */
+    boolean begin() {
+      if (Waiting.park(group, waits.plan().asked())) {
+        places = Waiting.takePlaces(group, true);
+        if (places != null) {
+          // Everything that ends the wait reads these two after the state has left STARTING.
+          alarm = EngineThreads.TIMER.schedule(this::over, Waiting.patience(group), TimeUnit.NANOSECONDS);
+          if (!isWatched) {
+            isWatched = true;
+            whenComplete((result, error) -> round.abandon());
+          }
+          if (state.compareAndSet(State.STARTING, State.WAITING)) {
+            if (isDone()) { // cancelled, while the round before was the last one
+              abandon();
+            }
+            return true;
+          }
+        }
+      }
+      state.set(State.OVER);
+      return false;
+    }
+
+    /** Everything is settled, or the deadline has passed. */
+    private void over() {
+      if (state.compareAndSet(State.STARTING, State.OVER) || !state.compareAndSet(State.WAITING, State.OVER)) {
+        return; // who begins it finishes it, or it is over already
+      }
+      try {
+        executor.execute(this::goOn);
+      } catch (RejectedExecutionException ended) { // the application's executor; the future still completes
+        EngineThreads.FUTURES.execute(this::goOn);
+      }
+    }
+
+    private void goOn() {
+      if (!finish()) {
+        waitOn();
+      }
+    }
+
+    /** Somebody else completed it, by cancelling mostly: nobody waits any more. */
+    private void abandon() {
+      if (state.getAndSet(State.OVER) == State.WAITING) {
+        group.cancelled = true;
+        release();
+      }
+    }
+
+    private void release() {
+      if (alarm != null) {
+        alarm.cancel(false);
+      }
+      if (places != null) {
+        Waiting.giveBack(places, true);
+      }
+      Waiting.giveUp(group);
     }
   }
 

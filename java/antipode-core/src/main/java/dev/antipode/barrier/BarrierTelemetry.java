@@ -45,17 +45,18 @@ final class BarrierTelemetry {
    * @param knownSite where it was called, or null where this is the caller's own thread
    */
   static void waited(
-      Plan plan, BarrierResult result, Group group, Outcome outcome, Context parent, String knownSite) {
+      BarrierWaits came, BarrierResult result, Outcome outcome, Context parent, String knownSite) {
     if (!Telemetry.isCollected()) {
       return;
     }
+    Plan plan = came.plan();
     String site = Telemetry.bounded(knownSite == null ? CallSite.current() : knownSite);
     String region = ProcessSettings.inForce().region();
     Instruments instruments = Telemetry.instruments();
     instruments.barrierDuration.record(
         seconds(result.waited().toNanos()),
         Attributes.of(OUTCOME, outcome.word(), SITE, site, DRY_RUN, plan.dryRun()));
-    List<Wait> waits = waitsOf(plan, result, group);
+    List<Wait> waits = waitsOf(plan, result, came.needs());
     for (Wait wait : waits) {
       String store = wait.asked.store().name();
       instruments.waitDuration.record(
@@ -118,10 +119,10 @@ final class BarrierTelemetry {
     return nanos / 1e9;
   }
 
-  private static List<Wait> waitsOf(Plan plan, BarrierResult result, Group group) {
+  private static List<Wait> waitsOf(Plan plan, BarrierResult result, List<Need> needs) {
     List<Wait> waits = new ArrayList<>();
     for (Asked asked : plan.asked()) {
-      List<Need> own = group.needs.stream().filter(need -> need.server.store() == asked.store()).toList();
+      List<Need> own = needs.stream().filter(need -> need.server.store() == asked.store()).toList();
       if (own.stream().noneMatch(need -> need.parked)) {
         continue; // every write to it was seen at once
       }

@@ -43,7 +43,7 @@ public final class Barriers {
     if (plan.dryRun()) {
       return recordOnly(plan);
     }
-    return finish(plan, Waiting.block(plan.asked(), plan.timeout(), plan.looksTwice()), Context.current(), null);
+    return finish(Waiting.block(plan), Context.current(), null);
   }
 
   /** The same without a thread that waits. What is wrong with the call itself is thrown at once. */
@@ -74,15 +74,16 @@ public final class Barriers {
   }
 
   /** What both forms do when the wait is over; throws what the policies say. */
-  static BarrierResult finish(Plan plan, Group group, Context context, String site) {
-    long waited = Ticks.now() - group.since;
-    List<Need> needs = group.needs;
+  static BarrierResult finish(BarrierWaits waits, Context context, String site) {
+    Plan plan = waits.plan();
+    long waited = Ticks.now() - waits.group().since;
+    List<Need> needs = waits.needs();
     boolean looked = plan.looks();
     BarrierResult result;
     boolean leftOut = false;
     // A store without a single server has nothing to ask, and no needs: that is no pass.
     if (plan.expected().isEmpty()
-        && group.allVisible()
+        && needs.stream().allMatch(Need::isVisible)
         && plan.asked().stream().allMatch(asked -> !asked.servers().isEmpty() && asked.gone().isEmpty())) {
       result = result(plan, true, waited, () -> Judgement.judge(plan, needs, waited, looked), false, false);
     } else {
@@ -93,7 +94,7 @@ public final class Barriers {
       leftOut = hasLeftOut(verdicts);
       result = result(plan, satisfied, waited, () -> verdicts, leftOut, false);
     }
-    tell(plan, result, group, context, site);
+    tell(waits, result, context, site);
     if (result.satisfied() && !leftOut) {
       FreePath.remember(plan, result);
       if (!plan.asked().isEmpty()) {
@@ -142,15 +143,16 @@ public final class Barriers {
   }
 
   /** Counts a barrier, and makes its spans if something had to be waited for (OBS-1, OBS-9). */
-  private static void tell(Plan plan, BarrierResult result, Group group, Context context, String site) {
-    boolean waited = group.waited();
-    Outcome outcome = outcome(plan, result, group);
+  private static void tell(BarrierWaits waits, BarrierResult result, Context context, String site) {
+    Plan plan = waits.plan();
+    boolean waited = waits.waited();
+    Outcome outcome = outcome(plan, result, waits.group());
     (waited || outcome != Outcome.SATISFIED ? outcome : Outcome.FREE).count();
     if (plan.isVacuous()) {
       warnVacuous(plan, site == null ? CallSite.current() : site);
     }
     if (waited) {
-      BarrierTelemetry.waited(plan, result, group, outcome, context, site);
+      BarrierTelemetry.waited(waits, result, outcome, context, site);
     }
   }
 

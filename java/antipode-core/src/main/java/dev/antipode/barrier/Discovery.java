@@ -265,8 +265,12 @@ public class Discovery extends ServerEngine {
   }
 
   private Visibility missing() {
-    return Visibility.unproven(
-        "its servers are not known: " + words, whose.isOnce() ? UnprovenKind.NOT_OPENED : UnprovenKind.DISCOVERY);
+    return Visibility.unproven("its servers are not known: " + words, kind());
+  }
+
+  /** Return what a store without this answer is unproven for. */
+  UnprovenKind kind() {
+    return whose.isOnce() ? UnprovenKind.NOT_OPENED : UnprovenKind.DISCOVERY;
   }
 
   private void settleAll(Visibility answer) {

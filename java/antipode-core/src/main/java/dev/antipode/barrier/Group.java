@@ -29,7 +29,7 @@ final class Group {
   /** Nanoseconds; zero looks without waiting. */
   final long timeout;
 
-  final long since = Ticks.now();
+  final long since;
   volatile List<Need> needs = new ArrayList<>(2); // replaced, where it grows behind the parking
 
   /** The barrier was cancelled or interrupted: nobody goes on asking for it. */
@@ -47,6 +47,7 @@ final class Group {
   /** Its only need was settled while it waited: there is nothing that it has to stand together with. */
   private volatile boolean isAlone;
 
+  private volatile boolean hasWaited;
   private final Runnable onRelease;
   // Under the lock of this:
   private boolean isOver;
@@ -60,7 +61,13 @@ final class Group {
 
   /** The same; {@code follows}: nobody waits for it. */
   Group(long timeout, Runnable onRelease, boolean follows) {
+    this(timeout, Ticks.now(), onRelease, follows);
+  }
+
+  /** The same; {@code since}: its barrier began to wait then, {@link Ticks}. */
+  Group(long timeout, long since, Runnable onRelease, boolean follows) {
     this.timeout = timeout;
+    this.since = since;
     this.onRelease = onRelease;
     this.follows = follows;
   }
@@ -109,7 +116,13 @@ final class Group {
     synchronized (this) {
       isLast = --left == 0;
     }
-    return !(isLast && conclude());
+    hasWaited = !(isLast && conclude());
+    return hasWaited;
+  }
+
+  /** Return whether not everything was settled when it had been parked. */
+  boolean hasWaited() {
+    return hasWaited;
   }
 
   /** The same without a proof: no server's answer, or one that makes nothing visible. */
@@ -227,25 +240,5 @@ final class Group {
         group.release();
       }
     }
-  }
-
-  /** Whether every need was seen. */
-  boolean allVisible() {
-    for (Need need : needs) {
-      if (!need.isVisible()) {
-        return false;
-      }
-    }
-    return true;
-  }
-
-  /** Whether anything had to be waited for. */
-  boolean waited() {
-    for (Need need : needs) {
-      if (need.parked) {
-        return true;
-      }
-    }
-    return false;
   }
 }

@@ -54,7 +54,27 @@ record Plan(
 
   /** The same, for the stores in dry-run alone. */
   Plan ofRecorded() {
-    return new Plan(scope, lineage, recorded, elsewhere, expected, recorded, switchedOff, timeout, reach, onTimeout,
+    return of(recorded);
+  }
+
+  /** Return the same for the servers that are known now (BAR-65). */
+  Plan withServersNamedAnew() {
+    boolean isOwn = reach == Reach.REPLICA;
+    return of(asked.stream().map(each -> Asked.of(each.store(), each.ids(), isOwn)).toList());
+  }
+
+  /** Return whether a judged store's set of servers has changed since they were named. */
+  boolean isOutdated() {
+    for (Asked each : asked) {
+      if (each.store().generation() != each.generation()) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  private Plan of(List<Asked> stores) {
+    return new Plan(scope, lineage, stores, elsewhere, expected, recorded, switchedOff, timeout, reach, onTimeout,
         onUnproven, onVacuous, requireComplete, dryRun, expiredBranches, names, inDoubt);
   }
 

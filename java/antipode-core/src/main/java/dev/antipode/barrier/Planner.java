@@ -97,9 +97,7 @@ final class Planner {
         switchedOff.add(name);
       } else {
         List<Asked> group = !dryRun && mode == Mode.DRY_RUN ? recorded : asked;
-        int generation = store.generation(); // before the servers: one that joins meanwhile is another generation's
-        group.add(
-            new Asked(store, lineage.ofStore(name), store.servers(isOwn), generation, store.gone(isOwn)));
+        group.add(Asked.of(store, lineage.ofStore(name), isOwn));
       }
     }
     return new Plan(

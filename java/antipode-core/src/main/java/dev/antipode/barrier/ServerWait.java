@@ -25,7 +25,7 @@ public final class ServerWait {
   public static ServerResult judged(Server server, Lineage lineage, Duration timeout) {
     ServerEngine engine = (ServerEngine) server;
     Asked asked = new Asked(engine.store(), lineage.ofStore(engine.store().name()), List.of(engine));
-    return Judgement.judgeServer(engine, Waiting.block(List.of(asked), Planner.nanos(timeout), false).needs, false);
+    return Judgement.judgeServer(engine, Waiting.block(List.of(asked), Planner.nanos(timeout)).needs, false);
   }
 
   /** The same without a thread: completes with the verdict on one of the engine's, where nothing may block. */

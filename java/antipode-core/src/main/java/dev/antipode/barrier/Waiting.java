@@ -20,15 +20,27 @@ final class Waiting {
   private Waiting() {}
 
   /**
-   * Blocks until every write is settled at its servers, or {@code timeout} nanoseconds have passed.
+   * Blocks until a barrier's writes are settled at the servers that are known then, or its deadline has passed.
    *
-   * @param looksTwice several servers each show their writes once more when the last has shown them (BAR-64)
    * @throws BarrierInterruptedException where the thread is interrupted while it waits; its flag is set again
    */
-  static Group block(List<Asked> wanted, long timeout, boolean looksTwice) {
+  static BarrierWaits block(Plan plan) {
+    BarrierWaits waits = new BarrierWaits(plan);
+    Group group;
+    do {
+      CountDownLatch done = new CountDownLatch(1);
+      group = block(waits.begin(done::countDown), waits.plan().asked(), done);
+    } while (!waits.take(group));
+    return waits;
+  }
+
+  /** Blocks until every write is settled at its servers, or {@code timeout} nanoseconds have passed; throws likewise. */
+  static Group block(List<Asked> wanted, long timeout) {
     CountDownLatch done = new CountDownLatch(1);
-    Group group = new Group(timeout, done::countDown);
-    group.looksTwice = looksTwice;
+    return block(new Group(timeout, done::countDown), wanted, done);
+  }
+
+  private static Group block(Group group, List<Asked> wanted, CountDownLatch done) {
     boolean whole = false;
     try {
       if (park(group, wanted)) {

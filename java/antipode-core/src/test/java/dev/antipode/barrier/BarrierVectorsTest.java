@@ -300,19 +300,23 @@ class BarrierVectorsTest {
   Stream<DynamicTest> epochJudge() throws IOException {
     return each("epoch-judge", vector -> {
       JsonNode server = vector.get("server");
-      Map<String, Long> marks = new HashMap<>();
-      server.get("marks").properties().forEach(
-          mark -> marks.put(mark.getKey(), Long.parseUnsignedLong(mark.getValue().asText())));
       Visibility answer = EpochJudge.judge(
           vector.get("epoch").asText(),
           Long.parseUnsignedLong(vector.get("counter").asText()),
           server.get("epoch").asText(),
           Long.parseUnsignedLong(server.get("applied").asText()),
-          marks);
+          ends(server.path("marks")),
+          ends(server.path("known")));
       assertThat(answer.verdict().word()).isEqualTo(vector.get("answer").asText());
       assertThat(answer.unknownEpoch()).isEqualTo(vector.get("unknown_epoch").asBoolean());
       assertThat(answer.reason().isEmpty()).isEqualTo(answer.verdict() == Verdict.VISIBLE);
     });
+  }
+
+  private static Map<String, Long> ends(JsonNode said) {
+    Map<String, Long> ends = new HashMap<>();
+    said.properties().forEach(end -> ends.put(end.getKey(), Long.parseUnsignedLong(end.getValue().asText())));
+    return ends;
   }
 
   @TestFactory

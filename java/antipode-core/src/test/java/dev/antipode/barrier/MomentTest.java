@@ -317,9 +317,9 @@ class MomentTest {
     assertThat(barrier(POSITION, MINUTE).satisfied()).isTrue();
   }
 
-  /** BAR-35, BAR-36: the proof that is kept is of the servers that the barrier knew. */
+  /** BAR-35, BAR-36, BAR-65: one joined when the other one had been asked. */
   @Test
-  void aServerThatJoinsDuringABarrierIsAskedByTheNextOne() {
+  void theProofThatIsKeptIsOfTheServersOfTheEnd() {
     configure(LIFE);
     there = new Replica("there", 5);
     late = new Replica("late", 0);
@@ -336,10 +336,14 @@ class MomentTest {
     FakeShim.store(LogShim::new, StoreOptions.named("log").replicas(() -> new ArrayList<>(found)));
     try (LineageScope scope = Antipode.scope(POSITION)) {
       assertThat(scope).isNotNull();
-      assertThat(Antipode.barrier(proceeding(null, MINUTE)).satisfied()).isTrue();
-      assertThat(Antipode.barrier(proceeding(null, Duration.ofMillis(200))).satisfied()).isFalse();
+      CompletableFuture<BarrierResult> waiting = Antipode.barrierAsync(proceeding(null, MINUTE));
+      until(() -> late.asked.get() >= 2 || waiting.isDone());
+      assertThat(waiting).isNotDone();
       late.applied = 5;
-      assertThat(Antipode.barrier(proceeding(null, MINUTE)).satisfied()).isTrue();
+      assertThat(waiting.join().satisfied()).isTrue();
+      assertThat(FreePath.pass(BarrierOptions.defaults())).isNotNull();
+      late.server.reset();
+      assertThat(FreePath.pass(BarrierOptions.defaults())).isNull();
     }
   }
 

@@ -1,0 +1,101 @@
+package dev.antipode.barrier;
+
+import dev.antipode.shim.RegisteredStore;
+import dev.antipode.shim.Visibility;
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Set;
+import java.util.stream.Collectors;
+
+/** The waits of one barrier for its writes, the last one at the servers that are known when it passes (BAR-65). */
+final class BarrierWaits {
+  private static final String CHANGED =
+      "the store's servers changed until the deadline, and this one was not asked any more";
+
+  private final Set<RegisteredStore> parked = new HashSet<>(0); // where an earlier wait was parked
+  private Plan plan;
+  private Group group;
+  private List<Need> needs = List.of();
+
+  BarrierWaits(Plan plan) {
+    this.plan = plan;
+  }
+
+  /** Return the plan, with the servers that are known now. */
+  Plan plan() {
+    return plan;
+  }
+
+  /** Return the last wait; it began when the first did. */
+  Group group() {
+    return group;
+  }
+
+  /** Return those that the verdicts are told by. */
+  List<Need> needs() {
+    return needs;
+  }
+
+  /** Return whether anything had to be waited for. */
+  boolean waited() {
+    return needs.stream().anyMatch(need -> need.parked);
+  }
+
+  /** Return a wait, to be parked by the plan: the first one, or the one that follows. */
+  Group begin(Runnable onRelease) {
+    Group next = new Group(plan.timeout(), group == null ? Ticks.now() : group.since, onRelease, false);
+    next.looksTwice = plan.looksTwice();
+    return next;
+  }
+
+  /** Take what a wait came to; return false where another is to follow, by the new plan, under its deadline. */
+  boolean take(Group ended) {
+    group = ended;
+    needs = ended.needs;
+    if (!parked.isEmpty()) {
+      needs.forEach(need -> need.parked |= parked.contains(need.server.store()));
+    }
+    if (ended.overloaded || !(ended.hasWaited() || plan.isOutdated())) {
+      return true;
+    }
+    Plan now = plan.withServersNamedAnew();
+    return now.asked().equals(plan.asked()) || !goesOn(now);
+  }
+
+  private boolean goesOn(Plan now) {
+    Set<ServerEngine> named = now.asked().stream().flatMap(asked -> asked.servers().stream()).collect(Collectors.toSet());
+    List<Need> failed = needs.stream().filter(BarrierWaits::fails).toList();
+    boolean hasTime = Waiting.patience(group) > 0;
+    if (!failed.isEmpty() && (!hasTime || failed.stream().anyMatch(need -> named.contains(need.server)))) {
+      return false;
+    }
+    List<Need> judged = needs.stream().filter(need -> named.contains(need.server) && !need.divided).toList();
+    judged.forEach(need -> named.remove(need.server)); // what is left has joined
+    plan = now;
+    // Where one had failed, nobody has looked whether the others' proofs stand.
+    if (hasTime && !(named.isEmpty() && failed.isEmpty())) {
+      needs.stream().filter(need -> need.parked).forEach(need -> parked.add(need.server.store()));
+      return true;
+    }
+    needs = new ArrayList<>(judged);
+    for (Asked asked : now.asked()) {
+      asked.servers().stream().filter(named::contains).forEach(server -> needs.add(missed(asked, server)));
+    }
+    return false;
+  }
+
+  /** Return whether the barrier does not pass for this need, whoever else joins. */
+  private static boolean fails(Need need) {
+    return !(need.isVisible() || need.leftOut || need.divided);
+  }
+
+  /** Return the need of a server that joined too late to be asked. */
+  private Need missed(Asked asked, ServerEngine server) {
+    Need need = new Need(asked.ids().get(0), server, group);
+    need.answer = server instanceof Discovery unknown
+        ? Visibility.unproven(CHANGED, unknown.kind())
+        : Visibility.notYet(CHANGED);
+    return need;
+  }
+}
