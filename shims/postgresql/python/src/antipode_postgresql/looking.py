@@ -107,7 +107,8 @@ class Look:
         self.recovering, self.reached = recovering == "t", at
         self.instance = f"{started}/{self.session.backend}"
         fresh = False
-        if any(word and at >= position and (own, tli) not in self._words for tli, position, word in wanted):
+        unknown = [position for tli, position, word in wanted if word and (own, tli) not in self._words]
+        if unknown and (at >= min(unknown) or self._rows_read_at < 0):  # the first ones name its epoch early (BAR-66)
             self._read_rows()
             fresh = True
         return Seen(

@@ -26,6 +26,8 @@ POLL_S: Final = 0.001
 """Between two looks."""
 _GLANCE_S: Final = 0.0005
 """Between two glances, which ask a standby only how far it has replayed: a third of a look's work."""
+_NEAR_S: Final = 0.005
+"""So long before a position is expected glances begin, a millisecond apart, and go on as long behind it."""
 _LOOK_S: Final = 0.01
 """After so long it is looked at again in any case: it may be on another timeline, or somebody has settled an epoch."""
 
@@ -86,21 +88,28 @@ class PostgresqlShim(Shim, BranchTable):
             left = deadline - time.monotonic()
             if left <= POLL_S or server.interrupted or any(one.verdict is not Verdict.NOT_YET for one in answers):
                 return answers
-            self._pause(ids, server, min(left, _LOOK_S))
+            if not self._pause(ids, server):
+                return answers
 
-    def _pause(self, ids: Sequence[WriteId], server: Server, seconds: float) -> None:
-        """Until it is worth a look. What a glance sees is proof of nothing: only that a position is reached."""
+    def _pause(self, ids: Sequence[WriteId], server: Server) -> bool:
+        """Wait until it is worth a look; return False where somebody new waits.
+
+        What a glance sees is proof of nothing: only that a position is reached.
+        """
         look = self._look(server)
         positions = [write_id.version.counter for write_id in ids if isinstance(write_id.version, Ordered)]
         least = min(positions, default=0)
         if not look.recovering or least <= look.reached:
             time.sleep(POLL_S)  # it waits for something else
-            return
-        until = time.monotonic() + seconds
+            return True
+        near = server.rest(_NEAR_S)
+        pause = _GLANCE_S if near is None else POLL_S
+        until = time.monotonic() + (_LOOK_S if near is None else near)
         while time.monotonic() < until and not server.interrupted:
-            time.sleep(_GLANCE_S)
+            time.sleep(pause)
             if look.glance() >= least:
-                return
+                return True
+        return not server.interrupted
 
     def check_branches(self) -> None:
         self._rows.each(lambda session, server: branch_rows.check(session, server, self.store.name))
