@@ -97,6 +97,7 @@ micro: servers
 models:
 	@scripts/setup-java
 	@python3 spec/tla/check.py $(OPTIONS)
+	$(if $(filter-out -%,$(OPTIONS)),,@python3 spec/tla/judged.py --check)
 
 simulation: setup
 	@$(PY) -m antipode.testing.simulation $(or $(OPTIONS),0 2000)

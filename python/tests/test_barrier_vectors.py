@@ -176,6 +176,7 @@ def test_epoch_judge(case: dict[str, Any]) -> None:
         current=server["epoch"],
         applied=int(server["applied"]),
         marks={epoch: int(counter) for epoch, counter in server["marks"].items()},
+        known={epoch: int(counter) for epoch, counter in server.get("known", {}).items()},
     )
     assert (answer.verdict, answer.unknown_epoch) == (case["answer"], case["unknown_epoch"])
     assert answer.reason or answer.verdict == "visible"

@@ -338,4 +338,21 @@ AnyMarkWillDo ==
     \A s \in Servers : \A each \in told : \A i, j \in DOMAIN server[s].log :
         (i < j /\ server[s].log[i].write = each.write /\ server[s].log[j].write = 0)
             => Judge(s, each) # "unproven"
+
+-----------------------------------------------------------------------------
+(* What the judge was asked, for vectors that every language runs (judged.py). *)
+
+Judged(s, each) ==
+    <<"judged", server[s].epoch, IF server[s].emptied THEN None ELSE Position(s),
+      server[s].before.epoch, server[s].before.end, [e \in Epochs |-> Mark(s, e)],
+      each.epoch, each.counter, Judge(s, each)>>
+
+\* Always true: each question is printed once.
+TellsWhatIsJudged ==
+    \A s \in Servers : \A each \in told :
+        LET judged == Judged(s, each)
+        IN  \/ judged \in TLCGet(1)
+            \/ PrintT(judged) /\ TLCSet(1, TLCGet(1) \cup {judged})
+
+ASSUME TLCSet(1, {})
 =============================================================================

@@ -94,6 +94,7 @@ CASES: Final[tuple[Case, ...]] = (
     Case("Marks_faults"),
     Case("Marks_later_reply"),
     Case("Marks_any_mark", "AnyMarkWillDo"),
+    Case("Marks_judged"),
     *mutants(
         "Marks_faults",
         positionInReply="NeverFalselyVisible",

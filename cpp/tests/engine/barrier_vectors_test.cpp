@@ -240,16 +240,20 @@ TEST(BarrierVectors, Policies) {
   });
 }
 
+Ends EndsOf(const Json& said) {
+  Ends ends;
+  for (const auto& [epoch, counter] : said.items()) ends[epoch] = std::stoull(counter.get<std::string>());
+  return ends;
+}
+
 TEST(BarrierVectors, Epochs) {
   RunVectors("epoch-judge", [](const Json& vector) {
     const Json& server = vector.at("server");
-    Ends marks;
-    for (const auto& [epoch, counter] : server.at("marks").items()) {
-      marks[epoch] = std::stoull(counter.get<std::string>());
-    }
+    const Ends marks = EndsOf(server.at("marks"));
+    const Ends known = EndsOf(server.value("known", Json::object()));
     const Visibility answer = JudgePosition(
         vector.at("epoch"), std::stoull(vector.at("counter").get<std::string>()),
-        {server.at("epoch"), std::stoull(server.at("applied").get<std::string>()), &marks, nullptr});
+        {server.at("epoch"), std::stoull(server.at("applied").get<std::string>()), &marks, &known});
     EXPECT_EQ(ToString(answer.verdict), vector.at("answer").get<std::string>());
     EXPECT_EQ(answer.unknown_epoch, vector.at("unknown_epoch"));
     EXPECT_TRUE(answer.verdict == Verdict::kVisible || !answer.reason.empty());

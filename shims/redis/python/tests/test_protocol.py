@@ -98,8 +98,8 @@ def test_the_vectors_of_judging(case: dict[str, Any], native: bool) -> None:
     """EPOCH-9 to EPOCH-12: one rule in the core and here, also where the server itself knows the history before."""
     server = case["server"]
     marks = {epoch: int(counter) for epoch, counter in server["marks"].items()}
-    before, end = "", -1
-    if native and case["epoch"] != server["epoch"]:
+    before, end = next(((epoch, int(counter)) for epoch, counter in server.get("known", {}).items()), ("", -1))
+    if native and not before and case["epoch"] != server["epoch"]:
         before, end = case["epoch"], marks.pop(case["epoch"], -1)
     now = Replication(
         True, server["epoch"], int(server["applied"]), before if end >= 0 else "", end + 1, True, False, True
