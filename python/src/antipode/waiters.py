@@ -102,10 +102,9 @@ class Waiters:
         return self.live > 0 and self.live == self._followed and not self.probes
 
     def nearest(self, epoch: str) -> int | None:
-        """Return the least position of this epoch that is asked for; None where there is none, or something else."""
-        if self._objects or self._branches or any(self._first(each) for each in self._ordered if each != epoch):
-            return None
-        if any(each != epoch for each in self.probes):
+        """Return the least position of this epoch that is waited for; None where something else is, or nobody waits."""
+        others = (self._first(each) for each in self._ordered if each != epoch)
+        if self.only_follows or self._objects or self._branches or any(others) or any(e != epoch for e in self.probes):
             return None
         first, probe = self._first(epoch), self.probes.get(epoch)
         counters = [*((first.counter,) if first else ()), *((probe[0],) if probe else ())]
