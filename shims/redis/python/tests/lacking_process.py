@@ -67,7 +67,7 @@ class Rounds:
 
     def __init__(self, primary: str, replica: str) -> None:
         antipode.configure(free_path_ttl=0, replica_out_after=OUT_AFTER_S, reconnect=0.1)
-        self.replica: Any = redis.Redis.from_url(replica)
+        self.replica = _plain(replica)
         self.replica.execute_command("CLIENT", "UNPAUSE")  # whatever ended in a round before
         self.posts = antipode_redis.wrap(redis.Redis.from_url(primary), STORE, replicas=[replica])
         self.keys = (f"key {os.getpid()} {number}" for number in itertools.count())
@@ -178,6 +178,10 @@ class Rounds:
             f"as few threads and files as before ({self.threads}, {self.files})",
             30.0,
         )
+
+
+def _plain(url: str) -> Any:
+    return redis.Redis.from_url(url)
 
 
 def _files() -> int:
