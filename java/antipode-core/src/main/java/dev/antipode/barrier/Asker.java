@@ -288,6 +288,7 @@ final class Asker {
     boolean hurried;
     inside.lock.lock();
     try {
+      inside.waiters.inTurns = !inside.store.shim().ownPace().isZero();
       ids = inside.waiters.choose(askedAt, inside.wantedAt);
       looks = inside.waiters.hasLooks();
       hurried = inside.hurried;

@@ -80,7 +80,7 @@ final class Followed {
           write.park = park.add(write.writeId(), write.look.server);
         }
       }
-      if (!park.needs.isEmpty()) {
+      if (writes.stream().anyMatch(FollowedWrite::wasMissing)) {
         sayNotYet(); // before anything of it can be seen
       }
       for (Need need : park.needs) {

@@ -41,7 +41,7 @@ public final class FollowedWrite {
 
   /** The first look found that it was not visible: the server knows the write's history, and was not so far. */
   public boolean isLate() {
-    if (first == null || first.verdict() != Verdict.NOT_YET) {
+    if (!wasMissing()) {
       return false;
     }
     return !first.unknownEpoch() || (answer != null && answer.isVisible());
@@ -79,6 +79,11 @@ public final class FollowedWrite {
       at = look.server.appliedIn(look.epoch);
     }
     return first != null && first.verdict() == Verdict.NOT_YET;
+  }
+
+  /** The server itself said <em>not yet</em> at the first look, and did not put the question off (REC-13). */
+  boolean wasMissing() {
+    return first != null && first.verdict() == Verdict.NOT_YET && !first.unanswered();
   }
 
   /** It is not followed any more. */

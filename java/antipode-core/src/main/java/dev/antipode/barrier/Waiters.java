@@ -41,6 +41,7 @@ final class Waiters {
   record Probe(long counter, long since, WriteId writeId) {}
 
   private final long linger;
+  boolean inTurns; // the shim asks for one object after the other: what is unanswered was not asked for (its own pace)
   private int live;
   private int followed; // of them: nobody waits for these
   private List<Need> looks = new ArrayList<>();
@@ -408,7 +409,7 @@ final class Waiters {
     if (!answer.isVisible() && !answer.isUnproven()) {
       for (Need need : needs) {
         need.answer = answer;
-        need.repeats = false;
+        need.repeats &= answer.unanswered() && inTurns;
       }
       return;
     }

@@ -193,13 +193,14 @@ class FollowedReadTest {
       case "visible" -> FakeShim.always(Visibility.VISIBLE);
       case "unproven" -> FakeShim.always(Visibility.unproven("ended"));
       case "unknown epoch" -> FakeShim.always(Visibility.unknownEpoch("?"));
+      case "put off" -> FakeShim.always(Visibility.unanswered("it is recovering"));
       default -> FakeShim.DOWN;
     };
   }
 
   /** REC-13, REC-20: what cannot be proved, and a server that does not answer, are none; they are counted. */
   @ParameterizedTest
-  @ValueSource(strings = {"visible", "unproven", "unknown epoch", "down"})
+  @ValueSource(strings = {"visible", "unproven", "unknown epoch", "put off", "down"})
   void onlyNotYetIsAFinding(String way) {
     long before = Following.followFor(Duration.ofMillis(300).toNanos());
     try {

@@ -79,7 +79,7 @@ record ScriptedReply(
       case "visible" -> Visibility.VISIBLE;
       case "not_yet" -> Visibility.NOT_YET;
       case "unknown_epoch" -> Visibility.unknownEpoch("it does not know the epoch");
-      case "unanswered" -> Visibility.notYet("it is loading");
+      case "unanswered" -> Visibility.unanswered("it is loading");
       case "unproven" -> Visibility.unproven("the script says so");
       default -> Visibility.unproven(
           "the script says so", UnprovenKind.valueOf(word.substring("unproven-".length()).toUpperCase()));

@@ -44,9 +44,13 @@ final class ScriptedServer {
     return held == null ? CompletableFuture.completedFuture(shows) : held.reply;
   }
 
-  /** Return whether a question is held that asks for these writes. */
+  /** Return whether a question is held that asks for these writes; let go one that does not. */
   synchronized boolean isAskedFor(List<String> writes) {
-    return held != null && held.ids.stream().map(names::get).toList().containsAll(writes);
+    boolean isThere = held != null && held.ids.stream().map(names::get).toList().containsAll(writes);
+    if (!isThere) {
+      letGo(shows);
+    }
+    return isThere;
   }
 
   synchronized void hold() {
