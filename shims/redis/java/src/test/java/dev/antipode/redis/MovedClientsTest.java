@@ -14,6 +14,8 @@ import dev.antipode.StoreResult;
 import dev.antipode.UnprovenKind;
 import dev.antipode.Verdict;
 import dev.antipode.barrier.Discovery;
+import dev.antipode.shim.RegisteredStore;
+import dev.antipode.shim.Registry;
 import io.lettuce.core.RedisClient;
 import io.lettuce.core.RedisURI;
 import io.lettuce.core.api.StatefulRedisConnection;
@@ -22,6 +24,7 @@ import io.lettuce.core.resource.SocketAddressResolver;
 import java.net.InetSocketAddress;
 import java.net.SocketAddress;
 import java.time.Duration;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicReference;
 import org.apache.commons.pool2.impl.GenericObjectPoolConfig;
@@ -84,6 +87,40 @@ class MovedClientsTest extends WithServers {
       sockets.updateHostAndPort(at("b2"));
       waitsAtTheReplica();
       assertThat(reader.get("k")).isEqualTo("v");
+    }
+  }
+
+  /** What it reads behind the pass is of the server where it leads by then. */
+  @Test
+  void jedisWhosePlaceIsChangedWhileABarrierWaits_BAR_65() {
+    DefaultJedisSocketFactory sockets = new DefaultJedisSocketFactory(at("b1"), CONFIG);
+    try (UnifiedJedis moved = jedis(sockets)) {
+      UnifiedJedis reader = AntipodeRedis.wrap(moved, StoreOptions.named(STORE));
+      BarrierOptions options = BarrierOptions.defaults().timeout(Duration.ofSeconds(60));
+      assertThat(Antipode.barrier(options.lineage(written("before"))).complete()).isTrue();
+      servers.lab().partition("redis", "b1");
+      servers.lab().partition("redis", "b2");
+      CompletableFuture<BarrierResult> waiting = Antipode.barrierAsync(options.lineage(written("v")));
+      RegisteredStore store = Registry.current().need(STORE);
+      RedisServers.until(() -> store.parked() == 1, "the barrier waits");
+      sockets.updateHostAndPort(at("b2"));
+      servers.lab().heal("redis", "b1");
+      RedisServers.until(
+          () -> store.serverAt("redis://" + at("b2")) != null || waiting.isDone(), "the client is looked at again");
+      assertThat(waiting).isNotDone();
+      servers.lab().heal("redis", "b2");
+      assertThat(waiting.join().satisfied()).isTrue();
+      assertThat(reader.get("k")).isEqualTo("v");
+    } finally {
+      servers.lab().heal("redis", "b1");
+      servers.lab().heal("redis", "b2");
+    }
+  }
+
+  private Lineage written(String value) {
+    try (LineageScope scope = Antipode.scope()) {
+      AntipodeRedis.wrap(plain, StoreOptions.named(STORE)).set("k", value);
+      return scope.lineage();
     }
   }
 
