@@ -12,7 +12,6 @@ import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
-import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 
@@ -21,23 +20,13 @@ import java.util.concurrent.locks.LockSupport;
  * ten seconds longer. It is woken by the server's push where the store has one, by a new need, or by its poll timer.
  */
 final class Asker {
-  /** The poll interval doubles up to so many times the shortest. */
-  private static final int SAFETY_NET = 10;
-
-  /** By so much it grows where nobody waits: when a write was seen is known to within a quarter, or the longest interval. */
-  private static final double UNHURRIED = 1.25;
-
-  private static final long RETRY_FIRST = TimeUnit.MILLISECONDS.toNanos(50);
   private static final long WAIT_SLICE = TimeUnit.MILLISECONDS.toNanos(100);
   private static final long BREATH = TimeUnit.MILLISECONDS.toNanos(1);
   private static final long NAP = TimeUnit.SECONDS.toNanos(1);
-  private static final long AT_FAULT = RETRY_FIRST; // until the next question, where our own code failed
+  private static final long AT_FAULT = Pace.RETRY_FIRST; // until the next question, where our own code failed
 
-  private enum Woken {
-    BY_TIME,
-    BY_PUSH,
-    BY_POKE
-  }
+  /** What ended a sleep: somebody new waits, or the server pushed, or neither. */
+  private record Woken(boolean isPoked, boolean isPushed) {}
 
   /** What came of a question: the data were replaced while it was on its way, or the server has moved, or not. */
   private enum Answered {
@@ -49,7 +38,7 @@ final class Asker {
   private final ServerInside inside;
   private final Server server;
   private Thread thread; // guarded by the lock
-  private Pace pace = new Pace(); // the thread's own
+  private Pace pace; // the thread's own
 
   // The thread's channel; written by the thread alone, but for the flags.
   private volatile boolean poked;
@@ -64,6 +53,7 @@ final class Asker {
   Asker(ServerInside inside, Server server) {
     this.inside = inside;
     this.server = server;
+    this.pace = new Pace(inside.proofs.growth());
   }
 
   /** The thread, or null; under the lock. */
@@ -108,6 +98,7 @@ final class Asker {
 
   /** The store's push: something was applied; from any thread. */
   void changed() {
+    inside.proofs.growth().notePush();
     pushed = true;
     wake();
   }
@@ -126,7 +117,7 @@ final class Asker {
   }
 
   private void run() {
-    pace = new Pace();
+    pace = new Pace(inside.proofs.growth());
     while (true) {
       if (isIdle()) {
         closeChannel(); // not under the lock: a shim's close may wait for who is calling back
@@ -170,44 +161,18 @@ final class Asker {
     }
   }
 
-  private boolean isWanted() {
-    inside.lock.lock();
-    try {
-      return inside.waiters.wanted();
-    } finally {
-      inside.lock.unlock();
-    }
-  }
-
   /** Sleeps until there is a reason to ask the server, and asks it once. */
   private void turn() {
-    long now = Ticks.now();
-    Shim shim = inside.store.shim();
-    long ownPace = shim.ownPace().toNanos();
+    long ownPace = inside.store.shim().ownPace().toNanos();
     long shortest = Math.max(Math.max(EngineSettings.now().poll(), ownPace), BREATH);
-    boolean wanted = isWanted();
-    long due;
-    if (inside.reach.isDown()) {
-      due = inside.reach.failedAt() + pace.retry;
-    } else if (wanted && pace.blocks && shim.capabilities().blockingWait()) {
-      due = pace.askedAt + BREATH; // the shim itself waits
-    } else if (wanted) {
-      due = pace.askedAt + jittered(Math.max(pace.interval, shortest));
-    } else if (watch != null && EngineSettings.now().freePathTtl() > 0) {
-      due = inside.proofs.answeredAt() + Math.max(EngineSettings.now().freePathTtl() / 2, shortest);
-    } else {
-      due = now + NAP;
-    }
-    Woken woken = sleep(Math.min(due - now, NAP));
+    long due = due(shortest);
+    Woken woken = sleep(Math.min(due - Ticks.now(), NAP));
     Exception broken = brokenBy;
     if (broken != null) { // a broken channel is a server that has to be asked anew
       brokenBy = null;
       failed(broken, Ticks.now());
     }
-    now = Ticks.now();
-    if (now < due && (woken == Woken.BY_TIME || inside.reach.isDown())) {
-      return;
-    }
+    boolean wanted;
     boolean unhurried;
     boolean looks;
     inside.lock.lock();
@@ -218,32 +183,53 @@ final class Asker {
     } finally {
       inside.lock.unlock();
     }
-    if (woken == Woken.BY_PUSH && (!wanted || (unhurried && !looks && now < due))) {
-      return; // whoever comes next asks anew
+    if (woken.isPushed && wanted && (looks || !unhurried)) { // else whoever comes next asks anew
+      pace.noteNews();
+      due = Math.min(due, due(shortest));
     }
-    if (woken == Woken.BY_POKE && now - pace.askedAt < BREATH) {
+    long now = Ticks.now();
+    if (now < due && (!woken.isPoked || inside.reach.isDown())) {
+      return;
+    }
+    if (woken.isPoked && now - pace.askedAt() < BREATH) {
       // Bounded even while barriers keep arriving: those of one breath are asked for together.
-      sleepQuietly(pace.askedAt + BREATH - now);
+      sleepQuietly(pace.askedAt() + BREATH - now);
     }
-    if (woken == Woken.BY_POKE && unhurried) {
-      pace.interval = shortest; // of what has just come, it is known the sooner
+    if (woken.isPoked && unhurried) {
+      pace.hurry();
     }
-    pace.askedAt = Ticks.now();
+    pace.begin(Ticks.now(), now >= due && !woken.isPoked);
+    poked = false; // whoever has come by now is among those who are asked for
     boolean moved = round(wanted);
-    pace.blocks = moved || poked || Ticks.now() - pace.askedAt > WAIT_SLICE / 2;
-    if (inside.reach.isDown()) {
-      pace.retry = Math.min(pace.retry * 2, Reachability.RETRY_MOST);
-      pace.interval = shortest;
-    } else {
-      pace.retry = RETRY_FIRST;
-      boolean steady = (moved && !unhurried) || ownPace > 0;
-      long longer = (long) (Math.max(pace.interval, shortest) * (unhurried ? UNHURRIED : 2));
-      pace.interval = steady ? shortest : Math.min(longer, shortest * SAFETY_NET);
-    }
+    pace.blocks = moved || poked || Ticks.now() - pace.askedAt() > WAIT_SLICE / 2;
+    pace.end(shortest, inside.reach.isDown(), (moved && !unhurried) || ownPace > 0, unhurried);
   }
 
-  private static long jittered(long interval) {
-    return (long) (interval * ThreadLocalRandom.current().nextDouble(0.9, 1.1));
+  /** Return when the server is to be asked, where nobody new comes before. */
+  private long due(long shortest) {
+    Proofs known = inside.proofs.now();
+    boolean wanted;
+    Long nearest;
+    inside.lock.lock();
+    try {
+      wanted = inside.waiters.wanted();
+      nearest = inside.waiters.nearest(known.epoch());
+    } finally {
+      inside.lock.unlock();
+    }
+    if (inside.reach.isDown()) {
+      return inside.reach.failedAt() + pace.retry();
+    }
+    if (wanted && pace.blocks && inside.store.shim().capabilities().blockingWait()) {
+      return pace.askedAt() + BREATH; // the shim itself waits
+    }
+    if (wanted) {
+      return pace.due(shortest, known, nearest);
+    }
+    if (watch != null && EngineSettings.now().freePathTtl() > 0) {
+      return inside.proofs.answeredAt() + Math.max(EngineSettings.now().freePathTtl() / 2, shortest);
+    }
+    return Ticks.now() + NAP;
   }
 
   /** Sleeps until the time is over, the server pushed, or somebody new waits. */
@@ -257,13 +243,14 @@ final class Asker {
       LockSupport.parkNanos(this, left);
       Thread.interrupted(); // nobody has a reason to interrupt it: a shim's leftover
     }
-    boolean wasPoked = poked;
-    poked = false; // only now: a poke in between is seen by the question that follows
-    if (pushed) {
-      pushed = false;
-      return Woken.BY_PUSH;
+    Woken woken = new Woken(poked, pushed);
+    if (woken.isPoked) { // what was not seen is not cleared: it may be set in this moment
+      poked = false;
     }
-    return wasPoked ? Woken.BY_POKE : Woken.BY_TIME;
+    if (woken.isPushed) {
+      pushed = false;
+    }
+    return woken;
   }
 
   private void sleepQuietly(long nanos) {

@@ -1,13 +1,78 @@
 package dev.antipode.barrier;
 
+import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.TimeUnit;
 
-/** When a server's thread asks: the time of its last question, its poll interval, its pause after a failure. */
+/**
+ * When a server's thread asks (BAR-38, BAR-66): at once for whoever is new, else no more than once a shortest interval; where
+ * its position grows, when the nearest one that somebody waits for should be there. Where nothing is predicted (it stands
+ * still, is of other data than before, or is not all that is asked for) it asks for each push, and else with a poll's back-off.
+ */
 final class Pace {
-  long askedAt = Ticks.LONG_AGO;
-  long interval;
-  long retry = TimeUnit.MILLISECONDS.toNanos(50);
+  static final long RETRY_FIRST = TimeUnit.MILLISECONDS.toNanos(50);
+
+  /** The poll interval doubles up to so many times the shortest. */
+  private static final int SAFETY_NET = 10;
+
+  /** By so much it grows where nobody waits: when a write was seen is known to within a quarter, or the longest interval. */
+  private static final double UNHURRIED = 1.25;
+
+  private final Growth growth;
+  private long askedAt = Ticks.LONG_AGO;
+  private long pacedAt = Ticks.LONG_AGO; // when it was last asked for nobody who is new
+  private long interval;
+  private long retry = RETRY_FIRST;
+  private boolean hasNews;
 
   /** Whether the store's own wait lately waited, or saw something: one that comes back at once is a poll. */
   boolean blocks = true;
+
+  Pace(Growth growth) {
+    this.growth = growth;
+  }
+
+  /** When the last question began. */
+  long askedAt() {
+    return askedAt;
+  }
+
+  /** The pause behind a failure. */
+  long retry() {
+    return retry;
+  }
+
+  /** The server has pushed, and is to be asked for it when that is due. */
+  void noteNews() {
+    hasNews = true;
+  }
+
+  /** Ask soon again: of what has just come, it is known the sooner. */
+  void hurry() {
+    interval = 0;
+  }
+
+  /** Return when to ask for those who wait; {@code nearest}: the position that comes first, null where it is not all. */
+  long due(long shortest, Proofs known, Long nearest) {
+    long soonest = pacedAt + shortest;
+    Long expected = growth.expectedAt(known, nearest);
+    if (expected == null) {
+      long slow = (long) (Math.max(interval, shortest) * ThreadLocalRandom.current().nextDouble(0.9, 1.1));
+      return hasNews ? soonest : Math.max(askedAt + slow, soonest);
+    }
+    return hasNews && growth.isPushedTo(nearest) ? soonest : Math.max(expected, soonest);
+  }
+
+  /** A question begins; {@code isPaced}: it is due, and not for somebody new alone. */
+  void begin(long now, boolean isPaced) {
+    askedAt = now;
+    hasNews = false;
+    pacedAt = isPaced ? now : pacedAt;
+  }
+
+  /** What came of it: silence, something new, or nothing. */
+  void end(long shortest, boolean isDown, boolean isSteady, boolean isUnhurried) {
+    retry = isDown ? Math.min(retry * 2, Reachability.RETRY_MOST) : RETRY_FIRST;
+    long longer = (long) (Math.max(interval, shortest) * (isUnhurried ? UNHURRIED : 2));
+    interval = isDown || isSteady ? shortest : Math.min(longer, shortest * SAFETY_NET);
+  }
 }

@@ -8,11 +8,17 @@ import java.util.Map;
  */
 final class ServerProofs {
   private final Object lock = new Object();
+  private final Growth growth = new Growth();
   private volatile Proofs proofs = Proofs.NONE;
   private volatile long answeredAt = Ticks.LONG_AGO;
   private volatile int generation; // written under the lock, before the proofs are dropped
   private int askedUnder; // guarded by the lock
   private long askedAt = Ticks.LONG_AGO; // likewise
+
+  /** How its position grows. */
+  Growth growth() {
+    return growth;
+  }
 
   /** What is proved now. */
   Proofs now() {
@@ -71,6 +77,10 @@ final class ServerProofs {
         proofs = new Proofs(instance, epoch, Map.copyOf(positions), askedAt, generation);
       } else {
         proofs = proofs.and(positions, askedAt);
+      }
+      Long reached = proofs.current();
+      if (reached != null) {
+        growth.note(instance, epoch, askedAt, reached);
       }
       return replaced;
     }

@@ -91,6 +91,25 @@ final class Waiters {
         .anyMatch(need -> !need.isDone() && !need.group.follows && need.group.timeout != 0);
   }
 
+  /** Return the least position of this epoch that is waited for; null where something else is, too, or nobody waits. */
+  Long nearest(String epoch) {
+    if (onlyFollows() || !others.isEmpty() || probes.keySet().stream().anyMatch(each -> !each.equals(epoch))) {
+      return null;
+    }
+    for (Map.Entry<String, PositionQueue> each : ordered.entrySet()) {
+      if (!each.getKey().equals(epoch) && each.getValue().first() != null) {
+        return null;
+      }
+    }
+    PositionQueue queue = ordered.get(epoch);
+    Need first = queue == null ? null : queue.first();
+    Probe probe = probes.get(epoch);
+    if (first == null || (probe != null && Long.compareUnsigned(probe.counter, first.counter) < 0)) {
+      return probe == null ? null : probe.counter;
+    }
+    return first.counter;
+  }
+
   /** The prober of an epoch, or null. */
   Probe probe(String epoch) {
     return probes.get(epoch);
