@@ -9,7 +9,6 @@
 #include <ctime>
 #include <exception>
 #include <new>
-#include <random>
 #include <system_error>
 #include <utility>
 
@@ -23,20 +22,11 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr int kSafetyNet = 10;  // the poll interval doubles up to so many times the shortest
-// By so much it grows where nobody waits: when a write was seen is known to within a quarter, or the longest interval.
-constexpr double kUnhurried = 1.25;
 constexpr Duration kWaitSlice = milliseconds(100);
 constexpr Duration kBreath = milliseconds(1);
 constexpr Duration kNap = std::chrono::seconds(1);
 
 thread_local const Asker* asking = nullptr;
-
-Duration Jittered(Duration duration) {
-  thread_local std::minstd_rand chance{std::random_device{}()};
-  std::uniform_real_distribution<double> factor(0.9, 1.1);
-  return Duration(static_cast<Duration::rep>(static_cast<double>(duration.count()) * factor(chance)));
-}
 
 // A client's exception is the server's own answer to the question.
 template <class Question>
@@ -85,6 +75,11 @@ void Asker::Ensure() {
 }
 
 void Asker::Poke() noexcept {
+  called_.store(true, std::memory_order_release);  // first: the thread may be awake
+  Wake();
+}
+
+void Asker::Wake() noexcept {
   if (poked_.exchange(true, std::memory_order_acq_rel)) return;
   const std::uint64_t one = 1;
   const int wake = wake_.load(std::memory_order_acquire);
@@ -94,8 +89,9 @@ void Asker::Poke() noexcept {
 }
 
 void Asker::OnChange() noexcept {
+  inside_.growth.NotePush();
   pushed_.store(true, std::memory_order_release);
-  if (asking != this) Poke();
+  if (asking != this) Wake();
 }
 
 void Asker::End() {
@@ -119,6 +115,7 @@ void Asker::AfterFork() {
   const int wake = wake_.exchange(-1);
   if (wake >= 0) close(wake);
   poked_.store(false);
+  called_.store(false);
   pushed_.store(false);
   ending_.store(false);
   watchable_ = true;
@@ -126,9 +123,7 @@ void Asker::AfterFork() {
 
 void Asker::Run() {
   asking = this;
-  Pace pace;
-  pace.retry = kFirstRetry;
-  pace.asked_at = Clock::now() - kNap;
+  Pace pace(Clock::now() - kNap);
   while (true) {
     if (Idle()) {
       CloseChannel();  // not under the lock: a shim's close may wait for who is calling back
@@ -166,36 +161,15 @@ bool Asker::Ended() {
 
 // Sleeps until there is a reason to ask the server, and asks it once.
 void Asker::Turn(Pace& pace) {
-  TimePoint now = Clock::now();
-  const auto in_force = InForce();
   const Duration own_pace = inside_.shim->OwnPace();
-  const Duration shortest = std::max<Duration>({in_force->poll, own_pace, milliseconds(1)});
+  const Duration shortest = std::max<Duration>({InForce()->poll, own_pace, milliseconds(1)});
+  TimePoint due = Due(pace, shortest);
+  const Woken woken = Sleep(std::min(due - Clock::now(), kNap));
+  if (ending_.load(std::memory_order_acquire)) return;
   bool wanted = false;
   bool unhurried = false;
   bool looked_at = false;
   bool down = false;
-  TimePoint failed_at;
-  TimePoint answered_at;
-  {
-    const std::lock_guard<std::mutex> lock(inside_.mutex);
-    wanted = inside_.waiters.wanted();
-    down = inside_.reach.down();
-    failed_at = inside_.reach.failed_at();
-    answered_at = inside_.proofs.answered_at();
-  }
-  TimePoint due = now + kNap;
-  if (down) {
-    due = failed_at + pace.retry;
-  } else if (wanted && pace.blocks && inside_.shim->capabilities().blocking_wait) {
-    due = pace.asked_at + kBreath;  // the shim itself waits
-  } else if (wanted) {
-    due = pace.asked_at + Jittered(std::max(pace.interval, shortest));
-  } else if (watch_ && in_force->free_path_ttl > Duration::zero()) {
-    due = answered_at + std::max<Duration>(Duration(in_force->free_path_ttl) / 2, shortest);
-  }
-  const Woken woken = Sleep(std::min(due - now, kNap));
-  now = Clock::now();
-  if (ending_.load(std::memory_order_acquire)) return;
   {
     const std::lock_guard<std::mutex> lock(inside_.mutex);
     down = inside_.reach.down();
@@ -203,32 +177,47 @@ void Asker::Turn(Pace& pace) {
     unhurried = inside_.waiters.only_follows();
     looked_at = inside_.waiters.looked_at();
   }
-  if (now < due && (woken == Woken::kTime || down)) return;
-  if (woken == Woken::kPush && (!wanted || (unhurried && !looked_at && now < due))) {
-    return;  // whoever comes next asks anew
+  if (woken.is_pushed && wanted && (looked_at || !unhurried)) {  // else whoever comes next asks anew
+    pace.NoteNews();
+    due = std::min(due, Due(pace, shortest));
   }
-  if (woken == Woken::kPoke && now - pace.asked_at < kBreath) {
+  const TimePoint now = Clock::now();
+  if (now < due && (!woken.is_called || down)) return;
+  if (woken.is_called && now - pace.asked_at() < kBreath) {
     // Bounded even while barriers keep arriving: those of one breath are asked for together.
-    std::this_thread::sleep_until(pace.asked_at + kBreath);
+    std::this_thread::sleep_until(pace.asked_at() + kBreath);
   }
-  if (woken == Woken::kPoke && unhurried) pace.interval = shortest;  // of what has just come, it is known the sooner
-  pace.asked_at = Clock::now();
+  if (woken.is_called && unhurried) pace.Hurry();
+  pace.Begin(Clock::now(), now >= due && !woken.is_called);
+  called_.store(false, std::memory_order_release);  // whoever has called by now is among those who are asked for
   const bool moved = Round(wanted);
-  pace.blocks = moved || Poked() || Clock::now() - pace.asked_at > kWaitSlice / 2;
+  pace.blocks = moved || Poked() || Clock::now() - pace.asked_at() > kWaitSlice / 2;
   {
     const std::lock_guard<std::mutex> lock(inside_.mutex);
     down = inside_.reach.down();
   }
-  if (down) {
-    pace.retry = std::min<Duration>(pace.retry * 2, kLongestRetry);
-    pace.interval = shortest;
-    return;
+  pace.End(shortest, down, (moved && !unhurried) || own_pace > Duration::zero(), unhurried);
+}
+
+// When the server is to be asked, where nobody new comes before.
+TimePoint Asker::Due(const Pace& pace, Duration shortest) {
+  const Duration ttl = InForce()->free_path_ttl;
+  const std::lock_guard<std::mutex> lock(inside_.mutex);
+  const Proofs& proofs = inside_.proofs;
+  if (inside_.reach.down()) return inside_.reach.failed_at() + pace.retry();
+  if (called_.load(std::memory_order_acquire)) return Clock::now();
+  const bool wanted = inside_.waiters.wanted();
+  if (wanted && pace.blocks && inside_.shim->capabilities().blocking_wait) {
+    return pace.asked_at() + kBreath;  // the shim itself waits
   }
-  pace.retry = kFirstRetry;
-  const bool steady = (moved && !unhurried) || own_pace > Duration::zero();
-  const double growth = unhurried ? kUnhurried : 2;
-  const auto longer = std::chrono::duration_cast<Duration>(std::max(pace.interval, shortest) * growth);
-  pace.interval = steady ? shortest : std::min(longer, shortest * kSafetyNet);
+  if (wanted) {
+    const std::optional<std::uint64_t> nearest = inside_.waiters.Nearest(proofs.epoch());
+    if (!nearest) return pace.Due(shortest, std::nullopt, false);
+    return pace.Due(shortest, inside_.growth.ExpectedAt(proofs.instance(), proofs.epoch(), *nearest),
+                    inside_.growth.IsPushedTo(*nearest));
+  }
+  if (watch_ && ttl > Duration::zero()) return proofs.answered_at() + std::max<Duration>(ttl / 2, shortest);
+  return Clock::now() + kNap;
 }
 
 // Sleeps until the time is over, the server pushed, or somebody new waits.
@@ -239,8 +228,7 @@ Asker::Woken Asker::Sleep(Duration duration) {
   const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(duration);
   const timespec limit{static_cast<std::time_t>(seconds.count()), static_cast<long>((duration - seconds).count())};
   const int ready = ppoll(heard, 2, &limit, nullptr);
-  const bool poked = ready > 0 && heard[0].revents != 0;
-  if (poked) {
+  if (ready > 0 && heard[0].revents != 0) {
     std::uint64_t count = 0;
     if (read(heard[0].fd, &count, sizeof count) < 0) count = 0;
     poked_.store(false, std::memory_order_release);  // only now: a poke in between is seen by the question that follows
@@ -249,8 +237,7 @@ Asker::Woken Asker::Sleep(Duration duration) {
     const Result<void> pumped = watch_->Pump();
     if (!pumped.ok()) Failed(pumped.error().Words(), Clock::now());  // a broken channel: the server is asked anew
   }
-  if (pushed_.exchange(false, std::memory_order_acq_rel)) return Woken::kPush;
-  return poked ? Woken::kPoke : Woken::kTime;
+  return {called_.load(std::memory_order_acquire), pushed_.exchange(false, std::memory_order_acq_rel)};
 }
 
 // One question; true if the server has moved. One whose answer was overtaken is asked again, once (BAR-33).

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "antipode/server.h"
+#include "engine/pace.h"
 #include "engine/time.h"
 
 namespace antipode {
@@ -44,21 +45,19 @@ class Asker {
   void AfterFork();
 
  private:
-  /// When the thread asks: the time of its last question, its poll interval, its pause after a failure.
-  struct Pace {
-    TimePoint asked_at{};
-    Duration interval{};
-    Duration retry{};
-    /// Whether the store's own wait lately waited, or saw something: one that comes back at once is a poll.
-    bool blocks = true;
+  /// What ended a sleep: somebody new waits, the server pushed, or neither.
+  struct Woken {
+    bool is_called;
+    bool is_pushed;
   };
-  enum class Woken { kTime, kPush, kPoke };
 
   void Run();
   bool Idle() const;
   bool NobodyWaits() const;
   bool Ended();
+  void Wake() noexcept;
   void Turn(Pace& pace);
+  TimePoint Due(const Pace& pace, Duration shortest);
   Woken Sleep(Duration duration);
   bool Round(bool wanted);
   std::optional<bool> Question(bool wanted);
@@ -77,6 +76,7 @@ class Asker {
   std::atomic<bool> ending_{false};
   std::atomic<int> wake_{-1};  // an eventfd, kept once it was made
   std::atomic<bool> poked_{false};
+  std::atomic<bool> called_{false};  // somebody new waits
   std::atomic<bool> pushed_{false};
   // The thread's own:
   Duration question_time_{};               // by a question of late and its connection

@@ -69,6 +69,7 @@ class Proofs {
   void Answered(TimePoint now) noexcept { answered_at_ = now; }
   TimePoint answered_at() const noexcept { return answered_at_; }
 
+  const std::string& instance() const noexcept { return instance_; }
   const std::string& epoch() const noexcept { return epoch_; }
   const Ends& applied() const noexcept { return applied_; }
 

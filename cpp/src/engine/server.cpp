@@ -27,6 +27,9 @@ void Server::Applied(const std::string& instance, const std::string& epoch, cons
   const std::lock_guard<std::mutex> lock(inside_->mutex);
   inside_->proofs.Take(instance, epoch, positions, inside_->waiters);
   const auto own = positions.find(epoch);
+  if (own != positions.end() && !inside_->proofs.Overtaken()) {
+    inside_->growth.Note(instance, epoch, inside_->proofs.asked_at(), own->second);
+  }
   inside_->store.ages().Note(epoch, own == positions.end() ? 0 : own->second, now);
 }
 

@@ -13,6 +13,7 @@
 #include "antipode/server.h"
 #include "engine/asker.h"
 #include "engine/in_force.h"
+#include "engine/pace.h"
 #include "engine/proofs.h"
 #include "engine/reachability.h"
 #include "engine/waiters.h"
@@ -42,6 +43,7 @@ class Server::Inside {
   std::mutex mutex;
   Waiters waiters;
   Proofs proofs;
+  Growth growth;
   Reachability reach;
   TimePoint wanted_at = kNever;
   bool hurried = false;  // somebody has waited since the thread began, and not only followed writes for records

@@ -57,6 +57,22 @@ bool Waiters::awaited() const {
   });
 }
 
+std::optional<std::uint64_t> Waiters::Nearest(const std::string& epoch) {
+  if (only_follows() || !others_.empty()) return std::nullopt;
+  std::optional<std::uint64_t> nearest;
+  for (auto& [each, queue] : ordered_) {
+    const Need* first = queue.First();
+    if (first == nullptr) continue;
+    if (each != epoch) return std::nullopt;
+    nearest = first->counter;
+  }
+  for (const auto& [each, probe] : probes_) {
+    if (each != epoch) return std::nullopt;
+    if (!nearest || probe.counter < *nearest) nearest = probe.counter;
+  }
+  return nearest;
+}
+
 void Ages::Note(const std::string& epoch, std::uint64_t counter, TimePoint now) {
   const std::lock_guard<std::mutex> lock(mutex_);
   if (epoch != epoch_) {

@@ -74,6 +74,9 @@ class Waiters {
   /// Whether a barrier waits for any of it now: not one that only looks or records, and no prober.
   bool awaited() const;
 
+  /// The least position of this epoch that is waited for; nothing where something else is, too, or nobody waits.
+  std::optional<std::uint64_t> Nearest(const std::string& epoch);
+
   const std::map<std::string, Probe>& probes() const noexcept { return probes_; }
 
   // Coming and going
