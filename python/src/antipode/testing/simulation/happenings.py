@@ -125,9 +125,9 @@ class Happenings:
                 raise ConnectionError("the name service does not answer")
             if self.run.has_trouble("no names"):
                 return []
-            if self.run.has_trouble("some names"):
-                return cluster.readable[:1]
-            return cluster.readable
+            named = cluster.readable[:1] if self.run.has_trouble("some names") else cluster.readable
+            self.truth.discovered[cluster.name] = self.run.now, named
+            return named
 
         return ask
 

@@ -8,6 +8,7 @@ from typing import Any, Final
 from unittest.mock import patch
 
 from antipode import pace, server
+from antipode.barrier_waits import BarrierWaits
 from antipode.need import Group, Need
 from antipode.pace import Pace
 from antipode.server import Server
@@ -164,6 +165,16 @@ def _prediction_without_bound() -> Patches:
     yield patch.object(pace, "CAP_S", 60.0)
 
 
+def _servers_of_the_call() -> Patches:
+    """A pass speaks of the servers that were known when the barrier was called (BAR-65)."""
+
+    def take(self: BarrierWaits, group: Group) -> bool:
+        self.group, self.needs = group, group.needs
+        return True
+
+    yield patch.object(BarrierWaits, "take", take)
+
+
 MUTANTS: Final[Mapping[str, Callable[[], Patches]]] = {
     "settled stays": _settled_stays,
     "age from answer": _age_from_answer,
@@ -180,6 +191,7 @@ MUTANTS: Final[Mapping[str, Callable[[], Patches]]] = {
     "any age": _any_age,
     "shown once": _shown_once,
     "nobody abandons": _nobody_abandons,
+    "servers of the call": _servers_of_the_call,
     "asked at each push": _asked_at_each_push,
     "prediction without bound": _prediction_without_bound,
 }

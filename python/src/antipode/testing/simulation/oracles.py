@@ -50,6 +50,8 @@ class Truth:
         """Since when nothing happens but writes."""
         self.faults: list[tuple[str, float, float]] = []
         """Which, from when and until when."""
+        self.discovered: dict[str, tuple[float, Sequence[Node]]] = {}
+        """By store: whom discovery named last, and when."""
         self.findings: list[Finding] = []
 
     def find(self, oracle: str, words: str) -> None:
@@ -125,11 +127,16 @@ class Truth:
         named = {server.address: server for server in found.servers}
         for node in cluster.readable:
             server = named.get(node.name)
-            if server is None:
-                if not self.features.discovers:
-                    self.find("names", f"a pass says nothing of {node.name}: {found}")
+            if server is None or server.reason == _GONE:
+                if not self.features.discovers or self._is_known(node):
+                    self.find("names", f"a pass does not speak of {node.name}: {found}")
             elif not server.left_out:
                 yield node
+
+    def _is_known(self, node: Node) -> bool:
+        """Return whether discovery has named a node, so that a pass speaks of it (BAR-65)."""
+        since, nodes = self.discovered.get(node.cluster.name, (FOREVER, ()))
+        return node in nodes and since < self.run.now - _NOTHING_S
 
     # 2: exactly one completion, in time
 

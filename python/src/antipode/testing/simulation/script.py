@@ -115,7 +115,25 @@ def drawn(seed: int) -> Script:
         return _with_crowd(chance, script)
     if kind < 0.48:
         return _with_age(chance, script)
-    return _with_stream(chance, script) if kind < 0.56 else script
+    if kind < 0.56:
+        return _with_stream(chance, script)
+    return _with_joining(chance, script) if kind < 0.58 else script
+
+
+def _with_joining(chance: random.Random, script: Script) -> Script:
+    """Return a script in which discovery names a server again, while a barrier waits for another one (BAR-65)."""
+    late = chance.uniform(0.3, 0.8)
+    events = (
+        Event(0.0, "write"),
+        Event(4.9, "some names", value=1.0),
+        Event(10.0, "freeze", node=1, value=late),
+        Event(10.0, "freeze", node=2, value=late + chance.uniform(-0.2, 2.0)),
+        Event(10.1, "write"),
+    )
+    form = chance.random() < 0.5
+    calls = (Call(5.2, 0.3, ((0, 0),)), Call(10.25, chance.choice((1.0, 3.0)), ((0, 0),), by_task=form))
+    features = replace(script.features, servers=chance.choice((2, 3)), lag=0.002, flight=0.001, discovers=True)
+    return replace(script, features=features, events=events, calls=calls)
 
 
 def _with_stream(chance: random.Random, script: Script) -> Script:
