@@ -54,6 +54,8 @@ struct Visibility {
   bool unknown_epoch = false;
   /// With `kUnproven`: what kept it from being proved.
   UnprovenKind kind = UnprovenKind::kOther;
+  /// With `kNotYet`: the question was put off, and nothing was said of the write.
+  bool unanswered = false;
 
   /// The write, or what superseded it, was seen there.
   static Visibility Visible() { return {Verdict::kVisible, {}, false}; }
@@ -63,6 +65,12 @@ struct Visibility {
 
   /// Not visible: the server does not know the write's epoch (EPOCH-12).
   static Visibility UnknownEpoch(std::string reason) { return {Verdict::kNotYet, std::move(reason), true}; }
+
+  /// Not visible as far as is known: nothing was said of the write now (it is not its turn, the server is loading).
+  /// Dry-run finds nothing there (REC-13).
+  static Visibility Unanswered(std::string reason) {
+    return {Verdict::kNotYet, std::move(reason), false, UnprovenKind::kOther, true};
+  }
 
   /// Waiting proves nothing: the reason says what is missing.
   static Visibility Unproven(std::string reason, UnprovenKind kind = UnprovenKind::kOther) {

@@ -88,7 +88,8 @@ class Following : public std::enable_shared_from_this<Following> {
         parked_.push_back(place);
       }
     }
-    if (missed_ && !parked_.empty()) Tell([this] { missed_(); });  // before anybody asks again whether all are there
+    const auto was_missing = [](const Write& write) { return write.WasMissing(); };
+    if (missed_ && std::any_of(writes_.begin(), writes_.end(), was_missing)) Tell([this] { missed_(); });  // before anybody asks again whether all are there
     for (Need& need : park_->needs) need.server->Park(need);
     --unanswered;
     if (!park_->Parked()) End();
@@ -163,8 +164,10 @@ int Followed() noexcept { return followed.load(); }
 
 int Unanswered() noexcept { return unanswered.load(); }
 
+bool Write::WasMissing() const { return first && first->verdict == Verdict::kNotYet && !first->unanswered; }
+
 bool Write::Late() const {
-  if (!first || first->verdict != Verdict::kNotYet) return false;
+  if (!WasMissing()) return false;
   return !first->unknown_epoch || (answer && answer->verdict == Verdict::kVisible);
 }
 

@@ -37,6 +37,8 @@ struct Write {
 
   /// The first look found that it was not visible: the server knows the write's history, and was not so far.
   bool Late() const;
+  /// The server itself said *not yet* at the first look, and did not put the question off (REC-13).
+  bool WasMissing() const;
   /// The first look found it visible.
   bool ThereAtOnce() const { return first && first->verdict == Verdict::kVisible; }
   /// An answer has come; `after`: since the look.

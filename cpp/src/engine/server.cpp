@@ -192,7 +192,7 @@ void Server::Inside::AfterFork() {
   // What waited belongs to threads of the parent. It is left where it is: to end it would call back into the
   // application.
   new Waiters(std::move(waiters));  // NOLINT(cppcoreguidelines-owning-memory): left on purpose
-  waiters = Waiters();
+  waiters = NoWaiters();
   proofs.Forget();
   reach.Answered();
   wanted_at = kNever;

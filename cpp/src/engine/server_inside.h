@@ -31,6 +31,9 @@ class Server::Inside {
   /// (BAR-57).
   Duration LagOf(const std::string& epoch, TimePoint now) const;
 
+  /// Nobody waits for anything here.
+  Waiters NoWaiters() const { return Waiters(shim->OwnPace() > Duration::zero()); }
+
   /// In the child of a fork: the thread, its channel, its proofs and who waited stayed with the parent.
   void AfterFork();
 
@@ -41,7 +44,7 @@ class Server::Inside {
   const std::any target;
 
   std::mutex mutex;
-  Waiters waiters;
+  Waiters waiters = NoWaiters();
   Proofs proofs;
   Growth growth;
   Reachability reach;

@@ -361,7 +361,7 @@ void Waiters::AnswerOther(const WriteId& write_id, const Visibility& answer, con
   if (answer.verdict == Verdict::kNotYet) {
     for (const NeedPtr& need : found->second->needs) {
       need->answer = answer;
-      need->repeats = false;
+      need->repeats = need->repeats && answer.unanswered && in_turns_;
     }
     return;
   }

@@ -59,6 +59,10 @@ class Waiters {
     WriteId write_id;
   };
 
+  /// `in_turns`: the shim asks for one object after the other, so that what is unanswered was not asked for
+  /// (`Shim::OwnPace`).
+  explicit Waiters(bool in_turns) : in_turns_(in_turns) {}
+
   /// Needs that are neither settled nor given up.
   std::size_t live() const noexcept { return live_; }
 
@@ -145,6 +149,7 @@ class Waiters {
   void Settle(Need& need, const Visibility* answer, const Proof* proof, Groups& released);
   std::vector<NeedPtr> TakeAll();
 
+  bool in_turns_;
   std::size_t live_ = 0;
   std::size_t followed_ = 0;  // of them: nobody waits for these
   std::vector<NeedPtr> looks_;

@@ -162,7 +162,8 @@ TEST_F(FollowedReadsTest, OnlyNotYetIsAFinding) {
   unknown.unknown_epoch = true;
   unsigned judged = 1;  // the first one
   for (const Ask& answer :
-       {Always(Visibility::Visible()), Always(Visibility::Unproven("ended")), Always(unknown), Down()}) {
+       {Always(Visibility::Visible()), Always(Visibility::Unproven("ended")), Always(unknown),
+        Always(Visibility::Unanswered("it is recovering")), Down()}) {
     const Isolated isolated;
     Be(Mode::kDryRun);
     const auto store = MakeFakeStore("posts", {MakeFake("p", answer)});
