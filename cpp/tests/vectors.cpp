@@ -33,6 +33,8 @@ void RunVectors(const std::string& kind, const std::function<void(const Json& ve
   }
 }
 
+std::vector<Json> CasesOf(const std::string& kind) { return ReadFile(Folder() / (kind + ".json")).at("cases"); }
+
 std::vector<std::string> KindsOfVectors() {
   std::vector<std::string> kinds;
   for (const auto& entry : std::filesystem::directory_iterator(Folder())) {

@@ -19,6 +19,9 @@ using Json = nlohmann::json;
 // Does for each case of this kind what the test says; a failure names file and id. Fails on a file without cases.
 void RunVectors(const std::string& kind, const std::function<void(const Json& vector)>& test);
 
+// The cases of this kind, for a test a case.
+std::vector<Json> CasesOf(const std::string& kind);
+
 // The kinds of all vectors that there are.
 std::vector<std::string> KindsOfVectors();
 
