@@ -64,6 +64,16 @@ def test_redis(tmp_path: Path) -> None:
     assert figures["wake_up_poll_p50"]["beside"]["poll_interval_ms"] == 5
 
 
+@pytest.mark.stores
+def test_busy(tmp_path: Path) -> None:
+    """BAR-66: of 360 and 1,000 questions a second there is a fraction left, also on a machine that does other work."""
+    figures = run(tmp_path, "--group", "busy")["figures"]
+    assert 0 < figures["requests_1000_waiting_busy_redis"]["value"] < 100
+    assert 0 < figures["requests_1000_waiting_busy_postgresql"]["value"] < 400
+    for store in ("redis", "postgresql"):
+        assert figures[f"wake_up_busy_{store}_p50"]["value"] < 100
+
+
 def test_the_two_ways_run_in_turns() -> None:
     order: list[str] = []
     pair = paired(lambda: order.append("ours"), lambda: order.append("other"), calls=1, rounds=4)

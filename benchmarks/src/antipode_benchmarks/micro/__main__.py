@@ -20,6 +20,7 @@ GROUPS = {
     "lineages": "Lineages, beside a naive JSON list of write identifiers (processor time)",
     "barriers": "Barriers in one process, on the embedded store",
     "redis": "Redis: the shim's overhead, and waiting",
+    "busy": "Waiting at replicas of Redis and PostgreSQL that take writes all the time",
 }
 MISSED, FAILED = 1, 4
 """Exit codes: a figure worsened by more than a fifth, or a target was missed, with --strict; a group could not run."""
@@ -30,7 +31,7 @@ app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions
 @app.command()
 def main(
     group: Annotated[
-        list[str] | None, typer.Option(help="lineages, barriers or redis; may be repeated [default: all]")
+        list[str] | None, typer.Option(help="lineages, barriers, redis or busy; may be repeated [default: all]")
     ] = None,
     quick: Annotated[bool, typer.Option(help="a tenth of the rounds: for a look, not for figures")] = False,
     keep: Annotated[bool, typer.Option(help="keep the figures, for others to be compared with")] = False,
@@ -97,10 +98,19 @@ def _redis(quick: bool) -> Iterable[Figure]:
         yield from redis_waits.figures(lab, seconds=1.0 if quick else 10.0)
 
 
+def _busy(quick: bool) -> Iterable[Figure]:
+    from antipode_benchmarks.micro import busy, busy_stores
+
+    for place_of in (busy_stores.redis_place, busy_stores.postgresql_place):
+        with place_of() as place:
+            yield from busy.figures(place, seconds=2.0 if quick else 15.0)
+
+
 _RUNS: dict[str, Callable[[bool], Iterable[Figure]]] = {
     "lineages": _lineages,
     "barriers": _barriers,
     "redis": _redis,
+    "busy": _busy,
 }
 
 if __name__ == "__main__":
