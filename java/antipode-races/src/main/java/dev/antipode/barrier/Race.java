@@ -157,7 +157,7 @@ final class Race {
     boolean wasWoken = wakings.get() > 0;
     Waiting.giveUp(group);
     isOver = true;
-    if (group.allVisible()) {
+    if (group.needs.stream().allMatch(Need::isVisible)) {
       notePass();
     } else {
       isForgotten = wasWoken;
