@@ -89,7 +89,9 @@ class Following : public std::enable_shared_from_this<Following> {
       }
     }
     const auto was_missing = [](const Write& write) { return write.WasMissing(); };
-    if (missed_ && std::any_of(writes_.begin(), writes_.end(), was_missing)) Tell([this] { missed_(); });  // before anybody asks again whether all are there
+    if (missed_ && std::any_of(writes_.begin(), writes_.end(), was_missing)) {
+      Tell([this] { missed_(); });  // before anybody asks again whether all are there
+    }
     for (Need& need : park_->needs) need.server->Park(need);
     --unanswered;
     if (!park_->Parked()) End();
