@@ -44,8 +44,13 @@ Answers Asked(const Question& question) {
   }
 }
 
-// Why this process cannot open a connection; empty where it can.
-std::string OwnFault() {
+// Why this process cannot open a connection; empty where it can. The words of a failure may say so, and a fault that is
+// over says no more.
+std::string OwnFault(const std::string& words) {
+  for (const int number : {EMFILE, ENFILE, ENOMEM, ENOBUFS}) {
+    const std::string lack = std::generic_category().message(number);
+    if (words.find(lack) != std::string::npos) return "this process can open no connection: " + lack;
+  }
   const int tried = eventfd(0, EFD_CLOEXEC);
   if (tried < 0) return "this process can open no connection: " + std::generic_category().message(errno);
   close(tried);
@@ -70,7 +75,9 @@ void Asker::Ensure() {
     wake_.store(wake);
   }
   ending_.store(false, std::memory_order_relaxed);
-  thread_ = std::make_unique<std::thread>(threads::Named("antipode", [this] { Run(); }));
+  auto thread = std::make_unique<std::thread>();  // first: a thread that runs cannot be thrown away
+  *thread = threads::Named("antipode", [this] { Run(); });
+  thread_ = std::move(thread);
   running_ = true;
 }
 
@@ -125,11 +132,27 @@ void Asker::Run() {
   asking = this;
   Pace pace(Clock::now() - kNap);
   while (true) {
-    if (Idle()) {
-      CloseChannel();  // not under the lock: a shim's close may wait for who is calling back
-      if (Ended()) return;
+    try {
+      if (Idle()) {
+        CloseChannel();  // not under the lock: a shim's close may wait for who is calling back
+        if (Ended()) return;
+      }
+      Turn(pace);
+    } catch (const std::exception& error) {  // no silence of the server, and the thread goes on (BAR-61)
+      TellFault(error.what());
+      std::this_thread::sleep_for(kFirstRetry);
     }
-    Turn(pace);
+  }
+}
+
+// Tells who waits here that this process is in trouble.
+void Asker::TellFault(const char* words) noexcept {
+  try {
+    logs::Say("AP209", LogLevel::kWarning,
+              "the thread that asks " + inside_.address + " failed (" + words + "): it goes on");
+    Refused(words, UnprovenKind::kOwnFault);
+  } catch (const std::exception&) {  // even that takes memory
+    server_.Reset();
   }
 }
 
@@ -228,6 +251,7 @@ Asker::Woken Asker::Sleep(Duration duration) {
   const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(duration);
   const timespec limit{static_cast<std::time_t>(seconds.count()), static_cast<long>((duration - seconds).count())};
   const int ready = ppoll(heard, 2, &limit, nullptr);
+  if (ready < 0 && errno != EINTR) throw std::system_error(errno, std::generic_category(), "poll");
   if (ready > 0 && heard[0].revents != 0) {
     std::uint64_t count = 0;
     if (read(heard[0].fd, &count, sizeof count) < 0) count = 0;
@@ -235,7 +259,7 @@ Asker::Woken Asker::Sleep(Duration duration) {
   }
   if (watch_ && ready > 0 && heard[1].revents != 0) {
     const Result<void> pumped = watch_->Pump();
-    if (!pumped.ok()) Failed(pumped.error().Words(), Clock::now());  // a broken channel: the server is asked anew
+    if (!pumped.ok()) Unanswered(pumped.error().Words(), Clock::now());  // a broken channel: the server is asked anew
   }
   return {called_.load(std::memory_order_acquire), pushed_.exchange(false, std::memory_order_acq_rel)};
 }
@@ -266,11 +290,7 @@ std::optional<bool> Asker::Question(bool wanted) {
   }
   const Answers answers = Ask(ids, looked_at, hurried);
   if (answers.kind() == Answers::Kind::kUnreachable) {
-    if (const std::string fault = OwnFault(); !fault.empty()) {  // which says nothing of the server
-      Refused(fault + " (" + answers.words() + ")", UnprovenKind::kOwnFault);
-      return false;
-    }
-    Failed(answers.words(), asked_at);
+    Unanswered(answers.words(), asked_at);
     return false;
   }
   if (answers.kind() == Answers::Kind::kRefused) {
@@ -352,6 +372,15 @@ void Asker::Refused(const std::string& words, UnprovenKind kind) {
     inside_.waiters.ForgetProbes();
   }
   ReleaseAll(released);
+}
+
+// What it means that there is no answer: the server's silence, or this process' own fault, which says nothing of it.
+void Asker::Unanswered(const std::string& words, TimePoint asked_at) {
+  if (const std::string fault = OwnFault(words); !fault.empty()) {
+    Refused(fault + " (" + words + ")", UnprovenKind::kOwnFault);
+  } else {
+    Failed(words, asked_at);
+  }
 }
 
 // The server did not answer: proofs go, and after `replica_out_after` it is left out of every pass.

@@ -65,7 +65,9 @@ class Asker {
   void OpenWatch();
   void Refused(const std::string& words, UnprovenKind kind = UnprovenKind::kOther);
   void Reconnect();
+  void Unanswered(const std::string& words, TimePoint asked_at);
   void Failed(const std::string& words, TimePoint asked_at);
+  void TellFault(const char* words) noexcept;
   void CloseChannel();
   bool HasMoved(const std::string& epoch, std::uint64_t applied) const;
 

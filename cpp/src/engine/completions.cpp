@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <new>
+#include <system_error>
 #include <utility>
 
 #include "engine/threads.h"
@@ -11,6 +12,19 @@ namespace antipode {
 namespace {
 
 constexpr std::size_t kManyRan = 1024;
+constexpr Duration kRest = std::chrono::milliseconds(50);  // where this process has no memory
+
+// What has no memory yet is tried again: somebody waits for it (BAR-32, BAR-61).
+void RunOnce(Completion& completion, bool due) {
+  while (true) {
+    try {
+      completion.Run(due);
+      return;
+    } catch (const std::bad_alloc&) {
+      std::this_thread::sleep_for(kRest);
+    }
+  }
+}
 
 }  // namespace
 
@@ -29,21 +43,33 @@ bool Completions::After(const Alarm& one, const Alarm& other) noexcept {
 }
 
 void Completions::At(TimePoint moment, std::shared_ptr<Completion> completion) {
-  const std::lock_guard<std::mutex> lock(mutex_);
-  Ensure();
-  const bool first = alarms_.empty() || moment < alarms_.front().moment;
-  alarms_.push_back({moment, numbers_++, std::move(completion)});
-  std::push_heap(alarms_.begin(), alarms_.end(), After);
-  if (first) changed_.notify_all();
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (Ensure()) {
+      const bool first = alarms_.empty() || moment < alarms_.front().moment;
+      alarms_.push_back({moment, numbers_++, std::move(completion)});
+      std::push_heap(alarms_.begin(), alarms_.end(), After);
+      if (first) changed_.notify_all();
+      return;
+    }
+  }
+  Now(std::move(completion));  // nothing would ring: its moment is now
 }
 
 void Completions::Now(std::shared_ptr<Completion> completion) {
-  const std::lock_guard<std::mutex> lock(mutex_);
-  if (completion->wanted_ || completion->ran_) return;
-  completion->wanted_ = true;
-  Ensure();
-  if (wanted_.empty()) changed_.notify_all();
-  wanted_.push_back(std::move(completion));
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (completion->wanted_ || completion->ran_) return;
+    if (Ensure()) {
+      wanted_.push_back(completion);  // first: where there is no memory for it, its alarm runs it
+      completion->wanted_ = true;
+      if (wanted_.size() == 1) changed_.notify_all();
+      return;
+    }
+    completion->wanted_ = completion->ran_ = true;
+    ++ran_;
+  }
+  completion->Run(false);  // no thread is to be had: whoever ends the wait completes it (BAR-61)
 }
 
 void Completions::End() {
@@ -60,9 +86,15 @@ void Completions::End() {
   ending_ = false;
 }
 
-void Completions::Ensure() {
-  if (!thread_ && !ending_ && threads::MayStart()) {
-    thread_ = std::make_unique<std::thread>(threads::Named("antipode-done", [this] { Run(); }));
+bool Completions::Ensure() {
+  if (thread_ || ending_ || !threads::MayStart()) return true;
+  try {
+    auto thread = std::make_unique<std::thread>();  // first: a thread that runs cannot be thrown away
+    *thread = threads::Named("antipode-done", [this] { Run(); });
+    thread_ = std::move(thread);
+    return true;
+  } catch (const std::system_error&) {
+    return false;
   }
 }
 
@@ -70,17 +102,12 @@ void Completions::Run() {
   std::unique_lock<std::mutex> lock(mutex_);
   while (true) {
     std::vector<std::pair<std::shared_ptr<Completion>, bool>> now;
-    for (auto& completion : wanted_) now.emplace_back(std::move(completion), false);
-    wanted_.clear();
-    const TimePoint moment = Clock::now();
-    while (!alarms_.empty() && (ending_ || alarms_.front().moment <= moment)) {
-      std::pop_heap(alarms_.begin(), alarms_.end(), After);
-      std::shared_ptr<Completion> completion = std::move(alarms_.back().completion);
-      alarms_.pop_back();
-      if (completion->ran_) {
-        --ran_;
-      } else if (!completion->wanted_) {
-        now.emplace_back(std::move(completion), true);
+    try {
+      Take(now);
+    } catch (const std::bad_alloc&) {  // what was not taken is there still (BAR-61)
+      if (now.empty()) {
+        changed_.wait_for(lock, kRest);
+        continue;
       }
     }
     for (auto& each : now) each.first->ran_ = true;
@@ -88,7 +115,7 @@ void Completions::Run() {
     if (!now.empty()) {
       lock.unlock();
       for (auto& [completion, due] : now) {
-        completion->Run(due);
+        RunOnce(*completion, due);
         completion.reset();
       }
       lock.lock();
@@ -101,6 +128,25 @@ void Completions::Run() {
     } else {
       const TimePoint next = alarms_.front().moment;  // the wait looks at it again when the alarms may have moved
       changed_.wait_until(lock, next);
+    }
+  }
+}
+
+// Takes what is to run now; the lock is held. There is room for each before it is moved.
+void Completions::Take(std::vector<std::pair<std::shared_ptr<Completion>, bool>>& now) {
+  now.reserve(wanted_.size());
+  for (auto& completion : wanted_) now.emplace_back(std::move(completion), false);
+  wanted_.clear();
+  const TimePoint moment = Clock::now();
+  while (!alarms_.empty() && (ending_ || alarms_.front().moment <= moment)) {
+    if (now.size() == now.capacity()) now.reserve(2 * now.size() + 1);
+    std::pop_heap(alarms_.begin(), alarms_.end(), After);
+    std::shared_ptr<Completion> completion = std::move(alarms_.back().completion);
+    alarms_.pop_back();
+    if (completion->ran_) {
+      --ran_;
+    } else if (!completion->wanted_) {
+      now.emplace_back(std::move(completion), true);
     }
   }
 }

@@ -56,8 +56,10 @@ class Completions {
   };
 
   static bool After(const Alarm& one, const Alarm& other) noexcept;
-  void Ensure();
+  /// Begins the thread where none runs; false where none is to be had. The lock is held.
+  bool Ensure();
   void Run();
+  void Take(std::vector<std::pair<std::shared_ptr<Completion>, bool>>& now);
   void Sweep();
 
   std::mutex mutex_;

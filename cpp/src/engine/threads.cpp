@@ -15,6 +15,22 @@ namespace {
 std::atomic<bool> process_ends{false};
 thread_local bool on_engine_thread = false;
 
+// Blocks all signals of this thread, and gives back what it blocked before, also where no thread is to be had (BAR-61).
+class BlockedSignals {
+ public:
+  BlockedSignals() noexcept {
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before_);
+  }
+  BlockedSignals(const BlockedSignals&) = delete;
+  BlockedSignals& operator=(const BlockedSignals&) = delete;
+  ~BlockedSignals() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+
+ private:
+  sigset_t before_{};
+};
+
 }  // namespace
 
 bool MayStart() noexcept { return !process_ends.load(std::memory_order_acquire); }
@@ -23,18 +39,12 @@ bool OnEngineThread() noexcept { return on_engine_thread; }
 
 std::thread Named(const std::string& name, std::function<void()> work) {
   EndWithProcess();
-  // A new thread begins with the signals that its maker blocks.
-  sigset_t all;
-  sigset_t before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  std::thread thread([work = std::move(work), name = name.substr(0, 15)] {
+  const BlockedSignals blocked;  // a new thread begins with the signals that its maker blocks
+  return std::thread([work = std::move(work), name = name.substr(0, 15)] {
     pthread_setname_np(pthread_self(), name.c_str());
     on_engine_thread = true;
     work();
   });
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  return thread;
 }
 
 void EndWithProcess() {

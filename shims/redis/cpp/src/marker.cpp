@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
+#include <new>
 #include <system_error>
 #include <thread>
 #include <utility>
@@ -176,7 +177,13 @@ void Marker::Run() {
     if (ended_) break;
     if (users_ <= 0 && !dirty_) continue;
     stepping_ = true;
-    auto next = Step(lock);
+    Got<Nanoseconds> next = Failure{};
+    try {
+      next = Step(lock);
+    } catch (const std::bad_alloc&) {  // the mark stays due (BAR-61)
+      if (!lock.owns_lock()) lock.lock();
+      dirty_ = dirty_ || position_.has_value();
+    }
     stepping_ = false;
     if (next.ok()) {
       pause = *next;
