@@ -66,8 +66,13 @@ final class Asker {
     return questions;
   }
 
-  /** Starts the thread where there is none; under the lock. */
+  /**
+   * Starts the thread where there is none, and that of deadlines, so that no wait begins without; under the lock.
+   *
+   * @throws OutOfMemoryError where the process may have no more threads
+   */
   void ensureRunning() {
+    EngineThreads.TIMER.prestartCoreThread();
     if (thread == null) {
       poked = false;
       thread = start(this::run, "antipode-" + inside.store.name() + "-" + inside.address);
@@ -119,19 +124,28 @@ final class Asker {
   private void run() {
     pace = new Pace(inside.proofs.growth());
     while (true) {
-      if (isIdle()) {
-        closeChannel(); // not under the lock: a shim's close may wait for who is calling back
-        if (ends()) {
-          return;
-        }
-      }
       try {
+        if (isIdle()) {
+          closeChannel(); // not under the lock: a shim's close may wait for who is calling back
+          if (ends()) {
+            return;
+          }
+        }
         turn();
-      } catch (Throwable error) { // our own fault, and not the server's silence: whoever waits is told so (BAR-61)
-        Logs.error("AP209", "the thread that asks " + inside.address + " failed", error);
-        refused(error, UnprovenKind.OWN_FAULT);
+      } catch (Throwable error) { // our own fault, and not the server's silence (BAR-61)
+        tellFault(error);
         sleepQuietly(AT_FAULT);
       }
+    }
+  }
+
+  /** Tells who waits here that this process is in trouble; throws nothing: the thread goes on when that is over. */
+  private void tellFault(Throwable error) {
+    try {
+      Logs.error("AP209", "the thread that asks " + inside.address + " failed", error);
+      refused(error, UnprovenKind.OWN_FAULT);
+    } catch (Throwable again) { // even that takes memory
+      inside.proofs.reset();
     }
   }
 

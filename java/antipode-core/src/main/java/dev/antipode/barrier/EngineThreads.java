@@ -33,7 +33,13 @@ final class EngineThreads {
     ThreadPoolExecutor pool =
         new ThreadPoolExecutor(MOST, MOST, 10, TimeUnit.SECONDS, new LinkedBlockingQueue<>(), Completing::new);
     pool.allowCoreThreadTimeOut(true);
-    return pool;
+    return work -> {
+      try {
+        pool.execute(work);
+      } catch (OutOfMemoryError error) { // no thread is to be had: whoever ends the wait completes it (BAR-32, BAR-61)
+        work.run();
+      }
+    };
   }
 
   private static ScheduledThreadPoolExecutor timer() {

@@ -1,5 +1,6 @@
 package dev.antipode.barrier;
 
+import dev.antipode.UnprovenKind;
 import dev.antipode.shim.RegisteredStore;
 import dev.antipode.shim.Server;
 import dev.antipode.shim.Visibility;
@@ -149,14 +150,18 @@ public class ServerEngine implements Server {
       }
       inside.wantedAt = now;
       inside.hurried |= !need.group.follows;
+      try {
+        asker.ensureRunning();
+      } catch (OutOfMemoryError error) { // nothing is asked, nothing is known (BAR-61)
+        String words = "this process can start nothing that asks " + address() + " (" + error.getMessage() + ")";
+        return need.group.settle(need, Visibility.unproven(words, UnprovenKind.OWN_FAULT));
+      }
       Proof proof = need.isPosition ? inside.proofs.kept(need, now) : null;
       need.leftOut = proof == null && isOut(now);
       if (proof != null || need.leftOut) {
-        asker.ensureRunning();
         return need.group.settle(need, proof != null ? Visibility.VISIBLE : null, proof);
       }
       ridesAlong = inside.waiters.add(need, need.epoch.equals(inside.proofs.now().epoch()) ? inside.lag(now) : 0);
-      asker.ensureRunning();
     } finally {
       inside.lock.unlock();
     }

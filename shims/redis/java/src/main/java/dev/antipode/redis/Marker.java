@@ -99,7 +99,16 @@ final class Marker {
     if (thread == null && !ended) {
       thread = new Thread(null, this::run, "antipode-marks-" + store, 0, false);
       thread.setDaemon(true);
-      thread.start();
+      try {
+        thread.start();
+      } catch (OutOfMemoryError error) { // never the application's, whose write was executed (SHIM-2, BAR-61)
+        thread = null;
+        dirty = false; // the next write tries again
+        Logs.warn(
+            "AP209",
+            "marker " + store,
+            "no thread could be started to mark the epochs of " + store + " (" + error.getMessage() + "): tried again");
+      }
     }
   }
 

@@ -65,7 +65,7 @@ final class Session implements AutoCloseable {
       Resp reader = new Resp(socket.getInputStream());
       Thread reading = new Thread(null, () -> read(reader), "antipode-redis-" + target.address(), 0, false);
       reading.setDaemon(true);
-      reading.start();
+      start(reading);
       greet(target, timeoutMillis);
       runId = askRunId();
       isReady = true;
@@ -73,6 +73,15 @@ final class Session implements AutoCloseable {
       if (!isReady) {
         close();
       }
+    }
+  }
+
+  /** Starts its thread; where none is to be had, the words say that it is no silence of the server (BAR-61). */
+  private static void start(Thread reading) throws IOException {
+    try {
+      reading.start();
+    } catch (OutOfMemoryError error) {
+      throw new IOException(error.getMessage(), error);
     }
   }
 
