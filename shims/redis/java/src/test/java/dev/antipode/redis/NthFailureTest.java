@@ -12,6 +12,7 @@ import java.util.List;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -50,6 +51,7 @@ class NthFailureTest {
 
   @ParameterizedTest
   @CsvSource({"on, blocking", "on, future"}) // the JVM itself tries three times
+  @Timeout(300) // a process a number
   void aThreadCannotBeStarted_BAR_61(String kind, String form) throws Exception {
     int number = 0;
     int failed;
