@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "engine/barrier_waits.h"
 #include "engine/held_result.h"
 #include "engine/run.h"
 #include "engine/threads.h"
@@ -19,8 +20,11 @@ BarrierResult Blocking(const Lineage* lineage, const BarrierOptions& options, co
   }
   Begun begun = Begin(lineage, options, site);
   if (begun.result) return *std::move(begun.result);
-  const auto group = WaitFor(begun.plan->Wanted(), begun.plan->timeout, begun.plan->LooksTwice());
-  return Finish(*begun.plan, *group);
+  BarrierWaits waits(std::move(begun.plan));
+  do {
+    WaitFor(*waits.Begin(), waits.plan().Wanted());
+  } while (!waits.Take());
+  return Finish(waits.plan(), waits.group());
 }
 
 }  // namespace

@@ -1,8 +1,10 @@
 #include <exception>
+#include <mutex>
 #include <utility>
 
 #include "antipode/barrier.h"
 #include "antipode/logs.h"
+#include "engine/barrier_waits.h"
 #include "engine/completions.h"
 #include "engine/held_result.h"
 #include "engine/run.h"
@@ -11,8 +13,9 @@
 
 namespace antipode {
 
-// One barrier that nobody blocks on. It runs once: released, at its deadline, or cancelled, whichever comes first.
-class Waiter::Waiting : public Completion, public std::enable_shared_from_this<Waiting> {
+// One barrier that nobody blocks on. It runs once: released, at its deadline, or cancelled, whichever comes first; and
+// once more behind each further wait (BAR-65).
+class Waiter::Waiting : public std::enable_shared_from_this<Waiting> {
  public:
   Waiting(BarrierCallback callback, std::function<void(std::function<void()>)> executor)
       : callback_(std::move(callback)), executor_(std::move(executor)) {}
@@ -21,52 +24,82 @@ class Waiter::Waiting : public Completion, public std::enable_shared_from_this<W
     Begun begun = Begin(lineage, options, site);
     if (begun.result) {
       result_ = std::move(begun.result);
-      Wake();
+      Wake(NextRound());
       return;
     }
-    plan_ = std::move(begun.plan);
-    auto group = std::make_shared<Group>(plan_->timeout, [self = weak_from_this()] {
-      if (auto waiting = self.lock()) Completions::Instance().Now(std::move(waiting));
-    });
-    group->looks_twice = plan_->LooksTwice();
-    group_ = group;
-    for (const auto& [server, write_id] : plan_->Wanted()) server->Park(group->Add(*write_id, server));
-    // The group cannot be over before `Parked` is called: until then all of this is this thread's own.
-    const bool has_places = places_.Take(*group);
-    if (!threads::MayStart()) {
-      Run(true);
-      return;
-    }
-    Completions::Instance().At(DeadlineOf(*group), shared_from_this());
-    if (!group->Parked() || !has_places) Completions::Instance().Now(shared_from_this());
+    waits_ = std::make_unique<BarrierWaits>(std::move(begun.plan));
+    Wait();
   }
 
   void Cancel() {
-    cancelled_.store(true, std::memory_order_release);
-    Wake();
+    cancelled_.store(true);
+    std::shared_ptr<Round> round;
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      round = round_.lock();
+    }
+    if (round) Wake(std::move(round));  // else it goes on, or has ended
   }
 
-  void Run(bool /*due*/) override {
+ private:
+  // One of its waits, which ends once. The engine holds it until then.
+  class Round : public Completion {
+   public:
+    explicit Round(std::shared_ptr<Waiting> waiting) : waiting_(std::move(waiting)) {}
+    void Run(bool /*due*/) override { waiting_->Run(); }
+
+   private:
+    const std::shared_ptr<Waiting> waiting_;
+  };
+
+  std::shared_ptr<Round> NextRound() {
+    auto round = std::make_shared<Round>(shared_from_this());
+    const std::lock_guard<std::mutex> lock(mutex_);
+    round_ = round;
+    return round;
+  }
+
+  void Wait() {
+    const std::shared_ptr<Round> round = NextRound();
+    const auto group = waits_->Begin([weak = std::weak_ptr<Round>(round)] {
+      if (auto released = weak.lock()) Completions::Instance().Now(std::move(released));
+    });
+    for (const auto& [server, write_id] : waits_->plan().Wanted()) server->Park(group->Add(*write_id, server));
+    // The group cannot be over before `Parked` is called: until then all of this is this thread's own.
+    const bool has_places = places_.Take(*group);
+    if (!threads::MayStart()) {
+      Run();
+      return;
+    }
+    Completions::Instance().At(DeadlineOf(*group), round);
+    if (!group->Parked() || !has_places || cancelled_.load()) Completions::Instance().Now(round);
+  }
+
+  void Run() {
     if (!result_) {
-      if (cancelled_.load(std::memory_order_acquire)) {
-        group_->cancelled.store(true);
-        group_->Refuse(Visibility::NotYet("cancelled"));
+      Group& group = waits_->group();
+      const bool is_cancelled = cancelled_.load();
+      if (is_cancelled) {
+        group.cancelled.store(true);
+        group.Refuse(Visibility::NotYet("cancelled"));
       }
-      group_->GiveUp();
+      group.GiveUp();
       places_.GiveBack();
-      result_ = Finish(*plan_, *group_);
-      plan_.reset();  // here, and not on the thread that happens to let go last
-      group_.reset();
+      if (!is_cancelled && !waits_->Take()) {
+        Wait();
+        return;
+      }
+      result_ = Finish(waits_->plan(), waits_->group());
+      waits_.reset();  // here, and not on the thread that happens to let go last
     }
     Deliver();
   }
 
- private:
-  void Wake() {
+  void Wake(std::shared_ptr<Round> round) {
     if (threads::MayStart()) {
-      Completions::Instance().Now(shared_from_this());
+      Completions::Instance().Now(std::move(round));
     } else {
-      Run(false);
+      Run();
     }
   }
 
@@ -98,10 +131,11 @@ class Waiter::Waiting : public Completion, public std::enable_shared_from_this<W
   BarrierCallback callback_;
   const std::function<void(std::function<void()>)> executor_;
   std::optional<BarrierResult> result_;
-  std::unique_ptr<Plan> plan_;
-  std::shared_ptr<Group> group_;
+  std::unique_ptr<BarrierWaits> waits_;
   Places places_{true};
   std::atomic<bool> cancelled_{false};
+  std::mutex mutex_;
+  std::weak_ptr<Round> round_;  // the last one; under the lock
 };
 
 void Waiter::Cancel() {

@@ -30,8 +30,8 @@ void Need::Open(TimePoint oldest) {
   done.store(false, std::memory_order_relaxed);
 }
 
-Group::Group(Duration limit, std::function<void()> released)
-    : timeout(limit), since(Clock::now()), released_(std::move(released)) {}
+Group::Group(Duration limit, std::function<void()> released, TimePoint begun)
+    : timeout(limit), since(begun), released_(std::move(released)) {}
 
 Need& Group::Add(const WriteId& write_id, std::shared_ptr<Server> server) {
   const std::lock_guard<std::mutex> lock(mutex_);  // those that are parked already may be settled meanwhile
@@ -45,7 +45,9 @@ bool Group::Parked() {
     const std::lock_guard<std::mutex> lock(mutex_);
     is_last = --left_ == 0;
   }
-  return !(is_last && Conclude());
+  if (!is_last || !Conclude()) return true;
+  was_settled_at_once_.store(true);
+  return false;
 }
 
 bool Group::Settle(Need& need, const Visibility* answer, const Proof* proof) {

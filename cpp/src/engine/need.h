@@ -94,14 +94,17 @@ struct Need {
 class Group : public std::enable_shared_from_this<Group> {
  public:
   /// `released` is called once, without any lock held, by the thread that settles the last need; without it somebody
-  /// waits in `Wait`.
-  explicit Group(Duration timeout, std::function<void()> released = nullptr);
+  /// waits in `Wait`. `since`: when its barrier began to wait.
+  explicit Group(Duration timeout, std::function<void()> released = nullptr, TimePoint since = Clock::now());
 
   /// One more need; to be parked at its server.
   Need& Add(const WriteId& write_id, std::shared_ptr<Server> server);
 
   /// Everything is parked; true if something is still to be waited for.
   bool Parked();
+
+  /// Whether not everything was settled when it had been parked, as far as is known by now.
+  bool HasWaited() const noexcept { return !was_settled_at_once_.load(); }
 
   /// A need is over, one way or another; true where it was the last one: then somebody is to `ReleaseAll`. The lock of
   /// the need's server is held.
@@ -155,6 +158,7 @@ class Group : public std::enable_shared_from_this<Group> {
   bool over_ = false;
   bool is_alone_ = false;
   bool is_released_ = false;
+  std::atomic<bool> was_settled_at_once_{false};
   TimePoint moment_{};
 };
 

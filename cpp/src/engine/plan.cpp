@@ -109,6 +109,20 @@ Result<void> TakePolicies(Plan& plan, const BarrierOptions& options, const Setti
   return {};
 }
 
+// A store with the servers that are known now, and with what is said of the others where a barrier relies on them.
+Asked WithServers(std::shared_ptr<Store> store, Reach reach, bool waits) {
+  const bool is_own = reach == Reach::kReplica;
+  Asked asked;
+  asked.generation = store->generation();  // first: what changes meanwhile shows
+  asked.servers = store->Servers(is_own);
+  if (waits) {
+    asked.gone = store->Gone(is_own);
+    asked.undiscovered = store->Undiscovered(is_own);
+  }
+  asked.store = std::move(store);
+  return asked;
+}
+
 Result<void> TakeApart(Plan& plan, const Registry& registry, const Settings& now) {
   const std::vector<std::shared_ptr<Store>> registered = registry.All();
   const bool enforcing = now.mode == Mode::kEnforce && !plan.dry_run;
@@ -137,18 +151,31 @@ Result<void> TakeApart(Plan& plan, const Registry& registry, const Settings& now
       plan.switched_off.push_back(name);
     } else {
       auto& group = enforcing && mode == Mode::kDryRun ? plan.recorded : plan.asked;
-      const bool is_own = plan.reach == Reach::kReplica;
-      const std::uint64_t generation = store->generation();
-      group.push_back({store, plan.lineage.OfStore(name), store->Servers(is_own), generation});
-      if (!enforcing || &group == &plan.recorded) continue;  // records are of the servers that are known
-      group.back().gone = store->Gone(is_own);
-      group.back().undiscovered = store->Undiscovered(is_own);
+      const bool waits = enforcing && &group == &plan.asked;  // records are of the servers that are known
+      group.push_back(WithServers(store, plan.reach, waits));
+      group.back().ids = plan.lineage.OfStore(name);
     }
   }
   return {};
 }
 
 }  // namespace
+
+bool HaveSameServers(const Asked& one, const Asked& other) {
+  return one.generation == other.generation && one.servers == other.servers && one.gone == other.gone &&
+         one.undiscovered == other.undiscovered;
+}
+
+bool Plan::IsOutdated() const {
+  return std::any_of(asked.begin(), asked.end(),
+                     [](const Asked& each) { return each.store->generation() != each.generation; });
+}
+
+std::vector<Asked> Plan::ServersOfNow() const {
+  std::vector<Asked> now;
+  for (const Asked& each : asked) now.push_back(WithServers(each.store, reach, true));
+  return now;
+}
 
 WantedWrites Plan::Wanted() const {
   WantedWrites wanted;

@@ -32,6 +32,9 @@ struct Asked {
   std::string undiscovered = {};
 };
 
+/// Whether two name the same servers, from the same set of them.
+bool HaveSameServers(const Asked& one, const Asked& other);
+
 /// One barrier, before anything is waited for.
 struct Plan {
   ScopePtr scope;
@@ -69,6 +72,12 @@ struct Plan {
 
   /// Several servers are all to have had the writes at one instant of the call (BAR-64).
   bool LooksTwice() const;
+
+  /// Whether a judged store's set of servers has changed since they were named.
+  bool IsOutdated() const;
+
+  /// The judged stores with the servers that are known now, without the writes to them (BAR-65).
+  std::vector<Asked> ServersOfNow() const;
 
   /// The lineage has writes, and none of their stores is registered here.
   bool Vacuous() const {

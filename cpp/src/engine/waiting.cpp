@@ -51,15 +51,12 @@ TimePoint DeadlineOf(const Group& group) {
   return group.since + (group.timeout == Duration::zero() ? kLook : group.timeout);
 }
 
-std::shared_ptr<Group> WaitFor(const WantedWrites& wanted, Duration timeout, bool looks_twice) {
-  auto group = std::make_shared<Group>(timeout);
-  group->looks_twice = looks_twice;
-  if (ParkAll(*group, wanted)) {
+void WaitFor(Group& group, const WantedWrites& wanted) {
+  if (ParkAll(group, wanted)) {
     Places places(false);
-    if (places.Take(*group)) group->Wait(DeadlineOf(*group));
+    if (places.Take(group)) group.Wait(DeadlineOf(group));
   }
-  group->GiveUp();
-  return group;
+  group.GiveUp();
 }
 
 StoreResult WaitForServer(const std::shared_ptr<Server>& server, const Lineage& lineage, Duration timeout) {
@@ -67,7 +64,8 @@ StoreResult WaitForServer(const std::shared_ptr<Server>& server, const Lineage& 
   const std::vector<WriteId> ids = lineage.OfStore(server->store().name());
   WantedWrites wanted;
   for (const WriteId& write_id : ids) wanted.emplace_back(server, &write_id);
-  const auto group = WaitFor(wanted, timeout);
+  const auto group = std::make_shared<Group>(timeout);
+  WaitFor(*group, wanted);
   return JudgeAlone(*server, *group, Clock::now() - began);
 }
 

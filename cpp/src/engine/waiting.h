@@ -44,11 +44,8 @@ bool ParkAll(Group& group, const WantedWrites& wanted);
 /// When the group is to be given up; a look without waiting still asks each server once.
 TimePoint DeadlineOf(const Group& group);
 
-/// Blocks until every write is settled at its server, or the timeout has passed.
-/// \param looks_twice each server shows its writes once more when the last has shown them (BAR-64)
-std::shared_ptr<Group> WaitFor(const WantedWrites& wanted, Duration timeout, bool looks_twice = false);
-
-
+/// Blocks until every write is settled at its server, or the group's timeout has passed.
+void WaitFor(Group& group, const WantedWrites& wanted);
 
 }  // namespace antipode
 

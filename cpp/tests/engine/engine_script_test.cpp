@@ -315,11 +315,7 @@ INSTANTIATE_TEST_SUITE_P(Each, EngineScript, ::testing::ValuesIn(Ids()), [](cons
 
 // What C++ does not do as the other languages do, and why.
 const std::map<std::string, std::string>& Exceptions() {
-  static const std::string later = "BAR-65 is not there yet";
   static const std::map<std::string, std::string> exceptions = {
-      {"joins-during-a-wait", later},
-      {"joins-while-another-is-replaced", later},
-      {"discovery-takes-a-server-away-during-a-wait", later},
       {"discovery-is-empty-at-first", "a list that never named a server is unproven at once (BAR-53)"}};
   return exceptions;
 }

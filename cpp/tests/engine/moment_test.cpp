@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "antipode/scope.h"
+#include "engine/free_path.h"
 #include "engine/log_test.h"
 
 namespace antipode::testing {
@@ -295,8 +296,8 @@ TEST_F(MomentTest, AnAnswerThatProvesNoPositionIsNoneOfAnEarlierOne_BAR_63) {
   EXPECT_TRUE(Passes());
 }
 
-// The proof that is kept is of the servers that the barrier knew.
-TEST_F(MomentTest, AServerThatJoinsDuringABarrierIsAskedByTheNextOne_BAR_35) {
+// The proof that is kept is of the servers of the end: one joined when the other one had been asked.
+TEST_F(MomentTest, TheProofThatIsKeptIsOfTheServersOfTheEnd_BAR_35_BAR_65) {
   words_.free_path_ttl = 60s;
   Set(words_);
   const auto there = std::make_shared<Replica>("there", 5);
@@ -312,10 +313,13 @@ TEST_F(MomentTest, AServerThatJoinsDuringABarrierIsAskedByTheNextOne_BAR_35) {
   });
   store_ = MakeFakeStore<LogShim>("log", {first});
   const Scope scope(wanted_);
-  EXPECT_TRUE(Barrier(Proceeding(60s)).satisfied());
   EXPECT_FALSE(Barrier(Proceeding(200ms)).satisfied());
   late->applied = 5;
   EXPECT_TRUE(Barrier(Proceeding(60s)).satisfied());
+  const auto is_free = [&] { return FreePass(*CurrentScope(), Proceeding(60s)).has_value(); };
+  EXPECT_TRUE(is_free());
+  Of(late).Reset();
+  EXPECT_FALSE(is_free());
   store_->Retire();  // its thread calls what stands here
 }
 

@@ -1,0 +1,71 @@
+#include "engine/barrier_waits.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "engine/waiting.h"
+
+namespace antipode {
+namespace {
+
+constexpr char kChanged[] = "the store's servers changed until the deadline, and this one was not asked any more";
+
+// Whether the barrier does not pass for this need, whoever else joins.
+bool Fails(const Need& need) { return !need.Is(Verdict::kVisible) && !need.left_out; }
+
+}  // namespace
+
+std::shared_ptr<Group> BarrierWaits::Begin(std::function<void()> released) {
+  const TimePoint since = group_ ? group_->since : Clock::now();
+  group_ = std::make_shared<Group>(plan_->timeout, std::move(released), since);
+  group_->looks_twice = plan_->LooksTwice();
+  return group_;
+}
+
+bool BarrierWaits::Take() {
+  if (!parked_.empty()) {
+    for (Need& need : group_->needs) need.parked = need.parked || parked_.count(&need.server->store()) > 0;
+  }
+  if (group_->overloaded || !(group_->HasWaited() || plan_->IsOutdated())) return true;
+  std::vector<Asked> now = plan_->ServersOfNow();
+  const bool is_same = std::equal(now.begin(), now.end(), plan_->asked.begin(), HaveSameServers);
+  return is_same || !GoesOn(std::move(now));
+}
+
+bool BarrierWaits::GoesOn(std::vector<Asked> now) {
+  std::set<const Server*> named;
+  for (const Asked& each : now) {
+    for (const auto& server : each.servers) named.insert(server.get());
+  }
+  const bool has_time = Clock::now() < DeadlineOf(*group_);
+  bool has_failed = false;
+  std::set<const Server*> joined = named;
+  for (const Need& need : group_->needs) {
+    if (Fails(need) && (!has_time || named.count(need.server.get()) > 0)) return false;
+    has_failed = has_failed || Fails(need);
+    joined.erase(need.server.get());
+  }
+  for (std::size_t place = 0; place < now.size(); ++place) now[place].ids = std::move(plan_->asked[place].ids);
+  plan_->asked = std::move(now);
+  // Where one had failed, nobody has looked whether the others' proofs stand.
+  if (has_time && (has_failed || !joined.empty())) {
+    for (const Need& need : group_->needs) {
+      if (need.parked) parked_.insert(&need.server->store());
+    }
+    return true;
+  }
+  Miss(joined);
+  return false;
+}
+
+void BarrierWaits::Miss(const std::set<const Server*>& joined) {
+  for (const Asked& each : plan_->asked) {
+    for (const auto& server : each.servers) {
+      if (joined.count(server.get()) == 0) continue;
+      Need& need = group_->Add(each.ids.front(), server);
+      need.answer = Visibility::NotYet(kChanged);
+    }
+  }
+}
+
+}  // namespace antipode
