@@ -12,6 +12,9 @@ import antipode
 import pytest
 from antipode import Lineage, UnprovenKind, Verdict, WriteId, barrier_waits, telemetry
 from antipode.answering import Question
+from antipode.judgement import _judge_store
+from antipode.need import Group, Need
+from antipode.plan import Asked
 from antipode.shim import Server, Store, StoreOptions, Visibility, join_store
 from antipode.trust import Caller
 from antipode.verdict import NOT_YET, VISIBLE
@@ -23,7 +26,10 @@ WRITE = Lineage([WriteId("posts", "k", antipode.Ordered("", 1))])
 class Waiting:
     """A barrier in a thread of its own, blocking or of an event loop, and what came of it."""
 
-    def __init__(self, *, by_task: bool = False, timeout: float = 60.0, **options: Any) -> None:
+    def __init__(
+        self, lineage: Lineage = WRITE, *, by_task: bool = False, timeout: float = 60.0, **options: Any
+    ) -> None:
+        self._lineage = lineage
         self._options = {"timeout": timeout, "on_timeout": "proceed", "on_unproven": "proceed", **options}
         self.result: antipode.BarrierResult | None = None
         self._thread = threading.Thread(target=self._run_task if by_task else self._run, daemon=True)
@@ -31,13 +37,13 @@ class Waiting:
 
     def _run(self) -> None:
         try:
-            self.result = antipode.barrier(WRITE, **self._options)
+            self.result = antipode.barrier(self._lineage, **self._options)
         except antipode.BarrierIncomplete as error:
             self.result = error.result
 
     def _run_task(self) -> None:
         async def run() -> antipode.BarrierResult:
-            return await antipode.barrier_async(WRITE, **self._options)
+            return await antipode.barrier_async(self._lineage, **self._options)
 
         self.result = asyncio.run(run())
 
@@ -265,3 +271,154 @@ def test_an_owner_answers_for_the_servers_of_the_end() -> None:
     answer = Question(body, Caller("127.0.0.1"), edge=False).answer()
     assert answer.status == 200
     assert b"have just changed" in answer.body
+
+
+def test_an_owner_names_its_servers_once_for_all_writes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """BAR-65, DELEG-5: a server that joins between two writes is asked for both, or answers for neither."""
+    store = join_store("posts", FakeShim, StoreOptions())
+    store.use_server(Target("first", always(VISIBLE)))
+    two = WRITE | Lineage([WriteId("posts", "l", antipode.Ordered("", 1))])
+    calls: list[None] = []
+    servers = store.servers
+
+    def joining(**options: bool) -> list[Server]:
+        calls.append(None)
+        if len(calls) == 2:
+            store.use_server(Target("joined", always(VISIBLE)))
+        return servers(**options)
+
+    monkeypatch.setattr(store, "servers", joining)
+    body = b'{"lineage": "%s", "timeout_ms": 0, "nonce": "%s"}' % (two.serialize().encode(), b"0" * 32)
+    answer = Question(body, Caller("127.0.0.1"), edge=False).answer()
+    assert answer.status == 200
+    assert b"have just changed" in answer.body
+
+
+class Turned(Client):
+    """A client of which something else changes than where it leads."""
+
+    said = "A"
+
+
+def test_a_client_that_changed_before_and_is_led_elsewhere_during_the_wait() -> None:
+    """BAR-65, BAR-52: the same servers that it named again are no answer to what it says by then."""
+    antipode.configure(poll=0.005)
+    store = join_store("posts", FakeShim, StoreOptions())
+    first, second = Target("first", always(VISIBLE)), Target("second", always(NOT_YET))
+    client, goes = Turned(first), threading.Event()
+    goes.set()
+    source = store.follow_client(client, lambda it: it.said, lambda it: [it.leads_to] * goes.wait(60), "a client")
+    assert antipode.barrier(WRITE, timeout=60).satisfied
+    first.answer = always(NOT_YET)
+    client.said = "B"
+    goes.clear()
+    waiting = Waiting()
+    until(lambda: source._parked)
+    asked = first.asked
+    goes.set()
+    until(lambda: first.asked > asked + 1)
+    goes.clear()
+    client.leads_to, client.said = second, "C"
+    first.answer = always(VISIBLE)
+    until(lambda: source._parked or waiting.result)
+    assert waiting.result is None
+    goes.set()
+    until(lambda: second.asked >= 2)
+    second.answer = always(VISIBLE)
+    assert judged(waiting.end()) == ["second"]
+
+
+def test_no_pass_while_a_client_is_about_to_name_other_servers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """BAR-52, BAR-65: what it named before is no answer until the store has the new servers."""
+    antipode.configure(poll=0.005)
+    store = join_store("posts", FakeShim, StoreOptions())
+    first, second = Target("first", always(VISIBLE)), Target("second", always(NOT_YET))
+    client = Client(first)
+    follow(store, client)
+    assert antipode.barrier(WRITE, timeout=60).satisfied
+    inside, outside = threading.Event(), threading.Event()
+    take = store.take_answer
+
+    def slow(*answer: Any) -> Any:
+        inside.set()
+        assert outside.wait(60)
+        return take(*answer)
+
+    monkeypatch.setattr(store, "take_answer", slow)
+    client.leads_to = second
+    waiting = Waiting()
+    assert inside.wait(60)
+    assert not antipode.barrier(WRITE, timeout=0.2, on_timeout="proceed", on_unproven="proceed").satisfied
+    outside.set()
+    until(lambda: second.asked >= 2)
+    assert waiting.result is None
+    second.answer = always(VISIBLE)
+    assert judged(waiting.end()) == ["second"]
+
+
+def test_a_client_that_names_nobody_any_more_is_no_answer() -> None:
+    """BAR-52, BAR-53: the servers of before are not those that it leads to."""
+    store = join_store("posts", FakeShim, StoreOptions())
+    client = Turned(Target("first", always(VISIBLE)))
+    store.follow_client(
+        client, lambda it: it.said, lambda it: [it.leads_to] if it.said == "A" else [], "a client that leads nowhere"
+    )
+    assert antipode.barrier(WRITE, timeout=60).satisfied
+    client.said = "B"
+    for _ in range(2):
+        result = antipode.barrier(WRITE, timeout=0.2, on_timeout="proceed", on_unproven="proceed")
+        assert not result.satisfied
+        assert result.stores["posts"].verdict is Verdict.UNPROVEN
+
+
+def test_each_write_is_waited_for_at_each_server_that_is_known_by_then() -> None:
+    """BAR-65: discovery names another server between two writes that waited to know the servers."""
+    antipode.configure(poll=0.005)
+    two = WRITE | Lineage([WriteId("posts", "l", antipode.Ordered("", 1))])
+    first, second = Target("first", always(VISIBLE)), Target("second", answers_one)
+    store = join_store("posts", FakeShim, StoreOptions())
+    client = Client(first)
+    goes = threading.Event()
+    source = store.follow_client(client, lambda it: it.leads_to, lambda it: [it.leads_to] * goes.wait(60), "a client")
+    divide = source._divide
+    parts: list[Need] = []
+
+    def divide_and_join(need: Need) -> bool:
+        parts.append(need)
+        if len(parts) == 2:
+            named(source, first, second)
+        return divide(need)
+
+    source._divide = divide_and_join  # type: ignore[method-assign]
+    waiting = Waiting(two, timeout=3.0)
+    until(lambda: len(source._parked) == 2)
+    goes.set()
+    result = waiting.end()
+    assert len(parts) == 2
+    assert not result.satisfied
+    assert "second" in result.stores["posts"].reason
+
+
+def named(source: Any, *targets: Target) -> None:
+    """Have a source name these servers, as another thread's answer may in any instant."""
+    source.servers = source.store.take_answer(source, targets)
+
+
+def answers_one(ids: Sequence[WriteId], server: Server) -> Sequence[Visibility]:
+    """Show the second write alone."""
+    return [VISIBLE if write_id.key == b"l" else NOT_YET for write_id in ids]
+
+
+def test_a_write_that_was_not_asked_for_is_not_visible() -> None:
+    """BAR-65, BAR-52: one write found the client's servers, the other one's time was over before."""
+    store = join_store("posts", FakeShim, StoreOptions())
+    ids = [WriteId("posts", key, antipode.Ordered("", 1)) for key in "kl"]
+    known = store.use_server(Target("first", always(VISIBLE)))
+    unknown = store.expect_server(Client(Target("later", always(VISIBLE))), lambda _: None, "a pool")
+    group = Group(1.0, lambda: None, None)
+    needs = [Need(ids[0], unknown, group), Need(ids[0], known, group), Need(ids[1], unknown, group)]
+    needs[0].divided = True
+    needs[0].answer = needs[1].answer = VISIBLE
+    for own in (needs, needs[:2]):
+        found = _judge_store(Asked(store, ids, [unknown], 0), own, 1.0, looked=False)
+        assert found.verdict is Verdict.TIMED_OUT

@@ -147,7 +147,8 @@ class Question:
     def _wanted(self, ids: Iterable[WriteId]) -> list[Any]:
         if self._store is None or self._words:
             return []
-        return [(server, write_id) for write_id in ids for server in self._store.servers(own=False)]
+        servers = self._store.servers(own=False)  # once: the same for each write
+        return [(server, write_id) for write_id in ids for server in servers]
 
     def _waits_on(self, found: Sequence[Visibility]) -> bool:
         undecided = all(each.verdict is Verdict.NOT_YET for each in found)
@@ -157,8 +158,9 @@ class Question:
         """One answer a write: of all its servers the worst."""
         if self._words or self._store is None or not group.needs:
             return [unproven(self._words or "the owner has no server of this store")] * len(self.ids)
-        judged = {need.server for need in group.needs if not need.divided}
-        if not judged.issuperset(self._store.servers(own=False)):  # BAR-65
+        judged = {(need.server, need.write_id) for need in group.needs if not need.divided}
+        servers = self._store.servers(own=False)
+        if not judged.issuperset((server, write_id) for server in servers for write_id in self.ids):  # BAR-65
             return [not_yet("the owner's servers of this store have just changed")] * len(self.ids)
         answers: dict[WriteId, Visibility] = {}
         for need in group.needs:

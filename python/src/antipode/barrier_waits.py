@@ -39,7 +39,8 @@ class BarrierWaits:
         if group.overloaded or not (group.has_waited or self.plan.is_outdated):
             return True
         plan = self.plan.with_servers_named_anew()
-        if plan.asked == self.plan.asked:
+        # Where a client was not known, nobody tells by the store's set which servers it was led to meanwhile.
+        if plan.asked == self.plan.asked and not any(need.divided for need in group.needs):
             return True
         named = {server for asked in plan.asked for server in asked.servers}
         failed = {need.server for need in group.needs if _fails(need)}
@@ -47,13 +48,13 @@ class BarrierWaits:
         if failed and not (has_time and failed.isdisjoint(named)):
             return True
         judged = [need for need in group.needs if need.server in named and not need.divided]
-        joined = named.difference(need.server for need in judged)
+        have = {(need.server, need.write_id) for need in judged}
+        joined = [each for each in plan.wanted() if each not in have]
         self.plan, self.needs = plan, judged
         if has_time and (joined or failed):  # where one had failed, nobody has looked whether the others' proofs stand
             self._parked.update(need.server.store for need in group.needs if need.parked)
             return False
-        missed = (_missed(Need(write_id, server, group)) for server, write_id in plan.wanted() if server in joined)
-        self.needs = [*judged, *missed]
+        self.needs = [*judged, *(_missed(Need(write_id, server, group)) for server, write_id in joined)]
         return True
 
 

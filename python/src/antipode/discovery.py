@@ -79,11 +79,15 @@ class Discovery(Server):
     def down(self) -> str:
         return self._words
 
-    def found(self, targets: Sequence[Any]) -> bool:
-        """Take an answer: whoever waits here goes on at each of these servers. Return False for an empty one."""
+    def found(self, targets: Sequence[Any], named: Callable[[], None] = lambda: None) -> bool:
+        """Take an answer: whoever waits here goes on at each of these servers. Return False for an empty one.
+
+        named: called when the store has these servers, and before the answer stands.
+        """
         if not targets:
             return False
         self.servers = self.store.take_answer(self, targets)
+        named()
         self._given_at = time.monotonic()
         self._go_on()
         return True
@@ -216,7 +220,7 @@ class ClientServers(Discovery):
         servers, on a thread of Antipode's own. Where they become known otherwise, the shim calls `found`.
         `varies(client)`: it may lead elsewhere each time, as the application's own code says, and what it named stays.
         """
-        super().__init__(store, name, self._ask_client, own=True, region=region, once=False)
+        super().__init__(store, name, lambda: (), own=True, region=region, once=False)
         self._client = weakref.ref(client)
         self._look = look
         self._ask_of = ask
@@ -240,16 +244,20 @@ class ClientServers(Discovery):
         is_old = self._varies and now - self._asked_at > REFRESH_S
         return not self.is_over and (is_old or not self.is_known(now))
 
-    def _ask_client(self) -> Sequence[Any]:
+    def ask(self) -> bool:
+        self._asked_at = time.monotonic()
         client = self._client()
         if client is None:
             self._go_on()  # nobody waits for what it would have said
-            return ()
+            return False
         looked, varies, targets = self._look(client), self._varies_of(client), self._ask_of(client)
         if looked == self._looked and varies and targets:
             targets = [*targets, *(server.target for server in self.servers.values())]
-        self._looked, self._varies = looked, varies
-        return targets
+
+        def named() -> None:  # before that the answer of before does not stand: it speaks of where the client led
+            self._looked, self._varies = looked, varies
+
+        return self.found(targets, named)
 
     def _missed(self, words: str) -> None:
         self._words = words

@@ -10,6 +10,7 @@ from antipode.errors import BarrierError, BarrierIncomplete, BarrierTimeout, Bar
 from antipode.need import Need
 from antipode.plan import Asked, Plan
 from antipode.result import BarrierResult, ServerResult, StoreResult
+from antipode.server import Server
 from antipode.settings import settings
 from antipode.verdict import UnprovenKind, Verdict, unproven
 from antipode.writeid import Ordered
@@ -47,12 +48,14 @@ def judge(plan: Plan, needs: Sequence[Need], waited: float, *, looked: bool) -> 
 
 
 def _judge_store(asked: Asked, needs: list[Need], waited: float, *, looked: bool) -> StoreResult:
+    known: dict[Server, list[Need]] = {server: [] for server in asked.servers}
+    for need in needs:
+        known.setdefault(need.server, [])
+        if not need.divided:
+            known[need.server].append(need)
     divided = {need.server for need in needs if need.divided}
-    known = dict.fromkeys([*asked.servers, *(need.server for need in needs)])
     servers = [
-        judge_server(server.address, [need for need in needs if need.server is server], looked=looked)
-        for server in known
-        if server not in divided
+        _judge_whole(server, own, asked, looked=looked) for server, own in known.items() if own or server not in divided
     ]
     servers += [ServerResult(address, Verdict.UNPROVEN, _GONE, left_out=True) for address in asked.gone]
     judged = [server for server in servers if not server.left_out]
@@ -76,6 +79,15 @@ def _judge_store(asked: Asked, needs: list[Need], waited: float, *, looked: bool
     if left:
         reason += f"; left out: {', '.join(f'{server.address} ({server.reason})' for server in left)}"
     return StoreResult(Verdict.VISIBLE, reason, min(late, waited) if waited else 0.0, tuple(servers))
+
+
+def _judge_whole(server: Server, needs: Sequence[Need], asked: Asked, *, looked: bool) -> ServerResult:
+    """Return what a server's needs say of it: nothing is visible at one that was not asked for all (BAR-65)."""
+    result = judge_server(server.address, needs, looked=looked)
+    if result.verdict is not Verdict.VISIBLE or {need.write_id for need in needs}.issuperset(asked.ids):
+        return result
+    verdict = Verdict.NOT_YET if looked else Verdict.TIMED_OUT
+    return ServerResult(server.address, verdict, f"replica {server.address} was not asked for all of it")
 
 
 def _first(kinds: Iterable[UnprovenKind | None]) -> UnprovenKind | None:
