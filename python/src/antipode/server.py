@@ -237,6 +237,7 @@ class Server:
             return
         self._poller = Poller()
         try:
+            self._pace = Pace()
             self._thread = threading.Thread(
                 target=self._run, name=f"antipode-{self.store.name}-{self.address}", daemon=True
             )
@@ -259,8 +260,7 @@ class Server:
                 self._poller.wake()
 
     def _run(self) -> None:
-        pace = self._pace = Pace()
-        poller = self._poller
+        pace, poller = self._pace, self._poller
         assert poller is not None
         while True:
             try:

@@ -205,23 +205,26 @@ def test_no_mark_is_written_at_a_replica(redis_lab: RedisStore) -> None:
     assert not found(redis_lab.client("b1"))
 
 
+@pytest.mark.parametrize(
+    ("step", "error"), [("start", RuntimeError), ("start", MemoryError), ("__init__", MemoryError)]
+)
 def test_a_write_succeeds_where_no_thread_is_to_be_had_and_is_marked_later(
-    redis_lab: RedisStore, monkeypatch: pytest.MonkeyPatch
+    redis_lab: RedisStore, monkeypatch: pytest.MonkeyPatch, step: str, error: type[Exception]
 ) -> None:
-    """SHIM-2: the next write tries again."""
-    start = threading.Thread.start
+    """SHIM-2, BAR-61: the next write tries again."""
+    possible = getattr(threading.Thread, step)
 
-    def refused(thread: threading.Thread) -> None:
-        raise RuntimeError("can't start new thread")
+    def refused(thread: threading.Thread, *args: Any, **options: Any) -> None:
+        raise error("none is to be had")
 
-    monkeypatch.setattr(threading.Thread, "start", refused)
+    monkeypatch.setattr(threading.Thread, step, refused)
     client: Any = antipode_redis.wrap(redis.Redis.from_url(redis_lab.url("a")), store=STORE)
     with antipode.scope() as scope:
         assert client.set("k", "v") is True
         assert client.pipeline().set("k", "w").execute() == [True]
         assert scope.lineage.is_complete()
         assert not scope.pending
-    monkeypatch.setattr(threading.Thread, "start", start)
+    monkeypatch.setattr(threading.Thread, step, possible)
     with antipode.scope() as scope:
         client.set("k", "x")
         wait_marked(redis_lab, scope.lineage)

@@ -84,10 +84,10 @@ class Marker:
         """Start the thread, if it does not run. Where none is to be had the next write tries again, and goes on."""
         with self._starting:
             if self._thread is None and not self._ended:
-                self._thread = threading.Thread(target=self._run, name=f"antipode-marks-{self.store}", daemon=True)
                 try:
+                    self._thread = threading.Thread(target=self._run, name=f"antipode-marks-{self.store}", daemon=True)
                     self._thread.start()
-                except RuntimeError as error:  # never the application's, whose write was executed (SHIM-2)
+                except Exception as error:  # never the application's, whose write was executed (SHIM-2)
                     self._thread, self.dirty = None, False
                     words = f"no thread could be started to mark the epochs of {self.store} ({error}): tried again"
                     logs.warn(f"marker {self.store}", words, code="AP209")
