@@ -192,10 +192,10 @@ std::shared_ptr<Lead> Store::Follow(const StoreOptions& options, const std::any&
   const bool is_region = !HasList(options);
   const std::lock_guard<std::mutex> lock(mutex_);
   Settle();
-  const std::size_t before = Judged(true).size() + Judged(false).size();
+  const auto before = std::pair(Judged(true), Judged(false));
   const auto lead = std::make_shared<Lead>(Known(target, std::move(address)), descriptor);
   reached_.push_back({lead, lead->server(), is_region, !descriptor});
-  if (Judged(true).size() + Judged(false).size() != before) generation_.fetch_add(1, std::memory_order_acq_rel);
+  if (std::pair(Judged(true), Judged(false)) != before) generation_.fetch_add(1, std::memory_order_acq_rel);
   return lead;
 }
 

@@ -318,6 +318,29 @@ TEST_F(ReachedTest, AServerThatJoinsWhileABarrierWaitsIsJudged) {
   EXPECT_FALSE(Barrier(Proceeding(100ms)).satisfied());
 }
 
+// BAR-22, BAR-35: the region gains it where the wraps' own, which were the region's, get as many fewer.
+TEST_F(ReachedTest, AServerThatAWrapNamesIsJudgedWhereNobodyHadWrapped) {
+  SettingWords words;
+  words.free_path_ttl = 60s;
+  Set(words);
+  discovery::refresh.store(60s);
+  const auto log = std::make_shared<FakeLog>();
+  log->Move(7);
+  const Ask judge = [log](Span<const WriteId> ids, Server& server) { return log->Judge(ids, server); };
+  named_->Set(judge);
+  store_ = MakeFakeStore<LogShim>("s", {named_, MakeFake("other", judge)});
+  const Scope scope{Lineage(At("s", "e1", 7))};
+  EXPECT_TRUE(Barrier(Proceeding(60s)).satisfied());
+  const int asked = named_->asked;
+  EXPECT_TRUE(Barrier(Proceeding(60s)).satisfied());
+  EXPECT_EQ(named_->asked, asked) << "it is free";
+  const std::uint64_t before = store_->generation();
+  const auto lead = store_->NameServer(options_, std::any(old_), "old");
+  EXPECT_GT(store_->generation(), before);
+  EXPECT_FALSE(Barrier(Proceeding(100ms)).satisfied());
+  EXPECT_THAT(Judged(), ElementsAre("named", "other", "old"));
+}
+
 // Lost where the peer has closed it, though octets are there to be read, which stay there.
 TEST_F(ReachedTest, ASocketTellsWhetherItLeadsAnywhere) {
   Connection connection;
