@@ -77,13 +77,9 @@ class Waiter::Waiting : public std::enable_shared_from_this<Waiting> {
 
   void Run() {
     if (!result_) {
-      Group& group = waits_->group();
       const bool is_cancelled = cancelled_.load();
-      if (is_cancelled) {
-        group.cancelled.store(true);
-        group.Refuse(Visibility::NotYet("cancelled"));
-      }
-      group.GiveUp();
+      if (is_cancelled) waits_->Cancel();
+      waits_->group().GiveUp();
       places_.GiveBack();
       if (!is_cancelled && !waits_->Take()) {
         Wait();

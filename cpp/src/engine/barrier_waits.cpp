@@ -19,10 +19,12 @@ std::shared_ptr<Group> BarrierWaits::Begin(std::function<void()> released) {
   const TimePoint since = group_ ? group_->since : Clock::now();
   group_ = std::make_shared<Group>(plan_->timeout, std::move(released), since);
   group_->looks_twice = plan_->LooksTwice();
+  is_due_ = false;
   return group_;
 }
 
 bool BarrierWaits::Take() {
+  if (is_due_) return false;  // it could not begin: this process had no memory (BAR-61)
   if (!parked_.empty()) {
     for (Need& need : group_->needs) need.parked = need.parked || parked_.count(&need.server->store()) > 0;
   }
@@ -30,6 +32,15 @@ bool BarrierWaits::Take() {
   std::vector<Asked> now = plan_->ServersOfNow();
   const bool is_same = std::equal(now.begin(), now.end(), plan_->asked.begin(), HaveSameServers);
   return is_same || !GoesOn(std::move(now));
+}
+
+void BarrierWaits::Cancel() {
+  const Visibility cancelled = Visibility::NotYet("cancelled");
+  group_->cancelled.store(true);
+  group_->Refuse(cancelled);
+  for (Need& need : group_->needs) {
+    if (need.Is(Verdict::kVisible)) need.answer = cancelled;
+  }
 }
 
 bool BarrierWaits::GoesOn(std::vector<Asked> now) {
@@ -45,17 +56,15 @@ bool BarrierWaits::GoesOn(std::vector<Asked> now) {
     has_failed = has_failed || Fails(need);
     joined.erase(need.server.get());
   }
+  // Where one had failed, nobody has looked whether the others' proofs stand.
+  is_due_ = has_time && (has_failed || !joined.empty());
+  for (const Need& need : group_->needs) {
+    if (is_due_ && need.parked) parked_.insert(&need.server->store());
+  }
   for (std::size_t place = 0; place < now.size(); ++place) now[place].ids = std::move(plan_->asked[place].ids);
   plan_->asked = std::move(now);
-  // Where one had failed, nobody has looked whether the others' proofs stand.
-  if (has_time && (has_failed || !joined.empty())) {
-    for (const Need& need : group_->needs) {
-      if (need.parked) parked_.insert(&need.server->store());
-    }
-    return true;
-  }
-  Miss(joined);
-  return false;
+  if (!is_due_) Miss(joined);
+  return is_due_;
 }
 
 void BarrierWaits::Miss(const std::set<const Server*>& joined) {

@@ -30,6 +30,9 @@ class BarrierWaits {
   /// Takes what the last wait came to; false where another is to follow, by the new plan, under its deadline.
   bool Take();
 
+  /// Ends the wait, which is no pass any more, whatever its servers have shown (BAR-32).
+  void Cancel();
+
  private:
   bool GoesOn(std::vector<Asked> now);
   // Says of servers that joined too late to be asked that they were not.
@@ -37,6 +40,7 @@ class BarrierWaits {
 
   std::unique_ptr<Plan> plan_;
   std::shared_ptr<Group> group_;
+  bool is_due_ = false;            // another wait, which has not begun yet
   std::set<const Store*> parked_;  // where an earlier wait was parked
 };
 

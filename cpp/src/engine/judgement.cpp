@@ -41,7 +41,8 @@ std::string Missing(const Need& need) {
   return replica + " has not got " + need.write_id.Section();
 }
 
-ServerResult JudgeServer(const Server& server, const Needs& needs, bool looked) {
+// `wanted`: how many writes it was to be asked for.
+ServerResult JudgeServer(const Server& server, const Needs& needs, std::size_t wanted, bool looked) {
   const std::string& address = server.address();
   if (std::any_of(needs.begin(), needs.end(), [](const Need* need) { return need->left_out; })) {
     const std::string words = server.Down();
@@ -58,10 +59,11 @@ ServerResult JudgeServer(const Server& server, const Needs& needs, bool looked) 
     if (answer.verdict == Verdict::kUnproven && (!worst || answer.kind < worst->kind)) worst = std::move(answer);
   }
   if (worst) return {address, Verdict::kUnproven, address + ": " + worst->reason, false, worst->kind};
+  const Verdict late = looked ? Verdict::kNotYet : Verdict::kTimedOut;
   for (const Need* need : needs) {
-    if (need->Is(Verdict::kVisible)) continue;
-    return {address, looked ? Verdict::kNotYet : Verdict::kTimedOut, Missing(*need), false};
+    if (!need->Is(Verdict::kVisible)) return {address, late, Missing(*need), false};
   }
+  if (needs.size() < wanted) return {address, late, "replica " + address + " was not asked", false};
   return {address, Verdict::kVisible, {}, false};
 }
 
@@ -83,7 +85,7 @@ StoreResult JudgeStore(const Asked& asked, const Group& group, Duration waited, 
     for (const Need* need : own) {
       if (need->seen) late = std::max<Duration>(late, *need->seen - need->since);
     }
-    result.servers.push_back(JudgeServer(*server, own, looked));
+    result.servers.push_back(JudgeServer(*server, own, asked.ids.size(), looked));
   }
   for (const std::string& address : asked.gone) {
     result.servers.push_back({address, Verdict::kUnproven, kGone, true});
@@ -255,7 +257,7 @@ bool FailsWithoutReplica(const Asked& asked) {
 StoreResult JudgeAlone(const Server& server, const Group& group, Duration waited) {
   Needs needs;
   for (const Need& need : group.needs) needs.push_back(&need);
-  ServerResult own = JudgeServer(server, needs, false);
+  ServerResult own = JudgeServer(server, needs, needs.size(), false);
   const bool overloaded = own.verdict == Verdict::kTimedOut && IsOverloaded(server.store(), group);
   return {own.verdict, own.reason, waited, {own}, own.kind, overloaded};
 }

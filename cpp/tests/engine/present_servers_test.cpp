@@ -43,6 +43,27 @@ class PresentServersTest : public EngineTest {
     return names;
   }
 
+  // A barrier for the write, which names the servers that are known now.
+  static std::unique_ptr<Plan> Planned(Duration timeout) {
+    const Lineage wanted(Object("s", "k"));
+    Result<Plan> plan = MakePlan(nullptr, &wanted, Proceeding(timeout), Site());
+    EXPECT_TRUE(plan.ok());
+    return std::make_unique<Plan>(*std::move(plan));
+  }
+
+  // Has each of them show the write.
+  static std::shared_ptr<Group> Shown(BarrierWaits& waits) {
+    auto group = waits.Begin();
+    for (const auto& [server, write_id] : waits.plan().Wanted()) group->Add(*write_id, server);
+    EXPECT_TRUE(group->Parked());
+    const Visibility shown = Visibility::Visible();
+    for (Need& need : group->needs) {
+      const Proof proof{Clock::now(), need.server->generation()};
+      group->Settle(need, &shown, &proof);
+    }
+    return group;
+  }
+
   const StoreOptions options_{"s"};
   const FakePtr late_ = MakeFake("late", Always(Visibility::NotYet()));
   const FakePtr joined_ = MakeFake("joined", Always(Visibility::NotYet()));
@@ -156,22 +177,40 @@ TEST_P(PresentServersFormsTest, ServersThatChangeUntilTheDeadlineAreNoPass) {
 // BAR-65, BAR-59: in a sentence.
 TEST_F(PresentServersTest, AServerThatJoinsAsTheTimeIsOverIsNamed) {
   Use(late_);
-  late_->Set(Always(Visibility::Visible()));
-  Result<Plan> plan = MakePlan(nullptr, std::make_unique<Lineage>(Object("s", "k")).get(), Proceeding(1ms), Site());
-  ASSERT_TRUE(plan.ok());
-  BarrierWaits waits(std::make_unique<Plan>(*std::move(plan)));
-  const auto group = waits.Begin();
-  Need& need = group->Add(waits.plan().asked.front().ids.front(), waits.plan().asked.front().servers.front());
-  EXPECT_TRUE(group->Parked());
-  const Visibility shown = Visibility::Visible();
-  const Proof proof{Clock::now(), need.server->generation()};
-  EXPECT_TRUE(group->Settle(need, &shown, &proof));
+  BarrierWaits waits(Planned(1ms));
+  const auto group = Shown(waits);
   Until([&] { return Clock::now() >= DeadlineOf(*group); }, 60s);
   Use(joined_);
   EXPECT_TRUE(waits.Take());
   const StoreResult found = JudgeStores(waits.plan(), *group, 0s, false).at("s");
   EXPECT_EQ(found.verdict, Verdict::kTimedOut);
   EXPECT_NE(found.reason.find("changed until the deadline"), std::string::npos) << found.reason;
+}
+
+// BAR-65, BAR-61: where memory fails before the wait at those that joined has begun, and it is tried again.
+TEST_F(PresentServersTest, AWaitThatCouldNotBeginIsDueStill) {
+  Use(late_);
+  BarrierWaits waits(Planned(60s));
+  Shown(waits);
+  Use(joined_);
+  EXPECT_FALSE(waits.Take());
+  EXPECT_FALSE(waits.Take());
+  Shown(waits);
+  EXPECT_TRUE(waits.Take());
+}
+
+// BAR-65, BAR-61: also of one that the wait was not parked at any more, whoever takes it for the last one.
+TEST_F(PresentServersTest, AServerThatWasNotAskedIsNoPass) {
+  Use(late_);
+  BarrierWaits waits(Planned(60s));
+  const auto group = Shown(waits);
+  Use(joined_);
+  EXPECT_FALSE(waits.Take());
+  for (const auto& [looked, verdict] : {std::pair(false, Verdict::kTimedOut), std::pair(true, Verdict::kNotYet)}) {
+    const StoreResult found = JudgeStores(waits.plan(), *group, 0s, looked).at("s");
+    EXPECT_EQ(found.verdict, verdict);
+    EXPECT_NE(found.reason.find("joined"), std::string::npos) << found.reason;
+  }
 }
 
 // BAR-65, BAR-29: one that joined during the question is not passed over.
@@ -199,6 +238,34 @@ TEST_F(PresentServersTest, ACallbackIsCancelledInItsSecondWait) {
   waiter.Cancel();
   EXPECT_FALSE(promise.get_future().get().satisfied());
   EXPECT_EQ(store_->parked(), 0);
+}
+
+// BAR-32, BAR-65: though each server had shown the write by then, and whether another one joined meanwhile or not.
+TEST_F(PresentServersTest, ACallbackThatIsCancelledBeforeItsResultIsThereIsNoPass) {
+  Use(late_);
+  for (const bool joins : {false, true}) {
+    late_->Set(Always(Visibility::NotYet()));
+    std::promise<BarrierResult> promise;
+    Waiter waiter = BarrierAsync(Lineage(Object("s", "k")), Proceeding(60s),
+                                 [&](BarrierResult came) { promise.set_value(std::move(came)); });
+    Until([&] { return late_->asked > 0 && store_->parked() == 1; }, 60s);
+    std::promise<void> is_busy;
+    std::promise<void> goes_on;
+    BarrierAsync(Lineage(), Proceeding(60s), [&](const BarrierResult&) {
+      is_busy.set_value();
+      goes_on.get_future().wait();
+    });
+    is_busy.get_future().wait();
+    late_->Set(Always(Visibility::Visible()));
+    Until([&] { return !store_->Servers().front()->Awaited(); }, 60s);
+    if (joins) Use(joined_);
+    waiter.Cancel();
+    goes_on.set_value();
+    const BarrierResult result = promise.get_future().get();
+    EXPECT_FALSE(result.satisfied()) << result.Explain();
+    EXPECT_NE(result.store("s").reason.find("cancelled"), std::string::npos) << result.Explain();
+    EXPECT_EQ(store_->parked(), 0);
+  }
 }
 
 }  // namespace
