@@ -58,7 +58,7 @@ class Growth {
 /// The thread's own: the times of its last questions, its poll interval, its pause after a failure.
 class Pace {
  public:
-  explicit Pace(TimePoint asked_at) noexcept : asked_at_(asked_at), paced_at_(asked_at) {}
+  explicit Pace(TimePoint asked_at) noexcept : asked_at_(asked_at) {}
 
   /// When the last question began.
   TimePoint asked_at() const noexcept { return asked_at_; }
@@ -88,7 +88,7 @@ class Pace {
 
  private:
   TimePoint asked_at_;
-  TimePoint paced_at_;  // when it was last asked for nobody who is new
+  TimePoint paced_at_ = kNever;  // when it was last asked for nobody who is new
   Duration interval_{};
   Duration retry_ = kFirstRetry;
   bool has_news_ = false;
