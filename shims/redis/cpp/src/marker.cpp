@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
+#include <exception>
 #include <new>
-#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -82,6 +82,22 @@ void InChild() {
   all.mutex.unlock();
 }
 
+// Blocks all signals of this thread, which are for the application's own, and gives back what it blocked before.
+class BlockedSignals {
+ public:
+  BlockedSignals() noexcept {
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before_);
+  }
+  BlockedSignals(const BlockedSignals&) = delete;
+  BlockedSignals& operator=(const BlockedSignals&) = delete;
+  ~BlockedSignals() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+
+ private:
+  sigset_t before_{};
+};
+
 void Install() {
   static const bool installed = [] {
     pthread_atfork(BeforeFork, InParent, InChild);
@@ -126,7 +142,7 @@ void Marker::set_facts(Facts facts) {
 void Marker::Wrote(const Ordered& position) {
   std::unique_lock<std::mutex> lock(mutex_);
   position_ = position;
-  if (dirty_ && epoch_ == position.epoch) return;
+  if (running_ && dirty_ && epoch_ == position.epoch) return;
   epoch_ = position.epoch;
   dirty_ = true;
   woken_ = true;
@@ -148,17 +164,13 @@ void Marker::RemoveUser() {
 void Marker::Start(std::unique_lock<std::mutex>& /*lock*/) {
   changed_->notify_all();
   if (running_ || ended_) return;
-  sigset_t all;
-  sigset_t before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);  // signals are for the application's own threads
+  const BlockedSignals blocked;  // a new thread begins with the signals that its maker blocks
   try {
     std::thread([self = shared_from_this()] { self->Run(); }).detach();
     running_ = true;
-  } catch (const std::system_error&) {
-    running_ = false;  // no thread is to be had: the next write tries again
+  } catch (const std::exception&) {
+    running_ = false;  // no thread, or no memory for it, is to be had: the next write tries again (BAR-61)
   }
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
 // -- the thread
