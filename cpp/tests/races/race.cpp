@@ -55,7 +55,7 @@ Race::Race(Store& store) : group_(std::make_shared<Group>(std::chrono::minutes(1
 }
 
 Race::~Race() {
-  for (const RaceServer& each : servers_) InsideOf(*each.server).waiters = Waiters();  // they hold the group, and it them
+  for (const RaceServer& each : servers_) InsideOf(*each.server).waiters = Waiters(false);  // they hold the group, and it them
 }
 
 void Race::Park() {
