@@ -233,12 +233,23 @@ final class Group {
     onRelease.run();
   }
 
-  /** Wakes the barriers whose proofs stand. The caller holds no lock of a server. */
+  /** Wakes each barrier whose proofs stand; then throws what the first of them threw. The caller holds no lock of a server. */
   static void releaseAll(List<Group> groups) {
+    Throwable first = null;
     for (Group group : groups) {
-      if (group.isAlone || group.conclude()) {
-        group.release();
+      try {
+        if (group.isAlone || group.conclude()) {
+          group.release();
+        }
+      } catch (RuntimeException | Error error) { // those behind it would wait for nobody
+        first = first == null ? error : first;
       }
+    }
+    if (first instanceof Error error) {
+      throw error;
+    }
+    if (first != null) {
+      throw (RuntimeException) first;
     }
   }
 }

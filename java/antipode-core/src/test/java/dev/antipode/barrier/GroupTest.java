@@ -1,6 +1,7 @@
 package dev.antipode.barrier;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.antipode.Verdict;
 import dev.antipode.WriteId;
@@ -86,6 +87,28 @@ class GroupTest {
     assertThat(group.needs).extracting(need -> need.answer.verdict()).containsExactly(Verdict.NOT_YET, Verdict.VISIBLE);
     Group.releaseAll(List.of(group));
     assertThat(released).as("nobody is woken behind it").isZero();
+  }
+
+  /** BAR-32, BAR-41: those behind it would wait until their deadline. */
+  @Test
+  void aReleaseThatFailsHoldsNoOtherUp() {
+    List<String> woken = new ArrayList<>();
+    Group failing = new Group(TimeUnit.SECONDS.toNanos(1), () -> {
+      throw new OutOfMemoryError("the first");
+    });
+    Group refusing = new Group(TimeUnit.SECONDS.toNanos(1), () -> {
+      throw new IllegalStateException("the second");
+    });
+    Group behind = new Group(TimeUnit.SECONDS.toNanos(1), () -> woken.add("behind"));
+    List<Group> all = List.of(failing, refusing, behind);
+    for (Group group : all) {
+      group.add(POSITION, first);
+      assertThat(group.parked()).isTrue();
+      assertThat(settle(group, 0, proof(now, 0))).isTrue();
+    }
+    assertThatThrownBy(() -> Group.releaseAll(all)).isInstanceOf(OutOfMemoryError.class).hasMessage("the first");
+    assertThat(woken).containsExactly("behind");
+    assertThatThrownBy(() -> Group.releaseAll(List.of(refusing))).isInstanceOf(IllegalStateException.class);
   }
 
   /** BAR-63: what stood when the barrier was released does not change when its caller ends it. */
