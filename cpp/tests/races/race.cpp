@@ -55,7 +55,8 @@ Race::Race(Store& store) : group_(std::make_shared<Group>(std::chrono::minutes(1
 }
 
 Race::~Race() {
-  for (const RaceServer& each : servers_) InsideOf(*each.server).waiters = Waiters(false);  // they hold the group, and it them
+  // They hold the group, and it them.
+  for (const RaceServer& each : servers_) InsideOf(*each.server).waiters = Waiters(false);
 }
 
 void Race::Park() {
