@@ -43,7 +43,9 @@ class RaceShim final : public Shim {
 
 }  // namespace
 
-std::shared_ptr<Store> MakeRaceStore() { return JoinStore(ShimType::Of<RaceShim>("race"), StoreOptions("log")).value(); }
+std::shared_ptr<Store> MakeRaceStore() {
+  return JoinStore(ShimType::Of<RaceShim>("race"), StoreOptions("log")).value();
+}
 
 Race::Race(Store& store) : group_(std::make_shared<Group>(std::chrono::minutes(1), [this] { Wake(); })) {
   const auto shim = std::make_shared<RaceShim>();
