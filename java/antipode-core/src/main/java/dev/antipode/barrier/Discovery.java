@@ -168,14 +168,16 @@ public class Discovery extends ServerEngine {
    * client that are known once, join those that are known already.
    */
   public boolean found(Collection<?> targets) {
-    return found(targets, whose.isOnce());
-  }
-
-  private boolean found(Collection<?> targets, boolean isMore) {
     if (targets.isEmpty()) {
       return false;
     }
-    store().take(this, targets, isMore);
+    store().take(this, targets, whose.isOnce());
+    given();
+    return true;
+  }
+
+  /** The servers of an answer are named: from now on it stands. */
+  private void given() {
     givenAt = Ticks.now();
     List<Group> over = new ArrayList<>();
     synchronized (this) {
@@ -187,7 +189,6 @@ public class Discovery extends ServerEngine {
       parked.clear();
     }
     Group.releaseAll(over);
-    return true;
   }
 
   private boolean divide(Need need) {
@@ -204,12 +205,13 @@ public class Discovery extends ServerEngine {
     }
     Object now = looking.apply(known);
     Collection<?> targets = asking.apply(known);
-    if (!targets.isEmpty()) {
-      looked = now;
-    }
-    if (!found(targets, false)) {
+    if (targets.isEmpty()) {
       missed("it names no server");
+      return;
     }
+    store().take(this, targets, false);
+    looked = now; // not before: else the servers of the answer before would stand for a client that is led elsewhere
+    given();
   }
 
   /** Has a thread ask now, unless one does; never waits. */

@@ -56,7 +56,8 @@ final class FreePath {
       }
     }
     for (Known each : proof.stores) {
-      if (each.store.generation() != each.generation || each.store.isDiscoveryDue(now)) {
+      // In this order: servers that are named behind the first look are another generation's.
+      if (each.store.isDiscoveryDue(now) || each.store.generation() != each.generation) {
         return null;
       }
     }
